@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and paths by which the outside knows the agent. Each is part of the contract with clusters. */
+#ifndef CFG_IDENTITY_H
+#define CFG_IDENTITY_H
+
+#define AGENT_NAME "neuron-dra-agent"
+#define AGENT_VERSION "0.1.0"         /* semver: published as draDriverVersion (a DRA `version`) */
+#define DRIVER_NAME "neuron.aws.com"  /* DRA driver, DeviceClass and CDI vendor */
+#define CDI_CLASS "claim"             /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
+#define CDI_KIND DRIVER_NAME "/" CDI_CLASS
+#define CDI_VERSION "0.6.0"           /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
+#define CDI_FILE_PREFIX "neuron.aws.com-claim_"
+#define CDI_FILE_SUFFIX ".json"
+#define DEVICE_NAME_PREFIX "neuron-device-"
+#define CONFIG_API_GROUP DRIVER_NAME
+#define RESOURCE_GROUP_VERSION "resource.k8s.io/v1"
+#define STORE_FILE_NAME "claims.store"
+#define SERVICE_SOCKET_STEM "dra"     /* "-<pod UID>" comes between under rolling updates */
+#define SERVICE_SOCKET_SUFFIX ".sock"
+#define REGISTRATION_SOCKET_SUFFIX "-reg.sock"
+#define EVENT_SOURCE DRIVER_NAME
+
+#endif

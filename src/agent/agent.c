@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's frame: its one instance, facts from the host, orders to the host, and the step that
+ * lets every module do its work. Owns the event log and the random numbers; decides nothing about
+ * claims or slices.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/budget.h"
+#include "cfg/identity.h"
+
+static struct agent the_agent;
+
+struct event_row {
+    const char *name;
+    const char *remedy;
+    enum log_level level;
+};
+
+static const struct event_row event_rows[EVENT_COUNT] = {
+#define X(id, lvl, text, cause, todo) [id] = {.name = text, .remedy = todo, .level = lvl},
+    AGENT_EVENTS(X)
+#undef X
+};
+
+void event_begin(struct agent *a, enum event_id id)
+{
+    ASSERT((unsigned)id < EVENT_COUNT);
+    a->counter[id]++;
+    log_begin(&a->log, event_rows[id].level, event_rows[id].name);
+}
+
+void event_say(struct agent *a, enum event_id id, const char *key, const char *text)
+{
+    event_begin(a, id);
+    log_text(&a->log, key, text);
+    if (event_rows[id].level <= LOG_WARN) {
+        log_text(&a->log, "remedy", event_rows[id].remedy);
+    }
+    log_end(&a->log);
+}
+
+/* xorshift64*: jitter needs no more than that neighbours differ. */
+static uint64_t random_next(struct agent *a)
+{
+    ASSERT(a->random != 0);
+    a->random ^= a->random >> 12;
+    a->random ^= a->random << 25;
+    a->random ^= a->random >> 27;
+    return a->random * 2685821657736338717ull;
+}
+
+uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
+{
+    uint64_t spread = base_ms / 4u;
+    return base_ms + ((spread == 0u) ? 0u : random_next(a) % spread);
+}
+
+uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms)
+{
+    if (*backoff_ms < API_BACKOFF_MIN_MS) {
+        *backoff_ms = API_BACKOFF_MIN_MS;
+    } else {
+        *backoff_ms =
+            (*backoff_ms * 2u > API_BACKOFF_MAX_MS) ? API_BACKOFF_MAX_MS : *backoff_ms * 2u;
+    }
+    return agent_jitter(a, *backoff_ms);
+}
+
+bool agent_ready(const struct agent *a)
+{
+    return a->registration.registered && a->publish.current && !a->stopping;
+}
+
+struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
+                         uint64_t now_ms)
+{
+    struct agent *a = &the_agent;
+    /* Only what must differ from zero is written: untouched pages of the tables cost nothing. */
+    ASSERT(settings != 0 && files != 0);
+    a->settings = settings;
+    a->files = files;
+    a->random = (seed == 0u) ? 1u : seed;
+    a->now_ms = now_ms;
+    a->started_ms = now_ms;
+    log_init(&a->log, settings->log_level, settings->log_format);
+    api_init(a);
+    kubelet_init(a);
+    publish_init(a);
+    return a;
+}
+
+static void report_findings(struct agent *a, const struct device_findings *findings)
+{
+    for (unsigned i = 0; i < findings->count; i++) {
+        const struct device_finding *f = &findings->finding[i];
+        event_begin(a, EVENT_DEVICE_FINDING);
+        log_text(&a->log, "finding", device_finding_name(f->kind));
+        if (f->number != DEVICE_FINDING_NO_NUMBER) {
+            log_number(&a->log, "device", f->number);
+        }
+        log_text(&a->log, "value", f->text);
+        log_text(&a->log, "remedy", f->remedy);
+        log_end(&a->log);
+    }
+}
+
+void agent_found(struct agent *a, const struct found_node *found)
+{
+    struct devices *next = &a->scratch.devices;
+    struct device_findings *findings = &a->scratch.findings;
+    next->labels = a->devices.labels;
+    devices_build(next, found, findings);
+    ASSERT(devices_valid(next));
+    bool first = a->counter[EVENT_BOARD] == 0u;
+    if (!first && devices_same(next, &a->devices)) {
+        return;
+    }
+    a->devices = *next;
+    event_begin(a, EVENT_BOARD);
+    log_text(&a->log, "instance_type", a->devices.instance_type);
+    log_number(&a->log, "devices", a->devices.count);
+    log_text(&a->log, "driver_version", a->devices.driver_version);
+    log_end(&a->log);
+    report_findings(a, findings);
+    publish_changed(a);
+}
+
+void agent_host_event(struct agent *a, int event_id, const char *text)
+{
+    ASSERT(event_id >= 0 && event_id < EVENT_COUNT);
+    event_say(a, (enum event_id)event_id, "text", text);
+}
+
+void agent_stop(struct agent *a, uint64_t now_ms)
+{
+    if (a->stopping) {
+        return;
+    }
+    a->stopping = true;
+    a->stop_ms = now_ms + SHUTDOWN_MS;
+    a->order_close_registration = true;
+    event_say(a, EVENT_STOPPING, "text",
+              "registration socket first, then running calls, slices stay");
+    links_drain(a);
+    a->step_now = true;
+}
+
+static bool links_quiet(struct agent *a)
+{
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (agent_link_tx(a, i).len > 0u) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void stop_step(struct agent *a)
+{
+    if (!a->stopping || a->exited) {
+        return;
+    }
+    bool late = a->now_ms >= a->stop_ms;
+    if (late) {
+        calls_abandon(a);
+    }
+    if (late || (links_calls_open(a) == 0u && links_quiet(a))) {
+        event_say(a, EVENT_STOPPED, "text",
+                  late ? "calls that still ran were ended" : "no call was running");
+        a->order_exit = true;
+        a->exited = true;
+    }
+}
+
+void agent_step(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
+{
+    ASSERT(now_ms >= a->now_ms);
+    a->now_ms = now_ms;
+    a->step_now = false;
+    a->log.wall_ms = wall_ms;
+    if (a->counter[EVENT_STARTED] == 0u) {
+        event_begin(a, EVENT_STARTED);
+        log_text(&a->log, "version", AGENT_VERSION);
+        log_text(&a->log, "node", a->settings->node_name);
+        log_end(&a->log);
+    }
+    if (!a->ledger.usable && now_ms >= a->ledger.retry_ms) {
+        ledger_open(a);
+    }
+    links_step(a);
+    answers_step(a);
+    kubelet_step(a);
+    api_step(a);
+    calls_step(a);
+    publish_step(a);
+    stop_step(a);
+}
+
+enum agent_order agent_next_order(struct agent *a)
+{
+    const struct {
+        bool *wish;
+        enum agent_order order;
+    } orders[] = {
+        {&a->order_close_registration, ORDER_CLOSE_REGISTRATION},
+        {&a->order_renew, ORDER_RENEW_REGISTRATION},
+        {&a->api.close_wanted, ORDER_CLOSE_API},
+        {&a->api.connect_wanted, ORDER_CONNECT_API},
+        {&a->order_exit, ORDER_EXIT},
+    };
+    for (unsigned i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        if (*orders[i].wish) {
+            *orders[i].wish = false;
+            return orders[i].order;
+        }
+    }
+    return ORDER_NONE;
+}
+
+static uint64_t earlier(uint64_t x, uint64_t y)
+{
+    return (x < y) ? x : y;
+}
+
+uint64_t agent_deadline(const struct agent *a)
+{
+    uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
+    at = earlier(at, kubelet_deadline(a));
+    at = earlier(at, calls_deadline(a));
+    at = earlier(at, api_deadline(a));
+    at = earlier(at, publish_deadline(a));
+    if (!a->ledger.usable) {
+        at = earlier(at, a->ledger.retry_ms);
+    }
+    if (a->stopping) {
+        at = earlier(at, a->stop_ms);
+    }
+    return at;
+}
+
+struct view agent_log(struct agent *a)
+{
+    return log_pending(&a->log);
+}
+
+void agent_log_taken(struct agent *a, size_t n)
+{
+    log_taken(&a->log, n);
+}
+
+_Static_assert(sizeof(struct agent) <= RAM_BYTES_MAX - HOST_BYTES_MAX,
+               "the agent's tables fit the memory budget");

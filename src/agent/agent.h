@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent as the host sees it: bytes of connections in and out, time, what the probe found, and
+ * orders that only the host can carry out. Owns all state of the program (struct agent, one
+ * instance); makes no system call but the files port, so the same object runs in the real loop, in
+ * a simulator and in a fuzzer.
+ *
+ * The host's loop: agent_init; open the server sockets; then for ever: poll until agent_deadline;
+ * move bytes between descriptors and links; agent_step; carry out agent_order until NONE; write out
+ * agent_log. Nothing in here blocks.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "agent/files.h"
+#include "agent/settings.h"
+#include "dra/device.h"
+
+struct agent;
+
+enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH };
+/* index of the API connection; server links are 0 … SERVER_LINKS-1 */
+#define LINK_API SERVER_LINKS
+#define LINKS_TOTAL (SERVER_LINKS + 1)
+
+enum agent_order {
+    ORDER_NONE,
+    ORDER_CONNECT_API,         /* connect, shake hands, then agent_api_opened or agent_api_failed */
+    ORDER_CLOSE_API,           /* close the API connection now (agent_link_end is not owed) */
+    ORDER_RENEW_REGISTRATION,  /* unlink and create the registration socket again */
+    /* stopping: unlink the registration socket, accept nothing more on it */
+    ORDER_CLOSE_REGISTRATION,
+    /* stopped cleanly: flush the log, unlink the service socket, exit 0 */
+    ORDER_EXIT
+};
+
+/*
+ * The one instance; settings and files are borrowed for its life. `seed` feeds the jitter of
+ * backoffs.
+ */
+struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
+                         uint64_t now_ms);
+
+/* --- facts from the host --- */
+
+/*
+ * A probe of the node; the first one comes before the first step. Later ones may differ (hot-plug,
+ * module loaded late).
+ */
+void agent_found(struct agent *a, const struct found_node *found);
+/*
+ * Bearer token (empty: none) and authority ("host:port") of the API server; before agent_api_opened
+ * and whenever the token changed.
+ */
+void agent_api_identity(struct agent *a, struct view token, struct view authority);
+void agent_api_opened(struct agent *a, uint64_t now_ms);
+/* `why`: one line, what failed and where. Also for a connection refused by TLS (PEER_UNTRUSTED). */
+void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms);
+/*
+ * Something the host met and an operator must know; one line. `event` is a name from
+ * agent/events.h.
+ */
+void agent_host_event(struct agent *a, int event_id, const char *text);
+/* SIGTERM or SIGINT. */
+void agent_stop(struct agent *a, uint64_t now_ms);
+
+/* --- links --- */
+
+/*
+ * A connection was accepted: its link index, or -1 when the table of its kind is full (close it).
+ * An idle older one may have been chosen to end instead.
+ */
+int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms);
+/* Room for received bytes; empty: read nothing now. */
+struct writer agent_link_rx(struct agent *a, unsigned link);
+void agent_link_rx_commit(struct agent *a, unsigned link, size_t n);
+/* The peer closed or the descriptor failed: nothing more arrives. */
+void agent_link_end(struct agent *a, unsigned link);
+struct view agent_link_tx(struct agent *a, unsigned link);
+void agent_link_tx_commit(struct agent *a, unsigned link, size_t n);
+/*
+ * Whether the host must close the descriptor now; true also says that the link index is free again.
+ */
+bool agent_link_done(struct agent *a, unsigned link);
+
+/* --- running --- */
+
+/*
+ * Does all work that bytes, facts and time allow. wall_ms: Unix milliseconds, for log lines and
+ * records.
+ */
+void agent_step(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
+/* Next order; call until NONE after each step. */
+enum agent_order agent_next_order(struct agent *a);
+/* When agent_step must run at the latest, in now_ms terms. */
+uint64_t agent_deadline(const struct agent *a);
+/* Log lines waiting; agent_log_taken says how many bytes were written. */
+struct view agent_log(struct agent *a);
+void agent_log_taken(struct agent *a, size_t n);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small answers: one message of a few bytes, or a status alone. Sent at once when the peer's window
+ * and the send buffer allow, else kept in a fixed table and sent on as they open.
+ * Owns that table. A peer that lets it fill up loses its connection.
+ */
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/assert.h"
+
+static enum status try_send(struct agent *a, const struct answer *w)
+{
+    struct grpc_server *s = &a->link[w->link].grpc;
+    if (w->code == GRPC_OK) {
+        return grpc_reply_all(s, w->id, view_of(w->message, w->len));
+    }
+    return grpc_finish(s, w->id, w->code, w->text);
+}
+
+static void send_or_keep(struct agent *a, const struct answer *wanted)
+{
+    if (try_send(a, wanted) != STATUS_MORE) {
+        return; /* sent, or the call is gone */
+    }
+    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+        if (!a->answer[i].used) {
+            a->answer[i] = *wanted;
+            a->answer[i].used = true;
+            return;
+        }
+    }
+    h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
+}
+
+void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message)
+{
+    struct answer w = {.link = (uint8_t)link, .id = id, .code = GRPC_OK,
+                       .len = (uint16_t)message.len};
+    ASSERT(link < SERVER_LINKS && message.len <= sizeof w.message);
+    if (message.len > 0u) {
+        memcpy(w.message, message.data, message.len);
+    }
+    send_or_keep(a, &w);
+}
+
+void answer_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
+                   const char *text)
+{
+    ASSERT(link < SERVER_LINKS && code != GRPC_OK);
+    const struct answer w = {.link = (uint8_t)link, .id = id, .code = code, .text = text};
+    send_or_keep(a, &w);
+}
+
+void answers_step(struct agent *a)
+{
+    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+        struct answer *w = &a->answer[i];
+        if (!w->used) {
+            continue;
+        }
+        bool over = !a->link[w->link].open || a->link[w->link].failed;
+        if (over || try_send(a, w) != STATUS_MORE) {
+            w->used = false;
+        }
+    }
+}

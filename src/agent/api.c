@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection to the API server: when to connect, requests in flight, their time-outs, and what
+ * ends a connection. Owns struct api. Answers go to the owner of the request by its table index:
+ * fetches, publisher, watch.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+#include "pb_decode.h"
+
+void api_init(struct agent *a)
+{
+    a->api.state = API_DOWN;
+    a->api.connect_at_ms = a->now_ms + API_START_MS;
+    text_cut(a->api.trouble, sizeof a->api.trouble,
+             view_text("the API server is not connected yet"));
+}
+
+bool api_ready(const struct agent *a)
+{
+    return a->api.state == API_UP && !a->stopping;
+}
+
+void agent_api_identity(struct agent *a, struct view token, struct view authority)
+{
+    text_cut(a->api.token, sizeof a->api.token, token);
+    text_cut(a->api.authority, sizeof a->api.authority, authority);
+}
+
+void agent_api_opened(struct agent *a, uint64_t now_ms)
+{
+    struct api *api = &a->api;
+    ASSERT(api->state == API_CONNECTING);
+    const struct h2_memory memory = {
+        .rx = api->rx,
+        .rx_cap = sizeof api->rx,
+        .tx = api->tx,
+        .tx_cap = sizeof api->tx,
+        .field = api->field,
+        .field_cap = sizeof api->field,
+        .scratch = api->scratch,
+        .scratch_cap = sizeof api->scratch,
+        .streams = api->streams,
+        .streams_cap = H2_CLIENT_STREAMS,
+        .window = H2_CLIENT_WINDOW,
+        .table_size = 0,
+    };
+    h2_init(&api->h2, H2_CLIENT, &memory, now_ms);
+    api->state = API_UP;
+    api->heard_ms = now_ms;
+    api->pinged = false;
+    event_say(a, EVENT_API_CONNECTED, "server", api->authority);
+}
+
+static void plan_connection(struct agent *a)
+{
+    a->api.state = API_DOWN;
+    a->api.connect_at_ms = a->now_ms + agent_backoff(a, &a->api.backoff_ms);
+}
+
+void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms)
+{
+    ASSERT(a->api.state == API_CONNECTING);
+    a->now_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
+    text_cut(a->api.trouble, sizeof a->api.trouble, view_text(why));
+    plan_connection(a);
+    event_begin(a, EVENT_API_FAILED);
+    log_text(&a->log, "status", status_name(status));
+    log_text(&a->log, "text", why);
+    log_number(&a->log, "retry_ms", (int64_t)(a->api.connect_at_ms - a->now_ms));
+    log_end(&a->log);
+}
+
+/* --- requests --- */
+
+static void request_release(struct request *r)
+{
+    r->kind = REQUEST_NONE;
+    r->stream = 0;
+}
+
+enum status api_send(struct agent *a, unsigned index, enum request_kind kind, enum kube_shape shape,
+                     struct kube_request *head)
+{
+    ASSERT(index < REQUESTS_MAX && kind != REQUEST_NONE);
+    struct api *api = &a->api;
+    struct request *r = &api->request[index];
+    ASSERT(r->kind == REQUEST_NONE);
+    if (!api_ready(a)) {
+        return STATUS_MORE;
+    }
+    uint32_t stream = 0;
+    enum status s = h2_open(&api->h2, index, &stream);
+    if (s != STATUS_OK) {
+        return STATUS_MORE;
+    }
+    head->token = view_text(api->token);
+    head->authority = view_text(api->authority);
+    s = kube_request_send(&api->h2, stream, head);
+    if (s != STATUS_OK) {
+        h2_reset(&api->h2, stream, H2_CANCEL);
+        return STATUS_MORE;
+    }
+    r->kind = kind;
+    r->stream = stream;
+    r->refused = false;
+    r->reason[0] = 0;
+    r->message[0] = 0;
+    uint64_t limit = (kind == REQUEST_CLAIM) ? CLAIM_GET_MS : API_REQUEST_MS;
+    r->deadline_ms = a->now_ms + ((kind == REQUEST_SLICE_WATCH)
+                                  ? WATCH_SECONDS * 1000u + API_REQUEST_MS : limit);
+    kube_answer_init(&r->answer, shape);
+    return STATUS_OK;
+}
+
+void api_cancel(struct agent *a, unsigned index)
+{
+    ASSERT(index < REQUESTS_MAX);
+    struct request *r = &a->api.request[index];
+    if (r->kind != REQUEST_NONE) {
+        h2_reset(&a->api.h2, r->stream, H2_CANCEL);
+        request_release(r);
+    }
+}
+
+/* --- answers to their owners --- */
+
+static void owner_record(struct agent *a, unsigned index, const struct kube_record *record)
+{
+    if (index < FETCHES_MAX) {
+        fetch_record(a, index, record);
+    } else {
+        publish_record(a, index, record);
+    }
+}
+
+static void owner_end(struct agent *a, unsigned index, enum status status)
+{
+    struct request *r = &a->api.request[index];
+    ASSERT(r->kind != REQUEST_NONE);
+    if (index < FETCHES_MAX) {
+        fetch_end(a, index, status);
+    } else {
+        publish_end(a, index, status);
+    }
+    request_release(r);
+}
+
+static void keep_status(struct request *r, struct view message)
+{
+    projection_StatusRecord status = projection_StatusRecord_init_zero;
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    if (!pb_decode(&in, projection_StatusRecord_fields, &status)) {
+        return;
+    }
+    r->refused = view_is(view_text(status.status), "Failure");
+    text_cut(r->reason, sizeof r->reason, view_text(status.reason));
+    text_cut(r->message, sizeof r->message, view_text(status.message));
+}
+
+/* A verdict on a complete answer. */
+static enum status judge(struct agent *a, struct request *r)
+{
+    enum status s = kube_answer_end(&r->answer);
+    uint16_t http = r->answer.http_status;
+    if (http >= 200u && http < 300u) {
+        a->api.backoff_ms = 0;
+        return s;
+    }
+    if (r->message[0] == 0) {
+        text_cut(r->message, sizeof r->message, view_text(r->answer.message));
+    }
+    return (http == 404u) ? PEER_NOT_FOUND : PEER_REFUSED;
+}
+
+static void request_data(struct agent *a, unsigned index, struct view data)
+{
+    struct request *r = &a->api.request[index];
+    struct reader in = reader_of(data);
+    struct kube_record record;
+    enum status s = STATUS_OK;
+    /* Each record takes at least one byte of the piece. */
+    for (size_t i = 0; i <= data.len && s == STATUS_OK; i++) {
+        s = kube_answer_next(&r->answer, &in, &record);
+        if (s == STATUS_OK && record.record == KUBE_STATUS) {
+            keep_status(r, record.message);
+        }
+        if (s == STATUS_OK) {
+            owner_record(a, index, &record);
+        }
+        if (r->kind == REQUEST_NONE) {
+            return; /* the owner cancelled it */
+        }
+    }
+    if (s != STATUS_OK && s != STATUS_MORE) {
+        h2_reset(&a->api.h2, r->stream, H2_CANCEL);
+        owner_end(a, index, s);
+    }
+}
+
+static void request_over(struct agent *a, unsigned index)
+{
+    struct request *r = &a->api.request[index];
+    bool unauthorized = r->answer.http_status == 401u;
+    owner_end(a, index, judge(a, r));
+    if (unauthorized) {
+        /* The token is read again with the next connection. */
+        api_lost(a, "the API server answered 401 Unauthorized: the token is read again");
+    }
+}
+
+static void request_event(struct agent *a, const struct h2_event *e)
+{
+    unsigned index = e->tag;
+    if (index >= REQUESTS_MAX || a->api.request[index].kind == REQUEST_NONE ||
+        a->api.request[index].stream != e->stream) {
+        return; /* an answer to what was cancelled */
+    }
+    switch (e->kind) {
+    case H2_EVENT_FIELD:
+        if (!e->trailers) {
+            kube_answer_field(&a->api.request[index].answer, e->name, e->value);
+        }
+        break;
+    case H2_EVENT_DATA:
+        request_data(a, index, e->data);
+        break;
+    case H2_EVENT_RESET:
+        owner_end(a, index, PEER_CLOSED);
+        return;
+    case H2_EVENT_HEADERS_END:
+    case H2_EVENT_GOAWAY:
+    case H2_EVENT_PING_ACK:
+    case H2_EVENT_WRITABLE:
+        break;
+    }
+    bool ends = (e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END) && e->end_stream;
+    if (ends && a->api.request[index].kind != REQUEST_NONE &&
+        a->api.request[index].stream == e->stream) {
+        request_over(a, index);
+    }
+}
+
+/* --- the connection --- */
+
+void api_lost(struct agent *a, const char *why)
+{
+    struct api *api = &a->api;
+    if (api->state != API_UP && api->state != API_DRAINING) {
+        return;
+    }
+    text_cut(api->trouble, sizeof api->trouble, view_text(why));
+    event_say(a, EVENT_API_LOST, "text", why);
+    plan_connection(a);
+    api->close_wanted = true;
+    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+        if (api->request[i].kind != REQUEST_NONE) {
+            owner_end(a, i, PEER_CLOSED);
+        }
+    }
+    publish_disconnected(a);
+}
+
+static void connection_event(struct agent *a, const struct h2_event *e)
+{
+    if (e->kind == H2_EVENT_GOAWAY) {
+        a->api.state = API_DRAINING;
+    } else if (e->kind == H2_EVENT_PING_ACK) {
+        a->api.pinged = false;
+    } else {
+        request_event(a, e);
+    }
+}
+
+static void pull_events(struct agent *a)
+{
+    struct api *api = &a->api;
+    struct h2_event event;
+    enum status s = STATUS_OK;
+    api->busy = false;
+    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && s == STATUS_OK; i++) {
+        s = h2_next(&api->h2, &event);
+        if (s == STATUS_OK) {
+            connection_event(a, &event);
+        }
+        if (api->state != API_UP && api->state != API_DRAINING) {
+            return;
+        }
+    }
+    api->busy = s == STATUS_OK;
+    if (s == PEER_CLOSED) {
+        api_lost(a, "the API server closed the connection");
+    } else if (s != STATUS_OK && s != STATUS_MORE) {
+        api_lost(a, "the API server broke the HTTP/2 protocol");
+    }
+}
+
+static void expire_requests(struct agent *a)
+{
+    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+        struct request *r = &a->api.request[i];
+        if (r->kind != REQUEST_NONE && a->now_ms >= r->deadline_ms) {
+            h2_reset(&a->api.h2, r->stream, H2_CANCEL);
+            owner_end(a, i, PEER_TIMEOUT);
+        }
+    }
+}
+
+/* A silent path is asked by PING; no answer ends the connection (RFC 9113 §6.7). */
+static void check_path(struct agent *a)
+{
+    struct api *api = &a->api;
+    uint64_t silent = a->now_ms - api->heard_ms;
+    if (silent >= API_PING_AFTER_MS + API_PING_ANSWER_MS) {
+        api_lost(a, "the API server has been silent for 40 s and did not answer a PING");
+    } else if (silent >= API_PING_AFTER_MS && !api->pinged) {
+        api->pinged = h2_ping(&api->h2) == STATUS_OK;
+    }
+}
+
+/*
+ * After GOAWAY the answers under way may end; a watch would go on for long and is opened again
+ * elsewhere.
+ */
+static void check_drained(struct agent *a)
+{
+    if (a->api.state != API_DRAINING) {
+        return;
+    }
+    for (unsigned i = 0; i < REQUEST_WATCH; i++) {
+        if (a->api.request[i].kind != REQUEST_NONE) {
+            return;
+        }
+    }
+    a->api.backoff_ms = 0;
+    api_lost(a, "the API server asked to move to a new connection");
+}
+
+void api_step(struct agent *a)
+{
+    struct api *api = &a->api;
+    if (api->state == API_DOWN && !a->stopping) {
+        bool first = a->counter[EVENT_API_CONNECTED] + a->counter[EVENT_API_FAILED] == 0u;
+        if (a->now_ms >= api->connect_at_ms || (first && a->registration.asked)) {
+            api->state = API_CONNECTING;
+            api->connect_wanted = true;
+        }
+        return;
+    }
+    if (api->state != API_UP && api->state != API_DRAINING) {
+        return;
+    }
+    h2_set_time(&api->h2, a->now_ms);
+    pull_events(a);
+    if (api->state == API_UP || api->state == API_DRAINING) {
+        expire_requests(a);
+        check_path(a);
+        check_drained(a);
+    }
+}
+
+uint64_t api_deadline(const struct agent *a)
+{
+    const struct api *api = &a->api;
+    if (api->state == API_DOWN) {
+        return a->stopping ? UINT64_MAX : api->connect_at_ms;
+    }
+    if (api->state == API_CONNECTING) {
+        return UINT64_MAX;
+    }
+    if (api->busy) {
+        return a->now_ms;
+    }
+    uint64_t at = h2_deadline(&api->h2);
+    uint64_t ping = api->heard_ms + API_PING_AFTER_MS + (api->pinged ? API_PING_ANSWER_MS : 0u);
+    at = (ping < at) ? ping : at;
+    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+        const struct request *r = &api->request[i];
+        if (r->kind != REQUEST_NONE && r->deadline_ms < at) {
+            at = r->deadline_ms;
+        }
+    }
+    return at;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NodePrepareResources and NodeUnprepareResources: one call is a list of operations, one for each
+ * claim UID, each with its own result. Owns calls and operations; the ledger does what they decide,
+ * fetch.c reads claims for them, replies.c encodes their answers.
+ *
+ * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
+ * claim that the ledger knows needs no API server: it goes straight to WRITTEN. One flush covers
+ * all claims of a call.
+ */
+#include "agent/calls.h"
+
+#include "base/assert.h"
+#include "generated/dra.pb.h"
+#include "pb_decode.h"
+
+/* --- tables --- */
+
+static int free_call(const struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (!a->call[i].used) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void operation_release(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    if (o->state == OPERATION_FETCHING) {
+        fetch_cancel(a, o->fetch);
+    }
+    o->state = OPERATION_FREE;
+}
+
+void call_release(struct agent *a, unsigned index)
+{
+    struct call *c = &a->call[index];
+    ASSERT(c->used);
+    for (unsigned i = 0; i < c->count; i++) {
+        operation_release(a, c->operation[i]);
+    }
+    c->used = false;
+}
+
+static void operation_fail(struct agent *a, struct operation *o, struct view why)
+{
+    ASSERT(why.len > 0u);
+    o->state = OPERATION_FAILED;
+    text_cut(o->error, sizeof o->error, why);
+    event_begin(a, EVENT_CLAIM_REFUSED);
+    log_text(&a->log, "namespace", o->id.namespace_);
+    log_text(&a->log, "claim", o->id.name);
+    log_text(&a->log, "claim_uid", o->id.uid);
+    log_text(&a->log, "error", o->error);
+    log_end(&a->log);
+}
+
+/* --- beginning a call --- */
+
+struct call_reader {
+    struct agent *agent;
+    struct call *call;
+    unsigned index;
+    bool full;
+};
+
+static int free_operation(const struct agent *a)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        if (a->operation[i].state == OPERATION_FREE) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* The reply is a map by UID: a UID that is named twice is one operation. */
+static bool call_has(const struct agent *a, const struct call *c, const char *uid)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        if (view_is(view_text(a->operation[c->operation[i]].id.uid), uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct call_reader *r = *arg;
+    dra_Claim claim = dra_Claim_init_zero;
+    (void)field;
+    if (!pb_decode(in, dra_Claim_fields, &claim)) {
+        return false;
+    }
+    if (call_has(r->agent, r->call, claim.uid)) {
+        return true;
+    }
+    int at = free_operation(r->agent);
+    if (at < 0 || r->call->count >= CLAIMS_PER_CALL_MAX) {
+        r->full = true;
+        return false;
+    }
+    struct operation *o = &r->agent->operation[at];
+    o->state = OPERATION_WAITING;
+    o->call = (uint16_t)r->index;
+    o->fresh = false;
+    o->entry_len = 0;
+    o->deadline_ms = r->agent->now_ms + CLAIM_GET_MS;
+    o->error[0] = 0;
+    memcpy(o->id.uid, claim.uid, sizeof o->id.uid);
+    memcpy(o->id.namespace_, claim.namespace, sizeof o->id.namespace_);
+    memcpy(o->id.name, claim.name, sizeof o->id.name);
+    r->call->operation[r->call->count] = (uint16_t)at;
+    r->call->count++;
+    return true;
+}
+
+_Static_assert(sizeof((dra_Claim *)0)->uid == UID_CAP, "proto/dra.options and cfg/limits.h agree");
+_Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
+               "proto/dra.options and cfg/limits.h agree");
+_Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
+               "proto/dra.options and cfg/limits.h agree");
+
+static void refuse_call(struct agent *a, unsigned link, struct grpc_call_id id,
+                        enum grpc_status code, const char *text)
+{
+    event_say(a, EVENT_CALL_REFUSED, "text", text);
+    answer_status(a, link, id, code, text);
+}
+
+/* Prepare and unprepare requests have the same shape: repeated Claim claims = 1. */
+static bool read_claims(struct agent *a, unsigned index, struct view message, bool *full)
+{
+    struct call_reader reader = {.agent = a, .call = &a->call[index], .index = index,
+                                 .full = false};
+    dra_NodePrepareResourcesRequest request = dra_NodePrepareResourcesRequest_init_zero;
+    request.claims.funcs.decode = read_claim;
+    request.claims.arg = &reader;
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    bool ok = pb_decode(&in, dra_NodePrepareResourcesRequest_fields, &request);
+    *full = reader.full;
+    return ok;
+}
+
+void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare)
+{
+    int at = free_call(a);
+    if (at < 0) {
+        refuse_call(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                    "too many calls are running; try again");
+        return;
+    }
+    struct call *c = &a->call[at];
+    c->used = true;
+    c->unprepare = unprepare;
+    c->replying = false;
+    c->begun = false;
+    c->link = (uint8_t)link;
+    c->id = event->call;
+    c->count = 0;
+    c->at = 0;
+    c->offset = 0;
+    bool full = false;
+    if (!read_claims(a, (unsigned)at, event->message, &full)) {
+        call_release(a, (unsigned)at);
+        if (full) {
+            refuse_call(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                        "too many claims in running calls; try again");
+        } else {
+            refuse_call(a, link, event->call, GRPC_INVALID_ARGUMENT,
+                        "the request is not readable as protobuf");
+        }
+    }
+}
+
+void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        struct call *c = &a->call[i];
+        if (c->used && c->link == link && c->id.index == id.index && c->id.serial == id.serial) {
+            /* What is written stays: the kubelet asks again, and the ledger answers. */
+            call_release(a, i);
+        }
+    }
+}
+
+void calls_abandon(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        struct call *c = &a->call[i];
+        if (c->used) {
+            answer_status(a, c->link, c->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
+            call_release(a, i);
+        }
+    }
+}
+
+/* --- prepare --- */
+
+static void fail_with(struct agent *a, struct operation *o, const struct writer *why)
+{
+    operation_fail(a, o, (why->len > 0u) ? writer_view(why)
+                                         : view_text("internal error without a reason"));
+}
+
+/* A claim that the ledger holds: its CDI file is made sure of, its record is the answer. */
+static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    enum status s = ledger_read(a, slot);
+    if (s != STATUS_OK) {
+        writer_text(&why, "the stored record of this claim cannot be read (");
+        writer_text(&why, status_name(s));
+        writer_text(&why, "); delete and re-create the pod");
+    } else {
+        s = ledger_ensure_cdi(a, &why);
+    }
+    if (s != STATUS_OK) {
+        fail_with(a, o, &why);
+        return;
+    }
+    event_begin(a, EVENT_CLAIM_REPEATED);
+    log_text(&a->log, "claim_uid", o->id.uid);
+    log_end(&a->log);
+    o->slot = (uint16_t)slot;
+    o->state = OPERATION_WRITTEN;
+}
+
+static void log_config(struct agent *a, const struct claim_result *r)
+{
+    if (r->logical_neuron_core == 0u && r->ultraserver_mode == 0u) {
+        return;
+    }
+    event_begin(a, EVENT_CLAIM_CONFIG);
+    log_text(&a->log, "request", r->request);
+    log_number(&a->log, "device", r->number);
+    log_text(&a->log, "apiVersion", CONFIG_API_GROUP "/v1");
+    if (r->logical_neuron_core != 0u) {
+        log_text(&a->log, "kind", "NeuronConfig");
+        log_number(&a->log, "logicalNeuronCore", r->logical_neuron_core);
+    }
+    if (r->ultraserver_mode != 0u) {
+        log_text(&a->log, "kind", "UltraServerConfig");
+        log_number(&a->log, "ultraserverMode", r->ultraserver_mode);
+    }
+    log_end(&a->log);
+}
+
+static void log_prepared(struct agent *a, const struct claim_record *r)
+{
+    for (unsigned i = 0; i < r->count; i++) {
+        log_config(a, &r->result[i]);
+    }
+    event_begin(a, EVENT_CLAIM_PREPARED);
+    log_text(&a->log, "namespace", r->id.namespace_);
+    log_text(&a->log, "claim", r->id.name);
+    log_text(&a->log, "claim_uid", r->id.uid);
+    log_number(&a->log, "devices", r->count);
+    log_end(&a->log);
+}
+
+static void say_holder(const struct agent *a, unsigned slot, uint64_t numbers, struct writer *why)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    uint64_t both = e->numbers & numbers;
+    ASSERT(both != 0u);
+    unsigned number = (unsigned)__builtin_ctzll(both);
+    writer_text(why, "requested device " DEVICE_NAME_PREFIX);
+    writer_decimal(why, number);
+    writer_text(why, " is already held by claim ");
+    writer_text(why, e->id.namespace_);
+    writer_text(why, "/");
+    writer_text(why, e->id.name);
+    writer_text(why, " (");
+    writer_text(why, e->id.uid);
+    writer_text(why, ")");
+}
+
+static void prepare_new(struct agent *a, struct operation *o, const struct claim_record *r)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    uint64_t numbers = claim_numbers(r);
+    int holder = ledger_holder(a, numbers, r->id.uid);
+    unsigned slot = 0;
+    if (holder >= 0) {
+        writer_text(&why, "claim ");
+        writer_text(&why, r->id.namespace_);
+        writer_text(&why, "/");
+        writer_text(&why, r->id.name);
+        writer_text(&why, ": ");
+        say_holder(a, (unsigned)holder, numbers, &why);
+        fail_with(a, o, &why);
+        return;
+    }
+    if (ledger_put(a, r, &slot, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+        return;
+    }
+    log_prepared(a, r);
+    o->slot = (uint16_t)slot;
+    o->fresh = true;
+    o->state = OPERATION_WRITTEN;
+}
+
+void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b, const char *why)
+{
+    ASSERT(operation < OPERATIONS_MAX);
+    struct operation *o = &a->operation[operation];
+    ASSERT(o->state == OPERATION_FETCHING);
+    o->state = OPERATION_WAITING;
+    if (b == 0) {
+        operation_fail(a, o, view_text(why));
+        return;
+    }
+    int slot = ledger_find(a, o->id.uid);
+    if (slot >= 0) {
+        prepare_known(a, o, (unsigned)slot); /* another call was faster */
+        return;
+    }
+    prepare_new(a, o, &b->record);
+}
+
+static void prepare_step(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    int slot = ledger_find(a, o->id.uid);
+    if (slot >= 0) {
+        prepare_known(a, o, (unsigned)slot);
+    } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+    } else if (!a->ledger.usable) {
+        operation_fail(a, o, view_text(a->ledger.trouble));
+    } else if (a->now_ms >= o->deadline_ms) {
+        writer_text(&why, "the claim cannot be read from the API server: ");
+        writer_text(&why, api_ready(a) ? "all requests are busy" : a->api.trouble);
+        fail_with(a, o, &why);
+    }
+}
+
+/* --- unprepare --- */
+
+/* A prepare of the same claim that still runs must not bring it back. */
+static void stop_prepares(struct agent *a, const char *uid)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        struct operation *o = &a->operation[i];
+        bool runs = o->state == OPERATION_WAITING || o->state == OPERATION_FETCHING ||
+                    o->state == OPERATION_WRITTEN;
+        if (!runs || a->call[o->call].unprepare || !view_is(view_text(o->id.uid), uid)) {
+            continue;
+        }
+        if (o->state == OPERATION_FETCHING) {
+            fetch_cancel(a, o->fetch);
+        }
+        operation_fail(a, o, view_text("the claim was unprepared while it was being prepared"));
+    }
+}
+
+static void unprepare_step(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    stop_prepares(a, o->id.uid);
+    /* A UID that cannot be one was never prepared, and no file bears its name. */
+    if (claim_id_check(&o->id, &why) == STATUS_OK) {
+        ledger_remove(a, o->id.uid);
+        event_begin(a, EVENT_CLAIM_UNPREPARED);
+        log_text(&a->log, "namespace", o->id.namespace_);
+        log_text(&a->log, "claim", o->id.name);
+        log_text(&a->log, "claim_uid", o->id.uid);
+        log_end(&a->log);
+    }
+    o->state = OPERATION_WRITTEN;
+}
+
+/* --- all calls --- */
+
+/* Whether every operation of the call has its result. */
+static bool call_complete(const struct agent *a, const struct call *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        uint8_t state = a->operation[c->operation[i]].state;
+        if (state == OPERATION_WAITING || state == OPERATION_FETCHING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void flush_failed(struct agent *a, struct operation *o, const struct writer *why)
+{
+    if (o->fresh) {
+        ledger_remove(a, o->id.uid);
+    }
+    fail_with(a, o, why);
+}
+
+static void call_flush(struct agent *a, struct call *c)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    bool flushed = ledger_sync(a, &why) == STATUS_OK;
+    for (unsigned i = 0; i < c->count; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        if (o->state != OPERATION_WRITTEN) {
+            continue;
+        }
+        if (flushed || c->unprepare) {
+            /* an unprepare that the disk did not keep is repeated by the next flush */
+            o->state = OPERATION_DONE;
+        } else {
+            flush_failed(a, o, &why);
+        }
+    }
+}
+
+static void call_step(struct agent *a, unsigned index)
+{
+    struct call *c = &a->call[index];
+    for (unsigned i = 0; i < c->count; i++) {
+        unsigned at = c->operation[i];
+        if (a->operation[at].state == OPERATION_WAITING) {
+            if (c->unprepare) {
+                unprepare_step(a, at);
+            } else {
+                prepare_step(a, at);
+            }
+        }
+    }
+    if (!c->replying && call_complete(a, c)) {
+        call_flush(a, c);
+        c->replying = true;
+    }
+    if (c->replying) {
+        call_reply(a, index);
+    }
+}
+
+/*
+ * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
+ * anybody's next one.
+ */
+static void begin_fetches(struct agent *a)
+{
+    for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
+        bool more = false;
+        for (unsigned i = 0; i < CALLS_MAX; i++) {
+            struct call *c = &a->call[i];
+            if (!c->used || c->unprepare || round >= c->count) {
+                continue;
+            }
+            more = true;
+            unsigned at = c->operation[round];
+            if (a->operation[at].state == OPERATION_WAITING && !fetch_begin(a, at)) {
+                return;
+            }
+        }
+        if (!more) {
+            return;
+        }
+    }
+}
+
+void calls_step(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].used) {
+            call_step(a, i);
+        }
+    }
+    if (api_ready(a)) {
+        begin_fetches(a);
+    }
+}
+
+uint64_t calls_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        const struct operation *o = &a->operation[i];
+        if (o->state == OPERATION_WAITING && o->deadline_ms < at) {
+            at = o->deadline_ms;
+        }
+    }
+    return at;
+}

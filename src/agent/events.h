@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event catalogue: everything that the agent ever says, numbered by order. Each event is one
+ * log line and one counter. Columns: identifier, level, name in the log, cause, what the operator
+ * should do. Numbers are append-only.
+ */
+#ifndef AGENT_EVENTS_H
+#define AGENT_EVENTS_H
+
+#define AGENT_EVENTS(X)                                                                            \
+    X(EVENT_STARTED, LOG_INFO, "started", "the process runs", "nothing")                           \
+    X(EVENT_STOPPING, LOG_INFO, "stopping", "asked to stop by a signal", "nothing")                \
+    X(EVENT_STOPPED, LOG_INFO, "stopped", "running calls have ended", "nothing")                   \
+    X(EVENT_HOST_LISTENING, LOG_INFO, "listening", "a server socket is open", "nothing")           \
+    X(EVENT_HOST_LISTEN_FAILED, LOG_WARN, "listen_failed",                                         \
+      "a server socket cannot be opened; it is tried again", "see the text")                       \
+    X(EVENT_HOST_SOCKET_LOST, LOG_WARN, "socket_lost",                                             \
+      "a socket file was removed or replaced; it is made anew",                                    \
+      "find out who else uses these paths")                                                        \
+    X(EVENT_HOST_PEER_DENIED, LOG_WARN, "peer_denied", "a peer of another user was turned away",   \
+      "only root and the agent's own user are served")                                             \
+    X(EVENT_HOST_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",   \
+      "see the text")                                                                              \
+    X(EVENT_HOST_TOKEN_UNREADABLE, LOG_WARN, "token_unreadable",                                   \
+      "the token file cannot be read; the old one stays", "check the service account volume")      \
+    X(EVENT_HOST_TROUBLE, LOG_ERROR, "host_trouble", "a directory, socket or file cannot be used", \
+      "see the text")                                                                              \
+    X(EVENT_BOARD, LOG_INFO, "board", "devices were found", "nothing")                             \
+    X(EVENT_DEVICE_FINDING, LOG_WARN, "device_finding", "a fact of the node is missing or odd",    \
+      "see the remedy")                                                                            \
+    X(EVENT_REGISTRATION_ASKED, LOG_INFO, "registration_asked", "the kubelet called GetInfo",      \
+      "nothing")                                                                                   \
+    X(EVENT_REGISTERED, LOG_INFO, "registered", "the kubelet accepted the driver", "nothing")      \
+    X(EVENT_REGISTRATION_REFUSED, LOG_ERROR, "registration_refused",                               \
+      "the kubelet refused the driver", "read the kubelet's reason; the kubelet tries again")      \
+    X(EVENT_REGISTRATION_RENEWED, LOG_WARN, "registration_renewed",                                \
+      "no registration succeeded in time",                                                         \
+      "check that the kubelet watches the registrar directory")                                    \
+    X(EVENT_API_CONNECTED, LOG_INFO, "api_connected", "the API server is reached and verified",    \
+      "nothing")                                                                                   \
+    X(EVENT_API_LOST, LOG_WARN, "api_lost", "the connection to the API server ended",              \
+      "nothing, it is tried again")                                                                \
+    X(EVENT_API_FAILED, LOG_ERROR, "api_failed", "the API server cannot be reached",               \
+      "check the address, certificates and token that the text names")                             \
+    X(EVENT_API_ERROR, LOG_ERROR, "api_error", "the API server refused a request",                 \
+      "check RBAC and the server's text")                                                          \
+    X(EVENT_NODE, LOG_INFO, "node", "the Node object was read", "nothing")                         \
+    X(EVENT_SLICE_PUBLISHED, LOG_INFO, "slice_published", "the ResourceSlice was written",         \
+      "nothing")                                                                                   \
+    X(EVENT_SLICE_CURRENT, LOG_INFO, "slice_current",                                              \
+      "the stored ResourceSlice is the wanted one", "nothing")                                     \
+    X(EVENT_SLICE_REPAIR, LOG_WARN, "slice_repair",                                                \
+      "a stored ResourceSlice was changed, doubled or deleted", "nothing, it is put right")        \
+    X(EVENT_SLICE_DROPPED_FIELDS, LOG_ERROR, "slice_dropped_fields",                               \
+      "the API server stored less than was sent", "check its version and feature gates")           \
+    X(EVENT_CLAIM_PREPARED, LOG_INFO, "claim_prepared", "a claim was prepared", "nothing")         \
+    X(EVENT_CLAIM_REPEATED, LOG_INFO, "claim_repeated", "a prepared claim was asked for again",    \
+      "nothing")                                                                                   \
+    X(EVENT_CLAIM_REFUSED, LOG_WARN, "claim_refused", "a claim could not be prepared",             \
+      "see the text")                                                                              \
+    X(EVENT_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "nothing")   \
+    X(EVENT_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                       \
+      "a claim carries configuration for its devices", "nothing")                                  \
+    X(EVENT_CDI_REBUILT, LOG_WARN, "cdi_rebuilt",                                                  \
+      "the CDI file of a prepared claim was gone or changed", "nothing")                           \
+    X(EVENT_CDI_TROUBLE, LOG_ERROR, "cdi_trouble", "a CDI file cannot be written or removed",      \
+      "check space and rights of the CDI root")                                                    \
+    X(EVENT_STORE_CREATED, LOG_INFO, "store_created", "there was no claim store yet", "nothing")   \
+    X(EVENT_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was read", "nothing")         \
+    X(EVENT_STORE_DAMAGED, LOG_ERROR, "store_damaged",                                             \
+      "the claim store is not readable as a whole",                                                \
+      "its copy is kept beside it; what could be read was kept")                                   \
+    X(EVENT_STORE_SLOT_DAMAGED, LOG_ERROR, "store_slot_damaged",                                   \
+      "one slot of the store is unreadable", "delete and re-create the pod that lost its claim")   \
+    X(EVENT_STORE_TROUBLE, LOG_ERROR, "store_trouble",                                             \
+      "the claim store cannot be read or written",                                                 \
+      "check space and rights of the plugin directory")                                            \
+    X(EVENT_CALL_REFUSED, LOG_WARN, "call_refused", "a gRPC call was malformed or over a limit",   \
+      "see the text")                                                                              \
+    X(EVENT_CONNECTION_FAILED, LOG_WARN, "connection_failed", "a peer broke the protocol",         \
+      "see the text")                                                                              \
+    X(EVENT_DEVICE_PLUGIN, LOG_ERROR, "device_plugin_present",                                     \
+      "the Neuron device plugin runs on this node and hands out the same devices",                 \
+      "remove one of the two")
+
+enum event_id {
+#define X(id, level, name, cause, remedy) id,
+    AGENT_EVENTS(X)
+#undef X
+        EVENT_COUNT
+};
+
+#endif

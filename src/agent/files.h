@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files port: the four functions by which the agent touches the disk. src/host brings the real
+ * one, tests bring others. Names are plain file names without a slash. Every function returns
+ * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO.
+ */
+#ifndef AGENT_FILES_H
+#define AGENT_FILES_H
+
+#include "base/bytes.h"
+
+enum files_dir {
+    FILES_CDI,   /* --cdi-root: one small file per claim, written whole */
+    FILES_STATE  /* <plugins>/neuron.aws.com: the claim store, written in place */
+};
+
+struct files {
+    void *ctx;
+    /*
+     * Appends bytes of the file from `offset` until `out` is filled up or the file ends (a short
+     * result is the end of the file).
+     */
+    enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                        struct writer *out) MUST_USE;
+    /*
+     * FILES_STATE: writes in place, creating the file and extending it as needed. FILES_CDI: offset
+     * is 0 and the file is made anew with just these bytes.
+     */
+    enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                         struct view bytes) MUST_USE;
+    /*
+     * FILES_STATE: flushes the file's data to the disk. With `final_name`, renames the file to it
+     * afterwards (atomic replacement), and flushes the directory for FILES_STATE.
+     */
+    enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
+                          const char *final_name) MUST_USE;
+    /* Unlinks the file; with `aside`, renames it to that name instead. */
+    enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
+                          const char *aside) MUST_USE;
+};
+
+#endif

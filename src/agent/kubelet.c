@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gRPC methods: which path is served on which socket, registration with the kubelet, and
+ * health. Owns the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1,
+ * grpc.health.v1.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "generated/health.pb.h"
+#include "generated/registration.pb.h"
+#include "pb_decode.h"
+#include "pb_encode.h"
+
+#define ON(kind) (1u << (kind))
+
+static void refuse(struct agent *a, unsigned link, const struct grpc_event *event,
+                   enum grpc_status code, const char *text)
+{
+    event_begin(a, EVENT_CALL_REFUSED);
+    log_view(&a->log, "path", event->path);
+    log_text(&a->log, "text", text);
+    log_end(&a->log);
+    answer_status(a, link, event->call, code, text);
+}
+
+/* --- registration --- */
+
+static void get_info(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    /* Order decides: kubelet 1.34 and later takes the first entry that it knows. */
+    static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+    pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
+    enum status s = text_copy(info.type, sizeof info.type, view_text("DRAPlugin"));
+    ASSERT(s == STATUS_OK);
+    s = text_copy(info.name, sizeof info.name, view_text(DRIVER_NAME));
+    ASSERT(s == STATUS_OK);
+    s = text_copy(info.endpoint, sizeof info.endpoint, view_text(a->settings->service_socket));
+    ASSERT(s == STATUS_OK);
+    for (unsigned i = 0; i < 2u; i++) {
+        s = text_copy(info.supported_versions[i], sizeof info.supported_versions[i],
+                      view_text(versions[i]));
+        ASSERT(s == STATUS_OK);
+    }
+    info.supported_versions_count = 2;
+    uint8_t bytes[ANSWER_BYTES_MAX];
+    pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
+    bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);
+    ASSERT(ok);
+    a->registration.asked = true;
+    event_say(a, EVENT_REGISTRATION_ASKED, "endpoint", a->settings->service_socket);
+    answer_message(a, link, event->call, view_of(bytes, out.bytes_written));
+}
+
+/* Keeps the start of the kubelet's reason; the rest is read and dropped. */
+static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct registration *r = *arg;
+    (void)field;
+    uint8_t text[sizeof r->last_error];
+    size_t n = (in->bytes_left < sizeof text) ? in->bytes_left : sizeof text;
+    if (!pb_read(in, text, n)) {
+        return false;
+    }
+    text_cut(r->last_error, sizeof r->last_error, view_of(text, n));
+    return pb_read(in, 0, in->bytes_left);
+}
+
+static void notify_status(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    struct registration *r = &a->registration;
+    pluginregistration_RegistrationStatus status = pluginregistration_RegistrationStatus_init_zero;
+    r->last_error[0] = 0;
+    status.error.funcs.decode = read_reason;
+    status.error.arg = r;
+    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
+    if (!pb_decode(&in, pluginregistration_RegistrationStatus_fields, &status)) {
+        refuse(a, link, event, GRPC_INVALID_ARGUMENT,
+               "RegistrationStatus is not readable as protobuf");
+        return;
+    }
+    if (status.plugin_registered) {
+        r->registered = true;
+        r->retry_ms = REGISTRATION_RETRY_MS;
+        event_say(a, EVENT_REGISTERED, "driver", DRIVER_NAME);
+        publish_changed(a);
+    } else {
+        r->registered = false;
+        r->waiting_ms = a->now_ms;
+        event_say(a, EVENT_REGISTRATION_REFUSED, "reason", r->last_error);
+    }
+    answer_message(a, link, event->call, view_of(0, 0));
+}
+
+void kubelet_init(struct agent *a)
+{
+    a->registration.waiting_ms = a->now_ms;
+    a->registration.retry_ms = REGISTRATION_RETRY_MS;
+}
+
+void kubelet_step(struct agent *a)
+{
+    struct registration *r = &a->registration;
+    if (r->registered || a->stopping || a->now_ms < kubelet_deadline(a)) {
+        return;
+    }
+    event_begin(a, EVENT_REGISTRATION_RENEWED);
+    log_text(&a->log, "socket", a->settings->registration_socket);
+    log_number(&a->log, "waited_s", (int64_t)(r->retry_ms / 1000u));
+    log_text(&a->log, "last_error", r->last_error);
+    log_end(&a->log);
+    a->order_renew = true;
+    r->waiting_ms = a->now_ms;
+    r->retry_ms = (r->retry_ms * 2u > REGISTRATION_RETRY_MAX_MS) ? REGISTRATION_RETRY_MAX_MS
+                                                                 : r->retry_ms * 2u;
+}
+
+uint64_t kubelet_deadline(const struct agent *a)
+{
+    const struct registration *r = &a->registration;
+    return (r->registered || a->stopping) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
+}
+
+/* --- grpc.health.v1 --- */
+
+static void health_check(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    health_HealthCheckRequest request = health_HealthCheckRequest_init_zero;
+    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
+    bool readable = pb_decode(&in, health_HealthCheckRequest_fields, &request);
+    struct view service = view_text(readable ? request.service : "?");
+    bool liveness = view_is(service, "liveness") || service.len == 0u;
+    if (!liveness && !view_is(service, "readiness")) {
+        answer_status(a, link, event->call, GRPC_NOT_FOUND,
+                      "unknown service; known: liveness, readiness and the empty name");
+        return;
+    }
+    health_HealthCheckResponse response = health_HealthCheckResponse_init_zero;
+    bool serving = liveness || agent_ready(a);
+    response.status = serving ? health_HealthCheckResponse_ServingStatus_SERVING
+                              : health_HealthCheckResponse_ServingStatus_NOT_SERVING;
+    uint8_t bytes[16];
+    pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
+    bool ok = pb_encode(&out, health_HealthCheckResponse_fields, &response);
+    ASSERT(ok);
+    answer_message(a, link, event->call, view_of(bytes, out.bytes_written));
+}
+
+/* --- prepare and unprepare --- */
+
+static void prepare(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    calls_begin(a, link, event, false);
+}
+
+static void unprepare(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    calls_begin(a, link, event, true);
+}
+
+/* v1 and v1beta1 have the same messages by number. */
+static const struct {
+    const char *path;
+    unsigned kinds;
+    void (*serve)(struct agent *a, unsigned link, const struct grpc_event *event);
+} methods[] = {
+    {"/pluginregistration.Registration/GetInfo", ON(LINK_REGISTRATION) | ON(LINK_SERVICE),
+     get_info},
+    {"/pluginregistration.Registration/NotifyRegistrationStatus", ON(LINK_REGISTRATION),
+     notify_status},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", ON(LINK_SERVICE), prepare},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", ON(LINK_SERVICE),
+     unprepare},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources", ON(LINK_SERVICE),
+     prepare},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", ON(LINK_SERVICE),
+     unprepare},
+    {"/grpc.health.v1.Health/Check", ON(LINK_HEALTH) | ON(LINK_SERVICE), health_check},
+};
+
+void kubelet_call(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    ASSERT(link < SERVER_LINKS);
+    unsigned kind = ON(a->link[link].kind);
+    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if ((methods[i].kinds & kind) != 0u && view_is(event->path, methods[i].path)) {
+            methods[i].serve(a, link, event);
+            return;
+        }
+    }
+    /* The kubelet asks for streams that we do not serve every 5 s: no log line, just the status. */
+    answer_status(a, link, event->call, GRPC_UNIMPLEMENTED, "unknown method on this socket");
+}

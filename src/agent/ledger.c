@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim table: which claim holds which devices, kept in the claim store and witnessed by the
+ * CDI files. Owns ledger entries, slots of the store and CDI files; knows neither the kubelet nor
+ * the API server.
+ *
+ * Order at prepare: CDI file, then record; at unprepare: record, then CDI file. A kill between the
+ * two leaves at worst a CDI file without a record, which a repeated call of either kind puts right.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
+static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+
+int ledger_find(const struct agent *a, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_HELD && view_is(view_text(e->id.uid), uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
+        if (holds && !view_is(view_text(e->id.uid), uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+void ledger_tidy(struct agent *a)
+{
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
+    ASSERT(s < STATUS_COUNT); /* absent as a rule; a refusal shows again with the first claim */
+}
+
+static int free_slot(const struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (a->ledger.entry[i].state == LEDGER_FREE) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Writes the older half of a slot; the newer one stays as it is until the next change. */
+static enum status write_half(struct agent *a, unsigned slot, struct view record)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    unsigned half = 1u - e->half;
+    struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+    store_half_write(&out, slot, e->sequence + 1u, record);
+    ASSERT(!out.full);
+    enum status s = a->files->write(a->files->ctx, FILES_STATE, STORE_FILE_NAME,
+                                    store_offset(slot, half), writer_view(&out));
+    if (s == STATUS_OK) {
+        e->half = (uint8_t)half;
+        e->sequence++;
+        a->ledger.dirty = true;
+    }
+    return s;
+}
+
+/* --- CDI files --- */
+
+static enum status cdi_put(struct agent *a, const struct claim_record *r, struct view content,
+                           struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    cdi_file_name(r->id.uid, name);
+    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    if (s == STATUS_OK) {
+        s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
+    }
+    if (s != STATUS_OK) {
+        writer_text(why, "CDI file ");
+        writer_text(why, a->settings->cdi_root);
+        writer_text(why, "/");
+        writer_text(why, name);
+        writer_text(why, " cannot be written (");
+        writer_text(why, status_name(s));
+        writer_text(why, "); check space and rights of the CDI root");
+        event_say(a, EVENT_CDI_TROUBLE, "file", name);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
+        ASSERT(cleared < STATUS_COUNT);
+    }
+    return s;
+}
+
+static enum status cdi_build(struct agent *a, const struct claim_record *r, struct writer *out,
+                             struct writer *why)
+{
+    *out = writer_of(a->scratch.cdi, sizeof a->scratch.cdi);
+    enum status s = cdi_write(r, a->settings->dev_root, out);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
+    }
+    return s;
+}
+
+enum status ledger_ensure_cdi(struct agent *a, struct writer *why)
+{
+    const struct claim_record *r = &a->scratch.claim;
+    struct writer wanted;
+    enum status s = cdi_build(a, r, &wanted, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(r->id.uid, name);
+    struct writer stored = writer_of(a->scratch.cdi_old, sizeof a->scratch.cdi_old);
+    s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &stored);
+    if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
+        return STATUS_OK;
+    }
+    event_begin(a, EVENT_CDI_REBUILT);
+    log_text(&a->log, "claim_uid", r->id.uid);
+    log_text(&a->log, "file", name);
+    log_end(&a->log);
+    return cdi_put(a, r, writer_view(&wanted), why);
+}
+
+static void cdi_remove(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
+    if (s != STATUS_OK && s != HOST_ABSENT) {
+        event_begin(a, EVENT_CDI_TROUBLE);
+        log_text(&a->log, "file", name);
+        log_text(&a->log, "status", status_name(s));
+        log_text(&a->log, "remedy", "remove the file by hand once the CDI root can be written");
+        log_end(&a->log);
+    }
+}
+
+/* --- records --- */
+
+static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)
+{
+    const char *remedy =
+        (s == HOST_NO_SPACE) ? "free space there" : "check the file system and rights there";
+    writer_text(why, "claim store ");
+    writer_text(why, a->settings->plugins_dir);
+    writer_text(why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
+    writer_text(why, doing);
+    writer_text(why, " (");
+    writer_text(why, status_name(s));
+    writer_text(why, "); ");
+    writer_text(why, remedy);
+    event_begin(a, EVENT_STORE_TROUBLE);
+    log_text(&a->log, "doing", doing);
+    log_text(&a->log, "status", status_name(s));
+    log_text(&a->log, "remedy", remedy);
+    log_end(&a->log);
+}
+
+static enum status put_record(struct agent *a, const struct claim_record *r, unsigned slot,
+                              struct writer *why)
+{
+    struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = store_record_encode(r, &record);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's record would be over its limit; use fewer or shorter names");
+        return s;
+    }
+    s = write_half(a, slot, writer_view(&record));
+    if (s != STATUS_OK) {
+        store_trouble(a, "written", s, why);
+    }
+    return s;
+}
+
+enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                       struct writer *why)
+{
+    ASSERT(ledger_find(a, r->id.uid) < 0);
+    if (!a->ledger.usable) {
+        writer_text(why, a->ledger.trouble);
+        return HOST_IO;
+    }
+    int at = free_slot(a);
+    if (at < 0) {
+        writer_text(why, "all places of the claim store are in use; unprepare claims first");
+        return FULL_TABLE;
+    }
+    struct writer cdi;
+    enum status s = cdi_build(a, r, &cdi, why);
+    if (s == STATUS_OK) {
+        s = cdi_put(a, r, writer_view(&cdi), why);
+    }
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = put_record(a, r, (unsigned)at, why);
+    if (s != STATUS_OK) {
+        cdi_remove(a, r->id.uid);
+        return s;
+    }
+    struct ledger_entry *e = &a->ledger.entry[at];
+    e->state = LEDGER_HELD;
+    e->numbers = claim_numbers(r);
+    e->id = r->id;
+    a->ledger.held++;
+    *slot = (unsigned)at;
+    return STATUS_OK;
+}
+
+enum status ledger_read_from(struct agent *a, const char *file, unsigned slot)
+{
+    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    struct store_half half;
+    enum status s = a->files->read(a->files->ctx, FILES_STATE, file, store_offset(slot, e->half),
+                                   &bytes);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    store_half_read(writer_view(&bytes), slot, &half);
+    if (half.state != STORE_HALF_RECORD || half.sequence != e->sequence) {
+        return HOST_DAMAGED;
+    }
+    return store_record_decode(half.record, &a->scratch.claim);
+}
+
+enum status ledger_read(struct agent *a, unsigned slot)
+{
+    return ledger_read_from(a, STORE_FILE_NAME, slot);
+}
+
+static void free_entry(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (write_half(a, slot, view_of(0, 0)) == STATUS_OK) {
+        e->state = LEDGER_FREE;
+        return;
+    }
+    struct writer ignored = writer_of(a->ledger.trouble, sizeof a->ledger.trouble - 1u);
+    store_trouble(a, "written", HOST_IO, &ignored);
+    a->ledger.trouble[ignored.len] = 0;
+    e->state = LEDGER_FREEING;
+    a->ledger.freeing++;
+}
+
+void ledger_remove(struct agent *a, const char *uid)
+{
+    int slot = ledger_find(a, uid);
+    if (slot >= 0) {
+        ASSERT(a->ledger.held > 0u);
+        a->ledger.held--;
+        free_entry(a, (unsigned)slot);
+    }
+    cdi_remove(a, uid);
+}
+
+/* Slots whose freeing the disk refused: asked again, so that a restart does not find them held. */
+static void retry_freeing(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
+        struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && write_half(a, i, view_of(0, 0)) == STATUS_OK) {
+            e->state = LEDGER_FREE;
+            a->ledger.freeing--;
+        }
+    }
+}
+
+enum status ledger_sync(struct agent *a, struct writer *why)
+{
+    retry_freeing(a);
+    if (!a->ledger.dirty) {
+        return STATUS_OK;
+    }
+    enum status s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+    if (s != STATUS_OK) {
+        store_trouble(a, "flushed", s, why);
+        return s;
+    }
+    a->ledger.dirty = false;
+    return STATUS_OK;
+}

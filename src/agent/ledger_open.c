@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the claim store: reading it, creating it, and saving what can be saved of a damaged one.
+ * Owns nothing; fills the ledger of ledger.c. A store that exists but has no valid header is
+ * damaged, never new: it is kept aside, and its readable halves are carried over.
+ */
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+static const char store_new[] = STORE_FILE_NAME ".new";
+static const char store_aside[] = STORE_FILE_NAME ".damaged";
+
+#define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
+
+static void not_usable(struct agent *a, const char *doing, enum status s)
+{
+    struct writer why = writer_of(a->ledger.trouble, sizeof a->ledger.trouble);
+    writer_text(&why, "claim store ");
+    writer_text(&why, a->settings->plugins_dir);
+    writer_text(&why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
+    writer_text(&why, doing);
+    writer_text(&why, " (");
+    writer_text(&why, status_name(s));
+    writer_text(&why, (s == PEER_UNSUPPORTED)
+                          ? "); run the agent version that wrote it, or a newer one"
+                          : "); check space and rights there");
+    enum status ended = writer_end_text(&why);
+    ASSERT(ended == STATUS_OK);
+    event_say(a, EVENT_STORE_TROUBLE, "text", a->ledger.trouble);
+    a->ledger.usable = false;
+    a->ledger.retry_ms = a->now_ms + STORE_RETRY_MS;
+}
+
+/* One valid copy is enough. */
+static enum status read_header(struct agent *a, const char *name)
+{
+    const struct files *f = a->files;
+    struct store_header h;
+    for (unsigned copy = 0; copy < 2u; copy++) {
+        struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
+        enum status s = f->read(f->ctx, FILES_STATE, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
+                                &bytes);
+        if (s != STATUS_OK) {
+            return s;
+        }
+        s = store_header_read(writer_view(&bytes), &h);
+        if (s != HOST_DAMAGED) {
+            return s;
+        }
+    }
+    return HOST_DAMAGED;
+}
+
+/* Reads one slot: which half counts, and its record into scratch.claim. */
+static enum status load_slot(struct agent *a, const char *name, unsigned slot)
+{
+    const struct files *f = a->files;
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct store_half halves[2];
+    /* The second half's bytes are needed only when it counts: judged first, read again if so. */
+    for (unsigned half = 2; half-- > 0u;) {
+        struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+        enum status s = f->read(f->ctx, FILES_STATE, name, store_offset(slot, half), &bytes);
+        if (s != STATUS_OK) {
+            return s;
+        }
+        store_half_read(writer_view(&bytes), slot, &halves[half]);
+    }
+    int pick = store_pick(halves);
+    if (pick < 0) {
+        e->state = LEDGER_DAMAGED;
+        return STATUS_OK;
+    }
+    e->half = (uint8_t)pick;
+    e->sequence = halves[pick].sequence;
+    e->state = LEDGER_FREE;
+    if (halves[pick].state != STORE_HALF_RECORD) {
+        return STATUS_OK;
+    }
+    e->state = LEDGER_HELD;
+    if (ledger_read_from(a, name, slot) != STATUS_OK) {
+        e->state = LEDGER_DAMAGED;
+    }
+    return STATUS_OK;
+}
+
+static void slot_damaged(struct agent *a, unsigned slot)
+{
+    event_begin(a, EVENT_STORE_SLOT_DAMAGED);
+    log_number(&a->log, "slot", (int64_t)slot);
+    log_text(&a->log, "remedy",
+             "the other claims are not touched; delete and re-create the pod that lost its claim");
+    log_end(&a->log);
+}
+
+static enum status load(struct agent *a, const char *name)
+{
+    a->ledger.held = 0;
+    a->ledger.freeing = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct ledger_entry *e = &a->ledger.entry[i];
+        enum status s = load_slot(a, name, i);
+        if (s != STATUS_OK) {
+            return s;
+        }
+        if (e->state == LEDGER_HELD) {
+            e->id = a->scratch.claim.id;
+            e->numbers = claim_numbers(&a->scratch.claim);
+            a->ledger.held++;
+        } else if (e->state == LEDGER_DAMAGED) {
+            slot_damaged(a, i);
+        }
+    }
+    return STATUS_OK;
+}
+
+/*
+ * Every half is written as free, so that later a half of zeros can only be damage; the blocks exist
+ * from then on.
+ */
+static enum status format(struct agent *a)
+{
+    const struct files *f = a->files;
+    struct writer out;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        for (unsigned half = 0; half < 2u; half++) {
+            memset(a->scratch.half, 0, sizeof a->scratch.half);
+            out = writer_of(a->scratch.half, sizeof a->scratch.half);
+            store_half_write(&out, slot, half, view_of(0, 0));
+            enum status s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, half),
+                                     view_of(a->scratch.half, sizeof a->scratch.half));
+            if (s != STATUS_OK) {
+                return s;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Written last: a new file with a header is complete. */
+static enum status write_header(struct agent *a)
+{
+    const struct files *f = a->files;
+    const struct store_header header = {.generation = 1};
+    for (unsigned copy = 0; copy < 2u; copy++) {
+        memset(a->scratch.half, 0, sizeof a->scratch.half);
+        struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
+        store_header_write(&out, &header);
+        enum status s = f->write(f->ctx, FILES_STATE, store_new,
+                                 (uint64_t)copy * STORE_HEADER_COPY_BYTES,
+                                 view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
+        if (s != STATUS_OK) {
+            return s;
+        }
+    }
+    return f->commit(f->ctx, FILES_STATE, store_new, 0);
+}
+
+/* Copies the readable records of the damaged file into the new one, each into its old slot. */
+static enum status carry_over(struct agent *a, const char *from)
+{
+    const struct files *f = a->files;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        enum status s = load_slot(a, from, slot);
+        if (s != STATUS_OK && s != HOST_ABSENT) {
+            return s;
+        }
+        if (a->ledger.entry[slot].state != LEDGER_HELD) {
+            continue;
+        }
+        struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
+        s = store_record_encode(&a->scratch.claim, &record);
+        ASSERT(s == STATUS_OK);
+        struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+        store_half_write(&out, slot, 2, writer_view(&record));
+        s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
+        if (s != STATUS_OK) {
+            return s;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status create(struct agent *a, bool damaged)
+{
+    const struct files *f = a->files;
+    enum status s = format(a);
+    if (s == STATUS_OK && damaged) {
+        s = carry_over(a, STORE_FILE_NAME);
+    }
+    if (s == STATUS_OK) {
+        s = write_header(a);
+    }
+    if (s == STATUS_OK && damaged) {
+        s = f->remove(f->ctx, FILES_STATE, STORE_FILE_NAME, store_aside);
+    }
+    if (s == STATUS_OK) {
+        s = f->commit(f->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
+    }
+    return s;
+}
+
+static enum status open_or_create(struct agent *a)
+{
+    enum status s = read_header(a, STORE_FILE_NAME);
+    if (s == HOST_ABSENT && read_header(a, store_new) == STATUS_OK) {
+        /* A kill between the two renames of a repair, or before the one of a creation. */
+        return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
+    }
+    if (s == HOST_ABSENT) {
+        s = create(a, false);
+        if (s == STATUS_OK) {
+            event_say(a, EVENT_STORE_CREATED, "file", STORE_FILE_NAME);
+        }
+    } else if (s == HOST_DAMAGED) {
+        event_begin(a, EVENT_STORE_DAMAGED);
+        log_text(&a->log, "file", STORE_FILE_NAME);
+        log_text(&a->log, "kept_as", store_aside);
+        log_text(&a->log, "remedy",
+                 "nothing if claims_held below is what runs here; else re-create the missing pods");
+        log_end(&a->log);
+        s = create(a, true);
+    }
+    return s;
+}
+
+void ledger_open(struct agent *a)
+{
+    ASSERT(!a->ledger.usable);
+    ledger_tidy(a);
+    enum status s = open_or_create(a);
+    if (s != STATUS_OK) {
+        not_usable(a, "opened or created", s);
+        return;
+    }
+    s = load(a, STORE_FILE_NAME);
+    if (s != STATUS_OK) {
+        not_usable(a, "read", s);
+        return;
+    }
+    a->ledger.usable = true;
+    a->ledger.dirty = false;
+    event_begin(a, EVENT_STORE_OPENED);
+    log_number(&a->log, "claims_held", a->ledger.held);
+    log_end(&a->log);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of connections: server links with their gRPC engines, and the byte ports of all links,
+ * the API connection included. Owns which link is open; hands complete requests to kubelet.c and
+ * knows no method.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+
+/* First link and number of links of each kind: one row per enum link_kind. */
+static const struct {
+    uint8_t first;
+    uint8_t count;
+} kinds[] = {
+    [LINK_REGISTRATION] = {0, REGISTRATION_LINKS},
+    [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS},
+    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},
+};
+
+static void link_fail(struct agent *a, unsigned link)
+{
+    struct server_link *l = &a->link[link];
+    uint32_t code = 0;
+    enum status why = h2_failure(&l->grpc.h2, &code);
+    l->failed = true;
+    if (why == PEER_CLOSED) {
+        return;
+    }
+    event_begin(a, EVENT_CONNECTION_FAILED);
+    log_number(&a->log, "link", (int64_t)link);
+    log_text(&a->log, "status", status_name(why));
+    log_number(&a->log, "h2_code", (int64_t)code);
+    log_end(&a->log);
+}
+
+int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
+{
+    ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
+    int idle = -1;
+    for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
+        struct server_link *l = &a->link[i];
+        if (!l->open) {
+            l->open = true;
+            l->failed = false;
+            l->busy = false;
+            l->kind = kind;
+            l->opened_ms = now_ms;
+            grpc_init(&l->grpc, &a->buffers, now_ms);
+            if (a->stopping) {
+                grpc_drain(&l->grpc);
+            }
+            return (int)i;
+        }
+        bool quiet = !l->failed && grpc_calls_open(&l->grpc) == 0u;
+        if (quiet && (idle < 0 || l->opened_ms < a->link[idle].opened_ms)) {
+            idle = (int)i;
+        }
+    }
+    if (idle >= 0) {
+        /*
+         * The oldest one without calls gives way; the caller's peer connects again and finds the
+         * place.
+         */
+        h2_goaway(&a->link[idle].grpc.h2, H2_NO_ERROR, true);
+        a->link[idle].failed = true;
+    }
+    return -1;
+}
+
+struct writer agent_link_rx(struct agent *a, unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    if (link == LINK_API) {
+        return h2_rx_space(&a->api.h2);
+    }
+    ASSERT(a->link[link].open);
+    return a->link[link].failed ? writer_of(0, 0) : h2_rx_space(&a->link[link].grpc.h2);
+}
+
+void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
+{
+    ASSERT(link < LINKS_TOTAL);
+    if (link == LINK_API) {
+        a->api.heard_ms = a->now_ms;
+        h2_rx_commit(&a->api.h2, n);
+        return;
+    }
+    h2_rx_commit(&a->link[link].grpc.h2, n);
+}
+
+void agent_link_end(struct agent *a, unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    h2_rx_end((link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2);
+}
+
+struct view agent_link_tx(struct agent *a, unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    if (link == LINK_API) {
+        return h2_tx_data(&a->api.h2);
+    }
+    return a->link[link].open ? h2_tx_data(&a->link[link].grpc.h2) : view_of(0, 0);
+}
+
+void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
+{
+    ASSERT(link < LINKS_TOTAL);
+    h2_tx_commit((link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2, n);
+}
+
+bool agent_link_done(struct agent *a, unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    if (link == LINK_API) {
+        return false; /* ORDER_CLOSE_API ends it */
+    }
+    struct server_link *l = &a->link[link];
+    if (!l->open || !l->failed) {
+        return false;
+    }
+    uint32_t code = 0;
+    bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
+    if (!gone && h2_tx_data(&l->grpc.h2).len > 0u) {
+        return false;
+    }
+    l->open = false;
+    return true;
+}
+
+static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    switch (event->kind) {
+    case GRPC_EVENT_CALL:
+        kubelet_call(a, link, event);
+        break;
+    case GRPC_EVENT_GONE:
+    case GRPC_EVENT_DEADLINE:
+        calls_gone(a, link, event->call);
+        break;
+    case GRPC_EVENT_WRITABLE:
+        break; /* calls_step tries every reply that waits */
+    }
+}
+
+static void link_step(struct agent *a, unsigned link)
+{
+    struct server_link *l = &a->link[link];
+    struct grpc_event event;
+    enum status s = STATUS_OK;
+    /* Each event takes at least a frame of what was read, or ends a call: both are bounded. */
+    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && s == STATUS_OK; i++) {
+        s = grpc_next(&l->grpc, a->now_ms, &event);
+        if (s == STATUS_OK) {
+            link_event(a, link, &event);
+        }
+    }
+    l->busy = s == STATUS_OK;
+    if (s != STATUS_OK && s != STATUS_MORE) {
+        link_fail(a, link);
+    }
+}
+
+void links_step(struct agent *a)
+{
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (a->link[i].open && !a->link[i].failed) {
+            link_step(a, i);
+        }
+    }
+}
+
+uint64_t links_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (a->link[i].open && !a->link[i].failed) {
+            uint64_t d = a->link[i].busy ? a->now_ms : grpc_deadline(&a->link[i].grpc);
+            at = (d < at) ? d : at;
+        }
+    }
+    return at;
+}
+
+unsigned links_calls_open(const struct agent *a)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (a->link[i].open && !a->link[i].failed) {
+            n += grpc_calls_open(&a->link[i].grpc);
+        }
+    }
+    return n;
+}
+
+void links_drain(struct agent *a)
+{
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (a->link[i].open && !a->link[i].failed) {
+            grpc_drain(&a->link[i].grpc);
+        }
+    }
+}

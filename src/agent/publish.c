@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The publisher: brings the stored ResourceSlice of this node to the wanted content and keeps it
+ * there. Owns struct publish. A round is: read the Node, list our slices, delete what is not
+ * wanted, write what differs. Rounds begin after a change, after a hint of the watch, and every
+ * --reconcile-interval. An unchanged inventory causes no write.
+ *
+ * Pool rules (k8s-dra facts §3.8, §4.3): one slice, resourceSliceCount 1; an update keeps the
+ * generation, a new slice gets the highest generation seen plus one.
+ */
+#include "agent/publish.h"
+
+#include "base/assert.h"
+
+void publish_init(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    p->step = PUBLISH_IDLE;
+    p->due_ms = a->started_ms + PUBLISH_WAIT_MS;
+    p->watch_due_ms = UINT64_MAX;
+    p->keep = -1;
+}
+
+void publish_changed(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    /* Before the kubelet knows the driver, a published slice only draws pods into its backoff. */
+    uint64_t wait = a->started_ms + PUBLISH_WAIT_MS;
+    uint64_t at = (a->registration.registered || a->now_ms >= wait) ? a->now_ms : wait;
+    p->due_ms = (at < p->due_ms) ? at : p->due_ms;
+    p->again = p->step != PUBLISH_IDLE;
+}
+
+void publish_disconnected(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    p->step = PUBLISH_IDLE;
+    p->running = false;
+    p->watch_due_ms = UINT64_MAX;
+    if (p->due_ms > a->now_ms && p->kept.name[0] != 0) {
+        /* what happened in between is not known: look again once connected */
+        p->due_ms = a->now_ms;
+    }
+}
+
+/* --- ends of a round --- */
+
+static void round_over(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    p->step = PUBLISH_IDLE;
+    p->running = false;
+    p->backoff_ms = 0;
+    p->due_ms = p->again ? a->now_ms : a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    p->again = false;
+    if (a->api.request[REQUEST_WATCH].kind == REQUEST_NONE) {
+        p->watch_due_ms = a->now_ms;
+    }
+    if (p->current && !p->said) {
+        event_begin(a, EVENT_SLICE_CURRENT);
+        log_text(&a->log, "slice", p->kept.name);
+        log_number(&a->log, "devices", a->devices.count);
+        log_end(&a->log);
+        p->said = true;
+    }
+}
+
+static void round_failed(struct agent *a, const struct request *r, enum status status)
+{
+    struct publish *p = &a->publish;
+    static const char *const doing[] = {
+        [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
+        [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
+        [PUBLISH_WRITE] = "write slice",
+    };
+    uint16_t http = r->answer.http_status;
+    bool operator_needed = http == 403u || http == 404u || http == 422u;
+    uint64_t wait = agent_backoff(a, &p->backoff_ms);
+    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    wait = (operator_needed && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
+    wait = (asked > wait && asked <= API_REFUSED_MS) ? asked : wait;
+    event_begin(a, EVENT_API_ERROR);
+    log_text(&a->log, "doing", doing[p->step]);
+    log_text(&a->log, "status", status_name(status));
+    log_number(&a->log, "http", http);
+    log_text(&a->log, "reason", r->reason);
+    log_text(&a->log, "message", r->message);
+    log_number(&a->log, "retry_ms", (int64_t)wait);
+    log_end(&a->log);
+    p->step = PUBLISH_IDLE;
+    p->running = false;
+    p->again = false;
+    p->due_ms = a->now_ms + wait;
+}
+
+/* --- what a listed slice means --- */
+
+static bool owned(const struct publish *p, const struct slice_seen *s)
+{
+    return view_is(view_text(s->owner_uid), p->node_uid);
+}
+
+static bool perfect(const struct publish *p, const struct slice_seen *s)
+{
+    return s->same_place && s->same_count && s->same_devices && owned(p, s);
+}
+
+/* The slice to keep: ours by place, highest generation first, then one that is as wanted. */
+static int choose(const struct publish *p)
+{
+    int best = -1;
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        const struct slice_seen *s = &p->seen[i];
+        if (!s->same_place) {
+            continue;
+        }
+        bool newer = best < 0 || s->generation > p->seen[best].generation;
+        bool equal = best >= 0 && s->generation == p->seen[best].generation;
+        if (newer || (equal && perfect(p, s) && !perfect(p, &p->seen[best]))) {
+            best = (int)i;
+        }
+    }
+    return best;
+}
+
+static void decide(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    p->keep = choose(p);
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        p->seen[i].doomed = (int)i != p->keep;
+    }
+    p->current = p->keep >= 0 && p->seen_count == 1u && p->overflow == 0u &&
+                 perfect(p, &p->seen[p->keep]);
+    p->again = p->again || p->overflow > 0u;
+    p->step = PUBLISH_DELETE;
+    p->running = false;
+    if (p->keep >= 0) {
+        p->kept = p->seen[p->keep];
+        p->generation = p->kept.generation;
+    } else {
+        p->kept.name[0] = 0;
+        p->generation = p->generation_max + 1;
+    }
+    if (!p->current) {
+        p->said = false;
+    }
+}
+
+int publish_doomed(const struct publish *p)
+{
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        if (p->seen[i].doomed) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* --- steps: each sends one request, its end moves on --- */
+
+static bool begin_request(struct agent *a, enum request_kind kind, enum kube_shape shape,
+                          struct kube_request *head)
+{
+    return api_send(a, REQUEST_PUBLISHER, kind, shape, head) == STATUS_OK;
+}
+
+static bool step_node(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_node(&out, a->settings->node_name);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
+    memset(&a->publish.labels, 0, sizeof a->publish.labels);
+    return begin_request(a, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
+}
+
+static bool step_list(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct publish *p = &a->publish;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slices(&out, "v1", DRIVER_NAME, a->settings->node_name, 0);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {.method = "GET", .path = writer_view(&out)};
+    p->seen_count = 0;
+    p->overflow = 0;
+    p->generation_max = 0;
+    p->resource_version[0] = 0;
+    return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
+}
+
+static bool step_delete(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct publish *p = &a->publish;
+    int at = publish_doomed(p);
+    ASSERT(at >= 0);
+    struct writer out = writer_of(path, sizeof path);
+    if (kube_path_slice(&out, "v1", p->seen[at].name) != STATUS_OK) {
+        return false;
+    }
+    p->body_len = slice_body_len(a);
+    p->body_sent = 0;
+    struct kube_request head = {
+        .method = "DELETE", .path = writer_view(&out), .has_body = true, .body_len = p->body_len};
+    return begin_request(a, REQUEST_SLICE_DELETE, KUBE_SHAPE_STATUS, &head);
+}
+
+static bool step_write(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct publish *p = &a->publish;
+    bool update = p->keep >= 0;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slice(&out, "v1", update ? p->kept.name : 0);
+    ASSERT(s == STATUS_OK);
+    p->body_len = slice_body_len(a);
+    p->body_sent = 0;
+    struct kube_request head = {
+        .method = update ? "PUT" : "POST", .path = writer_view(&out),
+        .has_body = true, .body_len = p->body_len};
+    return begin_request(a, REQUEST_SLICE_WRITE, KUBE_SHAPE_SLICE, &head);
+}
+
+static bool nothing_to_send(struct agent *a)
+{
+    (void)a;
+    return false;
+}
+
+static bool (*const step_functions[])(struct agent *a) = {
+    [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = step_node,   [PUBLISH_LIST] = step_list,
+    [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
+};
+
+/* Steps that have nothing to do are passed. */
+static void pass_steps(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    if (p->step == PUBLISH_IDLE && a->now_ms >= p->due_ms) {
+        p->step = PUBLISH_NODE;
+        p->again = false;
+    }
+    if (p->step == PUBLISH_DELETE && publish_doomed(p) < 0) {
+        p->step = PUBLISH_WRITE;
+    }
+    if (p->step == PUBLISH_WRITE && p->keep >= 0 && perfect(p, &p->kept)) {
+        p->current = p->overflow == 0u;
+        round_over(a);
+    }
+}
+
+/* Sends what is left of a body, as far as windows and send buffer allow. */
+static void send_body(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    struct request *r = &a->api.request[REQUEST_PUBLISHER];
+    while (p->body_sent < p->body_len) {
+        size_t room = h2_data_room(&a->api.h2, r->stream);
+        room = (room < sizeof a->scratch.entry) ? room : sizeof a->scratch.entry;
+        if (room == 0u) {
+            return;
+        }
+        struct writer piece = writer_of(a->scratch.entry, room);
+        enum status s = slice_body_part(a, p->body_sent, &piece);
+        ASSERT(s == STATUS_OK && piece.len > 0u);
+        bool last = p->body_sent + piece.len >= p->body_len;
+        if (h2_data(&a->api.h2, r->stream, writer_view(&piece), last) != STATUS_OK) {
+            return; /* the stream is gone; its RESET event ends the step */
+        }
+        p->body_sent += (uint32_t)piece.len;
+    }
+}
+
+static void open_watch(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct publish *p = &a->publish;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slices(&out, "v1", DRIVER_NAME, a->settings->node_name,
+                                     p->resource_version);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {.method = "GET", .path = writer_view(&out), .watch = true};
+    if (api_send(a, REQUEST_WATCH, REQUEST_SLICE_WATCH, KUBE_SHAPE_SLICE_WATCH,
+                 &head) == STATUS_OK) {
+        p->watch_due_ms = UINT64_MAX;
+    }
+}
+
+void publish_step(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    if (!api_ready(a)) {
+        return;
+    }
+    if (!p->running) {
+        pass_steps(a);
+        p->running = step_functions[p->step](a);
+    }
+    bool has_body = p->step == PUBLISH_WRITE || p->step == PUBLISH_DELETE;
+    if (p->running && has_body) {
+        send_body(a);
+    }
+    bool watch = a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != 0;
+    if (watch && p->step == PUBLISH_IDLE && a->now_ms >= p->watch_due_ms) {
+        open_watch(a);
+    }
+}
+
+uint64_t publish_deadline(const struct agent *a)
+{
+    const struct publish *p = &a->publish;
+    if (!api_ready(a) || p->step != PUBLISH_IDLE) {
+        return UINT64_MAX;
+    }
+    return (p->watch_due_ms < p->due_ms) ? p->watch_due_ms : p->due_ms;
+}
+
+/* --- ends of requests --- */
+
+static void node_end(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    if (p->node_uid[0] == 0) {
+        p->due_ms = a->now_ms + agent_backoff(a, &p->backoff_ms);
+        p->step = PUBLISH_IDLE;
+        return;
+    }
+    a->devices.labels = p->labels;
+    p->step = PUBLISH_LIST;
+}
+
+static void write_end(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    bool update = p->keep >= 0;
+    p->kept = p->now;
+    p->current = perfect(p, &p->kept);
+    event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
+    log_text(&a->log, "slice", p->kept.name);
+    log_text(&a->log, "how", update ? "updated" : "created");
+    log_number(&a->log, "devices", a->devices.count);
+    log_number(&a->log, "generation", p->kept.generation);
+    log_end(&a->log);
+    p->said = p->said || p->current;
+    round_over(a);
+}
+
+static void watch_end(struct agent *a, enum status status)
+{
+    struct publish *p = &a->publish;
+    const struct request *r = &a->api.request[REQUEST_WATCH];
+    bool expired = r->answer.http_status == 410u || r->refused;
+    if (expired || (status != STATUS_OK && status != PEER_CLOSED && status != PEER_TIMEOUT)) {
+        /* Too old a version, or an answer that cannot be trusted: list again, the watch follows. */
+        publish_hint(a, API_BACKOFF_MIN_MS);
+        p->watch_due_ms = UINT64_MAX;
+        return;
+    }
+    p->watch_due_ms = a->now_ms + agent_jitter(a, API_BACKOFF_MIN_MS);
+}
+
+void publish_end(struct agent *a, unsigned index, enum status status)
+{
+    struct publish *p = &a->publish;
+    const struct request *r = &a->api.request[index];
+    if (index == REQUEST_WATCH) {
+        watch_end(a, status);
+        return;
+    }
+    p->running = false;
+    bool gone = p->step == PUBLISH_DELETE &&
+                (status == PEER_NOT_FOUND || r->answer.http_status == 409u);
+    if (status != STATUS_OK && !gone) {
+        round_failed(a, r, status);
+        return;
+    }
+    if (p->step == PUBLISH_NODE) {
+        node_end(a);
+    } else if (p->step == PUBLISH_LIST) {
+        decide(a);
+    } else if (p->step == PUBLISH_DELETE) {
+        int at = publish_doomed(p);
+        ASSERT(at >= 0);
+        p->seen[at].doomed = false;
+    } else if (p->step == PUBLISH_WRITE) {
+        write_end(a);
+    }
+}

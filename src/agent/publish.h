@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the publisher share: publish.c (rounds), publish_records.c (answers),
+ * slice_body.c (request bodies). Internal.
+ */
+#ifndef AGENT_PUBLISH_H
+#define AGENT_PUBLISH_H
+
+#include <string.h>
+
+#include "agent/state.h"
+#include "cfg/identity.h"
+
+/*
+ * A stored slice may differ from the wanted one: a round begins after `wait_ms`, or follows the one
+ * under way.
+ */
+void publish_hint(struct agent *a, uint64_t wait_ms);
+/* Index of the next slice to be deleted, or -1. */
+int publish_doomed(const struct publish *p);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers of the publisher's requests and of its watch, record by record: what is stored, and
+ * whether it is what we want. Owns `now`, `seen`, `watch_now` and the comparisons of struct
+ * publish.
+ */
+#include "agent/publish.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+#include "pb_decode.h"
+
+static bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
+{
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    return pb_decode(&in, fields, out);
+}
+
+void publish_hint(struct agent *a, uint64_t wait_ms)
+{
+    struct publish *p = &a->publish;
+    p->current = false;
+    p->said = false;
+    if (p->step != PUBLISH_IDLE) {
+        p->again = true;
+    } else if (p->due_ms > a->now_ms + wait_ms) {
+        p->due_ms = a->now_ms + wait_ms;
+    }
+}
+
+/* --- one slice, from its pieces --- */
+
+struct slice_parts {
+    struct slice_seen *seen;
+    struct slice_compare *compare;
+};
+
+static void slice_meta(struct agent *a, struct slice_parts t, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    memset(t.seen, 0, sizeof *t.seen);
+    slice_compare_begin(t.compare, &a->devices);
+    if (!decode(message, projection_MetaRecord_fields, &m)) {
+        return; /* a slice without a name is never ours to touch */
+    }
+    text_cut(t.seen->name, sizeof t.seen->name, view_text(m.name));
+    text_cut(t.seen->uid, sizeof t.seen->uid, view_text(m.uid));
+    text_cut(t.seen->resource_version, sizeof t.seen->resource_version,
+             view_text(m.resource_version));
+    text_cut(t.seen->owner_uid, sizeof t.seen->owner_uid, view_text(m.owner_uid));
+}
+
+static void slice_attribute(struct slice_parts t, struct view message)
+{
+    projection_AttributeRecord r = projection_AttributeRecord_init_zero;
+    struct attribute stored = {.type = ATTRIBUTE_INT};
+    bool ok = decode(message, projection_AttributeRecord_fields, &r) && !(r.has_extra && r.extra);
+    text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
+    if (r.has_int_value) {
+        stored.number = r.int_value;
+    } else if (r.has_bool_value) {
+        stored.type = ATTRIBUTE_BOOL;
+        stored.number = r.bool_value ? 1 : 0;
+    } else if (r.has_string_value) {
+        stored.type = ATTRIBUTE_STRING;
+        text_cut(stored.text, sizeof stored.text, view_text(r.string_value));
+    } else if (r.has_version_value) {
+        stored.type = ATTRIBUTE_VERSION;
+        text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
+    } else {
+        stored.key[0] = 0; /* a kind of value that we never write */
+    }
+    slice_compare_attribute(t.compare, &stored);
+}
+
+static void slice_device(struct slice_parts t, struct view message)
+{
+    projection_DeviceRecord r = projection_DeviceRecord_init_zero;
+    bool ok = decode(message, projection_DeviceRecord_fields, &r);
+    slice_compare_device(t.compare, view_text(ok ? r.name : ""), !ok || (r.has_extra && r.extra));
+}
+
+static void slice_spec(const struct agent *a, struct slice_parts t, struct view message)
+{
+    projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;
+    if (!decode(message, projection_SliceSpecRecord_fields, &r)) {
+        return;
+    }
+    const char *node = a->settings->node_name;
+    t.seen->generation = r.pool_generation;
+    t.seen->same_place = view_is(view_text(r.driver), DRIVER_NAME) &&
+                         view_is(view_text(r.pool_name), node) &&
+                         view_is(view_text(r.node_name), node);
+    t.seen->same_count = r.slice_count == 1 && !(r.has_extra && r.extra);
+    t.seen->same_devices = slice_compare_end(t.compare);
+}
+
+/* true: the record was a piece of a slice. */
+static bool slice_record(struct agent *a, struct slice_parts t, const struct kube_record *record)
+{
+    switch ((enum kube_record_kind)record->record) {
+    case KUBE_META:
+        slice_meta(a, t, record->message);
+        return true;
+    case KUBE_SLICE_ATTRIBUTE:
+        slice_attribute(t, record->message);
+        return true;
+    case KUBE_SLICE_DEVICE:
+        slice_device(t, record->message);
+        return true;
+    case KUBE_SLICE_SPEC:
+        slice_spec(a, t, record->message);
+        return true;
+    case KUBE_TYPE_META:
+    case KUBE_STATUS:
+    case KUBE_LABEL:
+    case KUBE_RESULT:
+    case KUBE_CONFIG:
+    case KUBE_ALLOCATION:
+    case KUBE_OBJECT_END:
+    case KUBE_LIST_META:
+    case KUBE_WATCH_EVENT:
+        break;
+    }
+    return false;
+}
+
+/* --- the list --- */
+
+/*
+ * A slice of the list that is another driver's or node's shows a server that ignores selectors: it
+ * is not ours to touch.
+ */
+static void list_item_end(struct publish *p)
+{
+    const struct slice_seen *s = &p->now;
+    if (s->name[0] == 0 || !s->same_place) {
+        return;
+    }
+    p->generation_max = (s->generation > p->generation_max) ? s->generation : p->generation_max;
+    if (p->seen_count >= SLICES_SEEN_MAX) {
+        p->overflow++;
+        return;
+    }
+    p->seen[p->seen_count] = *s;
+    p->seen_count++;
+}
+
+static void list_meta(struct publish *p, struct view message)
+{
+    projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
+    if (decode(message, projection_ListMetaRecord_fields, &m)) {
+        text_cut(p->resource_version, sizeof p->resource_version, view_text(m.resource_version));
+    }
+}
+
+/* --- the Node --- */
+
+static void node_meta(struct agent *a, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct publish *p = &a->publish;
+    p->node_uid[0] = 0;
+    bool ok = decode(message, projection_MetaRecord_fields, &m);
+    if (ok && view_is(view_text(m.name), a->settings->node_name)) {
+        text_cut(p->node_uid, sizeof p->node_uid, view_text(m.uid));
+    }
+}
+
+/* Labels by which the AWS cloud controller manager tells the network layers of an instance. */
+static void node_label(struct publish *p, struct view message)
+{
+    static const char *const keys[3] = {
+        "topology.k8s.aws/network-node-layer-1",
+        "topology.k8s.aws/network-node-layer-2",
+        "topology.k8s.aws/network-node-layer-3",
+    };
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (!decode(message, projection_LabelRecord_fields, &l)) {
+        return;
+    }
+    for (unsigned i = 0; i < 3u; i++) {
+        if (view_is(view_text(l.key), keys[i])) {
+            text_cut(p->labels.network_layer[i], sizeof p->labels.network_layer[i],
+                     view_text(l.value));
+        }
+    }
+}
+
+static void node_record(struct agent *a, const struct kube_record *record)
+{
+    if (record->record == KUBE_META) {
+        node_meta(a, record->message);
+    } else if (record->record == KUBE_LABEL) {
+        node_label(&a->publish, record->message);
+    }
+}
+
+/* --- the watch --- */
+
+static void watch_type(struct publish *p, struct view message)
+{
+    projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
+    bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
+    text_cut(p->watch_type, sizeof p->watch_type, view_text(ok ? t.type : ""));
+    memset(&p->watch_now, 0, sizeof p->watch_now);
+}
+
+static void watch_repair(struct agent *a, const char *what)
+{
+    event_begin(a, EVENT_SLICE_REPAIR);
+    log_text(&a->log, "slice", a->publish.watch_now.name);
+    log_text(&a->log, "what", what);
+    log_end(&a->log);
+    publish_hint(a, SLICE_REPAIR_MS);
+}
+
+static void watch_object_end(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    const struct slice_seen *s = &p->watch_now;
+    struct view type = view_text(p->watch_type);
+    bool ours = view_is(view_text(s->name), p->kept.name);
+    if (s->resource_version[0] != 0) {
+        text_cut(p->resource_version, sizeof p->resource_version, view_text(s->resource_version));
+    }
+    if (view_is(type, "BOOKMARK") || s->name[0] == 0) {
+        return;
+    }
+    if (view_is(type, "DELETED")) {
+        if (ours) {
+            watch_repair(a, "deleted");
+        }
+        return;
+    }
+    if (!s->same_place) {
+        return;
+    }
+    bool right = s->same_devices && s->same_count && view_is(view_text(s->owner_uid), p->node_uid);
+    if (!right) {
+        /* During a round this is the state before our own write: the round's end looks again. */
+        if (ours && p->step == PUBLISH_IDLE) {
+            watch_repair(a, "changed");
+        } else {
+            publish_hint(a, SLICE_REPAIR_MS);
+        }
+    } else if (!ours && p->step == PUBLISH_IDLE) {
+        watch_repair(a, "doubled");
+    }
+}
+
+static void watch_record(struct agent *a, const struct kube_record *record)
+{
+    struct publish *p = &a->publish;
+    const struct slice_parts parts = {.seen = &p->watch_now, .compare = &p->watch_compare};
+    if (slice_record(a, parts, record)) {
+        return;
+    }
+    if (record->record == KUBE_WATCH_EVENT) {
+        watch_type(p, record->message);
+    } else if (record->record == KUBE_OBJECT_END) {
+        watch_object_end(a);
+    } else if (record->record == KUBE_STATUS) {
+        /*
+         * An ERROR event: the version is too old, or the server gave up. Its end follows; do not
+         * wait for it.
+         */
+        api_cancel(a, REQUEST_WATCH);
+        p->watch_due_ms = UINT64_MAX;
+        publish_hint(a, API_BACKOFF_MIN_MS);
+    }
+}
+
+void publish_record(struct agent *a, unsigned index, const struct kube_record *record)
+{
+    struct publish *p = &a->publish;
+    const struct slice_parts parts = {.seen = &p->now, .compare = &p->compare};
+    if (index == REQUEST_WATCH) {
+        watch_record(a, record);
+        return;
+    }
+    ASSERT(index == REQUEST_PUBLISHER);
+    if (p->step == PUBLISH_NODE) {
+        node_record(a, record);
+    } else if (p->step == PUBLISH_LIST || p->step == PUBLISH_WRITE) {
+        bool piece = slice_record(a, parts, record);
+        if (!piece && p->step == PUBLISH_LIST && record->record == KUBE_OBJECT_END) {
+            list_item_end(p);
+        } else if (!piece && p->step == PUBLISH_LIST && record->record == KUBE_LIST_META) {
+            list_meta(p, record->message);
+        }
+    }
+}

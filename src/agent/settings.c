@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line and the environment: which flag or variable gives each setting, the command,
+ * and the socket paths that follow from the settings. Single values are read by settings_value.c.
+ */
+#include "agent/settings.h"
+
+#include <string.h>
+
+#include "agent/settings_internal.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* What was given for each row; name NULL: nothing. */
+struct given {
+    struct setting_source source[SETTINGS_COUNT];
+};
+
+struct words {
+    const char *const *args;
+    unsigned count;
+    unsigned next;
+};
+
+/* --- environment --- */
+
+static void take_variable(struct given *given, struct view entry)
+{
+    size_t equals = view_find(entry, '=');
+    struct view name = view_first(entry, equals);
+    struct view value = view_from(entry, equals + 1u);
+    if (equals == entry.len) {
+        return;
+    }
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        const struct setting_row *row = &setting_rows[i];
+        /* Empty is a value of its own for a taint; elsewhere charts leave variables empty. */
+        bool counts = value.len > 0u || row->kind == KIND_TAINT;
+        /* The first of two entries with one name, as getenv(3) finds it. */
+        if (counts && given->source[i].name == 0 && view_is(name, row->variable)) {
+            given->source[i] = (struct setting_source){.name = row->variable, .text = value};
+        }
+    }
+}
+
+static void take_environment(struct given *given, const char *const *env)
+{
+    for (unsigned i = 0; i < ENVIRONMENT_MAX && env[i] != 0; i++) {
+        take_variable(given, view_text(env[i]));
+    }
+}
+
+/* --- command line --- */
+
+static enum status refuse_word(struct writer *why, const char *what, struct view word)
+{
+    writer_text(why, what);
+    setting_quote(why, word);
+    return PEER_MALFORMED;
+}
+
+static const struct setting_row *row_of(struct view flag)
+{
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        if (view_is(flag, setting_rows[i].flag)) {
+            return &setting_rows[i];
+        }
+    }
+    return 0;
+}
+
+static enum status take_flag(struct given *given, struct words *words, struct writer *why)
+{
+    struct view word = view_text(words->args[words->next]);
+    size_t equals = view_find(word, '=');
+    struct view flag = view_first(word, equals);
+    struct view value = view_from(word, equals + 1u);
+    const struct setting_row *row = row_of(flag);
+    words->next++;
+    if (row == 0) {
+        (void)refuse_word(why, "unknown flag ", flag);
+        writer_text(why, "; see --help");
+        return PEER_MALFORMED;
+    }
+    if (equals == word.len) {
+        /* Values may begin with one dash (-1), flags begin with two. */
+        if (words->next == words->count ||
+            view_starts(view_text(words->args[words->next]), "--")) {
+            writer_text(why, row->flag);
+            writer_text(why, " needs a value; see --help");
+            return PEER_MALFORMED;
+        }
+        value = view_text(words->args[words->next]);
+        words->next++;
+    }
+    given->source[row - setting_rows] =
+        (struct setting_source){.name = row->flag, .text = value};
+    return STATUS_OK;
+}
+
+static enum status take_command(struct view word, bool seen, enum settings_command *command,
+                                struct writer *why)
+{
+    if (seen) {
+        (void)refuse_word(why, "unexpected argument ", word);
+        writer_text(why, "; see --help");
+        return PEER_MALFORMED;
+    }
+    if (view_is(word, "run")) {
+        *command = COMMAND_RUN;
+    } else if (view_is(word, "version")) {
+        *command = COMMAND_VERSION;
+    } else if (view_is(word, "help")) {
+        *command = COMMAND_HELP;
+    } else {
+        (void)refuse_word(why, "unknown command ", word);
+        writer_text(why, "; commands: run; see --help");
+        return PEER_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_word(struct given *given, struct words *words, bool *seen,
+                             enum settings_command *command, struct writer *why)
+{
+    struct view word = view_text(words->args[words->next]);
+    enum status s = STATUS_OK;
+    if (view_is(word, "--help") || view_is(word, "-h")) {
+        *command = COMMAND_HELP;
+    } else if (view_is(word, "--version")) {
+        *command = COMMAND_VERSION;
+    } else if (view_starts(word, "-")) {
+        return take_flag(given, words, why);
+    } else {
+        s = take_command(word, *seen, command, why);
+        *seen = true;
+    }
+    words->next++;
+    return s;
+}
+
+static enum status take_words(struct given *given, struct words *words,
+                              enum settings_command *command, struct writer *why)
+{
+    bool seen = false;
+    *command = COMMAND_RUN;
+    for (unsigned i = 0; i < words->count && words->next < words->count; i++) {
+        enum status s = take_word(given, words, &seen, command, why);
+        /* Whoever asks for help or version gets it, whatever stands behind. */
+        if (s != STATUS_OK || *command != COMMAND_RUN) {
+            return s;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* --- values --- */
+
+static enum status store_all(struct settings *out, const struct given *given, struct writer *why)
+{
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        const struct setting_row *row = &setting_rows[i];
+        struct setting_source source = given->source[i];
+        if (source.name == 0 && row->standard == 0) {
+            continue;
+        }
+        if (source.name == 0) {
+            source = (struct setting_source){.name = row->flag, .text = view_text(row->standard)};
+        }
+        enum status s = setting_store(out, row, &source, why);
+        if (s != STATUS_OK) {
+            return s;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* "device-plugins" beside the plugins directory, where the kubelet has it. */
+static enum status derive_device_plugins(struct settings *out, struct writer *why)
+{
+    if (out->device_plugins_dir[0] != '\0') {
+        return STATUS_OK;
+    }
+    size_t slash = 0;
+    for (size_t i = 0; i < PATH_CAP && out->plugins_dir[i] != '\0'; i++) {
+        slash = (out->plugins_dir[i] == '/') ? i : slash;
+    }
+    struct writer w = writer_of(out->device_plugins_dir, sizeof out->device_plugins_dir);
+    writer_bytes(&w, out->plugins_dir, slash);
+    writer_text(&w, "/device-plugins");
+    if (writer_end_text(&w) != STATUS_OK) {
+        writer_text(why, "--kubelet-plugins-directory-path is too long to have device-plugins "
+                         "beside it; give --kubelet-device-plugins-directory-path");
+        return PEER_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
+struct socket_name {
+    const char *what;
+    const char *folder_flag;
+    const char *folder;
+    const char *before_uid; /* name up to the place of "-<pod UID>" */
+    const char *after_uid;
+};
+
+static enum status derive_socket(char path[SOCKET_PATH_CAP], const struct socket_name *name,
+                                 const char *pod_uid, struct writer *why)
+{
+    uint8_t whole[PATH_CAP + UID_CAP + 64];
+    struct writer w = writer_of(whole, sizeof whole);
+    writer_text(&w, (strlen(name->folder) == 1u) ? "" : name->folder);
+    writer_text(&w, name->before_uid);
+    writer_text(&w, (pod_uid[0] == '\0') ? "" : "-");
+    writer_text(&w, pod_uid);
+    writer_text(&w, name->after_uid);
+    ASSERT(!w.full);
+    if (text_copy(path, SOCKET_PATH_CAP, writer_view(&w)) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    writer_text(why, name->what);
+    writer_text(why, " ");
+    setting_quote(why, writer_view(&w));
+    writer_text(why, " is ");
+    writer_decimal(why, w.len);
+    writer_text(why, " bytes long, the limit of unix sockets is ");
+    writer_decimal(why, SOCKET_PATH_CAP - 1u);
+    writer_text(why, "; give a shorter ");
+    writer_text(why, name->folder_flag);
+    return PEER_MALFORMED;
+}
+
+static enum status derive_sockets(struct settings *out, struct writer *why)
+{
+    const struct socket_name registration = {
+        .what = "registration socket",
+        .folder_flag = "--kubelet-registrar-directory-path",
+        .folder = out->registrar_dir,
+        .before_uid = "/" DRIVER_NAME,
+        .after_uid = REGISTRATION_SOCKET_SUFFIX,
+    };
+    const struct socket_name service = {
+        .what = "service socket",
+        .folder_flag = "--kubelet-plugins-directory-path",
+        .folder = out->plugins_dir,
+        .before_uid = "/" DRIVER_NAME "/" SERVICE_SOCKET_STEM,
+        .after_uid = SERVICE_SOCKET_SUFFIX,
+    };
+    enum status s = derive_socket(out->registration_socket, &registration, out->pod_uid, why);
+    if (s == STATUS_OK) {
+        s = derive_socket(out->service_socket, &service, out->pod_uid, why);
+    }
+    return s;
+}
+
+enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
+                           const char *const *env, struct writer *why)
+{
+    struct given given;
+    struct words words = {.args = args, .count = count, .next = 0};
+    ASSERT(out != 0 && env != 0 && why != 0);
+    memset(&given, 0, sizeof given);
+    memset(out, 0, sizeof *out);
+    enum status s = take_words(&given, &words, &out->command, why);
+    if (s != STATUS_OK || out->command != COMMAND_RUN) {
+        return s;
+    }
+    take_environment(&given, env);
+    s = store_all(out, &given, why);
+    if (s == STATUS_OK && out->node_name[0] == '\0') {
+        writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
+        s = PEER_MALFORMED;
+    }
+    if (s == STATUS_OK) {
+        s = derive_device_plugins(out, why);
+    }
+    if (s == STATUS_OK) {
+        s = derive_sockets(out, why);
+    }
+    return s;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings of one run: flags and environment variables, parsed and checked.
+ * Owns names, defaults and bounds of every setting (the contract with charts and scripts); opens
+ * nothing.
+ */
+#ifndef AGENT_SETTINGS_H
+#define AGENT_SETTINGS_H
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "cfg/limits.h"
+
+enum settings_command { COMMAND_RUN, COMMAND_VERSION, COMMAND_HELP };
+enum ultraserver_devices {
+    ULTRASERVER_AUTO,
+    ULTRASERVER_NODE,
+    ULTRASERVER_BOTH,
+    ULTRASERVER_DEVICES
+};
+
+struct settings {
+    enum settings_command command;
+    char node_name[NAME_CAP];
+    char kubeconfig[PATH_CAP];         /* empty: in-cluster service account */
+    char cdi_root[PATH_CAP];
+    char registrar_dir[PATH_CAP];
+    char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
+    char pod_uid[UID_CAP];             /* empty: none */
+    char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
+    int32_t healthcheck_port;          /* -1 off, 0 any */
+    int32_t metrics_port;
+    char sysfs_root[PATH_CAP];
+    char proc_root[PATH_CAP];
+    char dev_root[PATH_CAP];
+    char instance_type[64];            /* empty: DMI */
+    bool zero_numbering;
+    enum ultraserver_devices ultraserver;
+    char taint_key[318];               /* empty: omission instead */
+    char taint_effect[16];
+    bool claim_status;
+    uint64_t reconcile_ms;
+    uint64_t health_ms;
+    enum log_format log_format;
+    enum log_level log_level;
+    char registration_socket[SOCKET_PATH_CAP]; /* derived: full paths */
+    char service_socket[SOCKET_PATH_CAP];
+};
+
+/*
+ * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
+ * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
+ * equal flags counts; an empty variable counts as not set, but for UNHEALTHY_TAINT. The first word
+ * without dashes is the command; for COMMAND_VERSION and COMMAND_HELP nothing else is looked at.
+ *
+ * PEER_MALFORMED: `why` gets one line that names the thing and the remedy; *out is unusable then.
+ */
+MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
+                                    const char *const *env, struct writer *why);
+/* Text of --help, about 5 KiB: every flag, its variable, default and meaning. */
+void settings_help(struct writer *out);
+
+#endif

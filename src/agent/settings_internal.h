@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the settings share: the row of the flags table and the reader of single
+ * values. Nobody else includes it.
+ */
+#ifndef AGENT_SETTINGS_INTERNAL_H
+#define AGENT_SETTINGS_INTERNAL_H
+
+#include "agent/settings.h"
+
+enum setting_kind {
+    KIND_NODE_NAME, /* DNS-1123 subdomain; required by run, which settings.c checks */
+    KIND_FOLDER,    /* absolute path, normalised */
+    KIND_FILE,      /* path of a file that only this program opens; may be relative or empty */
+    KIND_TEXT,      /* [0-9A-Za-z.-]*, may be empty */
+    KIND_UID,       /* [0-9A-Za-z-]*, may be empty */
+    KIND_PORT,      /* -1 to 65535 */
+    KIND_CHOICE,    /* one of `choices`; stored is its index */
+    KIND_BOOL,      /* true, false, 1, 0 */
+    KIND_DURATION,  /* Go duration text, stored in milliseconds */
+    KIND_TAINT,     /* key:effect, or empty */
+};
+
+#define SETTING_CHOICES_MAX 4
+
+struct setting_row {
+    const char *flag; /* with its dashes */
+    const char *variable;
+    const char *standard;  /* read like a given value when none is given; NULL: nothing is stored */
+    const char *otherwise; /* the default in words where `standard` is NULL */
+    const char *help;      /* one line of --help */
+    enum setting_kind kind;
+    uint16_t offset;   /* within struct settings */
+    uint16_t size;     /* of the field */
+    uint32_t least_ms; /* KIND_DURATION */
+    const char *choices[SETTING_CHOICES_MAX]; /* KIND_CHOICE; unused ones are NULL */
+};
+
+#define SETTINGS_COUNT 21
+extern const struct setting_row setting_rows[SETTINGS_COUNT];
+
+/* Where a value came from: what an error names. */
+struct setting_source {
+    const char *name; /* flag or variable */
+    struct view text;
+};
+
+/*
+ * Reads one value by its row's kind into *out. PEER_MALFORMED, and a line in `why`, when it is not
+ * one; *out is unchanged then.
+ */
+MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
+                                   const struct setting_source *source, struct writer *why);
+
+/* `text` in quotes, fit for one line: control characters become '?', a very long text is cut. */
+void setting_quote(struct writer *why, struct view text);
+
+#endif

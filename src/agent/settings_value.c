@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers of single settings: text to number, name, path, duration or taint, by the row's kind.
+ * Owns what a valid value is and the words for one that is not; knows no command line.
+ */
+#include <string.h>
+
+#include "agent/settings_internal.h"
+#include "base/assert.h"
+
+/* Longest piece of a user's text within an error. */
+#define QUOTE_MAX 400
+
+/* A bad value: why, besides which and where. */
+static enum status refuse(const struct setting_source *source, struct writer *why,
+                          const char *problem)
+{
+    writer_text(why, source->name);
+    writer_text(why, " ");
+    setting_quote(why, source->text);
+    writer_text(why, ": ");
+    writer_text(why, problem);
+    return PEER_MALFORMED;
+}
+
+void setting_quote(struct writer *why, struct view text)
+{
+    ASSERT(why != 0 && (text.data != 0 || text.len == 0u));
+    struct view shown = view_first(text, QUOTE_MAX);
+    writer_u8(why, '"');
+    for (size_t i = 0; i < shown.len; i++) {
+        uint8_t byte = shown.data[i];
+        writer_u8(why, (byte < 0x20u || byte == 0x7fu) ? (uint8_t)'?' : byte);
+    }
+    writer_text(why, (shown.len < text.len) ? "...\"" : "\"");
+}
+
+static void *field_of(struct settings *out, const struct setting_row *row)
+{
+    ASSERT((size_t)row->offset + row->size <= sizeof *out);
+    return (uint8_t *)out + row->offset;
+}
+
+/* --- characters --- */
+
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_lower(uint8_t c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_alphanumeric(uint8_t c)
+{
+    return is_digit(c) || is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+/*
+ * Whether `c` may follow `before` in a subdomain: dashes and dots stand behind letters or digits.
+ */
+static bool subdomain_step(uint8_t before, uint8_t c)
+{
+    if (is_digit(c) || is_lower(c)) {
+        return true;
+    }
+    return (c == '-' && before != '.') || (c == '.' && before != '.' && before != '-');
+}
+
+/* DNS-1123 subdomain as the API server checks it: labels of a-z, 0-9 and inner dashes. */
+static bool is_subdomain(struct view v)
+{
+    uint8_t before = '.';
+    for (size_t i = 0; i < v.len; i++) {
+        if (!subdomain_step(before, v.data[i])) {
+            return false;
+        }
+        before = v.data[i];
+    }
+    return before != '.' && before != '-';
+}
+
+/* Name part of a label key: at most 63 of [-_.0-9A-Za-z], letters or digits at the ends. */
+static bool is_label_name(struct view v)
+{
+    if (v.len == 0u || v.len > 63u) {
+        return false;
+    }
+    for (size_t i = 0; i < v.len; i++) {
+        uint8_t c = v.data[i];
+        if (!is_alphanumeric(c) && c != '-' && c != '_' && c != '.') {
+            return false;
+        }
+    }
+    return is_alphanumeric(v.data[0]) && is_alphanumeric(v.data[v.len - 1u]);
+}
+
+/* --- names and texts --- */
+
+static enum status store_text(void *field, size_t cap, const struct setting_source *source,
+                              struct writer *why)
+{
+    if (text_copy(field, cap, source->text) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    (void)refuse(source, why, "is ");
+    writer_decimal(why, source->text.len);
+    writer_text(why, " bytes long, the limit is ");
+    writer_decimal(why, cap - 1u);
+    return PEER_MALFORMED;
+}
+
+static enum status store_node_name(void *field, size_t cap, const struct setting_source *source,
+                                   struct writer *why)
+{
+    if (!is_subdomain(source->text)) {
+        return refuse(source, why,
+                      "is no node name: lower-case letters, digits, '-' and '.', "
+                      "letters or digits at the ends");
+    }
+    return store_text(field, cap, source, why);
+}
+
+static enum status store_word(struct settings *out, const struct setting_row *row,
+                              const struct setting_source *source, struct writer *why)
+{
+    bool dots = row->kind == KIND_TEXT;
+    for (size_t i = 0; i < source->text.len; i++) {
+        uint8_t c = source->text.data[i];
+        if (!is_alphanumeric(c) && c != '-' && !(dots && c == '.')) {
+            return refuse(source, why, dots ? "only letters, digits, '-' and '.' are allowed"
+                                            : "only letters, digits and '-' are allowed");
+        }
+    }
+    return store_text(field_of(out, row), row->size, source, why);
+}
+
+/* --- paths --- */
+
+static bool is_path_text(struct view v)
+{
+    for (size_t i = 0; i < v.len; i++) {
+        if (v.data[i] < 0x20u || v.data[i] == 0x7fu) {
+            return false;
+        }
+    }
+    return view_is_utf8(v);
+}
+
+static enum status store_file(void *field, size_t cap, const struct setting_source *source,
+                              struct writer *why)
+{
+    if (!is_path_text(source->text)) {
+        return refuse(source, why, "holds bytes that are no text");
+    }
+    if (view_find(source->text, ':') != source->text.len) {
+        return refuse(source, why, "name one file; lists of files with ':' are not supported");
+    }
+    return store_text(field, cap, source, why);
+}
+
+/* Next part between slashes, empty at the end; *pos moves behind it. */
+static struct view path_part(struct view path, size_t *pos)
+{
+    ASSERT(*pos <= path.len);
+    size_t begin = *pos;
+    for (size_t i = begin; i < path.len && path.data[i] == '/'; i++) {
+        begin = i + 1u;
+    }
+    struct view rest = view_from(path, begin);
+    struct view part = view_first(rest, view_find(rest, '/'));
+    *pos = begin + part.len;
+    return part;
+}
+
+/* Appends `path` without doubled and trailing slashes and "." parts. False: it holds a "..". */
+static bool clean_path(struct view path, struct writer *out)
+{
+    size_t pos = 0;
+    for (size_t i = 0; i < path.len && pos < path.len; i++) {
+        struct view part = path_part(path, &pos);
+        if (view_is(part, "..")) {
+            return false;
+        }
+        if (part.len > 0u && !view_is(part, ".")) {
+            writer_u8(out, '/');
+            writer_view_of(out, part);
+        }
+    }
+    if (out->len == 0u && !out->full) {
+        writer_u8(out, '/');
+    }
+    return true;
+}
+
+static enum status store_folder(void *field, size_t cap, const struct setting_source *source,
+                                struct writer *why)
+{
+    char clean[PATH_CAP];
+    struct writer w = writer_of(clean, sizeof clean);
+    if (!view_starts(source->text, "/") || !is_path_text(source->text)) {
+        return refuse(source, why, "is no absolute path");
+    }
+    if (!clean_path(source->text, &w)) {
+        return refuse(source, why, "must not contain \"..\"");
+    }
+    struct setting_source cleaned = {.name = source->name, .text = writer_view(&w)};
+    return store_text(field, cap, w.full ? source : &cleaned, why);
+}
+
+/* --- numbers and choices --- */
+
+static void store_number(void *field, size_t size, uint64_t value)
+{
+    uint32_t word = (uint32_t)value;
+    bool flag = value != 0u;
+    _Static_assert(sizeof(enum log_level) == sizeof word, "enums are stored as 32 bits");
+    ASSERT(size == sizeof value || size == sizeof word || (size == sizeof flag && value <= 1u));
+    if (size == sizeof value) {
+        memcpy(field, &value, sizeof value);
+    } else if (size == sizeof word) {
+        memcpy(field, &word, sizeof word);
+    } else {
+        memcpy(field, &flag, sizeof flag);
+    }
+}
+
+static enum status store_port(void *field, size_t size, const struct setting_source *source,
+                              struct writer *why)
+{
+    uint64_t port = 0;
+    if (view_is(source->text, "-1")) {
+        store_number(field, size, (uint64_t)-1);
+        return STATUS_OK;
+    }
+    if (view_decimal(source->text, 65535, &port) != STATUS_OK) {
+        return refuse(source, why, "is no port: -1 (off), 0 (any) or 1 to 65535");
+    }
+    store_number(field, size, port);
+    return STATUS_OK;
+}
+
+static enum status store_bool(void *field, size_t size, const struct setting_source *source,
+                              struct writer *why)
+{
+    bool yes = view_is(source->text, "true") || view_is(source->text, "1");
+    if (!yes && !view_is(source->text, "false") && !view_is(source->text, "0")) {
+        return refuse(source, why, "must be true or false");
+    }
+    store_number(field, size, yes ? 1u : 0u);
+    return STATUS_OK;
+}
+
+static enum status store_choice(struct settings *out, const struct setting_row *row,
+                                const struct setting_source *source, struct writer *why)
+{
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != 0; i++) {
+        if (view_is(source->text, row->choices[i])) {
+            store_number(field_of(out, row), row->size, i);
+            return STATUS_OK;
+        }
+    }
+    (void)refuse(source, why, "must be one of ");
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != 0; i++) {
+        writer_text(why, (i == 0u) ? "" : ", ");
+        writer_text(why, row->choices[i]);
+    }
+    return PEER_MALFORMED;
+}
+
+/* --- durations (Go: time.ParseDuration, without sign) --- */
+
+struct duration_unit {
+    const char *name;
+    uint64_t nanoseconds;
+};
+
+/* Longer names first where one begins another. */
+static const struct duration_unit duration_units[] = {
+    {"ns", 1u},           {"us", 1000u},       {"\xc2\xb5s", 1000u},   {"\xce\xbcs", 1000u},
+    {"ms", 1000000u},     {"s", 1000000000u},  {"m", 60000000000u},    {"h", 3600000000000u},
+};
+#define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
+
+/* Unit at *pos, which moves behind it; 0: none. */
+static uint64_t duration_unit(struct view text, size_t *pos)
+{
+    struct view rest = view_from(text, *pos);
+    for (unsigned i = 0; i < DURATION_UNITS; i++) {
+        if (view_starts(rest, duration_units[i].name)) {
+            *pos += strlen(duration_units[i].name);
+            return duration_units[i].nanoseconds;
+        }
+    }
+    return 0;
+}
+
+/* Digits before the point at *pos, which moves behind them. More than fit count as too large. */
+static uint64_t duration_whole(struct view text, size_t *pos)
+{
+    uint64_t value = 0;
+    for (size_t i = *pos; i < text.len && is_digit(text.data[i]); i++) {
+        if (value <= INTERVAL_MAX_MS * UINT64_C(1000000)) {
+            value = value * 10u + (uint64_t)(text.data[i] - '0');
+        }
+        *pos = i + 1u;
+    }
+    return value;
+}
+
+/* Digits behind the point, in billionths; further ones do not count. *pos moves behind them. */
+static uint64_t duration_fraction(struct view text, size_t *pos)
+{
+    uint64_t value = 0;
+    uint64_t digit = 100000000u;
+    for (size_t i = *pos; i < text.len && is_digit(text.data[i]); i++) {
+        value += digit * (uint64_t)(text.data[i] - '0');
+        digit /= 10u;
+        *pos = i + 1u;
+    }
+    return value;
+}
+
+/* One number with its unit, at most what INTERVAL_MAX_MS holds. */
+static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
+{
+    size_t begin = *pos;
+    uint64_t whole = duration_whole(text, pos);
+    uint64_t billionths = 0;
+    size_t digits = *pos - begin;
+    if (*pos < text.len && text.data[*pos] == '.') {
+        *pos += 1u;
+        begin = *pos;
+        billionths = duration_fraction(text, pos);
+        digits += *pos - begin;
+    }
+    uint64_t unit = duration_unit(text, pos);
+    if (digits == 0u || unit == 0u || whole > INTERVAL_MAX_MS * UINT64_C(1000000) / unit) {
+        return false;
+    }
+    /* Every unit divides a billion or is a multiple of it: exact without a wide product. */
+    *ns = whole * unit;
+    *ns += (unit >= 1000000000u) ? billionths * (unit / 1000000000u)
+                                 : billionths / (1000000000u / unit);
+    return true;
+}
+
+static bool duration_ms(struct view text, uint64_t *ms)
+{
+    uint64_t sum = 0;
+    size_t pos = 0;
+    for (size_t i = 0; i < text.len && pos < text.len; i++) {
+        uint64_t part = 0;
+        if (!duration_part(text, &pos, &part)) {
+            return false;
+        }
+        sum += part;
+        if (sum / 1000000u > INTERVAL_MAX_MS) {
+            return false;
+        }
+    }
+    *ms = sum / 1000000u;
+    return text.len > 0u;
+}
+
+static enum status store_duration(struct settings *out, const struct setting_row *row,
+                                  const struct setting_source *source, struct writer *why)
+{
+    uint64_t ms = 0;
+    if (!duration_ms(source->text, &ms)) {
+        return refuse(source, why, "is no duration up to 8760h, such as 10m, 1h30m or 1.5s");
+    }
+    if (ms < row->least_ms) {
+        (void)refuse(source, why, "must be at least ");
+        writer_decimal(why, row->least_ms);
+        writer_text(why, "ms");
+        return PEER_MALFORMED;
+    }
+    store_number(field_of(out, row), row->size, ms);
+    return STATUS_OK;
+}
+
+/* --- taint --- */
+
+static bool is_taint_key(struct view key)
+{
+    size_t slash = view_find(key, '/');
+    if (slash == key.len) {
+        return is_label_name(key);
+    }
+    return slash > 0u && slash <= 253u && is_subdomain(view_first(key, slash)) &&
+           is_label_name(view_from(key, slash + 1u));
+}
+
+static enum status store_taint(struct settings *out, const struct setting_source *source,
+                               struct writer *why)
+{
+    size_t colon = view_find(source->text, ':');
+    struct view key = view_first(source->text, colon);
+    struct view effect = view_from(source->text, colon + 1u);
+    if (source->text.len == 0u) {
+        out->taint_key[0] = '\0';
+        out->taint_effect[0] = '\0';
+        return STATUS_OK;
+    }
+    if (!view_is(effect, "NoSchedule") && !view_is(effect, "NoExecute")) {
+        return refuse(source, why, "must be key:NoSchedule or key:NoExecute, or empty");
+    }
+    if (!is_taint_key(key)) {
+        return refuse(source, why, "key before ':' must be a label key, such as example.com/name");
+    }
+    enum status s = text_copy(out->taint_key, sizeof out->taint_key, key);
+    ASSERT(s == STATUS_OK);
+    s = text_copy(out->taint_effect, sizeof out->taint_effect, effect);
+    ASSERT(s == STATUS_OK);
+    return STATUS_OK;
+}
+
+enum status setting_store(struct settings *out, const struct setting_row *row,
+                          const struct setting_source *source, struct writer *why)
+{
+    void *field = field_of(out, row);
+    switch (row->kind) {
+    case KIND_NODE_NAME:
+        return store_node_name(field, row->size, source, why);
+    case KIND_FOLDER:
+        return store_folder(field, row->size, source, why);
+    case KIND_FILE:
+        return store_file(field, row->size, source, why);
+    case KIND_TEXT:
+    case KIND_UID:
+        return store_word(out, row, source, why);
+    case KIND_PORT:
+        return store_port(field, row->size, source, why);
+    case KIND_BOOL:
+        return store_bool(field, row->size, source, why);
+    case KIND_CHOICE:
+        return store_choice(out, row, source, why);
+    case KIND_DURATION:
+        return store_duration(out, row, source, why);
+    default:
+        ASSERT(row->kind == KIND_TAINT);
+        return store_taint(out, source, why);
+    }
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies of the publisher's requests: the wanted slice, or the preconditions of a delete, in the
+ * API server's protobuf envelope. Owns nothing. A body is never kept: each piece is the encoder run
+ * again with everything outside the piece thrown away, so that a slice of any size costs no memory.
+ */
+#include "agent/publish.h"
+#include "base/assert.h"
+#include "generated/kube.pb.h"
+#include "pb_encode.h"
+
+struct piece {
+    uint64_t skip;      /* bytes before the piece */
+    struct writer *out; /* takes what comes then, until it is full */
+};
+
+static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
+{
+    struct piece *p = stream->state;
+    struct view v = view_of(bytes, count);
+    size_t drop = (p->skip < v.len) ? (size_t)p->skip : v.len;
+    p->skip -= drop;
+    v = view_first(view_from(v, drop), writer_room(p->out));
+    writer_view_of(p->out, v);
+    return true;
+}
+
+static enum status set_text(bool *has, char *text, size_t cap, const char *value)
+{
+    *has = true;
+    return text_copy(text, cap, view_text(value));
+}
+
+#define SET(message, field, value)                                                                 \
+    set_text(&(message).has_##field, (message).field, sizeof(message).field, value)
+
+/* --- devices, by callback: their number has no bound in the message --- */
+
+static void set_value(kube_DeviceAttribute *v, const struct attribute *at)
+{
+    enum status s = STATUS_OK;
+    switch (at->type) {
+    case ATTRIBUTE_INT:
+        v->has_int_value = true;
+        v->int_value = at->number;
+        break;
+    case ATTRIBUTE_BOOL:
+        v->has_bool_value = true;
+        v->bool_value = at->number != 0;
+        break;
+    case ATTRIBUTE_STRING:
+        s = SET(*v, string_value, at->text);
+        break;
+    case ATTRIBUTE_VERSION:
+        s = SET(*v, version_value, at->text);
+        break;
+    }
+    ASSERT(s == STATUS_OK);
+}
+
+static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct attributes *all = *arg;
+    for (unsigned i = 0; i < all->count; i++) {
+        kube_Device_AttributesEntry e = kube_Device_AttributesEntry_init_zero;
+        enum status s = SET(e, key, all->attribute[i].key);
+        ASSERT(s == STATUS_OK);
+        e.has_value = true;
+        set_value(&e.value, &all->attribute[i]);
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_Device_AttributesEntry_fields, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct devices *devices = *arg;
+    struct attributes attributes;
+    for (unsigned i = 0; i < devices->count; i++) {
+        kube_Device d = kube_Device_init_zero;
+        enum status s = SET(d, name, devices->device[i].name);
+        ASSERT(s == STATUS_OK);
+        device_attributes(devices, i, &attributes);
+        d.attributes.funcs.encode = write_attributes;
+        d.attributes.arg = &attributes;
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_Device_fields, &d)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- the objects --- */
+
+static void set_owner(const struct agent *a, kube_ObjectMeta *m)
+{
+    kube_OwnerReference *o = &m->ownerReferences[0];
+    m->ownerReferences_count = 1;
+    enum status s = SET(*o, kind, "Node");
+    ASSERT(s == STATUS_OK);
+    s = SET(*o, apiVersion, "v1");
+    ASSERT(s == STATUS_OK);
+    s = SET(*o, name, a->settings->node_name);
+    ASSERT(s == STATUS_OK);
+    s = SET(*o, uid, a->publish.node_uid);
+    ASSERT(s == STATUS_OK);
+    o->has_controller = true;
+    o->controller = true;
+}
+
+/*
+ * generateName as the other drivers' library forms it; the server cuts it at 58 characters and
+ * appends five.
+ */
+static void set_generate_name(const struct agent *a, kube_ObjectMeta *m)
+{
+    struct writer w = writer_of(m->generateName, sizeof m->generateName);
+    writer_view_of(&w, view_first(view_text(a->settings->node_name), 200));
+    writer_text(&w, "-" DRIVER_NAME "-");
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+    m->has_generateName = true;
+}
+
+static void slice_object(struct agent *a, kube_ResourceSlice *slice)
+{
+    const struct publish *p = &a->publish;
+    const char *node = a->settings->node_name;
+    kube_ResourceSliceSpec *spec = &slice->spec;
+    slice->has_metadata = true;
+    slice->has_spec = true;
+    set_owner(a, &slice->metadata);
+    enum status s = STATUS_OK;
+    if (p->keep >= 0) {
+        s = SET(slice->metadata, name, p->kept.name);
+        ASSERT(s == STATUS_OK);
+        s = SET(slice->metadata, uid, p->kept.uid);
+        ASSERT(s == STATUS_OK);
+        s = SET(slice->metadata, resourceVersion, p->kept.resource_version);
+        ASSERT(s == STATUS_OK);
+    } else {
+        set_generate_name(a, &slice->metadata);
+    }
+    s = SET(*spec, driver, DRIVER_NAME);
+    ASSERT(s == STATUS_OK);
+    s = SET(*spec, nodeName, node);
+    ASSERT(s == STATUS_OK);
+    spec->has_pool = true;
+    s = SET(spec->pool, name, node);
+    ASSERT(s == STATUS_OK);
+    spec->pool.has_generation = true;
+    spec->pool.generation = p->generation;
+    spec->pool.has_resourceSliceCount = true;
+    spec->pool.resourceSliceCount = 1;
+    spec->devices.funcs.encode = write_devices;
+    spec->devices.arg = &a->devices;
+}
+
+static void delete_options(const struct publish *p, kube_DeleteOptions *options)
+{
+    int at = publish_doomed(p);
+    ASSERT(at >= 0);
+    options->has_preconditions = true;
+    enum status s = SET(options->preconditions, uid, p->seen[at].uid);
+    ASSERT(s == STATUS_OK);
+    s = SET(options->preconditions, resourceVersion, p->seen[at].resource_version);
+    ASSERT(s == STATUS_OK);
+}
+
+/* Runs the encoder over envelope and object of the step under way. */
+static bool encode_body(struct agent *a, pb_ostream_t *out)
+{
+    uint8_t head_bytes[128];
+    struct writer head = writer_of(head_bytes, sizeof head_bytes);
+    kube_ResourceSlice slice = kube_ResourceSlice_init_zero;
+    kube_DeleteOptions options = kube_DeleteOptions_init_zero;
+    bool write = a->publish.step == PUBLISH_WRITE;
+    const pb_msgdesc_t *fields = write ? kube_ResourceSlice_fields : kube_DeleteOptions_fields;
+    const void *object = write ? (const void *)&slice : (const void *)&options;
+    size_t raw_len = 0;
+    if (write) {
+        slice_object(a, &slice);
+    } else {
+        delete_options(&a->publish, &options);
+    }
+    if (!pb_get_encoded_size(&raw_len, fields, object)) {
+        return false;
+    }
+    kube_envelope_head(&head, write ? RESOURCE_GROUP_VERSION : "meta.k8s.io/v1",
+                       write ? "ResourceSlice" : "DeleteOptions", raw_len);
+    ASSERT(!head.full);
+    return pb_write(out, head.data, head.len) && pb_encode(out, fields, object);
+}
+
+uint32_t slice_body_len(struct agent *a)
+{
+    pb_ostream_t sizing = PB_OSTREAM_SIZING;
+    bool ok = encode_body(a, &sizing);
+    ASSERT(ok && sizing.bytes_written <= UINT32_MAX);
+    return (uint32_t)sizing.bytes_written;
+}
+
+enum status slice_body_part(struct agent *a, uint32_t offset, struct writer *out)
+{
+    struct piece piece = {.skip = offset, .out = out};
+    pb_ostream_t stream = {.callback = write_piece, .state = &piece, .max_size = SIZE_MAX,
+                           .bytes_written = 0};
+    bool ok = encode_body(a, &stream);
+    ASSERT(ok);
+    return out->len > 0u ? STATUS_OK : STATUS_MORE;
+}

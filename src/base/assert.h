@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Assertions: statements about this program itself, never about what a peer sent. They stay on in
+ * release builds; a failed one ends the process, and the store makes the restart lose nothing.
+ */
+#ifndef BASE_ASSERT_H
+#define BASE_ASSERT_H
+
+#ifdef __cplusplus
+#error "this header is for C only"
+#endif
+
+/*
+ * Reports the failed condition and ends the process. Pure layers only declare it: src/host defines it
+ * for the product, tests may define their own. Does not return.
+ */
+_Noreturn void assert_failed(const char *condition, const char *file, int line);
+
+#define ASSERT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            assert_failed(#condition, __FILE__, __LINE__);                                         \
+        }                                                                                          \
+    } while (0)
+
+#endif

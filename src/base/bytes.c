@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Views, readers and writers: the cursor arithmetic of base/bytes.h, in one place for the whole
+ * program.
+ */
+#include "base/bytes.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+/* --- views --- */
+
+struct view view_text(const char *text)
+{
+    ASSERT(text != 0);
+    return view_of(text, strlen(text));
+}
+
+struct view view_of(const void *data, size_t len)
+{
+    ASSERT(data != 0 || len == 0u);
+    return (struct view){.data = data, .len = len};
+}
+
+bool view_equal(struct view a, struct view b)
+{
+    return a.len == b.len && (a.len == 0u || memcmp(a.data, b.data, a.len) == 0);
+}
+
+bool view_is(struct view a, const char *text)
+{
+    return view_equal(a, view_text(text));
+}
+
+bool view_starts(struct view a, const char *prefix)
+{
+    struct view p = view_text(prefix);
+    return a.len >= p.len && view_equal(view_first(a, p.len), p);
+}
+
+bool view_ends(struct view a, const char *suffix)
+{
+    struct view s = view_text(suffix);
+    return a.len >= s.len && view_equal(view_from(a, a.len - s.len), s);
+}
+
+struct view view_from(struct view a, size_t from)
+{
+    size_t skip = (from < a.len) ? from : a.len;
+    return view_of((skip == 0u) ? a.data : a.data + skip, a.len - skip);
+}
+
+struct view view_first(struct view a, size_t n)
+{
+    return view_of(a.data, (n < a.len) ? n : a.len);
+}
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == 0u;
+}
+
+struct view view_trim(struct view a)
+{
+    while (a.len > 0u && is_blank(a.data[a.len - 1u])) {
+        a.len--;
+    }
+    while (a.len > 0u && is_blank(a.data[0])) {
+        a = view_from(a, 1);
+    }
+    return a;
+}
+
+size_t view_find(struct view a, uint8_t byte)
+{
+    const uint8_t *at = (a.len == 0u) ? 0 : memchr(a.data, byte, a.len);
+    return (at == 0) ? a.len : (size_t)(at - a.data);
+}
+
+enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
+{
+    uint64_t n = 0;
+    if (a.len == 0u) {
+        return PEER_MALFORMED;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        uint8_t c = a.data[i];
+        if (c < '0' || c > '9') {
+            return PEER_MALFORMED;
+        }
+        uint64_t digit = (uint64_t)c - '0';
+        if (digit > max || n > (max - digit) / 10u) {
+            return PEER_MALFORMED;
+        }
+        n = n * 10u + digit;
+    }
+    *value = n;
+    return STATUS_OK;
+}
+
+/* --- reader --- */
+
+struct reader reader_of(struct view v)
+{
+    return (struct reader){.data = v.data, .len = v.len, .pos = 0};
+}
+
+size_t reader_left(const struct reader *r)
+{
+    ASSERT(r->pos <= r->len);
+    return r->len - r->pos;
+}
+
+enum status reader_take(struct reader *r, size_t n, struct view *out)
+{
+    if (n > reader_left(r)) {
+        return STATUS_MORE;
+    }
+    *out = view_first(view_from(view_of(r->data, r->len), r->pos), n);
+    r->pos += n;
+    return STATUS_OK;
+}
+
+static enum status read_number(struct reader *r, size_t n, uint64_t *value)
+{
+    struct view bytes;
+    enum status s = reader_take(r, n, &bytes);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum = (sum << 8) | bytes.data[i];
+    }
+    *value = sum;
+    return STATUS_OK;
+}
+
+enum status reader_u8(struct reader *r, uint8_t *value)
+{
+    uint64_t n = 0;
+    enum status s = read_number(r, 1, &n);
+    if (s == STATUS_OK) {
+        *value = (uint8_t)n;
+    }
+    return s;
+}
+
+enum status reader_u16(struct reader *r, uint16_t *value)
+{
+    uint64_t n = 0;
+    enum status s = read_number(r, 2, &n);
+    if (s == STATUS_OK) {
+        *value = (uint16_t)n;
+    }
+    return s;
+}
+
+enum status reader_u24(struct reader *r, uint32_t *value)
+{
+    uint64_t n = 0;
+    enum status s = read_number(r, 3, &n);
+    if (s == STATUS_OK) {
+        *value = (uint32_t)n;
+    }
+    return s;
+}
+
+enum status reader_u32(struct reader *r, uint32_t *value)
+{
+    uint64_t n = 0;
+    enum status s = read_number(r, 4, &n);
+    if (s == STATUS_OK) {
+        *value = (uint32_t)n;
+    }
+    return s;
+}
+
+enum status reader_u64(struct reader *r, uint64_t *value)
+{
+    uint64_t n = 0;
+    enum status s = read_number(r, 8, &n);
+    if (s == STATUS_OK) {
+        *value = n;
+    }
+    return s;
+}
+
+enum status reader_varint(struct reader *r, uint64_t *value)
+{
+    uint64_t n = 0;
+    size_t left = reader_left(r);
+    for (unsigned i = 0; i < 10u; i++) {
+        if (i >= left) {
+            return STATUS_MORE;
+        }
+        uint64_t byte = r->data[r->pos + i];
+        /* The tenth byte carries bit 63 alone. */
+        if (i == 9u && byte > 1u) {
+            return PEER_MALFORMED;
+        }
+        n |= (byte & 0x7fu) << (7u * i);
+        if ((byte & 0x80u) == 0u) {
+            *value = n;
+            r->pos += i + 1u;
+            return STATUS_OK;
+        }
+    }
+    return PEER_MALFORMED;
+}
+
+/* --- writer --- */
+
+struct writer writer_of(void *data, size_t cap)
+{
+    ASSERT(data != 0 || cap == 0u);
+    return (struct writer){.data = data, .cap = cap, .len = 0, .full = false};
+}
+
+size_t writer_room(const struct writer *w)
+{
+    ASSERT(w->len <= w->cap);
+    return w->full ? 0u : w->cap - w->len;
+}
+
+struct view writer_view(const struct writer *w)
+{
+    return view_of(w->data, w->len);
+}
+
+void writer_bytes(struct writer *w, const void *data, size_t len)
+{
+    if (w->full || len > w->cap - w->len) {
+        w->full = true;
+        return;
+    }
+    if (len > 0u) {
+        memcpy(w->data + w->len, data, len);
+        w->len += len;
+    }
+}
+
+void writer_view_of(struct writer *w, struct view v)
+{
+    writer_bytes(w, v.data, v.len);
+}
+
+void writer_text(struct writer *w, const char *text)
+{
+    writer_view_of(w, view_text(text));
+}
+
+static void write_number(struct writer *w, uint64_t value, unsigned n)
+{
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < n; i++) {
+        bytes[i] = (uint8_t)(value >> (8u * (n - 1u - i)));
+    }
+    writer_bytes(w, bytes, n);
+}
+
+void writer_u8(struct writer *w, uint8_t value)
+{
+    write_number(w, value, 1);
+}
+
+void writer_u16(struct writer *w, uint16_t value)
+{
+    write_number(w, value, 2);
+}
+
+void writer_u24(struct writer *w, uint32_t value)
+{
+    ASSERT(value < (1u << 24));
+    write_number(w, value, 3);
+}
+
+void writer_u32(struct writer *w, uint32_t value)
+{
+    write_number(w, value, 4);
+}
+
+void writer_u64(struct writer *w, uint64_t value)
+{
+    write_number(w, value, 8);
+}
+
+void writer_varint(struct writer *w, uint64_t value)
+{
+    uint8_t bytes[10];
+    unsigned n = 0;
+    while (value >= 0x80u) {
+        bytes[n] = (uint8_t)(value | 0x80u);
+        value >>= 7;
+        n++;
+    }
+    bytes[n] = (uint8_t)value;
+    writer_bytes(w, bytes, n + 1u);
+}
+
+void writer_decimal(struct writer *w, uint64_t value)
+{
+    uint8_t digits[20];
+    unsigned at = sizeof digits;
+    do {
+        at--;
+        digits[at] = (uint8_t)('0' + value % 10u);
+        value /= 10u;
+    } while (value > 0u);
+    writer_bytes(w, digits + at, sizeof digits - at);
+}
+
+void writer_signed(struct writer *w, int64_t value)
+{
+    uint8_t text[21];
+    struct writer out = writer_of(text, sizeof text);
+    uint64_t size = (uint64_t)value;
+    if (value < 0) {
+        writer_u8(&out, '-');
+        size = 0u - size;
+    }
+    writer_decimal(&out, size);
+    writer_view_of(w, writer_view(&out));
+}
+
+void writer_hex(struct writer *w, uint64_t value, unsigned digits)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint8_t text[16];
+    ASSERT(digits >= 1u && digits <= sizeof text);
+    for (unsigned i = 0; i < digits; i++) {
+        text[i] = (uint8_t)hex[(value >> (4u * (digits - 1u - i))) & 0xfu];
+    }
+    writer_bytes(w, text, digits);
+}
+
+void writer_shown(struct writer *w, struct view v, size_t max)
+{
+    struct view shown = view_first(v, max);
+    for (size_t i = 0; i < shown.len; i++) {
+        uint8_t c = shown.data[i];
+        writer_u8(w, (c < ' ' || c > '~' || c == '"') ? (uint8_t)'?' : c);
+    }
+    if (shown.len < v.len) {
+        writer_text(w, "...");
+    }
+}

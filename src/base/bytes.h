@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Views, readers and writers: the only way in which bytes from outside are touched.
+ * Owns cursor arithmetic; never owns memory, never does I/O.
+ *
+ * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a caller's
+ * buffer with a length; when something does not fit it writes nothing of it, remembers `full`, and
+ * ignores all later writes, so that callers check once at the end. A text buffer is a char array that
+ * always ends in NUL.
+ */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct view {
+    const uint8_t *data; /* may be NULL only when len is 0 */
+    size_t len;
+};
+
+struct reader {
+    const uint8_t *data;
+    size_t len;
+    size_t pos; /* <= len */
+};
+
+struct writer {
+    uint8_t *data;
+    size_t cap;
+    size_t len; /* <= cap */
+    bool full;  /* sticky: something did not fit */
+};
+
+/* --- views --- */
+
+/* View of a NUL-terminated text, without the NUL. */
+struct view view_text(const char *text);
+struct view view_of(const void *data, size_t len);
+bool view_equal(struct view a, struct view b);
+bool view_is(struct view a, const char *text);
+bool view_starts(struct view a, const char *prefix);
+bool view_ends(struct view a, const char *suffix);
+/* Bytes from `from` (clamped to the length) to the end. */
+struct view view_from(struct view a, size_t from);
+/* First `n` bytes (clamped). */
+struct view view_first(struct view a, size_t n);
+/* Without leading and trailing space, tab, CR, LF and NUL. */
+struct view view_trim(struct view a);
+/* Index of the first `byte`, or a.len when there is none. */
+size_t view_find(struct view a, uint8_t byte);
+/* Decimal digits only, whole view, at most `max`: PEER_MALFORMED otherwise (empty included). */
+MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
+
+/* --- reader: fails with STATUS_MORE and an unmoved cursor when bytes are missing --- */
+
+struct reader reader_of(struct view v);
+size_t reader_left(const struct reader *r);
+MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
+MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endian */
+MUST_USE enum status reader_u24(struct reader *r, uint32_t *value); /* big-endian */
+MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
+MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
+MUST_USE enum status reader_take(struct reader *r, size_t n, struct view *out);
+/*
+ * Protobuf base-128 varint. STATUS_MORE: the bytes end inside it. PEER_MALFORMED: more than 10 bytes
+ * or more than 64 bits.
+ */
+MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
+
+/* --- writer --- */
+
+struct writer writer_of(void *data, size_t cap);
+size_t writer_room(const struct writer *w); /* 0 once full */
+struct view writer_view(const struct writer *w);
+void writer_u8(struct writer *w, uint8_t value);
+void writer_u16(struct writer *w, uint16_t value); /* big-endian */
+void writer_u24(struct writer *w, uint32_t value); /* big-endian, value < 2^24 */
+void writer_u32(struct writer *w, uint32_t value); /* big-endian */
+void writer_u64(struct writer *w, uint64_t value); /* big-endian */
+void writer_varint(struct writer *w, uint64_t value);
+void writer_bytes(struct writer *w, const void *data, size_t len);
+void writer_view_of(struct writer *w, struct view v);
+void writer_text(struct writer *w, const char *text); /* without its NUL */
+void writer_decimal(struct writer *w, uint64_t value);
+void writer_signed(struct writer *w, int64_t value);
+/* Exactly `digits` lower-case hexadecimal digits, 1 to 16, high ones first. */
+void writer_hex(struct writer *w, uint64_t value, unsigned digits);
+/*
+ * Foreign text for a message: at most `max` bytes of it ("..." stands for the rest), every byte that is
+ * not printable ASCII, and the double quote, as '?'.
+ */
+void writer_shown(struct writer *w, struct view v, size_t max);
+
+/* --- NUL-terminated text in arrays --- */
+
+/*
+ * Copies `v` into text[cap] and ends it with NUL. FULL_BUFFER when it does not fit, PEER_MALFORMED
+ * when it holds a NUL; `text` is unchanged then. cap >= 1.
+ */
+MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
+/* Like text_copy, but cuts what does not fit, on a UTF-8 boundary, and drops from the first NUL on. */
+void text_cut(char *text, size_t cap, struct view v);
+/* Ends the written bytes with NUL inside the writer's buffer and says whether all of it fitted. */
+MUST_USE enum status writer_end_text(struct writer *w);
+/* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
+bool view_is_utf8(struct view v);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as in RFC 3720 §12.1): the checksum of stored
+ * records. Pure arithmetic, no table in memory beyond 16 constants.
+ */
+#ifndef BASE_CRC32C_H
+#define BASE_CRC32C_H
+
+#include "base/bytes.h"
+
+/* Checksum of `v` continued from `seed` (0 to begin). "123456789" gives 0xE3069283. */
+uint32_t crc32c(uint32_t seed, struct view v);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer.
+ * Owns syntax only: no values are kept, no domain is known, depth is bounded, nothing recurses.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+
+enum json_kind {
+    JSON_OBJECT_BEGIN,
+    JSON_OBJECT_END,
+    JSON_ARRAY_BEGIN,
+    JSON_ARRAY_END,
+    JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, escapes not resolved */
+    JSON_STRING, /* likewise */
+    JSON_NUMBER, /* `text` is the literal */
+    JSON_TRUE,
+    JSON_FALSE,
+    JSON_NULL,
+    JSON_END /* the text is complete; only white space followed */
+};
+
+struct json_token {
+    enum json_kind kind;
+    struct view text; /* borrowed from the input; empty for structural tokens */
+    unsigned depth;   /* containers open around the token; 0 for the top value */
+};
+
+struct json_reader {
+    struct reader in;
+    unsigned depth;
+    uint8_t stack[JSON_DEPTH_MAX]; /* '{' or '[' of each open container */
+    uint8_t expect;                /* internal state */
+    enum status failed;            /* sticky first failure, STATUS_OK while none */
+};
+
+void json_open(struct json_reader *r, struct view text);
+/*
+ * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes, control
+ * character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Sticky.
+ */
+MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
+/* Skips the value that begins with `token` (already read). A scalar is skipped at once. */
+MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
+/*
+ * Resolves escapes of a JSON_NAME or JSON_STRING into UTF-8. FULL_BUFFER when it does not fit, and
+ * nothing of it is written then; a lone surrogate becomes U+FFFD, as in Go's encoding/json.
+ */
+MUST_USE enum status json_unescape(struct view raw, struct writer *out);
+/* Whether the name or string equals `text` (under 256 bytes) after escapes are resolved. */
+bool json_text_is(struct view raw, const char *text);
+/*
+ * Integer of a JSON_NUMBER: PEER_MALFORMED when it has a fraction or exponent or leaves int64.
+ */
+MUST_USE enum status json_integer(struct view literal, int64_t *value);
+
+/* --- writer: commas and quoting by state; `indent` spaces per level, 0 writes one line --- */
+
+struct json_writer {
+    struct writer *out; /* borrowed */
+    unsigned indent;
+    unsigned depth;
+    bool first; /* no comma needed before the next member or element */
+    bool after_name;
+};
+
+struct json_writer json_writer_of(struct writer *out, unsigned indent);
+void json_object_begin(struct json_writer *w);
+void json_object_end(struct json_writer *w);
+void json_array_begin(struct json_writer *w);
+void json_array_end(struct json_writer *w);
+void json_name(struct json_writer *w, const char *name);
+/*
+ * Quotes and escapes; bytes that are not UTF-8 become U+FFFD. Control characters (C0, DEL, C1) and the
+ * line separators U+2028 and U+2029 are escaped, so that the text is one line for every reader.
+ */
+void json_string(struct json_writer *w, struct view text);
+void json_number(struct json_writer *w, int64_t value);
+void json_bool(struct json_writer *w, bool value);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines: one event is one line of key=value text or one JSON object, written into a caller's buffer.
+ * Owns the form of a line and the buffer of lines not yet written out; knows neither the events nor stderr.
+ *
+ * Form (text): ts=2026-11-21T12:00:00.123Z level=info event=<name> key=value key="quoted value" …
+ * Values are quoted, as JSON strings are, when empty or when they hold a space, a quote, a backslash, '='
+ * or a byte outside printable ASCII.
+ *
+ * Form (JSON): {"ts":"…","level":"info","event":"<name>","key":"value","number":1}
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+struct log {
+    enum log_level level; /* lines above it are dropped */
+    enum log_format format;
+    uint64_t wall_ms;     /* Unix milliseconds, handed in by whoever steps the program */
+    size_t len;           /* bytes waiting in `buffer` */
+    uint64_t lost;        /* lines that did not fit and are not yet spoken of */
+    bool cut;             /* a field of the line being built did not fit */
+    struct writer line;   /* the line being built; inactive while data is NULL */
+    uint8_t buffer[LOG_BUFFER_BYTES];
+};
+
+void log_init(struct log *l, enum log_level level, enum log_format format);
+/*
+ * Begins a line. Between begin and end add fields; a line over LOG_LINE_BYTES_MAX keeps the fields that
+ * fitted, and says `truncated=true`. A line that the level filters out costs nothing, its fields are
+ * ignored. So are those of a line for which there is no room; it is counted as lost.
+ */
+void log_begin(struct log *l, enum log_level level, const char *event);
+void log_text(struct log *l, const char *key, const char *value);
+void log_view(struct log *l, const char *key, struct view value);
+void log_number(struct log *l, const char *key, int64_t value);
+void log_end(struct log *l);
+/* Lines waiting to be written out. Valid until the next call. */
+struct view log_pending(const struct log *l);
+/*
+ * Says that the first `n` pending bytes were written. Lines lost before are spoken of here, in a line
+ * `event=log_lines_lost count=N`, as soon as it has room.
+ */
+void log_taken(struct log *l, size_t n);
+
+#endif

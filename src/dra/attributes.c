@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The attributes of a device, by the names and types of AWS's driver: CEL errors on a wrong type,
+ * and an error there blocks scheduling. Each group of attributes adds itself, in the byte order of
+ * the keys.
+ */
+#include "dra/device.h"
+
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */
+#define SMALL_GROUP 4u
+#define LARGE_GROUP 8u
+#define FULL_GROUP 16u
+
+/* The next attribute, with its key; keys must ascend, as the API server orders maps. */
+static struct attribute *append(struct attributes *out, const char *key, enum attribute_type type)
+{
+    ASSERT(out->count < ATTRIBUTES_MAX);
+    struct attribute *a = &out->attribute[out->count];
+    enum status copied = text_copy(a->key, sizeof a->key, view_text(key));
+    ASSERT(copied == STATUS_OK);
+    a->type = type;
+    a->number = 0;
+    a->text[0] = '\0';
+    out->count++;
+    return a;
+}
+
+static void add_int(struct attributes *out, const char *key, int64_t value)
+{
+    append(out, key, ATTRIBUTE_INT)->number = value;
+}
+
+static void add_bool(struct attributes *out, const char *key, bool value)
+{
+    append(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
+}
+
+/* An empty text says nothing: left out. */
+static void add_string(struct attributes *out, const char *key, const char *value)
+{
+    if (value[0] != '\0') {
+        struct attribute *a = append(out, key, ATTRIBUTE_STRING);
+        enum status copied = text_copy(a->text, sizeof a->text, view_text(value));
+        ASSERT(copied == STATUS_OK);
+    }
+}
+
+static void add_version(struct attributes *out, const char *key, const char *value)
+{
+    struct attribute *a = append(out, key, ATTRIBUTE_VERSION);
+    enum status copied = text_copy(a->text, sizeof a->text, view_text(value));
+    ASSERT(copied == STATUS_OK);
+}
+
+static void add_network(struct attributes *out, const struct node_labels *labels)
+{
+    add_string(out, "networkNodeLayer1", labels->network_layer[0]);
+    add_string(out, "networkNodeLayer2", labels->network_layer[1]);
+    add_string(out, "networkNodeLayer3", labels->network_layer[2]);
+}
+
+static void add_groups(struct attributes *out, const struct board *board, unsigned number)
+{
+    const struct efa_map *efa = (board != NULL) ? board->efa : NULL;
+    if (efa == NULL || number >= BOARD_GROUPED_DEVICES) {
+        return;
+    }
+    _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
+    add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
+    add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
+    add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);
+    add_string(out, "resource.aws.com/devicegroup8_id", efa->group8[number / LARGE_GROUP]);
+}
+
+static void add_grid(struct attributes *out, const struct board *board, unsigned number)
+{
+    unsigned cells = (board != NULL) ? (unsigned)board->grid_rows * board->grid_columns : 0;
+    if (number >= cells) {
+        return;
+    }
+    if (cells >= SMALL_GROUP) {
+        add_int(out, "topology4_id", number / SMALL_GROUP);
+    }
+    if (cells >= LARGE_GROUP) {
+        add_int(out, "topology8_id", number / LARGE_GROUP);
+    }
+    /* x is the row, y the column: captured from AWS's driver. */
+    add_int(out, "topology_x", number / board->grid_columns);
+    add_int(out, "topology_y", number % board->grid_columns);
+}
+
+void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
+{
+    ASSERT(index < d->count);
+    const struct device *device = &d->device[index];
+    out->count = 0;
+    if (device->core_count > 0) {
+        add_int(out, "coreCount", device->core_count);
+    }
+    add_int(out, "deviceId", device->number);
+    add_version(out, "draDriverVersion", AGENT_VERSION);
+    add_string(out, "instanceType", d->instance_type);
+    if (d->board != NULL) {
+        add_bool(out, "lncConfigurable", d->board->lnc_allowed != 0);
+    }
+    add_network(out, &d->labels);
+    add_string(out, "neuronDriverVersion", d->driver_version);
+    add_groups(out, d->board, device->number);
+    add_string(out, "resourceType", "neuron_device");
+    add_grid(out, d->board, device->number);
+}

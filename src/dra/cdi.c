@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CDI file of a prepared claim (Container Device Interface 0.6.0). Owns the file's layout: one CDI
+ * device stands for one request of the claim, so that containers that use different requests get different
+ * devices; the annotations carry the whole claim record, so that a file alone tells what was prepared.
+ */
+#include "base/assert.h"
+#include "base/json.h"
+#include "cfg/identity.h"
+#include "dra/claim.h"
+
+#define ANNOTATION(name) DRIVER_NAME "/" name
+/* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
+#define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
+/* One result as compact JSON: its names, which need no escapes, and every member at its longest. */
+#define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 128u)
+/* Directory, "/neuron" and a number under DEVICES_MAX. */
+#define NODE_PATH_CAP (PATH_CAP + 16u)
+#define ENV_CAP 64u
+
+enum { CDI_INDENT = 2 };
+
+/* --- names --- */
+
+void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+{
+    struct writer w = writer_of(out, CDI_FILE_NAME_CAP);
+    writer_text(&w, CDI_FILE_PREFIX);
+    writer_text(&w, uid);
+    writer_text(&w, CDI_FILE_SUFFIX);
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK); /* a UID has its own, smaller bound */
+}
+
+static void device_name(struct writer *w, const char *uid, const char *request)
+{
+    writer_text(w, uid);
+    writer_text(w, "-");
+    writer_text(w, request);
+}
+
+void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP])
+{
+    struct writer w = writer_of(out, CDI_ID_CAP);
+    writer_text(&w, CDI_KIND "=");
+    device_name(&w, uid, request);
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+}
+
+_Static_assert(sizeof(CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP,
+               "the longest CDI id fits");
+_Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
+               "the longest file name fits");
+
+/* --- members --- */
+
+static void member(struct json_writer *j, const char *name, const char *value)
+{
+    json_name(j, name);
+    json_string(j, view_text(value));
+}
+
+static void member_number(struct json_writer *j, const char *name, unsigned value)
+{
+    if (value != 0u) {
+        json_name(j, name);
+        json_number(j, value);
+    }
+}
+
+/* A text that ends in a number: device names and paths. */
+static void member_numbered(struct json_writer *j, const char *name, const char *dir,
+                            const char *stem, unsigned number)
+{
+    char text[NODE_PATH_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, dir);
+    writer_text(&w, stem);
+    writer_decimal(&w, number);
+    ASSERT(!w.full);
+    json_name(j, name);
+    json_string(j, writer_view(&w));
+}
+
+/* --- annotations --- */
+
+/* What is not set is left out. */
+static void result_object(struct writer *out, const struct claim_result *r)
+{
+    struct json_writer j = json_writer_of(out, 0);
+    json_object_begin(&j);
+    member(&j, "request", r->request);
+    member_numbered(&j, "device", "", DEVICE_NAME_PREFIX, r->number);
+    if (r->admin_access) {
+        json_name(&j, "adminAccess");
+        json_bool(&j, true);
+    }
+    if (r->share_id[0] != 0) {
+        member(&j, "shareID", r->share_id);
+    }
+    member_number(&j, "logicalNeuronCore", r->logical_neuron_core);
+    member_number(&j, "ultraserverMode", r->ultraserver_mode);
+    json_object_end(&j);
+    ASSERT(!out->full);
+}
+
+/* Values of annotations are strings: each result is one, which holds a small JSON object. */
+static void result_annotation(struct json_writer *j, const struct claim_record *r, unsigned at)
+{
+    char key_text[RESULT_KEY_CAP];
+    char value_text[RESULT_VALUE_CAP];
+    struct writer key = writer_of(key_text, sizeof key_text);
+    struct writer value = writer_of(value_text, sizeof value_text);
+    writer_text(&key, ANNOTATION("result-"));
+    writer_decimal(&key, at);
+    enum status s = writer_end_text(&key);
+    ASSERT(s == STATUS_OK);
+    result_object(&value, &r->result[at]);
+    json_name(j, key_text);
+    json_string(j, writer_view(&value));
+}
+
+static void annotations(struct json_writer *j, const struct claim_record *r)
+{
+    json_name(j, "annotations");
+    json_object_begin(j);
+    member(j, ANNOTATION("claim-namespace"), r->id.namespace_);
+    member(j, ANNOTATION("claim-name"), r->id.name);
+    member(j, ANNOTATION("claim-uid"), r->id.uid);
+    member(j, ANNOTATION("pool"), r->pool);
+    member(j, ANNOTATION("boot-id"), r->boot_id);
+    member(j, ANNOTATION("device-numbering"), r->zero_numbering ? "zero" : "host");
+    for (unsigned i = 0; i < r->count; i++) {
+        result_annotation(j, r, i);
+    }
+    json_object_end(j);
+}
+
+/* --- devices --- */
+
+/* Number under which the container sees a device: the host's, or its rank among the claim's. */
+static unsigned container_number(const struct claim_record *r, unsigned number)
+{
+    uint64_t devices = 0;
+    unsigned rank = 0;
+    if (!r->zero_numbering) {
+        return number;
+    }
+    for (unsigned i = 0; i < r->count; i++) {
+        devices |= UINT64_C(1) << r->result[i].number;
+    }
+    for (unsigned n = 0; n < number; n++) {
+        rank += (unsigned)(devices >> n) & 1u;
+    }
+    return rank;
+}
+_Static_assert(DEVICES_MAX <= 64, "one bit for each device number");
+
+static bool same_request(const struct claim_record *r, unsigned i, unsigned k)
+{
+    return view_is(view_text(r->result[i].request), r->result[k].request);
+}
+
+static bool request_written(const struct claim_record *r, unsigned at)
+{
+    for (unsigned k = 0; k < at; k++) {
+        if (same_request(r, k, at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Two results of one request can be shares of one device: it has one node. */
+static bool node_written(const struct claim_record *r, unsigned at)
+{
+    for (unsigned k = 0; k < at; k++) {
+        if (same_request(r, k, at) && r->result[k].number == r->result[at].number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
+                         const char *dev_root)
+{
+    json_name(j, "deviceNodes");
+    json_array_begin(j);
+    for (unsigned i = first; i < r->count; i++) {
+        unsigned number = r->result[i].number;
+        if (!same_request(r, first, i) || node_written(r, i)) {
+            continue;
+        }
+        json_object_begin(j);
+        member_numbered(j, "path", "/dev", "/neuron", container_number(r, number));
+        member_numbered(j, "hostPath", dev_root, "/neuron", number);
+        member(j, "permissions", "rw");
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void environment(struct json_writer *j, const struct claim_result *r)
+{
+    char text[ENV_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    if (r->logical_neuron_core == 0u) {
+        return;
+    }
+    writer_text(&w, "NEURON_LOGICAL_NC_CONFIG=");
+    writer_decimal(&w, r->logical_neuron_core);
+    ASSERT(!w.full);
+    json_name(j, "env");
+    json_array_begin(j);
+    json_string(j, writer_view(&w));
+    json_array_end(j);
+}
+
+static void device_object(struct json_writer *j, const struct claim_record *r, unsigned first,
+                          const char *dev_root)
+{
+    char text[UID_CAP + REQUEST_BASE_CAP];
+    struct writer name = writer_of(text, sizeof text);
+    device_name(&name, r->id.uid, r->result[first].request);
+    ASSERT(!name.full);
+    json_object_begin(j);
+    json_name(j, "name");
+    json_string(j, writer_view(&name));
+    json_name(j, "containerEdits");
+    json_object_begin(j);
+    environment(j, &r->result[first]);
+    device_nodes(j, r, first, dev_root);
+    json_object_end(j);
+    json_object_end(j);
+}
+
+enum status cdi_write(const struct claim_record *r, const char *dev_root, struct writer *out)
+{
+    ASSERT(claim_record_valid(r));
+    size_t start = out->len;
+    struct json_writer j = json_writer_of(out, CDI_INDENT);
+    json_object_begin(&j);
+    member(&j, "cdiVersion", CDI_VERSION);
+    member(&j, "kind", CDI_KIND);
+    annotations(&j, r);
+    json_name(&j, "devices");
+    json_array_begin(&j);
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_written(r, i)) {
+            device_object(&j, r, i, dev_root);
+        }
+    }
+    json_array_end(&j);
+    json_object_end(&j);
+    writer_u8(out, '\n');
+    ASSERT(out->full || j.depth == 0u);
+    return (out->full || out->len - start > CDI_BYTES_MAX) ? FULL_BUFFER : STATUS_OK;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gathering and checking one claim's allocation. Owns the order in which things are checked and the texts
+ * of refusals; the first failure stays, what follows it is ignored.
+ */
+#include "dra/claim.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* --- names --- */
+
+static bool is_alphanumeric(uint8_t c)
+{
+    uint8_t lower = c | 0x20u;
+    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
+}
+
+/* Letters, digits and '-' (and '.'), letters or digits at the ends: what labels, UIDs and names share. */
+static bool name_like(struct view v, bool dots)
+{
+    for (size_t i = 0; i < v.len; i++) {
+        uint8_t c = v.data[i];
+        bool inner = c == '-' || (dots && c == '.');
+        bool end = i == 0u || i + 1u == v.len;
+        if (!is_alphanumeric(c) && (end || !inner)) {
+            return false;
+        }
+    }
+    return v.len > 0u;
+}
+
+static enum status bad_name(const char *what, const char *text, const char *rule, struct writer *why)
+{
+    writer_text(why, what);
+    writer_text(why, " \"");
+    writer_shown(why, view_text(text), SHOWN_BYTES_MAX);
+    writer_text(why, "\" is not valid: it needs ");
+    writer_text(why, rule);
+    writer_text(why, ", letters or digits at both ends");
+    return PEER_MALFORMED;
+}
+
+enum status claim_id_check(const struct claim_id *id, struct writer *why)
+{
+    static const char label_rule[] = "letters, digits and '-'";
+    if (!name_like(view_text(id->uid), false)) {
+        return bad_name("claim UID", id->uid, label_rule, why);
+    }
+    if (!name_like(view_text(id->namespace_), false)) {
+        return bad_name("claim namespace", id->namespace_, label_rule, why);
+    }
+    if (!name_like(view_text(id->name), true)) {
+        return bad_name("claim name", id->name, "letters, digits, '-' and '.'", why);
+    }
+    return STATUS_OK;
+}
+
+/* --- records --- */
+
+static bool printable(struct view v)
+{
+    for (size_t i = 0; i < v.len; i++) {
+        if (v.data[i] <= ' ' || v.data[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool share_like(struct view v)
+{
+    return v.len == 0u || name_like(v, false);
+}
+
+/* The devices of one request are one CDI device with one environment. */
+static bool configured_alike(const struct claim_record *r, unsigned at)
+{
+    const struct claim_result *x = &r->result[at];
+    for (unsigned i = 0; i < at; i++) {
+        const struct claim_result *y = &r->result[i];
+        bool same = x->logical_neuron_core == y->logical_neuron_core
+                    && x->ultraserver_mode == y->ultraserver_mode;
+        if (!same && view_is(view_text(x->request), y->request)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool claim_record_valid(const struct claim_record *r)
+{
+    struct writer nowhere = writer_of(0, 0);
+    bool ids = claim_id_check(&r->id, &nowhere) == STATUS_OK && name_like(view_text(r->pool), true);
+    if (!ids || !printable(view_text(r->boot_id)) || r->count == 0u || r->count > RESULTS_MAX) {
+        return false;
+    }
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *result = &r->result[i];
+        bool names = name_like(view_text(result->request), false)
+                     && share_like(view_text(result->share_id));
+        if (!names || result->number >= DEVICES_MAX || !configured_alike(r, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t claim_numbers(const struct claim_record *r)
+{
+    uint64_t mask = 0;
+    ASSERT(r->count <= RESULTS_MAX);
+    for (unsigned i = 0; i < r->count; i++) {
+        ASSERT(r->result[i].number < DEVICES_MAX);
+        mask |= r->result[i].admin_access ? 0u : UINT64_C(1) << r->result[i].number;
+    }
+    return mask;
+}
+
+/* --- the builder --- */
+
+void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
+                 const struct claim_id *wanted)
+{
+    memset(b, 0, sizeof *b);
+    b->devices = devices;
+    b->pool = pool;
+    b->wanted = wanted;
+    b->record.id = *wanted;
+    enum status s = text_copy(b->record.pool, sizeof b->record.pool, view_text(pool));
+    ASSERT(s == STATUS_OK);
+    s = text_copy(b->record.boot_id, sizeof b->record.boot_id, view_text(devices->boot_id));
+    ASSERT(s == STATUS_OK);
+}
+
+/* Begins the text of a failure; one that came before keeps its own: this one goes nowhere. */
+static struct writer failure(struct claim_builder *b, enum status s)
+{
+    ASSERT(s != STATUS_OK);
+    if (b->failed != STATUS_OK) {
+        return writer_of(0, 0);
+    }
+    b->failed = s;
+    memset(b->why, 0, sizeof b->why);
+    return writer_of(b->why, sizeof b->why - 1u); /* the last NUL ends it */
+}
+
+static struct writer claim_failure(struct claim_builder *b, enum status s)
+{
+    struct writer why = failure(b, s);
+    writer_text(&why, "claim ");
+    writer_text(&why, b->wanted->namespace_);
+    writer_text(&why, "/");
+    writer_text(&why, b->wanted->name);
+    return why;
+}
+
+static void show(struct writer *why, const char *before, struct view text)
+{
+    writer_text(why, before);
+    writer_shown(why, text, SHOWN_BYTES_MAX);
+}
+
+void claim_malformed(struct claim_builder *b, const char *what)
+{
+    struct writer why = claim_failure(b, PEER_MALFORMED);
+    writer_text(&why, " has a malformed allocation: ");
+    writer_text(&why, what);
+}
+
+void claim_meta(struct claim_builder *b, struct view uid)
+{
+    b->seen_meta = true;
+    if (view_is(uid, b->wanted->uid)) {
+        return;
+    }
+    struct writer why = claim_failure(b, PEER_NOT_FOUND);
+    show(&why, " got replaced: UID ", view_text(b->wanted->uid));
+    show(&why, " was asked for, the API server has UID ", uid);
+}
+
+/* --- results --- */
+
+static void unknown_device(struct claim_builder *b, struct view device)
+{
+    const struct devices *d = b->devices;
+    struct writer why = failure(b, PEER_NOT_FOUND);
+    show(&why, "device ", device);
+    writer_text(&why, " not found on node ");
+    writer_text(&why, b->pool);
+    writer_text(&why, "; devices here: ");
+    writer_text(&why, (d->count == 0u) ? "none" : d->device[0].name);
+    if (d->count > 1u) {
+        writer_text(&why, " ... ");
+        writer_text(&why, d->device[d->count - 1u].name);
+    }
+}
+
+static void foreign_pool(struct claim_builder *b, const struct claim_result_in *in)
+{
+    struct writer why = failure(b, PEER_NOT_FOUND);
+    show(&why, "device ", in->device);
+    show(&why, " is allocated from pool ", in->pool);
+    writer_text(&why, ", the pool of this node is ");
+    writer_text(&why, b->pool);
+}
+
+static void twice(struct claim_builder *b, const struct claim_result_in *in)
+{
+    struct writer why = claim_failure(b, PEER_MALFORMED);
+    writer_text(&why, " has a malformed allocation: ");
+    show(&why, "device ", in->device);
+    writer_text(&why, " is allocated to it twice");
+}
+
+static bool held_twice(const struct claim_record *r, const struct claim_result *next)
+{
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *have = &r->result[i];
+        bool shared = !view_is(view_text(have->share_id), next->share_id);
+        bool exempt = have->admin_access || next->admin_access || shared;
+        if (have->number == next->number && !exempt) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "req" or "req/sub". */
+static bool request_like(struct view v)
+{
+    size_t slash = view_find(v, '/');
+    bool plain = slash == v.len;
+    return name_like(view_first(v, slash), false)
+           && (plain || name_like(view_from(v, slash + 1u), false));
+}
+
+/* Names of a result into the tables; false: one is not what the API allows. */
+static bool copy_names(struct claim_builder *b, const struct claim_result_in *in,
+                       struct claim_result *r)
+{
+    struct view base = view_first(in->request, view_find(in->request, '/'));
+    char *full = b->request[b->record.count];
+    return request_like(in->request) && share_like(in->share_id)
+           && text_copy(full, REQUEST_CAP, in->request) == STATUS_OK
+           && text_copy(r->request, sizeof r->request, base) == STATUS_OK
+           && text_copy(r->share_id, sizeof r->share_id, in->share_id) == STATUS_OK;
+}
+
+static void add_device(struct claim_builder *b, const struct claim_result_in *in, unsigned device)
+{
+    ASSERT(b->record.count < RESULTS_MAX && device < b->devices->count);
+    struct claim_result *r = &b->record.result[b->record.count];
+    r->number = b->devices->device[device].number;
+    r->admin_access = in->admin_access;
+    if (!copy_names(b, in, r)) {
+        claim_malformed(b, "a request name or share ID of its results is not valid");
+    } else if (held_twice(&b->record, r)) {
+        twice(b, in);
+    } else {
+        b->record.count++;
+    }
+}
+
+void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
+{
+    if (b->failed != STATUS_OK || !view_is(in->driver, DRIVER_NAME)) {
+        return;
+    }
+    if (b->configured) {
+        /* What a configuration applies to is decided when it comes; the API server writes results first. */
+        claim_malformed(b, "results follow the configuration");
+        return;
+    }
+    if (!view_is(in->pool, b->pool)) {
+        foreign_pool(b, in);
+        return;
+    }
+    int at = devices_find(b->devices, in->device);
+    if (at < 0) {
+        unknown_device(b, in->device);
+    } else if (b->record.count >= RESULTS_MAX) {
+        claim_malformed(b, "it has more results than the API allows");
+    } else {
+        add_device(b, in, (unsigned)at);
+    }
+}
+
+/* --- configuration --- */
+
+enum { SOURCE_CLASS = 1, SOURCE_CLAIM = 2 };
+
+/* "req" covers "req" and "req/sub"; "req/sub" covers itself alone (KEP-4816). */
+static bool covers(struct view name, struct view request)
+{
+    struct view base = view_first(request, view_find(request, '/'));
+    return view_equal(name, request) || view_equal(name, base);
+}
+
+/* Bit i: the entry applies to result i. */
+static uint32_t covered(const struct claim_builder *b, const struct claim_config_in *in)
+{
+    uint32_t mask = 0;
+    ASSERT(b->record.count <= RESULTS_MAX && in->requests <= CONFIG_REQUESTS_MAX);
+    for (unsigned r = 0; r < b->record.count; r++) {
+        bool applies = in->requests == 0u;
+        for (unsigned i = 0; i < in->requests && !applies; i++) {
+            applies = covers(in->request[i], view_text(b->request[r]));
+        }
+        mask |= applies ? UINT32_C(1) << r : 0u;
+    }
+    return mask;
+}
+_Static_assert(RESULTS_MAX <= 32, "one bit for each result");
+
+static void apply(struct claim_builder *b, uint32_t mask, const struct config *c, uint8_t source)
+{
+    bool neuron = c->kind == CONFIG_NEURON;
+    for (unsigned r = 0; r < b->record.count; r++) {
+        struct claim_result *result = &b->record.result[r];
+        uint8_t *value = neuron ? &result->logical_neuron_core : &result->ultraserver_mode;
+        uint8_t *from = neuron ? &b->lnc_source[r] : &b->mode_source[r];
+        if ((mask >> r & 1u) != 0u && source >= *from) {
+            *value = c->value;
+            *from = source;
+        }
+    }
+}
+
+static enum status read_config(const struct claim_builder *b, const struct claim_config_in *in,
+                               struct config *c, struct writer *why)
+{
+    if (in->truncated || in->parameters.len > OPAQUE_BYTES_MAX) {
+        writer_text(why, "configuration is longer than ");
+        writer_decimal(why, OPAQUE_BYTES_MAX);
+        writer_text(why, " bytes");
+        return FULL_BUFFER;
+    }
+    enum status s = config_decode(in->parameters, c, why);
+    if (s == STATUS_OK) {
+        s = config_check(c, b->devices->board, b->devices->instance_type, why);
+    }
+    return s;
+}
+
+static void read_and_apply(struct claim_builder *b, const struct claim_config_in *in, uint32_t mask,
+                           uint8_t source)
+{
+    static const char before[] = "error applying config: ";
+    char text[CLAIM_ERROR_CAP - sizeof before];
+    struct writer reason = writer_of(text, sizeof text);
+    struct config c;
+    enum status s = read_config(b, in, &c, &reason);
+    if (s == STATUS_OK) {
+        apply(b, mask, &c, source);
+        return;
+    }
+    struct writer why = failure(b, s);
+    writer_text(&why, before);
+    writer_view_of(&why, writer_view(&reason));
+}
+
+static void unknown_source(struct claim_builder *b, struct view source)
+{
+    struct writer why = claim_failure(b, PEER_UNSUPPORTED);
+    show(&why, " has a configuration from unknown source \"", source);
+    writer_text(&why, "\"; known: FromClass, FromClaim");
+}
+
+void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
+{
+    b->configured = true;
+    if (b->failed != STATUS_OK) {
+        return;
+    }
+    if (in->driver.len == 0u) {
+        /* A kind of configuration that the API gained later must not be ignored. */
+        claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
+        return;
+    }
+    if (!view_is(in->driver, DRIVER_NAME)) {
+        return;
+    }
+    /* Names of requests may be missing from what was cut: it may apply to any result. */
+    uint32_t mask = in->truncated ? UINT32_MAX : covered(b, in);
+    if (mask == 0u) {
+        return;
+    }
+    if (view_is(in->source, "FromClass")) {
+        read_and_apply(b, in, mask, SOURCE_CLASS);
+    } else if (view_is(in->source, "FromClaim")) {
+        read_and_apply(b, in, mask, SOURCE_CLAIM);
+    } else {
+        unknown_source(b, in->source);
+    }
+}
+
+/* --- the end --- */
+
+void claim_allocated(struct claim_builder *b)
+{
+    b->allocated = true;
+}
+
+/* What the whole object must have; NULL: it has. */
+static const char *lacking(const struct claim_builder *b)
+{
+    if (!b->seen_meta) {
+        return " has no metadata in the API server's answer";
+    }
+    if (!b->allocated) {
+        return " is not allocated";
+    }
+    if (b->record.count == 0u) {
+        return " has no allocation result of driver " DRIVER_NAME;
+    }
+    for (unsigned i = 0; i < b->record.count; i++) {
+        if (!configured_alike(&b->record, i)) {
+            return " configures the devices of one request differently";
+        }
+    }
+    return 0;
+}
+
+enum status claim_end(struct claim_builder *b)
+{
+    if (b->failed != STATUS_OK) {
+        return b->failed;
+    }
+    const char *what = lacking(b);
+    if (what != 0) {
+        struct writer why = claim_failure(b, PEER_REFUSED);
+        writer_text(&why, what);
+        return b->failed;
+    }
+    b->record.zero_numbering = b->zero_numbering;
+    ASSERT(claim_record_valid(&b->record));
+    return STATUS_OK;
+}

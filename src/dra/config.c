@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strict decoding of opaque configurations, in two passes over the text: the first finds apiVersion and
+ * kind, the second holds every member against the kind's row. Owns the table of kinds and the texts that
+ * users read in pod events.
+ */
+#include "dra/config.h"
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "cfg/identity.h"
+
+/* A kind has one field beside apiVersion and kind: a small integer. */
+static const struct kind_row {
+    const char *name;
+    const char *field;
+    const char *values; /* the allowed ones, in words */
+    uint8_t mask;       /* bit n: value n is allowed */
+} kind_rows[] = {
+    [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", 1u << 1 | 1u << 2},
+    [CONFIG_ULTRASERVER] = {"UltraServerConfig", "ultraserverMode", "1, 2, 4",
+                            1u << 1 | 1u << 2 | 1u << 4},
+};
+enum { KINDS = sizeof kind_rows / sizeof kind_rows[0], VALUE_LIMIT = 8 };
+
+/* The released spelling first; the others are those of the beta's documents. */
+static const char *const versions[] = {
+    CONFIG_API_GROUP "/v1",
+    CONFIG_API_GROUP "/v1alphav1",
+    "resource." CONFIG_API_GROUP "/v1alphav1",
+};
+enum { VERSIONS = sizeof versions / sizeof versions[0] };
+
+enum field { FIELD_VERSION, FIELD_KIND, FIELD_VALUE, FIELDS };
+
+struct decoder {
+    struct json_reader in;
+    struct writer *why;
+    const struct kind_row *row;
+    const char *field_name[FIELDS];
+    struct view name;         /* member under way */
+    struct json_token value;  /* first token of its value */
+    struct view text[FIELDS]; /* of apiVersion and kind; empty: absent or null */
+    struct json_token number; /* what the kind's field holds; JSON_NULL: absent or null */
+    bool seen[FIELDS];        /* in the second pass */
+    unsigned complaints;      /* unknown and doubled members so far */
+};
+
+static void quote(struct writer *why, struct view text)
+{
+    writer_u8(why, '"');
+    writer_shown(why, text, SHOWN_BYTES_MAX);
+    writer_u8(why, '"');
+}
+
+/* --- members of the top object --- */
+
+static enum status syntax_error(struct decoder *d)
+{
+    if (d->in.failed == FULL_BUFFER) {
+        writer_text(d->why, "configuration is nested too deeply; it has plain members only");
+    } else if (d->in.failed != STATUS_OK) {
+        writer_text(d->why, "configuration is not valid JSON, at byte ");
+        writer_decimal(d->why, d->in.in.pos);
+    } else {
+        writer_text(d->why, "configuration is not a JSON object");
+    }
+    return PEER_MALFORMED;
+}
+
+static enum status open_object(struct decoder *d, struct view json)
+{
+    json_open(&d->in, json);
+    if (json_next(&d->in, &d->value) != STATUS_OK || d->value.kind != JSON_OBJECT_BEGIN) {
+        return syntax_error(d);
+    }
+    return STATUS_OK;
+}
+
+/* The next member's name and first token; *end: the object and the text are complete. */
+static enum status next_member(struct decoder *d, bool *end)
+{
+    struct json_token t;
+    enum status s = json_next(&d->in, &t);
+    *end = s == STATUS_OK && t.kind == JSON_OBJECT_END;
+    if (s != STATUS_OK) {
+        return syntax_error(d);
+    }
+    if (*end) {
+        s = json_next(&d->in, &t);
+    } else {
+        ASSERT(t.kind == JSON_NAME);
+        d->name = t.text;
+        s = json_next(&d->in, &d->value);
+    }
+    return (s == STATUS_OK) ? STATUS_OK : syntax_error(d);
+}
+
+static enum status skip_value(struct decoder *d)
+{
+    return (json_skip(&d->in, &d->value) == STATUS_OK) ? STATUS_OK : syntax_error(d);
+}
+
+static const char *found_name(enum json_kind kind)
+{
+    switch (kind) {
+    case JSON_OBJECT_BEGIN:
+        return "object";
+    case JSON_ARRAY_BEGIN:
+        return "array";
+    case JSON_STRING:
+        return "string";
+    case JSON_NUMBER:
+        return "number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "boolean";
+    case JSON_NULL:
+        return "null";
+    case JSON_OBJECT_END:
+    case JSON_ARRAY_END:
+    case JSON_NAME:
+    case JSON_END:
+        break;
+    }
+    ASSERT(false && "first token of a value");
+    return "";
+}
+
+static enum status wrong_type(struct decoder *d, const char *field, const char *expected,
+                              const struct json_token *found)
+{
+    writer_text(d->why, "field ");
+    quote(d->why, view_text(field));
+    writer_text(d->why, ": expected ");
+    writer_text(d->why, expected);
+    writer_text(d->why, ", found ");
+    writer_text(d->why, found_name(found->kind));
+    if (found->kind == JSON_NUMBER) {
+        writer_u8(d->why, ' ');
+        writer_shown(d->why, found->text, SHOWN_BYTES_MAX);
+    }
+    return PEER_MALFORMED;
+}
+
+/* --- first pass: apiVersion and kind --- */
+
+/* As in Go: the last of two counts, null leaves the field alone. */
+static enum status take_type(struct decoder *d)
+{
+    for (unsigned f = FIELD_VERSION; f <= FIELD_KIND; f++) {
+        if (!json_text_is(d->name, d->field_name[f]) || d->value.kind == JSON_NULL) {
+            continue;
+        }
+        if (d->value.kind != JSON_STRING) {
+            return wrong_type(d, d->field_name[f], "string", &d->value);
+        }
+        d->text[f] = d->value.text;
+    }
+    return skip_value(d);
+}
+
+static enum status read_type(struct decoder *d, struct view json)
+{
+    bool end = false;
+    enum status s = open_object(d, json);
+    /* Every member takes bytes of the text. */
+    for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
+        s = next_member(d, &end);
+        if (s != STATUS_OK || end) {
+            return s;
+        }
+        s = take_type(d);
+    }
+    ASSERT(s != STATUS_OK);
+    return s;
+}
+
+static void list_known(struct writer *why)
+{
+    writer_text(why, "; known: NeuronConfig, UltraServerConfig in ");
+    for (unsigned i = 0; i < VERSIONS; i++) {
+        writer_text(why, (i == 0u) ? "" : ", ");
+        writer_text(why, versions[i]);
+    }
+}
+
+static enum status missing(struct decoder *d, const char *name)
+{
+    writer_text(d->why, "Object '");
+    writer_text(d->why, name);
+    writer_text(d->why, "' is missing");
+    list_known(d->why);
+    return PEER_MALFORMED;
+}
+
+static enum status not_registered(struct decoder *d)
+{
+    writer_text(d->why, "no kind ");
+    quote(d->why, d->text[FIELD_KIND]);
+    writer_text(d->why, " is registered for version ");
+    quote(d->why, d->text[FIELD_VERSION]);
+    list_known(d->why);
+    return PEER_UNSUPPORTED;
+}
+
+static enum status find_row(struct decoder *d, struct config *out)
+{
+    if (d->text[FIELD_KIND].len == 0u) {
+        return missing(d, "Kind");
+    }
+    if (d->text[FIELD_VERSION].len == 0u) {
+        return missing(d, "apiVersion");
+    }
+    unsigned version = 0;
+    while (version < VERSIONS && !json_text_is(d->text[FIELD_VERSION], versions[version])) {
+        version++;
+    }
+    unsigned kind = 0;
+    while (kind < KINDS && !json_text_is(d->text[FIELD_KIND], kind_rows[kind].name)) {
+        kind++;
+    }
+    if (version == VERSIONS || kind == KINDS) {
+        return not_registered(d);
+    }
+    out->kind = (enum config_kind)kind;
+    text_cut(out->api_version, sizeof out->api_version, view_text(versions[version]));
+    d->row = &kind_rows[kind];
+    d->field_name[FIELD_VALUE] = d->row->field;
+    return STATUS_OK;
+}
+
+/* --- second pass: every member, strictly --- */
+
+static void complain(struct decoder *d, const char *what)
+{
+    if (d->complaints < CONFIG_STRICT_ERRORS_MAX) {
+        writer_text(d->why, (d->complaints == 0u) ? "strict decoding error: " : ", ");
+        writer_text(d->why, what);
+        writer_text(d->why, " field ");
+        quote(d->why, d->name);
+    }
+    d->complaints++;
+}
+
+static enum status take_member(struct decoder *d)
+{
+    unsigned f = 0;
+    while (f < FIELDS && !json_text_is(d->name, d->field_name[f])) {
+        f++;
+    }
+    if (f == FIELDS || d->seen[f]) {
+        complain(d, (f == FIELDS) ? "unknown" : "duplicate");
+        return skip_value(d);
+    }
+    d->seen[f] = true;
+    if (f == FIELD_VALUE) {
+        d->number = d->value;
+    }
+    return skip_value(d);
+}
+
+static enum status end_complaints(struct decoder *d)
+{
+    if (d->complaints == 0u) {
+        return STATUS_OK;
+    }
+    if (d->complaints > CONFIG_STRICT_ERRORS_MAX) {
+        writer_text(d->why, " and ");
+        writer_decimal(d->why, d->complaints - CONFIG_STRICT_ERRORS_MAX);
+        writer_text(d->why, " more");
+    }
+    writer_text(d->why, "; known fields: apiVersion, kind, ");
+    writer_text(d->why, d->row->field);
+    return PEER_MALFORMED;
+}
+
+static enum status read_members(struct decoder *d, struct view json)
+{
+    bool end = false;
+    enum status s = open_object(d, json);
+    for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
+        s = next_member(d, &end);
+        if (s == STATUS_OK && end) {
+            return end_complaints(d);
+        }
+        if (s == STATUS_OK) {
+            s = take_member(d);
+        }
+    }
+    ASSERT(s != STATUS_OK);
+    return s;
+}
+
+static enum status check_value(struct decoder *d, struct config *out)
+{
+    int64_t n = 0;
+    bool given = d->number.kind != JSON_NULL;
+    if (given && (d->number.kind != JSON_NUMBER || json_integer(d->number.text, &n) != STATUS_OK)) {
+        return wrong_type(d, d->row->field, "integer", &d->number);
+    }
+    if (given && n >= 0 && n < VALUE_LIMIT && (d->row->mask >> n & 1u) != 0u) {
+        out->value = (uint8_t)n;
+        return STATUS_OK;
+    }
+    writer_text(d->why, d->row->field);
+    if (given) {
+        writer_text(d->why, ": Unsupported value: ");
+        writer_signed(d->why, n);
+    } else {
+        writer_text(d->why, ": Required value");
+    }
+    writer_text(d->why, "; supported values: ");
+    writer_text(d->why, d->row->values);
+    return PEER_MALFORMED;
+}
+
+enum status config_decode(struct view json, struct config *out, struct writer *why)
+{
+    struct decoder d = {
+        .why = why, .field_name = {"apiVersion", "kind", ""}, .number = {.kind = JSON_NULL}};
+    struct config c = {.kind = CONFIG_NEURON};
+    enum status s = read_type(&d, json);
+    if (s == STATUS_OK) {
+        s = find_row(&d, &c);
+    }
+    if (s == STATUS_OK) {
+        s = read_members(&d, json);
+    }
+    if (s == STATUS_OK) {
+        s = check_value(&d, &c);
+    }
+    if (s == STATUS_OK) {
+        *out = c;
+    }
+    return s;
+}
+
+/* --- against the board --- */
+
+static enum status not_configurable(const char *what, const char *instance_type, struct writer *why)
+{
+    writer_text(why, what);
+    writer_text(why, " is not configurable for instance type ");
+    writer_text(why, (instance_type[0] != 0) ? instance_type : "(unknown)");
+    return PEER_UNSUPPORTED;
+}
+
+enum status config_check(const struct config *c, const struct board *board,
+                         const char *instance_type, struct writer *why)
+{
+    ASSERT(c->value < VALUE_LIMIT);
+    if (c->kind == CONFIG_ULTRASERVER) {
+        return not_configurable("UltraServer mode", instance_type, why);
+    }
+    ASSERT(c->kind == CONFIG_NEURON);
+    if (board == 0 || board->lnc_allowed == 0u) {
+        return not_configurable("LNC value", instance_type, why);
+    }
+    if ((board->lnc_allowed >> c->value & 1u) == 0u) {
+        writer_text(why, "LNC value ");
+        writer_decimal(why, c->value);
+        writer_text(why, " is not supported by instance type ");
+        writer_text(why, instance_type);
+        return PEER_UNSUPPORTED;
+    }
+    return STATUS_OK;
+}

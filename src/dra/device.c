@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From found texts to the device table: each text is checked once, here; what fails is left out and
+ * reported. Reads no file and decides nothing about attributes.
+ */
+#include "dra/device.h"
+
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+#include <string.h>
+
+/* In front of the type's name on HyperPod nodes. */
+#define HYPERPOD_PREFIX "ml."
+/* Physical cores of one device; eight is the most that any has. */
+#define CORE_COUNT_MAX 255
+
+static const char *const finding_names[DEVICE_FINDING_KINDS] = {
+    [DEVICE_FINDING_NO_MODULE] = "no-module",
+    [DEVICE_FINDING_NO_DEVICES] = "no-devices",
+    [DEVICE_FINDING_NO_TYPE] = "no-instance-type",
+    [DEVICE_FINDING_UNKNOWN_TYPE] = "unknown-instance-type",
+    [DEVICE_FINDING_COUNT] = "device-count",
+    [DEVICE_FINDING_CORES] = "core-count",
+    [DEVICE_FINDING_NEIGHBOURS] = "connected-devices",
+    [DEVICE_FINDING_NO_NODE] = "no-device-node",
+    [DEVICE_FINDING_DUPLICATE] = "duplicate-device",
+    [DEVICE_FINDING_IGNORED] = "ignored-entries",
+    [DEVICE_FINDING_VERSION] = "module-version",
+    [DEVICE_FINDING_BOOT_ID] = "boot-id",
+};
+
+static const char *const finding_remedies[DEVICE_FINDING_KINDS] = {
+    [DEVICE_FINDING_NO_MODULE] = "load the kernel module: modprobe neuron (aws-neuronx-dkms)",
+    [DEVICE_FINDING_NO_DEVICES] =
+        "run the agent on Trainium nodes only; on one, see dmesg for the neuron module",
+    [DEVICE_FINDING_NO_TYPE] =
+        "topology, device groups and LNC are left out; give --instance-type, e.g. trn2.48xlarge",
+    [DEVICE_FINDING_UNKNOWN_TYPE] =
+        "topology, device groups and LNC are left out; use an agent that knows the type",
+    [DEVICE_FINDING_COUNT] =
+        "see dmesg for devices that the neuron module lost, or correct --instance-type",
+    [DEVICE_FINDING_CORES] =
+        "see core_count of the device in --sysfs-root, or correct --instance-type",
+    [DEVICE_FINDING_NEIGHBOURS] = "see connected_devices of the device in --sysfs-root",
+    [DEVICE_FINDING_NO_NODE] = "left out until its node is in --dev-root; see udev",
+    [DEVICE_FINDING_DUPLICATE] = "the second is left out; see class/neuron_device in --sysfs-root",
+    [DEVICE_FINDING_IGNORED] = "left out; see class/neuron_device in --sysfs-root",
+    [DEVICE_FINDING_VERSION] =
+        "neuronDriverVersion is left out; see module/neuron/version in --sysfs-root",
+    [DEVICE_FINDING_BOOT_ID] =
+        "reboots go unnoticed; see sys/kernel/random/boot_id in --proc-root",
+};
+
+const char *device_finding_name(enum device_finding_kind kind)
+{
+    ASSERT((unsigned)kind < DEVICE_FINDING_KINDS);
+    ASSERT(finding_names[kind] != NULL);
+    return finding_names[kind];
+}
+
+/* --- findings --- */
+
+static bool printable(uint8_t byte)
+{
+    return byte >= 0x20 && byte <= 0x7e;
+}
+
+static void printable_cut(char *text, size_t cap, struct view value)
+{
+    size_t len = (value.len < cap - 1) ? value.len : cap - 1;
+    for (size_t i = 0; i < len; i++) {
+        text[i] = printable(value.data[i]) ? (char)value.data[i] : '?';
+    }
+    text[len] = '\0';
+}
+
+static void report(struct device_findings *findings, enum device_finding_kind kind,
+                   uint16_t number, struct view value)
+{
+    ASSERT((unsigned)kind < DEVICE_FINDING_KINDS && finding_remedies[kind] != NULL);
+    if (findings->count == DEVICE_FINDINGS_MAX) {
+        findings->more++;
+        return;
+    }
+    struct device_finding *f = &findings->finding[findings->count];
+    f->kind = kind;
+    f->number = number;
+    f->remedy = finding_remedies[kind];
+    printable_cut(f->text, sizeof f->text, view_trim(value));
+    findings->count++;
+}
+
+static void report_node(struct device_findings *findings, enum device_finding_kind kind,
+                        struct view value)
+{
+    report(findings, kind, DEVICE_FINDING_NO_NUMBER, value);
+}
+
+static void report_count(struct device_findings *findings, enum device_finding_kind kind,
+                         uint16_t value)
+{
+    uint8_t digits[8];
+    struct writer w = writer_of(digits, sizeof digits);
+    writer_decimal(&w, value);
+    ASSERT(!w.full);
+    report_node(findings, kind, writer_view(&w));
+}
+
+/* --- texts of the node --- */
+
+/* The text without white space around it; found texts end in NUL or fill their array. */
+static struct view found_text(const char text[SYSFS_VALUE_CAP])
+{
+    struct view all = view_of(text, SYSFS_VALUE_CAP);
+    return view_trim(view_first(all, view_find(all, 0)));
+}
+
+/* Copies a word of visible ASCII; false, and an empty text, when it is none or does not fit. */
+static bool copy_word(char *text, size_t cap, struct view value)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < value.len; i++) {
+        if (!printable(value.data[i]) || value.data[i] == ' ') {
+            return false;
+        }
+    }
+    return value.len > 0 && text_copy(text, cap, value) == STATUS_OK;
+}
+
+static bool type_character(uint8_t byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-';
+}
+
+/* EC2 form, family.size: what other machines show as product name is not taken for a type. */
+static bool is_instance_type(struct view value)
+{
+    size_t dots = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] == '.') {
+            dots++;
+        } else if (!type_character(value.data[i])) {
+            return false;
+        }
+    }
+    return dots == 1 && value.data[0] != '.' && value.data[value.len - 1] != '.';
+}
+
+static void build_type(struct devices *d, const struct found_node *found,
+                       struct device_findings *findings)
+{
+    struct view name = found_text(found->product_name);
+    size_t prefix = view_starts(name, HYPERPOD_PREFIX) ? strlen(HYPERPOD_PREFIX) : 0;
+    struct view type = view_from(name, prefix);
+    d->board = NULL;
+    d->instance_type[0] = '\0';
+    if (!is_instance_type(type) || !copy_word(d->instance_type, sizeof d->instance_type, type)) {
+        report_node(findings, DEVICE_FINDING_NO_TYPE, name);
+        return;
+    }
+    d->board = board_find(d->instance_type);
+    if (d->board == NULL) {
+        report_node(findings, DEVICE_FINDING_UNKNOWN_TYPE, type);
+    }
+}
+
+static void build_version(struct devices *d, const struct found_node *found,
+                          struct device_findings *findings)
+{
+    struct view version = found_text(found->driver_version);
+    if (copy_word(d->driver_version, sizeof d->driver_version, version)) {
+        return;
+    }
+    bool absent = version.len == 0;
+    report_node(findings, absent ? DEVICE_FINDING_NO_MODULE : DEVICE_FINDING_VERSION, version);
+}
+
+static void build_boot_id(struct devices *d, const struct found_node *found,
+                          struct device_findings *findings)
+{
+    struct view boot_id = found_text(found->boot_id);
+    if (!copy_word(d->boot_id, sizeof d->boot_id, boot_id)) {
+        report_node(findings, DEVICE_FINDING_BOOT_ID, boot_id);
+    }
+}
+
+/* --- one device --- */
+
+static void build_cores(const struct devices *d, struct device *device,
+                        const struct found_device *found, struct device_findings *findings)
+{
+    struct view text = found_text(found->core_count);
+    uint64_t count = 0;
+    if (view_decimal(text, CORE_COUNT_MAX, &count) != STATUS_OK) {
+        count = 0;
+    }
+    device->core_count = (uint16_t)count;
+    if (count == 0 || (d->board != NULL && count != d->board->cores_per_device)) {
+        report(findings, DEVICE_FINDING_CORES, device->number, text);
+    }
+}
+
+/* Another device of the node, named for the first time. */
+static bool is_neighbour(const struct device *device, uint64_t number)
+{
+    for (unsigned i = 0; i < device->neighbours; i++) {
+        if (device->neighbour[i] == number) {
+            return false;
+        }
+    }
+    return number != device->number;
+}
+
+/* "a, b, c, d": takes the first number and what follows its comma off the list. */
+static bool next_neighbour(struct device *device, struct view *list)
+{
+    size_t comma = view_find(*list, ',');
+    uint64_t number = 0;
+    if (view_decimal(view_trim(view_first(*list, comma)), DEVICES_MAX - 1, &number) != STATUS_OK) {
+        return false;
+    }
+    if (device->neighbours == NEIGHBOURS_MAX || !is_neighbour(device, number)) {
+        return false;
+    }
+    bool more = comma < list->len;
+    *list = view_from(*list, comma + 1);
+    device->neighbour[device->neighbours] = (uint16_t)number;
+    device->neighbours++;
+    return !more || list->len > 0;
+}
+
+static void build_neighbours(struct device *device, const struct found_device *found,
+                             struct device_findings *findings)
+{
+    struct view text = found_text(found->connected_devices);
+    struct view list = text;
+    bool good = true;
+    device->neighbours = 0;
+    while (good && list.len > 0) {
+        good = next_neighbour(device, &list);
+    }
+    if (!good) {
+        device->neighbours = 0;
+        report(findings, DEVICE_FINDING_NEIGHBOURS, device->number, text);
+    }
+}
+
+static void build_name(struct device *device)
+{
+    struct writer w = writer_of(device->name, sizeof device->name);
+    writer_text(&w, DEVICE_NAME_PREFIX);
+    writer_decimal(&w, device->number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
+/* --- the table --- */
+
+/* Where `number` belongs among the ascending ones. */
+static unsigned place_of(const struct devices *d, uint16_t number)
+{
+    unsigned place = 0;
+    while (place < d->count && d->device[place].number < number) {
+        place++;
+    }
+    return place;
+}
+
+static void insert(struct devices *d, unsigned place, const struct device *device)
+{
+    ASSERT(d->count < DEVICES_MAX && place <= d->count);
+    for (unsigned i = d->count; i > place; i--) {
+        d->device[i] = d->device[i - 1];
+    }
+    d->device[place] = *device;
+    d->count++;
+}
+
+static void add(struct devices *d, const struct found_device *found,
+                struct device_findings *findings)
+{
+    struct device device = {.number = found->number};
+    unsigned place = place_of(d, found->number);
+    build_name(&device);
+    if (found->number >= DEVICES_MAX) {
+        /* The kernel module has no such minor, and a claim's mask has no bit for it. */
+        report(findings, DEVICE_FINDING_IGNORED, found->number, view_text(device.name));
+    } else if (place < d->count && d->device[place].number == found->number) {
+        report(findings, DEVICE_FINDING_DUPLICATE, found->number, view_text(device.name));
+    } else if (!found->node_exists) {
+        report(findings, DEVICE_FINDING_NO_NODE, found->number, view_text(device.name));
+    } else {
+        build_cores(d, &device, found, findings);
+        build_neighbours(&device, found, findings);
+        insert(d, place, &device);
+    }
+}
+
+static void report_table(const struct devices *d, const struct found_node *found,
+                         struct device_findings *findings)
+{
+    if (found->ignored > 0) {
+        report_count(findings, DEVICE_FINDING_IGNORED, found->ignored);
+    }
+    if (d->count == 0) {
+        report_count(findings, DEVICE_FINDING_NO_DEVICES, found->count);
+    } else if (d->board != NULL && d->count != d->board->devices) {
+        report_count(findings, DEVICE_FINDING_COUNT, d->count);
+    }
+}
+
+void devices_build(struct devices *d, const struct found_node *found,
+                   struct device_findings *findings)
+{
+    ASSERT(d != NULL && findings != NULL);
+    ASSERT(found->count <= DEVICES_MAX);
+    findings->count = 0;
+    findings->more = 0;
+    d->count = 0;
+    build_type(d, found, findings);
+    build_version(d, found, findings);
+    build_boot_id(d, found, findings);
+    for (unsigned i = 0; i < found->count; i++) {
+        add(d, &found->devices[i], findings);
+    }
+    report_table(d, found, findings);
+    ASSERT(devices_valid(d));
+}
+
+/* --- questions --- */
+
+static bool ends(const char *text, size_t cap)
+{
+    return memchr(text, '\0', cap) != NULL;
+}
+
+static bool device_valid(const struct device *device)
+{
+    return device->number < DEVICES_MAX && device->core_count <= CORE_COUNT_MAX
+           && device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name);
+}
+
+static bool node_valid(const struct devices *d)
+{
+    bool texts = ends(d->instance_type, sizeof d->instance_type)
+                 && ends(d->driver_version, sizeof d->driver_version)
+                 && ends(d->boot_id, sizeof d->boot_id);
+    bool named = d->board == NULL || d->instance_type[0] != '\0';
+    return texts && named && d->count <= DEVICES_MAX;
+}
+
+bool devices_valid(const struct devices *d)
+{
+    if (!node_valid(d)) {
+        return false;
+    }
+    for (unsigned i = 0; i < d->count; i++) {
+        bool ascends = i == 0 || d->device[i - 1].number < d->device[i].number;
+        if (!ascends || !device_valid(&d->device[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return view_equal(view_text(a), view_text(b));
+}
+
+static bool same_node(const struct devices *a, const struct devices *b)
+{
+    bool same = same_text(a->instance_type, b->instance_type)
+                && same_text(a->driver_version, b->driver_version);
+    for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
+        same = same && same_text(a->labels.network_layer[i], b->labels.network_layer[i]);
+    }
+    return same && a->count == b->count;
+}
+
+/* Attributes follow from exactly these: the row follows from the type, the name from the number. */
+bool devices_same(const struct devices *a, const struct devices *b)
+{
+    ASSERT(a != NULL && b != NULL);
+    if (!same_node(a, b)) {
+        return false;
+    }
+    for (unsigned i = 0; i < a->count; i++) {
+        if (a->device[i].number != b->device[i].number
+            || a->device[i].core_count != b->device[i].core_count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int devices_find(const struct devices *d, struct view name)
+{
+    ASSERT(d->count <= DEVICES_MAX);
+    for (unsigned i = 0; i < d->count; i++) {
+        if (view_is(name, d->device[i].name)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device table: what the kernel module's files say, checked, joined with the board's row. Owns
+ * the meaning of sysfs texts and of attributes; reads no file, knows no protocol. Sources: kernel
+ * module's neuron_cdev.c and neuron_sysfs_metrics.c (layout), AWS Neuron DRA documentation
+ * (attributes).
+ */
+#ifndef DRA_DEVICE_H
+#define DRA_DEVICE_H
+
+#include "base/bytes.h"
+#include "boards/board.h"
+#include "cfg/limits.h"
+
+/* --- what the host found: raw texts, exactly as read --- */
+
+struct found_device {
+    uint16_t number;                           /* N of class/neuron_device/neuronN */
+    bool node_exists;                          /* <dev-root>/neuronN is there */
+    char core_count[SYSFS_VALUE_CAP];          /* empty: file absent or unreadable */
+    char connected_devices[SYSFS_VALUE_CAP];
+    char serial_number[SYSFS_VALUE_CAP];
+    char device_name[SYSFS_VALUE_CAP];         /* info/architecture/device_name */
+};
+
+struct found_node {
+    char product_name[SYSFS_VALUE_CAP];        /* DMI, or --instance-type; may carry "ml." */
+    char driver_version[SYSFS_VALUE_CAP];      /* module/neuron/version; empty: module not loaded */
+    char boot_id[SYSFS_VALUE_CAP];
+    uint16_t count;
+    uint16_t ignored;                          /* left out: over DEVICES_MAX, or not neuronN */
+    struct found_device devices[DEVICES_MAX];  /* any order */
+};
+
+/* --- the table --- */
+
+struct device {
+    uint16_t number;            /* device index N, published as deviceId */
+    uint16_t core_count;        /* 0: not known */
+    uint8_t neighbours;         /* entries in `neighbour`; 0: none or not known */
+    uint16_t neighbour[NEIGHBOURS_MAX];
+    char name[DEVICE_NAME_CAP]; /* neuron-device-N */
+};
+
+#define NETWORK_LAYERS 3        /* of EC2 instance topology; 1 is the widest */
+struct node_labels {            /* of the Node object; empty: not (yet) there */
+    char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
+};
+
+struct devices {
+    const struct board *board;  /* NULL: unknown type */
+    char instance_type[ATTRIBUTE_VALUE_CAP];  /* without "ml."; empty: not known */
+    char driver_version[ATTRIBUTE_VALUE_CAP];
+    char boot_id[UID_CAP];
+    struct node_labels labels;
+    uint16_t count;
+    struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
+};
+
+/* What was wrong with a found node: one entry per finding, for the log. */
+enum device_finding_kind {
+    DEVICE_FINDING_NO_MODULE,      /* module/neuron/version absent: the module is not loaded */
+    DEVICE_FINDING_NO_DEVICES,
+    DEVICE_FINDING_NO_TYPE,        /* product name unreadable */
+    DEVICE_FINDING_UNKNOWN_TYPE,   /* type has no row: topology, groups and LNC are left out */
+    DEVICE_FINDING_COUNT,          /* number of devices differs from the row */
+    DEVICE_FINDING_CORES,          /* core_count is no number from 1 to 255, or not the row's */
+    DEVICE_FINDING_NEIGHBOURS,     /* connected_devices is not a list of numbers */
+    DEVICE_FINDING_NO_NODE,        /* /dev/neuronN absent: the device is left out */
+    DEVICE_FINDING_DUPLICATE,      /* number seen twice: the second is left out */
+    DEVICE_FINDING_IGNORED,        /* entries of class/neuron_device that were left out */
+    DEVICE_FINDING_VERSION,        /* module version too long or not printable: left out */
+    DEVICE_FINDING_BOOT_ID,        /* boot id unreadable: a reboot cannot be told from a restart */
+    DEVICE_FINDING_KINDS
+};
+#define DEVICE_FINDING_NO_NUMBER UINT16_MAX /* the finding is about the node */
+struct device_finding {
+    enum device_finding_kind kind;
+    uint16_t number;               /* device, or DEVICE_FINDING_NO_NUMBER */
+    char text[SYSFS_VALUE_CAP];    /* the offending value; what is not printable ASCII became '?' */
+    const char *remedy;            /* one clause: what to do; static text */
+};
+#define DEVICE_FINDINGS_MAX (DEVICES_MAX + 8)
+struct device_findings {
+    uint16_t count;                /* more findings than fit are counted in `more` */
+    uint16_t more;
+    struct device_finding finding[DEVICE_FINDINGS_MAX];
+};
+
+/* Name of a kind for log lines, e.g. "no-module". Static text; never NULL. */
+const char *device_finding_name(enum device_finding_kind kind);
+
+/*
+ * Builds the table from what was found. Never fails: what is not certain is left out and reported.
+ * A device keeps its place when others are missing: numbers are topological (routing tables of the
+ * kernel module), so what follows from the number stays certain. labels are kept as they are in
+ * `d`.
+ */
+void devices_build(struct devices *d, const struct found_node *found,
+                   struct device_findings *findings);
+bool devices_valid(const struct devices *d);
+/* Whether two tables publish the same. */
+bool devices_same(const struct devices *a, const struct devices *b);
+/* Index in the table by published name, or -1. */
+int devices_find(const struct devices *d, struct view name);
+
+/* --- attributes, in the order of their keys (byte order, as the API server stores maps) --- */
+
+enum attribute_type { ATTRIBUTE_INT, ATTRIBUTE_BOOL, ATTRIBUTE_STRING, ATTRIBUTE_VERSION };
+struct attribute {
+    char key[ATTRIBUTE_KEY_CAP];
+    enum attribute_type type;
+    int64_t number;                    /* INT, BOOL */
+    char text[ATTRIBUTE_VALUE_CAP];    /* STRING, VERSION */
+};
+struct attributes {
+    unsigned count;
+    struct attribute attribute[ATTRIBUTES_MAX];
+};
+/*
+ * All attributes of device `index` with the exact names and types of AWS's driver; only what is
+ * certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
+ * whether a claim may ask for an LNC).
+ */
+void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wanted ResourceSlice: its comparison with a stored one. Owns the rule "is what the server
+ * stores what we want"; the encoding is generated code fed by the agent; no I/O. The stored slice
+ * is told piece by piece in the order of its bytes, so that a slice of any size is compared in
+ * fixed memory.
+ */
+#ifndef DRA_SLICE_H
+#define DRA_SLICE_H
+
+#include "dra/device.h"
+
+struct slice_compare {
+    const struct devices *wanted;  /* borrowed */
+    unsigned device;               /* index of the stored device under way */
+    uint32_t matched;              /* bit i: wanted attribute i of it is stored as wanted */
+    bool differs;                  /* sticky */
+    struct attributes attributes;  /* wanted ones of the device under way; none past the last */
+};
+
+void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
+/* One attribute of the stored device under way. */
+void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
+/*
+ * The stored device ends; `extra` says that it has fields that we never write (capacity, taints,
+ * …).
+ */
+void slice_compare_device(struct slice_compare *c, struct view name, bool extra);
+/* All devices were told: whether the stored ones are the wanted ones, in order, nothing more. */
+bool slice_compare_end(struct slice_compare *c);
+
+#endif

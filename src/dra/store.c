@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Headers, halves and records of the claim store, as dra/store.h lays them out. Owns the translation
+ * between claim records and their stored messages; what it reads is judged before anybody uses it.
+ */
+#include "dra/store.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/crc32c.h"
+#include "cfg/identity.h"
+#include "generated/store.pb.h"
+#include "pb_decode.h"
+#include "pb_encode.h"
+
+static const char header_magic[] = "NEURDRA1";
+static const char half_magic[] = "NDRS";
+enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4, HEADER_COVERED = 32 };
+enum { NUMBERING_HOST = 0, NUMBERING_ZERO = 1 };
+
+/* --- header --- */
+
+void store_header_write(struct writer *out, const struct store_header *h)
+{
+    size_t start = out->len;
+    writer_bytes(out, header_magic, HEADER_MAGIC_BYTES);
+    writer_u32(out, STORE_FORMAT);
+    writer_u32(out, CLAIMS_MAX);
+    writer_u32(out, STORE_HALF_BYTES);
+    writer_u32(out, 0);
+    writer_u64(out, h->generation);
+    ASSERT(!out->full && out->len - start == HEADER_COVERED);
+    writer_u32(out, crc32c(0, view_from(writer_view(out), start)));
+}
+_Static_assert(STORE_HEADER_WRITTEN == HEADER_COVERED + 4, "layout of a header copy");
+
+enum status store_header_read(struct view bytes, struct store_header *h)
+{
+    struct reader r = reader_of(view_first(bytes, HEADER_COVERED));
+    struct reader after = reader_of(view_from(bytes, HEADER_COVERED));
+    struct view magic = view_of(0, 0);
+    uint32_t format = 0;
+    uint32_t slots = 0;
+    uint32_t half = 0;
+    uint32_t reserved = 0;
+    uint32_t sum = 0;
+    uint64_t generation = 0;
+    bool whole = reader_take(&r, HEADER_MAGIC_BYTES, &magic) == STATUS_OK
+                 && reader_u32(&r, &format) == STATUS_OK && reader_u32(&r, &slots) == STATUS_OK
+                 && reader_u32(&r, &half) == STATUS_OK && reader_u32(&r, &reserved) == STATUS_OK
+                 && reader_u64(&r, &generation) == STATUS_OK && reader_u32(&after, &sum) == STATUS_OK;
+    if (!whole || !view_is(magic, header_magic)
+        || sum != crc32c(0, view_first(bytes, HEADER_COVERED))) {
+        return HOST_DAMAGED;
+    }
+    if (format != STORE_FORMAT || slots != CLAIMS_MAX || half != STORE_HALF_BYTES) {
+        return PEER_UNSUPPORTED;
+    }
+    h->generation = generation;
+    return STATUS_OK;
+}
+
+/* --- halves --- */
+
+uint64_t store_offset(unsigned slot, unsigned half)
+{
+    ASSERT(slot < CLAIMS_MAX && half < 2u);
+    uint64_t at = (uint64_t)slot * STORE_SLOT_BYTES + (uint64_t)half * STORE_HALF_BYTES;
+    return STORE_HEADER_BYTES + at;
+}
+
+static uint32_t half_sum(uint64_t sequence, unsigned slot, struct view record)
+{
+    uint8_t bytes[HALF_MAGIC_BYTES + 16];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    writer_bytes(&w, half_magic, HALF_MAGIC_BYTES);
+    writer_u32(&w, (uint32_t)record.len);
+    writer_u64(&w, sequence);
+    writer_u32(&w, slot);
+    ASSERT(!w.full);
+    return crc32c(crc32c(0, writer_view(&w)), record);
+}
+
+void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record)
+{
+    ASSERT(slot < CLAIMS_MAX && record.len <= STORE_RECORD_MAX);
+    writer_bytes(out, half_magic, HALF_MAGIC_BYTES);
+    writer_u32(out, (uint32_t)record.len);
+    writer_u64(out, sequence);
+    writer_u32(out, half_sum(sequence, slot, record));
+    writer_u32(out, 0);
+    writer_view_of(out, record);
+}
+_Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4 + 8 + 4 + 4, "layout of a half's header");
+_Static_assert(STORE_HALF_HEADER + STORE_RECORD_MAX <= STORE_HALF_BYTES, "the longest record fits");
+
+void store_half_read(struct view bytes, unsigned slot, struct store_half *out)
+{
+    struct reader r = reader_of(bytes);
+    struct view magic = view_of(0, 0);
+    struct view record = view_of(0, 0);
+    uint32_t length = 0;
+    uint32_t sum = 0;
+    uint32_t reserved = 0;
+    uint64_t sequence = 0;
+    *out = (struct store_half){.state = STORE_HALF_DAMAGED};
+    bool whole = reader_take(&r, HALF_MAGIC_BYTES, &magic) == STATUS_OK
+                 && reader_u32(&r, &length) == STATUS_OK && reader_u64(&r, &sequence) == STATUS_OK
+                 && reader_u32(&r, &sum) == STATUS_OK && reader_u32(&r, &reserved) == STATUS_OK
+                 && reader_take(&r, length, &record) == STATUS_OK;
+    if (!whole || length > STORE_RECORD_MAX || reserved != 0u || !view_is(magic, half_magic)) {
+        return;
+    }
+    if (sum != half_sum(sequence, slot, record)) {
+        return;
+    }
+    out->state = (length == 0u) ? STORE_HALF_FREE : STORE_HALF_RECORD;
+    out->sequence = sequence;
+    out->record = record;
+}
+
+int store_pick(const struct store_half halves[2])
+{
+    bool first = halves[0].state != STORE_HALF_DAMAGED;
+    bool second = halves[1].state != STORE_HALF_DAMAGED;
+    if (first && second) {
+        return (halves[0].sequence > halves[1].sequence) ? 0 : 1;
+    }
+    if (first) {
+        return 0;
+    }
+    return second ? 1 : -1;
+}
+
+/* --- records: writing --- */
+
+/* Both arrays have the bounds of cfg/limits.h: see the end of this file. */
+static void copy(char *to, size_t cap, const char *from)
+{
+    enum status s = text_copy(to, cap, view_text(from));
+    ASSERT(s == STATUS_OK);
+}
+
+static void device_name(char out[DEVICE_NAME_CAP], unsigned number)
+{
+    struct writer w = writer_of(out, DEVICE_NAME_CAP);
+    writer_text(&w, DEVICE_NAME_PREFIX);
+    writer_decimal(&w, number);
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+}
+
+static void fill_result(const struct claim_result *r, store_StoredResult *m)
+{
+    m->has_request = true;
+    copy(m->request, sizeof m->request, r->request);
+    m->has_device = true;
+    device_name(m->device, r->number);
+    m->has_admin_access = r->admin_access;
+    m->admin_access = r->admin_access;
+    m->has_share_id = r->share_id[0] != 0;
+    copy(m->share_id, sizeof m->share_id, r->share_id);
+    m->has_device_index = true;
+    m->device_index = r->number;
+    m->has_logical_neuron_core = r->logical_neuron_core != 0u;
+    m->logical_neuron_core = r->logical_neuron_core;
+    m->has_ultraserver_mode = r->ultraserver_mode != 0u;
+    m->ultraserver_mode = r->ultraserver_mode;
+}
+
+static bool write_results(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct claim_record *r = *arg;
+    for (unsigned i = 0; i < r->count; i++) {
+        store_StoredResult m = store_StoredResult_init_zero;
+        fill_result(&r->result[i], &m);
+        if (!pb_encode_tag_for_field(out, field)
+            || !pb_encode_submessage(out, store_StoredResult_fields, &m)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
+{
+    m->has_uid = true;
+    copy(m->uid, sizeof m->uid, r->id.uid);
+    m->has_namespace = true;
+    copy(m->namespace, sizeof m->namespace, r->id.namespace_);
+    m->has_name = true;
+    copy(m->name, sizeof m->name, r->id.name);
+    m->has_boot_id = true;
+    copy(m->boot_id, sizeof m->boot_id, r->boot_id);
+    m->has_node_name = true;
+    copy(m->node_name, sizeof m->node_name, r->pool);
+    m->has_agent_version = true;
+    copy(m->agent_version, sizeof m->agent_version, AGENT_VERSION);
+    m->has_device_numbering = true;
+    m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
+}
+
+enum status store_record_encode(const struct claim_record *r, struct writer *out)
+{
+    ASSERT(claim_record_valid(r));
+    store_ClaimRecord m = store_ClaimRecord_init_zero;
+    /* nanopb's argument is not const; the encoder only reads. */
+    const union {
+        const struct claim_record *record;
+        void *argument;
+    } borrowed = {.record = r};
+    fill_record(r, &m);
+    m.results.funcs.encode = write_results;
+    m.results.arg = borrowed.argument;
+    size_t room = writer_room(out);
+    room = (room < STORE_RECORD_MAX) ? room : STORE_RECORD_MAX;
+    pb_ostream_t stream = pb_ostream_from_buffer(out->data + out->len, room);
+    if (!pb_encode(&stream, store_ClaimRecord_fields, &m)) {
+        return FULL_BUFFER;
+    }
+    out->len += stream.bytes_written;
+    return STATUS_OK;
+}
+
+/* --- records: reading --- */
+
+static bool take_result(const store_StoredResult *m, struct claim_result *to)
+{
+    char name[DEVICE_NAME_CAP];
+    if (!m->has_request || !m->has_device_index || m->device_index >= DEVICES_MAX
+        || m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
+        return false;
+    }
+    device_name(name, m->device_index);
+    if (m->has_device && !view_is(view_text(m->device), name)) {
+        return false;
+    }
+    memset(to, 0, sizeof *to);
+    copy(to->request, sizeof to->request, m->request);
+    copy(to->share_id, sizeof to->share_id, m->share_id);
+    to->number = (uint16_t)m->device_index;
+    to->logical_neuron_core = (uint8_t)m->logical_neuron_core;
+    to->ultraserver_mode = (uint8_t)m->ultraserver_mode;
+    to->admin_access = m->admin_access;
+    return true;
+}
+
+static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct claim_record *r = *arg;
+    store_StoredResult m = store_StoredResult_init_zero;
+    ASSERT(field->tag == store_ClaimRecord_results_tag);
+    if (r->count >= RESULTS_MAX || !pb_decode(in, store_StoredResult_fields, &m)
+        || !take_result(&m, &r->result[r->count])) {
+        return false;
+    }
+    r->count++;
+    return true;
+}
+
+static void take_record(const store_ClaimRecord *m, struct claim_record *r)
+{
+    copy(r->id.uid, sizeof r->id.uid, m->uid);
+    copy(r->id.namespace_, sizeof r->id.namespace_, m->namespace);
+    copy(r->id.name, sizeof r->id.name, m->name);
+    copy(r->boot_id, sizeof r->boot_id, m->boot_id);
+    copy(r->pool, sizeof r->pool, m->node_name);
+    r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
+}
+
+enum status store_record_decode(struct view bytes, struct claim_record *r)
+{
+    store_ClaimRecord m = store_ClaimRecord_init_zero;
+    struct claim_record read = {.count = 0};
+    m.results.funcs.decode = read_result;
+    m.results.arg = &read;
+    pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
+    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > NUMBERING_ZERO) {
+        return HOST_DAMAGED;
+    }
+    take_record(&m, &read);
+    if (!claim_record_valid(&read)) {
+        return HOST_DAMAGED;
+    }
+    *r = read;
+    return STATUS_OK;
+}
+
+/* --- agreement of proto/store.options with cfg/limits.h --- */
+
+#define SAME_CAP(message, field, cap)                                                              \
+    _Static_assert(sizeof((message *)0)->field == (cap), "proto/store.options and limits agree")
+
+SAME_CAP(store_ClaimRecord, uid, UID_CAP);
+SAME_CAP(store_ClaimRecord, namespace, NAMESPACE_CAP);
+SAME_CAP(store_ClaimRecord, name, NAME_CAP);
+SAME_CAP(store_ClaimRecord, boot_id, UID_CAP);
+SAME_CAP(store_ClaimRecord, node_name, NAME_CAP);
+SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
+SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
+SAME_CAP(store_StoredResult, share_id, UID_CAP);
+/* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
+_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3 * UID_CAP + 2 * NAME_CAP + 7 * 3 + 33
+                       + 12
+                   <= STORE_RECORD_MAX,
+               "the longest record fits");

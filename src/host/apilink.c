@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection to the API server, one phase after the other; see apilink.h.
+ * Every failure before the first byte of HTTP ends in agent_api_failed with one line; afterwards in
+ * agent_link_end.
+ */
+#include "host/apilink.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/events.h"
+#include "base/assert.h"
+#include "host/system.h"
+
+#define WHY_CAP 512
+
+void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig)
+{
+    ASSERT(agent != 0 && kubeconfig != 0);
+    l->agent = agent;
+    l->kubeconfig = kubeconfig;
+    l->phase = APILINK_IDLE;
+    l->fd = -1;
+    l->resolver.fd = -1;
+}
+
+static void socket_close(struct apilink *l)
+{
+    if (l->tls) {
+        tls_end();
+        l->tls = false;
+    }
+    if (l->fd >= 0) {
+        (void)close(l->fd);
+        l->fd = -1;
+    }
+}
+
+void apilink_close(struct apilink *l)
+{
+    socket_close(l);
+    resolver_end(&l->resolver);
+    credentials_wipe(&l->credentials);
+    l->phase = APILINK_IDLE;
+    l->unsent = 0;
+    l->read_wants_write = false;
+}
+
+/* Ends the attempt: "<doing> <authority>: <reason>". */
+static void fail(struct apilink *l, enum status status, const char *doing, struct view reason,
+                 uint64_t now_ms)
+{
+    char text[WHY_CAP];
+    struct writer w = writer_of(text, sizeof text - 1u);
+    ASSERT(status != STATUS_OK && status != STATUS_MORE);
+    if (doing[0] != 0) {
+        writer_text(&w, doing);
+        writer_text(&w, " ");
+        writer_text(&w, l->credentials.authority);
+        writer_text(&w, ": ");
+    }
+    writer_view_of(&w, view_first(reason, writer_room(&w)));
+    text[w.len] = 0;
+    apilink_close(l);
+    agent_api_failed(l->agent, status, text, now_ms);
+}
+
+/* --- TLS --- */
+
+static void opened(struct apilink *l, uint64_t now_ms)
+{
+    struct credentials *c = &l->credentials;
+    l->phase = APILINK_OPEN;
+    l->token_ms = now_ms + TOKEN_REFRESH_MS;
+    agent_api_identity(l->agent, view_text(c->token), view_text(c->authority));
+    agent_api_opened(l->agent, now_ms);
+}
+
+static void shake_turn(struct apilink *l, uint64_t now_ms)
+{
+    char text[WHY_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    enum status s = tls_handshake(&why);
+    if (s == STATUS_MORE && now_ms >= l->attempt_ms) {
+        fail(l, PEER_TIMEOUT, "TLS with", view_text("no complete handshake within 10 s"), now_ms);
+    } else if (s == STATUS_OK) {
+        opened(l, now_ms);
+    } else if (s != STATUS_MORE) {
+        fail(l, s, "TLS with", writer_view(&why), now_ms);
+    }
+}
+
+static void shake_begin(struct apilink *l, uint64_t now_ms)
+{
+    char text[WHY_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct tls_identity id = credentials_identity(&l->credentials);
+    enum status s = tls_start(l->fd, &id, &why);
+    credentials_wipe(&l->credentials);
+    if (s != STATUS_OK) {
+        fail(l, s, "TLS with", writer_view(&why), now_ms);
+        return;
+    }
+    l->tls = true;
+    l->phase = APILINK_SHAKING;
+    shake_turn(l, now_ms);
+}
+
+/* --- TCP --- */
+
+static int connect_address(int fd, const struct ip_address *a, uint16_t port)
+{
+    if (a->v6) {
+        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        memcpy(&to.sin6_addr, a->bytes, sizeof to.sin6_addr);
+        return connect(fd, (const struct sockaddr *)&to, sizeof to);
+    }
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    memcpy(&to.sin_addr, a->bytes, sizeof to.sin_addr);
+    return connect(fd, (const struct sockaddr *)&to, sizeof to);
+}
+
+static void socket_tune(int fd)
+{
+    int on = 1;
+    unsigned unacked = API_UNACKED_MS;
+    /* Neither is needed to work, only to be quick and to notice a dead path. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
+}
+
+/* Begins with one address; false when that failed at once. */
+static bool connect_begin(struct apilink *l, const struct ip_address *a)
+{
+    l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (l->fd < 0) {
+        l->error = errno;
+        return false;
+    }
+    socket_tune(l->fd);
+    if (connect_address(l->fd, a, l->credentials.port) != 0 && errno != EINPROGRESS) {
+        l->error = errno;
+        socket_close(l);
+        return false;
+    }
+    return true;
+}
+
+static enum status connect_status(int error)
+{
+    if (error == ETIMEDOUT) {
+        return PEER_TIMEOUT;
+    }
+    return (error == ECONNREFUSED) ? PEER_REFUSED : HOST_IO;
+}
+
+/* Goes on to the next address; each gets an equal share of the time that is left. */
+static void connect_next(struct apilink *l, uint64_t now_ms)
+{
+    const struct ip_addresses *found = &l->resolver.found;
+    bool begun = false;
+    while (l->next < found->count && !begun) {
+        uint64_t left = (l->attempt_ms > now_ms) ? l->attempt_ms - now_ms : 0u;
+        l->address_ms = now_ms + left / (found->count - l->next);
+        begun = connect_begin(l, &found->address[l->next]);
+        l->next++;
+    }
+    if (begun) {
+        l->phase = APILINK_CONNECTING;
+        return;
+    }
+    char text[WHY_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_errno(&w, l->error);
+    fail(l, connect_status(l->error), "connect to", writer_view(&w), now_ms);
+}
+
+static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)
+{
+    int error = ETIMEDOUT;
+    socklen_t len = sizeof error;
+    if (revents == 0 && now_ms < l->address_ms) {
+        return;
+    }
+    if (revents != 0 && getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+        error = errno;
+    }
+    if (error == 0) {
+        shake_begin(l, now_ms);
+        return;
+    }
+    l->error = error;
+    socket_close(l);
+    connect_next(l, now_ms);
+}
+
+/* --- name --- */
+
+static const char *resolve_words(enum status s)
+{
+    if (s == PEER_MALFORMED) {
+        return "not a host name; correct the kubeconfig's server";
+    }
+    if (s == PEER_NOT_FOUND) {
+        return "the name has no address; use the right name or an IP address in the kubeconfig's "
+               "server";
+    }
+    if (s == PEER_TIMEOUT) {
+        return "no name server answered; use an IP address in the kubeconfig's server";
+    }
+    return "no socket to ask a name server";
+}
+
+static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
+{
+    if (s == STATUS_MORE) {
+        l->phase = APILINK_RESOLVING;
+    } else if (s == STATUS_OK) {
+        l->next = 0;
+        connect_next(l, now_ms);
+    } else {
+        fail(l, s, "resolve", view_text(resolve_words(s)), now_ms);
+    }
+}
+
+void apilink_begin(struct apilink *l, uint64_t now_ms)
+{
+    char text[WHY_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    apilink_close(l);
+    l->attempt_ms = now_ms + API_CONNECT_MS;
+    l->error = ETIMEDOUT;
+    enum status s = credentials_load(&l->credentials, l->kubeconfig, &why);
+    if (s != STATUS_OK) {
+        fail(l, s, "", writer_view(&why), now_ms);
+        return;
+    }
+    s = resolver_begin(&l->resolver, view_text(l->credentials.host), now_ms);
+    resolved(l, s, now_ms);
+}
+
+/* --- open --- */
+
+static void lost(struct apilink *l)
+{
+    apilink_close(l);
+    agent_link_end(l->agent, LINK_API);
+}
+
+/* Reads once; false when there is nothing more to do now. */
+static bool read_once(struct apilink *l)
+{
+    struct writer w = agent_link_rx(l->agent, LINK_API);
+    size_t n = 0;
+    if (writer_room(&w) == 0u) {
+        return false;
+    }
+    enum status s = tls_read(&w.data[w.len], writer_room(&w), &n);
+    if (s == STATUS_OK) {
+        ASSERT(n > 0u && n <= writer_room(&w));
+        agent_link_rx_commit(l->agent, LINK_API, n);
+        return true;
+    }
+    l->read_wants_write = s == STATUS_MORE && (tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u;
+    if (s != STATUS_MORE) {
+        lost(l);
+    }
+    return false;
+}
+
+static void token_turn(struct apilink *l, uint64_t now_ms)
+{
+    char text[WHY_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    bool changed = false;
+    l->token_ms = now_ms + TOKEN_REFRESH_MS;
+    enum status s = credentials_refresh(&l->credentials, &changed, &why);
+    if (s != STATUS_OK && !l->token_trouble) {
+        text[why.len] = 0;
+        agent_host_event(l->agent, EVENT_HOST_TOKEN_UNREADABLE, text);
+    }
+    l->token_trouble = s != STATUS_OK;
+    if (changed) {
+        agent_api_identity(l->agent, view_text(l->credentials.token),
+                           view_text(l->credentials.authority));
+    }
+}
+
+static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
+{
+    bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
+    struct writer room = agent_link_rx(l->agent, LINK_API);
+    if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
+        lost(l); /* nothing can be answered any more, and poll would not sleep again */
+        return;
+    }
+    for (unsigned i = 0; i < API_READS_PER_TURN && more; i++) {
+        more = read_once(l);
+    }
+    if (l->phase == APILINK_OPEN && now_ms >= l->token_ms) {
+        token_turn(l, now_ms);
+    }
+}
+
+bool apilink_write(struct apilink *l)
+{
+    if (l->phase != APILINK_OPEN) {
+        return false;
+    }
+    struct view tx = agent_link_tx(l->agent, LINK_API);
+    size_t n = 0;
+    if (tx.len == 0u) {
+        return false;
+    }
+    ASSERT(l->unsent <= tx.len);
+    struct view piece = (l->unsent > 0u) ? view_first(tx, l->unsent) : tx;
+    enum status s = tls_write(piece, &n);
+    l->unsent = (s == STATUS_MORE) ? piece.len : 0u;
+    if (s == STATUS_OK) {
+        ASSERT(n > 0u && n <= piece.len);
+        agent_link_tx_commit(l->agent, LINK_API, n);
+    } else if (s != STATUS_MORE) {
+        lost(l);
+    }
+    return s == STATUS_OK;
+}
+
+/* --- poll --- */
+
+static short open_events(const struct apilink *l)
+{
+    struct writer room = agent_link_rx(l->agent, LINK_API);
+    bool out = agent_link_tx(l->agent, LINK_API).len > 0u || l->read_wants_write;
+    return (short)(((writer_room(&room) > 0u) ? POLLIN : 0) | (out ? POLLOUT : 0));
+}
+
+int apilink_interest(struct apilink *l, short *events)
+{
+    *events = 0;
+    switch (l->phase) {
+    case APILINK_RESOLVING:
+        *events = POLLIN;
+        return l->resolver.fd;
+    case APILINK_CONNECTING:
+        *events = POLLOUT;
+        return l->fd;
+    case APILINK_SHAKING:
+        *events = ((tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u) ? POLLOUT : POLLIN;
+        return l->fd;
+    case APILINK_OPEN:
+        *events = open_events(l);
+        return l->fd;
+    case APILINK_IDLE:
+        break;
+    }
+    return -1;
+}
+
+void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
+{
+    switch (l->phase) {
+    case APILINK_RESOLVING:
+        resolved(l, resolver_step(&l->resolver, now_ms), now_ms);
+        break;
+    case APILINK_CONNECTING:
+        connect_turn(l, revents, now_ms);
+        break;
+    case APILINK_SHAKING:
+        shake_turn(l, now_ms);
+        break;
+    case APILINK_OPEN:
+        open_turn(l, revents, now_ms);
+        break;
+    case APILINK_IDLE:
+        break;
+    }
+}
+
+bool apilink_eager(struct apilink *l)
+{
+    if (l->phase != APILINK_OPEN || tls_pending() == 0u) {
+        return false;
+    }
+    struct writer room = agent_link_rx(l->agent, LINK_API);
+    return writer_room(&room) > 0u;
+}
+
+uint64_t apilink_deadline(const struct apilink *l)
+{
+    switch (l->phase) {
+    case APILINK_RESOLVING:
+        return l->resolver.try_ms;
+    case APILINK_CONNECTING:
+        return l->address_ms;
+    case APILINK_SHAKING:
+        return l->attempt_ms;
+    case APILINK_OPEN:
+        return l->token_ms;
+    case APILINK_IDLE:
+        break;
+    }
+    return UINT64_MAX;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Credentials of the API server, read from files and environment.
+ * Never logs a secret: messages name files and fields only.
+ */
+#include "host/credentials.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "host/system.h"
+#include "mbedtls/base64.h"
+#include "wire/kubeconfig.h"
+
+#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#define TOKEN_READ_BYTES (TOKEN_CAP + 16) /* room for white space around the token */
+
+/* --- messages --- */
+
+static enum status say_file(struct writer *why, const char *what, const char *path, int error,
+                            enum status s)
+{
+    writer_text(why, what);
+    writer_text(why, " ");
+    writer_text(why, path);
+    writer_text(why, " cannot be read: ");
+    writer_errno(why, error);
+    return s;
+}
+
+static enum status say(struct writer *why, const char *a, const char *b, enum status s)
+{
+    writer_text(why, a);
+    writer_text(why, b);
+    return s;
+}
+
+/* --- PEM --- */
+
+static enum status pem_from_file(struct pem *pem, const char *what, const char *path,
+                                 struct writer *why)
+{
+    int error = 0;
+    struct writer w = writer_of(pem->text, sizeof pem->text - 1u);
+    enum status s = file_read_whole(path, &w, &error);
+    if (s != STATUS_OK) {
+        return say_file(why, what, path, error, s);
+    }
+    pem->len = w.len;
+    pem->text[pem->len] = 0;
+    return STATUS_OK;
+}
+
+static enum status pem_from_base64(struct pem *pem, const char *what, struct view data,
+                                   struct writer *why)
+{
+    size_t n = 0;
+    if (mbedtls_base64_decode(pem->text, sizeof pem->text - 1u, &n, data.data, data.len) != 0) {
+        writer_text(why, what);
+        return say(why, "-data in the kubeconfig is not base64, or over ", "32 KiB; copy it again",
+                   PEER_MALFORMED);
+    }
+    pem->len = n;
+    pem->text[n] = 0;
+    return STATUS_OK;
+}
+
+/* --- token --- */
+
+/* A token becomes a header field: only what RFC 6750 §2.1 allows may be in it, and surely no line
+ * end. */
+static bool token_plain(struct view token)
+{
+    for (size_t i = 0; i < token.len; i++) {
+        if (token.data[i] <= 0x20u || token.data[i] >= 0x7fu) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status token_set(struct credentials *c, struct view raw, const char *from,
+                             struct writer *why)
+{
+    struct view token = view_trim(raw);
+    if (token.len == 0u || !token_plain(token)) {
+        writer_text(why, from);
+        return say(why, (token.len == 0u) ? " is empty" : " holds a character that no token has",
+                   "; a service account or token request gives a fresh one", PEER_MALFORMED);
+    }
+    if (text_copy(c->token, sizeof c->token, token) != STATUS_OK) {
+        return say(why, from, " is longer than 4095 bytes", FULL_BUFFER);
+    }
+    return STATUS_OK;
+}
+
+static enum status token_read(struct credentials *c, struct writer *why)
+{
+    uint8_t bytes[TOKEN_READ_BYTES];
+    int error = 0;
+    struct writer w = writer_of(bytes, sizeof bytes);
+    enum status s = file_read_whole(c->token_file, &w, &error);
+    if (s != STATUS_OK) {
+        return say_file(why, "token file", c->token_file, error, s);
+    }
+    s = token_set(c, writer_view(&w), c->token_file, why);
+    explicit_bzero(bytes, sizeof bytes);
+    return s;
+}
+
+enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why)
+{
+    char before[TOKEN_CAP];
+    *changed = false;
+    if (c->token_file[0] == 0) {
+        return STATUS_OK;
+    }
+    memcpy(before, c->token, sizeof before);
+    enum status s = token_read(c, why);
+    *changed = s == STATUS_OK && strcmp(before, c->token) != 0;
+    explicit_bzero(before, sizeof before);
+    return s;
+}
+
+/* --- address --- */
+
+static enum status address_set(struct credentials *c, struct view host, uint16_t port,
+                               struct writer *why)
+{
+    if (host.len == 0u || text_copy(c->host, sizeof c->host, host) != STATUS_OK) {
+        return say(why, "the API server's host name is empty or over ", "253 characters",
+                   FULL_BUFFER);
+    }
+    bool v6 = view_find(host, ':') < host.len;
+    struct writer w = writer_of(c->authority, sizeof c->authority);
+    writer_text(&w, v6 ? "[" : "");
+    writer_text(&w, c->host);
+    writer_text(&w, v6 ? "]:" : ":");
+    writer_decimal(&w, port);
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+    c->port = port;
+    memcpy(c->server_name, c->host, sizeof c->server_name);
+    return STATUS_OK;
+}
+
+/* --- kubeconfig --- */
+
+/* Names of files in a kubeconfig are relative to its own directory. */
+static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struct view name,
+                               struct writer *why)
+{
+    const char *slash = strrchr(kubeconfig, '/');
+    struct writer w = writer_of(out, PATH_CAP);
+    if (name.data[0] != '/' && slash != 0) {
+        writer_bytes(&w, kubeconfig, (size_t)(slash - kubeconfig) + 1u);
+    }
+    writer_view_of(&w, name);
+    if (writer_end_text(&w) != STATUS_OK) {
+        out[0] = 0;
+        return say(why, "a file name in the kubeconfig is longer than ", "511 bytes", FULL_BUFFER);
+    }
+    return STATUS_OK;
+}
+
+/* One of `data` and `file`; neither: STATUS_OK and an empty result. */
+static enum status pem_from_config(struct pem *pem, const char *what, const char *kubeconfig,
+                                   const struct view source[2], struct writer *why)
+{
+    char path[PATH_CAP];
+    enum status s = STATUS_OK;
+    if (source[0].len > 0u) {
+        s = pem_from_base64(pem, what, source[0], why);
+    } else if (source[1].len > 0u) {
+        s = path_beside(path, kubeconfig, source[1], why);
+        s = (s == STATUS_OK) ? pem_from_file(pem, what, path, why) : s;
+    }
+    if (s == STATUS_OK && pem->len == 0u && source[0].len + source[1].len > 0u) {
+        return say(why, what, " in the kubeconfig is empty", PEER_MALFORMED);
+    }
+    return s;
+}
+
+static enum status pems_from_config(struct credentials *c, const char *path,
+                                    const struct kubeconfig *k, struct writer *why)
+{
+    const struct {
+        struct pem *pem;
+        const char *what;
+        struct view source[2];
+    } rows[] = {
+        {&c->ca, "certificate-authority", {k->ca_data, k->ca_file}},
+        {&c->cert, "client-certificate", {k->cert_data, k->cert_file}},
+        {&c->key, "client-key", {k->key_data, k->key_file}},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        enum status s = pem_from_config(rows[i].pem, rows[i].what, path, rows[i].source, why);
+        if (s != STATUS_OK) {
+            return s;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status token_from_config(struct credentials *c, const char *path,
+                                     const struct kubeconfig *k, struct writer *why)
+{
+    /* Both given: the file wins, as in client-go. */
+    if (k->token_file.len > 0u) {
+        enum status s = path_beside(c->token_file, path, k->token_file, why);
+        return (s == STATUS_OK) ? token_read(c, why) : s;
+    }
+    return (k->token.len > 0u) ? token_set(c, k->token, "token in the kubeconfig", why) : STATUS_OK;
+}
+
+static enum status server_from_config(struct credentials *c, const char *path,
+                                      const struct kubeconfig *k, struct writer *why)
+{
+    struct view host = {0};
+    uint16_t port = 0;
+    if (kubeconfig_server(k->server, &host, &port) != STATUS_OK) {
+        return say(why, path, ": server is not of the form https://host:port", PEER_MALFORMED);
+    }
+    enum status s = address_set(c, host, port, why);
+    if (s == STATUS_OK && k->tls_server_name.len > 0u) {
+        s = text_copy(c->server_name, sizeof c->server_name, k->tls_server_name);
+        if (s != STATUS_OK) {
+            return say(why, path, ": tls-server-name is longer than 253 characters", s);
+        }
+    }
+    return s;
+}
+
+static enum status load_kubeconfig(struct credentials *c, const char *path, struct writer *why)
+{
+    struct kubeconfig k = {0};
+    struct writer text = writer_of(c->text, sizeof c->text);
+    int error = 0;
+    enum status s = file_read_whole(path, &text, &error);
+    c->text_len = text.len;
+    if (s != STATUS_OK) {
+        s = say_file(why, "kubeconfig", path, error, s);
+        return say(why, "; correct --kubeconfig or KUBECONFIG,", " or the file's rights", s);
+    }
+    size_t before = why->len;
+    writer_text(why, "kubeconfig ");
+    writer_text(why, path);
+    writer_text(why, ": ");
+    s = kubeconfig_read(&text, &k, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    why->len = before;
+    s = server_from_config(c, path, &k, why);
+    if (s == STATUS_OK) {
+        s = pems_from_config(c, path, &k, why);
+    }
+    return (s == STATUS_OK) ? token_from_config(c, path, &k, why) : s;
+}
+
+/* --- in the cluster --- */
+
+static enum status load_service_account(struct credentials *c, struct writer *why)
+{
+    const char *host = getenv("KUBERNETES_SERVICE_HOST");
+    const char *port_text = getenv("KUBERNETES_SERVICE_PORT");
+    uint64_t port = 0;
+    if (host == 0 || port_text == 0 || host[0] == 0) {
+        return say(
+            why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
+            "run in a pod, or give --kubeconfig", HOST_ABSENT);
+    }
+    if (view_decimal(view_text(port_text), UINT16_MAX, &port) != STATUS_OK || port == 0u) {
+        return say(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
+                   PEER_MALFORMED);
+    }
+    enum status s = address_set(c, view_text(host), (uint16_t)port, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = text_copy(c->token_file, sizeof c->token_file, view_text(SERVICE_ACCOUNT_DIR "/token"));
+    ASSERT(s == STATUS_OK);
+    s = pem_from_file(&c->ca, "service account CA", SERVICE_ACCOUNT_DIR "/ca.crt", why);
+    return (s == STATUS_OK) ? token_read(c, why) : s;
+}
+
+/* --- the whole --- */
+
+enum status credentials_load(struct credentials *c, const char *kubeconfig, struct writer *why)
+{
+    credentials_wipe(c);
+    c->token[0] = 0;
+    c->token_file[0] = 0;
+    enum status s =
+        (kubeconfig[0] != 0) ? load_kubeconfig(c, kubeconfig, why) : load_service_account(c, why);
+    if (s != STATUS_OK) {
+        credentials_wipe(c);
+        return s;
+    }
+    ASSERT(c->ca.len > 0u && c->host[0] != 0 && c->port != 0u);
+    return STATUS_OK;
+}
+
+static struct view pem_view(const struct pem *pem)
+{
+    return view_of(pem->text, pem->len);
+}
+
+struct tls_identity credentials_identity(const struct credentials *c)
+{
+    ASSERT(c->ca.len > 0u);
+    return (struct tls_identity){.ca_pem = pem_view(&c->ca),
+                                 .cert_pem = pem_view(&c->cert),
+                                 .key_pem = pem_view(&c->key),
+                                 .server_name = c->server_name};
+}
+
+static void pem_wipe(struct pem *pem)
+{
+    explicit_bzero(pem->text, pem->len);
+    pem->len = 0;
+}
+
+void credentials_wipe(struct credentials *c)
+{
+    ASSERT(c->text_len <= sizeof c->text);
+    pem_wipe(&c->ca);
+    pem_wipe(&c->cert);
+    pem_wipe(&c->key);
+    explicit_bzero(c->text, c->text_len);
+    c->text_len = 0;
+}

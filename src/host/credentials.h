@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the API server is and what proves who we are and who it is: from a kubeconfig, or from the
+ * service account that a pod gets. Owns the buffers of these texts; keys and certificates stay in
+ * them only from credentials_load to credentials_wipe.
+ */
+#ifndef HOST_CREDENTIALS_H
+#define HOST_CREDENTIALS_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+#include "host/tls.h"
+
+struct pem {
+    size_t len;
+    uint8_t text[PEM_BYTES_MAX]; /* followed by NUL when len > 0 */
+};
+
+/* One instance of about 170 KiB; pages that no credential reaches are never touched. */
+struct credentials {
+    uint16_t port;
+    char host[API_HOST_CAP];          /* IPv6 literals without brackets */
+    char server_name[API_HOST_CAP];   /* what the certificate must name */
+    char authority[API_HOST_CAP + 8]; /* host:port, IPv6 in brackets */
+    char token_file[PATH_CAP];        /* empty: the token does not change */
+    char token[TOKEN_CAP];            /* empty: none */
+    struct pem ca;
+    struct pem cert;
+    struct pem key;
+    size_t text_len;
+    uint8_t text[KUBECONFIG_BYTES_MAX];
+};
+
+/*
+ * Loads everything anew. `kubeconfig` empty: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and
+ * the mounted service account. On failure `why` gets one line with the file, what is wrong and the
+ * remedy; what was loaded is wiped.
+ */
+MUST_USE enum status credentials_load(struct credentials *c, const char *kubeconfig,
+                                      struct writer *why);
+/* Views for tls_start; valid until credentials_wipe. */
+struct tls_identity credentials_identity(const struct credentials *c);
+/* Overwrites keys, certificates and the kubeconfig's text; address and token stay. */
+void credentials_wipe(struct credentials *c);
+/*
+ * Reads the token file again, if there is one: *changed says whether the token differs now. On
+ * failure the old token stays and `why` gets one line.
+ */
+MUST_USE enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The real files port (agent/files.h) over two directories.
+ * Owns one cached descriptor, that of the claim store; paths are walked anew for everything else,
+ * so that a directory that was removed and made again by others is simply used.
+ */
+#ifndef HOST_FILES_H
+#define HOST_FILES_H
+
+#include "agent/files.h"
+#include "cfg/limits.h"
+
+struct host_files {
+    const char *cdi_dir;   /* borrowed; made with 0755 when missing at a write */
+    const char *state_dir; /* borrowed; made with 0750 when missing at a write */
+    int state_fd;          /* descriptor of state_name, or -1 */
+    bool state_writable;
+    bool state_created; /* its directory entry has not been flushed */
+    char state_name[CDI_FILE_NAME_CAP];
+};
+
+/* Prepares `f` and returns the port whose ctx it is. Opens nothing. */
+struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir);
+/* Closes what is cached. */
+void host_files_end(struct host_files *f);
+
+#endif

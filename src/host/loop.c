@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop of the program; see loop.h.
+ * poll(2) over a fixed array: one place for each descriptor that can exist, so that nothing is
+ * registered or forgotten.
+ */
+#include "host/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/apilink.h"
+#include "host/files.h"
+#include "host/probe.h"
+#include "host/servers.h"
+#include "host/system.h"
+
+#define WAIT_MAX_MS 3600000u
+
+enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER, SLOT_LINK = SLOT_SERVER + SERVERS };
+#define SLOTS (SLOT_LINK + SERVER_LINKS)
+
+struct link {
+    int fd;      /* -1: none */
+    bool ended;  /* nothing more arrives */
+    bool broken; /* nothing more can be sent */
+};
+
+/* Everything outside struct agent that lives as long as the process. */
+struct host {
+    const struct settings *settings;
+    struct agent *agent;
+    struct files files;
+    struct host_files disk;
+    int signal_fd;
+    uint64_t now_ms;
+    uint64_t probe_ms; /* when the node is looked at again */
+    bool eager;        /* bytes still moved at the end of the last turn */
+    bool exiting;
+    struct server server[SERVERS];
+    struct link link[SERVER_LINKS];
+    struct pollfd poll[SLOTS];
+    char state_dir[PATH_CAP];
+    struct apilink api;
+    struct found_node found;
+};
+
+/* The other half is for TLS. */
+_Static_assert(sizeof(struct host) <= HOST_BYTES_MAX / 2, "the host layer keeps to its budget");
+
+static struct host the_host;
+
+/* --- log --- */
+
+/* As many whole lines as one write may take. */
+static size_t log_piece(struct view lines)
+{
+    size_t n = (lines.len < STDERR_WRITE_MAX) ? lines.len : STDERR_WRITE_MAX;
+    for (size_t i = n; i > 0u; i--) {
+        if (lines.data[i - 1u] == '\n') {
+            return i;
+        }
+    }
+    return n;
+}
+
+/* Writes out what stderr takes without blocking; O_NONBLOCK is not set, because others share its
+ * file description. */
+static void log_flush(struct host *h, int wait_ms)
+{
+    struct view lines = agent_log(h->agent);
+    /* Each round but the last takes at least one line out of the buffer. */
+    for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
+        struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+        if (poll(&out, 1, wait_ms) != 1) {
+            return;
+        }
+        size_t n = log_piece(lines);
+        ssize_t written = write(STDERR_FILENO, lines.data, n);
+        if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        }
+        /* A reader that went away or a full disk costs the lines, never the agent. */
+        agent_log_taken(h->agent, (written < 0) ? n : (size_t)written);
+        lines = agent_log(h->agent);
+    }
+}
+
+/* --- server links --- */
+
+static void link_close(struct link *l)
+{
+    (void)close(l->fd);
+    *l = (struct link){.fd = -1};
+}
+
+static void link_end(struct host *h, unsigned i, bool broken)
+{
+    struct link *l = &h->link[i];
+    l->broken = l->broken || broken;
+    if (!l->ended) {
+        l->ended = true;
+        agent_link_end(h->agent, i);
+    }
+}
+
+/* One read of at most the room that the agent has; then the others have their turn. */
+static void link_read(struct host *h, unsigned i, short revents)
+{
+    struct link *l = &h->link[i];
+    if (l->fd < 0 || l->ended || (revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
+        return;
+    }
+    struct writer room = agent_link_rx(h->agent, i);
+    if (writer_room(&room) == 0u) {
+        if ((revents & (POLLHUP | POLLERR)) != 0) {
+            link_end(h, i, true);
+        }
+        return;
+    }
+    ssize_t n = recv(l->fd, &room.data[room.len], writer_room(&room), MSG_DONTWAIT);
+    if (n > 0) {
+        agent_link_rx_commit(h->agent, i, (size_t)n);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        link_end(h, i, n < 0);
+    }
+}
+
+/* One write; whether bytes moved. Bytes for a peer that is gone are dropped, so that the agent can
+ * end the link. */
+static bool link_write(struct host *h, unsigned i)
+{
+    struct link *l = &h->link[i];
+    struct view tx = (l->fd >= 0) ? agent_link_tx(h->agent, i) : view_of(0, 0);
+    if (tx.len == 0u) {
+        return false;
+    }
+    ssize_t n =
+        l->broken ? (ssize_t)tx.len : send(l->fd, tx.data, tx.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return false;
+    }
+    if (n < 0) {
+        link_end(h, i, true);
+        n = (ssize_t)tx.len;
+    }
+    agent_link_tx_commit(h->agent, i, (size_t)n);
+    return true;
+}
+
+static bool links_flush(struct host *h)
+{
+    bool moved = false;
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        moved = link_write(h, i) || moved;
+        if (h->link[i].fd >= 0 && agent_link_done(h->agent, i)) {
+            link_close(&h->link[i]);
+        }
+    }
+    return moved;
+}
+
+static void link_begin(struct host *h, enum link_kind kind, int fd)
+{
+    int i = agent_link_open(h->agent, kind, h->now_ms);
+    if (i < 0) {
+        /* The agent may have told an idle connection to go: its farewell makes room. */
+        (void)links_flush(h);
+        i = agent_link_open(h->agent, kind, h->now_ms);
+    }
+    if (i < 0) {
+        (void)close(fd);
+        return;
+    }
+    ASSERT((unsigned)i < SERVER_LINKS && h->link[i].fd == -1);
+    h->link[i] = (struct link){.fd = fd};
+}
+
+static void accept_some(struct host *h, struct server *s)
+{
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
+        int fd = -1;
+        status = server_accept(s, h->agent, h->now_ms, &fd);
+        if (status == STATUS_OK) {
+            link_begin(h, s->kind, fd);
+        }
+    }
+}
+
+/* --- waiting --- */
+
+static struct pollfd link_interest(struct host *h, unsigned i)
+{
+    struct link *l = &h->link[i];
+    struct pollfd p = {.fd = -1};
+    if (l->fd < 0 || l->broken) {
+        return p;
+    }
+    bool out = agent_link_tx(h->agent, i).len > 0u;
+    struct writer room = agent_link_rx(h->agent, i);
+    bool in = !l->ended && writer_room(&room) > 0u;
+    p.events = (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
+    /* Without interest poll would still report a hang-up: wanted while reading goes on, noise
+     * afterwards. */
+    p.fd = (l->ended && !out) ? -1 : l->fd;
+    return p;
+}
+
+static void poll_fill(struct host *h)
+{
+    h->poll[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
+    bool log_waits = agent_log(h->agent).len > 0u;
+    h->poll[SLOT_STDERR] = (struct pollfd){.fd = log_waits ? STDERR_FILENO : -1, .events = POLLOUT};
+    short events = 0;
+    int api_fd = apilink_interest(&h->api, &events);
+    h->poll[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
+    for (unsigned i = 0; i < SERVERS; i++) {
+        h->poll[SLOT_SERVER + i] =
+            (struct pollfd){.fd = server_poll(&h->server[i], h->now_ms), .events = POLLIN};
+    }
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        h->poll[SLOT_LINK + i] = link_interest(h, i);
+    }
+}
+
+static uint64_t earlier(uint64_t x, uint64_t y)
+{
+    return (x < y) ? x : y;
+}
+
+static int wait_ms(struct host *h)
+{
+    if (h->eager || apilink_eager(&h->api)) {
+        return 0;
+    }
+    uint64_t at = earlier(agent_deadline(h->agent), h->probe_ms);
+    at = earlier(at, apilink_deadline(&h->api));
+    for (unsigned i = 0; i < SERVERS; i++) {
+        at = earlier(at, server_deadline(&h->server[i], h->now_ms));
+    }
+    uint64_t now_ms = clock_now_ms();
+    uint64_t left = (at > now_ms) ? at - now_ms : 0u;
+    return (int)earlier(left, WAIT_MAX_MS);
+}
+
+/* --- one turn --- */
+
+static void signals_take(struct host *h)
+{
+    struct signalfd_siginfo info;
+    if ((h->poll[SLOT_SIGNAL].revents & POLLIN) == 0) {
+        return;
+    }
+    ssize_t n = read(h->signal_fd, &info, sizeof info);
+    if (n == (ssize_t)sizeof info) {
+        agent_stop(h->agent, h->now_ms);
+    }
+}
+
+/* Looks at the node and at the socket files; probe_ms 0 makes the first look come before the first
+ * step. */
+static void node_look(struct host *h)
+{
+    if (h->now_ms < h->probe_ms) {
+        return;
+    }
+    h->probe_ms = h->now_ms + h->settings->health_ms;
+    probe_node(h->settings, &h->found);
+    agent_found(h->agent, &h->found);
+    /* Once the registration socket is closed for good, the process is about to stop. */
+    for (unsigned i = 0; i < SERVERS && h->server[LINK_REGISTRATION].wanted; i++) {
+        server_check(&h->server[i], h->agent, h->now_ms);
+    }
+}
+
+static void order_carry_out(struct host *h, enum agent_order order)
+{
+    switch (order) {
+    case ORDER_CONNECT_API:
+        apilink_begin(&h->api, h->now_ms);
+        break;
+    case ORDER_CLOSE_API:
+        apilink_close(&h->api);
+        break;
+    case ORDER_RENEW_REGISTRATION:
+        server_renew(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);
+        break;
+    case ORDER_CLOSE_REGISTRATION:
+        server_stop(&h->server[LINK_REGISTRATION]);
+        break;
+    case ORDER_EXIT:
+        h->exiting = true;
+        break;
+    case ORDER_NONE:
+        break;
+    }
+}
+
+/* Steps the agent while its output makes room for more; what is left over comes with the next turn.
+ */
+static void agent_turn(struct host *h)
+{
+    bool moved = true;
+    for (unsigned i = 0; i < STEPS_PER_TURN && moved && !h->exiting; i++) {
+        agent_step(h->agent, h->now_ms, clock_wall_ms());
+        enum agent_order order = agent_next_order(h->agent);
+        for (unsigned n = 0; n <= (unsigned)ORDER_EXIT && order != ORDER_NONE; n++) {
+            order_carry_out(h, order);
+            order = agent_next_order(h->agent);
+        }
+        moved = apilink_write(&h->api);
+        moved = links_flush(h) || moved;
+    }
+    h->eager = moved;
+}
+
+static void turn(struct host *h)
+{
+    poll_fill(h);
+    int ready = poll(h->poll, SLOTS, wait_ms(h));
+    h->now_ms = clock_now_ms();
+    if (ready > 0) {
+        signals_take(h);
+        for (unsigned i = 0; i < SERVER_LINKS; i++) {
+            link_read(h, i, h->poll[SLOT_LINK + i].revents);
+        }
+        for (unsigned i = 0; i < SERVERS; i++) {
+            if (h->poll[SLOT_SERVER + i].revents != 0) {
+                accept_some(h, &h->server[i]);
+            }
+        }
+    }
+    apilink_turn(&h->api, (ready > 0) ? h->poll[SLOT_API].revents : 0, h->now_ms);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        server_try(&h->server[i], h->agent, h->now_ms);
+    }
+    node_look(h);
+    agent_turn(h);
+    log_flush(h, 0);
+}
+
+/* --- beginning and end --- */
+
+/* Descriptors 0 to 2 must exist: the first socket would else become stderr and get the log. */
+static enum status standard_descriptors(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            return HOST_IO;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status signals_begin(struct host *h)
+{
+    sigset_t stop;
+    int failed = sigemptyset(&stop);
+    failed |= sigaddset(&stop, SIGTERM);
+    failed |= sigaddset(&stop, SIGINT);
+    failed |= sigprocmask(SIG_BLOCK, &stop, 0);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    failed |= sigaction(SIGPIPE, &ignore, 0);
+    failed |= sigaction(SIGHUP, &ignore, 0);
+    h->signal_fd = (failed == 0) ? signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC) : -1;
+    return (h->signal_fd >= 0) ? STATUS_OK : HOST_IO;
+}
+
+/* The directory of the service socket and the claim store. */
+static enum status state_begin(struct host *h, struct writer *why)
+{
+    const char *socket_path = h->settings->service_socket;
+    const char *slash = strrchr(socket_path, '/');
+    int error = 0;
+    ASSERT(slash != 0 && slash != socket_path);
+    enum status s = text_copy(h->state_dir, sizeof h->state_dir,
+                              view_of(socket_path, (size_t)(slash - socket_path)));
+    ASSERT(s == STATUS_OK);
+    s = directory_make(h->state_dir, 0750, &error);
+    if (s != STATUS_OK) {
+        writer_text(why, "directory ");
+        writer_text(why, h->state_dir);
+        writer_text(why, " cannot be made: ");
+        writer_errno(why, error);
+        writer_text(
+            why, "; correct --kubelet-plugins-directory-path, or the rights of what is above it");
+    }
+    return s;
+}
+
+static enum status process_begin(struct host *h, struct writer *why)
+{
+    (void)umask(022);
+    enum status s = standard_descriptors();
+    if (s != STATUS_OK) {
+        writer_text(why,
+                    "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
+        return s;
+    }
+    s = signals_begin(h);
+    if (s != STATUS_OK) {
+        writer_text(why, "the kernel gives no signalfd; see signalfd(2)");
+        return s;
+    }
+    return state_begin(h, why);
+}
+
+/* The service socket comes first: the kubelet dials it as soon as it has seen the registration
+ * socket. */
+static enum status servers_begin(struct host *h, struct writer *why)
+{
+    servers_init(h->server, h->settings);
+    enum status s = server_begin(&h->server[LINK_SERVICE], h->agent, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    server_try(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);
+    server_try(&h->server[LINK_HEALTH], h->agent, h->now_ms);
+    return STATUS_OK;
+}
+
+static void agent_begin(struct host *h)
+{
+    h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir);
+    h->now_ms = clock_now_ms();
+    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms);
+    h->eager = true; /* the first step is due at once */
+    apilink_init(&h->api, h->agent, h->settings->kubeconfig);
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        h->link[i].fd = -1;
+    }
+}
+
+/* A configuration that can never work ends the process at once; a server that is away does not. */
+static enum status credentials_check(struct host *h, struct writer *why)
+{
+    enum status s = credentials_load(&h->api.credentials, h->settings->kubeconfig, why);
+    credentials_wipe(&h->api.credentials);
+    return s;
+}
+
+static void host_end(struct host *h)
+{
+    apilink_close(&h->api);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        server_stop(&h->server[i]);
+    }
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        if (h->link[i].fd >= 0) {
+            link_close(&h->link[i]);
+        }
+    }
+    host_files_end(&h->disk);
+    log_flush(h, STDERR_DRAIN_MS);
+    (void)close(h->signal_fd);
+}
+
+enum status host_run(const struct settings *settings, struct writer *why)
+{
+    struct host *h = &the_host;
+    ASSERT(settings != 0 && h->agent == 0);
+    h->settings = settings;
+    enum status s = process_begin(h, why);
+    if (s == STATUS_OK) {
+        s = credentials_check(h, why);
+    }
+    if (s != STATUS_OK) {
+        return s;
+    }
+    agent_begin(h);
+    s = servers_begin(h, why);
+    if (s == STATUS_OK) {
+        s = tls_setup();
+        writer_text(why,
+                    (s == STATUS_OK) ? "" : "the kernel gives no random numbers; see getrandom(2)");
+    }
+    while (s == STATUS_OK && !h->exiting) {
+        turn(h);
+    }
+    host_end(h);
+    return s;
+}

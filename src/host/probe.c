@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads class/neuron_device, module/neuron/version and the DMI product name under the sysfs root,
+ * and the boot id under the proc root. Layout: neuron_cdev.c and neuron_sysfs_metrics.c of the
+ * kernel module. opendir(3) allocates, so directories are read by getdents64(2).
+ */
+#include "host/probe.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#define PROBE_PATH_CAP (PATH_CAP + 64)
+/* "neuron" and the five digits of a uint16, a slash, the longest file name below it, NUL. */
+#define DEVICE_PATH_CAP 64
+
+static const char device_prefix[] = "neuron";
+
+/* Record of getdents64(2): each takes a multiple of 8 bytes, 24 at least, so the padding is there.
+ */
+struct directory_entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+/* One read: sysfs gives a value whole or not at all. */
+static void value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP])
+{
+    uint8_t bytes[SYSFS_VALUE_CAP];
+    value[0] = 0;
+    int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return;
+    }
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    (void)close(fd);
+    ASSERT(n <= (ssize_t)sizeof bytes);
+    if (n > 0) {
+        text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
+    }
+}
+
+static void path_join(char *path, size_t cap, const char *root, const char *rest)
+{
+    struct writer w = writer_of(path, cap);
+    writer_text(&w, root);
+    writer_text(&w, "/");
+    writer_text(&w, rest);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
+static void value_under(const char *root, const char *rest, char value[SYSFS_VALUE_CAP])
+{
+    char path[PROBE_PATH_CAP];
+    path_join(path, sizeof path, root, rest);
+    value_at(AT_FDCWD, path, value);
+}
+
+/* --- one device --- */
+
+static void device_value(int class_fd, const char *name, const char *file,
+                         char value[SYSFS_VALUE_CAP])
+{
+    char path[DEVICE_PATH_CAP];
+    path_join(path, sizeof path, name, file);
+    value_at(class_fd, path, value);
+}
+
+static void device_read(int class_fd, const char *dev_root, const char *name,
+                        struct found_device *d)
+{
+    char node[PROBE_PATH_CAP];
+    struct stat st;
+    path_join(node, sizeof node, dev_root, name);
+    d->node_exists = stat(node, &st) == 0;
+    device_value(class_fd, name, "core_count", d->core_count);
+    device_value(class_fd, name, "connected_devices", d->connected_devices);
+    device_value(class_fd, name, "info/serial_number", d->serial_number);
+    device_value(class_fd, name, "info/architecture/device_name", d->device_name);
+}
+
+/* Number of a directory "neuronN", written as the kernel writes it; false for any other name. */
+static bool device_number(const char *name, uint16_t *number)
+{
+    uint64_t n = 0;
+    struct view v = view_text(name);
+    if (!view_starts(v, device_prefix)) {
+        return false;
+    }
+    struct view digits = view_from(v, sizeof device_prefix - 1u);
+    if (view_decimal(digits, UINT16_MAX, &n) != STATUS_OK ||
+        (digits.data[0] == '0' && digits.len > 1u)) {
+        return false;
+    }
+    *number = (uint16_t)n;
+    return true;
+}
+
+/* --- the class directory --- */
+
+struct class_scan {
+    int fd;
+    const char *dev_root;
+    struct found_node *out;
+};
+
+static bool is_directory(int dir_fd, const char *name)
+{
+    struct stat st;
+    return fstatat(dir_fd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void entry_take(const struct class_scan *scan, const char *name)
+{
+    struct found_node *out = scan->out;
+    uint16_t number = 0;
+    /* Plain files beside the devices are attributes of the class, such as ultraserver_mode. */
+    if (name[0] == '.' || !is_directory(scan->fd, name)) {
+        return;
+    }
+    if (!device_number(name, &number) || out->count >= DEVICES_MAX) {
+        out->ignored = (uint16_t)((out->ignored < UINT16_MAX) ? out->ignored + 1u : UINT16_MAX);
+        return;
+    }
+    struct found_device *d = &out->devices[out->count];
+    out->count++;
+    d->number = number;
+    device_read(scan->fd, scan->dev_root, name, d);
+}
+
+static void entries_take(const struct class_scan *scan, const uint8_t *bytes, size_t len)
+{
+    size_t at = 0;
+    while (at < len) {
+        struct directory_entry head;
+        ASSERT(len - at >= sizeof head);
+        memcpy(&head, &bytes[at], sizeof head);
+        ASSERT(head.size > offsetof(struct directory_entry, name) && head.size <= len - at);
+        entry_take(scan, (const char *)&bytes[at + offsetof(struct directory_entry, name)]);
+        at += head.size;
+    }
+}
+
+static void class_read(const struct settings *settings, struct found_node *out)
+{
+    char path[PROBE_PATH_CAP];
+    uint8_t bytes[DIRECTORY_READ_BYTES];
+    path_join(path, sizeof path, settings->sysfs_root, "class/neuron_device");
+    struct class_scan scan = {.dev_root = settings->dev_root, .out = out};
+    scan.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (scan.fd < 0) {
+        return;
+    }
+    long n = 1;
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+        n = syscall(SYS_getdents64, scan.fd, bytes, sizeof bytes);
+        if (n > 0) {
+            entries_take(&scan, bytes, (size_t)n);
+        }
+    }
+    (void)close(scan.fd);
+    ASSERT(out->count <= DEVICES_MAX);
+}
+
+void probe_node(const struct settings *settings, struct found_node *out)
+{
+    ASSERT(settings->sysfs_root[0] != 0 && settings->dev_root[0] != 0);
+    /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
+    out->count = 0;
+    out->ignored = 0;
+    value_under(settings->sysfs_root, "devices/virtual/dmi/id/product_name", out->product_name);
+    if (settings->instance_type[0] != 0) {
+        text_cut(out->product_name, sizeof out->product_name, view_text(settings->instance_type));
+    }
+    value_under(settings->sysfs_root, "module/neuron/version", out->driver_version);
+    value_under(settings->proc_root, "sys/kernel/random/boot_id", out->boot_id);
+    class_read(settings, out);
+}

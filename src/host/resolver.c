@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stub resolver for one name at a time.
+ * Both queries go to one server at a time from a fresh socket, so that port and id change with
+ * every try (RFC 5452 §4).
+ */
+#include "host/resolver.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/system.h"
+
+#define DNS_PORT 53u
+#define ANSWERED_A 1u
+#define ANSWERED_AAAA 2u
+#define ANSWERED_ALL 3u
+#define DATAGRAMS_PER_STEP 4u
+
+/* --- texts --- */
+
+static bool address_parse(struct view text, struct ip_address *out)
+{
+    char literal[INET6_ADDRSTRLEN];
+    if (text_copy(literal, sizeof literal, text) != STATUS_OK) {
+        return false;
+    }
+    memset(out, 0, sizeof *out);
+    if (inet_pton(AF_INET, literal, out->bytes) == 1) {
+        return true;
+    }
+    out->v6 = true;
+    return inet_pton(AF_INET6, literal, out->bytes) == 1;
+}
+
+/* First word of `rest`, which moves behind it; empty at the end or at a comment. */
+static struct view word_next(struct view *rest)
+{
+    struct view v = view_trim(*rest);
+    size_t len = 0;
+    while (len < v.len && v.data[len] != ' ' && v.data[len] != '\t' && v.data[len] != '#') {
+        len++;
+    }
+    *rest = view_from(v, len);
+    return view_first(v, len);
+}
+
+static struct view line_next(struct view *rest)
+{
+    size_t len = view_find(*rest, '\n');
+    struct view line = view_first(*rest, len);
+    *rest = view_from(*rest, len + 1u);
+    return line;
+}
+
+static bool same_name(struct view a, const char *b)
+{
+    size_t len = strlen(b);
+    if (a.len != len) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        uint8_t x = a.data[i];
+        uint8_t y = (uint8_t)b[i];
+        x = (x >= 'A' && x <= 'Z') ? (uint8_t)(x | 0x20u) : x;
+        y = (y >= 'A' && y <= 'Z') ? (uint8_t)(y | 0x20u) : y;
+        if (x != y) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void address_add(struct ip_addresses *list, const struct ip_address *a)
+{
+    if (list->count < API_ADDRESSES_MAX) {
+        list->address[list->count] = *a;
+        list->count++;
+    }
+}
+
+/* hosts(5): address, then names. */
+static void hosts_line(struct resolver *r, struct view line)
+{
+    struct ip_address a;
+    if (!address_parse(word_next(&line), &a)) {
+        return;
+    }
+    struct view name = word_next(&line);
+    while (name.len > 0u) {
+        if (same_name(name, r->name)) {
+            address_add(&r->found, &a);
+            return;
+        }
+        name = word_next(&line);
+    }
+}
+
+/* resolv.conf(5): only "nameserver" counts here. */
+static void servers_line(struct resolver *r, struct view line)
+{
+    struct ip_address a;
+    if (!view_is(word_next(&line), "nameserver") || !address_parse(word_next(&line), &a)) {
+        return;
+    }
+    if (r->servers < NAMESERVERS_MAX) {
+        r->server[r->servers] = a;
+        r->servers++;
+    }
+}
+
+static void file_lines(struct resolver *r, const char *path,
+                       void (*take)(struct resolver *, struct view))
+{
+    struct writer text = writer_of(r->file, sizeof r->file);
+    int error = 0;
+    if (file_read_start(path, &text, &error) != STATUS_OK) {
+        return; /* absent: the next source is asked */
+    }
+    struct view rest = writer_view(&text);
+    while (rest.len > 0u) {
+        take(r, line_next(&rest));
+    }
+}
+
+/* --- asking --- */
+
+static int connect_server(int fd, const struct ip_address *a)
+{
+    if (a->v6) {
+        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT)};
+        memcpy(&to.sin6_addr, a->bytes, sizeof to.sin6_addr);
+        return connect(fd, (const struct sockaddr *)&to, sizeof to);
+    }
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DNS_PORT)};
+    memcpy(&to.sin_addr, a->bytes, sizeof to.sin_addr);
+    return connect(fd, (const struct sockaddr *)&to, sizeof to);
+}
+
+static enum status query_send(struct resolver *r, uint16_t id, enum dns_type type)
+{
+    uint8_t bytes[DNS_MESSAGE_MAX];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    enum status s = dns_query(&w, id, type, view_text(r->name));
+    if (s != STATUS_OK) {
+        return s;
+    }
+    /* A lost datagram and one that could not be sent end alike: in the next try. */
+    (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
+    return STATUS_OK;
+}
+
+/* Asks the next server in turn. */
+static enum status try_next(struct resolver *r, uint64_t now_ms)
+{
+    resolver_end(r);
+    if (r->tries >= DNS_TRIES_MAX) {
+        return PEER_TIMEOUT;
+    }
+    const struct ip_address *server = &r->server[r->tries % r->servers];
+    r->tries++;
+    r->try_ms = now_ms + DNS_TRY_MS;
+    r->answered = 0;
+    r->refused = false;
+    r->found.count = 0;
+    r->id = (uint16_t)random_seed();
+    r->fd = socket(server->v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (r->fd < 0) {
+        return errno_status(errno);
+    }
+    if (connect_server(r->fd, server) != 0) {
+        r->try_ms = now_ms; /* no route to it: the next one at once */
+        return STATUS_MORE;
+    }
+    enum status s = query_send(r, r->id, DNS_A);
+    if (s == STATUS_OK) {
+        s = query_send(r, (uint16_t)(r->id + 1u), DNS_AAAA);
+    }
+    return (s == STATUS_OK) ? STATUS_MORE : s;
+}
+
+enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms)
+{
+    static const struct ip_address loopback = {.v6 = false, .bytes = {127, 0, 0, 1}};
+    struct ip_address literal;
+    resolver_end(r);
+    r->found.count = 0;
+    r->servers = 0;
+    r->tries = 0;
+    if (text_copy(r->name, sizeof r->name, host) != STATUS_OK) {
+        return PEER_MALFORMED;
+    }
+    if (address_parse(host, &literal)) {
+        address_add(&r->found, &literal);
+        return STATUS_OK;
+    }
+    file_lines(r, "/etc/hosts", hosts_line);
+    if (r->found.count == 0u && same_name(host, "localhost")) {
+        address_add(&r->found, &loopback);
+    }
+    if (r->found.count > 0u) {
+        return STATUS_OK;
+    }
+    file_lines(r, "/etc/resolv.conf", servers_line);
+    if (r->servers == 0u) {
+        /* resolv.conf(5): without any, the one of this machine. */
+        r->server[0] = loopback;
+        r->servers = 1;
+    }
+    return try_next(r, now_ms);
+}
+
+/* Notes what a datagram says about one of the two questions. */
+static void answer_note(struct resolver *r, struct view message, enum dns_type type)
+{
+    unsigned bit = (type == DNS_A) ? ANSWERED_A : ANSWERED_AAAA;
+    uint16_t id = (type == DNS_A) ? r->id : (uint16_t)(r->id + 1u);
+    enum status s = dns_answer(message, id, type, view_text(r->name), &r->found);
+    if (s != STATUS_MORE) {
+        r->answered |= bit;
+        r->refused = r->refused || (s != STATUS_OK && s != PEER_NOT_FOUND);
+    }
+}
+
+/* Reads one datagram; false when there is none. A failed socket counts as a refusal of both
+ * questions. */
+static bool answer_take(struct resolver *r)
+{
+    uint8_t bytes[DNS_MESSAGE_MAX];
+    ssize_t n = recv(r->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0) {
+        bool later = errno == EAGAIN || errno == EINTR;
+        r->refused = r->refused || !later;
+        r->answered |= later ? 0u : ANSWERED_ALL;
+        return false;
+    }
+    answer_note(r, view_of(bytes, (size_t)n), DNS_A);
+    answer_note(r, view_of(bytes, (size_t)n), DNS_AAAA);
+    return true;
+}
+
+enum status resolver_step(struct resolver *r, uint64_t now_ms)
+{
+    bool more = true;
+    ASSERT(r->fd >= 0 && r->servers > 0u);
+    /* Two answers are awaited; what else arrives is noise and may wait for the next turn. */
+    for (unsigned i = 0; i < DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
+        more = answer_take(r);
+    }
+    if (r->answered != ANSWERED_ALL && now_ms < r->try_ms) {
+        return STATUS_MORE;
+    }
+    if (r->found.count > 0u) {
+        resolver_end(r);
+        return STATUS_OK;
+    }
+    if (r->answered == ANSWERED_ALL && !r->refused) {
+        resolver_end(r);
+        return PEER_NOT_FOUND;
+    }
+    return try_next(r, now_ms);
+}
+
+void resolver_end(struct resolver *r)
+{
+    if (r->fd >= 0) {
+        (void)close(r->fd);
+        r->fd = -1;
+    }
+    ASSERT(r->fd == -1);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses of the API server's host: IP literals at once, then /etc/hosts, then the name servers
+ * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used: musl's allocates
+ * and blocks. Owns one UDP socket while it asks. Search domains are not applied: server names in
+ * kubeconfigs are complete.
+ */
+#ifndef HOST_RESOLVER_H
+#define HOST_RESOLVER_H
+
+#include "wire/dns.h"
+
+struct resolver {
+    char name[API_HOST_CAP];
+    int fd;            /* -1: nothing is being asked */
+    uint16_t id;       /* of the A query; the AAAA query uses the next one */
+    unsigned answered; /* bit 0: A, bit 1: AAAA */
+    bool refused;      /* a server answered with an error of its own, or cannot be reached */
+    unsigned tries;    /* queries sent so far */
+    uint64_t try_ms;   /* when the next server is asked */
+    unsigned servers;
+    struct ip_address server[NAMESERVERS_MAX];
+    struct ip_addresses found;
+    uint8_t file[RESOLVER_FILE_BYTES_MAX];
+};
+
+/*
+ * Begins. STATUS_OK: r->found has at least one address; STATUS_MORE: poll r->fd for reading and
+ * call resolver_step then, or at r->try_ms; PEER_MALFORMED: no host name, PEER_NOT_FOUND, HOST_*:
+ * no socket. `r` needs no initialisation but fd = -1.
+ */
+MUST_USE enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms);
+/* Same verdicts; PEER_TIMEOUT when no server gave an answer. */
+MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
+void resolver_end(struct resolver *r);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's server sockets over time; see servers.h.
+ * The registry directory is the kubelet's: it is waited for, never made.
+ */
+#include "host/servers.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/events.h"
+#include "base/assert.h"
+#include "host/system.h"
+
+#define TEXT_CAP 512
+
+void servers_init(struct server servers[SERVERS], const struct settings *settings)
+{
+    static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH};
+    for (unsigned i = 0; i < SERVERS; i++) {
+        ASSERT((unsigned)kinds[i] == i);
+        servers[i] = (struct server){.listener = {.fd = -1}, .kind = kinds[i], .wanted = true};
+    }
+    servers[LINK_REGISTRATION].listener.path = settings->registration_socket;
+    servers[LINK_SERVICE].listener.path = settings->service_socket;
+    servers[LINK_HEALTH].wanted = settings->healthcheck_port >= 0;
+    if (settings->healthcheck_port > 0) {
+        servers[LINK_HEALTH].listener.port = (uint16_t)settings->healthcheck_port;
+    }
+}
+
+/* --- words --- */
+
+static void name_write(const struct server *s, struct writer *out)
+{
+    if (s->listener.path == 0) {
+        writer_text(out, "health service on TCP port ");
+        writer_decimal(out, s->listener.port);
+        return;
+    }
+    writer_text(out, (s->kind == LINK_REGISTRATION) ? "registration socket " : "service socket ");
+    writer_text(out, s->listener.path);
+}
+
+static const char *remedy(const struct server *s, int error)
+{
+    if (s->listener.path == 0) {
+        return (error == EADDRINUSE)
+                   ? "end the process that has it, or choose another with --healthcheck-port"
+                   : "choose another with --healthcheck-port";
+    }
+    if (error == EEXIST) {
+        return "something that is no socket has this name: remove it";
+    }
+    if (s->kind == LINK_REGISTRATION && error == ENOENT) {
+        return "the kubelet makes this directory: start the kubelet, or correct "
+               "--kubelet-registrar-directory-path";
+    }
+    return "check owner and rights of its directory";
+}
+
+static void trouble_write(const struct server *s, int error, struct writer *out)
+{
+    name_write(s, out);
+    writer_text(out, " cannot be opened: ");
+    writer_errno(out, error);
+    writer_text(out, "; ");
+    writer_text(out, remedy(s, error));
+}
+
+static void tell(struct agent *agent, int event, struct writer *w)
+{
+    enum status ended = writer_end_text(w);
+    ASSERT(ended == STATUS_OK);
+    agent_host_event(agent, event, (const char *)w->data);
+}
+
+static void tell_open(const struct server *s, struct agent *agent)
+{
+    char text[TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    name_write(s, &w);
+    writer_text(&w, " is open");
+    tell(agent, EVENT_HOST_LISTENING, &w);
+}
+
+static void tell_trouble(const struct server *s, struct agent *agent, int error)
+{
+    char text[TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    trouble_write(s, error, &w);
+    writer_text(&w, "; it is tried again until it works");
+    tell(agent, EVENT_HOST_LISTEN_FAILED, &w);
+}
+
+/* --- opening --- */
+
+void server_try(struct server *s, struct agent *agent, uint64_t now_ms)
+{
+    int error = 0;
+    if (!s->wanted || s->listener.fd >= 0 || now_ms < s->retry_ms) {
+        return;
+    }
+    if (listener_open(&s->listener, &error) == STATUS_OK) {
+        s->reported = 0;
+        s->backoff_ms = 0;
+        tell_open(s, agent);
+        return;
+    }
+    ASSERT(error > 0);
+    s->backoff_ms = (s->backoff_ms == 0u) ? LISTEN_RETRY_MIN_MS : s->backoff_ms * 2u;
+    s->backoff_ms = (s->backoff_ms > LISTEN_RETRY_MAX_MS) ? LISTEN_RETRY_MAX_MS : s->backoff_ms;
+    s->retry_ms = now_ms + s->backoff_ms;
+    if (error != s->reported) {
+        s->reported = error;
+        tell_trouble(s, agent, error);
+    }
+}
+
+enum status server_begin(struct server *s, struct agent *agent, struct writer *why)
+{
+    int error = 0;
+    ASSERT(s->wanted && s->listener.fd == -1);
+    enum status status = listener_open(&s->listener, &error);
+    if (status != STATUS_OK) {
+        trouble_write(s, error, why);
+        return status;
+    }
+    tell_open(s, agent);
+    return STATUS_OK;
+}
+
+void server_renew(struct server *s, struct agent *agent, uint64_t now_ms)
+{
+    listener_close(&s->listener);
+    s->retry_ms = now_ms;
+    server_try(s, agent, now_ms);
+}
+
+void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
+{
+    char text[TEXT_CAP];
+    enum listener_file file = listener_file(&s->listener);
+    bool news = file == LISTENER_FILE_GONE || (file == LISTENER_FILE_TAKEN && !s->taken);
+    s->taken = file == LISTENER_FILE_TAKEN;
+    if (!news) {
+        return;
+    }
+    struct writer w = writer_of(text, sizeof text);
+    name_write(s, &w);
+    /* The newer process keeps the name: to take it back would make two agents fight for it. */
+    writer_text(&w, s->taken ? " now belongs to another process, perhaps a second agent; it is made"
+                               " again when that one is gone"
+                             : " was removed by somebody else; it is made again");
+    tell(agent, EVENT_HOST_SOCKET_LOST, &w);
+    if (!s->taken) {
+        server_renew(s, agent, now_ms);
+    }
+}
+
+void server_stop(struct server *s)
+{
+    s->wanted = false;
+    listener_close(&s->listener);
+    ASSERT(s->listener.fd == -1);
+}
+
+/* --- accepting --- */
+
+static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
+{
+    char text[TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, "connection from user id ");
+    writer_decimal(&w, uid);
+    writer_text(&w, " closed: only root and the agent's own user may use the ");
+    name_write(s, &w);
+    tell(agent, EVENT_HOST_PEER_DENIED, &w);
+}
+
+static void tell_accept(const struct server *s, struct agent *agent, int error)
+{
+    char text[TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    name_write(s, &w);
+    writer_text(&w, " cannot take a connection: ");
+    writer_errno(&w, error);
+    tell(agent, EVENT_HOST_ACCEPT_FAILED, &w);
+}
+
+enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms, int *fd)
+{
+    struct accepted accepted;
+    ASSERT(s->listener.fd >= 0);
+    enum status status = listener_accept(&s->listener, &accepted);
+    if (status == STATUS_OK) {
+        *fd = accepted.fd;
+        return STATUS_OK;
+    }
+    if (status == HOST_DENIED) {
+        tell_denied(s, agent, accepted.uid);
+    } else if (status != STATUS_MORE) {
+        tell_accept(s, agent, accepted.error);
+        s->pause_ms = now_ms + ACCEPT_PAUSE_MS;
+    }
+    return STATUS_MORE;
+}
+
+int server_poll(const struct server *s, uint64_t now_ms)
+{
+    return (now_ms >= s->pause_ms) ? s->listener.fd : -1;
+}
+
+uint64_t server_deadline(const struct server *s, uint64_t now_ms)
+{
+    if (!s->wanted) {
+        return UINT64_MAX;
+    }
+    if (s->listener.fd < 0) {
+        return s->retry_ms;
+    }
+    return (s->pause_ms > now_ms) ? s->pause_ms : UINT64_MAX;
+}

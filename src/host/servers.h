@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's server sockets over time: opened, tried again while they cannot be, made anew when
+ * others removed them. Owns when that happens and what the operator is told; the sockets themselves
+ * are sockets.h.
+ */
+#ifndef HOST_SERVERS_H
+#define HOST_SERVERS_H
+
+#include "agent/agent.h"
+#include "host/sockets.h"
+
+struct server {
+    struct listener listener;
+    enum link_kind kind;
+    bool wanted;       /* false: off, or closed for good */
+    bool taken;        /* the socket file is that of somebody else */
+    int reported;      /* errno that was logged last; 0: none */
+    uint64_t retry_ms; /* when opening is tried again */
+    uint64_t backoff_ms;
+    uint64_t pause_ms; /* not polled before this: accept failed */
+};
+
+#define SERVERS 3
+
+/* One server for each enum link_kind, at that index; none is open yet. */
+void servers_init(struct server servers[SERVERS], const struct settings *settings);
+/* Opens the server now; on failure `why` gets one line: name, reason, remedy. */
+MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
+/* Opens the server if it is wanted, closed and due. What cannot be opened is logged once for each
+ * reason, and tried again. */
+void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
+/* Makes the socket anew if its file was removed; one that somebody else put there is left alone. */
+void server_check(struct server *s, struct agent *agent, uint64_t now_ms);
+/* Removes the socket and makes it again. */
+void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
+/* Closes it for good. */
+void server_stop(struct server *s);
+/*
+ * Takes one connection: STATUS_OK with *fd; STATUS_MORE: none now. A peer that may not connect is
+ * closed and logged.
+ */
+MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms, int *fd);
+/* Descriptor to poll for reading, or -1. */
+int server_poll(const struct server *s, uint64_t now_ms);
+/* When server_try, or polling again, is due. */
+uint64_t server_deadline(const struct server *s, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server sockets of the agent: unix(7) stream sockets with checked peers, and one dual-stack TCP
+ * port. Never logs and never retries; the loop decides when to try again.
+ */
+#include "host/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cfg/limits.h"
+#include "host/system.h"
+
+/* --- unix --- */
+
+/* Removes what a process that was killed left behind; anything but a socket is left alone. */
+static enum status stale_remove(const char *path, int *error)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return STATUS_OK; /* not there, or bind will say why not */
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        *error = EEXIST;
+        return errno_status(*error);
+    }
+    if (unlink(path) != 0 && errno != ENOENT) {
+        *error = errno;
+        return errno_status(*error);
+    }
+    return STATUS_OK;
+}
+
+static int bind_unix(int fd, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(path);
+    ASSERT(len > 0u && len < sizeof address.sun_path);
+    memcpy(address.sun_path, path, len);
+    /* The file gets its mode from the umask alone; chmod afterwards would leave a gap. */
+    mode_t before = umask(0177);
+    int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);
+    (void)umask(before);
+    return failed;
+}
+
+static enum status open_unix(struct listener *l, int fd, int *error)
+{
+    struct stat st;
+    enum status s = stale_remove(l->path, error);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    if (bind_unix(fd, l->path) != 0 || lstat(l->path, &st) != 0 ||
+        listen(fd, LISTEN_BACKLOG) != 0) {
+        *error = errno;
+        return errno_status(*error);
+    }
+    l->device = st.st_dev;
+    l->inode = st.st_ino;
+    return STATUS_OK;
+}
+
+/* --- TCP --- */
+
+static int bind_tcp6(int fd, uint16_t port)
+{
+    int off = 0;
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) {
+        return -1;
+    }
+    return bind(fd, (const struct sockaddr *)&any, sizeof any);
+}
+
+static int bind_tcp4(int fd, uint16_t port)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
+    return bind(fd, (const struct sockaddr *)&any, sizeof any);
+}
+
+static void learn_port(struct listener *l, int fd)
+{
+    struct sockaddr_in6 bound = {0};
+    socklen_t len = sizeof bound;
+    int failed = getsockname(fd, (struct sockaddr *)&bound, &len);
+    ASSERT(failed == 0);
+    /* The port lies at the same place in both families (RFC 3493 §3.3 keeps sin6_port beside
+     * sin_port). */
+    l->port = ntohs(bound.sin6_port);
+}
+
+static enum status open_tcp(struct listener *l, int fd, int family, int *error)
+{
+    int on = 1;
+    int failed = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (failed == 0) {
+        failed = (family == AF_INET6) ? bind_tcp6(fd, l->port) : bind_tcp4(fd, l->port);
+    }
+    if (failed != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        *error = errno;
+        return errno_status(*error);
+    }
+    learn_port(l, fd);
+    return STATUS_OK;
+}
+
+/* --- both --- */
+
+static enum status open_family(struct listener *l, int family, int *error)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        *error = errno;
+        return errno_status(*error);
+    }
+    enum status s = (family == AF_UNIX) ? open_unix(l, fd, error) : open_tcp(l, fd, family, error);
+    if (s != STATUS_OK) {
+        (void)close(fd);
+        return s;
+    }
+    l->fd = fd;
+    return STATUS_OK;
+}
+
+enum status listener_open(struct listener *l, int *error)
+{
+    ASSERT(l->fd == -1);
+    if (l->path != 0) {
+        return open_family(l, AF_UNIX, error);
+    }
+    enum status s = open_family(l, AF_INET6, error);
+    if (s != STATUS_OK && (*error == EAFNOSUPPORT || *error == EADDRNOTAVAIL)) {
+        s = open_family(l, AF_INET, error);
+    }
+    return s;
+}
+
+enum listener_file listener_file(const struct listener *l)
+{
+    struct stat st;
+    if (l->path == 0 || l->fd < 0) {
+        return LISTENER_FILE_OURS;
+    }
+    if (lstat(l->path, &st) != 0) {
+        return LISTENER_FILE_GONE;
+    }
+    bool same = st.st_dev == l->device && st.st_ino == l->inode;
+    return same ? LISTENER_FILE_OURS : LISTENER_FILE_TAKEN;
+}
+
+void listener_close(struct listener *l)
+{
+    if (l->fd < 0) {
+        return;
+    }
+    /* The open socket keeps its inode number taken, so compare before closing. */
+    if (l->path != 0 && listener_file(l) == LISTENER_FILE_OURS) {
+        (void)unlink(l->path);
+    }
+    (void)close(l->fd);
+    l->fd = -1;
+}
+
+static bool accept_again(int error)
+{
+    return error == EINTR || error == ECONNABORTED || error == EPROTO;
+}
+
+static enum status check_peer(struct accepted *out)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t len = sizeof peer;
+    if (getsockopt(out->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+        (peer.uid == 0u || peer.uid == geteuid())) {
+        return STATUS_OK;
+    }
+    out->uid = peer.uid;
+    (void)close(out->fd);
+    out->fd = -1;
+    return HOST_DENIED;
+}
+
+enum status listener_accept(const struct listener *l, struct accepted *out)
+{
+    ASSERT(l->fd >= 0);
+    *out = (struct accepted){.fd = -1};
+    for (unsigned i = 0; i < SYSCALL_RETRIES_MAX && out->fd < 0; i++) {
+        out->fd = accept4(l->fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (out->fd < 0 && !accept_again(errno)) {
+            break;
+        }
+    }
+    if (out->fd < 0) {
+        out->error = errno;
+        return (errno == EAGAIN || accept_again(errno)) ? STATUS_MORE : HOST_IO;
+    }
+    if (l->path != 0) {
+        return check_peer(out);
+    }
+    int on = 1;
+    /* Only a matter of speed: small answers must not wait for a full segment. */
+    (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return STATUS_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server sockets: two unix sockets for the kubelet and one TCP port for health.
+ * Owns descriptors and socket files; knows no byte that travels over them. Does not log: verdicts
+ * go to the loop.
+ */
+#ifndef HOST_SOCKETS_H
+#define HOST_SOCKETS_H
+
+#include <sys/types.h>
+
+#include "base/bytes.h"
+
+struct listener {
+    const char *path; /* unix socket, borrowed; NULL: TCP */
+    uint16_t port;    /* TCP: wanted port, 0 for any; once open, the port in use */
+    int fd;           /* -1: not open */
+    dev_t device;     /* of the socket file that we made */
+    ino_t inode;
+};
+
+/*
+ * Opens the listener: a stale socket file of the name is removed first, the new one is readable and
+ * writable for its owner only. TCP listens on every address, IPv6 and IPv4. HOST_*: *error is the
+ * errno (EEXIST: the path is there and is no socket). The directory of a path is never made.
+ */
+MUST_USE enum status listener_open(struct listener *l, int *error);
+/* Closes it, and removes the socket file if it is still the one that we made. */
+void listener_close(struct listener *l);
+/* What became of the socket file of a listener; TCP and closed listeners have none to lose. */
+enum listener_file {
+    LISTENER_FILE_OURS,
+    LISTENER_FILE_GONE, /* removed: nobody can connect any more */
+    LISTENER_FILE_TAKEN /* another file bears the name, that of a second agent for instance */
+};
+enum listener_file listener_file(const struct listener *l);
+
+/*
+ * Takes one connection: STATUS_OK with *fd (non-blocking, caller's), STATUS_MORE when none waits,
+ * HOST_DENIED for a unix peer that is neither root nor our own user (it is closed; *uid says
+ * whose), HOST_IO with *error when the system lacks descriptors or memory.
+ */
+struct accepted {
+    int fd;
+    uid_t uid;
+    int error;
+};
+MUST_USE enum status listener_accept(const struct listener *l, struct accepted *out);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * System calls that several files of this folder share.
+ * Owns no state and knows neither the agent nor its paths.
+ */
+#include "host/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cfg/limits.h"
+
+/* strerror is left out: it brings tables of every errno and the locale with it. */
+static const struct {
+    int error;
+    enum status status;
+    const char *words;
+} errno_rows[] = {
+    {ENOENT, HOST_ABSENT, "no such file or directory"},
+    {ENOTDIR, HOST_ABSENT, "a part of the path is not a directory"},
+    {EACCES, HOST_DENIED, "permission denied"},
+    {EPERM, HOST_DENIED, "operation not permitted"},
+    {EROFS, HOST_DENIED, "read-only file system"},
+    {ENOSPC, HOST_NO_SPACE, "no space left on device"},
+    {EDQUOT, HOST_NO_SPACE, "disk quota exceeded"},
+    {EIO, HOST_IO, "input/output error"},
+    {EISDIR, HOST_IO, "is a directory"},
+    {EEXIST, HOST_IO, "exists already"},
+    {EFBIG, HOST_IO, "file too large"},
+    {ELOOP, HOST_IO, "too many symbolic links"},
+    {ENAMETOOLONG, HOST_IO, "name too long"},
+    {EMFILE, HOST_IO, "too many open files in this process"},
+    {ENFILE, HOST_IO, "too many open files in the system"},
+    {ENOMEM, HOST_IO, "out of memory"},
+    {ENOBUFS, HOST_IO, "out of network buffers"},
+    {EINTR, HOST_IO, "interrupted"},
+    {EADDRINUSE, HOST_IO, "address already in use"},
+    {EADDRNOTAVAIL, HOST_IO, "address not available"},
+    {EAFNOSUPPORT, HOST_IO, "address family not supported"},
+    {ECONNREFUSED, HOST_IO, "connection refused"},
+    {ECONNRESET, HOST_IO, "connection reset by peer"},
+    {ECONNABORTED, HOST_IO, "connection aborted"},
+    {EPIPE, HOST_IO, "connection closed by peer"},
+    {ETIMEDOUT, HOST_IO, "connection timed out"},
+    {EHOSTUNREACH, HOST_IO, "no route to host"},
+    {ENETUNREACH, HOST_IO, "network is unreachable"},
+    {ENETDOWN, HOST_IO, "network is down"},
+};
+
+#define ERRNO_ROWS (sizeof errno_rows / sizeof errno_rows[0])
+
+enum status errno_status(int error)
+{
+    ASSERT(error > 0);
+    for (unsigned i = 0; i < ERRNO_ROWS; i++) {
+        if (errno_rows[i].error == error) {
+            return errno_rows[i].status;
+        }
+    }
+    return HOST_IO;
+}
+
+const char *errno_words(int error)
+{
+    for (unsigned i = 0; i < ERRNO_ROWS; i++) {
+        if (errno_rows[i].error == error) {
+            return errno_rows[i].words;
+        }
+    }
+    return "unexpected error";
+}
+
+void writer_errno(struct writer *w, int error)
+{
+    writer_text(w, errno_words(error));
+    if (view_is(view_text(errno_words(error)), "unexpected error")) {
+        writer_text(w, " (errno ");
+        writer_signed(w, error);
+        writer_text(w, ")");
+    }
+}
+
+/* read(2) until `cap` bytes, the end, or a failure; -1 and *error then. */
+static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
+{
+    size_t len = 0;
+    unsigned retries = 0;
+    while (len < cap) {
+        ssize_t n = read(fd, &data[len], cap - len);
+        if (n == 0) {
+            break;
+        }
+        if (n < 0 && (errno != EINTR || ++retries > SYSCALL_RETRIES_MAX)) {
+            *error = errno;
+            return -1;
+        }
+        len += (n > 0) ? (size_t)n : 0u;
+    }
+    return (ssize_t)len;
+}
+
+static int file_open(const char *path, int *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *error = (fd < 0) ? errno : 0;
+    return fd;
+}
+
+enum status file_read_start(const char *path, struct writer *out, int *error)
+{
+    ASSERT(path != 0 && out->len <= out->cap);
+    int fd = file_open(path, error);
+    if (fd < 0) {
+        return errno_status(*error);
+    }
+    ssize_t n = read_fully(fd, &out->data[out->len], out->cap - out->len, error);
+    (void)close(fd);
+    if (n < 0) {
+        return errno_status(*error);
+    }
+    out->len += (size_t)n;
+    return STATUS_OK;
+}
+
+enum status file_read_whole(const char *path, struct writer *out, int *error)
+{
+    ASSERT(path != 0 && out->len <= out->cap);
+    int fd = file_open(path, error);
+    if (fd < 0) {
+        return errno_status(*error);
+    }
+    uint8_t beyond = 0;
+    ssize_t n = read_fully(fd, &out->data[out->len], out->cap - out->len, error);
+    ssize_t more = (n < 0) ? 0 : read_fully(fd, &beyond, 1, error);
+    (void)close(fd);
+    if (n < 0 || more < 0) {
+        return errno_status(*error);
+    }
+    if (more > 0) {
+        *error = EFBIG;
+        return FULL_BUFFER;
+    }
+    out->len += (size_t)n;
+    return STATUS_OK;
+}
+
+enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error)
+{
+    ASSERT(fd >= 0 && offset >= -1);
+    size_t done = 0;
+    unsigned retries = 0;
+    while (done < bytes.len) {
+        const uint8_t *from = &bytes.data[done];
+        ssize_t n = (offset < 0) ? write(fd, from, bytes.len - done)
+                                 : pwrite(fd, from, bytes.len - done, offset + (off_t)done);
+        if (n <= 0 && ((n < 0 && errno != EINTR) || ++retries > SYSCALL_RETRIES_MAX)) {
+            *error = (n < 0) ? errno : EIO;
+            return errno_status(*error);
+        }
+        done += (n > 0) ? (size_t)n : 0u;
+    }
+    return STATUS_OK;
+}
+
+enum status directory_make(const char *path, mode_t mode, int *error)
+{
+    char part[PATH_CAP];
+    size_t len = strlen(path);
+    ASSERT(len > 0u && len < sizeof part);
+    memcpy(part, path, len + 1u);
+    int refused = 0;
+    for (size_t i = 1; i <= len; i++) {
+        if (part[i] != '/' && part[i] != 0) {
+            continue;
+        }
+        part[i] = 0;
+        if (mkdir(part, mode) != 0 && errno != EEXIST) {
+            refused = errno;
+        }
+        part[i] = path[i];
+    }
+    /* What mkdir refused may be there all the same, on a read-only root for instance. */
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return STATUS_OK;
+    }
+    *error = (refused != 0) ? refused : ENOTDIR;
+    return errno_status(*error);
+}
+
+static uint64_t clock_ms(clockid_t clock)
+{
+    struct timespec t = {0};
+    int failed = clock_gettime(clock, &t);
+    ASSERT(failed == 0 && t.tv_sec >= 0);
+    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+uint64_t clock_now_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_wall_ms(void)
+{
+    return clock_ms(CLOCK_REALTIME);
+}
+
+uint64_t random_seed(void)
+{
+    uint64_t seed = 0;
+    /* Early in a boot the kernel may have none yet; jitter need not wait for it. */
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
+        seed = clock_wall_ms() * 2654435761u + (uint64_t)getpid();
+    }
+    return seed;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The TLS session: its arena, its life, and the verification of the server's name. What failures mean
+ * is said by tls_words.c; what the library asks of the system is in tls_platform.c.
+ */
+#include "host/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/assert.h"
+#include "cfg/limits.h"
+#include "host/tls_internal.h"
+
+#include <mbedtls/memory_buffer_alloc.h>
+#include <mbedtls/net_sockets.h>
+#include <mbedtls/oid.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/platform_util.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/x509_crt.h>
+#include <psa/crypto.h>
+#include <psa/crypto_extra.h>
+
+/* A block of the arena costs its header besides: eight words (library/memory_buffer_alloc.c). */
+#define BLOCK_HEADER_BYTES 64
+
+static struct tls_session {
+    mbedtls_ssl_context ssl;
+    mbedtls_ssl_config config;
+    mbedtls_x509_crt ca;
+    mbedtls_x509_crt cert;
+    mbedtls_pk_context key;
+    struct tls_failure failure; /* of the last call; code 0: none */
+    char name[TLS_NAME_CAP];
+    uint8_t address[sizeof(struct in6_addr)];
+    size_t address_len; /* 0: the server is known by a DNS name */
+    size_t unsent;      /* bytes that an unfinished tls_write had, 0: none */
+    size_t peak;
+    size_t leak;
+    unsigned wants;
+    int fd;
+    bool open;
+} session;
+
+static _Alignas(16) unsigned char arena[TLS_ARENA_BYTES];
+
+/* AES-GCM before ChaCha20: the processors that carry these devices have AES instructions. */
+static const int suites[] = {
+    MBEDTLS_TLS1_3_AES_128_GCM_SHA256,
+    MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
+    MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256,
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    0,
+};
+
+static const char *protocols[] = {"h2", NULL}; /* the library takes no const list */
+
+/* --- arena --- */
+
+/* PSA keeps key slots in the arena: it starts after it and ends before it. */
+static bool arena_open(void)
+{
+    mbedtls_memory_buffer_alloc_init(arena, sizeof arena);
+    return psa_crypto_init() == PSA_SUCCESS;
+}
+
+static void arena_close(void)
+{
+    size_t used = 0;
+    size_t blocks = 0;
+    mbedtls_psa_crypto_free();
+    mbedtls_memory_buffer_alloc_max_get(&used, &blocks);
+    size_t peak = used + blocks * (size_t)BLOCK_HEADER_BYTES;
+    session.peak = (peak > session.peak) ? peak : session.peak;
+    mbedtls_memory_buffer_alloc_cur_get(&session.leak, &blocks);
+    mbedtls_memory_buffer_alloc_free();
+    mbedtls_platform_zeroize(arena, sizeof arena);
+}
+
+enum status tls_setup(void)
+{
+    unsigned char some[16] = {0};
+    unsigned char others[16] = {0};
+    ASSERT(!session.open);
+    if (tls_random(NULL, some, sizeof some) != 0 || tls_random(NULL, others, sizeof others) != 0 ||
+        memcmp(some, others, sizeof some) == 0) {
+        return HOST_IO;
+    }
+    bool good = arena_open();
+    arena_close();
+    return good ? STATUS_OK : HOST_IO;
+}
+
+size_t tls_arena_peak(void)
+{
+    return session.peak;
+}
+
+size_t tls_arena_leak(void)
+{
+    return session.leak;
+}
+
+/* --- the socket --- */
+
+static int on_send(void *context, const unsigned char *data, size_t len)
+{
+    (void)context;
+    ssize_t n = send(session.fd, data, len, MSG_NOSIGNAL);
+    if (n >= 0) {
+        return (int)n;
+    }
+    if (errno == EAGAIN || errno == EINTR) {
+        return MBEDTLS_ERR_SSL_WANT_WRITE;
+    }
+    return (errno == EPIPE || errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET
+                                                   : MBEDTLS_ERR_NET_SEND_FAILED;
+}
+
+static int on_receive(void *context, unsigned char *data, size_t len)
+{
+    (void)context;
+    ssize_t n = recv(session.fd, data, len, 0);
+    if (n >= 0) {
+        return (int)n;
+    }
+    if (errno == EAGAIN || errno == EINTR) {
+        return MBEDTLS_ERR_SSL_WANT_READ;
+    }
+    return (errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET : MBEDTLS_ERR_NET_RECV_FAILED;
+}
+
+/* --- verification --- */
+
+static bool lists_address(const mbedtls_x509_crt *crt)
+{
+    const mbedtls_x509_sequence *san = &crt->subject_alt_names;
+    for (size_t i = 0; i <= crt->raw.len && san != NULL; i++) {
+        bool is_address = (san->buf.tag & (int)MBEDTLS_ASN1_TAG_VALUE_MASK) ==
+                          MBEDTLS_X509_SAN_IP_ADDRESS;
+        if (is_address && san->buf.len == session.address_len &&
+            memcmp(san->buf.p, session.address, session.address_len) == 0) {
+            return true;
+        }
+        san = san->next;
+    }
+    return false;
+}
+
+/*
+ * The name of the leaf, as far as the library leaves it to us: an IP address, because a name that it
+ * checks is also sent as SNI, which holds no addresses (RFC 6066 §3); and a certificate without
+ * subject alternative names, for which it would take the subject's common name (RFC 9525 §2).
+ */
+static int on_verify(void *context, mbedtls_x509_crt *crt, int depth, uint32_t *verified)
+{
+    (void)context;
+    bool listed = mbedtls_x509_crt_has_ext_type(crt, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME) != 0 &&
+                  (session.address_len == 0u || lists_address(crt));
+    if (depth == 0 && !listed) {
+        *verified |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+    }
+    return 0;
+}
+
+/* --- beginning --- */
+
+static void init_all(void)
+{
+    mbedtls_ssl_init(&session.ssl);
+    mbedtls_ssl_config_init(&session.config);
+    mbedtls_x509_crt_init(&session.ca);
+    mbedtls_x509_crt_init(&session.cert);
+    mbedtls_pk_init(&session.key);
+}
+
+static void free_all(void)
+{
+    mbedtls_ssl_free(&session.ssl);
+    mbedtls_ssl_config_free(&session.config);
+    mbedtls_x509_crt_free(&session.ca);
+    mbedtls_x509_crt_free(&session.cert);
+    mbedtls_pk_free(&session.key);
+}
+
+/* A code of the library while something of ours is read: the arena, or the thing itself. */
+static enum status refuse(int code, const char *what, struct writer *why)
+{
+    ASSERT(code != 0);
+    if (tls_is_exhausted(code)) {
+        struct tls_failure failure = {.code = code, .name = session.name};
+        return tls_judge(&failure, why);
+    }
+    writer_text(why, what);
+    return PEER_MALFORMED;
+}
+
+static enum status load_certificates(mbedtls_x509_crt *into, struct view pem, const char *what,
+                                     struct writer *why)
+{
+    ASSERT(pem.len > 0u && pem.data[pem.len] == 0);
+    int code = mbedtls_x509_crt_parse(into, pem.data, pem.len + 1u);
+    /* Positive: how many could not be read; one of a kind that is not supported spoils no bundle. */
+    bool some = into->raw.len > 0u;
+    if (code < 0 || !some || tls_is_exhausted(code)) {
+        return refuse((code != 0) ? code : MBEDTLS_ERR_X509_INVALID_FORMAT, what, why);
+    }
+    return STATUS_OK;
+}
+
+static enum status load_key(const struct tls_identity *id, struct writer *why)
+{
+    ASSERT(id->key_pem.len > 0u && id->key_pem.data[id->key_pem.len] == 0);
+    int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
+                                    tls_random, NULL);
+    if (code != 0) {
+        return refuse(code, "the client key is no PEM key without password (EC P-256, P-384 or RSA)",
+                      why);
+    }
+    code = mbedtls_pk_check_pair(&session.cert.pk, &session.key, tls_random, NULL);
+    if (code != 0) {
+        return refuse(code, "the client key does not belong to the client certificate", why);
+    }
+    return STATUS_OK;
+}
+
+static enum status load(const struct tls_identity *id, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    if (id->ca_pem.len == 0u) {
+        writer_text(why, "no certificate authority is given");
+        return PEER_MALFORMED;
+    }
+    s = load_certificates(&session.ca, id->ca_pem,
+                          "the certificate authority is no readable PEM certificate", why);
+    if (s == STATUS_OK && id->cert_pem.len > 0u) {
+        s = load_certificates(&session.cert, id->cert_pem,
+                              "the client certificate is no readable PEM certificate", why);
+        s = (s == STATUS_OK) ? load_key(id, why) : s;
+    }
+    return s;
+}
+
+static int configure(bool with_cert)
+{
+    mbedtls_ssl_config *config = &session.config;
+    int code = mbedtls_ssl_config_defaults(config, MBEDTLS_SSL_IS_CLIENT,
+                                           MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+    mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
+    mbedtls_ssl_conf_min_tls_version(config, MBEDTLS_SSL_VERSION_TLS1_2);
+    mbedtls_ssl_conf_rng(config, tls_random, NULL);
+    mbedtls_ssl_conf_ciphersuites(config, suites);
+    mbedtls_ssl_conf_ca_chain(config, &session.ca, NULL);
+    mbedtls_ssl_conf_verify(config, on_verify, NULL);
+    if (code == 0) {
+        code = mbedtls_ssl_conf_alpn_protocols(config, protocols);
+    }
+    if (code == 0 && with_cert) {
+        code = mbedtls_ssl_conf_own_cert(config, &session.cert, &session.key);
+    }
+    if (code == 0) {
+        code = mbedtls_ssl_setup(&session.ssl, config);
+    }
+    if (code == 0) {
+        code = mbedtls_ssl_set_hostname(&session.ssl,
+                                        (session.address_len > 0u) ? NULL : session.name);
+    }
+    mbedtls_ssl_set_bio(&session.ssl, NULL, on_send, on_receive, NULL);
+    return code;
+}
+
+static enum status set_name(const char *name, struct writer *why)
+{
+    struct view text = view_text(name);
+    if (text.len == 0u || text_copy(session.name, sizeof session.name, text) != STATUS_OK) {
+        writer_text(why, "the server's name is empty or longer than 255 bytes");
+        return PEER_MALFORMED;
+    }
+    session.address_len = 0;
+    if (inet_pton(AF_INET, session.name, session.address) == 1) {
+        session.address_len = sizeof(struct in_addr);
+    } else if (inet_pton(AF_INET6, session.name, session.address) == 1) {
+        session.address_len = sizeof(struct in6_addr);
+    }
+    return STATUS_OK;
+}
+
+static enum status start(const struct tls_identity *id, struct writer *why)
+{
+    enum status s = set_name(id->server_name, why);
+    if (s == STATUS_OK) {
+        s = load(id, why);
+    }
+    if (s != STATUS_OK) {
+        return s;
+    }
+    int code = configure(id->cert_pem.len > 0u);
+    return (code == 0) ? STATUS_OK : refuse(code, "TLS could not be configured", why);
+}
+
+enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
+{
+    ASSERT(fd >= 0 && id != NULL && id->server_name != NULL && why != NULL);
+    tls_end();
+    bool good = arena_open();
+    init_all();
+    session.open = true;
+    session.fd = fd;
+    session.unsent = 0;
+    session.wants = 0;
+    session.failure = (struct tls_failure){.name = session.name};
+    enum status s = good ? start(id, why) : HOST_IO;
+    if (!good) {
+        writer_text(why, "no random numbers from the kernel");
+    }
+    if (s != STATUS_OK) {
+        tls_end();
+    }
+    return s;
+}
+
+/* --- running --- */
+
+/* STATUS_MORE, or a failure that is kept for tls_explain. */
+static enum status stopped(int code, struct writer *why)
+{
+    session.wants = 0;
+    if (code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE) {
+        session.wants = (code == MBEDTLS_ERR_SSL_WANT_READ) ? TLS_WANTS_READ : TLS_WANTS_WRITE;
+        return STATUS_MORE;
+    }
+    session.failure.code = (code < 0) ? code : MBEDTLS_ERR_SSL_CONN_EOF;
+    session.failure.verified = mbedtls_ssl_get_verify_result(&session.ssl);
+    if (code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
+        /* No function of the library tells the alert: RFC 8446 §6, the second byte of its message. */
+        session.failure.alert = session.ssl.MBEDTLS_PRIVATE(in_msg)[1];
+    }
+    return tls_judge(&session.failure, why);
+}
+
+enum status tls_handshake(struct writer *why)
+{
+    ASSERT(session.open && why != NULL);
+    if (session.failure.code != 0) {
+        return tls_judge(&session.failure, why);
+    }
+    int code = mbedtls_ssl_handshake(&session.ssl);
+    if (code != 0) {
+        return stopped(code, why);
+    }
+    const char *protocol = mbedtls_ssl_get_alpn_protocol(&session.ssl);
+    if (protocol == NULL || strcmp(protocol, protocols[0]) != 0) {
+        return stopped(MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, why);
+    }
+    ASSERT(mbedtls_ssl_get_verify_result(&session.ssl) == 0u);
+    return STATUS_OK;
+}
+
+static bool is_usable(void)
+{
+    return session.open && mbedtls_ssl_is_handshake_over(&session.ssl) != 0;
+}
+
+enum status tls_read(uint8_t *data, size_t cap, size_t *n)
+{
+    ASSERT(is_usable() && data != NULL && cap > 0u && n != NULL);
+    if (session.failure.code != 0) {
+        return tls_judge(&session.failure, NULL);
+    }
+    int got = mbedtls_ssl_read(&session.ssl, data, cap);
+    if (got <= 0) {
+        return stopped(got, NULL);
+    }
+    *n = (size_t)got;
+    return STATUS_OK;
+}
+
+enum status tls_write(struct view data, size_t *n)
+{
+    ASSERT(is_usable() && data.len > 0u && n != NULL);
+    ASSERT(data.len >= session.unsent);
+    if (session.failure.code != 0) {
+        return tls_judge(&session.failure, NULL);
+    }
+    /* The library wants a call that it could not finish repeated with the same length. */
+    size_t len = (session.unsent > 0u) ? session.unsent : data.len;
+    int sent = mbedtls_ssl_write(&session.ssl, data.data, len);
+    if (sent <= 0) {
+        enum status s = stopped(sent, NULL);
+        session.unsent = (s == STATUS_MORE) ? len : 0u;
+        return s;
+    }
+    session.unsent = 0;
+    *n = (size_t)sent;
+    return STATUS_OK;
+}
+
+unsigned tls_wants(void)
+{
+    return session.wants;
+}
+
+void tls_explain(struct writer *why)
+{
+    ASSERT(why != NULL);
+    if (session.failure.code != 0) {
+        (void)tls_judge(&session.failure, why);
+    }
+}
+
+size_t tls_pending(void)
+{
+    return session.open ? mbedtls_ssl_get_bytes_avail(&session.ssl) : 0u;
+}
+
+void tls_end(void)
+{
+    if (!session.open) {
+        return;
+    }
+    if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
+        /* Tried once: a peer that does not read is not waited for. */
+        (void)mbedtls_ssl_close_notify(&session.ssl);
+    }
+    free_all();
+    arena_close();
+    session.open = false;
+    session.fd = -1;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the TLS client share. Nobody else includes it. */
+#ifndef HOST_TLS_INTERNAL_H
+#define HOST_TLS_INTERNAL_H
+
+#include "host/tls.h"
+
+/* Random bytes for mbedTLS: 0, or an error code of its own. */
+int tls_random(void *context, unsigned char *data, size_t len);
+
+/* A code of mbedTLS, an alert and the flags of a verification: enough to say why a session failed. */
+struct tls_failure {
+    int code;          /* negative; 0: none */
+    unsigned alert;    /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+    uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
+    const char *name;  /* of the server, as it was asked for */
+};
+
+/* Verdict and one line of words. `why` may be NULL. */
+enum status tls_judge(const struct tls_failure *failure, struct writer *why);
+/* Whether a code of mbedTLS says that the arena is exhausted. */
+bool tls_is_exhausted(int code);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Failures of TLS in words: a verdict of ours and one line that says what an operator can do. */
+#include "base/assert.h"
+#include "host/tls_internal.h"
+
+#include <mbedtls/asn1.h>
+#include <mbedtls/bignum.h>
+#include <mbedtls/ecp.h>
+#include <mbedtls/net_sockets.h>
+#include <mbedtls/pem.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/x509.h>
+
+struct reason {
+    int code;
+    enum status verdict;
+    const char *words;
+};
+
+#define NOT_TLS "the server's answer is not TLS; is this the https port of the API server?"
+#define NO_COMMON "the server offers neither TLS 1.2 nor 1.3 with a cipher of ours"
+
+static const struct reason reasons[] = {
+    {MBEDTLS_ERR_SSL_CONN_EOF, PEER_CLOSED, "the server closed the connection"},
+    {MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY, PEER_CLOSED, "the server closed the connection"},
+    {MBEDTLS_ERR_NET_CONN_RESET, PEER_CLOSED, "the connection was reset"},
+    {MBEDTLS_ERR_NET_RECV_FAILED, PEER_CLOSED, "the connection failed on receiving"},
+    {MBEDTLS_ERR_NET_SEND_FAILED, PEER_CLOSED, "the connection failed on sending"},
+    {MBEDTLS_ERR_SSL_INVALID_RECORD, PEER_PROTOCOL, NOT_TLS},
+    {MBEDTLS_ERR_SSL_UNEXPECTED_RECORD, PEER_PROTOCOL, NOT_TLS},
+    {MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION, PEER_UNSUPPORTED, NO_COMMON},
+    {MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, PEER_UNSUPPORTED,
+     "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
+    {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
+     "the server sent a TLS message that does not belong here"},
+};
+
+/* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */
+#define CLIENT_CERTIFICATE "the server does not accept our client certificate: "
+
+static const struct reason alerts[] = {
+    {40, PEER_UNSUPPORTED, NO_COMMON ", or it wants a client certificate"},
+    {42, PEER_REFUSED, CLIENT_CERTIFICATE "it cannot be read or verified"},
+    {43, PEER_REFUSED, CLIENT_CERTIFICATE "its type is not supported"},
+    {44, PEER_REFUSED, CLIENT_CERTIFICATE "it is revoked"},
+    {45, PEER_REFUSED, CLIENT_CERTIFICATE "it has expired"},
+    {46, PEER_REFUSED, CLIENT_CERTIFICATE "no reason given"},
+    {48, PEER_REFUSED, CLIENT_CERTIFICATE "its issuer is unknown there"},
+    {49, PEER_REFUSED, CLIENT_CERTIFICATE "access denied"},
+    {70, PEER_UNSUPPORTED, NO_COMMON},
+    {71, PEER_UNSUPPORTED, NO_COMMON},
+    {112, PEER_REFUSED, "the server does not know itself by this name"},
+    {116, PEER_REFUSED, "the server requires a client certificate, and none is configured"},
+    {120, PEER_UNSUPPORTED, "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
+};
+
+#define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+
+static const struct reason *find(const struct reason *table, size_t count, int code)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (table[i].code == code) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+static void say(struct writer *why, const char *words)
+{
+    if (why != NULL) {
+        writer_text(why, words);
+    }
+}
+
+/* Codes are a module's part, in steps of 0x80, and a part of the arithmetic below it. */
+bool tls_is_exhausted(int code)
+{
+    static const int modules[] = {
+        MBEDTLS_ERR_SSL_ALLOC_FAILED, MBEDTLS_ERR_X509_ALLOC_FAILED, MBEDTLS_ERR_PK_ALLOC_FAILED,
+        MBEDTLS_ERR_PEM_ALLOC_FAILED, MBEDTLS_ERR_ECP_ALLOC_FAILED,  MBEDTLS_ERR_MPI_ALLOC_FAILED,
+        MBEDTLS_ERR_ASN1_ALLOC_FAILED,
+    };
+    unsigned whole = (code < 0) ? (unsigned)-code : 0u;
+    for (size_t i = 0; i < COUNT_OF(modules); i++) {
+        unsigned module = (unsigned)-modules[i];
+        if (module == (whole & 0xff80u) || module == (whole & 0x7fu)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- verification --- */
+
+struct flag {
+    uint32_t bit;
+    const char *words;
+};
+
+static const struct flag flags[] = {
+    {MBEDTLS_X509_BADCERT_EXPIRED, "it has expired"},
+    {MBEDTLS_X509_BADCERT_FUTURE, "it is not valid yet; check the clock of this node"},
+    {MBEDTLS_X509_BADCERT_NOT_TRUSTED, "it is not signed by the given certificate authority"},
+    {MBEDTLS_X509_BADCERT_KEY_USAGE, "it is not meant for signing or key exchange"},
+    {MBEDTLS_X509_BADCERT_EXT_KEY_USAGE, "it is not meant for servers"},
+    {MBEDTLS_X509_BADCERT_BAD_MD, "it is signed with a weak hash"},
+    {MBEDTLS_X509_BADCERT_BAD_PK, "its kind of key is not supported"},
+    {MBEDTLS_X509_BADCERT_BAD_KEY, "its key is too weak, or on a curve that is not supported"},
+};
+
+static void say_verified(uint32_t verified, const char *name, struct writer *why)
+{
+    bool some = false;
+    say(why, "the server's certificate cannot be trusted: ");
+    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+        if ((verified & flags[i].bit) != 0u) {
+            say(why, some ? "; " : "");
+            say(why, flags[i].words);
+            some = true;
+        }
+    }
+    if ((verified & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0u) {
+        say(why, some ? "; it does not list " : "it does not list ");
+        say(why, name);
+        say(why, " among its subject alternative names");
+        some = true;
+    }
+    say(why, some ? "" : "verification failed");
+}
+
+/* --- verdicts --- */
+
+static enum status judge_alert(unsigned alert, struct writer *why)
+{
+    const struct reason *known = find(alerts, COUNT_OF(alerts), (int)alert);
+    if (known != NULL) {
+        say(why, known->words);
+        return known->verdict;
+    }
+    say(why, "the server ended TLS with alert ");
+    if (why != NULL) {
+        writer_decimal(why, alert);
+    }
+    return PEER_PROTOCOL;
+}
+
+enum status tls_judge(const struct tls_failure *failure, struct writer *why)
+{
+    ASSERT(failure->code < 0 && failure->name != NULL);
+    if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
+        return judge_alert(failure->alert, why);
+    }
+    if (failure->code == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED) {
+        say_verified(failure->verified, failure->name, why);
+        return PEER_UNTRUSTED;
+    }
+    const struct reason *known = find(reasons, COUNT_OF(reasons), failure->code);
+    if (known != NULL) {
+        say(why, known->words);
+        return known->verdict;
+    }
+    if (tls_is_exhausted(failure->code)) {
+        say(why, "the certificates need more memory than the 72 KiB set aside for TLS; "
+                 "give a smaller bundle of certificate authorities");
+        return FULL_BUFFER;
+    }
+    say(why, "TLS failed with mbedTLS code 0x");
+    if (why != NULL) {
+        writer_hex(why, (uint64_t)-failure->code, 4);
+    }
+    return PEER_PROTOCOL;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entry of the program: settings in, exit code out.
+ * Exit codes: 0 stopped cleanly when asked, 1 cannot run, 2 bad usage; each failure is one line on
+ * stderr.
+ */
+#include <unistd.h>
+
+#include "agent/settings.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "host/loop.h"
+#include "host/system.h"
+
+enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
+#define WHY_BYTES 1024
+#define TEXT_BYTES 16384
+
+static int print(struct writer *w)
+{
+    int error = 0;
+    ASSERT(!w->full);
+    enum status s = descriptor_write(STDOUT_FILENO, writer_view(w), -1, &error);
+    return (s == STATUS_OK) ? EXIT_STOPPED : EXIT_CANNOT_RUN;
+}
+
+static int refuse(struct view why, int exit_code)
+{
+    uint8_t bytes[WHY_BYTES + 64];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    int error = 0;
+    ASSERT(why.len <= WHY_BYTES);
+    writer_text(&w, AGENT_NAME ": ");
+    writer_view_of(&w, why);
+    writer_text(&w, "\n");
+    enum status s = descriptor_write(STDERR_FILENO, writer_view(&w), -1, &error);
+    return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
+}
+
+static int print_help(void)
+{
+    uint8_t bytes[TEXT_BYTES];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    settings_help(&w);
+    return print(&w);
+}
+
+static void limit(struct writer *w, const char *name, uint64_t value)
+{
+    writer_text(w, "  ");
+    writer_text(w, name);
+    writer_text(w, ": ");
+    writer_decimal(w, value);
+    writer_text(w, "\n");
+}
+
+static int print_version(void)
+{
+    uint8_t bytes[WHY_BYTES];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    writer_text(&w, AGENT_NAME " " AGENT_VERSION "\nbuild: " BUILD_ID "\nlimits:\n");
+    limit(&w, "devices of a node", DEVICES_MAX);
+    limit(&w, "claims prepared at one time", CLAIMS_MAX);
+    limit(&w, "claims in one call", CLAIMS_PER_CALL_MAX);
+    limit(&w, "results of a claim", RESULTS_MAX);
+    limit(&w, "bytes of one opaque configuration", OPAQUE_BYTES_MAX);
+    limit(&w, "connections to each socket", SERVICE_LINKS);
+    limit(&w, "streams of a connection", H2_SERVER_STREAMS);
+    limit(&w, "claim requests in flight", FETCHES_MAX);
+    return print(&w);
+}
+
+static int run(const struct settings *settings)
+{
+    uint8_t bytes[WHY_BYTES];
+    struct writer why = writer_of(bytes, sizeof bytes);
+    if (host_run(settings, &why) == STATUS_OK) {
+        return EXIT_STOPPED;
+    }
+    return refuse(writer_view(&why), EXIT_CANNOT_RUN);
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings;
+    uint8_t bytes[WHY_BYTES];
+    struct writer why = writer_of(bytes, sizeof bytes);
+    /* argv[0] is not looked at: the image carries the binary under two names. */
+    unsigned count = (argc > 0) ? (unsigned)argc - 1u : 0u;
+    const char *const *args = (const char *const *)argv + ((argc > 0) ? 1 : 0);
+    if (settings_parse(&settings, args, count, (const char *const *)environ, &why) != STATUS_OK) {
+        return refuse(writer_view(&why), EXIT_USAGE);
+    }
+    switch (settings.command) {
+    case COMMAND_VERSION:
+        return print_version();
+    case COMMAND_HELP:
+        return print_help();
+    case COMMAND_RUN:
+        break;
+    }
+    return run(&settings);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DNS messages of a stub resolver: one question for addresses, and the addresses of its answer (RFC
+ * 1035 §4, RFC 3596). Owns the format only; sends nothing, follows no referral, keeps no cache.
+ */
+#ifndef WIRE_DNS_H
+#define WIRE_DNS_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+
+enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
+
+struct ip_address {
+    bool v6;
+    uint8_t bytes[16]; /* network order; IPv4 uses the first four */
+};
+
+struct ip_addresses {
+    unsigned count;
+    struct ip_address address[API_ADDRESSES_MAX];
+};
+
+/*
+ * Appends a query with recursion desired. PEER_MALFORMED: `name` is no host name (empty label,
+ * label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unmoved then.
+ */
+MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
+                               struct view name);
+/*
+ * Reads a message that came from the asked server and appends its addresses; those that do not fit
+ * are left out. STATUS_MORE: it is no answer to this question (other id, other name, not an
+ * answer): wait on. PEER_NOT_FOUND: the name does not exist or has no address of this type;
+ * PEER_REFUSED: the server could not or would not answer; PEER_MALFORMED: it breaks off or
+ * contradicts itself. Owner names of records are not compared: the chain of CNAMEs before them is
+ * the server's word either way.
+ */
+MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
+                                struct view name, struct ip_addresses *out);
+
+#endif

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests: from header fields and DATA to one complete message per call, and what ends a call
+ * before its answer. Sends nothing itself; replies and refusals are in grpc_send.c.
+ */
+#include "wire/grpc.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "wire/grpc_internal.h"
+
+#define NO_DEADLINE UINT64_MAX
+/* gRPC PROTOCOL-HTTP2: TimeoutValue is at most eight digits. */
+#define TIMEOUT_DIGITS_MAX 8
+#define TIMEOUT_VALUE_MAX 99999999u
+
+_Static_assert(GRPC_BUFFERS < UINT8_MAX, "an index of a buffer is one octet");
+
+/* --- calls --- */
+
+static struct grpc_call_id call_id(const struct grpc_server *s, const struct grpc_call *call)
+{
+    return (struct grpc_call_id){.index = (uint16_t)(call - s->calls), .serial = call->serial};
+}
+
+static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
+{
+    ASSERT(stream != 0);
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (s->calls[i].stream == stream) {
+            return &s->calls[i];
+        }
+    }
+    return NULL;
+}
+
+void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
+{
+    if (call->buffer == GRPC_BUFFERS) {
+        return;
+    }
+    ASSERT(s->buffers != NULL && s->buffers->buffers[call->buffer].taken);
+    s->buffers->buffers[call->buffer].taken = false;
+    call->buffer = GRPC_BUFFERS;
+}
+
+void grpc_call_free(struct grpc_server *s, struct grpc_call *call)
+{
+    ASSERT(call->stream != 0);
+    grpc_buffer_release(s, call);
+    call->stream = 0;
+    call->serial = 0;
+}
+
+/* Every call has a live stream and streams are no more than calls: there is a free entry. */
+static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
+{
+    unsigned i = 0;
+
+    while (i < H2_SERVER_STREAMS && s->calls[i].stream != 0) {
+        i++;
+    }
+    ASSERT(i < H2_SERVER_STREAMS);
+    s->next_serial = s->next_serial == UINT32_MAX ? 1 : s->next_serial + 1;
+    memset(&s->calls[i], 0, sizeof s->calls[i]);
+    s->calls[i].stream = stream;
+    s->calls[i].serial = s->next_serial;
+    s->calls[i].state = GRPC_CALL_HEAD;
+    s->calls[i].buffer = GRPC_BUFFERS;
+    s->calls[i].arrival_ms = now_ms + GRPC_ARRIVAL_MS;
+    s->calls[i].deadline_ms = NO_DEADLINE;
+    return &s->calls[i];
+}
+
+/* --- header fields --- */
+
+static void take_method(struct grpc_call *call, struct view value, uint64_t now_ms)
+{
+    (void)now_ms;
+    if (view_is(value, "POST")) {
+        call->flags |= GRPC_FLAG_POST;
+    }
+}
+
+static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms)
+{
+    (void)now_ms;
+    if (text_copy(call->path, sizeof call->path, value) != STATUS_OK) {
+        call->flags |= GRPC_FLAG_PATH_LONG;
+    }
+}
+
+/* "application/grpc" [("+proto" / "+json" / …)] and parameters: only protobuf is spoken here. */
+static void take_type(struct grpc_call *call, struct view value, uint64_t now_ms)
+{
+    struct view type = view_first(value, view_find(value, ';'));
+
+    (void)now_ms;
+    if (view_is(type, "application/grpc") || view_is(type, "application/grpc+proto")) {
+        call->flags |= GRPC_FLAG_TYPE;
+    }
+}
+
+/* Milliseconds, rounded up. false: no TimeoutUnit. */
+static bool timeout_ms(uint64_t value, uint8_t unit, uint64_t *ms)
+{
+    bool known = true;
+
+    switch (unit) {
+    case 'H':
+        *ms = value * 3600000;
+        break;
+    case 'M':
+        *ms = value * 60000;
+        break;
+    case 'S':
+        *ms = value * 1000;
+        break;
+    case 'm':
+        *ms = value;
+        break;
+    case 'u':
+        *ms = (value + 999) / 1000;
+        break;
+    case 'n':
+        *ms = (value + 999999) / 1000000;
+        break;
+    default:
+        known = false;
+        break;
+    }
+    return known;
+}
+
+static void take_timeout(struct grpc_call *call, struct view value, uint64_t now_ms)
+{
+    size_t digits = value.len == 0 ? 0 : value.len - 1;
+    uint64_t number = 0;
+    uint64_t ms = 0;
+
+    if (digits > TIMEOUT_DIGITS_MAX ||
+        view_decimal(view_first(value, digits), TIMEOUT_VALUE_MAX, &number) != STATUS_OK ||
+        !timeout_ms(number, value.data[digits], &ms)) {
+        call->flags |= GRPC_FLAG_TIMEOUT_BAD;
+        return;
+    }
+    call->deadline_ms = now_ms + ms;
+}
+
+static void take_field(struct grpc_call *call, const struct h2_event *field, uint64_t now_ms)
+{
+    static const struct {
+        const char *name;
+        void (*take)(struct grpc_call *call, struct view value, uint64_t now_ms);
+    } fields[] = {
+        {":method", take_method},
+        {":path", take_path},
+        {"content-type", take_type},
+        {"grpc-timeout", take_timeout},
+    };
+
+    ASSERT(call->state == GRPC_CALL_HEAD);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (view_is(field->name, fields[i].name)) {
+            fields[i].take(call, field->value, now_ms);
+        }
+    }
+}
+
+static void head_complete(struct grpc_server *s, struct grpc_call *call)
+{
+    ASSERT(call->state == GRPC_CALL_HEAD);
+    call->state = GRPC_CALL_PREFIX;
+    if ((call->flags & GRPC_FLAG_POST) == 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_METHOD);
+    } else if ((call->flags & GRPC_FLAG_TYPE) == 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_TYPE);
+    } else if (s->draining) {
+        grpc_refuse(s, call, GRPC_REFUSE_DRAINING);
+    } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_PATH);
+    } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_TIMEOUT);
+    }
+}
+
+/* --- the message --- */
+
+static bool take_buffer(struct grpc_server *s, struct grpc_call *call)
+{
+    ASSERT(call->buffer == GRPC_BUFFERS && s->buffers != NULL);
+    for (uint8_t i = 0; i < GRPC_BUFFERS; i++) {
+        if (!s->buffers->buffers[i].taken) {
+            s->buffers->buffers[i].taken = true;
+            call->buffer = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint8_t *message_of(struct grpc_server *s, struct grpc_call *call)
+{
+    return call->buffer == GRPC_BUFFERS ? call->small : s->buffers->buffers[call->buffer].bytes;
+}
+
+static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
+{
+    struct reader in = reader_of(view_of(call->prefix, sizeof call->prefix));
+    uint32_t limit = s->buffers == NULL ? GRPC_SMALL_BYTES : GRPC_MESSAGE_BYTES_MAX;
+    uint8_t compressed = 0;
+    enum status flag = reader_u8(&in, &compressed);
+    enum status length = reader_u32(&in, &call->message_len);
+
+    ASSERT(flag == STATUS_OK && length == STATUS_OK);
+    if (compressed == 1) {
+        grpc_refuse(s, call, GRPC_REFUSE_COMPRESSED);
+    } else if (compressed != 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_PREFIX);
+    } else if (call->message_len > limit) {
+        grpc_refuse(s, call, GRPC_REFUSE_SIZE);
+    } else if (call->message_len > GRPC_SMALL_BYTES && !take_buffer(s, call)) {
+        grpc_refuse(s, call, GRPC_REFUSE_BUFFERS);
+    } else {
+        call->state = call->message_len == 0 ? GRPC_CALL_WHOLE : GRPC_CALL_BODY;
+    }
+}
+
+/* Copies up to `want` bytes from the front of *data; returns how many. */
+static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
+{
+    uint32_t n = data->len < want ? (uint32_t)data->len : want;
+
+    if (n > 0) {
+        memcpy(to, data->data, n);
+    }
+    *data = view_from(*data, n);
+    return n;
+}
+
+static void take_prefix(struct grpc_server *s, struct grpc_call *call, struct view *data)
+{
+    uint32_t want = (uint32_t)(GRPC_PREFIX_BYTES - call->prefix_len);
+    uint32_t n = move_front(call->prefix + call->prefix_len, want, data);
+
+    call->prefix_len = (uint8_t)(call->prefix_len + n);
+    if (call->prefix_len == GRPC_PREFIX_BYTES) {
+        prefix_complete(s, call);
+    }
+}
+
+static void take_body(struct grpc_server *s, struct grpc_call *call, struct view *data)
+{
+    uint32_t want = call->message_len - call->message_have;
+
+    ASSERT(call->message_have < call->message_len);
+    call->message_have += move_front(message_of(s, call) + call->message_have, want, data);
+    if (call->message_have == call->message_len) {
+        call->state = GRPC_CALL_WHOLE;
+    }
+}
+
+static void take_data(struct grpc_server *s, struct grpc_call *call, struct view data)
+{
+    if (call->state == GRPC_CALL_PREFIX && data.len > 0) {
+        take_prefix(s, call, &data);
+    }
+    if (call->state == GRPC_CALL_BODY && data.len > 0) {
+        take_body(s, call, &data);
+    }
+    if (call->state == GRPC_CALL_WHOLE && data.len > 0) {
+        grpc_refuse(s, call, GRPC_REFUSE_SECOND);
+    }
+}
+
+/* The stream's input ended. true: the request is complete, *out tells it. */
+static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
+{
+    call->flags |= GRPC_FLAG_INPUT_ENDED;
+    if (call->state == GRPC_CALL_REFUSED) {
+        return false;
+    }
+    if (call->state != GRPC_CALL_WHOLE) {
+        ASSERT(call->state == GRPC_CALL_PREFIX || call->state == GRPC_CALL_BODY);
+        grpc_refuse(s, call, call->prefix_len == 0 ? GRPC_REFUSE_EMPTY : GRPC_REFUSE_HALF);
+        return false;
+    }
+    call->state = GRPC_CALL_RUNNING;
+    call->prefix_len = 0;
+    out->kind = GRPC_EVENT_CALL;
+    out->call = call_id(s, call);
+    out->path = view_text(call->path);
+    out->message = view_of(message_of(s, call), call->message_len);
+    return true;
+}
+
+/* --- events of the connection; true: *out tells something --- */
+
+static bool on_field(struct grpc_server *s, const struct h2_event *event, uint64_t now_ms)
+{
+    struct grpc_call *call = call_of(s, event->stream);
+
+    if (!event->trailers) {
+        call = call == NULL ? call_new(s, event->stream, now_ms) : call;
+        take_field(call, event, now_ms);
+    }
+    return false;
+}
+
+static bool on_input(struct grpc_server *s, const struct h2_event *event, struct grpc_event *out)
+{
+    struct grpc_call *call = call_of(s, event->stream);
+
+    ASSERT(call != NULL && call->state != GRPC_CALL_RUNNING);
+    if (event->kind == H2_EVENT_DATA) {
+        take_data(s, call, event->data);
+    } else if (!event->trailers) {
+        head_complete(s, call);
+    }
+    /* a refusal that went out has ended the call */
+    return event->end_stream && call->stream == event->stream && input_end(s, call, out);
+}
+
+static bool on_reset(struct grpc_server *s, const struct h2_event *event, struct grpc_event *out)
+{
+    struct grpc_call *call = call_of(s, event->stream);
+    bool known = call != NULL && call->state == GRPC_CALL_RUNNING;
+
+    if (known) {
+        out->kind = GRPC_EVENT_GONE;
+        out->call = call_id(s, call);
+    }
+    if (call != NULL) {
+        grpc_call_free(s, call);
+    }
+    return known;
+}
+
+static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64_t now_ms,
+                     struct grpc_event *out)
+{
+    switch (event->kind) {
+    case H2_EVENT_FIELD:
+        return on_field(s, event, now_ms);
+    case H2_EVENT_HEADERS_END:
+    case H2_EVENT_DATA:
+        return on_input(s, event, out);
+    case H2_EVENT_RESET:
+        return on_reset(s, event, out);
+    case H2_EVENT_WRITABLE:
+        grpc_refuse_due(s);
+        out->kind = GRPC_EVENT_WRITABLE;
+        return true;
+    case H2_EVENT_GOAWAY:
+    case H2_EVENT_PING_ACK:
+    default:
+        return false;
+    }
+}
+
+/* --- time --- */
+
+/* An open header block has its own time-out in the engine, and no answer may go before it ends. */
+static uint64_t due_ms(const struct grpc_call *call)
+{
+    if (call->stream == 0 || call->state == GRPC_CALL_REFUSED ||
+        call->state == GRPC_CALL_HEAD) {
+        return NO_DEADLINE;
+    }
+    if (call->state == GRPC_CALL_RUNNING || call->deadline_ms < call->arrival_ms) {
+        return call->deadline_ms;
+    }
+    return call->arrival_ms;
+}
+
+/* Ends one call whose time is over. true: the owner knew it, *out tells. */
+static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
+{
+    bool known = call->state == GRPC_CALL_RUNNING;
+    bool slow = !known && call->arrival_ms <= call->deadline_ms;
+
+    if (known) {
+        out->kind = GRPC_EVENT_DEADLINE;
+        out->call = call_id(s, call);
+    }
+    grpc_refuse(s, call, slow ? GRPC_REFUSE_SLOW : GRPC_REFUSE_DEADLINE);
+    return known;
+}
+
+static bool expire_due(struct grpc_server *s, uint64_t now_ms, struct grpc_event *out)
+{
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (due_ms(&s->calls[i]) <= now_ms && expire(s, &s->calls[i], out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- public --- */
+
+static bool call_valid(const struct grpc_server *s, const struct grpc_call *call)
+{
+    bool lent = call->buffer < GRPC_BUFFERS;
+    uint32_t room = lent ? GRPC_MESSAGE_BYTES_MAX : GRPC_SMALL_BYTES;
+
+    if (call->stream == 0) {
+        return call->serial == 0;
+    }
+    if (call->serial == 0 || call->state >= GRPC_CALL_STATES || call->buffer > GRPC_BUFFERS) {
+        return false;
+    }
+    if (lent && (s->buffers == NULL || !s->buffers->buffers[call->buffer].taken)) {
+        return false;
+    }
+    return call->state != GRPC_CALL_BODY || call->message_len <= room;
+}
+
+bool grpc_valid(const struct grpc_server *s)
+{
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (!call_valid(s, &s->calls[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms)
+{
+    const struct h2_memory memory = {
+        .rx = s->rx,
+        .rx_cap = sizeof s->rx,
+        .tx = s->tx,
+        .tx_cap = sizeof s->tx,
+        .field = s->field,
+        .field_cap = sizeof s->field,
+        .scratch = s->scratch,
+        .scratch_cap = sizeof s->scratch,
+        .streams = s->streams,
+        .streams_cap = H2_SERVER_STREAMS,
+        .window = H2_SERVER_WINDOW,
+        .table_size = HPACK_TABLE_BYTES,
+    };
+
+    s->buffers = buffers;
+    s->next_serial = 0;
+    s->draining = false;
+    memset(s->calls, 0, sizeof s->calls);
+    h2_init(&s->h2, H2_SERVER, &memory, now_ms);
+    ASSERT(grpc_valid(s));
+}
+
+/* The message of the last CALL event was valid until now. */
+static void release_lent(struct grpc_server *s)
+{
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (s->calls[i].stream != 0 && s->calls[i].state == GRPC_CALL_RUNNING) {
+            grpc_buffer_release(s, &s->calls[i]);
+        }
+    }
+}
+
+enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event)
+{
+    struct h2_event input;
+    enum status st;
+
+    ASSERT(grpc_valid(s));
+    *event = (struct grpc_event){0};
+    release_lent(s);
+    h2_set_time(&s->h2, now_ms);
+    grpc_refuse_due(s);
+    if (expire_due(s, now_ms, event)) {
+        return STATUS_OK;
+    }
+    st = h2_next(&s->h2, &input);
+    /* bounded by the bytes received: each event takes some of them or ends a stream */
+    while (st == STATUS_OK && !on_event(s, &input, now_ms, event)) {
+        st = h2_next(&s->h2, &input);
+    }
+    ASSERT(st == STATUS_OK || st == STATUS_MORE || grpc_calls_open(s) == 0);
+    return st;
+}
+
+uint64_t grpc_deadline(const struct grpc_server *s)
+{
+    uint64_t first = h2_deadline(&s->h2);
+
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        uint64_t due = due_ms(&s->calls[i]);
+        first = due < first ? due : first;
+    }
+    return first;
+}
+
+unsigned grpc_calls_open(const struct grpc_server *s)
+{
+    unsigned open = 0;
+
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        open += s->calls[i].stream != 0;
+    }
+    ASSERT(open <= H2_SERVER_STREAMS);
+    return open;
+}
+
+bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
+{
+    return call.serial != 0 && call.index < H2_SERVER_STREAMS &&
+           s->calls[call.index].serial == call.serial &&
+           s->calls[call.index].state == GRPC_CALL_RUNNING;
+}
+
+void grpc_drain(struct grpc_server *s)
+{
+    ASSERT(grpc_valid(s));
+    s->draining = true;
+    h2_goaway(&s->h2, H2_NO_ERROR, false);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gRPC over HTTP/2, server role: method path, time-out, one request message in, reply messages and
+ * status out. Owns the calls of one connection; knows no service. Source: gRPC "PROTOCOL-HTTP2"
+ * text; statuses as its "statuscodes" text.
+ *
+ * A call is named by its index in `calls` plus its serial number, so that an answer for a call that
+ * was cancelled and whose entry was taken again is recognised.
+ */
+#ifndef WIRE_GRPC_H
+#define WIRE_GRPC_H
+
+#include "wire/h2.h"
+
+enum grpc_status {
+    GRPC_OK = 0,
+    GRPC_CANCELLED = 1,
+    GRPC_UNKNOWN = 2,
+    GRPC_INVALID_ARGUMENT = 3,
+    GRPC_DEADLINE_EXCEEDED = 4,
+    GRPC_NOT_FOUND = 5,
+    GRPC_RESOURCE_EXHAUSTED = 8,
+    GRPC_UNIMPLEMENTED = 12,
+    GRPC_INTERNAL = 13,
+    GRPC_UNAVAILABLE = 14
+};
+
+struct grpc_buffer {
+    bool taken;
+    uint8_t bytes[GRPC_MESSAGE_BYTES_MAX];
+};
+
+struct grpc_buffers { /* shared by all connections */
+    struct grpc_buffer buffers[GRPC_BUFFERS];
+};
+
+struct grpc_call_id {
+    uint16_t index;
+    uint32_t serial; /* 0: no call */
+};
+
+#define GRPC_PREFIX_BYTES 5 /* compressed flag, length */
+
+struct grpc_call {         /* internal */
+    uint32_t stream;       /* 0: free entry */
+    uint32_t serial;
+    uint8_t state;
+    uint8_t flags;
+    uint8_t refusal;       /* why we answer without asking the owner */
+    uint8_t buffer;        /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
+    /* received octets of the request's prefix; later unsent ones of a reply's */
+    uint8_t prefix_len;
+    uint8_t prefix[GRPC_PREFIX_BYTES];
+    uint32_t message_len;  /* announced by the prefix */
+    uint32_t message_have;
+    uint32_t reply_left;   /* bytes of the reply message still to come */
+    uint64_t arrival_ms;   /* when the request must be complete */
+    uint64_t deadline_ms;  /* of grpc-timeout; UINT64_MAX: none */
+    char path[GRPC_PATH_CAP];
+    uint8_t small[GRPC_SMALL_BYTES];
+};
+
+struct grpc_server {
+    struct h2 h2;
+    struct grpc_buffers *buffers; /* borrowed; NULL: no message over GRPC_SMALL_BYTES is taken */
+    uint32_t next_serial;
+    bool draining;                /* new calls are answered UNAVAILABLE */
+    struct grpc_call calls[H2_SERVER_STREAMS];
+    struct h2_stream streams[H2_SERVER_STREAMS];
+    uint8_t rx[H2_SERVER_RX_BYTES];
+    uint8_t tx[H2_SERVER_TX_BYTES];
+    uint8_t field[H2_SERVER_FIELD_BYTES];
+    uint8_t scratch[H2_SERVER_FIELD_BYTES];
+};
+
+enum grpc_event_kind {
+    /* a request is complete: path, message; answer it with grpc_reply… and grpc_finish */
+    GRPC_EVENT_CALL,
+    GRPC_EVENT_GONE,     /* the call ended without our answer (cancelled, connection lost) */
+    GRPC_EVENT_DEADLINE, /* its grpc-timeout passed; DEADLINE_EXCEEDED was sent, the call is gone */
+    GRPC_EVENT_WRITABLE  /* a started reply may be continued */
+};
+
+struct grpc_event {
+    enum grpc_event_kind kind;
+    struct grpc_call_id call; /* not for WRITABLE */
+    struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
+    struct view message;      /* CALL: valid until the next grpc_next */
+};
+
+/*
+ * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
+ * socket that strangers reach gets none, so that it cannot use up what the others need.
+ */
+void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms);
+bool grpc_valid(const struct grpc_server *s);
+/*
+ * Next event; STATUS_MORE: none; others: the connection failed (sticky), every call was reported
+ * GONE before. Bytes go in and out by s->h2.
+ *
+ * Answered here, without an event (gRPC PROTOCOL-HTTP2; the codes are those of grpc-go): not POST
+ * (HTTP 405), content-type not application/grpc (HTTP 415), path too long or a compressed message
+ * (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message or more than one (INTERNAL),
+ * message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED, before any of it is taken), no buffer or
+ * draining (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or by its time-out
+ * (DEADLINE_EXCEEDED).
+ */
+MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
+/* When grpc_next must be called at the latest because of a deadline or the connection's timers. */
+uint64_t grpc_deadline(const struct grpc_server *s);
+bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
+unsigned grpc_calls_open(const struct grpc_server *s);
+
+/*
+ * Reply message of `len` bytes: begin once, then grpc_reply_bytes until all are sent. STATUS_MORE
+ * from begin: no send room, try after WRITABLE. *taken says how many bytes were accepted now (0 is
+ * possible; WRITABLE follows). PEER_CLOSED: the call is gone. Unary calls send one message;
+ * streaming ones any number. Begin sends the response headers first when they are not out yet.
+ */
+MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id call,
+                                      uint32_t len);
+MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
+                                      struct view bytes, size_t *taken);
+/*
+ * Whole message and status OK, as far as there is room. STATUS_MORE: call again with the same
+ * message after WRITABLE, it goes on where it stopped (a peer's window may be smaller than any
+ * message). PEER_CLOSED: the call is gone.
+ */
+MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
+                                    struct view message);
+/*
+ * Ends the call with a status; `text` is percent-encoded and cut at GRPC_STATUS_TEXT_CAP. Sends
+ * trailers, or trailers-only when no header went out. STATUS_MORE: no room yet, try after WRITABLE.
+ * A call that is gone is success.
+ */
+MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
+                                 enum grpc_status code, const char *text);
+/*
+ * No new calls from here on: a graceful GOAWAY goes out, running ones may end. When grpc_calls_open
+ * says 0 the owner sends the final one (h2_goaway) and closes.
+ */
+void grpc_drain(struct grpc_server *s);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the gRPC server share. Nobody outside src/wire/grpc*.c includes it.
+ *
+ *   grpc.c       requests: header fields, the message, deadlines, events
+ *   grpc_send.c  replies, statuses, refusals
+ */
+#ifndef WIRE_GRPC_INTERNAL_H
+#define WIRE_GRPC_INTERNAL_H
+
+#include "wire/grpc.h"
+
+enum grpc_call_state {
+    GRPC_CALL_HEAD,    /* the header list is arriving */
+    GRPC_CALL_PREFIX,  /* the message's prefix is arriving */
+    GRPC_CALL_BODY,    /* the message is arriving */
+    GRPC_CALL_WHOLE,   /* the message is complete, the end of the stream is not seen */
+    GRPC_CALL_RUNNING, /* the owner knows the call */
+    GRPC_CALL_REFUSED, /* our own answer waits for send room */
+    GRPC_CALL_STATES
+};
+
+#define GRPC_FLAG_POST 0x01u
+#define GRPC_FLAG_TYPE 0x02u         /* content-type is gRPC's */
+#define GRPC_FLAG_PATH_LONG 0x04u
+#define GRPC_FLAG_TIMEOUT_BAD 0x08u
+#define GRPC_FLAG_INPUT_ENDED 0x10u
+#define GRPC_FLAG_HEAD_SENT 0x20u
+#define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all */
+
+enum grpc_refusal {
+    GRPC_REFUSE_METHOD,
+    GRPC_REFUSE_TYPE,
+    GRPC_REFUSE_DRAINING,
+    GRPC_REFUSE_PATH,
+    GRPC_REFUSE_TIMEOUT,
+    GRPC_REFUSE_COMPRESSED,
+    GRPC_REFUSE_PREFIX,
+    GRPC_REFUSE_SIZE,
+    GRPC_REFUSE_BUFFERS,
+    GRPC_REFUSE_EMPTY,
+    GRPC_REFUSE_HALF,
+    GRPC_REFUSE_SECOND,
+    GRPC_REFUSE_SLOW,
+    GRPC_REFUSE_DEADLINE,
+    GRPC_REFUSALS
+};
+
+/* grpc.c */
+void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
+/* Frees the entry. */
+void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
+
+/* grpc_send.c */
+
+/* Answers without the owner, at once or as soon as there is room; then the call is free. */
+void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
+/* Tries again to answer what waits. */
+void grpc_refuse_due(struct grpc_server *s);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replies, statuses and refusals, as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2, "Responses").
+ * Decides nothing about requests.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "wire/grpc.h"
+#include "wire/grpc_internal.h"
+
+#define HTTP_OK 200u
+#define DECIMAL_MAX 10
+/* Header block of a refusal with a body of its own; twice what it takes. */
+#define HTTP_HEAD_BYTES 128
+
+static const struct {
+    uint16_t http;
+    enum grpc_status code;
+    const char *text;
+} refusals[GRPC_REFUSALS] = {
+    [GRPC_REFUSE_METHOD] = {405, GRPC_UNKNOWN, "gRPC calls use the method POST\n"},
+    [GRPC_REFUSE_TYPE] = {415, GRPC_UNKNOWN, "content-type must be application/grpc\n"},
+    [GRPC_REFUSE_DRAINING] = {HTTP_OK, GRPC_UNAVAILABLE, "the server is shutting down"},
+    [GRPC_REFUSE_PATH] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method: its path is too long"},
+    [GRPC_REFUSE_TIMEOUT] = {HTTP_OK, GRPC_INTERNAL, "malformed grpc-timeout"},
+    [GRPC_REFUSE_COMPRESSED] = {HTTP_OK, GRPC_UNIMPLEMENTED,
+                                "compressed messages are not supported"},
+    [GRPC_REFUSE_PREFIX] = {HTTP_OK, GRPC_INTERNAL, "malformed message prefix"},
+    [GRPC_REFUSE_SIZE] = {HTTP_OK, GRPC_RESOURCE_EXHAUSTED, "request message is too large"},
+    [GRPC_REFUSE_BUFFERS] = {HTTP_OK, GRPC_UNAVAILABLE, "too many large requests at one time"},
+    [GRPC_REFUSE_EMPTY] = {HTTP_OK, GRPC_INTERNAL, "request has no message"},
+    [GRPC_REFUSE_HALF] = {HTTP_OK, GRPC_INTERNAL, "request ends inside its message"},
+    [GRPC_REFUSE_SECOND] = {HTTP_OK, GRPC_INTERNAL, "request has more than one message"},
+    [GRPC_REFUSE_SLOW] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "request did not arrive in time"},
+    [GRPC_REFUSE_DEADLINE] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "deadline exceeded"},
+};
+
+static void header_text(struct h2 *c, const char *name, const char *value)
+{
+    h2_header(c, name, view_text(value), false);
+}
+
+static void header_number(struct h2 *c, const char *name, uint64_t value)
+{
+    uint8_t digits[DECIMAL_MAX];
+    struct writer w = writer_of(digits, sizeof digits);
+
+    writer_decimal(&w, value);
+    ASSERT(!w.full);
+    h2_header(c, name, writer_view(&w), false);
+}
+
+static void header_head(struct h2 *c)
+{
+    header_number(c, ":status", HTTP_OK);
+    header_text(c, "content-type", "application/grpc");
+}
+
+/* gRPC PROTOCOL-HTTP2, Status-Message: what is not printable ASCII, and '%', goes as %XX. */
+static void header_message(struct h2 *c, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char cut[GRPC_STATUS_TEXT_CAP];
+    uint8_t encoded[3 * GRPC_STATUS_TEXT_CAP];
+    struct writer w = writer_of(encoded, sizeof encoded);
+
+    text_cut(cut, sizeof cut, view_text(text));
+    for (size_t i = 0; cut[i] != '\0'; i++) {
+        uint8_t byte = (uint8_t)cut[i];
+        if (byte >= ' ' && byte <= '~' && byte != '%') {
+            writer_u8(&w, byte);
+        } else {
+            writer_u8(&w, '%');
+            writer_u8(&w, (uint8_t)digits[byte >> 4]);
+            writer_u8(&w, (uint8_t)digits[byte & 0xfu]);
+        }
+    }
+    ASSERT(!w.full);
+    h2_header(c, "grpc-message", writer_view(&w), false);
+}
+
+/* STATUS_MORE: no room now, nothing was sent. */
+static enum status end_headers(struct h2 *c, bool end_stream)
+{
+    enum status st = h2_headers_end(c, end_stream);
+
+    return st == FULL_BUFFER ? STATUS_MORE : st;
+}
+
+/* Trailers, or trailers-only when no header went out: the last that is sent on the stream. */
+static enum status send_status(struct grpc_server *s, const struct grpc_call *call,
+                               enum grpc_status code, const char *text)
+{
+    struct h2 *c = &s->h2;
+
+    h2_headers_begin(c, call->stream);
+    if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0) {
+        header_head(c);
+    }
+    header_number(c, "grpc-status", (uint64_t)code);
+    if (text != NULL && text[0] != '\0') {
+        header_message(c, text);
+    }
+    if (call->state == GRPC_CALL_REFUSED && call->refusal == GRPC_REFUSE_COMPRESSED) {
+        header_text(c, "grpc-accept-encoding", "identity");
+    }
+    return end_headers(c, true);
+}
+
+/* An HTTP answer for what is no gRPC call, without its body when the peer gives it no window. */
+static enum status send_http(struct grpc_server *s, const struct grpc_call *call, uint16_t code,
+                             const char *text)
+{
+    struct h2 *c = &s->h2;
+    bool body = h2_data_room(c, call->stream) >= HTTP_HEAD_BYTES + strlen(text);
+    enum status st;
+
+    h2_headers_begin(c, call->stream);
+    header_number(c, ":status", code);
+    header_text(c, "content-type", "text/plain");
+    if (call->refusal == GRPC_REFUSE_METHOD) {
+        header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
+    }
+    st = end_headers(c, !body);
+    return st == STATUS_OK && body ? h2_data(c, call->stream, view_text(text), true) : st;
+}
+
+/* The last of a stream was sent. A request that goes on is told to stop (RFC 9113 §8.1). */
+static void call_end(struct grpc_server *s, struct grpc_call *call)
+{
+    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0) {
+        h2_reset(&s->h2, call->stream, H2_NO_ERROR);
+    }
+    grpc_call_free(s, call);
+}
+
+/* --- refusals --- */
+
+static void refusal_send(struct grpc_server *s, struct grpc_call *call)
+{
+    enum grpc_refusal why = (enum grpc_refusal)call->refusal;
+    enum status st;
+
+    ASSERT(call->state == GRPC_CALL_REFUSED && why < GRPC_REFUSALS);
+    if (refusals[why].http == HTTP_OK) {
+        st = send_status(s, call, refusals[why].code, refusals[why].text);
+    } else {
+        st = send_http(s, call, refusals[why].http, refusals[why].text);
+    }
+    if (st == STATUS_OK) {
+        call_end(s, call);
+    }
+    /* else there is no room, or the connection failed and the stream's end will be told */
+}
+
+void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)
+{
+    ASSERT(call->stream != 0 && call->state != GRPC_CALL_HEAD);
+    grpc_buffer_release(s, call);
+    call->state = GRPC_CALL_REFUSED;
+    call->refusal = (uint8_t)why;
+    refusal_send(s, call);
+}
+
+void grpc_refuse_due(struct grpc_server *s)
+{
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (s->calls[i].stream != 0 && s->calls[i].state == GRPC_CALL_REFUSED) {
+            refusal_send(s, &s->calls[i]);
+        }
+    }
+}
+
+/* --- replies --- */
+
+static struct grpc_call *call_alive(struct grpc_server *s, struct grpc_call_id id)
+{
+    ASSERT(grpc_valid(s));
+    return grpc_call_alive(s, id) ? &s->calls[id.index] : NULL;
+}
+
+static enum status send_head(struct grpc_server *s, struct grpc_call *call)
+{
+    enum status st;
+
+    if ((call->flags & GRPC_FLAG_HEAD_SENT) != 0) {
+        return STATUS_OK;
+    }
+    h2_headers_begin(&s->h2, call->stream);
+    header_head(&s->h2);
+    st = end_headers(&s->h2, false);
+    if (st == STATUS_OK) {
+        call->flags |= GRPC_FLAG_HEAD_SENT;
+    }
+    return st;
+}
+
+/* Sends what there is room for; returns how many octets. */
+static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes)
+{
+    enum status st;
+
+    bytes = view_first(bytes, h2_data_room(&s->h2, call->stream));
+    if (bytes.len == 0) {
+        return 0;
+    }
+    st = h2_data(&s->h2, call->stream, bytes, false);
+    ASSERT(st == STATUS_OK); /* there is no room on a stream that is gone */
+    return bytes.len;
+}
+
+/* A peer's window may be smaller than a prefix. true: all of it is sent. */
+static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
+{
+    struct view prefix = view_of(call->prefix, sizeof call->prefix);
+
+    ASSERT(call->prefix_len <= prefix.len);
+    prefix = view_from(prefix, prefix.len - call->prefix_len);
+    call->prefix_len = (uint8_t)(call->prefix_len - send_data(s, call, prefix));
+    return call->prefix_len == 0;
+}
+
+enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint32_t len)
+{
+    struct grpc_call *call = call_alive(s, id);
+    struct writer w;
+    enum status st;
+
+    if (call == NULL) {
+        return PEER_CLOSED;
+    }
+    ASSERT(call->reply_left == 0);
+    st = send_head(s, call);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    if (!prefix_sent(s, call)) { /* of an empty message before this one */
+        return STATUS_MORE;
+    }
+    w = writer_of(call->prefix, sizeof call->prefix);
+    writer_u8(&w, 0);
+    writer_u32(&w, len);
+    call->prefix_len = GRPC_PREFIX_BYTES;
+    call->reply_left = len;
+    (void)prefix_sent(s, call);
+    return STATUS_OK;
+}
+
+enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, struct view bytes,
+                             size_t *taken)
+{
+    struct grpc_call *call = call_alive(s, id);
+
+    *taken = 0;
+    if (call == NULL || h2_failure(&s->h2, NULL) != STATUS_OK) {
+        return PEER_CLOSED;
+    }
+    ASSERT(bytes.len <= call->reply_left);
+    if (prefix_sent(s, call)) {
+        *taken = send_data(s, call, bytes);
+        call->reply_left -= (uint32_t)*taken;
+    }
+    return STATUS_OK;
+}
+
+enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct view message)
+{
+    struct grpc_call *call = call_alive(s, id);
+    size_t taken = 0;
+    enum status st;
+
+    ASSERT(message.len <= UINT32_MAX);
+    if (call == NULL) {
+        return PEER_CLOSED;
+    }
+    if ((call->flags & GRPC_FLAG_REPLY_BEGUN) == 0) {
+        st = grpc_reply_begin(s, id, (uint32_t)message.len);
+        if (st != STATUS_OK) {
+            return st;
+        }
+        call->flags |= GRPC_FLAG_REPLY_BEGUN;
+    }
+    ASSERT(call->reply_left <= message.len);
+    st = grpc_reply_bytes(s, id, view_from(message, message.len - call->reply_left), &taken);
+    if (st != STATUS_OK) {
+        return st;
+    }
+    return call->reply_left > 0 ? STATUS_MORE : grpc_finish(s, id, GRPC_OK, NULL);
+}
+
+enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc_status code,
+                        const char *text)
+{
+    struct grpc_call *call = call_alive(s, id);
+    enum status st;
+
+    if (call == NULL) {
+        return STATUS_OK;
+    }
+    ASSERT(code != GRPC_OK || call->reply_left == 0);
+    if (code == GRPC_OK && !prefix_sent(s, call) && h2_failure(&s->h2, NULL) == STATUS_OK) {
+        return STATUS_MORE;
+    }
+    st = send_status(s, call, code, text);
+    if (st == STATUS_MORE) {
+        return st;
+    }
+    if (st == STATUS_OK) {
+        call_end(s, call);
+    } else {
+        grpc_call_free(s, call);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/2 connection engine, RFC 9113, server and client role. Owns the state of one connection
+ * and its streams; does no I/O, keeps no clock, calls nobody back, queues nothing whose length
+ * the peer chooses. Bytes go in by rx_space/rx_commit, events come out by h2_next, bytes to send
+ * leave by tx_data/tx_commit.
+ *
+ * The first failure is final: a GOAWAY with its code is put into the send buffer (RFC 9113
+ * §5.4.1), every open stream ends by a RESET event, h2_next returns the failure from then on, and
+ * the owner closes once tx_data is empty.
+ *
+ * Header lists are checked here by the rules of RFC 9113 §8.2 and §8.3 for the role. They are not
+ * kept, so FIELD events may be out when a later field turns out to be malformed: then a RESET
+ * event (PROTOCOL_ERROR) comes instead of HEADERS_END, and an owner acts on HEADERS_END only. The
+ * same holds for a list over H2_HEADER_LIST_MAX: RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx
+ * responses are checked and swallowed.
+ *
+ * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space; after
+ * every h2_tx_commit ask h2_next again, because input is not looked at while the send buffer has
+ * no room for the answers it may ask for.
+ */
+#ifndef WIRE_H2_H
+#define WIRE_H2_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+#include "wire/hpack.h"
+
+/* RFC 9113 §7 */
+enum h2_error {
+    H2_NO_ERROR = 0,
+    H2_PROTOCOL_ERROR = 1,
+    H2_INTERNAL_ERROR = 2,
+    H2_FLOW_CONTROL_ERROR = 3,
+    H2_SETTINGS_TIMEOUT = 4,
+    H2_STREAM_CLOSED = 5,
+    H2_FRAME_SIZE_ERROR = 6,
+    H2_REFUSED_STREAM = 7,
+    H2_CANCEL = 8,
+    H2_COMPRESSION_ERROR = 9,
+    H2_CONNECT_ERROR = 10,
+    H2_ENHANCE_YOUR_CALM = 11,
+    H2_INADEQUATE_SECURITY = 12,
+    H2_HTTP_1_1_REQUIRED = 13
+};
+
+enum h2_role { H2_SERVER, H2_CLIENT };
+
+enum h2_event_kind {
+    H2_EVENT_FIELD,       /* one header or trailer field: name, value */
+    /* the header list (or trailers) is complete; end_stream says whether the stream's input is */
+    H2_EVENT_HEADERS_END,
+    /* `data` (may be empty when end_stream); flow control is refilled by the engine */
+    H2_EVENT_DATA,
+    /*
+     * the stream is gone: reset by the peer, by us for a stream error of the peer, or with the
+     * connection; `code`
+     */
+    H2_EVENT_RESET,
+    /* the peer opens no more; streams above `last_stream` never ran; `code` */
+    H2_EVENT_GOAWAY,
+    H2_EVENT_PING_ACK,    /* answer to h2_ping */
+    H2_EVENT_WRITABLE     /* room or window for DATA may have grown: ask h2_data_room again */
+};
+
+struct h2_event {
+    enum h2_event_kind kind;
+    uint32_t stream;      /* 0 for connection events */
+    uint32_t tag;         /* owner's number of the stream, from h2_open or h2_set_tag */
+    struct view name;     /* FIELD; all views are valid until the next call of h2_next */
+    struct view value;
+    struct view data;     /* DATA */
+    bool end_stream;
+    bool trailers;        /* FIELD and HEADERS_END of a second block */
+    uint32_t code;        /* RESET, GOAWAY */
+    uint32_t last_stream; /* GOAWAY */
+};
+
+struct h2_stream {
+    uint32_t id;          /* 0: free entry */
+    uint32_t tag;
+    uint8_t state;        /* internal from here on */
+    uint8_t flags;
+    uint8_t informational; /* 1xx header lists received */
+    uint32_t reset_code;  /* of an RST_STREAM that waits for room in the send buffer */
+    uint32_t consumed;    /* octets delivered but not yet given back by WINDOW_UPDATE */
+    int64_t send_window;
+    int64_t recv_window;  /* what the peer may still send */
+    uint64_t body_left;   /* of content-length, when the peer sent one (RFC 9113 §8.1.1) */
+};
+
+struct h2_frame {         /* internal: header of the frame being received (RFC 9113 §4.1) */
+    uint32_t length;
+    uint32_t stream;
+    uint8_t type;
+    uint8_t flags;
+};
+
+/* internal: what the rules of RFC 9113 §8 must remember of a header list */
+struct h2_list {
+    uint8_t kind;
+    uint8_t pseudo;       /* set of pseudo-header fields seen */
+    bool regular;         /* a regular field was seen */
+    bool connect;
+    bool has_length;
+    uint16_t status;      /* of a response */
+    uint64_t length;      /* content-length */
+};
+
+struct h2_block {         /* internal: the header block being received (RFC 9113 §4.3) */
+    uint32_t stream;      /* 0: none is open */
+    uint32_t listed;      /* decoded size by RFC 9113 §6.5.2 */
+    uint32_t verdict;     /* error code that the stream gets at the end of the block */
+    uint16_t carried;     /* octets of an incomplete field in h2_memory.field */
+    uint8_t continuations;
+    uint8_t size_updates;
+    bool started;         /* a field was decoded: no size update may follow */
+    bool discard;         /* decode to keep the table in step, deliver nothing */
+    bool end_stream;
+    uint64_t since_ms;
+    struct h2_list list;
+};
+
+struct h2_closed {        /* internal: how a stream of the recent past ended */
+    uint32_t id;
+    uint8_t past;
+};
+
+struct h2_memory {        /* all borrowed for the life of the connection */
+    uint8_t *rx;
+    size_t rx_cap;        /* >= H2_RX_BYTES_MIN */
+    uint8_t *tx;
+    /* H2_TX_BYTES_MIN to H2_FRAME_MAX: one header block is always one frame */
+    size_t tx_cap;
+    uint8_t *field;       /* one undecoded header field carried between frames */
+    size_t field_cap;
+    uint8_t *scratch;     /* one decoded header field */
+    size_t scratch_cap;
+    struct h2_stream *streams;
+    unsigned streams_cap; /* announced as MAX_CONCURRENT_STREAMS by a server */
+    uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
+    uint32_t table_size;  /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
+};
+
+struct h2 {
+    enum h2_role role;
+    struct h2_memory mem;
+    struct hpack_decoder hpack;
+    /* internal from here on; owners touch none of it */
+    enum status failure;       /* sticky */
+    uint32_t failure_code;
+    uint64_t now_ms;
+    uint64_t started_ms;
+    uint64_t tx_progress_ms;   /* when the send buffer last became non-empty or shorter */
+    uint64_t credit_ms;        /* until when the credit is filled up */
+    uint32_t credit;
+    uint32_t charged;          /* of the used credit: what frames of ours give back */
+    /* receiving */
+    uint8_t stage;
+    uint8_t preface_have;      /* octets of the client's preface seen */
+    bool starved;              /* nothing can be done without more octets */
+    bool rx_ended;
+    bool settings_seen;        /* the peer's first SETTINGS */
+    bool settings_acked;       /* ours */
+    size_t rx_pos;             /* mem.rx[rx_pos .. rx_len) waits */
+    size_t rx_len;
+    struct h2_frame frame;
+    /* octets at the front of the payload that the handler needs in one piece */
+    uint32_t fixed;
+    uint32_t left;             /* octets of the payload still to come, padding excluded */
+    uint32_t padding;
+    struct h2_block block;
+    /* sending */
+    size_t tx_pos;             /* mem.tx[tx_pos .. tx_len) waits */
+    size_t tx_len;
+    bool building;             /* between h2_headers_begin and h2_headers_end */
+    bool build_head;           /* the request being built is a HEAD */
+    bool table_cleared;        /* our first block told the peer that its table stays empty */
+    uint32_t build_stream;     /* 0: it is gone */
+    struct writer build;
+    bool writable_due;
+    bool ping_waiting;
+    uint64_t pings;
+    /* both directions */
+    uint32_t peer_window;      /* SETTINGS of the peer */
+    uint32_t peer_frame_max;
+    uint32_t peer_streams_max;
+    int64_t send_window;       /* of the connection */
+    int64_t recv_window;
+    uint32_t consumed;
+    uint32_t next_id;          /* client: the next stream that we open */
+    uint32_t last_peer_id;     /* server: highest stream that the peer opened */
+    uint32_t accept_max;       /* server: after the final GOAWAY, streams above never happened */
+    uint32_t goaway_last;      /* client: lowest last-stream of received GOAWAYs */
+    bool goaway_received;
+    bool closing;              /* we sent or will send GOAWAY */
+    uint8_t goaway_due;
+    uint32_t goaway_code;
+    bool sweeping;             /* streams above sweep_above end by RESET events */
+    uint32_t sweep_above;
+    uint32_t sweep_code;
+    uint8_t closed_next;
+    uint32_t closed_floor;     /* highest stream whose end is forgotten */
+    struct h2_closed closed[H2_CLOSED_MEMORY];
+};
+
+/* --- life --- */
+
+/*
+ * Starts a connection; the preface and SETTINGS are in the send buffer at once (RFC 9113 §3.4).
+ * Time never goes back from one call of this module to the next.
+ */
+void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms);
+bool h2_valid(const struct h2 *c);
+/*
+ * Tells the time; refills the abuse credit and fails the connection on preface, header block and
+ * stall time-outs.
+ */
+void h2_set_time(struct h2 *c, uint64_t now_ms);
+/* When h2_set_time must be called at the latest; UINT64_MAX: never. */
+uint64_t h2_deadline(const struct h2 *c);
+/* Streams open now. */
+unsigned h2_streams_open(const struct h2 *c);
+/*
+ * The sticky failure, STATUS_OK while none; *code (may be NULL) gets the HTTP/2 error code that
+ * was or will be sent.
+ */
+enum status h2_failure(const struct h2 *c, uint32_t *code);
+
+/* --- bytes --- */
+
+/*
+ * Free room of the receive buffer; empty while events wait to be taken or output must drain
+ * first.
+ */
+struct writer h2_rx_space(struct h2 *c);
+void h2_rx_commit(struct h2 *c, size_t n);
+/*
+ * The peer closed its side. What it sent before is still handed out, open streams end as RESET
+ * events (INTERNAL_ERROR), then h2_next fails with PEER_CLOSED.
+ */
+void h2_rx_end(struct h2 *c);
+struct view h2_tx_data(const struct h2 *c);
+void h2_tx_commit(struct h2 *c, size_t n);
+
+/*
+ * Next event. STATUS_MORE: nothing until more bytes, more send room or time. Any other status:
+ * the sticky failure.
+ */
+MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
+
+/* --- sending --- */
+
+/*
+ * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or our send buffer is
+ * used up. FULL_TABLE: no free entry. PEER_CLOSED: GOAWAY was received or sent, the connection
+ * failed, or stream ids are used up. Its header block goes out (or it is reset) before the next
+ * stream is opened, because streams begin in the order of their ids (RFC 9113 §5.1.1).
+ */
+MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
+void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
+/*
+ * One header block: begin, fields, end, and no other call between. The caller makes sure of room
+ * with h2_headers_room; the block goes out as one HEADERS frame: the send buffer is no larger
+ * than the smallest frame limit a peer can set. From end, FULL_BUFFER: it did not fit, nothing
+ * was sent, the stream is as before; PEER_CLOSED: the stream is gone. Names are lower-case,
+ * pseudo-header fields first.
+ */
+void h2_headers_begin(struct h2 *c, uint32_t stream);
+void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
+MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
+/* Bytes free in the send buffer for a header block, 0 when the stream is gone. */
+size_t h2_headers_room(const struct h2 *c, uint32_t stream);
+/* How many DATA bytes h2_data takes now: the least of both windows, frame size and send buffer. */
+size_t h2_data_room(const struct h2 *c, uint32_t stream);
+/*
+ * Sends data.len <= h2_data_room bytes in one frame (an empty one only with end_stream).
+ * PEER_CLOSED: the stream is gone. STATUS_MORE: an empty frame has no room now.
+ */
+MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
+/*
+ * Ends a stream with RST_STREAM, at once or when there is room; no event follows for it. Does
+ * nothing when the stream is gone.
+ */
+void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
+
+/*
+ * Asks the peer for a sign of life; H2_EVENT_PING_ACK answers. STATUS_MORE: no room now.
+ * PEER_CLOSED: the connection failed.
+ */
+MUST_USE enum status h2_ping(struct h2 *c);
+/*
+ * Announces the end (RFC 9113 §6.8), at once or when there is room: graceful (last stream 2^31-1,
+ * new streams are still served) or final with a code (the true last stream; what comes above is
+ * dropped). Running streams go on; a client opens no more.
+ */
+void h2_goaway(struct h2 *c, enum h2_error code, bool final);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the HTTP/2 engine share. Nobody outside src/wire/h2*.c includes it.
+ *
+ *   h2.c          life, buffers, time-outs, h2_next
+ *   h2_recv.c     stages of a frame, the dispatch table
+ *   h2_frames.c   one function per control frame
+ *   h2_body.c     DATA and the windows that we grant
+ *   h2_block.c    HEADERS and CONTINUATION
+ *   h2_list.c     rules of a header list, RFC 9113 §8
+ *   h2_stream.c   stream table, errors, abuse credit
+ *   h2_send.c     frames that we send
+ *
+ * Receiving walks through stages: preface, then for each frame header, fixed part, and one of
+ * fragment, body, skip. A stage takes what it can from mem.rx and says what happened; nothing is
+ * ever parsed twice but an incomplete header field. Each step begins with at least H2_STEP_BYTES
+ * free in the send buffer, so that no handler can fail for want of room.
+ */
+#ifndef WIRE_H2_INTERNAL_H
+#define WIRE_H2_INTERNAL_H
+
+#include "wire/h2.h"
+
+/* --- wire constants --- */
+
+enum h2_frame_type { /* RFC 9113 §6 */
+    H2_DATA = 0,
+    H2_HEADERS = 1,
+    H2_PRIORITY = 2,
+    H2_RST_STREAM = 3,
+    H2_SETTINGS = 4,
+    H2_PUSH_PROMISE = 5,
+    H2_PING = 6,
+    H2_GOAWAY = 7,
+    H2_WINDOW_UPDATE = 8,
+    H2_CONTINUATION = 9,
+    H2_FRAME_TYPES = 10
+};
+
+#define H2_FLAG_ACK 0x01u
+#define H2_FLAG_END_STREAM 0x01u
+#define H2_FLAG_END_HEADERS 0x04u
+#define H2_FLAG_PADDED 0x08u
+#define H2_FLAG_PRIORITY 0x20u
+
+enum h2_setting { /* RFC 9113 §6.5.2 */
+    H2_SETTING_HEADER_TABLE_SIZE = 1,
+    H2_SETTING_ENABLE_PUSH = 2,
+    H2_SETTING_MAX_CONCURRENT_STREAMS = 3,
+    H2_SETTING_INITIAL_WINDOW_SIZE = 4,
+    H2_SETTING_MAX_FRAME_SIZE = 5,
+    H2_SETTING_MAX_HEADER_LIST_SIZE = 6
+};
+
+#define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
+#define H2_PREFACE_BYTES 24u
+#define H2_FRAME_HEADER_BYTES 9u
+#define H2_SETTING_BYTES 6u
+#define H2_STREAM_MAX 0x7fffffffu  /* RFC 9113 §5.1.1 */
+#define H2_WINDOW_MAX 0x7fffffff   /* RFC 9113 §6.9.1 */
+#define H2_WINDOW_DEFAULT 65535u   /* RFC 9113 §6.9.2; also the window of our connections */
+#define H2_FRAME_MAX_HIGH 0xffffffu /* RFC 9113 §6.5.2 */
+
+#define H2_GOAWAY_BYTES 17u
+#define H2_RST_BYTES 13u
+#define H2_UPDATE_BYTES 13u
+#define H2_PING_BYTES 17u
+/*
+ * Most that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the GOAWAY
+ * of a failure.
+ */
+#define H2_STEP_BYTES (2u * H2_UPDATE_BYTES + H2_GOAWAY_BYTES)
+
+/* --- state --- */
+
+enum h2_stage {
+    H2_STAGE_PREFACE,
+    H2_STAGE_HEADER,
+    H2_STAGE_FIXED,
+    H2_STAGE_FRAGMENT,
+    H2_STAGE_BODY,
+    H2_STAGE_SKIP,
+    H2_STAGES
+};
+
+/* What became of one step of receiving. */
+enum h2_step {
+    H2_STEP_AGAIN,   /* something was done, or the connection failed: look again */
+    H2_STEP_EVENT,   /* the event is filled in */
+    H2_STEP_STARVED, /* more octets are needed */
+    H2_STEP_IDLE     /* nothing to do until the owner does something */
+};
+
+enum h2_stream_state {
+    H2_STREAM_RESERVED, /* client: opened, its header block not yet sent; idle for the peer */
+    H2_STREAM_OPEN,
+    H2_STREAM_RESET_DUE /* gone for owner and peer, RST_STREAM waits for room */
+};
+
+#define H2_STREAM_LOCAL_ENDED 0x01u
+#define H2_STREAM_REMOTE_ENDED 0x02u
+#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: the next list is the trailers */
+#define H2_STREAM_LIST_SENT 0x08u
+#define H2_STREAM_LENGTH_KNOWN 0x10u
+#define H2_STREAM_HEAD 0x20u          /* the response has no content */
+
+/* What a stream that is not in the table was (RFC 9113 §5.1 "idle", "closed"). */
+enum h2_past {
+    H2_PAST_IDLE,
+    H2_PAST_SKIPPED,       /* closed without having been opened, by a higher stream */
+    H2_PAST_FORGOTTEN,
+    H2_PAST_ENDED,         /* both sides ended it */
+    H2_PAST_RESET_BY_PEER,
+    H2_PAST_RESET_BY_US    /* late frames are ignored */
+};
+
+enum h2_list_kind { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
+
+enum h2_goaway_due { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
+
+/* --- h2_recv.c --- */
+
+/* One step of receiving; the caller has made sure of H2_STEP_BYTES send room. */
+enum h2_step h2_receive(struct h2 *c, struct h2_event *event);
+
+/*
+ * Handlers get the fixed part of the payload; c->left counts what follows it and the stage is
+ * H2_STAGE_SKIP unless they change it.
+ */
+typedef enum h2_step (*h2_handler)(struct h2 *c, struct view fixed, struct h2_event *event);
+
+/* --- h2_frames.c, h2_body.c, h2_block.c: handlers and stages --- */
+
+enum h2_step h2_on_priority(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_ping(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_goaway(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_window_update(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
+enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
+/* The octets of the current piece of payload that are here now. */
+struct view h2_rx_piece(const struct h2 *c);
+void h2_rx_consume(struct h2 *c, size_t n);
+/* Goes on to what follows header block fragment or data: the padding, then the next frame. */
+void h2_rx_finish_piece(struct h2 *c);
+
+/* --- h2_list.c --- */
+
+void h2_list_begin(struct h2_list *list, enum h2_list_kind kind);
+/* false: the field makes the message malformed (RFC 9113 §8.1.1). */
+MUST_USE bool h2_list_field(struct h2_list *list, struct view name, struct view value);
+/* false: something mandatory is missing. */
+MUST_USE bool h2_list_end(const struct h2_list *list);
+
+/* --- h2_stream.c --- */
+
+/* The stream if owner and peer may still use it, else NULL. */
+struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
+/* Same, NULL as well once the connection failed: for calls of the owner. */
+struct h2_stream *h2_stream_owned(const struct h2 *c, uint32_t id);
+/* A new entry, or NULL when the table is full. */
+struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
+/* Frees the entry; `past` is how later frames will see it. */
+void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
+void h2_remember(struct h2 *c, uint32_t id, enum h2_past past);
+enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
+/* One side has said its last; the second to do so frees the entry. */
+void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
+
+/* Connection error, RFC 9113 §5.4.1; the first one counts. */
+void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
+/* Same with the verdict that belongs to the code; always H2_STEP_AGAIN. */
+enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
+/* Stream error, RFC 9113 §5.4.2: RST_STREAM, its price, RESET event. */
+enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
+                             struct h2_event *event);
+/* Same for a stream that the owner does not know (any more): no event. */
+enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
+/* Takes one from the abuse credit; without any left the connection ends. */
+void h2_charge(struct h2 *c);
+/* Same for frames that a peer may send in answer to ours: HEADERS and DATA of ours give it back. */
+void h2_charge_refundable(struct h2 *c);
+
+/* --- h2_send.c --- */
+
+size_t h2_tx_room(const struct h2 *c);
+/* What waits for room: GOAWAY, RST_STREAM. */
+void h2_send_due(struct h2 *c);
+void h2_send_preface(struct h2 *c);
+void h2_send_settings_ack(struct h2 *c);
+void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
+void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code);
+void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment);
+void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code);
+
+#endif

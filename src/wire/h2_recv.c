@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The receive path: preface, frame header, the rules that hold for every frame of a type, and the
+ * dispatch to one handler per type. Owns the stages of a frame; what a frame means is in the
+ * handlers.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "wire/h2_internal.h"
+
+enum stream_rule { ON_STREAM, ON_CONNECTION, ON_ANY };
+
+struct frame_rule {
+    h2_handler handler;
+    uint32_t length_min;
+    uint32_t length_max;
+    enum h2_error too_long;
+    /* octets of the payload that the handler gets in one piece, as far as they are there */
+    uint32_t fixed;
+    uint8_t stream_rule;
+    uint8_t prefix_flags; /* of PADDED and PRIORITY: those that put octets in front */
+};
+
+/* RFC 9113 §6 */
+static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
+    [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
+    [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
+                    H2_FLAG_PADDED | H2_FLAG_PRIORITY},
+    /* A wrong length of PRIORITY is an error of the stream (§6.3): its handler tells. */
+    [H2_PRIORITY] = {h2_on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
+    [H2_RST_STREAM] = {h2_on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
+    [H2_SETTINGS] = {h2_on_settings, 0, H2_SETTINGS_MAX * H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
+                     H2_SETTINGS_MAX * H2_SETTING_BYTES, ON_CONNECTION, 0},
+    [H2_PUSH_PROMISE] = {h2_on_push_promise, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0},
+    [H2_PING] = {h2_on_ping, 8, 8, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
+    [H2_GOAWAY] = {h2_on_goaway, 8, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
+    [H2_WINDOW_UPDATE] = {h2_on_window_update, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_ANY, 0},
+    [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
+};
+
+/* §5.5: frames of unknown types are ignored. */
+static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(fixed.len == 0);
+    (void)event;
+    h2_charge(c);
+    return H2_STEP_AGAIN;
+}
+
+static const struct frame_rule unknown_rule = {
+    on_unknown, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0};
+
+static const struct frame_rule *rule_of(const struct h2_frame *f)
+{
+    return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
+}
+
+struct view h2_rx_piece(const struct h2 *c)
+{
+    ASSERT(c->rx_pos <= c->rx_len);
+    size_t here = c->rx_len - c->rx_pos;
+    return view_of(c->mem.rx + c->rx_pos, here < c->left ? here : c->left);
+}
+
+void h2_rx_consume(struct h2 *c, size_t n)
+{
+    ASSERT(n <= c->left && n <= c->rx_len - c->rx_pos);
+    c->rx_pos += n;
+    c->left -= (uint32_t)n;
+}
+
+void h2_rx_finish_piece(struct h2 *c)
+{
+    ASSERT(c->left == 0);
+    c->left = c->padding;
+    c->padding = 0;
+    c->stage = H2_STAGE_SKIP;
+}
+
+/* §3.4: octet by octet, so that a wrong first one is seen at once. */
+static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
+{
+    (void)event;
+    ASSERT(c->role == H2_SERVER && c->preface_have < H2_PREFACE_BYTES);
+    size_t here = c->rx_len - c->rx_pos;
+    size_t missing = H2_PREFACE_BYTES - c->preface_have;
+    size_t n = here < missing ? here : missing;
+    if (n == 0) {
+        return H2_STEP_STARVED;
+    }
+    if (memcmp(c->mem.rx + c->rx_pos, &H2_PREFACE[c->preface_have], n) != 0) {
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
+    }
+    c->rx_pos += n;
+    c->preface_have = (uint8_t)(c->preface_have + n);
+    if (c->preface_have == H2_PREFACE_BYTES) {
+        c->stage = H2_STAGE_HEADER;
+    }
+    return H2_STEP_AGAIN;
+}
+
+/*
+ * The order in which frames may come: SETTINGS first (§3.4), nothing inside a header block
+ * (§6.10).
+ */
+static bool order_valid(const struct h2 *c)
+{
+    ASSERT(c->stage == H2_STAGE_HEADER);
+    const struct h2_frame *f = &c->frame;
+    if (!c->settings_seen) {
+        return f->type == H2_SETTINGS && (f->flags & H2_FLAG_ACK) == 0;
+    }
+    if (c->block.stream != 0) {
+        return f->type == H2_CONTINUATION && f->stream == c->block.stream;
+    }
+    return f->type != H2_CONTINUATION;
+}
+
+static uint32_t prefix_bytes(const struct h2_frame *f, const struct frame_rule *rule)
+{
+    ASSERT((rule->prefix_flags & ~(H2_FLAG_PADDED | H2_FLAG_PRIORITY)) == 0);
+    unsigned flags = f->flags & rule->prefix_flags;
+    return ((flags & H2_FLAG_PADDED) != 0 ? 1u : 0u) + ((flags & H2_FLAG_PRIORITY) != 0 ? 5u : 0u);
+}
+
+static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *rule)
+{
+    return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0);
+}
+
+static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule)
+{
+    ASSERT(rule->handler != NULL && c->frame.stream <= H2_STREAM_MAX);
+    const struct h2_frame *f = &c->frame;
+    if (!order_valid(c)) {
+        return H2_PROTOCOL_ERROR;
+    }
+    if (f->length > H2_FRAME_MAX) {
+        return H2_FRAME_SIZE_ERROR;
+    }
+    if (!stream_allowed(f, rule)) {
+        return H2_PROTOCOL_ERROR;
+    }
+    if (f->length > rule->length_max) {
+        return rule->too_long;
+    }
+    bool short_frame = f->length < rule->length_min || f->length < prefix_bytes(f, rule);
+    return short_frame ? H2_FRAME_SIZE_ERROR : H2_NO_ERROR;
+}
+
+static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->left == 0);
+    (void)event;
+    struct reader r = reader_of(view_of(c->mem.rx + c->rx_pos, c->rx_len - c->rx_pos));
+    struct h2_frame *f = &c->frame;
+    if (reader_left(&r) < H2_FRAME_HEADER_BYTES) {
+        return H2_STEP_STARVED;
+    }
+    bool read = reader_u24(&r, &f->length) == STATUS_OK && reader_u8(&r, &f->type) == STATUS_OK &&
+                reader_u8(&r, &f->flags) == STATUS_OK && reader_u32(&r, &f->stream) == STATUS_OK;
+    ASSERT(read);
+    f->stream &= H2_STREAM_MAX; /* §4.1: the reserved bit is ignored */
+    c->rx_pos += H2_FRAME_HEADER_BYTES;
+    const struct frame_rule *rule = rule_of(f);
+    enum h2_error error = check_frame(c, rule);
+    if (error != H2_NO_ERROR) {
+        return h2_connection_error(c, error);
+    }
+    uint32_t fixed = f->length < rule->fixed ? f->length : rule->fixed;
+    c->fixed = fixed + prefix_bytes(f, rule);
+    c->left = f->length;
+    c->padding = 0;
+    c->stage = H2_STAGE_FIXED;
+    return H2_STEP_AGAIN;
+}
+
+static enum h2_step stage_fixed(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->fixed <= c->left && c->fixed <= H2_RX_BYTES_MIN);
+    struct view piece = h2_rx_piece(c);
+    if (piece.len < c->fixed) {
+        return H2_STEP_STARVED;
+    }
+    h2_rx_consume(c, c->fixed);
+    c->stage = H2_STAGE_SKIP;
+    return rule_of(&c->frame)->handler(c, view_first(piece, c->fixed), event);
+}
+
+static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->padding == 0 && c->left <= H2_FRAME_MAX);
+    (void)event;
+    struct view piece = h2_rx_piece(c);
+    if (c->left > 0 && piece.len == 0) {
+        return H2_STEP_STARVED;
+    }
+    h2_rx_consume(c, piece.len);
+    if (c->left == 0) {
+        c->stage = H2_STAGE_HEADER;
+    }
+    return H2_STEP_AGAIN;
+}
+
+enum h2_step h2_receive(struct h2 *c, struct h2_event *event)
+{
+    static enum h2_step (*const stages[H2_STAGES])(struct h2 *, struct h2_event *) = {
+        [H2_STAGE_PREFACE] = stage_preface,   [H2_STAGE_HEADER] = stage_header,
+        [H2_STAGE_FIXED] = stage_fixed,       [H2_STAGE_FRAGMENT] = h2_stage_fragment,
+        [H2_STAGE_BODY] = h2_stage_body,      [H2_STAGE_SKIP] = stage_skip,
+    };
+    ASSERT(c->stage < H2_STAGES && h2_tx_room(c) >= H2_STEP_BYTES);
+    return stages[c->stage](c, event);
+}

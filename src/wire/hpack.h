@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HPACK header compression, RFC 7541: a decoder with its dynamic table and an encoder without one.
+ * Owns the dynamic table of one connection; knows nothing of frames, streams or header semantics.
+ *
+ * Invariants (checked by hpack_valid and by the fuzzer): the table holds at most
+ * HPACK_TABLE_BYTES by the count of RFC 7541 §4.1; used = sum of live entries; output of one
+ * field <= the scratch handed in; a failure is final for the connection, because the table is out
+ * of step (RFC 7541 §2.2, COMPRESSION_ERROR).
+ */
+#ifndef WIRE_HPACK_H
+#define WIRE_HPACK_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+
+struct hpack_entry {
+    uint16_t offset;   /* of name then value in the ring */
+    uint16_t name_len;
+    uint16_t value_len;
+};
+
+struct hpack_decoder {
+    uint32_t max_size;      /* current limit, set by size updates */
+    uint32_t allowed_size;  /* what we announced in SETTINGS_HEADER_TABLE_SIZE */
+    uint32_t used;          /* RFC 7541 §4.1 size of live entries */
+    uint16_t first;         /* newest entry's position in `entries` */
+    uint16_t count;
+    uint16_t ring_head;     /* next free byte in `ring` */
+    struct hpack_entry entries[HPACK_ENTRIES_MAX];
+    uint8_t ring[HPACK_TABLE_BYTES]; /* entries may wrap around its end */
+};
+
+struct hpack_field {
+    struct view name;  /* valid until the next call with the same decoder or scratch */
+    struct view value;
+    bool never_indexed; /* RFC 7541 §6.2.3 */
+    bool size_update;   /* no field but a dynamic table size update, RFC 7541 §6.3 */
+};
+
+/*
+ * Empty table; `allowed_size` <= HPACK_TABLE_BYTES is what SETTINGS announce (0 for the client
+ * role).
+ */
+void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
+bool hpack_valid(const struct hpack_decoder *d);
+/*
+ * Decodes one representation from the front of `in`. `block_start` says that nothing but size
+ * updates was decoded in this block yet. Strings are resolved into `scratch` (cap = longest
+ * field), whose old content goes. STATUS_OK with field->size_update means that it was no field.
+ * An empty name is no compression error: that is for the reader of the header list to judge.
+ * STATUS_MORE: the representation is not complete, cursor unmoved. PEER_MALFORMED: compression
+ * error. FULL_BUFFER: a field longer than the scratch.
+ */
+MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_start,
+                                  struct writer *scratch, struct hpack_field *field);
+/*
+ * Appends one field: an indexed field where the static table has name and value, else a literal
+ * without indexing with an indexed or literal name; `sensitive` makes it never-indexed (RFC 7541
+ * §7.1.3: tokens). No Huffman. A full writer shows in `out->full`.
+ */
+void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive);
+/*
+ * Huffman decoding alone, RFC 7541 §5.2. PEER_MALFORMED: EOS, wrong or too long padding.
+ * FULL_BUFFER: no room.
+ */
+MUST_USE enum status hpack_huffman_decode(struct view in, struct writer *out);
+
+#endif

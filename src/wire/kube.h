@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the Kubernetes API server is asked and what it answers, in its protobuf encoding: request
+ * heads, the k8s\0 envelope, watch framing, and the projections of the objects that this program
+ * reads.
+ * Owns the reading state of one answer; knows no policy: which object is wanted, and what to do
+ * about it, is the agent's. Sources: Kubernetes API concepts (protobuf encoding, watch),
+ * resource.k8s.io/v1 and meta/v1 field numbers in proto/SOURCES.
+ */
+#ifndef WIRE_KUBE_H
+#define WIRE_KUBE_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+#include "wire/h2.h"
+#include "wire/kube_filter.h"
+
+/* --- records: the messages of proto/projection.proto, by these numbers --- */
+enum kube_record_kind {
+    KUBE_TYPE_META = 1,   /* TypeMeta: apiVersion and kind of the object that follows */
+    /* StatusRecord: end of a Status object; KUBE_OBJECT_END does not follow */
+    KUBE_STATUS,
+    /* MetaRecord (ends before spec and status begin); of several owners the last one counts */
+    KUBE_META,
+    /* LabelRecord, one per label of a node; they come before the KUBE_META of their object */
+    KUBE_LABEL,
+    KUBE_RESULT,          /* ResultRecord: one allocation result of a claim */
+    KUBE_CONFIG,          /* ConfigRecord: one configuration entry of a claim */
+    /*
+     * AllocationRecord (empty): end of status.allocation; that it comes says that the claim is
+     * allocated
+     */
+    KUBE_ALLOCATION,
+    KUBE_SLICE_ATTRIBUTE, /* AttributeRecord of the device under way */
+    KUBE_SLICE_DEVICE,    /* DeviceRecord: end of one device; its attributes came before it */
+    KUBE_SLICE_SPEC,      /* SliceSpecRecord: end of one slice's spec; its devices came before it */
+    /* end of one object (list item, watch object or the single answer): empty record */
+    KUBE_OBJECT_END,
+    KUBE_LIST_META,       /* ListMetaRecord */
+    /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
+    KUBE_WATCH_EVENT
+};
+
+/*
+ * What the answer is expected to hold; chooses the rules. Status objects are understood in every
+ * case, slices of v1, v1beta2 and v1beta1 are told apart by their apiVersion. A watch that is
+ * answered by another HTTP status than 200 carries one object, without frames.
+ */
+enum kube_shape {
+    KUBE_SHAPE_NODE,        /* a Node, or its PartialObjectMetadata */
+    KUBE_SHAPE_CLAIM,
+    KUBE_SHAPE_SLICE,       /* answer to POST and PUT */
+    KUBE_SHAPE_SLICE_LIST,
+    KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
+    KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
+    /*
+     * answer to DELETE: Status or the object, whose content does not matter; also to POST of an
+     * Event
+     */
+    KUBE_SHAPE_STATUS
+};
+
+struct kube_answer {
+    enum kube_shape shape;
+    /* of the final answer; 0 while none came (interim 1xx ones are passed over) */
+    uint16_t http_status;
+    bool is_protobuf;          /* from content-type */
+    uint32_t retry_after_s;    /* Retry-After in seconds, 0: none (a date is treated as none) */
+    /* first line of a body that is no protobuf, printable ASCII, for the log */
+    char message[KUBE_MESSAGE_CAP];
+    enum status failed;
+    /* internal */
+    uint8_t phase;
+    uint8_t prefix_have;
+    uint8_t prefix[4];         /* length of the next watch frame, big-endian */
+    uint16_t message_len;
+    bool message_ended;
+    struct kube_filter filter;
+};
+
+void kube_answer_init(struct kube_answer *a, enum kube_shape shape);
+/* One response header field (trailers are ignored). */
+void kube_answer_field(struct kube_answer *a, struct view name, struct view value);
+/*
+ * Takes body bytes from `in`: STATUS_OK with a record, STATUS_MORE when the input is used up,
+ * PEER_MALFORMED when the body is not what its headers say (magic wrong, malformed protobuf, watch
+ * frame over KUBE_WATCH_FRAME_MAX). Bodies that are no protobuf are taken to the end, their start
+ * kept in `message`. The object's kind is checked by the caller against KUBE_TYPE_META; a `Status`
+ * object yields KUBE_STATUS whatever the shape. The record is valid until the next call.
+ */
+MUST_USE enum status kube_answer_next(struct kube_answer *a, struct reader *in,
+                                      struct kube_record *record);
+/*
+ * The stream ended well: checks that the body is complete. PEER_MALFORMED: it ends inside an object
+ * or a watch frame.
+ */
+MUST_USE enum status kube_answer_end(struct kube_answer *a);
+
+/* --- requests --- */
+
+struct kube_request {
+    const char *method;        /* "GET", "POST", "PUT", "DELETE" */
+    struct view path;          /* with query */
+    struct view authority;     /* host:port as in the kubeconfig or service variables */
+    struct view token;         /* bearer token, empty: none; sent as never-indexed field */
+    bool metadata_only;        /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
+    bool watch;                /* the answer comes framed (Accept …;stream=watch) */
+    uint64_t body_len;         /* content-length when has_body */
+    bool has_body;             /* Content-Type application/vnd.kubernetes.protobuf */
+};
+
+/*
+ * Writes the request's header block on an open stream; ends the stream when there is no body.
+ * FULL_BUFFER: no room in the send buffer, nothing was sent.
+ */
+MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_request *r);
+
+/*
+ * Paths; *out gets text. FULL_BUFFER when longer than its room, *out is unchanged then. Names are
+ * percent-encoded where RFC 3986 asks for it. `version` is "v1", "v1beta2" or "v1beta1".
+ */
+MUST_USE enum status kube_path_node(struct writer *out, const char *node);
+/* Watch of one node from resource_version, which may be "" for the state of now first. */
+MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
+                                          const char *resource_version);
+MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
+                                     const char *name);
+/*
+ * Collection of slices of `driver` on `node`: list; with resource_version not NULL, a watch from
+ * it.
+ */
+MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
+                                      const char *node, const char *resource_version);
+/* One slice by name, or the collection for POST when name is NULL. */
+MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
+
+/*
+ * Appends the head of an enveloped object: k8s\0, Unknown{typeMeta, raw of raw_len bytes}:
+ * everything before the bytes of raw.
+ */
+void kube_envelope_head(struct writer *out, const char *api_version, const char *kind,
+                        uint64_t raw_len);
+
+#endif

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The resumable walk through one protobuf message: a stack of open messages, and a position inside
+ * a tag, a length or a value. Never looks back at input already taken and never calls anybody.
+ */
+#include "wire/kube_filter.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+#define LENGTH_UNKNOWN UINT64_MAX
+/* Protobuf encoding: the top bit of a varint byte says that more follow; ten bytes hold 64 bits. */
+#define VARINT_MORE 0x80u
+#define VARINT_BITS 7u
+#define VARINT_BYTES_MAX 10u
+/* Protobuf encoding: no message and no length-delimited field is 2 GiB or longer. */
+#define FIELD_LENGTH_MAX 0x7fffffffu
+/* Protobuf encoding: a tag is a 29-bit field number and a 3-bit wire type. */
+#define TAG_MAX UINT32_MAX
+#define TAG_WIRE_BITS 3u
+#define TAG_WIRE_MASK 7u
+
+enum wire_type { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
+
+enum phase { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
+
+/* What one step did. */
+enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
+
+/* Kubernetes API concepts, "Protobuf encoding": first bytes of every stored or sent object. */
+static const uint8_t magic[] = {'k', '8', 's', 0};
+
+/* --- rules --- */
+
+static bool rule_enters(const struct kube_rule *rule)
+{
+    return rule->kind == KUBE_DESCEND || rule->kind == KUBE_ENVELOPE || rule->kind == KUBE_RECORD;
+}
+
+static bool rule_keeps(const struct kube_rule *rule)
+{
+    return rule->kind == KUBE_KEEP || rule->kind == KUBE_KEEP_CUT ||
+           rule->kind == KUBE_RECORD_FIELD;
+}
+
+/* Messages open around a field of `parent`, and whether one of them is a record. */
+static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
+{
+    unsigned depth = 1;
+
+    *in_record = false;
+    while (parent != KUBE_ROOT && depth <= rules.count) {
+        ASSERT(parent < rules.count);
+        *in_record = *in_record || rules.rules[parent].kind == KUBE_RECORD;
+        parent = rules.rules[parent].parent;
+        depth++;
+    }
+    return depth;
+}
+
+static bool rule_valid(struct kube_rules rules, uint8_t index)
+{
+    const struct kube_rule *rule = &rules.rules[index];
+    bool in_record;
+    bool writes = rule_keeps(rule) || rule->kind == KUBE_PRESENT;
+
+    if (rule->parent != KUBE_ROOT &&
+        (rule->parent >= index || !rule_enters(&rules.rules[rule->parent]))) {
+        return false;
+    }
+    if (rule->kind > KUBE_PRESENT ||
+        (rule->field == KUBE_ANY_FIELD && rule->kind != KUBE_PRESENT)) {
+        return false;
+    }
+    if (rule_depth(rules, rule->parent, &in_record) + 1 > KUBE_DEPTH_MAX) {
+        return false;
+    }
+    return !writes || (rule->as != 0 && (in_record || rule->kind == KUBE_RECORD_FIELD));
+}
+
+bool kube_rules_valid(struct kube_rules rules)
+{
+    bool in_record = false;
+
+    ASSERT(rules.rules != NULL || rules.count == 0);
+    if (rules.count >= KUBE_ROOT || (rules.top != KUBE_ROOT && rules.top >= rules.count)) {
+        return false;
+    }
+    for (uint8_t i = 0; i < rules.count; i++) {
+        if (!rule_valid(rules, i)) {
+            return false;
+        }
+    }
+    if (rules.top == KUBE_ROOT) {
+        return true;
+    }
+    (void)rule_depth(rules, rules.top, &in_record);
+    return !in_record && rule_enters(&rules.rules[rules.top]);
+}
+
+/*
+ * Row for a field of the innermost message, or KUBE_ROOT. A row of its own goes before
+ * KUBE_ANY_FIELD.
+ */
+static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
+{
+    uint8_t parent = f->frames[f->depth - 1].rule;
+    uint8_t any = KUBE_ROOT;
+
+    for (uint8_t i = 0; i < f->rules.count; i++) {
+        const struct kube_rule *rule = &f->rules.rules[i];
+        if (rule->parent == parent && rule->field == field) {
+            return i;
+        }
+        if (rule->parent == parent && rule->field == KUBE_ANY_FIELD) {
+            any = i;
+        }
+    }
+    return any;
+}
+
+/* --- frames --- */
+
+static struct kube_frame *top_frame(struct kube_filter *f)
+{
+    ASSERT(f->depth >= 1 && f->depth <= KUBE_DEPTH_MAX);
+    return &f->frames[f->depth - 1];
+}
+
+/* Row of the field under way, NULL: none. */
+static const struct kube_rule *field_rule(const struct kube_filter *f)
+{
+    ASSERT(f->rule == KUBE_ROOT || f->rule < f->rules.count);
+    return f->rule == KUBE_ROOT ? NULL : &f->rules.rules[f->rule];
+}
+
+static void frame_spend(struct kube_frame *frame, uint64_t n)
+{
+    ASSERT(n <= frame->left);
+    if (frame->left != LENGTH_UNKNOWN) {
+        frame->left -= n;
+    }
+}
+
+static void frame_push(struct kube_filter *f, uint8_t rule, uint64_t length)
+{
+    bool envelope = rule != KUBE_ROOT && f->rules.rules[rule].kind == KUBE_ENVELOPE;
+
+    ASSERT(f->depth < KUBE_DEPTH_MAX);
+    f->frames[f->depth] = (struct kube_frame){.left = length, .record_start = f->len, .rule = rule};
+    f->depth++;
+    f->rule = KUBE_ROOT;
+    f->phase = envelope ? PHASE_MAGIC : PHASE_TAG;
+}
+
+/* Says in the innermost open record that something is missing. */
+static void mark_truncated(struct kube_filter *f)
+{
+    unsigned i = f->depth;
+    bool marked = false;
+
+    while (i > 0 && !marked) {
+        i--;
+        uint8_t rule = f->frames[i].rule;
+        if (rule != KUBE_ROOT && f->rules.rules[rule].kind == KUBE_RECORD) {
+            f->frames[i].truncated = true;
+            marked = true;
+        }
+    }
+    ASSERT(marked); /* kube_rules_valid: nothing is kept outside a record */
+}
+
+static enum step emit(struct kube_filter *f, struct kube_record *record, uint16_t start,
+                      uint8_t number)
+{
+    ASSERT(start <= f->len);
+    record->record = number;
+    record->message = view_of(f->buffer + start, (size_t)f->len - start);
+    f->emit_len = (uint16_t)(f->len - start);
+    return STEP_RECORD;
+}
+
+static enum step end_message(struct kube_filter *f, struct kube_record *record)
+{
+    const struct kube_frame *frame = top_frame(f);
+
+    ASSERT(frame->left == 0);
+    f->depth--;
+    if (frame->rule == KUBE_ROOT || f->rules.rules[frame->rule].kind != KUBE_RECORD) {
+        return STEP_ON;
+    }
+    record->truncated = frame->truncated;
+    return emit(f, record, frame->record_start, f->rules.rules[frame->rule].record);
+}
+
+static enum step fail(struct kube_filter *f)
+{
+    f->failed = PEER_MALFORMED;
+    return STEP_FAILED;
+}
+
+/* --- kept fields --- */
+
+static struct writer record_room(struct kube_filter *f)
+{
+    return writer_of(f->buffer + f->len, sizeof f->buffer - f->len);
+}
+
+static void write_tag(struct writer *w, const struct kube_rule *rule, enum wire_type wire)
+{
+    ASSERT(rule->as != 0);
+    writer_varint(w, ((uint64_t)rule->as << TAG_WIRE_BITS) | (uint64_t)wire);
+}
+
+static void keep_varint(struct kube_filter *f, const struct kube_rule *rule, uint64_t value)
+{
+    struct writer w = record_room(f);
+
+    write_tag(&w, rule, WIRE_VARINT);
+    writer_varint(&w, value);
+    if (w.full) {
+        f->field_truncated = true;
+    } else {
+        f->len = (uint16_t)(f->len + w.len);
+    }
+}
+
+/* Writes tag and length of a field of `length` bytes and decides how many of them are kept. */
+static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint64_t length)
+{
+    struct writer w = record_room(f);
+    bool cut = rule->kind == KUBE_KEEP_CUT && f->wire_type == WIRE_LEN;
+    bool over = rule->limit != 0 && length > rule->limit;
+    uint64_t keep = (over && cut) ? rule->limit : length;
+    size_t tag_len;
+
+    write_tag(&w, rule, (enum wire_type)f->wire_type);
+    tag_len = w.len;
+    if (f->wire_type == WIRE_LEN) {
+        writer_varint(&w, keep);
+    }
+    if (cut && keep > writer_room(&w)) {
+        keep = writer_room(&w);
+    }
+    f->field_truncated = keep < length;
+    if (w.full || keep > writer_room(&w) || (over && !cut)) {
+        f->field_truncated = true;
+        return;
+    }
+    f->kept_size = (uint8_t)(w.len - tag_len);
+    f->len = (uint16_t)(f->len + w.len);
+    f->kept_at = f->len;
+    f->kept_left = (uint16_t)keep;
+}
+
+/* Length of the longest prefix that does not end inside a UTF-8 sequence (RFC 3629 §3). */
+static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
+{
+    uint16_t lead = len;
+    uint16_t need = 1;
+
+    while (lead > 0 && len - lead < 3 && (text[lead - 1] & 0xc0u) == 0x80u) {
+        lead--;
+    }
+    if (lead == 0) {
+        return len;
+    }
+    lead--;
+    if (text[lead] >= 0xf0u) {
+        need = 4;
+    } else if (text[lead] >= 0xe0u) {
+        need = 3;
+    } else if (text[lead] >= 0xc0u) {
+        need = 2;
+    }
+    return lead + need > len ? lead : len;
+}
+
+/*
+ * Brings a cut text to a character boundary. Its length is written anew in as many bytes as before:
+ * protobuf allows varints that are longer than they need be.
+ */
+static void keep_cut_end(struct kube_filter *f)
+{
+    uint16_t len = utf8_whole(f->buffer + f->kept_at, (uint16_t)(f->len - f->kept_at));
+    uint8_t *size = f->buffer + f->kept_at - f->kept_size;
+
+    ASSERT(f->kept_size >= 1 && f->kept_at <= f->len);
+    f->len = (uint16_t)(f->kept_at + len);
+    for (uint8_t i = 0; i < f->kept_size; i++) {
+        uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0;
+        size[i] = (uint8_t)(((unsigned)len >> (VARINT_BITS * i)) & 0x7fu) | more;
+    }
+}
+
+static enum step end_field(struct kube_filter *f, struct kube_record *record)
+{
+    const struct kube_rule *rule = field_rule(f);
+
+    ASSERT(f->kept_left == 0);
+    f->phase = PHASE_TAG;
+    f->rule = KUBE_ROOT;
+    if (rule == NULL) {
+        return STEP_ON;
+    }
+    if (rule->kind == KUBE_KEEP_CUT && f->field_truncated && f->kept_size != 0) {
+        keep_cut_end(f);
+    }
+    if (rule->kind == KUBE_RECORD_FIELD) {
+        record->truncated = f->field_truncated;
+        return emit(f, record, f->field_at, rule->record);
+    }
+    if (f->field_truncated) {
+        mark_truncated(f);
+    }
+    return STEP_ON;
+}
+
+/* --- one step per phase --- */
+
+static enum step begin_value(struct kube_filter *f, uint64_t length)
+{
+    const struct kube_rule *rule = field_rule(f);
+
+    if (length > top_frame(f)->left) {
+        return fail(f);
+    }
+    frame_spend(top_frame(f), length);
+    f->phase = PHASE_VALUE;
+    f->value_left = length;
+    if (rule != NULL && rule_keeps(rule)) {
+        keep_begin(f, rule, length);
+    }
+    return STEP_ON;
+}
+
+static enum step on_wire_type(struct kube_filter *f)
+{
+    switch (f->wire_type) {
+    case WIRE_VARINT:
+        f->phase = PHASE_VARINT;
+        return STEP_ON;
+    case WIRE_LEN:
+        f->phase = PHASE_LENGTH;
+        return STEP_ON;
+    case WIRE_I64:
+        return begin_value(f, sizeof(uint64_t));
+    case WIRE_I32:
+        return begin_value(f, sizeof(uint32_t));
+    default: /* groups, and two values that mean nothing */
+        return fail(f);
+    }
+}
+
+static enum step on_tag(struct kube_filter *f, uint64_t tag)
+{
+    uint32_t field = (uint32_t)(tag >> TAG_WIRE_BITS);
+    const struct kube_rule *rule;
+
+    if (tag > TAG_MAX || field == 0) {
+        return fail(f);
+    }
+    f->wire_type = (uint8_t)(tag & TAG_WIRE_MASK);
+    f->rule = find_rule(f, field);
+    f->field_at = f->len;
+    f->kept_size = 0;
+    f->field_truncated = false;
+    rule = field_rule(f);
+    if (rule != NULL && rule_enters(rule) && f->wire_type != WIRE_LEN) {
+        return fail(f);
+    }
+    if (rule != NULL && rule->kind == KUBE_PRESENT) {
+        keep_varint(f, rule, 1);
+    }
+    return on_wire_type(f);
+}
+
+static enum step on_length(struct kube_filter *f, uint64_t length)
+{
+    const struct kube_rule *rule = field_rule(f);
+
+    if (length > FIELD_LENGTH_MAX || length > top_frame(f)->left) {
+        return fail(f);
+    }
+    if (rule == NULL || !rule_enters(rule)) {
+        return begin_value(f, length);
+    }
+    frame_spend(top_frame(f), length);
+    frame_push(f, f->rule, length);
+    return STEP_ON;
+}
+
+static enum step on_varint(struct kube_filter *f, uint64_t value)
+{
+    const struct kube_rule *rule = field_rule(f);
+
+    if (rule != NULL && rule_keeps(rule)) {
+        keep_varint(f, rule, value);
+    }
+    f->phase = PHASE_VALUE;
+    f->value_left = 0;
+    return STEP_ON;
+}
+
+static enum step varint_byte(struct kube_filter *f, uint8_t byte)
+{
+    uint64_t value;
+
+    /* the tenth byte carries bit 63 alone */
+    if (f->varint_len == VARINT_BYTES_MAX - 1 && byte > 1) {
+        return fail(f);
+    }
+    f->varint |= (uint64_t)(byte & 0x7fu) << (VARINT_BITS * f->varint_len);
+    f->varint_len++;
+    if ((byte & VARINT_MORE) != 0) {
+        return STEP_ON;
+    }
+    value = f->varint;
+    f->varint = 0;
+    f->varint_len = 0;
+    switch (f->phase) {
+    case PHASE_TAG:
+        return on_tag(f, value);
+    case PHASE_LENGTH:
+        return on_length(f, value);
+    default:
+        ASSERT(f->phase == PHASE_VARINT);
+        return on_varint(f, value);
+    }
+}
+
+static enum step magic_byte(struct kube_filter *f, uint8_t byte)
+{
+    ASSERT(f->varint_len < sizeof magic);
+    if (byte != magic[f->varint_len]) {
+        return fail(f);
+    }
+    f->varint_len++;
+    if (f->varint_len == sizeof magic) {
+        f->varint_len = 0;
+        f->phase = PHASE_TAG;
+    }
+    return STEP_ON;
+}
+
+static enum step take_byte(struct kube_filter *f, struct reader *in)
+{
+    struct kube_frame *top = top_frame(f);
+    uint8_t byte = 0;
+    enum status taken;
+
+    if (top->left == 0) {
+        return fail(f);
+    }
+    taken = reader_u8(in, &byte);
+    ASSERT(taken == STATUS_OK);
+    frame_spend(top, 1);
+    return f->phase == PHASE_MAGIC ? magic_byte(f, byte) : varint_byte(f, byte);
+}
+
+/* Takes what is there of a value, up to its end; keeps the front of it that is wanted. */
+static enum step take_value(struct kube_filter *f, struct reader *in)
+{
+    size_t n = reader_left(in);
+    size_t keep;
+    struct view bytes = {0};
+    enum status taken;
+
+    if (n > f->value_left) {
+        n = (size_t)f->value_left;
+    }
+    taken = reader_take(in, n, &bytes);
+    ASSERT(taken == STATUS_OK);
+    keep = n < f->kept_left ? n : f->kept_left;
+    ASSERT(keep <= sizeof f->buffer - f->len);
+    if (keep > 0) {
+        memcpy(f->buffer + f->len, bytes.data, keep);
+    }
+    f->len = (uint16_t)(f->len + keep);
+    f->kept_left = (uint16_t)(f->kept_left - keep);
+    f->value_left -= n;
+    return STEP_ON;
+}
+
+static enum step filter_step(struct kube_filter *f, struct reader *in, struct kube_record *record)
+{
+    if (f->depth == 0) {
+        return STEP_STARVED;
+    }
+    if (f->phase == PHASE_VALUE && f->value_left == 0) {
+        return end_field(f, record);
+    }
+    if (f->phase == PHASE_TAG && f->varint_len == 0 && top_frame(f)->left == 0) {
+        return end_message(f, record);
+    }
+    if (reader_left(in) == 0) {
+        return STEP_STARVED;
+    }
+    return f->phase == PHASE_VALUE ? take_value(f, in) : take_byte(f, in);
+}
+
+/* --- public --- */
+
+bool kube_filter_valid(const struct kube_filter *f)
+{
+    return f->depth <= KUBE_DEPTH_MAX && f->phase <= PHASE_VALUE && f->len <= sizeof f->buffer &&
+           f->emit_len <= f->len && f->varint_len < VARINT_BYTES_MAX &&
+           f->kept_left <= sizeof f->buffer - f->len &&
+           (f->rule == KUBE_ROOT || f->rule < f->rules.count);
+}
+
+void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length)
+{
+    ASSERT(kube_rules_valid(rules));
+    ASSERT(length <= FIELD_LENGTH_MAX || length == LENGTH_UNKNOWN);
+    /* everything but the buffer, whose bytes mean something below `len` only */
+    memset(f, 0, offsetof(struct kube_filter, buffer));
+    f->rules = rules;
+    frame_push(f, rules.top, length);
+    if (length == 0 && f->phase == PHASE_TAG) {
+        f->depth = 0;
+    }
+    ASSERT(kube_filter_valid(f));
+}
+
+enum status kube_filter_next(struct kube_filter *f, struct reader *in, struct kube_record *record)
+{
+    enum step step = STEP_ON;
+
+    ASSERT(kube_filter_valid(f));
+    f->len = (uint16_t)(f->len - f->emit_len);
+    f->emit_len = 0;
+    if (f->failed != STATUS_OK) {
+        return f->failed;
+    }
+    /* each step takes a byte, ends a field or ends a message */
+    while (step == STEP_ON) {
+        step = filter_step(f, in, record);
+    }
+    if (step == STEP_FAILED) {
+        return f->failed;
+    }
+    return step == STEP_RECORD ? STATUS_OK : STATUS_MORE;
+}
+
+void kube_filter_switch(struct kube_filter *f, struct kube_rules rules)
+{
+    ASSERT(kube_rules_valid(rules) && rules.top == f->rules.top);
+    ASSERT(f->phase == PHASE_TAG && f->varint_len == 0);
+    for (unsigned i = 0; i < f->depth; i++) {
+        uint8_t row = f->frames[i].rule;
+        ASSERT(row == KUBE_ROOT ||
+               (row < rules.count && rules.rules[row].kind == f->rules.rules[row].kind &&
+                rules.rules[row].parent == f->rules.rules[row].parent &&
+                rules.rules[row].record == f->rules.rules[row].record));
+    }
+    f->rules = rules;
+}
+
+bool kube_filter_done(const struct kube_filter *f)
+{
+    return f->depth == 0 && f->failed == STATUS_OK;
+}
+
+enum status kube_filter_end(struct kube_filter *f)
+{
+    bool boundary = f->depth == 1 && f->frames[0].left == LENGTH_UNKNOWN && f->phase == PHASE_TAG &&
+                    f->varint_len == 0;
+
+    ASSERT(kube_filter_valid(f));
+    if (f->failed == STATUS_OK && f->depth != 0 && !boundary) {
+        f->failed = PEER_MALFORMED;
+    }
+    if (boundary) {
+        f->depth = 0;
+    }
+    return f->failed;
+}

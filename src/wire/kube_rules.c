@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The field lists, as rows {parent row, what to do, field, record, field in the record, most
+ * bytes}. Field numbers: proto/SOURCES. Limits: as in proto/projection.options, where a longer
+ * value would fail.
+ */
+#include "wire/kube_rules.h"
+
+#include "base/assert.h"
+
+/* Short words of the API: event type, configuration source, Success and Failure. */
+#define WORD_MAX 15
+/* apiVersion, kind, reason. */
+#define TYPE_NAME_MAX 63
+/* Device sharing identifier: a UUID. */
+#define SHARE_ID_MAX 36
+/* Label key: DNS subdomain of 253, a slash, name of 63; label value. */
+#define LABEL_KEY_MAX 317
+#define LABEL_VALUE_MAX 63
+/* Token for the next page of a list: opaque, today base64 of the last key. */
+#define CONTINUE_MAX 1023
+
+/* --- WatchEvent, RawExtension, runtime.Unknown: the same rows begin every table --- */
+
+enum {
+    ROW_WATCH_TYPE,
+    ROW_WATCH_OBJECT,
+    ROW_ENVELOPE,
+    ROW_TYPE_META,
+    ROW_API_VERSION,
+    ROW_KIND,
+    ROW_RAW,
+    ROWS_ENVELOPE
+};
+
+/* clang-format off */
+#define ENVELOPE_ROWS(raw_kind, raw_record)                                                        \
+    [ROW_WATCH_TYPE]   = {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, WORD_MAX},         \
+    [ROW_WATCH_OBJECT] = {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0},                                    \
+    [ROW_ENVELOPE]     = {ROW_WATCH_OBJECT, KUBE_ENVELOPE, 1, 0, 0, 0},                            \
+    [ROW_TYPE_META]    = {ROW_ENVELOPE, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0},                     \
+    [ROW_API_VERSION]  = {ROW_TYPE_META, KUBE_KEEP, 1, 0, 1, TYPE_NAME_MAX},                       \
+    [ROW_KIND]         = {ROW_TYPE_META, KUBE_KEEP, 2, 0, 2, TYPE_NAME_MAX},                       \
+    [ROW_RAW]          = {ROW_ENVELOPE, raw_kind, 2, raw_record, 0, 0}
+
+/* --- ObjectMeta of the object at row `object`; managedFields and annotations have no row --- */
+
+#define ROWS_META 10
+#define META_ROWS(object, at)                                                                      \
+    [(at)]     = {(object), KUBE_RECORD, 1, KUBE_META, 0, 0},                                      \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, NAME_CAP - 1},               /* name */                \
+    [(at) + 2] = {(at), KUBE_KEEP, 2, 0, 7, NAME_CAP - 1},               /* generateName */        \
+    [(at) + 3] = {(at), KUBE_KEEP, 3, 0, 2, NAMESPACE_CAP - 1},          /* namespace */           \
+    [(at) + 4] = {(at), KUBE_KEEP, 5, 0, 3, UID_CAP - 1},                /* uid */                 \
+    [(at) + 5] = {(at), KUBE_KEEP, 6, 0, 4, RESOURCE_VERSION_CAP - 1},   /* resourceVersion */     \
+    [(at) + 6] = {(at), KUBE_DESCEND, 9, 0, 0, 0},                       /* deletionTimestamp */   \
+    [(at) + 7] = {(at) + 6, KUBE_KEEP, 1, 0, 5, 0},                      /* Time.seconds */        \
+    [(at) + 8] = {(at), KUBE_DESCEND, 13, 0, 0, 0},                      /* ownerReferences */     \
+    [(at) + 9] = {(at) + 8, KUBE_KEEP, 4, 0, 6, UID_CAP - 1}             /* uid */
+
+/* --- Status --- */
+
+static const struct kube_rule status_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_STATUS),
+    [ROWS_ENVELOPE]     = {ROW_RAW, KUBE_KEEP, 2, 0, 1, WORD_MAX},                  /* status */
+    [ROWS_ENVELOPE + 1] = {ROW_RAW, KUBE_KEEP_CUT, 3, 0, 2, KUBE_MESSAGE_CAP - 1},  /* message */
+    [ROWS_ENVELOPE + 2] = {ROW_RAW, KUBE_KEEP, 4, 0, 3, TYPE_NAME_MAX},             /* reason */
+    [ROWS_ENVELOPE + 3] = {ROW_RAW, KUBE_KEEP, 6, 0, 6, 0},                         /* code */
+    [ROWS_ENVELOPE + 4] = {ROW_RAW, KUBE_DESCEND, 5, 0, 0, 0},                      /* details */
+    [ROWS_ENVELOPE + 5] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 1, 0, 4, NAME_CAP - 1},    /* name */
+    [ROWS_ENVELOPE + 6] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 3, 0, 7, TYPE_NAME_MAX},   /* kind */
+    /* retryAfterSeconds */
+    [ROWS_ENVELOPE + 7] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 5, 0, 5, 0},
+};
+
+/* --- an object whose content does not matter --- */
+
+static const struct kube_rule any_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+};
+
+/* --- Node, or its PartialObjectMetadata: metadata and labels --- */
+
+enum { NODE_META = ROWS_ENVELOPE, NODE_LABEL = NODE_META + ROWS_META };
+
+static const struct kube_rule node_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+    META_ROWS(ROW_RAW, NODE_META),
+    [NODE_LABEL]     = {NODE_META, KUBE_RECORD, 11, KUBE_LABEL, 0, 0},
+    [NODE_LABEL + 1] = {NODE_LABEL, KUBE_KEEP, 1, 0, 1, LABEL_KEY_MAX},
+    [NODE_LABEL + 2] = {NODE_LABEL, KUBE_KEEP, 2, 0, 2, LABEL_VALUE_MAX},
+};
+
+/* --- ResourceClaim: metadata and status.allocation --- */
+
+enum {
+    CLAIM_META = ROWS_ENVELOPE,
+    CLAIM_STATUS = CLAIM_META + ROWS_META,
+    CLAIM_ALLOCATION,
+    CLAIM_DEVICES,
+    CLAIM_RESULT,
+    CLAIM_CONFIG = CLAIM_RESULT + 7,
+    CLAIM_DEVICE_CONFIGURATION = CLAIM_CONFIG + 3,
+    CLAIM_OPAQUE,
+    CLAIM_DRIVER,
+    CLAIM_PARAMETERS,
+    CLAIM_RAW
+};
+
+static const struct kube_rule claim_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+    META_ROWS(ROW_RAW, CLAIM_META),
+    [CLAIM_STATUS]     = {ROW_RAW, KUBE_DESCEND, 3, 0, 0, 0},
+    [CLAIM_ALLOCATION] = {CLAIM_STATUS, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0},
+    [CLAIM_DEVICES]    = {CLAIM_ALLOCATION, KUBE_DESCEND, 1, 0, 0, 0},
+    [CLAIM_RESULT]     = {CLAIM_DEVICES, KUBE_RECORD, 1, KUBE_RESULT, 0, 0},
+    [CLAIM_RESULT + 1] = {CLAIM_RESULT, KUBE_KEEP, 1, 0, 1, REQUEST_CAP - 1},     /* request */
+    [CLAIM_RESULT + 2] = {CLAIM_RESULT, KUBE_KEEP, 2, 0, 2, DRIVER_CAP - 1},      /* driver */
+    [CLAIM_RESULT + 3] = {CLAIM_RESULT, KUBE_KEEP, 3, 0, 3, NAME_CAP - 1},        /* pool */
+    [CLAIM_RESULT + 4] = {CLAIM_RESULT, KUBE_KEEP, 4, 0, 4, DEVICE_NAME_CAP - 1}, /* device */
+    [CLAIM_RESULT + 5] = {CLAIM_RESULT, KUBE_KEEP, 5, 0, 5, 0},                   /* adminAccess */
+    [CLAIM_RESULT + 6] = {CLAIM_RESULT, KUBE_KEEP, 9, 0, 6, SHARE_ID_MAX},        /* shareID */
+    [CLAIM_CONFIG]     = {CLAIM_DEVICES, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0},
+    [CLAIM_CONFIG + 1] = {CLAIM_CONFIG, KUBE_KEEP, 1, 0, 1, WORD_MAX},            /* source */
+    [CLAIM_CONFIG + 2] = {CLAIM_CONFIG, KUBE_KEEP, 2, 0, 2, REQUEST_CAP - 1},     /* requests */
+    [CLAIM_DEVICE_CONFIGURATION] = {CLAIM_CONFIG, KUBE_DESCEND, 3, 0, 0, 0},
+    [CLAIM_OPAQUE]     = {CLAIM_DEVICE_CONFIGURATION, KUBE_DESCEND, 1, 0, 0, 0},
+    [CLAIM_DRIVER]     = {CLAIM_OPAQUE, KUBE_KEEP, 1, 0, 3, DRIVER_CAP - 1},
+    [CLAIM_PARAMETERS] = {CLAIM_OPAQUE, KUBE_DESCEND, 2, 0, 0, 0},
+    [CLAIM_RAW]        = {CLAIM_PARAMETERS, KUBE_KEEP, 1, 0, 4, OPAQUE_BYTES_MAX},
+};
+
+/* --- ResourceSlice --- */
+
+/* spec of the slice at row `object`, all but its devices */
+#define ROWS_SPEC 8
+#define SPEC_ROWS(object, at)                                                                      \
+    [(at)]     = {(object), KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0},                                \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DRIVER_CAP - 1},       /* driver */                    \
+    [(at) + 2] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                 /* pool */                      \
+    [(at) + 3] = {(at) + 2, KUBE_KEEP, 1, 0, 2, NAME_CAP - 1},     /* name */                      \
+    [(at) + 4] = {(at) + 2, KUBE_KEEP, 2, 0, 3, 0},                /* generation */                \
+    [(at) + 5] = {(at) + 2, KUBE_KEEP, 3, 0, 4, 0},                /* resourceSliceCount */        \
+    [(at) + 6] = {(at), KUBE_KEEP, 3, 0, 5, NAME_CAP - 1},         /* nodeName */                  \
+    [(at) + 7] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
+
+/* one attribute: entry of the map in field `field` of the message at row `holder` */
+#define ROWS_ATTRIBUTE 8
+#define ATTRIBUTE_ROWS(holder, field, at)                                                          \
+    [(at)]     = {(holder), KUBE_RECORD, (field), KUBE_SLICE_ATTRIBUTE, 0, 0},                     \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, ATTRIBUTE_KEY_CAP - 1},                                \
+    [(at) + 2] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                                                 \
+    [(at) + 3] = {(at) + 2, KUBE_KEEP, 2, 0, 2, 0},                          /* int */             \
+    [(at) + 4] = {(at) + 2, KUBE_KEEP, 3, 0, 3, 0},                          /* bool */            \
+    [(at) + 5] = {(at) + 2, KUBE_KEEP, 4, 0, 4, ATTRIBUTE_VALUE_CAP - 1},    /* string */          \
+    [(at) + 6] = {(at) + 2, KUBE_KEEP, 5, 0, 5, ATTRIBUTE_VALUE_CAP - 1},    /* version */         \
+    [(at) + 7] = {(at) + 2, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
+
+/* devices of the spec at row `spec`: v1 and v1beta2 */
+#define ROWS_DEVICE (3 + ROWS_ATTRIBUTE)
+#define DEVICE_ROWS(spec, at)                                                                      \
+    [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1},                                  \
+    [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
+    ATTRIBUTE_ROWS((at), 2, (at) + 3)
+
+/* the same in v1beta1, where a message `basic` stands between */
+#define BETA_DEVICE_ROWS(spec, at)                                                                 \
+    [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1},                                  \
+    [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
+    [(at) + 3] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                                                 \
+    [(at) + 4] = {(at) + 3, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                \
+    ATTRIBUTE_ROWS((at) + 3, 1, (at) + 5)
+
+enum {
+    SLICE_META = ROWS_ENVELOPE,
+    SLICE_SPEC = SLICE_META + ROWS_META,
+    SLICE_DEVICE = SLICE_SPEC + ROWS_SPEC
+};
+
+static const struct kube_rule slice_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+    META_ROWS(ROW_RAW, SLICE_META),
+    SPEC_ROWS(ROW_RAW, SLICE_SPEC),
+    DEVICE_ROWS(SLICE_SPEC, SLICE_DEVICE),
+};
+
+static const struct kube_rule beta_slice_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+    META_ROWS(ROW_RAW, SLICE_META),
+    SPEC_ROWS(ROW_RAW, SLICE_SPEC),
+    BETA_DEVICE_ROWS(SLICE_SPEC, SLICE_DEVICE),
+};
+
+/* --- ResourceSliceList --- */
+
+#define ROWS_LIST 4
+#define LIST_ROWS(at)                                                                              \
+    [(at)]     = {ROW_RAW, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0},                                  \
+    [(at) + 1] = {(at), KUBE_KEEP, 2, 0, 1, RESOURCE_VERSION_CAP - 1},                             \
+    [(at) + 2] = {(at), KUBE_KEEP, 3, 0, 2, CONTINUE_MAX},                                         \
+    [(at) + 3] = {ROW_RAW, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}
+
+enum {
+    LIST_ITEM = ROWS_ENVELOPE + ROWS_LIST - 1,
+    LIST_META,
+    LIST_SPEC = LIST_META + ROWS_META,
+    LIST_DEVICE = LIST_SPEC + ROWS_SPEC
+};
+
+static const struct kube_rule slice_list_rows[] = {
+    ENVELOPE_ROWS(KUBE_DESCEND, 0),
+    LIST_ROWS(ROWS_ENVELOPE),
+    META_ROWS(LIST_ITEM, LIST_META),
+    SPEC_ROWS(LIST_ITEM, LIST_SPEC),
+    DEVICE_ROWS(LIST_SPEC, LIST_DEVICE),
+};
+
+static const struct kube_rule beta_slice_list_rows[] = {
+    ENVELOPE_ROWS(KUBE_DESCEND, 0),
+    LIST_ROWS(ROWS_ENVELOPE),
+    META_ROWS(LIST_ITEM, LIST_META),
+    SPEC_ROWS(LIST_ITEM, LIST_SPEC),
+    BETA_DEVICE_ROWS(LIST_SPEC, LIST_DEVICE),
+};
+
+/* --- choice --- */
+
+#define TABLE(table) {(table), (uint8_t)(sizeof(table) / sizeof(table)[0]), KUBE_ROOT}
+
+static const struct kube_rules status_table = TABLE(status_rows);
+
+static const struct kube_rules shape_tables[] = {
+    [KUBE_SHAPE_NODE]        = TABLE(node_rows),
+    [KUBE_SHAPE_CLAIM]       = TABLE(claim_rows),
+    [KUBE_SHAPE_SLICE]       = TABLE(slice_rows),
+    [KUBE_SHAPE_SLICE_LIST]  = TABLE(slice_list_rows),
+    [KUBE_SHAPE_SLICE_WATCH] = TABLE(slice_rows),
+    [KUBE_SHAPE_NODE_WATCH]  = TABLE(node_rows),
+    [KUBE_SHAPE_STATUS]      = TABLE(any_rows),
+};
+
+/* Shapes that v1beta1 lays out otherwise. */
+static const struct kube_rules beta_tables[] = {
+    [KUBE_SHAPE_SLICE]       = TABLE(beta_slice_rows),
+    [KUBE_SHAPE_SLICE_LIST]  = TABLE(beta_slice_list_rows),
+    [KUBE_SHAPE_SLICE_WATCH] = TABLE(beta_slice_rows),
+};
+/* clang-format on */
+
+struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
+                                struct view api_version)
+{
+    struct kube_rules rules;
+
+    ASSERT((unsigned)shape < sizeof shape_tables / sizeof shape_tables[0]);
+    rules = shape_tables[shape];
+    if (view_is(kind, "Status")) {
+        rules = status_table;
+    } else if (view_ends(api_version, "/v1beta1") && shape <= KUBE_SHAPE_SLICE_WATCH &&
+               beta_tables[shape].rules != NULL) {
+        rules = beta_tables[shape];
+    }
+    rules.top = framed ? KUBE_ROOT : ROW_ENVELOPE;
+    return rules;
+}

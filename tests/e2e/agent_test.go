@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e shows the agent at work on a real one-node cluster: scheduler, API server, kubelet and containerd are
+// Kubernetes' own, only the Neuron devices are simulated. tools/cluster/e2e.py brings the cluster up and runs it.
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	path := os.Getenv("NEURON_DRA_CLUSTER")
+	if path == "" {
+		fmt.Fprintln(os.Stderr, "NEURON_DRA_CLUSTER names no cluster.json: run `make e2e`")
+		os.Exit(2)
+	}
+	if err := loadCluster(path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+type step struct {
+	name string
+	test func(*testing.T)
+}
+
+// steps runs tests in order; after each the node has to be as empty as before it.
+func steps(t *testing.T, list []step) {
+	t.Helper()
+	for _, one := range list {
+		one := one
+		t.Run(one.name, func(t *testing.T) {
+			defer clean(t)
+			one.test(t)
+		})
+	}
+}
+
+func TestTrn2(t *testing.T) {
+	steps(t, []step{
+		{"attributes", trn2Attributes},
+		{"one device", oneDevice},
+		{"four connected devices, four pods and a fifth", connectedFour},
+		{"eight connected devices", connectedEight},
+		{"sixteen connected devices", connectedSixteen},
+		{"all devices", allDevices},
+		{"seventeen devices stay pending", seventeen},
+		{"driver version", driverVersion},
+		{"LNC 1", lncOne},
+		{"LNC 2", lncTwo},
+		{"misspelt field", misspeltField},
+		{"two containers, two requests", twoContainers},
+		{"slice deleted by hand", sliceDeletedByHand},
+		{"slice edited by hand", sliceEditedByHand},
+		{"agent killed while three pods run", agentKilled},
+		{"kubelet restarted", kubeletRestarted},
+	})
+}
+
+func TestTrn1(t *testing.T) {
+	control(t, "board", "--board", "trn1.2xlarge", "--driver-version", "2.26.5.0")
+	steps(t, []step{
+		{"attributes", trn1Attributes},
+		{"one device", func(t *testing.T) { runExample(t, "single-device", 1) }},
+		{"LNC is refused", lncOnTrn1},
+	})
+}
+
+// cdiContents are the CDI files by name.
+func cdiContents(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := cdiFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(kube.CDI, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = string(data)
+	}
+	return found
+}
+
+func agentKilled(t *testing.T) {
+	names := []string{"held-a", "held-b", "held-c"}
+	for _, name := range names {
+		apply(t, renamed(t, example(t, "single-device"), "single-device", name))
+	}
+	waitRunning(t, names...)
+	before := cdiContents(t)
+	if len(before) != len(names) {
+		t.Fatalf("CDI directory holds %v, want a file per claim", before)
+	}
+	control(t, "agent", "kill")
+	// Its unprepare has to wait for the next agent, which never prepared it.
+	mustKubectl(t, "delete", "pod", "held-c", "--wait=false")
+	control(t, "agent", "start")
+	after := cdiContents(t)
+	for _, name := range names[:2] {
+		file := claimFile(t, name, before)
+		if after[file] != before[file] {
+			t.Errorf("%s was changed by the restart, from\n%s\nto\n%s", file, before[file], after[file])
+		}
+		checkContainer(t, name, "app", devicesOf(t, name, "neurons", 1))
+	}
+	clean(t)
+}
+
+// claimFile is the CDI file with the UID of the pod's claim in its name.
+func claimFile(t *testing.T, pod string, files map[string]string) string {
+	t.Helper()
+	var claim struct {
+		Metadata meta `json:"metadata"`
+	}
+	if err := get(&claim, "resourceclaim", getPod(t, pod).Status.ResourceClaimStatuses[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	for name := range files {
+		if strings.Contains(name, claim.Metadata.UID) {
+			return name
+		}
+	}
+	t.Fatalf("no CDI file for claim %s of pod %s: %v", claim.Metadata.UID, pod, files)
+	return ""
+}
+
+func kubeletRestarted(t *testing.T) {
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
+	waitRunning(t, "kept")
+	old := mustSlice(t)
+	control(t, "kubelet", "kill")
+	control(t, "kubelet", "start")
+	// A kubelet that starts deletes the slices of its node: the driver has to put a new one in place.
+	waitNewSlice(t, old)
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "fresh"))
+	waitRunning(t, "kept", "fresh")
+	kept, fresh := devicesOf(t, "kept", "neurons", 1), devicesOf(t, "fresh", "neurons", 1)
+	if kept[0] == fresh[0] {
+		t.Errorf("both pods hold %s", kept[0])
+	}
+	checkContainer(t, "kept", "app", kept)
+	checkContainer(t, "fresh", "app", fresh)
+}
+
+// TestZLog comes last: it reads what the agent said during all of the above.
+func TestZLog(t *testing.T) {
+	file, err := os.Open(kube.AgentLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	pair := `[A-Za-z_][A-Za-z0-9_.-]*=(?:"(?:[^"\\]|\\.)*"|[^ "=]+)`
+	form := regexp.MustCompile(`^ts=[^ ]+ level=(?:error|warn|info|debug) event=(?:"[^"]+"|[^ "]+)(?: ` + pair + `)*$`)
+	event := regexp.MustCompile(`event=("[^"]+"|[^ ]+)`)
+	seen := map[string]int{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if !form.MatchString(lines.Text()) {
+			t.Errorf("not one event in key=value form: %q", lines.Text())
+			continue
+		}
+		seen[event.FindStringSubmatch(lines.Text())[1]]++
+	}
+	for _, name := range []string{"registered", "slice_published", "claim_prepared", "claim_unprepared", `"Opaque device configs"`} {
+		if seen[name] == 0 {
+			t.Errorf("no event %s in the agent's log; seen: %v", name, seen)
+		}
+	}
+}

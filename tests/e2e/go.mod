@@ -1,0 +1,3 @@
+module e2e
+
+go 1.21

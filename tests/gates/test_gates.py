@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkers on small trees with one violation each: a gate that cannot fail guards nothing."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+# pylint: disable=wrong-import-position
+import check_binary  # noqa: E402
+import check_calls  # noqa: E402
+import check_layers  # noqa: E402
+import check_limits  # noqa: E402
+import check_style  # noqa: E402
+import check_tree  # noqa: E402
+import generate  # noqa: E402
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+GOOD = SPDX + "int answer(void);\nint answer(void)\n{\n    return 42;\n}\n"
+
+
+class Tree(unittest.TestCase):
+    """A temporary tree with one good source, to which each test adds its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.write("src/base/good.c", GOOD)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def compile(self):
+        """Objects and call graphs of every source, where `make check-objects` puts them."""
+        for source in sorted(self.root.glob("src/**/*.c")):
+            name = source.relative_to(self.root).with_suffix(".o")
+            for folder, level in (("check", "-Os"), ("calls", "-O0")):
+                out = self.root / "build/obj" / folder / name
+                out.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(["gcc", level, "-fPIE", "-w", "-fcallgraph-info=su,da", "-Isrc", "-I.",
+                                "-c", str(source.relative_to(self.root)), "-o", str(out)],
+                               cwd=self.root, check=True)
+
+    def assert_clean(self, report):
+        self.assertEqual(report.findings, [])
+        self.assertTrue(report.looked_at)
+
+    def assert_found(self, report, *words):
+        """One finding holds all the words."""
+        for line in report.findings:
+            if all(word in line for word in words):
+                return
+        self.fail(f"nothing with {words} in {report.findings}")
+
+
+class Style(Tree):
+    def check(self, body):
+        self.write("src/base/bad.c", SPDX + body)
+        return check_style.check(self.root)
+
+    def test_good(self):
+        self.assert_clean(check_style.check(self.root))
+
+    def test_no_sources(self):
+        shutil.rmtree(self.root / "src")
+        self.assert_found(check_style.check(self.root), "no C sources")
+
+    def test_function_length(self):
+        lines = "    n++;\n"
+        shortest = "int f(int n)\n{\n" + lines * 57 + "}\n"
+        longest = "int f(int n)\n{\n" + lines * 58 + "}\n"
+        self.assert_clean(self.check(shortest))
+        self.assert_found(self.check(longest), "src/base/bad.c:2:", "f()", "61 lines")
+
+    def test_goto(self):
+        self.assert_found(self.check("int f(int n)\n{\nback:\n    goto back;\n}\n"), "bad.c:5:", "goto")
+
+    def test_goto_in_comment_and_string(self):
+        self.assert_clean(self.check("/* no goto */\nconst char *f(void)\n{\n    return \"goto\";\n}\n"))
+
+    def test_complexity(self):
+        branches = "".join(f"    if (n == {i}) {{\n        return {i};\n    }}\n" for i in range(10))
+        self.assert_found(self.check("int f(int n)\n{\n" + branches + "    return 0;\n}\n"),
+                          "f()", "complexity 11")
+
+    def test_nesting(self):
+        text = "int f(int n)\n{\n" + "    while (n) {\n" * 5 + "    }\n" * 5 + "    return n;\n}\n"
+        self.assert_found(self.check(text), "f()", "nests 5 deep")
+
+    def test_parameters(self):
+        self.assert_clean(self.check("int f(int a, int b, int c, int d, void (*e)(int, int))\n{\n}\n"))
+        self.assert_found(self.check("int f(int a, int b, int c, int d, int e, int g)\n{\n}\n"),
+                          "f()", "6 parameters")
+
+    def test_columns(self):
+        self.assert_found(self.check("/* " + "x" * 100 + " */\n"), "bad.c:2:", "columns")
+
+    def test_file_length(self):
+        self.assert_found(self.check("\n" * 600), "bad.c", "601 lines")
+
+
+class Layers(Tree):
+    def setUp(self):
+        super().setUp()
+        self.write("src/base/good.h", SPDX + "int answer(void);\n")
+        self.write("src/wire/h2.h", SPDX + "int frame(void);\n")
+        self.write("src/wire/h2.c", SPDX + '#include "wire/h2.h"\n#include "base/good.h"\n'
+                   "int frame(void) { return answer(); }\n")
+
+    def check(self, name=None, text=""):
+        if name:
+            self.write(name, SPDX + text)
+        self.compile()
+        return check_layers.check(self.root)
+
+    def test_good(self):
+        self.assert_clean(self.check())
+
+    def test_upward_include(self):
+        self.assert_found(self.check("src/base/bad.c", '#include "wire/h2.h"\n'),
+                          "src/base/bad.c:2", "src/base must not know src/wire")
+
+    def test_sideways_include(self):
+        self.assert_found(self.check("src/dra/bad.c", '#include "wire/h2.h"\n'),
+                          "src/dra must not know src/wire")
+
+    def test_system_include(self):
+        self.assert_found(self.check("src/agent/bad.c", "#include <stdio.h>\n"), "bad.c:2", "<stdio.h>")
+
+    def test_symbol_without_include(self):
+        self.assert_found(self.check("src/dra/bad.c", "int frame(void);\nint f(void) { return frame(); }\n"),
+                          "src/dra/bad.c", "frame of src/wire")
+
+    def test_heap_symbol(self):
+        self.assert_found(self.check("src/wire/bad.c", "void *malloc(unsigned long);\nvoid *f(void) "
+                                                       "{ return malloc(4); }\n"),
+                          "src/wire/bad.c", "malloc()")
+
+    def test_global(self):
+        self.assert_found(self.check("src/dra/bad.c", "static int count;\nint f(void) { return count++; }\n"),
+                          "src/dra/bad.c", "variable count")
+
+    def test_local_static(self):
+        self.assert_found(self.check("src/dra/bad.c", "int f(void) { static int seen = 1; return seen++; }\n"),
+                          "variable seen")
+
+    def test_constants_are_no_globals(self):
+        text = 'static const char *const names[] = {"a", "b"};\n' \
+               "const char *f(int i) { return names[i]; }\n"
+        self.assert_clean(self.check("src/dra/table.c", text))
+
+    def test_unlisted_host_global(self):
+        self.assert_found(self.check("src/host/bad.c", "int count;\nint f(void) { return count++; }\n"),
+                          "src/host/bad.c", "count", "MUTABLE")
+
+    def test_missing_object(self):
+        self.compile()
+        self.write("src/wire/new.c", GOOD)
+        self.assert_found(check_layers.check(self.root), "src/wire/new.c", "has no object")
+
+    def test_unknown_folder(self):
+        self.assert_found(self.check("src/misc/bad.c", GOOD), "src/misc is no layer")
+
+
+class Calls(Tree):
+    def check(self, text):
+        self.write("src/base/bad.c", SPDX + text)
+        self.compile()
+        return check_calls.check(self.root)
+
+    def test_good(self):
+        self.compile()
+        self.assert_clean(check_calls.check(self.root))
+
+    def test_recursion(self):
+        self.assert_found(self.check("int f(int n)\n{\n    return n ? n * f(n - 1) : 1;\n}\n"),
+                          "src/base/bad.c:2", "recursion", "f()")
+
+    def test_recursion_that_the_optimiser_hides(self):
+        self.assert_found(self.check("static int f(int n)\n{\n    return n ? f(n - 1) : 1;\n}\n"
+                                     "int g(int n)\n{\n    return f(n);\n}\n"), "recursion", "f()")
+
+    def test_mutual_recursion_across_files(self):
+        self.write("src/base/other.c", SPDX + "int f(int n);\nint g(int n) { return n ? f(n - 1) : 0; }\n")
+        self.assert_found(self.check("int g(int n);\nint f(int n) { return n ? g(n - 1) : 1; }\n"),
+                          "recursion", "f()", "g()")
+
+    def test_array_of_run_time_size(self):
+        self.assert_found(self.check("int use(char *);\nint f(int n)\n{\n    char a[n];\n"
+                                     "    return use(a);\n}\n"), "bad.c:3", "run-time size")
+
+    def test_large_frame(self):
+        self.assert_found(self.check("int use(char *);\nint f(void)\n{\n    char a[9000];\n"
+                                     "    return use(a);\n}\n"), "f()", "bytes of stack")
+
+    def test_no_graphs(self):
+        self.assert_found(check_calls.check(self.root), "no call graphs")
+
+
+class Binary(Tree):
+    """The shipped binary is far larger than these, so only the rule under test is asked for."""
+
+    def link(self, text, *flags):
+        self.write("main.c", text)
+        (self.root / "build").mkdir(exist_ok=True)
+        subprocess.run(["gcc", "-w", *flags, "main.c", "-o", check_binary.DEBUG], cwd=self.root, check=True)
+        subprocess.run(["objcopy", "--strip-all", check_binary.DEBUG, check_binary.BINARY],
+                       cwd=self.root, check=True)
+        return check_binary.check(self.root)
+
+    def test_missing(self):
+        self.assert_found(check_binary.check(self.root), check_binary.BINARY, "make")
+
+    def test_heap_and_stdio(self):
+        report = self.link("#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char **v)\n{\n"
+                           '    return printf("%p", malloc((size_t)n));\n}\n', "-static")
+        self.assert_found(report, "holds malloc")
+        self.assert_found(report, "holds printf")
+        self.assert_found(report, "bytes", "bound")  # glibc alone is larger than the agent may be
+        self.assert_found(report, "not position-independent")
+
+    def test_stripped_twin(self):
+        report = self.link("int main(void)\n{\n    return 0;\n}\n", "-s")
+        self.assert_found(report, "twin with symbols")
+
+    def test_dynamic(self):
+        self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n"), "not static")
+
+    def test_executable_stack(self):
+        self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n", "-Wl,-z,execstack"),
+                          "executable stack")
+
+
+class Limits(Tree):
+    def check(self, text):
+        self.write("cfg/limits.h", SPDX + text)
+        return check_limits.check(self.root)
+
+    def test_used_and_explained(self):
+        self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\nint b[BOTH];\n")
+        self.assert_clean(self.check("/* Claims: why. */\n#define CLAIMS_MAX 4\n\n"
+                                     "/* A pair: why. */\n#define ONE 1\n#define BOTH (ONE + 1)\n"))
+
+    def test_unused(self):
+        self.assert_found(self.check("/* Why. */\n#define LONELY_MAX 4\n"), "cfg/limits.h:3", "LONELY_MAX")
+
+    def test_used_in_a_comment_only(self):
+        self.write("src/base/use.c", SPDX + "/* LONELY_MAX */\n")
+        self.assert_found(self.check("/* Why. */\n#define LONELY_MAX 4\n"), "nobody uses it")
+
+    def test_unexplained(self):
+        self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\n")
+        self.assert_found(self.check("/* ---- claims ---- */\n#define CLAIMS_MAX 4\n"), "CLAIMS_MAX", "say")
+
+
+class Repository(Tree):
+    def check(self, name, text):
+        self.write(name, text)
+        return check_tree.check(self.root)
+
+    def test_good(self):
+        self.assert_clean(check_tree.check(self.root))
+
+    def test_top_level(self):
+        self.assert_found(self.check("docs/a.md", "# a\n"), "docs", "top level")
+
+    def test_licence_line(self):
+        self.assert_found(self.check("src/base/bad.c", "int a;\n"), "bad.c:1", "SPDX")
+
+    def test_foreign_licence(self):
+        self.assert_found(self.check("src/base/bad.c", SPDX + "/* Copyright" + " (c) 2020 Somebody */\n"),
+                          "bad.c:2", "licence")
+
+    def test_unfinished(self):
+        self.assert_found(self.check("src/base/bad.c", SPDX + "/* TO" + "DO: more */\n"), "bad.c:2", "finish")
+
+    def test_registry_host(self):
+        self.assert_found(self.check("tools/x.sh", "# SPDX-License-Identifier: Apache-2.0\nhttp://deb."
+                                     + "debian.org/debian\n"), "tools/x.sh:2", "mirror")
+
+    def test_machine_path(self):
+        self.assert_found(self.check("src/base/bad.c", SPDX + "/* see /wor" + "k/x */\n"), "bad.c:2", "path")
+
+    def test_third_party(self):
+        self.assert_found(self.check("src/base/pb_decode.c", GOOD), "third-party")
+        self.assert_found(self.check("tools/vendor/x.py", "# SPDX-License-Identifier: Apache-2.0\n"), "third-party")
+
+    def test_binary(self):
+        self.assert_found(self.check("tools/blob", b"\x7fELF\0"), "tools/blob", "binary")
+        self.write("tests/vectors/slice.pb", b"\0")
+        self.assertFalse([line for line in check_tree.check(self.root).findings if "slice.pb" in line])
+
+
+class HpackTables(unittest.TestCase):
+    """The generated code against another implementation."""
+
+    def test_huffman_codes(self):
+        from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
+        symbols, rows = generate.canonical(list(REQUEST_CODES_LENGTH))
+        self.assertEqual(sum(row[2] for row in rows), 256)
+        for length, first, count, offset in rows:
+            for place in range(count):
+                symbol = symbols[offset + place]
+                self.assertEqual((REQUEST_CODES[symbol], REQUEST_CODES_LENGTH[symbol]), (first + place, length))
+
+    def test_data_file(self):
+        import json
+        from hpack.huffman_constants import REQUEST_CODES_LENGTH
+        from hpack.table import HeaderTable
+        tables = json.loads(generate.TABLES.read_text())
+        self.assertEqual(tables["huffman_code_lengths"], list(REQUEST_CODES_LENGTH))
+        self.assertEqual([(n.encode(), v.encode()) for n, v in tables["static_table"]],
+                         list(HeaderTable.STATIC_TABLE))
+
+    def test_incomplete_code_is_refused(self):
+        with self.assertRaises(generate.Failure):
+            generate.canonical([8] * 257)
+
+
+class Generation(unittest.TestCase):
+    def test_unmatched_option_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            proto = pathlib.Path(folder) / "proto"
+            shutil.copytree(ROOT / "proto", proto)
+            with open(proto / "dra.options", "a", encoding="utf-8") as options:
+                options.write("dra.Claim.nothing max_length:3\n")
+            self.addCleanup(setattr, generate, "PROTO", generate.PROTO)
+            generate.PROTO = proto
+            out = pathlib.Path(folder) / "out"
+            out.mkdir()
+            with self.assertRaisesRegex(generate.Failure, "did not match"):
+                generate.run_nanopb(generate.nanopb_dir(), out, sorted(proto.glob("*.proto")))
+
+    def test_field_without_size_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            proto = pathlib.Path(folder) / "proto"
+            shutil.copytree(ROOT / "proto", proto)
+            text = (proto / "dra.options").read_text().replace("dra.Claim.uid ", "#")
+            (proto / "dra.options").write_text(text)
+            self.addCleanup(setattr, generate, "PROTO", generate.PROTO)
+            generate.PROTO = proto
+            out = pathlib.Path(folder) / "out"
+            out.mkdir()
+            generate.run_nanopb(generate.nanopb_dir(), out, [proto / "dra.proto"])
+            with self.assertRaisesRegex(generate.Failure, "callbacks asked for"):
+                generate.check_callbacks(out, proto / "dra.proto")
+
+    def test_difference_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fresh, kept = pathlib.Path(folder) / "fresh", pathlib.Path(folder) / "kept"
+            fresh.mkdir()
+            kept.mkdir()
+            (fresh / "same.h").write_text("a")
+            (kept / "same.h").write_text("a")
+            (fresh / "changed.h").write_text("a")
+            (kept / "changed.h").write_text("b")
+            (fresh / "new.h").write_text("a")
+            (kept / "old.h").write_text("a")
+            self.assertEqual(list(generate.differences(fresh, kept)),
+                             ["generated/changed.h: differs from a fresh generation",
+                              "generated/new.h: missing", "generated/old.h: nothing generates it"])
+
+
+if __name__ == "__main__":
+    unittest.main()

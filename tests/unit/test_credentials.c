@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Credentials from kubeconfig files and from the environment: what is taken, what is refused in
+ * words. */
+#include "tests/unit/host_harness.h"
+
+#include "host/credentials.h"
+
+static struct credentials credentials;
+static char why_text[1024];
+
+static enum status load(const char *path)
+{
+    struct writer why = writer_of(why_text, sizeof why_text - 1u);
+    enum status s = credentials_load(&credentials, path, &why);
+    assert_false(why.full);
+    why_text[why.len] = 0;
+    assert_true((s == STATUS_OK) == (why.len == 0));
+    assert_null(strchr(why_text, '\n'));
+    return s;
+}
+
+static void assert_why(const char *part)
+{
+    if (strstr(why_text, part) == NULL) {
+        fail_msg("\"%s\" lacks: %s", why_text, part);
+    }
+}
+
+/* A kubeconfig of one context with these lines of cluster and user. */
+static const char *put_config(const char *cluster, const char *user)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof text,
+                   "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                   "contexts:\n- name: c\n  context:\n    cluster: k\n    user: u\n"
+                   "clusters:\n- name: k\n  cluster:\n%s"
+                   "users:\n- name: u\n  user:\n%s",
+                   cluster, user);
+    put("etc/kubeconfig", text);
+    return at("etc/kubeconfig");
+}
+
+#define SERVER "    server: https://10.0.0.1:6443\n"
+#define CA_DATA "    certificate-authority-data: Q0E=\n"
+#define TOKEN "    token: abc.def\n"
+
+static void assert_pem(struct view pem, const char *want)
+{
+    assert_int_equal(pem.len, strlen(want));
+    assert_memory_equal(pem.data, want, pem.len + 1); /* its NUL too: mbedTLS asks for it */
+}
+
+static void test_inline(void **state)
+{
+    (void)state;
+    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
+                                                     "    client-key-data: S0VZ\n")),
+                     STATUS_OK);
+    struct tls_identity id = credentials_identity(&credentials);
+    assert_pem(id.ca_pem, "CA");
+    assert_pem(id.cert_pem, "CERT");
+    assert_pem(id.key_pem, "KEY");
+    assert_string_equal(id.server_name, "10.0.0.1");
+    assert_string_equal(credentials.host, "10.0.0.1");
+    assert_int_equal(credentials.port, 6443);
+    assert_string_equal(credentials.authority, "10.0.0.1:6443");
+    assert_string_equal(credentials.token, "");
+}
+
+static void test_files_beside_the_kubeconfig(void **state)
+{
+    (void)state;
+    put("etc/pki/ca.crt", "CA of a file");
+    put("etc/token", "  tok.en\n");
+    assert_int_equal(load(put_config(SERVER "    certificate-authority: pki/ca.crt\n"
+                                            "    tls-server-name: kubernetes\n",
+                                     "    token: other\n    tokenFile: token\n")),
+                     STATUS_OK);
+    struct tls_identity id = credentials_identity(&credentials);
+    assert_pem(id.ca_pem, "CA of a file");
+    assert_string_equal(id.server_name, "kubernetes");
+    assert_string_equal(credentials.token, "tok.en");
+    assert_string_equal(credentials.token_file, at("etc/token"));
+}
+
+static void test_ipv6_authority(void **state)
+{
+    (void)state;
+    assert_int_equal(load(put_config("    server: https://[fd00::1]\n" CA_DATA, TOKEN)), STATUS_OK);
+    assert_string_equal(credentials.host, "fd00::1");
+    assert_string_equal(credentials.authority, "[fd00::1]:443");
+    assert_string_equal(credentials.token, "abc.def");
+}
+
+static void test_wipe(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[16];
+    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
+                                                     "    client-key-data: S0VZ\n")),
+                     STATUS_OK);
+    assert_memory_equal(credentials.key.text, "KEY", 3);
+    size_t text_len = credentials.text_len;
+    assert_true(text_len > 100);
+    credentials_wipe(&credentials);
+    assert_memory_equal(credentials.key.text, zeros, sizeof zeros);
+    assert_int_equal(credentials.key.len, 0);
+    for (size_t i = 0; i < text_len; i++) {
+        assert_int_equal(credentials.text[i], 0);
+    }
+    assert_string_equal(credentials.authority, "10.0.0.1:6443");
+}
+
+static void test_token_rotation(void **state)
+{
+    (void)state;
+    bool changed = true;
+    struct writer why = writer_of(why_text, sizeof why_text);
+    put("etc/token", "one\n");
+    assert_int_equal(load(put_config(SERVER CA_DATA, "    tokenFile: token\n")), STATUS_OK);
+    credentials_wipe(&credentials);
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), STATUS_OK);
+    assert_false(changed);
+    put("etc/token", "two\n");
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), STATUS_OK);
+    assert_true(changed);
+    assert_string_equal(credentials.token, "two");
+    put("etc/token", "\n");
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), PEER_MALFORMED);
+    assert_false(changed);
+    assert_int_equal(unlink(at("etc/token")), 0);
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), HOST_ABSENT);
+    assert_string_equal(credentials.token, "two");
+}
+
+static void test_token_without_file_never_changes(void **state)
+{
+    (void)state;
+    bool changed = true;
+    struct writer why = writer_of(why_text, sizeof why_text);
+    assert_int_equal(load(put_config(SERVER CA_DATA, TOKEN)), STATUS_OK);
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), STATUS_OK);
+    assert_false(changed);
+    assert_int_equal(why.len, 0);
+}
+
+static void test_bad_tokens(void **state)
+{
+    (void)state;
+    static char large[TOKEN_CAP + 1];
+    memset(large, 'a', sizeof large - 1u);
+    const char *path = put_config(SERVER CA_DATA, "    tokenFile: token\n");
+    char kept[256];
+    (void)strcpy(kept, path);
+    put("etc/token", "a token\r\nx-injected: 1");
+    assert_int_equal(load(kept), PEER_MALFORMED);
+    assert_why("holds a character that no token has");
+    put("etc/token", "");
+    assert_int_equal(load(kept), PEER_MALFORMED);
+    assert_why("etc/token is empty");
+    put("etc/token", large);
+    assert_int_equal(load(kept), FULL_BUFFER);
+    assert_why("longer than 4095 bytes");
+    large[TOKEN_CAP - 1] = 0;
+    put("etc/token", large);
+    assert_int_equal(load(kept), STATUS_OK);
+}
+
+static void test_what_is_missing_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(load(at("etc/kubeconfig")), HOST_ABSENT);
+    assert_why("etc/kubeconfig cannot be read: no such file or directory");
+    assert_why("--kubeconfig");
+    assert_int_equal(load(put_config(SERVER "    certificate-authority: ca.crt\n", TOKEN)),
+                     HOST_ABSENT);
+    assert_why("certificate-authority");
+    assert_why("etc/ca.crt cannot be read: no such file");
+    put("etc/ca.crt", "");
+    assert_int_equal(load(at("etc/kubeconfig")), PEER_MALFORMED);
+    assert_why("certificate-authority in the kubeconfig is empty");
+    assert_int_equal(load(put_config(SERVER "    certificate-authority-data: '*****'\n", TOKEN)),
+                     PEER_MALFORMED);
+    assert_why("not base64");
+    assert_int_equal(load(put_config(SERVER, TOKEN)), PEER_UNSUPPORTED);
+    assert_why("etc/kubeconfig");
+    assert_why("certificate-authority");
+}
+
+static void test_failure_leaves_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
+                                                     "    client-key: absent.key\n")),
+                     HOST_ABSENT);
+    assert_int_equal(credentials.ca.len, 0);
+    assert_int_equal(credentials.cert.len, 0);
+    assert_int_equal(credentials.text_len, 0);
+    assert_int_equal(credentials.cert.text[0], 0);
+}
+
+static void test_outside_a_cluster(void **state)
+{
+    (void)state;
+    assert_int_equal(unsetenv("KUBERNETES_SERVICE_HOST"), 0);
+    assert_int_equal(load(""), HOST_ABSENT);
+    assert_why("KUBERNETES_SERVICE_HOST");
+    assert_why("--kubeconfig");
+    assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1), 0);
+    assert_int_equal(setenv("KUBERNETES_SERVICE_PORT", "tcp", 1), 0);
+    assert_int_equal(load(""), PEER_MALFORMED);
+    assert_why("KUBERNETES_SERVICE_PORT");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOST_TEST(test_inline),
+        HOST_TEST(test_files_beside_the_kubeconfig),
+        HOST_TEST(test_ipv6_authority),
+        HOST_TEST(test_wipe),
+        HOST_TEST(test_token_rotation),
+        HOST_TEST(test_token_without_file_never_changes),
+        HOST_TEST(test_bad_tokens),
+        HOST_TEST(test_what_is_missing_is_named),
+        HOST_TEST(test_failure_leaves_nothing),
+        HOST_TEST(test_outside_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device table and its attributes: golden files of every board, and what garbage in sysfs
+ * leaves.
+ */
+#include "board_vectors.h"
+
+#include <ctype.h>
+
+static struct found_node found;
+static struct devices devices;
+static struct devices others;
+static struct device_findings findings;
+
+static void build(void)
+{
+    memset(&devices, 0, sizeof devices);
+    labels_set(&devices);
+    devices_build(&devices, &found, &findings);
+    assert_true(devices_valid(&devices));
+}
+
+static void build_type(const char *type)
+{
+    found_board(&found, board_find(type));
+    build();
+}
+
+/* --- attributes as text --- */
+
+static void value_text(const struct attribute *a, char *text, size_t cap)
+{
+    switch (a->type) {
+    case ATTRIBUTE_INT:
+        (void)snprintf(text, cap, "int %lld", (long long)a->number);
+        break;
+    case ATTRIBUTE_BOOL:
+        (void)snprintf(text, cap, "bool %s", (a->number != 0) ? "true" : "false");
+        break;
+    case ATTRIBUTE_STRING:
+        (void)snprintf(text, cap, "string %s", a->text);
+        break;
+    case ATTRIBUTE_VERSION:
+        (void)snprintf(text, cap, "version %s",
+                       (strcmp(a->text, AGENT_VERSION) == 0) ? "AGENT_VERSION" : a->text);
+        break;
+    }
+}
+
+/* "<type> <value>" of one attribute of one device, or "absent". */
+static const char *attribute(unsigned index, const char *key)
+{
+    static char text[128];
+    struct attributes all;
+    device_attributes(&devices, index, &all);
+    (void)snprintf(text, sizeof text, "absent");
+    for (unsigned i = 0; i < all.count; i++) {
+        if (strcmp(all.attribute[i].key, key) == 0) {
+            value_text(&all.attribute[i], text, sizeof text);
+        }
+    }
+    return text;
+}
+
+static const char *attributes_text(void)
+{
+    static char text[GOLDEN_BYTES_MAX];
+    size_t len = 0;
+    for (unsigned index = 0; index < devices.count; index++) {
+        struct attributes all;
+        device_attributes(&devices, index, &all);
+        for (unsigned i = 0; i < all.count; i++) {
+            char value[128];
+            value_text(&all.attribute[i], value, sizeof value);
+            len += (size_t)snprintf(text + len, sizeof text - len, "%u %s %s\n",
+                                    devices.device[index].number, all.attribute[i].key, value);
+            assert_in_range(len, 1, sizeof text - 2);
+        }
+    }
+    return text;
+}
+
+static bool has_finding(enum device_finding_kind kind, uint16_t number)
+{
+    for (unsigned i = 0; i < findings.count; i++) {
+        if (findings.finding[i].kind == kind && findings.finding[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- golden --- */
+
+static void test_attributes_of_every_board_are_golden(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        const char *type = board_at(i)->instance_type;
+        build_type(type);
+        assert_int_equal(findings.count, 0);
+        const char *golden = strstr(golden_load(type), "\n0 ");
+        assert_non_null(golden);
+        assert_string_equal(attributes_text(), golden + 1);
+    }
+}
+
+static void check_api_limits(const struct attribute *a)
+{
+    const char *slash = strchr(a->key, '/');
+    const char *name = (slash != NULL) ? slash + 1 : a->key;
+    assert_in_range(strlen(name), 1, 32);
+    for (const char *c = name; *c != '\0'; c++) {
+        assert_true(isalnum((unsigned char)*c) || *c == '_');
+    }
+    assert_false(isdigit((unsigned char)name[0]));
+    if (a->type == ATTRIBUTE_STRING || a->type == ATTRIBUTE_VERSION) {
+        assert_in_range(strlen(a->text), 1, 64);
+    }
+}
+
+static void test_keys_ascend_and_keep_the_limits_of_the_api(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        build_type(board_at(i)->instance_type);
+        struct attributes all;
+        device_attributes(&devices, 0, &all);
+        for (unsigned k = 0; k < all.count; k++) {
+            check_api_limits(&all.attribute[k]);
+            assert_true(k == 0 || strcmp(all.attribute[k - 1].key, all.attribute[k].key) < 0);
+        }
+    }
+}
+
+/* The set that was captured from AWS's driver on trn1.2xlarge; ours has two names more. */
+static void test_trn1_2xlarge_has_the_captured_set(void **state)
+{
+    (void)state;
+    static const char *const captured[] = {
+        "deviceId",          "draDriverVersion",  "instanceType",        "networkNodeLayer1",
+        "networkNodeLayer2", "networkNodeLayer3", "neuronDriverVersion", "resourceType",
+    };
+    build_type("trn1.2xlarge");
+    for (size_t i = 0; i < sizeof captured / sizeof captured[0]; i++) {
+        assert_string_not_equal(attribute(0, captured[i]), "absent");
+    }
+    struct attributes all;
+    device_attributes(&devices, 0, &all);
+    assert_int_equal(all.count, sizeof captured / sizeof captured[0] + 2);
+    assert_string_equal(attribute(0, "coreCount"), "int 2");
+    assert_string_equal(attribute(0, "lncConfigurable"), "bool false");
+}
+
+static void test_version_is_the_agents(void **state)
+{
+    (void)state;
+    build_type("trn2.3xlarge");
+    struct attributes all;
+    device_attributes(&devices, 0, &all);
+    assert_string_equal(all.attribute[2].key, "draDriverVersion");
+    assert_int_equal(all.attribute[2].type, ATTRIBUTE_VERSION);
+    assert_string_equal(all.attribute[2].text, AGENT_VERSION);
+}
+
+static void test_absent_labels_are_left_out(void **state)
+{
+    (void)state;
+    build_type("trn2.48xlarge");
+    devices.labels.network_layer[1][0] = '\0';
+    assert_string_equal(attribute(0, "networkNodeLayer1"), "string nn-1");
+    assert_string_equal(attribute(0, "networkNodeLayer2"), "absent");
+    assert_string_equal(attribute(0, "networkNodeLayer3"), "string nn-3");
+}
+
+static void test_labels_survive_a_build(void **state)
+{
+    (void)state;
+    build_type("trn2.48xlarge");
+    devices_build(&devices, &found, &findings);
+    assert_string_equal(devices.labels.network_layer[2], "nn-3");
+}
+
+/* --- the table --- */
+
+static void test_order_is_numeric(void **state)
+{
+    (void)state;
+    found_empty(&found, "trn2.48xlarge");
+    found_add(&found, 10, 8);
+    found_add(&found, 9, 8);
+    found_add(&found, 0, 8);
+    build();
+    assert_int_equal(devices.count, 3);
+    assert_string_equal(devices.device[0].name, "neuron-device-0");
+    assert_string_equal(devices.device[1].name, "neuron-device-9");
+    assert_string_equal(devices.device[2].name, "neuron-device-10");
+    assert_int_equal(devices_find(&devices, view_text("neuron-device-10")), 2);
+    assert_int_equal(devices_find(&devices, view_text("neuron-device-1")), -1);
+    assert_int_equal(devices_find(&devices, view_text("neuron-device-100")), -1);
+    assert_int_equal(devices_find(&devices, view_text("")), -1);
+}
+
+static void test_sixty_four_devices(void **state)
+{
+    (void)state;
+    found_empty(&found, "trn9.128xlarge");
+    for (unsigned i = DEVICES_MAX; i > 0; i--) {
+        found_add(&found, i - 1, 4);
+    }
+    build();
+    assert_int_equal(devices.count, DEVICES_MAX);
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        assert_int_equal(devices.device[i].number, i);
+    }
+    assert_int_equal(findings.count, 1);
+    assert_true(has_finding(DEVICE_FINDING_UNKNOWN_TYPE, DEVICE_FINDING_NO_NUMBER));
+}
+
+static void test_duplicates_keep_the_first(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.2xlarge"));
+    found_add(&found, 0, 7);
+    build();
+    assert_int_equal(devices.count, 1);
+    assert_int_equal(devices.device[0].core_count, 2);
+    assert_int_equal(findings.count, 1);
+    assert_true(has_finding(DEVICE_FINDING_DUPLICATE, 0));
+    assert_string_equal(findings.finding[0].text, "neuron-device-0");
+}
+
+static void test_numbers_past_the_module_are_left_out(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.2xlarge"));
+    found_add(&found, DEVICES_MAX, 2);
+    found_add(&found, UINT16_MAX, 2);
+    build();
+    assert_int_equal(devices.count, 1);
+    assert_int_equal(findings.count, 2);
+    assert_true(has_finding(DEVICE_FINDING_IGNORED, DEVICES_MAX));
+}
+
+static void test_device_without_node_is_left_out(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn2.48xlarge"));
+    found.devices[3].node_exists = false;
+    uint16_t number = found.devices[3].number;
+    build();
+    assert_int_equal(devices.count, 15);
+    assert_int_equal(findings.count, 2);
+    assert_true(has_finding(DEVICE_FINDING_NO_NODE, number));
+    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
+    assert_string_equal(findings.finding[1].text, "15");
+}
+
+/* Numbers are topological: what follows from the number stays when a neighbour is missing. */
+static void test_missing_device_moves_no_other(void **state)
+{
+    (void)state;
+    found_empty(&found, "trn2.48xlarge");
+    found_add(&found, 0, 8);
+    found_add(&found, 13, 8);
+    build();
+    assert_int_equal(devices.count, 2);
+    assert_string_equal(attribute(1, "topology_x"), "int 3");
+    assert_string_equal(attribute(1, "topology_y"), "int 1");
+    assert_string_equal(attribute(1, "topology4_id"), "int 3");
+    assert_string_equal(attribute(1, "topology8_id"), "int 1");
+    assert_string_equal(attribute(1, "resource.aws.com/devicegroup4_id"),
+                        "string b3d6ce1919d29f8f");
+    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
+}
+
+static void test_devices_past_the_board_have_no_place(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn2.48xlarge"));
+    found_add(&found, 16, 8);
+    build();
+    assert_int_equal(devices.count, 17);
+    assert_string_equal(attribute(16, "deviceId"), "int 16");
+    assert_string_equal(attribute(16, "topology_x"), "absent");
+    assert_string_equal(attribute(16, "topology8_id"), "absent");
+    assert_string_equal(attribute(16, "resource.aws.com/devicegroup1_id"), "absent");
+    assert_string_equal(attribute(16, "resource.aws.com/devicegroup16_id"), "absent");
+    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
+}
+
+static void test_no_devices(void **state)
+{
+    (void)state;
+    found_empty(&found, "trn2.48xlarge");
+    build();
+    assert_int_equal(devices.count, 0);
+    assert_int_equal(findings.count, 1);
+    assert_true(has_finding(DEVICE_FINDING_NO_DEVICES, DEVICE_FINDING_NO_NUMBER));
+}
+
+static void test_ignored_entries_are_told(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.2xlarge"));
+    found.ignored = 65535;
+    build();
+    assert_int_equal(findings.count, 1);
+    assert_true(has_finding(DEVICE_FINDING_IGNORED, DEVICE_FINDING_NO_NUMBER));
+    assert_string_equal(findings.finding[0].text, "65535");
+}
+
+static void test_findings_past_the_table_are_counted(void **state)
+{
+    (void)state;
+    found_empty(&found, "");
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        found_add(&found, i, 0);
+        (void)snprintf(found.devices[i].connected_devices, SYSFS_VALUE_CAP, "none");
+    }
+    build();
+    assert_int_equal(findings.count, DEVICE_FINDINGS_MAX);
+    assert_int_equal(findings.count + findings.more, 2 * DEVICES_MAX + 1);
+}
+
+static void test_unknown_type_publishes_what_sysfs_proves(void **state)
+{
+    (void)state;
+    found_empty(&found, "ml.trn9.96xlarge");
+    found_add(&found, 5, 12);
+    build();
+    assert_true(has_finding(DEVICE_FINDING_UNKNOWN_TYPE, DEVICE_FINDING_NO_NUMBER));
+    assert_int_equal(findings.count, 1);
+    devices.labels = (struct node_labels){0};
+    assert_string_equal(attributes_text(), "5 coreCount int 12\n"
+                                           "5 deviceId int 5\n"
+                                           "5 draDriverVersion version AGENT_VERSION\n"
+                                           "5 instanceType string trn9.96xlarge\n"
+                                           "5 neuronDriverVersion string 2.26.5.0\n"
+                                           "5 resourceType string neuron_device\n");
+}
+
+/* --- neighbours --- */
+
+static void test_neighbours(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn2.48xlarge"));
+    (void)snprintf(found.devices[0].connected_devices, SYSFS_VALUE_CAP, "12, 1, 3, 4\n");
+    build();
+    assert_int_equal(findings.count, 0);
+    assert_int_equal(devices.device[0].neighbours, 4);
+    assert_int_equal(devices.device[0].neighbour[0], 12);
+    assert_int_equal(devices.device[0].neighbour[3], 4);
+    assert_int_equal(devices.device[1].neighbours, 0);
+}
+
+/* --- garbage --- */
+
+enum place { PRODUCT, VERSION, BOOT, CORES, CONNECTED };
+
+#define SIXTY_FOUR "a123456789a123456789a123456789a123456789a123456789a123456789abcd"
+#define ANY UINT16_MAX /* the finding is about the node */
+
+/*
+ * One text of a trn1.2xlarge node, the finding it makes, and an attribute that shows what is left.
+ */
+static const struct {
+    enum place place;
+    const char *text;
+    int kind; /* -1: none */
+    const char *key;
+    const char *value;
+} garbage[] = {
+    {PRODUCT, "", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "\n", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, " \t\r\n", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "ml.", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, ".", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.2.xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1", DEVICE_FINDING_NO_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "Standard PC (Q35 + ICH9, 2009)", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.2xlarge\x01", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn\xff.2xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, SIXTY_FOUR ".2xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn9.2xlarge", DEVICE_FINDING_UNKNOWN_TYPE, "instanceType", "string trn9.2xlarge"},
+    {PRODUCT, "trn9.2xlarge", DEVICE_FINDING_UNKNOWN_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "ml.trn1.2xlarge\n", -1, "instanceType", "string trn1.2xlarge"},
+    {PRODUCT, "  trn1.2xlarge \r\n", -1, "lncConfigurable", "bool false"},
+    {VERSION, "", DEVICE_FINDING_NO_MODULE, "neuronDriverVersion", "absent"},
+    {VERSION, "\n\n", DEVICE_FINDING_NO_MODULE, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26 5.0", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26\x1b[31m", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26.\xc3\xa4", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, SIXTY_FOUR "5", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, SIXTY_FOUR "\n", -1, "neuronDriverVersion", "string " SIXTY_FOUR},
+    {VERSION, "2.30.2.0", -1, "neuronDriverVersion", "string 2.30.2.0"},
+    {BOOT, "", DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
+    {BOOT, SIXTY_FOUR, DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
+    {BOOT, "a b", DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
+    {CORES, "", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "0", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "-2", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "+2", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "0x2", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "2 2", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "two", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "256", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "4294967298", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "18446744073709551618", DEVICE_FINDING_CORES, "coreCount", "absent"},
+    {CORES, "8", DEVICE_FINDING_CORES, "coreCount", "int 8"},
+    {CORES, "2", -1, "coreCount", "int 2"},
+    {CORES, "2\n", -1, "coreCount", "int 2"},
+    {CONNECTED, "", -1, "deviceId", "int 0"},
+    {CONNECTED, "\n", -1, "deviceId", "int 0"},
+    {CONNECTED, "1\n", -1, "deviceId", "int 0"},
+    {CONNECTED, "1,2 ,  3,4", -1, "deviceId", "int 0"},
+    {CONNECTED, "1, 2, 3, 4, 5", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1, 2, 3,", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, ",", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, ", 1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1,, 2", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1 2", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "0", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1, 1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "64", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "-1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "device_unreachable", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+};
+
+static char *text_at(enum place place)
+{
+    char *const texts[] = {
+        [PRODUCT] = found.product_name,
+        [VERSION] = found.driver_version,
+        [BOOT] = found.boot_id,
+        [CORES] = found.devices[0].core_count,
+        [CONNECTED] = found.devices[0].connected_devices,
+    };
+    return texts[place];
+}
+
+static void test_garbage_is_reported_and_left_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+        found_board(&found, board_find("trn1.2xlarge"));
+        (void)snprintf(text_at(garbage[i].place), SYSFS_VALUE_CAP, "%s", garbage[i].text);
+        build();
+        bool of_device = garbage[i].place == CORES || garbage[i].place == CONNECTED;
+        bool told = garbage[i].kind < 0
+                    || has_finding((enum device_finding_kind)garbage[i].kind, of_device ? 0 : ANY);
+        if (!told || findings.count != ((garbage[i].kind < 0) ? 0 : 1)) {
+            fail_msg("garbage %zu, '%s': %u findings", i, garbage[i].text, findings.count);
+        }
+        assert_string_equal(attribute(0, garbage[i].key), garbage[i].value);
+        bool neighbours = garbage[i].place == CONNECTED && garbage[i].kind < 0
+                          && garbage[i].text[0] == '1';
+        assert_int_equal(devices.device[0].neighbours > 0, neighbours);
+    }
+}
+
+/*
+ * A text that fills its array to the last byte has no NUL: it is read to its bound and no further.
+ */
+static void test_texts_without_end(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.2xlarge"));
+    memset(found.product_name, 'x', SYSFS_VALUE_CAP);
+    memset(found.driver_version, '2', SYSFS_VALUE_CAP);
+    memset(found.boot_id, 'a', SYSFS_VALUE_CAP);
+    memset(found.devices[0].core_count, '2', SYSFS_VALUE_CAP);
+    memset(found.devices[0].connected_devices, '1', SYSFS_VALUE_CAP);
+    build();
+    assert_int_equal(findings.count, 5);
+    assert_int_equal(devices.device[0].core_count, 0);
+    assert_string_equal(devices.instance_type, "");
+}
+
+static void test_finding_texts_are_printable_and_cut(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn1.2xlarge"));
+    memset(found.driver_version, '\x1b', SYSFS_VALUE_CAP);
+    build();
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(strlen(findings.finding[0].text), SYSFS_VALUE_CAP - 1);
+    assert_int_equal(strspn(findings.finding[0].text, "?"), SYSFS_VALUE_CAP - 1);
+}
+
+static void test_every_finding_has_a_name(void **state)
+{
+    (void)state;
+    for (int a = 0; a < DEVICE_FINDING_KINDS; a++) {
+        assert_true(strlen(device_finding_name((enum device_finding_kind)a)) > 3);
+        for (int b = 0; b < a; b++) {
+            assert_string_not_equal(device_finding_name((enum device_finding_kind)a),
+                                    device_finding_name((enum device_finding_kind)b));
+        }
+    }
+}
+
+static void test_every_finding_has_a_remedy(void **state)
+{
+    (void)state;
+    found_empty(&found, "");
+    found.driver_version[0] = '\0';
+    found.boot_id[0] = '\0';
+    found.ignored = 1;
+    found_add(&found, 1, 0);
+    found_add(&found, 1, 0);
+    build();
+    assert_int_equal(findings.count, 6);
+    for (unsigned i = 0; i < findings.count; i++) {
+        assert_non_null(findings.finding[i].remedy);
+        assert_true(strlen(findings.finding[i].remedy) > 10);
+    }
+}
+
+/* --- sameness --- */
+
+/* Whether two tables publish the same, by their attributes: what devices_same must agree with. */
+static bool publish_same(const struct devices *a, const struct devices *b)
+{
+    if (a->count != b->count) {
+        return false;
+    }
+    for (unsigned i = 0; i < a->count; i++) {
+        struct attributes of_a;
+        struct attributes of_b;
+        memset(&of_a, 0, sizeof of_a);
+        memset(&of_b, 0, sizeof of_b);
+        device_attributes(a, i, &of_a);
+        device_attributes(b, i, &of_b);
+        if (memcmp(&of_a, &of_b, sizeof of_a) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_same(bool same)
+{
+    devices_build(&others, &found, &findings);
+    assert_int_equal(publish_same(&devices, &others), same);
+    assert_int_equal(devices_same(&devices, &others), same);
+    assert_int_equal(devices_same(&others, &devices), same);
+}
+
+static void test_same(void **state)
+{
+    (void)state;
+    build_type("trn2.48xlarge");
+    others = devices;
+    check_same(true);
+    (void)snprintf(found.boot_id, SYSFS_VALUE_CAP, "another");
+    (void)snprintf(found.devices[2].connected_devices, SYSFS_VALUE_CAP, "1, 2");
+    check_same(true);
+    (void)snprintf(found.devices[4].core_count, SYSFS_VALUE_CAP, "4");
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
+    (void)snprintf(found.driver_version, SYSFS_VALUE_CAP, "2.30.2.0");
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
+    (void)snprintf(found.product_name, SYSFS_VALUE_CAP, "trn1.32xlarge");
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
+    assert_int_equal(found.devices[7].number, 15);
+    found.devices[7].node_exists = false; /* the last one: those before it stay in place */
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
+    found.devices[15].number = 20;
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
+    others.labels.network_layer[2][0] = '\0';
+    check_same(false);
+}
+
+static void test_valid(void **state)
+{
+    (void)state;
+    build_type("trn2.48xlarge");
+    others = devices;
+    others.device[3].number = others.device[4].number;
+    assert_false(devices_valid(&others));
+    others = devices;
+    others.count = DEVICES_MAX + 1;
+    assert_false(devices_valid(&others));
+    others = devices;
+    others.device[15].number = DEVICES_MAX;
+    assert_false(devices_valid(&others));
+    others = devices;
+    memset(others.device[0].name, 'x', sizeof others.device[0].name);
+    assert_false(devices_valid(&others));
+    others = devices;
+    others.instance_type[0] = '\0';
+    assert_false(devices_valid(&others));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attributes_of_every_board_are_golden),
+        cmocka_unit_test(test_keys_ascend_and_keep_the_limits_of_the_api),
+        cmocka_unit_test(test_trn1_2xlarge_has_the_captured_set),
+        cmocka_unit_test(test_version_is_the_agents),
+        cmocka_unit_test(test_absent_labels_are_left_out),
+        cmocka_unit_test(test_labels_survive_a_build),
+        cmocka_unit_test(test_order_is_numeric),
+        cmocka_unit_test(test_sixty_four_devices),
+        cmocka_unit_test(test_duplicates_keep_the_first),
+        cmocka_unit_test(test_numbers_past_the_module_are_left_out),
+        cmocka_unit_test(test_device_without_node_is_left_out),
+        cmocka_unit_test(test_missing_device_moves_no_other),
+        cmocka_unit_test(test_devices_past_the_board_have_no_place),
+        cmocka_unit_test(test_no_devices),
+        cmocka_unit_test(test_ignored_entries_are_told),
+        cmocka_unit_test(test_findings_past_the_table_are_counted),
+        cmocka_unit_test(test_unknown_type_publishes_what_sysfs_proves),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_garbage_is_reported_and_left_out),
+        cmocka_unit_test(test_texts_without_end),
+        cmocka_unit_test(test_finding_texts_are_printable_and_cut),
+        cmocka_unit_test(test_every_finding_has_a_name),
+        cmocka_unit_test(test_every_finding_has_a_remedy),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of the API server: envelope, every shape, Status objects, watch framing. */
+#include "kube_harness.h"
+
+/* --- single objects --- */
+
+static void test_claim(void **state)
+{
+    (void)state;
+    check(KUBE_SHAPE_CLAIM, "200", claim_object(),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\n"
+          META_TEXT("claim", "team-a")
+          "RESULT{1=req-1 2=neuron.aws.com 3=node-a 4=neuron-device-3 6=a-share}\n"
+          "RESULT{1=req-2/sub 2=gpu.example.com 3=node-a 4=neuron-device-3 5=#1 6=a-share}\n"
+          "CONFIG{1=FromClass 2=req-1 2=req-2 3=neuron.aws.com 4={\"kind\":\"NeuronConfig\"}}\n"
+          "CONFIG{1=FromClaim}\nALLOCATION{}\nEND{}\nok");
+}
+
+static void test_claim_without_allocation(void **state)
+{
+    struct message status;
+
+    (void)state;
+    put_metadata(message_new(&object_), 1, "claim", "ns");
+    put_message(&object_, 3, message_new(&status));
+    check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1", "ResourceClaim", &object_),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\n" META_TEXT("claim", "ns") "END{}\nok");
+    put_bytes(&status, 1, "", 0);
+    put_message(message_new(&object_), 3, &status);
+    check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1beta1", "ResourceClaim", &object_),
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceClaim}\nALLOCATION{}\nEND{}\nok");
+}
+
+static void test_deleted_object(void **state)
+{
+    static struct message meta;
+    static struct message time;
+
+    (void)state;
+    put_varint(message_new(&time), 1, 1700000001);
+    put_varint(&time, 2, 0);
+    put_text(message_new(&meta), 1, "n");
+    put_message(&meta, 9, &time);
+    put_message(message_new(&object_), 1, &meta);
+    check(KUBE_SHAPE_CLAIM, "200", envelope("v1", "X", &object_),
+          "TYPE{1=v1 2=X}\nMETA{1=n 5=#1700000001}\nEND{}\nok");
+}
+
+static void test_node(void **state)
+{
+    static struct message inner;
+
+    (void)state;
+    put_metadata(message_new(&object_), 1, "node-a", "");
+    put_text(message_new(&inner), 8, "an image list, of no interest");
+    put_message(&object_, 3, &inner);
+    check(KUBE_SHAPE_NODE, "200", envelope("meta.k8s.io/v1", "PartialObjectMetadata", &object_),
+          "TYPE{1=meta.k8s.io/v1 2=PartialObjectMetadata}\nLABEL{1=topology 2=spine}\n"
+          META_TEXT("node-a", "") "END{}\nok");
+}
+
+static void test_slice(void **state)
+{
+    (void)state;
+    put_slice(message_new(&object_), "s-1", false, false);
+    check(KUBE_SHAPE_SLICE, "201", envelope("resource.k8s.io/v1", "ResourceSlice", &object_),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n" SLICE_TEXT("s-1") "ok");
+}
+
+static void test_slice_of_v1beta1(void **state)
+{
+    (void)state;
+    put_slice(message_new(&object_), "s-1", true, false);
+    check(KUBE_SHAPE_SLICE, "201", envelope("resource.k8s.io/v1beta1", "ResourceSlice", &object_),
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n" SLICE_TEXT("s-1") "ok");
+}
+
+static void test_slice_with_fields_of_others(void **state)
+{
+    static struct message device;
+
+    (void)state;
+    put_slice(message_new(&object_), "s", false, true);
+    start(KUBE_SHAPE_SLICE, "200");
+    run(&whole, envelope("resource.k8s.io/v1", "ResourceSlice", &object_), 1, 1);
+    assert_non_null(strstr(whole.text, "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a 6=#1}"));
+    put_text(message_new(&device), 1, "d");
+    put_text(&device, 8, "a taint");
+    put_attribute(&device, 2, "list", 8, "one");
+    put_message(message_new(&body_), 6, &device);
+    put_message(message_new(&object_), 2, &body_);
+    start(KUBE_SHAPE_SLICE, "200");
+    run(&whole, envelope("resource.k8s.io/v1", "ResourceSlice", &object_), 1, 1);
+    assert_non_null(strstr(whole.text, "ATTRIBUTE{1=list 6=#1}\nDEVICE{1=d 2=#1}\nSPEC{}\n"));
+}
+
+static void test_list(void **state)
+{
+    static struct message list;
+    static struct message item;
+
+    (void)state;
+    put_text(message_new(&item), 1, "");
+    put_text(&item, 2, "99");
+    put_text(&item, 3, "more");
+    put_message(message_new(&list), 1, &item);
+    put_slice(message_new(&item), "s-1", false, false);
+    put_message(&list, 2, &item);
+    put_slice(message_new(&item), "s-2", false, false);
+    put_message(&list, 2, &item);
+    check(KUBE_SHAPE_SLICE_LIST, "200", envelope("resource.k8s.io/v1", "ResourceSliceList", &list),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceSliceList}\nLIST{1=99 2=more}\n"
+          SLICE_TEXT("s-1") SLICE_TEXT("s-2") "ok");
+    put_slice(message_new(&item), "s-3", true, false);
+    put_message(message_new(&list), 2, &item);
+    check(KUBE_SHAPE_SLICE_LIST, "200",
+          envelope("resource.k8s.io/v1beta1", "ResourceSliceList", &list),
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSliceList}\n" SLICE_TEXT("s-3") "ok");
+}
+
+static void test_status_in_every_shape(void **state)
+{
+    (void)state;
+    for (int shape = KUBE_SHAPE_NODE; shape <= KUBE_SHAPE_STATUS; shape++) {
+        /* a watch that is refused has no frames */
+        check((enum kube_shape)shape, "404", status_object(), STATUS_TEXT "ok");
+    }
+    check(KUBE_SHAPE_STATUS, "200", status_object(), STATUS_TEXT "ok");
+    check(KUBE_SHAPE_STATUS, "200", claim_object(),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\nEND{}\nok");
+}
+
+static void test_long_status_message(void **state)
+{
+    static char text[3000];
+
+    (void)state;
+    memset(text, 'm', sizeof text - 1);
+    put_text(message_new(&object_), 3, text);
+    start(KUBE_SHAPE_CLAIM, "422");
+    run(&whole, envelope("v1", "Status", &object_), 7, 7);
+    assert_memory_equal(whole.text, "TYPE{1=v1 2=Status}\nSTATUS!{2=m", 31);
+    assert_int_equal(strspn(strstr(whole.text, "{2=") + 3, "m"), KUBE_MESSAGE_CAP - 1);
+    assert_non_null(strstr(whole.text, "ok"));
+}
+
+/* runtime.Unknown may carry raw before typeMeta: it is then read by what was asked for */
+static void test_type_after_object(void **state)
+{
+    static const char body[] = "k8s\0\x12\x05\x0a\x03\x0a\x01n\x0a\x06\x0a\x02v1\x12\x00";
+
+    (void)state;
+    check(KUBE_SHAPE_CLAIM, "200", view_of(body, sizeof body - 1),
+          "META{1=n}\nEND{}\nTYPE{1=v1 2=}\nok");
+}
+
+/* --- watch --- */
+
+static void test_slice_watch(void **state)
+{
+    static struct message stream;
+    static struct message meta;
+
+    (void)state;
+    (void)message_new(&stream);
+    put_slice(message_new(&object_), "s-1", false, false);
+    put_event(&stream, "ADDED", envelope("resource.k8s.io/v1", "ResourceSlice", &object_));
+    put_text(message_new(&meta), 6, "5000");
+    put_message(message_new(&object_), 1, &meta);
+    put_event(&stream, "BOOKMARK", envelope("resource.k8s.io/v1", "ResourceSlice", &object_));
+    put_slice(message_new(&object_), "s-2", true, false);
+    put_event(&stream, "DELETED", envelope("resource.k8s.io/v1beta1", "ResourceSlice", &object_));
+    put_event(&stream, "ERROR", status_object());
+    put_slice(message_new(&object_), "s-3", false, false);
+    put_event(&stream, "MODIFIED", envelope("resource.k8s.io/v1", "ResourceSlice", &object_));
+    check(KUBE_SHAPE_SLICE_WATCH, "200", message_view(&stream),
+          "WATCH{1=ADDED}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n"
+          SLICE_TEXT("s-1")
+          "WATCH{1=BOOKMARK}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\nMETA{4=5000}\nEND{}\n"
+          "WATCH{1=DELETED}\nTYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n"
+          SLICE_TEXT("s-2")
+          "WATCH{1=ERROR}\n" STATUS_TEXT
+          "WATCH{1=MODIFIED}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n"
+          SLICE_TEXT("s-3") "ok");
+}
+
+static void test_watch_that_ends(void **state)
+{
+    static struct message stream;
+
+    (void)state;
+    check(KUBE_SHAPE_NODE_WATCH, "200", view_of("", 0), "ok");
+    put_event(message_new(&stream), "ERROR", status_object());
+    for (size_t n = 1; n < stream.w.len; n++) {
+        start(KUBE_SHAPE_NODE_WATCH, "200");
+        run(&whole, view_first(message_view(&stream), n), n, n);
+        assert_non_null(strstr(whole.text, "peer-malformed"));
+        assert_int_equal(kube_answer_end(&answer), PEER_MALFORMED);
+    }
+}
+
+static void test_watch_frames_of_odd_size(void **state)
+{
+    (void)state;
+    check(KUBE_SHAPE_NODE_WATCH, "200", view_of("\0\0\0\0\0\0\0\2\x78\1\0\0\0\0", 14), "ok");
+    check(KUBE_SHAPE_NODE_WATCH, "200", view_of("\0\0\0\2\x0a\1", 6), "peer-malformed");
+    check(KUBE_SHAPE_NODE_WATCH, "200", view_of("\x01\0\0\1", 4), "peer-malformed");
+    check(KUBE_SHAPE_NODE_WATCH, "200", view_of("\xff\xff\xff\xff", 4), "peer-malformed");
+    /* the largest frame is begun */
+    start(KUBE_SHAPE_NODE_WATCH, "200");
+    assert_int_equal(feed(&whole, view_of("\x01\0\0\0", 4)), STATUS_MORE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_claim_without_allocation),
+        cmocka_unit_test(test_deleted_object),
+        cmocka_unit_test(test_node),
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_slice_of_v1beta1),
+        cmocka_unit_test(test_slice_with_fields_of_others),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_status_in_every_shape),
+        cmocka_unit_test(test_long_status_message),
+        cmocka_unit_test(test_type_after_object),
+        cmocka_unit_test(test_slice_watch),
+        cmocka_unit_test(test_watch_that_ends),
+        cmocka_unit_test(test_watch_frames_of_odd_size),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The probe on trees laid out as the kernel module lays them out, and on trees gone wrong. */
+#include "tests/unit/host_harness.h"
+
+#include "host/probe.h"
+
+static struct settings settings;
+static struct found_node found;
+
+static void look(void)
+{
+    (void)snprintf(settings.sysfs_root, sizeof settings.sysfs_root, "%s", at("sys"));
+    (void)snprintf(settings.proc_root, sizeof settings.proc_root, "%s", at("proc"));
+    (void)snprintf(settings.dev_root, sizeof settings.dev_root, "%s", at("dev"));
+    probe_node(&settings, &found);
+}
+
+static int begin(void **state)
+{
+    memset(&settings, 0, sizeof settings);
+    memset(&found, 0xa5, sizeof found);
+    return harness_begin(state);
+}
+
+#define PROBE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, harness_end)
+
+/* As in the kernel: the class directory holds links into devices/virtual. */
+static void put_device(unsigned n, const char *neighbours)
+{
+    char path[128];
+    char target[128];
+    (void)snprintf(path, sizeof path, "sys/devices/virtual/neuron_device/neuron%u/core_count", n);
+    put(path, "8");
+    (void)snprintf(path, sizeof path,
+                   "sys/devices/virtual/neuron_device/neuron%u/connected_devices", n);
+    put(path, neighbours);
+    (void)snprintf(path, sizeof path,
+                   "sys/devices/virtual/neuron_device/neuron%u/info/serial_number", n);
+    put(path, "00112233445566aa\n");
+    (void)snprintf(path, sizeof path,
+                   "sys/devices/virtual/neuron_device/neuron%u/info/architecture/device_name", n);
+    put(path, "Trainium2\n");
+    make_directories("sys/class/neuron_device");
+    (void)snprintf(path, sizeof path, "sys/class/neuron_device/neuron%u", n);
+    (void)snprintf(target, sizeof target, "../../devices/virtual/neuron_device/neuron%u", n);
+    assert_int_equal(symlink(target, at(path)), 0);
+    (void)snprintf(path, sizeof path, "dev/neuron%u", n);
+    put(path, "");
+}
+
+static const struct found_device *device(uint16_t number)
+{
+    const struct found_device *d = NULL;
+    for (unsigned i = 0; i < found.count; i++) {
+        if (found.devices[i].number == number) {
+            assert_null(d);
+            d = &found.devices[i];
+        }
+    }
+    assert_non_null(d);
+    return d;
+}
+
+static void test_whole_node(void **state)
+{
+    (void)state;
+    put("sys/devices/virtual/dmi/id/product_name", "trn2.48xlarge\n");
+    put("sys/module/neuron/version", "2.30.2.0\n");
+    put("proc/sys/kernel/random/boot_id", "3f0c9e1a-0000-4000-8000-000000000001\n");
+    for (unsigned n = 0; n < 16; n++) {
+        put_device(n, "12, 1, 3, 4\n");
+    }
+    put("sys/class/neuron_device/ultraserver_mode", "\n");
+    put("sys/class/neuron_device/node_id_4", "-1\n");
+    look();
+    assert_string_equal(found.product_name, "trn2.48xlarge");
+    assert_string_equal(found.driver_version, "2.30.2.0");
+    assert_string_equal(found.boot_id, "3f0c9e1a-0000-4000-8000-000000000001");
+    assert_int_equal(found.count, 16);
+    assert_int_equal(found.ignored, 0);
+    for (uint16_t n = 0; n < 16; n++) {
+        const struct found_device *d = device(n);
+        assert_true(d->node_exists);
+        assert_string_equal(d->core_count, "8");
+        assert_string_equal(d->connected_devices, "12, 1, 3, 4");
+        assert_string_equal(d->serial_number, "00112233445566aa");
+        assert_string_equal(d->device_name, "Trainium2");
+    }
+}
+
+static void test_nothing_there(void **state)
+{
+    (void)state;
+    look();
+    assert_string_equal(found.product_name, "");
+    assert_string_equal(found.driver_version, "");
+    assert_string_equal(found.boot_id, "");
+    assert_int_equal(found.count, 0);
+    assert_int_equal(found.ignored, 0);
+}
+
+static void test_absent_and_empty_values(void **state)
+{
+    (void)state;
+    make_directories("sys/class/neuron_device/neuron3");
+    put("sys/class/neuron_device/neuron3/connected_devices", "\n");
+    look();
+    const struct found_device *d = device(3);
+    assert_false(d->node_exists);
+    assert_string_equal(d->core_count, "");
+    assert_string_equal(d->connected_devices, "");
+    assert_string_equal(d->serial_number, "");
+    assert_string_equal(d->device_name, "");
+}
+
+static void test_values_of_an_earlier_look_do_not_stay(void **state)
+{
+    (void)state;
+    put_device(0, "1\n");
+    put("sys/module/neuron/version", "2.30.2.0\n");
+    look();
+    assert_string_equal(device(0)->core_count, "8");
+    assert_int_equal(unlink(at("sys/devices/virtual/neuron_device/neuron0/core_count")), 0);
+    assert_int_equal(unlink(at("sys/module/neuron/version")), 0);
+    assert_int_equal(unlink(at("dev/neuron0")), 0);
+    look();
+    assert_string_equal(device(0)->core_count, "");
+    assert_string_equal(found.driver_version, "");
+    assert_false(device(0)->node_exists);
+    assert_int_equal(unlink(at("sys/class/neuron_device/neuron0")), 0);
+    look();
+    assert_int_equal(found.count, 0);
+}
+
+static void test_names_that_are_no_devices(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"neuron",   "neuron01", "neuronx",     "neuron1x",
+                                        "neuron-1", "nd0",      "neuron65536", "neuron99999999999"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "sys/class/neuron_device/%s", names[i]);
+        make_directories(path);
+    }
+    make_directories("sys/class/neuron_device/.hidden");
+    put("sys/class/neuron_device/neuron7", "a file is no device");
+    put_device(65535, "\n");
+    look();
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.devices[0].number, 65535);
+    assert_int_equal(found.ignored, 8);
+}
+
+static void test_more_devices_than_fit(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < DEVICES_MAX + 5u; n++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "sys/class/neuron_device/neuron%u", n);
+        make_directories(path);
+    }
+    look();
+    assert_int_equal(found.count, DEVICES_MAX);
+    assert_int_equal(found.ignored, 5);
+}
+
+/* More than one buffer of directory entries. */
+static void test_large_directory(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 400; n++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "sys/class/neuron_device/attribute_%u_of_many", n);
+        put(path, "1\n");
+    }
+    put_device(0, "\n");
+    put_device(1, "\n");
+    look();
+    assert_int_equal(found.count, 2);
+    assert_int_equal(found.ignored, 0);
+}
+
+static void test_garbage_is_cut(void **state)
+{
+    (void)state;
+    char large[5000];
+    memset(large, '7', sizeof large);
+    put_bytes("sys/class/neuron_device/neuron0/core_count", large, sizeof large);
+    put_bytes("sys/class/neuron_device/neuron0/connected_devices", "1, 2\0, 3", 8);
+    make_directories("sys/class/neuron_device/neuron0/info/serial_number");
+    assert_int_equal(mkfifo(at("sys/class/neuron_device/neuron0/fifo"), 0600), 0);
+    look();
+    const struct found_device *d = device(0);
+    assert_int_equal(strlen(d->core_count), SYSFS_VALUE_CAP - 1);
+    assert_string_equal(d->connected_devices, "1, 2");
+    assert_string_equal(d->serial_number, "");
+}
+
+static void test_instance_type_overrides(void **state)
+{
+    (void)state;
+    put("sys/devices/virtual/dmi/id/product_name", "unknown\n");
+    (void)strcpy(settings.instance_type, "trn1.32xlarge");
+    look();
+    assert_string_equal(found.product_name, "trn1.32xlarge");
+}
+
+/* A device whose user would wait: a FIFO in its place would hang who opens it. */
+static void test_device_node_is_not_opened(void **state)
+{
+    (void)state;
+    put_device(0, "\n");
+    assert_int_equal(unlink(at("dev/neuron0")), 0);
+    assert_int_equal(mkfifo(at("dev/neuron0"), 0), 0);
+    look();
+    assert_true(device(0)->node_exists);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROBE_TEST(test_whole_node),
+        PROBE_TEST(test_nothing_there),
+        PROBE_TEST(test_absent_and_empty_values),
+        PROBE_TEST(test_values_of_an_earlier_look_do_not_stay),
+        PROBE_TEST(test_names_that_are_no_devices),
+        PROBE_TEST(test_more_devices_than_fit),
+        PROBE_TEST(test_large_directory),
+        PROBE_TEST(test_garbage_is_cut),
+        PROBE_TEST(test_instance_type_overrides),
+        PROBE_TEST(test_device_node_is_not_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

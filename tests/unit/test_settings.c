@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flags and variables: defaults, precedence, every kind of value, refusals, socket paths. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/settings.h"
+#include "base/assert.h"
+
+__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
+                                                   int line)
+{
+    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    abort();
+}
+
+#define WORDS_MAX 16
+
+static struct settings settings;
+static char why_text[2048];
+static const char *const no_variables[] = {NULL};
+
+static enum status parse_words(const char *const *args, unsigned count, const char *const *env)
+{
+    struct writer why = writer_of(why_text, sizeof why_text);
+    memset(&settings, 0xa5, sizeof settings);
+    enum status s = settings_parse(&settings, args, count, env, &why);
+    assert_int_equal(writer_end_text(&why), STATUS_OK);
+    assert_true((s == STATUS_OK) == (why.len == 0));
+    assert_null(strchr(why_text, '\n'));
+    return s;
+}
+
+/* Arguments in one text, divided by single spaces. */
+static enum status parse_with(const char *line, const char *const *env)
+{
+    static char copy[4096];
+    const char *args[WORDS_MAX];
+    unsigned count = 0;
+    assert_true(strlen(line) < sizeof copy);
+    strcpy(copy, line);
+    char *rest = copy;
+    for (char *word = strsep(&rest, " "); word != NULL; word = strsep(&rest, " ")) {
+        assert_true(count < WORDS_MAX);
+        args[count++] = word;
+    }
+    return parse_words(args, (copy[0] == '\0') ? 0 : count, env);
+}
+
+static void expect_good(const char *line)
+{
+    if (parse_with(line, no_variables) != STATUS_OK) {
+        fail_msg("%s: %s", line, why_text);
+    }
+}
+
+static void expect_line(const char *expected)
+{
+    assert_string_equal(why_text, expected);
+}
+
+static void expect_bad(const char *line, const char *expected)
+{
+    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+    expect_line(expected);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    expect_good("run --node-name n1");
+    assert_int_equal(settings.command, COMMAND_RUN);
+    assert_string_equal(settings.node_name, "n1");
+    assert_string_equal(settings.kubeconfig, "");
+    assert_string_equal(settings.cdi_root, "/var/run/cdi");
+    assert_string_equal(settings.registrar_dir, "/var/lib/kubelet/plugins_registry");
+    assert_string_equal(settings.plugins_dir, "/var/lib/kubelet/plugins");
+    assert_string_equal(settings.pod_uid, "");
+    assert_string_equal(settings.device_plugins_dir, "/var/lib/kubelet/device-plugins");
+    assert_int_equal(settings.healthcheck_port, 51515);
+    assert_int_equal(settings.metrics_port, 51516);
+    assert_string_equal(settings.sysfs_root, "/sys");
+    assert_string_equal(settings.proc_root, "/proc");
+    assert_string_equal(settings.dev_root, "/dev");
+    assert_string_equal(settings.instance_type, "");
+    assert_false(settings.zero_numbering);
+    assert_int_equal(settings.ultraserver, ULTRASERVER_AUTO);
+    assert_string_equal(settings.taint_key, "neuron.aws.com/unhealthy");
+    assert_string_equal(settings.taint_effect, "NoSchedule");
+    assert_false(settings.claim_status);
+    assert_int_equal(settings.reconcile_ms, 600000);
+    assert_int_equal(settings.health_ms, 5000);
+    assert_int_equal(settings.log_format, LOG_TEXT);
+    assert_int_equal(settings.log_level, LOG_INFO);
+    assert_string_equal(settings.registration_socket,
+                        "/var/lib/kubelet/plugins_registry/neuron.aws.com-reg.sock");
+    assert_string_equal(settings.service_socket,
+                        "/var/lib/kubelet/plugins/neuron.aws.com/dra.sock");
+}
+
+static void test_every_flag(void **state)
+{
+    (void)state;
+    expect_good("--node-name=ip-10-0-0-1.ec2.internal --kubeconfig kc --cdi-root /c "
+                "--kubelet-registrar-directory-path=/r --kubelet-plugins-directory-path /p "
+                "--pod-uid=12aB-3 --kubelet-device-plugins-directory-path=/d");
+    assert_string_equal(settings.node_name, "ip-10-0-0-1.ec2.internal");
+    assert_string_equal(settings.kubeconfig, "kc");
+    assert_string_equal(settings.cdi_root, "/c");
+    assert_string_equal(settings.pod_uid, "12aB-3");
+    assert_string_equal(settings.device_plugins_dir, "/d");
+    assert_string_equal(settings.registration_socket, "/r/neuron.aws.com-12aB-3-reg.sock");
+    assert_string_equal(settings.service_socket, "/p/neuron.aws.com/dra-12aB-3.sock");
+    expect_good("--node-name n --healthcheck-port -1 --metrics-port=0 --sysfs-root /s "
+                "--proc-root=/pr --dev-root=/dv --instance-type trn2.48xlarge "
+                "--device-numbering zero");
+    assert_int_equal(settings.healthcheck_port, -1);
+    assert_int_equal(settings.metrics_port, 0);
+    assert_string_equal(settings.sysfs_root, "/s");
+    assert_string_equal(settings.proc_root, "/pr");
+    assert_string_equal(settings.dev_root, "/dv");
+    assert_string_equal(settings.instance_type, "trn2.48xlarge");
+    assert_true(settings.zero_numbering);
+    expect_good("--node-name n --ultraserver-devices devices --unhealthy-taint a/b:NoExecute "
+                "--claim-status=1 --reconcile-interval 1s --health-interval=500ms "
+                "--log-format json --log-level debug");
+    assert_int_equal(settings.ultraserver, ULTRASERVER_DEVICES);
+    assert_string_equal(settings.taint_key, "a/b");
+    assert_string_equal(settings.taint_effect, "NoExecute");
+    assert_true(settings.claim_status);
+    assert_int_equal(settings.reconcile_ms, 1000);
+    assert_int_equal(settings.health_ms, 500);
+    assert_int_equal(settings.log_format, LOG_JSON);
+    assert_int_equal(settings.log_level, LOG_DEBUG);
+}
+
+static void test_commands(void **state)
+{
+    (void)state;
+    const char *const broken[] = {"METRICS_PORT=x", NULL};
+    assert_int_equal(parse_with("--version", broken), STATUS_OK);
+    assert_int_equal(settings.command, COMMAND_VERSION);
+    assert_int_equal(parse_with("version", broken), STATUS_OK);
+    assert_int_equal(settings.command, COMMAND_VERSION);
+    assert_int_equal(parse_with("help", broken), STATUS_OK);
+    assert_int_equal(settings.command, COMMAND_HELP);
+    assert_int_equal(parse_with("run --help", broken), STATUS_OK);
+    assert_int_equal(settings.command, COMMAND_HELP);
+    assert_int_equal(parse_with("-h", broken), STATUS_OK);
+    assert_int_equal(settings.command, COMMAND_HELP);
+    expect_good("--node-name n run");
+    assert_int_equal(settings.command, COMMAND_RUN);
+    expect_bad("serve --node-name n", "unknown command \"serve\"; commands: run; see --help");
+    expect_bad("run --node-name n stray", "unexpected argument \"stray\"; see --help");
+}
+
+static void test_flag_errors(void **state)
+{
+    (void)state;
+    expect_bad("--bogus=1", "unknown flag \"--bogus\"; see --help");
+    expect_bad("run -node-name x", "unknown flag \"-node-name\"; see --help");
+    expect_bad("--node-name", "--node-name needs a value; see --help");
+    expect_bad("--node-name --cdi-root /x", "--node-name needs a value; see --help");
+    expect_bad("", "run needs the node's name: give --node-name or set NODE_NAME");
+    expect_good("--node-name a --node-name b --metrics-port 1 --metrics-port=2");
+    assert_string_equal(settings.node_name, "b");
+    assert_int_equal(settings.metrics_port, 2);
+}
+
+static void test_variables(void **state)
+{
+    (void)state;
+    const char *const env[] = {"PATH=/bin",     "NODE_NAME=from-env", "METRICS_PORT=9",
+                               "METRICS_PORT=8", "CDI_ROOT=",          "odd",
+                               "LOG_LEVEL=loud", NULL};
+    assert_int_equal(parse_with("--log-level warn", env), STATUS_OK);
+    assert_string_equal(settings.node_name, "from-env");
+    assert_int_equal(settings.metrics_port, 9);
+    assert_string_equal(settings.cdi_root, "/var/run/cdi");
+    assert_int_equal(settings.log_level, LOG_WARN);
+    assert_int_equal(parse_with("--node-name flag --metrics-port=7 --log-level=info", env),
+                     STATUS_OK);
+    assert_string_equal(settings.node_name, "flag");
+    assert_int_equal(settings.metrics_port, 7);
+    assert_int_equal(parse_with("", env), PEER_MALFORMED);
+    expect_line("LOG_LEVEL \"loud\": must be one of error, warn, info, debug");
+}
+
+static void test_empty_values(void **state)
+{
+    (void)state;
+    const char *const env[] = {"NODE_NAME=n", "UNHEALTHY_TAINT=", "POD_UID=", "KUBECONFIG=", NULL};
+    const char *const nameless[] = {"NODE_NAME=", NULL};
+    assert_int_equal(parse_with("", env), STATUS_OK);
+    assert_string_equal(settings.taint_key, "");
+    assert_string_equal(settings.taint_effect, "");
+    assert_string_equal(settings.pod_uid, "");
+    expect_good("--node-name n --unhealthy-taint= --pod-uid= --kubeconfig= --instance-type=");
+    assert_string_equal(settings.taint_key, "");
+    assert_string_equal(settings.instance_type, "");
+    assert_int_equal(parse_with("", nameless), PEER_MALFORMED);
+    expect_line("run needs the node's name: give --node-name or set NODE_NAME");
+    expect_bad("--node-name n --cdi-root=", "--cdi-root \"\": is no absolute path");
+}
+
+#define NAME_RULE                                                                                  \
+    "is no node name: lower-case letters, digits, '-' and '.', letters or digits at the ends"
+
+static void test_node_names(void **state)
+{
+    (void)state;
+    char line[400] = "--node-name ";
+    static const char *const bad[] = {"A", "a_b", "-a", "a-", ".a", "a.", "a..b", "a.-b", "a-.b"};
+    static const char *const good[] = {"a", "0", "a-b", "a--b", "a.b-c.d", "1.2.3.4"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char expected[200];
+        (void)snprintf(line, sizeof line, "--node-name %s", bad[i]);
+        (void)snprintf(expected, sizeof expected, "--node-name \"%s\": " NAME_RULE, bad[i]);
+        expect_bad(line, expected);
+    }
+    for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
+        (void)snprintf(line, sizeof line, "--node-name %s", good[i]);
+        expect_good(line);
+        assert_string_equal(settings.node_name, good[i]);
+    }
+    strcpy(line, "--node-name ");
+    size_t begin = strlen(line);
+    memset(line + begin, 'a', 253);
+    line[begin + 253] = '\0';
+    expect_good(line);
+    assert_int_equal(strlen(settings.node_name), 253);
+    strcat(line, "a");
+    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+    assert_non_null(strstr(why_text, "is 254 bytes long, the limit is 253"));
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    expect_good("--node-name n --kubelet-plugins-directory-path //var///k/./plugins/. "
+                "--kubelet-registrar-directory-path / --cdi-root /a..b/");
+    assert_string_equal(settings.plugins_dir, "/var/k/plugins");
+    assert_string_equal(settings.device_plugins_dir, "/var/k/device-plugins");
+    assert_string_equal(settings.registrar_dir, "/");
+    assert_string_equal(settings.registration_socket, "/neuron.aws.com-reg.sock");
+    assert_string_equal(settings.cdi_root, "/a..b");
+    expect_good("--node-name n --kubelet-plugins-directory-path /p");
+    assert_string_equal(settings.device_plugins_dir, "/device-plugins");
+    expect_good("--node-name n --kubelet-plugins-directory-path=/");
+    assert_string_equal(settings.service_socket, "/neuron.aws.com/dra.sock");
+    expect_bad("--node-name n --cdi-root run/cdi", "--cdi-root \"run/cdi\": is no absolute path");
+    expect_bad("--node-name n --cdi-root /a/../b",
+               "--cdi-root \"/a/../b\": must not contain \"..\"");
+    expect_bad("--node-name n --cdi-root /a\tb", "--cdi-root \"/a?b\": is no absolute path");
+    expect_bad("--node-name n --cdi-root /a\xff", "--cdi-root \"/a\xff\": is no absolute path");
+    expect_bad("--node-name n --kubeconfig /a:/b",
+               "--kubeconfig \"/a:/b\": name one file; lists of files with ':' are not supported");
+}
+
+static void test_long_path(void **state)
+{
+    (void)state;
+    char line[700] = "--node-name n --cdi-root /";
+    size_t begin = strlen(line);
+    memset(line + begin, 'c', 510);
+    expect_good(line);
+    assert_int_equal(strlen(settings.cdi_root), 511);
+    line[begin + 510] = 'c';
+    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+    assert_non_null(strstr(why_text, "is 512 bytes long, the limit is 511"));
+}
+
+/* "/…" of `len` bytes as the given directory. */
+static enum status parse_folder(const char *flag, size_t len)
+{
+    char line[700];
+    int n = snprintf(line, sizeof line, "--node-name n --pod-uid 12345678 %s /", flag);
+    assert_true(n > 0 && (size_t)n + len < sizeof line);
+    memset(line + n, 'd', len - 1);
+    line[(size_t)n + len - 1] = '\0';
+    return parse_with(line, no_variables);
+}
+
+static void test_socket_paths(void **state)
+{
+    (void)state;
+    /* "/neuron.aws.com-12345678-reg.sock" is 33 bytes, "/neuron.aws.com/dra-12345678.sock" too. */
+    assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 107 - 33), STATUS_OK);
+    assert_int_equal(strlen(settings.registration_socket), 107);
+    assert_int_equal(parse_folder("--kubelet-plugins-directory-path", 107 - 33), STATUS_OK);
+    assert_int_equal(strlen(settings.service_socket), 107);
+    assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 108 - 33),
+                     PEER_MALFORMED);
+    assert_non_null(strstr(why_text, "registration socket \"/ddd"));
+    assert_non_null(strstr(why_text, "ddd/neuron.aws.com-12345678-reg.sock\" is 108 bytes long, "
+                                     "the limit of unix sockets is 107; give a shorter "
+                                     "--kubelet-registrar-directory-path"));
+    assert_int_equal(parse_folder("--kubelet-plugins-directory-path", 108 - 33), PEER_MALFORMED);
+    assert_non_null(strstr(why_text, "ddd/neuron.aws.com/dra-12345678.sock\" is 108 bytes long, "
+                                     "the limit of unix sockets is 107; give a shorter "
+                                     "--kubelet-plugins-directory-path"));
+    assert_int_equal(parse_folder("--kubelet-plugins-directory-path", 511), PEER_MALFORMED);
+    assert_non_null(strstr(why_text, " is 544 bytes long"));
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"-2", "65536", "+1", "1 ", "x", "", "0x10", "--1",
+                                      "99999999999999999999999"};
+    expect_good("--node-name n --metrics-port 65535");
+    assert_int_equal(settings.metrics_port, 65535);
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[100];
+        char expected[200];
+        (void)snprintf(text, sizeof text, "--metrics-port=%s", bad[i]);
+        (void)snprintf(expected, sizeof expected,
+                       "--metrics-port \"%s\": is no port: -1 (off), 0 (any) or 1 to 65535",
+                       bad[i]);
+        const char *const args[] = {"--node-name=n", text};
+        assert_int_equal(parse_words(args, 2, no_variables), PEER_MALFORMED);
+        expect_line(expected);
+    }
+    expect_bad("--node-name n --claim-status yes", "--claim-status \"yes\": must be true or false");
+    expect_good("--node-name n --claim-status true");
+    assert_true(settings.claim_status);
+    expect_good("--node-name n --claim-status 0");
+    assert_false(settings.claim_status);
+    expect_bad("--node-name n --device-numbering Zero",
+               "--device-numbering \"Zero\": must be one of host, zero");
+    expect_bad("--node-name n --ultraserver-devices x",
+               "--ultraserver-devices \"x\": must be one of auto, node, both, devices");
+    expect_bad("--node-name n --pod-uid a.b",
+               "--pod-uid \"a.b\": only letters, digits and '-' are allowed");
+    expect_bad("--node-name n --instance-type a/b",
+               "--instance-type \"a/b\": only letters, digits, '-' and '.' are allowed");
+}
+
+struct duration_case {
+    const char *text;
+    uint64_t ms; /* 0: no duration */
+};
+
+static void test_durations(void **state)
+{
+    (void)state;
+    static const struct duration_case cases[] = {
+        {"10m", 600000},          {"1h30m", 5400000},       {"1h15m30.918s", 4530918},
+        {"1.5s", 1500},           {"1500ms", 1500},         {"1000000us", 1000},
+        {"1000000\xc2\xb5s", 1000}, {"1000000000ns", 1000}, {".5m", 30000},
+        {"1.h", 3600000},         {"0.0166666666666667h", 59999}, {"1s999999ns", 1000},
+        {"1.9999999999999999999999s", 1999}, {"8760h", 31536000000u}, {"0001s", 1000},
+        {"8760h1ms", 0},          {"8761h", 0},             {"10", 0},
+        {"", 0},                  {"s", 0},                 {".s", 0},
+        {"1 s", 0},               {"-1s", 0},               {"1d", 0},
+        {"1s ", 0},               {"1ss", 0},               {"1.2.3s", 0},
+        {"18446744073709551616ns", 0}, {"99999999999999999999999999h", 0}, {"1e3s", 0},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "--reconcile-interval=%s", cases[i].text);
+        const char *const args[] = {"--node-name=n", text};
+        enum status s = parse_words(args, 2, no_variables);
+        if (s != ((cases[i].ms == 0) ? PEER_MALFORMED : STATUS_OK)) {
+            fail_msg("%s: %s", text, why_text);
+        }
+        if (s == STATUS_OK) {
+            assert_int_equal(settings.reconcile_ms, cases[i].ms);
+        } else {
+            assert_non_null(strstr(why_text, "is no duration up to 8760h, such as 10m"));
+        }
+    }
+    expect_bad("--node-name n --reconcile-interval 999ms",
+               "--reconcile-interval \"999ms\": must be at least 1000ms");
+    expect_bad("--node-name n --health-interval 0s",
+               "--health-interval \"0s\": must be at least 100ms");
+}
+
+static void test_taints(void **state)
+{
+    (void)state;
+    char longest[500] = "--node-name n --unhealthy-taint ";
+    size_t begin = strlen(longest);
+    memset(longest + begin, 'p', 253);
+    strcat(longest, "/");
+    memset(longest + begin + 254, 'N', 63);
+    strcat(longest, ":NoSchedule");
+    expect_good(longest);
+    assert_int_equal(strlen(settings.taint_key), 317);
+    expect_good("--node-name n --unhealthy-taint plain_Key.1:NoExecute");
+    assert_string_equal(settings.taint_key, "plain_Key.1");
+    static const char *const effects[] = {"a/b", "a/b:", "a/b:PreferNoSchedule", "a/b:noschedule",
+                                          "a:b:NoSchedule"};
+    for (unsigned i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        char line[100];
+        (void)snprintf(line, sizeof line, "--node-name n --unhealthy-taint %s", effects[i]);
+        assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+        assert_non_null(strstr(why_text, "must be key:NoSchedule or key:NoExecute, or empty"));
+    }
+    static const char *const keys[] = {":NoSchedule",      "/b:NoSchedule", "a/:NoSchedule",
+                                       "A/b:NoSchedule",   "a/b/c:NoExecute", "a/-b:NoExecute",
+                                       "k=v:NoSchedule",   "a/b-:NoSchedule"};
+    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char line[100];
+        (void)snprintf(line, sizeof line, "--node-name n --unhealthy-taint %s", keys[i]);
+        assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+        assert_non_null(strstr(why_text, "key before ':' must be a label key"));
+    }
+}
+
+static void test_quoting(void **state)
+{
+    (void)state;
+    const char *const newline[] = {"a\nb\x7f"};
+    assert_int_equal(parse_words(newline, 1, no_variables), PEER_MALFORMED);
+    expect_line("unknown command \"a?b?\"; commands: run; see --help");
+    char text[2000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    const char *const long_word[] = {text};
+    assert_int_equal(parse_words(long_word, 1, no_variables), PEER_MALFORMED);
+    assert_non_null(strstr(why_text, "xxx...\"; commands: run"));
+    assert_true(strlen(why_text) < 512);
+}
+
+/* A caller's short buffer is not overrun. */
+static void test_short_why(void **state)
+{
+    (void)state;
+    const char *const args[] = {"--nonsense"};
+    char small[24];
+    memset(small, '#', sizeof small);
+    struct writer why = writer_of(small, 16);
+    assert_int_equal(settings_parse(&settings, args, 1, no_variables, &why), PEER_MALFORMED);
+    assert_memory_equal(small + 16, "########", 8);
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    static char text[8192];
+    struct writer w = writer_of(text, sizeof text);
+    settings_help(&w);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    static const char *const parts[] = {
+        "--node-name NAME\n",
+        "variable NODE_NAME, default: required by run\n",
+        "--device-numbering host|zero\n",
+        "--ultraserver-devices auto|node|both|devices\n",
+        "variable KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH, default: device-plugins beside",
+        "variable RECONCILE_INTERVAL, default: 10m\n",
+        "--log-level error|warn|info|debug\n",
+        "default: neuron.aws.com/unhealthy:NoSchedule\n",
+    };
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strstr(text, parts[i]) == NULL) {
+            fail_msg("help lacks: %s", parts[i]);
+        }
+    }
+    unsigned flags = 0;
+    for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
+        flags++;
+    }
+    assert_int_equal(flags, 21);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),     cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),    cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_node_names),   cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_long_path),    cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_taints),       cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_short_why),    cmocka_unit_test(test_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

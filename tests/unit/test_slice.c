@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comparison of a stored slice with the wanted one: each way in which one piece can be otherwise.
+ */
+#include "board_vectors.h"
+
+#include "dra/slice.h"
+
+static struct found_node found;
+static struct devices wanted;
+static struct device_findings findings;
+static struct slice_compare compare;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&wanted, 0, sizeof wanted);
+    labels_set(&wanted);
+    found_board(&found, board_find("trn2.48xlarge"));
+    devices_build(&wanted, &found, &findings);
+    return 0;
+}
+
+enum change {
+    NOTHING,
+    REVERSED,        /* attributes in another order: a map has none */
+    ATTRIBUTE_GONE,
+    ATTRIBUTE_TWICE, /* instead of the one after it */
+    ATTRIBUTE_MORE,
+    KEY_OTHER,
+    TYPE_OTHER,
+    NUMBER_OTHER,
+    TEXT_OTHER,
+    NAME_OTHER,
+    NAME_LONGER,
+    EXTRA_FIELD
+};
+
+/* Tells attribute `i` of a stored device, changed when it is the one that the change is about. */
+static void tell_attribute(const struct attributes *all, unsigned i, enum change change)
+{
+    struct attribute a = all->attribute[i];
+    bool text = a.type == ATTRIBUTE_STRING || a.type == ATTRIBUTE_VERSION;
+    if (change == ATTRIBUTE_GONE && i == 0) {
+        return;
+    }
+    if (change == ATTRIBUTE_TWICE && i == 1) {
+        a = all->attribute[0];
+    } else if (change == KEY_OTHER && i == 3) {
+        a.key[0] ^= 1;
+    } else if (change == TYPE_OTHER && a.type == ATTRIBUTE_STRING) {
+        a.type = ATTRIBUTE_VERSION;
+    } else if (change == NUMBER_OTHER && !text) {
+        a.number ^= 1;
+    } else if (change == TEXT_OTHER && text) {
+        a.text[0] ^= 1;
+    }
+    slice_compare_attribute(&compare, &a);
+}
+
+static void tell_device(const struct devices *stored, unsigned index, enum change change)
+{
+    struct attributes all;
+    char name[DEVICE_NAME_CAP + 1];
+    device_attributes(stored, index, &all);
+    for (unsigned i = 0; i < all.count; i++) {
+        tell_attribute(&all, (change == REVERSED) ? all.count - 1 - i : i, change);
+    }
+    if (change == ATTRIBUTE_MORE) {
+        struct attribute more = {.key = "zone", .type = ATTRIBUTE_INT};
+        slice_compare_attribute(&compare, &more);
+    }
+    (void)snprintf(name, sizeof name, "%s%s", stored->device[index].name,
+                   (change == NAME_LONGER) ? "0" : "");
+    name[0] = (change == NAME_OTHER) ? 'N' : name[0];
+    slice_compare_device(&compare, view_text(name), change == EXTRA_FIELD);
+}
+
+/* The verdict on the wanted devices stored with one change in device `at`. */
+static bool verdict(unsigned at, enum change change)
+{
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < wanted.count; i++) {
+        tell_device(&wanted, i, (i == at) ? change : NOTHING);
+    }
+    return slice_compare_end(&compare);
+}
+
+static void test_same_slice(void **state)
+{
+    (void)state;
+    assert_true(verdict(0, NOTHING));
+    assert_true(verdict(7, REVERSED));
+}
+
+static void test_every_change_is_seen_in_every_device(void **state)
+{
+    (void)state;
+    for (unsigned at = 0; at < wanted.count; at++) {
+        for (int change = ATTRIBUTE_GONE; change <= EXTRA_FIELD; change++) {
+            if (verdict(at, (enum change)change)) {
+                fail_msg("change %d of device %u was not seen", change, at);
+            }
+        }
+    }
+}
+
+static void test_device_missing_at_the_end(void **state)
+{
+    (void)state;
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i + 1 < wanted.count; i++) {
+        tell_device(&wanted, i, NOTHING);
+    }
+    assert_false(slice_compare_end(&compare));
+    tell_device(&wanted, wanted.count - 1u, NOTHING);
+    assert_true(slice_compare_end(&compare));
+}
+
+static void test_device_missing_in_the_middle(void **state)
+{
+    (void)state;
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < wanted.count; i++) {
+        if (i != 5) {
+            tell_device(&wanted, i, NOTHING);
+        }
+    }
+    assert_false(slice_compare_end(&compare));
+}
+
+static void test_devices_in_another_order(void **state)
+{
+    (void)state;
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = wanted.count; i > 0; i--) {
+        tell_device(&wanted, i - 1, NOTHING);
+    }
+    assert_false(slice_compare_end(&compare));
+}
+
+/* The API allows 128 devices a slice: more than any table of ours. */
+static void test_more_devices_than_wanted(void **state)
+{
+    (void)state;
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < 128; i++) {
+        tell_device(&wanted, i % wanted.count, NOTHING);
+    }
+    assert_false(slice_compare_end(&compare));
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < wanted.count; i++) {
+        tell_device(&wanted, i, NOTHING);
+    }
+    slice_compare_device(&compare, view_text(""), false);
+    assert_false(slice_compare_end(&compare));
+}
+
+static void test_device_without_attributes(void **state)
+{
+    (void)state;
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < wanted.count; i++) {
+        slice_compare_device(&compare, view_text(wanted.device[i].name), false);
+    }
+    assert_false(slice_compare_end(&compare));
+}
+
+static void test_empty_slice(void **state)
+{
+    (void)state;
+    struct attribute stray = {.key = "deviceId", .type = ATTRIBUTE_INT};
+    wanted.count = 0;
+    slice_compare_begin(&compare, &wanted);
+    assert_true(slice_compare_end(&compare));
+    slice_compare_attribute(&compare, &stray);
+    assert_false(slice_compare_end(&compare));
+    slice_compare_begin(&compare, &wanted);
+    slice_compare_device(&compare, view_text("neuron-device-0"), false);
+    assert_false(slice_compare_end(&compare));
+}
+
+static void test_begin_forgets(void **state)
+{
+    (void)state;
+    assert_false(verdict(3, TEXT_OTHER));
+    assert_true(verdict(3, NOTHING));
+}
+
+/* All 32 attributes that the API allows fit the mask. */
+static void test_full_mask(void **state)
+{
+    (void)state;
+    wanted.count = 1;
+    slice_compare_begin(&compare, &wanted);
+    struct attribute a = {.type = ATTRIBUTE_INT};
+    compare.attributes.count = ATTRIBUTES_MAX;
+    for (unsigned i = 0; i < ATTRIBUTES_MAX; i++) {
+        (void)snprintf(a.key, sizeof a.key, "k%02u", i);
+        compare.attributes.attribute[i] = a;
+    }
+    for (unsigned i = 0; i < ATTRIBUTES_MAX; i++) {
+        slice_compare_attribute(&compare, &compare.attributes.attribute[i]);
+    }
+    slice_compare_device(&compare, view_text(wanted.device[0].name), false);
+    assert_true(slice_compare_end(&compare));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_same_slice, setup),
+        cmocka_unit_test_setup(test_every_change_is_seen_in_every_device, setup),
+        cmocka_unit_test_setup(test_device_missing_at_the_end, setup),
+        cmocka_unit_test_setup(test_device_missing_in_the_middle, setup),
+        cmocka_unit_test_setup(test_devices_in_another_order, setup),
+        cmocka_unit_test_setup(test_more_devices_than_wanted, setup),
+        cmocka_unit_test_setup(test_device_without_attributes, setup),
+        cmocka_unit_test_setup(test_empty_slice, setup),
+        cmocka_unit_test_setup(test_begin_forgets, setup),
+        cmocka_unit_test_setup(test_full_mask, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server sockets: modes, stale and foreign files, lost sockets, peers, and the TCP port. */
+#include "tests/unit/host_harness.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "host/sockets.h"
+
+static struct listener unix_listener(const char *path)
+{
+    return (struct listener){.path = path, .fd = -1};
+}
+
+static int dial_unix(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    (void)strcpy(to.sun_path, path);
+    if (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int dial_tcp(int family, uint16_t port)
+{
+    struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_loopback};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(family, SOCK_STREAM, 0);
+    int failed = (family == AF_INET6) ? connect(fd, (const struct sockaddr *)&six, sizeof six)
+                                      : connect(fd, (const struct sockaddr *)&four, sizeof four);
+    if (failed != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void test_opens_for_the_owner_only(void **state)
+{
+    (void)state;
+    struct stat st;
+    int error = 0;
+    struct listener l = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    assert_int_equal(lstat(l.path, &st), 0);
+    assert_true(S_ISSOCK(st.st_mode));
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(listener_file(&l), LISTENER_FILE_OURS);
+    listener_close(&l);
+    assert_int_equal(l.fd, -1);
+    assert_false(exists(at("a.sock")));
+    listener_close(&l);
+}
+
+static void test_takes_connections(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct accepted got;
+    struct listener l = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    assert_int_equal(listener_accept(&l, &got), STATUS_MORE);
+    int peer = dial_unix(l.path);
+    assert_true(peer >= 0);
+    assert_int_equal(listener_accept(&l, &got), STATUS_OK);
+    assert_true((fcntl(got.fd, F_GETFL) & O_NONBLOCK) != 0);
+    assert_true((fcntl(got.fd, F_GETFD) & FD_CLOEXEC) != 0);
+    assert_int_equal(write(peer, "x", 1), 1);
+    char byte = 0;
+    assert_int_equal(read(got.fd, &byte, 1), 1);
+    assert_int_equal(byte, 'x');
+    assert_int_equal(listener_accept(&l, &got), STATUS_MORE);
+    (void)close(peer);
+    listener_close(&l);
+}
+
+static void test_stale_socket_gives_way(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct listener killed = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&killed, &error), STATUS_OK);
+    assert_int_equal(close(killed.fd), 0); /* the file stays, as after SIGKILL */
+    assert_int_equal(dial_unix(at("a.sock")), -1);
+    struct listener l = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    int peer = dial_unix(at("a.sock"));
+    assert_true(peer >= 0);
+    (void)close(peer);
+    listener_close(&l);
+}
+
+static void test_foreign_file_stays(void **state)
+{
+    (void)state;
+    int error = 0;
+    put("a.sock", "not a socket");
+    struct listener l = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&l, &error), HOST_IO);
+    assert_int_equal(error, EEXIST);
+    assert_int_equal(l.fd, -1);
+    assert_true(exists(at("a.sock")));
+}
+
+static void test_absent_directory(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct listener l = unix_listener(at("registry/a.sock"));
+    assert_int_equal(listener_open(&l, &error), HOST_ABSENT);
+    assert_int_equal(error, ENOENT);
+    assert_false(exists(at("registry")));
+    make_directories("registry");
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    listener_close(&l);
+}
+
+static void test_lost_and_replaced(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct listener old = unix_listener(at("a.sock"));
+    struct listener new = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&old, &error), STATUS_OK);
+    assert_int_equal(listener_open(&new, &error), STATUS_OK);
+    /* The newer process owns the name: the older one notices and leaves it alone. */
+    assert_int_equal(listener_file(&old), LISTENER_FILE_TAKEN);
+    assert_int_equal(listener_file(&new), LISTENER_FILE_OURS);
+    listener_close(&old);
+    assert_true(exists(at("a.sock")));
+    assert_int_equal(listener_file(&new), LISTENER_FILE_OURS);
+    assert_int_equal(unlink(at("a.sock")), 0);
+    assert_int_equal(listener_file(&new), LISTENER_FILE_GONE);
+    listener_close(&new);
+}
+
+static void test_tcp_on_all_addresses(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct accepted got;
+    struct listener l = {.fd = -1};
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    assert_true(l.port != 0);
+    assert_int_equal(listener_file(&l), LISTENER_FILE_OURS);
+    int peer = dial_tcp(AF_INET, l.port);
+    assert_true(peer >= 0);
+    assert_int_equal(listener_accept(&l, &got), STATUS_OK);
+    (void)close(got.fd);
+    (void)close(peer);
+    int six = dial_tcp(AF_INET6, l.port);
+    if (six < 0) {
+        print_message("no IPv6 on this machine: %s\n", strerror(errno));
+    } else {
+        assert_int_equal(listener_accept(&l, &got), STATUS_OK);
+        (void)close(got.fd);
+        (void)close(six);
+    }
+    struct listener second = {.fd = -1, .port = l.port};
+    assert_int_equal(listener_open(&second, &error), HOST_IO);
+    assert_int_equal(error, EADDRINUSE);
+    listener_close(&l);
+    assert_int_equal(listener_open(&second, &error), STATUS_OK);
+    listener_close(&second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOST_TEST(test_opens_for_the_owner_only), HOST_TEST(test_takes_connections),
+        HOST_TEST(test_stale_socket_gives_way),   HOST_TEST(test_foreign_file_stays),
+        HOST_TEST(test_absent_directory),         HOST_TEST(test_lost_and_replaced),
+        HOST_TEST(test_tcp_on_all_addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared system calls: directories, whole writes, clocks; names without a server; the last line of
+ * a failed assertion. */
+#include "tests/unit/host_harness.h"
+
+#include <sys/wait.h>
+
+#include "base/assert.h"
+#include "host/resolver.h"
+#include "host/system.h"
+
+static mode_t mode_of(const char *rest)
+{
+    struct stat st;
+    assert_int_equal(stat(at(rest), &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void test_directories_are_made(void **state)
+{
+    (void)state;
+    int error = 0;
+    mode_t before = umask(022);
+    make_directories("kept");
+    assert_int_equal(chmod(at("kept"), 0700), 0);
+    assert_int_equal(directory_make(at("kept/b/c"), 0750, &error), STATUS_OK);
+    assert_int_equal(mode_of("kept"), 0700);
+    assert_int_equal(mode_of("kept/b"), 0750);
+    assert_int_equal(mode_of("kept/b/c"), 0750);
+    assert_int_equal(directory_make(at("kept/b/c"), 0750, &error), STATUS_OK);
+    assert_int_equal(directory_make(at("kept/d/"), 0750, &error), STATUS_OK);
+    (void)umask(before);
+}
+
+static void test_directories_that_cannot_be_made(void **state)
+{
+    (void)state;
+    int error = 0;
+    put("file", "");
+    assert_int_equal(directory_make(at("file"), 0755, &error), HOST_ABSENT);
+    assert_int_equal(error, ENOTDIR);
+    assert_int_equal(directory_make(at("file/below"), 0755, &error), HOST_ABSENT);
+    assert_int_equal(error, ENOTDIR);
+    assert_int_equal(directory_make("/sys/neuron-dra-unit", 0755, &error), HOST_DENIED);
+}
+
+static void test_write_fails_in_words(void **state)
+{
+    (void)state;
+    int error = 0;
+    int full = open("/dev/full", O_WRONLY);
+    assert_true(full >= 0);
+    assert_int_equal(descriptor_write(full, view_text("x"), -1, &error), HOST_NO_SPACE);
+    assert_int_equal(error, ENOSPC);
+    assert_int_equal(descriptor_write(full, view_text(""), -1, &error), STATUS_OK);
+    assert_int_equal(close(full), 0);
+}
+
+static void test_clocks(void **state)
+{
+    (void)state;
+    uint64_t a = clock_now_ms();
+    uint64_t b = clock_now_ms();
+    assert_true(b >= a);
+    assert_true(clock_wall_ms() > UINT64_C(1700000000000));
+    assert_true(random_seed() != random_seed());
+}
+
+/* --- names that need no server --- */
+
+static struct resolver resolver = {.fd = -1};
+
+static void test_literals(void **state)
+{
+    (void)state;
+    static const uint8_t four[] = {10, 96, 0, 1};
+    assert_int_equal(resolver_begin(&resolver, view_text("10.96.0.1"), 0), STATUS_OK);
+    assert_int_equal(resolver.found.count, 1);
+    assert_false(resolver.found.address[0].v6);
+    assert_memory_equal(resolver.found.address[0].bytes, four, sizeof four);
+    assert_int_equal(resolver_begin(&resolver, view_text("fd00::1"), 0), STATUS_OK);
+    assert_int_equal(resolver.found.count, 1);
+    assert_true(resolver.found.address[0].v6);
+    assert_int_equal(resolver.found.address[0].bytes[0], 0xfd);
+    assert_int_equal(resolver.fd, -1);
+}
+
+static void test_localhost(void **state)
+{
+    (void)state;
+    assert_int_equal(resolver_begin(&resolver, view_text("localhost"), 0), STATUS_OK);
+    assert_true(resolver.found.count >= 1);
+    assert_int_equal(resolver.fd, -1);
+}
+
+static void test_names_that_are_none(void **state)
+{
+    (void)state;
+    char large[API_HOST_CAP + 1];
+    memset(large, 'a', sizeof large);
+    large[API_HOST_CAP] = 0;
+    assert_int_equal(resolver_begin(&resolver, view_text(large), 0), PEER_MALFORMED);
+    assert_int_equal(resolver_begin(&resolver, view_text("a..b"), 0), PEER_MALFORMED);
+    resolver_end(&resolver);
+}
+
+/* --- the end --- */
+
+static void test_assertion_ends_the_process(void **state)
+{
+    (void)state;
+    char text[512] = {0};
+    int ends[2];
+    int status = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        assert_failed("a < b", "src/x.c", 1042);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_true(read(ends[0], text, sizeof text - 1u) > 0);
+    assert_non_null(strstr(text, "event=assertion_failed condition=\"a < b\" at=src/x.c:1042 "));
+    assert_int_equal(strchr(text, '\n') - text + 1, (long)strlen(text));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOST_TEST(test_directories_are_made),
+        HOST_TEST(test_directories_that_cannot_be_made),
+        HOST_TEST(test_write_fails_in_words),
+        HOST_TEST(test_clocks),
+        HOST_TEST(test_literals),
+        HOST_TEST(test_localhost),
+        HOST_TEST(test_names_that_are_none),
+        HOST_TEST(test_assertion_ends_the_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

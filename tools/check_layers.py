@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The folder is the layer: what each may include, which symbols it may need, and no mutable globals.
+
+Includes are read from the sources; symbols and globals from the objects that `make check-objects` builds
+(without link-time optimisation, so that each object shows what its file needs).
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import gate
+
+# What the files of a folder may include besides their own folder. "std" are the headers of
+# STANDARD,
+# "nanopb" those of NANOPB; "any" is everything, the operating system too.
+MAY_INCLUDE = {
+    "src/base": {"std", "cfg"},
+    "src/wire": {"std", "cfg", "src/base", "generated", "nanopb"},
+    "src/dra": {"std", "cfg", "src/base", "boards", "generated", "nanopb"},
+    "src/agent": {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"},
+    "boards": {"std", "cfg", "src/base"},
+    "generated": {"std", "nanopb"},
+    "cfg": {"std"},
+    "src/host": {"any"},
+    "src": {"any"},
+}
+PURE = ("src/base", "src/wire", "src/dra", "src/agent", "boards", "generated")
+STANDARD = {"stdint.h", "stddef.h", "stdbool.h", "string.h"}
+NANOPB = {"pb.h", "pb_encode.h", "pb_decode.h", "pb_common.h"}
+# cfg/budget.h adds up the sizes of every layer's structs: it sees what src/agent sees, and only the
+# layers from there up may include it.
+BUDGET = "cfg/budget.h"
+BUDGET_USERS = {"src/agent", "src/host", "src"}
+# The library configuration is mbedTLS's, not a layer.
+FOREIGN_CONFIGURATION = "cfg/mbedtls/"
+
+LIBC = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen"}
+COMPILER = {"__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
+# Declared by a pure layer, defined by src/host.
+PORTS = {"assert_failed"}
+# (file, name) of the variables that may change, each the one of its kind.
+MUTABLE = {
+    ("src/agent/agent.c", "the_agent"),  # all state of the agent
+    ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
+    ("src/host/tls.c", "arena"),         # memory of mbedTLS
+    ("src/main.c", "settings"),          # flags and variables, read once
+}
+
+OBJECTS = "build/obj/check"
+
+
+def layer_of(path):
+    """Folder that decides for a file: src/wire/h2.c is src/wire, src/main.c is src."""
+    parts = pathlib.PurePath(path).parts
+    return "/".join(parts[:2]) if parts[0] == "src" and len(parts) > 2 else parts[0]
+
+
+def included_layer(root, name):
+    """Layer of an included file, by the two include paths src/ and the root."""
+    for prefix in ("src/", ""):
+        if (pathlib.Path(root) / (prefix + name)).is_file():
+            return prefix + name, layer_of(prefix + name)
+    return None, None
+
+
+def judge_include(root, layer, form, name):
+    """Empty when allowed, else what is wrong."""
+    allowed = MAY_INCLUDE[layer]
+    if "any" in allowed:
+        return ""
+    if form == "<":
+        return "" if name in STANDARD else f"<{name}>: only {', '.join(sorted(STANDARD))} below src/host"
+    if name in NANOPB:
+        return "" if "nanopb" in allowed else f'"{name}": {layer} does no protobuf'
+    path, other = included_layer(root, name)
+    if path is None:
+        return f'"{name}" is not in this repository: write it as seen from src/ or from the top'
+    if path == BUDGET:
+        return "" if layer in BUDGET_USERS else f'"{name}" is for {", ".join(sorted(BUDGET_USERS))}'
+    if other == layer or other in allowed:
+        return ""
+    return f'"{name}": {layer} must not know {other}; it may know {", ".join(sorted(allowed))}'
+
+
+def check_includes(report, root):
+    count = 0
+    for path in gate.own_c_files(root, ("src", "boards", "cfg", "generated")):
+        if str(path).startswith(FOREIGN_CONFIGURATION):
+            continue
+        layer = "src/agent" if str(path) == BUDGET else layer_of(path)
+        if layer not in MAY_INCLUDE:
+            report.add(path, f"{layer} is no layer: see MAY_INCLUDE in tools/check_layers.py")
+            continue
+        for number, line in enumerate((pathlib.Path(root) / path).read_text().splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not found:
+                continue
+            count += 1
+            problem = judge_include(root, layer, found[1], found[2])
+            if problem:
+                report.add(f"{path}:{number}", problem)
+    return count
+
+
+def source_objects(root):
+    """(source path, object path) of each object of the check build that comes from a layer."""
+    base = pathlib.Path(root) / OBJECTS
+    for obj in sorted(base.rglob("*.o")):
+        source = obj.relative_to(base).with_suffix(".c")
+        if layer_of(source) in MAY_INCLUDE and (pathlib.Path(root) / source).is_file():
+            yield source, obj
+
+
+def symbols(obj):
+    """(needed, defined) global names of an object."""
+    needed, defined = set(), set()
+    for line in gate.run(["nm", "-g", "-P", str(obj)]).splitlines():
+        name, kind = line.split()[:2]
+        (needed if kind in "Uw" else defined).add(name)
+    return needed, defined
+
+
+def check_symbols(report, objects):
+    tables = {source: symbols(obj) for source, obj in objects}
+    owner = {name: layer_of(source) for source, (_, defined) in tables.items() for name in defined}
+    for source, (needed, _) in tables.items():
+        layer = layer_of(source)
+        if layer not in PURE:
+            continue
+        strange = []
+        for name in sorted(needed - LIBC - COMPILER - PORTS):
+            other = owner.get(name)
+            if name.startswith("pb_") and "nanopb" in MAY_INCLUDE[layer]:
+                continue
+            if other is None:
+                strange.append(name + "()")
+            elif other != layer and other not in MAY_INCLUDE[layer]:
+                report.add(source, f"needs {name} of {other}, which {layer} must not know")
+        if strange:
+            report.add(source, f"needs {', '.join(strange)}, which no file here defines: below "
+                               f"src/host only {', '.join(sorted(LIBC))} and pb_* come from outside")
+
+
+def mutable_variables(obj):
+    """Names of the variables in sections that stay writable."""
+    for line in gate.run(["objdump", "-t", str(obj)]).splitlines():
+        found = re.match(r"[0-9a-f]+ (.{7}) (\S+)\s+[0-9a-f]+ (?:\.hidden )?(\S+)$", line)
+        if not found or "O" not in found[1]:
+            continue
+        section, name = found[2], found[3]
+        if section.startswith(".data.rel.ro"):
+            continue
+        if section == "*COM*" or section.startswith((".data", ".bss", ".tdata", ".tbss")):
+            yield re.sub(r"\.\d+$", "", name)
+
+
+def check_globals(report, objects):
+    seen = set()
+    for source, obj in objects:
+        for name in mutable_variables(obj):
+            seen.add((str(source), name))
+            if (str(source), name) not in MUTABLE:
+                report.add(source, f"variable {name} can change: make it const, or keep it in the agent "
+                                   "struct and hand it in (exceptions: MUTABLE in tools/check_layers.py)")
+    return seen
+
+
+def check(root):
+    report = gate.Report()
+    includes = check_includes(report, root)
+    try:
+        objects = list(source_objects(root))
+    except subprocess.CalledProcessError as error:
+        report.add(OBJECTS, str(error))
+        objects = []
+    built = {str(source) for source, _ in objects}
+    for path in gate.own_c_files(root, ("src", "boards", "generated")):
+        if path.suffix == ".c" and str(path) not in built:
+            report.add(path, f"has no object in {OBJECTS}: run 'make check-objects'")
+    check_symbols(report, objects)
+    check_globals(report, objects)
+    report.looked_at = f"{includes} includes, {len(objects)} objects"
+    return report
+
+
+if __name__ == "__main__":
+    sys.exit(gate.main(check, __doc__.splitlines()[0]))

@@ -1,0 +1,578 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A real one-node Kubernetes cluster with the agent on a simulated Trainium board.
+
+Owns the order in which a run comes up and goes down, and the file cluster.json by which every later
+command finds it. Everything lives below one run folder and one short folder under /run/neuron-dra
+(unix sockets have room for 107 bytes); the node's programs share a private mount namespace.
+"""
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import build  # noqa: E402
+import config  # noqa: E402
+import images  # noqa: E402
+import pki  # noqa: E402
+import procs  # noqa: E402
+
+SHORT_ROOT = "/run/neuron-dra"
+SLOTS = 16
+FIRST_PORT = 26000          # below the range from which the kernel hands out ports by itself
+PORTS = ("etcd", "etcd-peer", "apiserver", "kubelet", "kubelet-health", "agent-health")
+NAMESPACE, ACCOUNT = "neuron-dra-driver", "neuron-dra-driver-sa"
+# Folders that the kubelet, containerd and CNI use by fixed names: each node gets its own.
+HIDDEN = ("/run/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/containers")
+# What the kubelet and the CNI plugins set on the machine; the last node to go puts it back.
+SYSCTLS = ("net/ipv4/ip_forward", "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic",
+           "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+# None of them holds anything that outlives the run, so none is asked to go gently.
+CONTROL_PLANE = ("kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd")
+
+
+class Failure(Exception):
+    """What stops a command, in words for its user."""
+
+
+class Cluster:
+    """One run: its folders, ports and processes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.run = os.path.join(build.ROOT, "build", name)
+        self.kubeconfig = self.path("kubeconfig")
+        self.slot = self.started = None
+        self.k8s, self.board, self.agent = build.DEFAULT_K8S, "trn2.48xlarge", ""
+        self.driver_version = ""
+        self.programs, self.processes, self.made, self.sysctls = {}, {}, [], {}
+        self.node_name = "neuron-node-0"
+
+    KEPT = ("slot", "k8s", "board", "agent", "driver_version", "programs", "processes", "made",
+            "sysctls", "node_name")
+
+    def path(self, *parts):
+        """Below the run folder."""
+        return os.path.join(self.run, *parts)
+
+    def short(self, *parts):
+        """Below the short folder, for sockets and what the kubelet nests deeply."""
+        return os.path.join(SHORT_ROOT, str(self.slot), *parts)
+
+    def port(self, what):
+        """A port of this run's set."""
+        return FIRST_PORT + self.slot * len(PORTS) + PORTS.index(what)
+
+    @property
+    def cgroup(self):
+        """The node's root cgroup and pod network."""
+        return f"neuron-dra-{self.slot}"
+
+    @property
+    def server(self):
+        """The API server's address; by number, so that no name has to be resolved."""
+        return f"https://127.0.0.1:{self.port('apiserver')}"
+
+    def service_ip(self, number):
+        """An address of the service range."""
+        return f"10.202.{self.slot}.{number}"
+
+    def snapshotter(self):
+        """overlayfs, unless the run folder is on one itself: those do not nest."""
+        kind = subprocess.run(["stat", "-f", "-c", "%T", self.run], stdout=subprocess.PIPE,
+                              text=True, check=False).stdout
+        return "native" if "overlay" in kind else "overlayfs"
+
+    def save(self):
+        """Writes cluster.json whole or not at all. It lies in the short folder, so that a run is
+        found and ended even after its run folder was deleted; the run folder has a link to it."""
+        content = {key: getattr(self, key) for key in self.KEPT}
+        content.update(kubeconfig=self.kubeconfig, cdi=self.path("cdi"), name=self.name,
+                       short=self.short(), log=self.path("logs", "agent.log"), run=self.run)
+        pki.write_json(self.short("cluster.json.new"), content)
+        os.replace(self.short("cluster.json.new"), self.short("cluster.json"))
+
+    def load(self):
+        """Finds this run's cluster.json among the slots; whether there was one."""
+        for content in taken_slots():
+            if content["run"] == self.run:
+                self.fill(content)
+                return True
+        return False
+
+    def fill(self, content):
+        """Takes over what a cluster.json says."""
+        self.name, self.run = content["name"], content["run"]
+        self.kubeconfig = content["kubeconfig"]
+        for key in self.KEPT:
+            setattr(self, key, content[key])
+
+    def environment(self):
+        """What every program of the node sees: nothing of the caller's but the basics."""
+        folders = [os.path.dirname(self.programs[name]) for name in ("containerd", "ptp", "runc")]
+        return {"PATH": ":".join(folders) + ":/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.run}
+
+    def start(self, program, argv, namespace=True):
+        """Starts one program and remembers it at once."""
+        holder = self.processes.get("namespace")
+        if namespace and holder:
+            argv = ["nsenter", f"--mount=/proc/{holder['pid']}/ns/mnt", "--", *argv]
+        self.processes[program] = procs.spawn(argv, self.path("logs", program + ".log"),
+                                              self.environment())
+        self.save()
+
+    def kubectl(self, *args, text=None):
+        """Runs kubectl as the cluster's administrator; its output."""
+        done = subprocess.run([self.programs["kubectl"], "--kubeconfig", self.kubeconfig, *args],
+                              input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(self.environment(), KUBECACHEDIR=self.path("kube-cache")),
+                              check=False)
+        if done.returncode != 0:
+            raise Failure(f"kubectl {' '.join(args[:3])}: {done.stderr.strip()}")
+        return done.stdout
+
+    def wait(self, what, program, check, seconds):
+        """Waits until check() holds; the program's log is the error's text when it does not."""
+        deadline = time.monotonic() + seconds
+        while not check():
+            record = self.processes[program]
+            late = time.monotonic() > deadline
+            if late or not procs.alive(record):
+                reason = f"is not ready after {seconds} s" if late else "has ended"
+                raise Failure(f"{what}: {program} {reason}; the end of {record['log']}:\n"
+                              + procs.tail(record["log"]))
+            time.sleep(0.1)
+
+
+# --- a slot: short folder, ports and network numbers -------------------------------------------
+
+@contextlib.contextmanager
+def slots_locked():
+    """One command at a time looks for a free slot."""
+    handle = os.open(os.path.dirname(SHORT_ROOT), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        os.makedirs(SHORT_ROOT, exist_ok=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+def read_slot(folder):
+    """What a slot's cluster.json says, or None when it has none that can be read."""
+    try:
+        with open(os.path.join(folder, "cluster.json"), encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError):
+        return None
+
+
+def taken_slots():
+    """The content of every slot's cluster.json."""
+    if not os.path.isdir(SHORT_ROOT):
+        return []
+    found = [read_slot(os.path.join(SHORT_ROOT, name)) for name in sorted(os.listdir(SHORT_ROOT))]
+    return [content for content in found if content is not None]
+
+
+def sweep():
+    """Ends what nobody can use any more: runs whose folder was deleted, and dead ones."""
+    for content in taken_slots():
+        living = any(procs.alive(record) for record in content["processes"].values())
+        if not living or not os.path.isdir(content["run"]):
+            lost = Cluster(content["name"])
+            lost.fill(content)
+            take_down(lost)
+
+
+def ports_are_free(cluster):
+    """Whether nobody listens on any port of the slot's set."""
+    for what in PORTS:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", cluster.port(what)))
+            except OSError:
+                return False
+    return True
+
+
+def take_slot(cluster):
+    """Finds a free slot and marks it as this run's."""
+    with slots_locked():
+        for cluster.slot in range(SLOTS):
+            folder = cluster.short()
+            if read_slot(folder) is not None or not ports_are_free(cluster):
+                continue
+            procs.remove_tree(folder)
+            remember_machine(cluster)
+            os.makedirs(folder)
+            cluster.processes["runner"] = procs.myself()
+            cluster.save()
+            os.symlink(cluster.short("cluster.json"), cluster.path("cluster.json"))
+            return
+    raise Failure(f"all {SLOTS} slots under {SHORT_ROOT} are taken: end a cluster first")
+
+
+# --- up ------------------------------------------------------------------------------------------
+
+def check_machine(arguments):
+    """Says at once what would fail later."""
+    if os.geteuid() != 0:
+        raise Failure("a cluster needs root: mounts, namespaces and cgroups are made")
+    for tool in ("openssl", "busybox", "ip", "unshare", "nsenter", "mount"):
+        if shutil.which(tool) is None:
+            raise Failure(f"no {tool} on PATH: run `make deps`")
+    if arguments.agent and not os.access(arguments.agent, os.X_OK):
+        raise Failure(f"{arguments.agent} is not there: run `make` first, or pass --no-agent")
+
+
+def remember_machine(cluster):
+    """Notes the kernel settings that a node changes, and makes the folders it hides. A node that
+    is not the first takes over the first one's notes: the last to go has to put all right."""
+    others = taken_slots()
+    if others:
+        cluster.sysctls, cluster.made = others[0]["sysctls"], others[0]["made"]
+        return
+    for name in SYSCTLS:
+        with contextlib.suppress(OSError), open("/proc/sys/" + name, encoding="ascii") as stream:
+            cluster.sysctls[name] = stream.read().strip()
+    for folder in HIDDEN:
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+            cluster.made.append(folder)
+
+
+def answers(cluster, path):
+    """Whether the API server says ok to a path."""
+    context = ssl.create_default_context(cafile=cluster.path("pki", "ca.crt"))
+    base = cluster.path("pki", "admin")
+    context.load_cert_chain(base + ".crt", base + ".key")
+    try:
+        with urllib.request.urlopen(cluster.server + path, context=context, timeout=2) as reply:
+            return reply.status == 200
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def start_control_plane(cluster):
+    """etcd, API server, controller manager and scheduler."""
+    cluster.start("etcd", config.etcd_args(cluster))
+    cluster.start("kube-apiserver", config.apiserver_args(cluster))
+    cluster.wait("API server", "kube-apiserver", lambda: answers(cluster, "/readyz"), 60)
+    cluster.start("kube-controller-manager", config.controller_manager_args(cluster))
+    cluster.start("kube-scheduler", config.scheduler_args(cluster))
+
+
+def import_images(cluster):
+    """Makes the two images and hands them to containerd."""
+    folder = cluster.path("images")
+    os.makedirs(folder, exist_ok=True)
+    for tar in (images.make_pause(folder), images.make_busybox(folder)):
+        done = subprocess.run(
+            [cluster.programs["ctr"], "--address", cluster.short("containerd.sock"), "-n", "k8s.io",
+             "images", "import", tar], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+        if done.returncode != 0:
+            raise Failure(f"ctr could not import {tar}: {done.stdout.strip()}")
+
+
+def start_namespace(cluster):
+    """The mount namespace of every program but the agent, which runs as on a host."""
+    cluster.processes["namespace"] = procs.hide_directories(
+        cluster.path("logs", "namespace.log"), HIDDEN, cluster.environment())
+    cluster.save()
+
+
+def start_containerd(cluster):
+    """The container runtime, until its socket is there."""
+    procs.make_cgroup(cluster.cgroup)
+    cluster.start("containerd", config.containerd_args(cluster))
+    sock = cluster.short("containerd.sock")
+    cluster.wait("container runtime", "containerd", lambda: os.path.exists(sock), 30)
+
+
+def node_is_ready(cluster):
+    """Whether the node exists, says Ready, and pods can be made in the default namespace."""
+    try:
+        node = json.loads(cluster.kubectl("get", "node", cluster.node_name, "-o", "json"))
+        cluster.kubectl("get", "serviceaccount", "default", "-n", "default")
+    except Failure:
+        return False
+    return any(condition["type"] == "Ready" and condition["status"] == "True"
+               for condition in node["status"].get("conditions", []))
+
+
+def start_kubelet(cluster):
+    """The kubelet, until it answers its own health check."""
+    cluster.start("kubelet", config.kubelet_args(cluster))
+
+    def healthy():
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex(("127.0.0.1", cluster.port("kubelet-health"))) == 0
+    cluster.wait("node", "kubelet", healthy, 60)
+
+
+def make_agent_account(cluster):
+    """What a chart would install, and a kubeconfig with the service account's token."""
+    deploy = os.path.join(build.ROOT, "cfg", "deploy")
+    cluster.kubectl("apply", "-f", os.path.join(deploy, "deviceclass.yaml"),
+                    "-f", os.path.join(deploy, "rbac.yaml"))
+    token = cluster.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE,
+                            "--duration=720h").strip()
+    pki.write_kubeconfig(cluster.path("agent.kubeconfig"), cluster.path("pki"), cluster.server,
+                         ACCOUNT, {"token": token})
+
+
+def make_board(cluster):
+    """A fresh simulated node of the cluster's board."""
+    procs.remove_tree(cluster.path("node"))
+    command = [sys.executable, os.path.join(build.ROOT, "tools", "simnode.py"), "make",
+               "--board", cluster.board, "--dir", cluster.path("node")]
+    if cluster.driver_version:
+        command += ["--driver-version", cluster.driver_version]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(command)} ended with {done.returncode}: {done.stdout.strip()}")
+
+
+def published(cluster):
+    """How many devices the node's slices hold, or -1 while there is no slice."""
+    found = json.loads(cluster.kubectl("get", "resourceslices", "-o", "json"))["items"]
+    mine = [item["spec"] for item in found if item["spec"]["driver"] == config.DRIVER
+            and item["spec"].get("nodeName") == cluster.node_name]
+    return sum(len(spec.get("devices") or []) for spec in mine) if mine else -1
+
+
+def start_agent(cluster):
+    """The agent as a host process, until the kubelet has accepted it and its slice is published.
+    A kubelet that missed the new socket is given a second one after 30 s."""
+    log = cluster.path("logs", "agent.log")
+    earlier = os.path.getsize(log) if os.path.exists(log) else 0
+    cluster.start("agent", config.agent_args(cluster), namespace=False)
+
+    def ready():
+        with open(log, encoding="utf-8", errors="replace") as stream:
+            stream.seek(earlier)
+            return " event=registered" in stream.read() and published(cluster) >= 0
+    cluster.wait("agent", "agent", ready, 60)
+
+
+def bring_up(cluster, with_agent):
+    """Everything in order; the caller cleans up when it fails."""
+    config.write_files(cluster)
+    start_namespace(cluster)
+    start_containerd(cluster)
+    start_control_plane(cluster)
+    start_kubelet(cluster)
+    import_images(cluster)
+    make_agent_account(cluster)
+    cluster.wait("node", "kubelet", lambda: node_is_ready(cluster), 60)
+    if with_agent:
+        make_board(cluster)
+        start_agent(cluster)
+
+
+def next_steps(cluster):
+    """What to type now."""
+    examples = os.path.join(build.ROOT, "cfg", "deploy", "examples")
+    kubectl = cluster.programs["kubectl"]
+    quote = shlex.quote
+    return "\n".join((
+        f"The cluster runs Kubernetes {cluster.k8s} with the agent on a simulated {cluster.board}.",
+        "Type next:",
+        f"  export KUBECONFIG={quote(cluster.kubeconfig)}",
+        f"  alias kubectl={quote(kubectl)}",
+        "  kubectl get resourceslices -o yaml",
+        f"  kubectl apply -f {quote(os.path.join(examples, 'connected-4.yaml'))}",
+        "  kubectl wait --for=condition=Ready pod/connected-4 --timeout=60s",
+        "  kubectl exec connected-4 -- ls -l /dev",
+        f"Logs are in {cluster.path('logs')}; `make cluster-down` ends it.", ""))
+
+
+def command_up(cluster, arguments):
+    """Brings a cluster up from nothing; what an earlier run left is taken down first."""
+    check_machine(arguments)
+    programs = build.programs(arguments.k8s)
+    sweep()
+    if cluster.load():
+        take_down(cluster)
+    procs.remove_tree(cluster.run)
+    os.makedirs(cluster.run)
+    cluster = Cluster(cluster.name)
+    cluster.k8s, cluster.board, cluster.programs = arguments.k8s, arguments.board, programs
+    cluster.agent = os.path.abspath(arguments.agent) if arguments.agent else ""
+    cluster.driver_version = arguments.driver_version
+    take_slot(cluster)
+    begin = time.monotonic()
+    try:
+        bring_up(cluster, bool(arguments.agent))
+    except BaseException:
+        take_down(cluster)
+        raise
+    del cluster.processes["runner"]
+    cluster.save()
+    print(f"cluster.py: {cluster.name} is up after {time.monotonic() - begin:.1f} s")
+    if arguments.agent and not arguments.quiet:
+        print(next_steps(cluster))
+
+
+# --- down ----------------------------------------------------------------------------------------
+
+def restore_machine(cluster):
+    """Gives the slot back. The last node puts kernel settings back and removes the folders that
+    were made to be hidden; while another lives, removing one would unmount that one's."""
+    with slots_locked():
+        procs.remove_tree(cluster.short())
+        if taken_slots():
+            return
+        for name, value in cluster.sysctls.items():
+            with contextlib.suppress(OSError), open("/proc/sys/" + name, "w",
+                                                    encoding="ascii") as stream:
+                stream.write(value)
+        for folder in cluster.made + [SHORT_ROOT]:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+
+def end_processes(cluster):
+    """First who would start something new, then the containers, then the rest of the node."""
+    records = cluster.processes
+    if "agent" in records:
+        procs.stop([records["agent"]])
+    procs.stop([records[name] for name in CONTROL_PLANE + ("kubelet",) if name in records],
+               signal.SIGKILL)
+    for _ in range(50):
+        containers = procs.cgroup_pids(cluster.cgroup)
+        if not containers:
+            break
+        procs.stop(containers, signal.SIGKILL, 1)
+    holder = records.get("namespace")
+    if holder and holder.get("namespace"):
+        procs.stop([holder], signal.SIGKILL)
+        for _ in range(50):
+            left = procs.in_namespace(holder["namespace"])
+            if not left:
+                break
+            procs.stop(left, signal.SIGKILL, 1)
+
+
+def take_down(cluster):
+    """Ends every process of a run and removes everything but its logs."""
+    end_processes(cluster)
+    left = procs.remove_cgroup(cluster.cgroup)
+    restore_machine(cluster)
+    for entry in os.listdir(cluster.run) if os.path.isdir(cluster.run) else []:
+        if entry != "logs":
+            path = cluster.path(entry)
+            if os.path.isdir(path) and not os.path.islink(path):
+                procs.remove_tree(path)
+            else:
+                os.unlink(path)
+    if left:
+        print(f"cluster.py: cgroups that could not be removed: {' '.join(left)}", file=sys.stderr)
+
+
+def command_down(cluster, _arguments):
+    """Ends a cluster; saying so twice is no error."""
+    if not cluster.load():
+        print(f"cluster.py: {cluster.name} is not up")
+        return
+    take_down(cluster)
+    print(f"cluster.py: {cluster.name} is down")
+
+
+# --- parts of a running cluster ------------------------------------------------------------------
+
+def loaded(cluster):
+    """The run's state, or an error that says what to do."""
+    if not cluster.load():
+        raise Failure(f"{cluster.name} is not up: `cluster.py up --name {cluster.name}`")
+
+
+def command_status(cluster, _arguments):
+    """One line per process."""
+    loaded(cluster)
+    for name, record in cluster.processes.items():
+        print(f"{name} pid={record['pid']} {'running' if procs.alive(record) else 'ended'}")
+
+
+def command_part(cluster, arguments):
+    """Starts, stops (SIGTERM) or kills (SIGKILL) the agent or the kubelet of a running cluster."""
+    loaded(cluster)
+    program = arguments.command
+    if arguments.action == "start":
+        (start_agent if program == "agent" else start_kubelet)(cluster)
+    elif program in cluster.processes:
+        number = signal.SIGTERM if arguments.action == "stop" else signal.SIGKILL
+        procs.stop([cluster.processes[program]], number)
+
+
+def command_board(cluster, arguments):
+    """Puts another board under the agent: stop, new tree, new labels, start."""
+    loaded(cluster)
+    if "agent" in cluster.processes:
+        procs.stop([cluster.processes["agent"]])
+    cluster.board, cluster.driver_version = arguments.board, arguments.driver_version
+    cluster.save()
+    make_board(cluster)
+    labels = [f"{key}={value}" for key, value in config.node_labels(cluster.board).items()]
+    cluster.kubectl("label", "--overwrite", "node", cluster.node_name, *labels)
+    cluster.kubectl("delete", "resourceslices", "--all")
+    start_agent(cluster)
+
+
+def parse():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="bring a cluster up and leave it running")
+    up.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
+    up.add_argument("--agent", default=os.path.join(build.ROOT, "build", "neuron-dra-agent"))
+    up.add_argument("--quiet", action="store_true", help="do not say what to type next")
+    up.add_argument("--no-agent", dest="agent", action="store_const", const="")
+    board = commands.add_parser("board", help="restart the agent on another board")
+    for one in (up, board):
+        one.add_argument("--board", default="trn2.48xlarge", help="EC2 instance type")
+        one.add_argument("--driver-version", default="", help="version of the neuron module")
+    others = [commands.add_parser(name) for name in ("down", "status")]
+    for name in ("agent", "kubelet"):
+        part = commands.add_parser(name, help=f"start, stop or kill the {name}")
+        part.add_argument("action", choices=("start", "stop", "kill"))
+        others.append(part)
+    for one in [up, board] + others:
+        one.add_argument("--name", default="cluster", help="run folder below build/")
+    return parser.parse_args()
+
+
+COMMANDS = {"up": command_up, "down": command_down, "status": command_status,
+            "agent": command_part, "kubelet": command_part, "board": command_board}
+
+
+def main():
+    arguments = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        COMMANDS[arguments.command](Cluster(arguments.name), arguments)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (Failure, RuntimeError) as error:
+        sys.exit(f"cluster.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the end-to-end tests of tests/e2e on a cluster of their own, which it always takes down.
+
+Owns nothing but the order: up, go test, down. What the programs said stays in
+build/e2e/<release>/logs.
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import build  # noqa: E402
+
+CLUSTER = os.path.join(build.HERE, "cluster.py")
+
+
+def run_tests(state, pattern):
+    """go test against the running cluster; its exit code."""
+    env = dict(build.go_environment(), NEURON_DRA_CLUSTER=state)
+    command = [build.find_go(), "test", "-v", "-count=1", "-timeout=20m", "."]
+    if pattern:
+        command.insert(2, "-run=" + pattern)
+    return subprocess.run(command, cwd=os.path.join(build.ROOT, "tests", "e2e"), env=env,
+                          check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
+    parser.add_argument("--agent", default="", help="another agent than build/neuron-dra-agent")
+    parser.add_argument("--run", default="", help="only tests that match, as go test -run")
+    parser.add_argument("--keep", action="store_true", help="leave the cluster running")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    name = "e2e/" + arguments.k8s
+    up = [sys.executable, CLUSTER, "up", "--name", name, "--k8s", arguments.k8s,
+          "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0", "--quiet"]
+    if arguments.agent:
+        up += ["--agent", arguments.agent]
+    if subprocess.run(up, check=False).returncode != 0:
+        sys.exit("e2e.py: no cluster, no tests")
+    try:
+        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), arguments.run)
+    finally:
+        if not arguments.keep:
+            subprocess.run([sys.executable, CLUSTER, "down", "--name", name], check=False)
+    if code != 0:
+        print(f"e2e.py: failed; the programs' logs are in {build.ROOT}/build/{name}/logs",
+              file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

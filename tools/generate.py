@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes generated/: nanopb's output for proto/*.proto and the HPACK tables.
+
+  tools/generate.py          writes the files and generated/MANIFEST
+  tools/generate.py --check  generates into a temporary folder and compares, changes nothing
+
+Anything the nanopb generator says besides the files it writes is a failure: an options pattern that
+matches nothing would silently turn a field of fixed size into a callback.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROTO = ROOT / "proto"
+GENERATED = ROOT / "generated"
+TABLES = ROOT / "tools" / "hpack_tables.json"
+PYTHON = "/usr/bin/python3"
+EOS = 256  # RFC 7541 §5.2: never a decoded symbol
+
+
+class Failure(Exception):
+    """A message for the user, with the remedy in it."""
+
+
+def nanopb_dir():
+    """Where tools/deps.sh put the nanopb sources."""
+    paths = ROOT / "build" / "deps" / "paths.mk"
+    if not paths.exists():
+        raise Failure(f"{paths.relative_to(ROOT)} is missing: run 'make deps'")
+    found = re.search(r"^NANOPB_DIR\s*:?=\s*(\S+)", paths.read_text(), re.M)
+    if not found or not (pathlib.Path(found[1]) / "generator").is_dir():
+        raise Failure("the nanopb sources are missing: run 'make deps'")
+    return pathlib.Path(found[1])
+
+
+def header(source):
+    return ("/* SPDX-License-Identifier: Apache-2.0 */\n"
+            f"/* Written by tools/generate.py from {source}: edit that, then run 'make generate'. */\n")
+
+
+def clean_environment():
+    """The system python's own protobuf, whatever else the user has set up."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    env["PYTHONNOUSERSITE"] = "1"
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    env["LC_ALL"] = "C.UTF-8"
+    return env
+
+
+def run_nanopb(nanopb, out, protos):
+    command = [PYTHON, str(nanopb / "generator" / "nanopb_generator.py"), "--no-timestamp",
+               "-I", str(PROTO), "-D", str(out),
+               "-L", '#include "%s"', "-Q", '#include "generated/%s"', *[p.name for p in protos]]
+    done = subprocess.run(command, cwd=PROTO, env=clean_environment(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    complaints = [line for line in done.stdout.splitlines()
+                  if line.strip() and not line.startswith("Writing to ")]
+    if done.returncode != 0 or complaints:
+        raise Failure("nanopb generator: " + ("\n".join(complaints) or f"exit {done.returncode}"))
+
+
+def check_callbacks(out, proto):
+    """Each callback in the output was asked for in the options, and each one asked for is there."""
+    options = (PROTO / (proto.stem + ".options")).read_text()
+    wanted = len(re.findall(r"^[^#\n]*type:FT_CALLBACK", options, re.M))
+    text = (out / (proto.stem + ".pb.h")).read_text()
+    found = re.findall(r"^X\(a, CALLBACK, *\w+, *\w+, *(\w+),", text, re.M)
+    if len(found) != wanted:
+        raise Failure(f"proto/{proto.stem}.options: {wanted} callbacks asked for, {len(found)} made "
+                      f"({', '.join(found)}): give each string, bytes and repeated field a size "
+                      "or type:FT_CALLBACK")
+    if "POINTER" in text:
+        raise Failure(f"proto/{proto.stem}.options: pointer fields need a heap")
+
+
+def generate_protos(nanopb, out):
+    protos = sorted(PROTO.glob("*.proto"))
+    run_nanopb(nanopb, out, protos)
+    for proto in protos:
+        check_callbacks(out, proto)
+        for suffix in (".pb.h", ".pb.c"):
+            path = out / (proto.stem + suffix)
+            text = re.sub(r"\n{3,}", "\n\n", path.read_text()).rstrip() + "\n"
+            path.write_text(header(f"proto/{proto.name}") + text)
+
+
+def static_table(rows):
+    if len(rows) != 61:
+        raise Failure(f"{TABLES.name}: static_table has {len(rows)} rows, RFC 7541 has 61")
+    name_cap = max(len(name) for name, _ in rows) + 1
+    value_cap = max(len(value) for _, value in rows) + 1
+    head = header("tools/hpack_tables.json") + f"""\
+/*
+ * HPACK static table, RFC 7541 Appendix A. Entry i has the index i + 1. Texts end in NUL; their
+ * lengths do
+ * not count it. Texts stand inside the entries so that the table needs no relocation.
+ */
+#ifndef GENERATED_HPACK_STATIC_H
+#define GENERATED_HPACK_STATIC_H
+
+#include <stdint.h>
+
+#define HPACK_STATIC_ENTRIES {len(rows)}
+#define HPACK_STATIC_NAME_CAP {name_cap}
+#define HPACK_STATIC_VALUE_CAP {value_cap}
+
+struct hpack_static_entry {{
+    char name[HPACK_STATIC_NAME_CAP];
+    char value[HPACK_STATIC_VALUE_CAP];
+    uint8_t name_len;
+    uint8_t value_len;
+}};
+
+extern const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES];
+
+#endif
+"""
+    body = [header("tools/hpack_tables.json"), '#include "generated/hpack_static.h"\n\n',
+            "const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES] = {\n"]
+    for index, (name, value) in enumerate(rows, 1):
+        body.append(f'    {{"{name}", "{value}", {len(name)}, {len(value)}}}, /* {index} */\n')
+    body.append("};\n")
+    return head, "".join(body)
+
+
+def canonical(lengths):
+    """(symbols in code order without EOS, rows of (length, first code, count without EOS, offset))."""
+    if len(lengths) != 257:
+        raise Failure(f"{TABLES.name}: {len(lengths)} code lengths, RFC 7541 has 257")
+    order = sorted(range(257), key=lambda symbol: (lengths[symbol], symbol))
+    if order[-1] != EOS or sum(1 << (30 - length) for length in lengths) != 1 << 30:
+        raise Failure(f"{TABLES.name}: the code lengths are no complete code that ends in EOS")
+    rows, symbols, code, previous = [], [], 0, lengths[order[0]]
+    for symbol in order:
+        length = lengths[symbol]
+        code <<= length - previous
+        if not rows or rows[-1][0] != length:
+            rows.append([length, code, 0, len(symbols)])
+        if symbol != EOS:
+            rows[-1][2] += 1
+            symbols.append(symbol)
+        code += 1
+        previous = length
+    return symbols, rows
+
+
+def huffman(lengths):
+    symbols, rows = canonical(lengths)
+    head = header("tools/hpack_tables.json") + f"""\
+/*
+ * HPACK Huffman code, RFC 7541 Appendix B, as what it is: a canonical code. Codes of one length are
+ * consecutive; each row describes one length, shortest first.
+ *
+ * To decode: let `window` be the next 32 bits of the input, first bit highest, padded with ones.
+ * The symbol
+ * belongs to the first row with window - row.first < (uint32_t)row.count << (32 - row.length),
+ * and is
+ * hpack_huffman_symbols[row.offset + ((window - row.first) >> (32 - row.length))]. Rows are
+ * tried in
+ * order, so `window >= row.first` holds whenever a row is reached. No row: EOS, an error in a
+ * string.
+ */
+#ifndef GENERATED_HPACK_HUFFMAN_H
+#define GENERATED_HPACK_HUFFMAN_H
+
+#include <stdint.h>
+
+#define HPACK_HUFFMAN_ROWS {len(rows)}
+#define HPACK_HUFFMAN_LENGTH_MIN {rows[0][0]}  /* bits of the shortest code */
+#define HPACK_HUFFMAN_LENGTH_MAX {rows[-1][0]} /* bits of the longest code */
+
+struct hpack_huffman_row {{
+    uint32_t first; /* first code of this length, its first bit in bit 31 */
+    uint8_t length; /* bits */
+    uint8_t count;  /* symbols of this length, EOS not counted */
+    uint8_t offset; /* of its first symbol in hpack_huffman_symbols */
+}};
+
+extern const struct hpack_huffman_row hpack_huffman_rows[HPACK_HUFFMAN_ROWS];
+extern const uint8_t hpack_huffman_symbols[256]; /* in the order of their codes, EOS left out */
+
+#endif
+"""
+    body = [header("tools/hpack_tables.json"), '#include "generated/hpack_huffman.h"\n\n',
+            "const struct hpack_huffman_row hpack_huffman_rows[HPACK_HUFFMAN_ROWS] = {\n"]
+    for length, first, count, offset in rows:
+        body.append(f"    {{0x{first << (32 - length):08x}u, {length}, {count}, {offset}}},\n")
+    body.append("};\n\nconst uint8_t hpack_huffman_symbols[256] = {\n")
+    for start in range(0, 256, 16):
+        body.append("    " + ", ".join(str(s) for s in symbols[start:start + 16]) + ",\n")
+    body.append("};\n")
+    return head, "".join(body)
+
+
+def generate_hpack(out):
+    tables = json.loads(TABLES.read_text())
+    for name, (head, body) in (("hpack_static", static_table(tables["static_table"])),
+                               ("hpack_huffman", huffman(tables["huffman_code_lengths"]))):
+        (out / (name + ".h")).write_text(head)
+        (out / (name + ".c")).write_text(body)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_manifest(nanopb, out):
+    inputs = sorted([*PROTO.glob("*.proto"), *PROTO.glob("*.options"), TABLES,
+                     pathlib.Path(__file__).resolve()])
+    outputs = sorted([*out.glob("*.c"), *out.glob("*.h")])
+    lines = ["# SPDX-License-Identifier: Apache-2.0\n",
+             "# sha256 of what went in and what came out; written by tools/generate.py.\n",
+             f"generator {nanopb.name}\n"]
+    lines += [f"in  {digest(path)} {path.relative_to(ROOT)}\n" for path in inputs]
+    lines += [f"out {digest(path)} generated/{path.name}\n" for path in outputs]
+    (out / "MANIFEST").write_text("".join(lines))
+
+
+def generate(out):
+    nanopb = nanopb_dir()
+    generate_protos(nanopb, out)
+    generate_hpack(out)
+    write_manifest(nanopb, out)
+
+
+def differences(fresh, kept):
+    names = {p.name for p in fresh.iterdir()} | {p.name for p in kept.iterdir()}
+    for name in sorted(names):
+        if not (kept / name).exists():
+            yield f"generated/{name}: missing"
+        elif not (fresh / name).exists():
+            yield f"generated/{name}: nothing generates it"
+        elif (fresh / name).read_bytes() != (kept / name).read_bytes():
+            yield f"generated/{name}: differs from a fresh generation"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare only")
+    arguments = parser.parse_args()
+    GENERATED.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = pathlib.Path(folder)
+        try:
+            generate(fresh)
+        except Failure as failure:
+            print(f"generate: {failure}", file=sys.stderr)
+            return 1
+        found = list(differences(fresh, GENERATED))
+        if arguments.check:
+            for line in found:
+                print(f"{line}: run 'make generate' and commit the result", file=sys.stderr)
+            return 1 if found else 0
+        for path in GENERATED.iterdir():
+            if not (fresh / path.name).exists():
+                path.unlink()
+        for path in fresh.iterdir():
+            kept = GENERATED / path.name
+            if not kept.exists() or kept.read_bytes() != path.read_bytes():
+                kept.write_bytes(path.read_bytes())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,378 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated Trainium node: the files that the Neuron kernel module and the machine show.
+
+Owns the layout of the tree below a directory: sys, proc and dev. What a board is comes from its
+golden file in tests/vectors/boards, which the unit tests hold against the agent's own rows. Touches
+nothing outside the directory, and no directory that it did not make.
+
+    simnode.py list
+    simnode.py make --board trn2.48xlarge --dir DIR
+                    [--driver-version V] [--boot-id UUID] [--devices N]
+    simnode.py set --dir DIR neuron3/stats/hardware/health_status/unhealthy_components hbm
+    simnode.py remove --dir DIR neuron3
+    simnode.py add --dir DIR neuron3
+    simnode.py garbage --dir DIR core-count-text
+    simnode.py reboot --dir DIR
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import stat
+import sys
+import uuid
+
+VECTORS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "vectors" / "boards"
+MARKER = ".simnode.json"
+MAJOR = 243  # dynamic in the kernel; the number that was seen
+DEVICES_MOST = 64  # of the kernel module
+DRIVER_VERSION = "2.26.5.0"  # that of the published captures
+
+# The kernel module's words for a family: arch_type, instance_type, device_name.
+FAMILIES = {
+    "trn1": ("NDv2", "Trn1", "Trainium1"),
+    "trn2": ("NDv3", "Trn2", "Trainium2"),
+    "trn3": ("NDv4", "Trn3", "Trainium3"),
+}
+
+# connected_devices of a 16-device torus, in the order in which the module prints them.
+TORUS = {
+    "trn1": """12,3,4,1 13,0,5,2 14,1,6,3 15,2,7,0 0,7,8,5 1,4,9,6 2,5,10,7 3,6,11,4
+               4,11,12,9 5,8,13,10 6,9,14,11 7,10,15,8 8,15,0,13 9,12,1,14 10,13,2,15 11,14,3,12""",
+    "trn2": """12,1,3,4 0,13,5,2 14,3,1,6 2,15,7,0 8,5,7,0 4,9,1,6 10,7,5,2 6,11,3,4
+               4,9,11,12 8,5,13,10 6,11,9,14 10,7,15,8 0,13,15,8 12,1,9,14 2,15,13,10 14,3,11,12""",
+}
+TORUS["trn3"] = TORUS["trn2"]
+
+# Types for which the module has class attributes of the whole host (product names of module 2.30).
+ULTRASERVER = ("trn2p.48xlarge", "trn2eu.48xlarge", "trn2u.48xlarge", "trn2u-ac.24xlarge",
+               "trn3p.48xlarge")
+SWITCHED = ("trn2es.48xlarge", "trn3.48xlarge", "trn3-dev0.48xlarge", "trn3-dev1.48xlarge",
+            "trn3s-es.48xlarge", "trn3sn.48xlarge", "trn3sn-es.48xlarge", "trn2en.24xlarge",
+            "trn3e.24xlarge", "trn3e-dev0.24xlarge")
+
+# Ways in which a node can be wrong: action, path, text.
+GARBAGE = {
+    "core-count-text": [("set", "neuron1/core_count", "eight")],
+    "core-count-empty": [("set", "neuron1/core_count", "")],
+    "core-count-zero": [("set", "neuron1/core_count", "0")],
+    "core-count-huge": [("set", "neuron1/core_count", "99999999999999999999")],
+    "core-count-absent": [("unlink", "neuron1/core_count", "")],
+    "connected-text": [("set", "neuron1/connected_devices", "0, one, 5, 2\n")],
+    "connected-long": [("set", "neuron1/connected_devices", ", ".join(map(str, range(64))) + "\n")],
+    "connected-absent": [("unlink", "neuron1/connected_devices", "")],
+    "version-absent": [("unlink", "sys/module/neuron/version", "")],
+    "version-empty": [("set", "sys/module/neuron/version", "\n")],
+    "version-long": [("set", "sys/module/neuron/version", "2." * 100 + "\n")],
+    "version-control": [("set", "sys/module/neuron/version", "2.26\x1b[31m.5.0\n")],
+    "product-absent": [("unlink", "sys/devices/virtual/dmi/id/product_name", "")],
+    "product-empty": [("set", "sys/devices/virtual/dmi/id/product_name", "\n")],
+    "product-unknown": [("set", "sys/devices/virtual/dmi/id/product_name", "trn9.96xlarge\n")],
+    "product-other": [("set", "sys/devices/virtual/dmi/id/product_name", "Standard PC (Q35)\n")],
+    "boot-id-absent": [("unlink", "proc/sys/kernel/random/boot_id", "")],
+    "node-absent": [("unlink", "dev/neuron1", "")],
+    "name-foreign": [("set", "sys/class/neuron_device/neuronX/core_count", "2")],
+    "name-zeros": [("set", "sys/class/neuron_device/neuron01/core_count", "2")],
+    "name-over": [("set", "sys/class/neuron_device/neuron70000/core_count", "2")],
+    "no-module": [("tree", "sys/module/neuron", ""), ("tree", "sys/class/neuron_device", ""),
+                  ("tree", "sys/devices/virtual/neuron_device", ""), ("tree", "dev", "")],
+}
+
+
+class Unusable(Exception):
+    """What the user asked for cannot be done; the text says why and what to do."""
+
+
+def board_names():
+    def natural(name):
+        return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+    return sorted((path.stem for path in VECTORS.glob("*.txt")), key=natural)
+
+
+def board_facts(name):
+    """The `board` lines of a golden file."""
+    short = name.removeprefix("ml.")
+    path = VECTORS / f"{short}.txt"
+    if short not in board_names():
+        raise Unusable(f"unknown board {name!r}; known: {', '.join(board_names())}")
+    facts = {}
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words[:1] == ["board"]:
+            facts[words[1]] = words[2]
+    return facts
+
+
+class Node:
+    """The tree of one node, and the choices it was made with."""
+
+    def __init__(self, directory):
+        self.root = pathlib.Path(directory).absolute()
+        self.choices = {}
+
+    def load(self):
+        try:
+            self.choices = json.loads((self.root / MARKER).read_text())
+        except (OSError, ValueError):
+            raise Unusable(f"{self.root} is no simulated node; see simnode.py make") from None
+        return self
+
+    def save(self):
+        self.write(MARKER, json.dumps(self.choices) + "\n", 0o644)
+
+    def write(self, path, text, mode=0o444):
+        """Replaces the file in one move: a running agent reads the old text or the new one."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.root / f".simnode.{os.getpid()}"
+        fresh.write_bytes(text.encode())
+        fresh.chmod(mode)
+        fresh.replace(target)
+
+    # --- making ---
+
+    def wipe(self):
+        made = (self.root / MARKER).exists()
+        for name in ("sys", "proc", "dev"):
+            path = self.root / name
+            if path.exists() and not made:
+                raise Unusable(f"{path} is not of simnode.py's making; choose another --dir")
+            shutil.rmtree(path, ignore_errors=True)
+
+    def make(self):
+        self.wipe()
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.save()
+        (self.root / "dev").mkdir()
+        (self.root / "sys/class/neuron_device").mkdir(parents=True)
+        (self.root / "sys/devices/virtual/neuron_device").mkdir(parents=True)
+        self.write("sys/module/neuron/version", self.choices["driver_version"] + "\n")
+        self.write("sys/devices/virtual/dmi/id/product_name", self.choices["board"] + "\n")
+        self.write("proc/sys/kernel/random/boot_id", self.choices["boot_id"] + "\n")
+        self.class_files()
+        special = [self.device(number) for number in range(self.choices["devices"])]
+        return all(special)
+
+    def class_files(self):
+        board = self.choices["board"].removeprefix("ml.")
+        values = {}
+        if board in ULTRASERVER:
+            values = {"node_id_2": "-1", "node_id_4": "-1", "server_id_2": "0" * 16,
+                      "server_id_4": "0" * 16, "ultraserver_mode": "4"}
+        elif board in SWITCHED:
+            values = {"ultraserver_mode": "4", "node_id": "0", "node_cnt": "1",
+                      "reservation_id": "0" * 16}
+        for name, value in values.items():
+            self.write(f"sys/class/neuron_device/{name}", value + "\n")
+
+    def since(self, *version):
+        """Whether the module is at least of this version."""
+        numbers = re.findall(r"\d+", self.choices["driver_version"])
+        return tuple(int(number) for number in numbers[:len(version)]) >= version
+
+    def device(self, number):
+        """Makes one device; says whether its node in dev is a device special file."""
+        facts = board_facts(self.choices["board"])
+        family = re.match(r"[a-z]+\d*", self.choices["board"].removeprefix("ml.")).group()
+        base = f"sys/devices/virtual/neuron_device/neuron{number}"
+        cores = int(facts["cores_per_device"])
+        for path, text in self.device_texts(number, family, cores).items():
+            self.write(f"{base}/{path}", text)
+        # Readable for everybody since module 2.28.
+        readable = 0o444 if self.since(2, 28) else 0o400
+        self.write(f"{base}/connected_devices", self.connected(number, family), readable)
+        (self.root / base / "reset").chmod(0o644)
+        os.symlink("../../../../class/neuron_device", self.root / base / "subsystem")
+        os.symlink(f"../../devices/virtual/neuron_device/neuron{number}",
+                   self.root / f"sys/class/neuron_device/neuron{number}")
+        return self.special(number)
+
+    def device_texts(self, number, family, cores):
+        arch, instance, name = FAMILIES[family]
+        serial = hashlib.sha256(f"{self.choices['board']} {number}".encode()).hexdigest()[:16]
+        hardware = "stats/hardware"
+        texts = {
+            "dev": f"{MAJOR}:{number}\n",
+            "uevent": f"MAJOR={MAJOR}\nMINOR={number}\nDEVNAME=neuron{number}\n",
+            "core_count": str(cores),  # no newline: the module keeps it so for the device plugin
+            "reset": "1\n",
+            "info/serial_number": serial + "\n",
+            "info/architecture/arch_type": arch + "\n",
+            "info/architecture/instance_type": instance + "\n",
+            "info/architecture/device_name": name + "\n",
+        }
+        counters = ["sram_ecc_uncorrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected"]
+        if self.since(2, 30):
+            counters += ["sram_ecc_corrected", "mem_ecc_corrected"]
+        texts.update({f"{hardware}/{counter}": "0\n" for counter in counters})
+        if self.since(2, 28):
+            texts[f"{hardware}/health_status/unhealthy_components"] = "\n"
+            texts[f"{hardware}/health_status/healthcheck_heartbeat"] = "1\n"
+            texts[f"{hardware}/health_status/hw_error_event"] = "0\n"
+        for core in range(cores):
+            for status in ("success", "failure", "timeout", "hw_error"):
+                for count in ("total", "present"):
+                    texts[f"neuron_core{core}/stats/status/{status}/{count}"] = "0\n"
+        return texts
+
+    def connected(self, number, family):
+        if self.choices["devices"] != 16 or family not in TORUS:
+            return "\n"
+        return TORUS[family].split()[number].replace(",", ", ") + "\n"
+
+    def special(self, number):
+        path = self.root / f"dev/neuron{number}"
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(MAJOR, number))
+        except PermissionError:
+            path.write_bytes(b"")
+        path.chmod(0o666)
+        return stat.S_ISCHR(path.stat().st_mode)
+
+    # --- changing ---
+
+    def place(self, path):
+        """Path below the root of what a user named: neuronN/…, sys/…, proc/… or dev/…."""
+        first = path.split("/")[0]
+        if ".." in path.split("/") or path.startswith("/"):
+            raise Unusable(f"{path}: name a file as neuron3/core_count, or by sys/, proc/, dev/")
+        return path if first in ("sys", "proc", "dev") else f"sys/class/neuron_device/{path}"
+
+    def set(self, path, text):
+        place = self.root / self.place(path)
+        mode = stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o444
+        # Through the symlink of the class, so that the link stays one.
+        parent = place.parent.resolve() if place.parent.exists() else place.parent
+        self.write((parent / place.name).relative_to(self.root.resolve()), text, mode)
+
+    def set_existing(self, path, text):
+        """Keeps the file's own way of ending; a file that the module does not have is refused."""
+        place = self.root / self.place(path)
+        if not place.is_file():
+            version = self.choices["driver_version"]
+            raise Unusable(f"{path}: no such file on this node, whose module is {version} "
+                           "(health_status is there since 2.28: make --driver-version 2.30.2.0)")
+        self.set(path, text if place.name == "core_count" else text + "\n")
+
+    def number(self, name):
+        match = re.fullmatch(r"neuron(0|[1-9]\d*)", name)
+        if not match or int(match.group(1)) >= DEVICES_MOST:
+            raise Unusable(f"{name}: name a device as neuron0 to neuron{DEVICES_MOST - 1}")
+        return int(match.group(1))
+
+    def remove(self, name):
+        number = self.number(name)
+        link = self.root / f"sys/class/neuron_device/neuron{number}"
+        if not link.is_symlink():
+            raise Unusable(f"{name}: no such device on this node")
+        link.unlink()
+        shutil.rmtree(self.root / f"sys/devices/virtual/neuron_device/neuron{number}")
+        (self.root / f"dev/neuron{number}").unlink(missing_ok=True)
+
+    def add(self, name):
+        number = self.number(name)
+        if (self.root / f"sys/class/neuron_device/neuron{number}").is_symlink():
+            raise Unusable(f"{name}: already on this node")
+        if self.choices["devices"] == 16 and number >= 16:
+            raise Unusable(f"{name}: a full torus ends at neuron15 (more: make --devices 17)")
+        (self.root / f"dev/neuron{number}").unlink(missing_ok=True)
+        return self.device(number)
+
+    def garbage(self, variant):
+        for action, path, text in GARBAGE[variant]:
+            place = self.root / self.place(path)
+            if action == "set":
+                self.set(path, text)
+            elif action == "unlink":
+                place.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(place, ignore_errors=True)
+        if variant == "no-module":
+            (self.root / "dev").mkdir()
+
+    def reboot(self):
+        self.choices["boot_id"] = boot_id(self.choices["boot_id"])
+        self.save()
+        self.write("proc/sys/kernel/random/boot_id", self.choices["boot_id"] + "\n")
+
+
+def boot_id(before):
+    """A boot id that follows from what was before: the same calls give the same node."""
+    return str(uuid.UUID(hashlib.sha256(before.encode()).hexdigest()[:32], version=4))
+
+
+def make(arguments):
+    facts = board_facts(arguments.board)
+    count = int(facts["devices"]) if arguments.devices is None else arguments.devices
+    if not 0 <= count <= DEVICES_MOST:
+        raise Unusable(f"--devices {count}: the kernel module has 0 to {DEVICES_MOST} devices")
+    node = Node(arguments.dir)
+    node.choices = {"board": arguments.board, "driver_version": arguments.driver_version,
+                    "devices": count, "boot_id": arguments.boot_id or boot_id(arguments.board)}
+    special = node.make()
+    print(f"{node.root}: {arguments.board}, {count} devices, module {arguments.driver_version}")
+    if not special:
+        print("dev/neuronN are regular files: this user may not make device nodes",
+              file=sys.stderr)
+
+
+def change(arguments):
+    node = Node(arguments.dir).load()
+    if arguments.command == "set":
+        node.set_existing(arguments.path, arguments.text)
+    elif arguments.command in ("remove", "add"):
+        getattr(node, arguments.command)(arguments.device)
+    elif arguments.command == "garbage":
+        node.garbage(arguments.variant)
+    else:
+        node.reboot()
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="simnode.py",
+                                     description="A simulated Trainium node in a directory.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the boards")
+    making = commands.add_parser("make", help="make the tree anew")
+    making.add_argument("--board", required=True)
+    making.add_argument("--driver-version", default=DRIVER_VERSION)
+    making.add_argument("--boot-id")
+    making.add_argument("--devices", type=int, help="another number than the board has")
+    setting = commands.add_parser("set", help="another text in neuron3/…, sys/… or proc/…")
+    setting.add_argument("path")
+    setting.add_argument("text")
+    for name, job in (("remove", "take a device out"), ("add", "put a device back")):
+        one = commands.add_parser(name, help=job)
+        one.add_argument("device")
+        one.add_argument("--dir", required=True)
+    spoiling = commands.add_parser("garbage", help="spoil the tree: " + ", ".join(GARBAGE))
+    spoiling.add_argument("variant", choices=sorted(GARBAGE), metavar="variant")
+    booting = commands.add_parser("reboot", help="the next boot id")
+    for command in (making, setting, spoiling, booting):
+        command.add_argument("--dir", required=True)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    try:
+        if arguments.command == "list":
+            print("\n".join(board_names()))
+        elif arguments.command == "make":
+            make(arguments)
+        else:
+            change(arguments)
+    except (Unusable, OSError) as problem:
+        print(f"simnode.py: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
