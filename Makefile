@@ -59,6 +59,8 @@ LANGUAGE := -std=gnu11
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=cache
 HARDEN := -fPIE -fstack-protector-strong -ftrivial-auto-var-init=zero -fno-strict-aliasing \
 	-fno-strict-overflow -fno-delete-null-pointer-checks
+# Nothing unwinds the stack at run time; debuggers read .debug_frame.
+HARDEN += -fno-asynchronous-unwind-tables -fno-unwind-tables
 # AES-NI by intrinsics: mbedTLS asks the processor before it uses them.
 ifeq ($(ARCH),x86_64)
 MBEDTLS_ARCH_FLAGS := -maes -mpclmul

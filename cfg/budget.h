@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory budget: what each owner costs, added up, and the relations between limits that must hold.
- * Owns no number of its own but the ceiling; a limit that grows past what the others allow does not compile.
+ * The memory budget: what each owner costs, added up, and the relations between limits that must
+ * hold. Owns no number of its own but the ceiling; a limit that grows past what the others allow
+ * does not compile.
  */
 #ifndef CFG_BUDGET_H
 #define CFG_BUDGET_H
 
 #include "cfg/limits.h"
 
-/* All static memory of the program. Most of it is tables that stay untouched, and so never resident, on a quiet node. */
+/*
+ * All static memory of the program. Most of it is tables that stay untouched, and so never
+ * resident, on a quiet node.
+ */
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
-_Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2) <= GRPC_MESSAGE_BYTES_MAX,
+_Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2) <=
+                   GRPC_MESSAGE_BYTES_MAX,
                "a full call fits a gRPC message buffer");
 /* One call can never be refused for want of operations when nothing else runs. */
 _Static_assert(OPERATIONS_MAX >= CLAIMS_PER_CALL_MAX, "one full call fits the operation table");
@@ -20,19 +25,25 @@ _Static_assert(OPERATIONS_MAX >= CLAIMS_PER_CALL_MAX, "one full call fits the op
 _Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 2, "each owner of a request has a stream");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64 <= STORE_HALF_BYTES, "the longest record fits half a slot");
-_Static_assert(STORE_HALF_BYTES % 4096 == 0 && STORE_HEADER_BYTES % 4096 == 0, "halves never share a page");
+_Static_assert(STORE_HALF_BYTES % 4096 == 0 && STORE_HEADER_BYTES % 4096 == 0,
+               "halves never share a page");
 /* One entry of a reply: RESULTS_MAX devices with their longest names. */
-_Static_assert(RESULTS_MAX * (REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP + UID_CAP + 16) +
-                       CLAIM_ERROR_CAP + UID_CAP + 16 <= REPLY_ENTRY_BYTES_MAX,
+_Static_assert(RESULTS_MAX * (REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP +
+                              UID_CAP + 16) + CLAIM_ERROR_CAP + UID_CAP + 16 <=
+                   REPLY_ENTRY_BYTES_MAX,
                "the longest entry of a reply fits");
-/* One record of the field filter holds the longest opaque configuration with all its request names. */
-_Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2) + 128 <= KUBE_RECORD_BYTES_MAX,
+/*
+ * One record of the field filter holds the longest opaque configuration with all its request names.
+ */
+_Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2) + 128 <=
+                   KUBE_RECORD_BYTES_MAX,
                "the longest configuration entry fits a record");
 /* The kubelet's 45 s hold two attempts at a claim. */
 _Static_assert(2 * CLAIM_GET_MS < 45000, "a retry fits the kubelet's deadline");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64, "one bit for each device");
 /* A request head with the longest token fits the send buffer. */
-_Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512 <= H2_CLIENT_TX_BYTES, "a request head fits");
+_Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512 <= H2_CLIENT_TX_BYTES,
+               "a request head fits");
 
 #endif

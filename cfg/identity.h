@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and paths by which the outside knows the agent. Each is part of the contract with clusters. */
+/*
+ * Names and paths by which the outside knows the agent. Each is part of the contract with clusters.
+ */
 #ifndef CFG_IDENTITY_H
 #define CFG_IDENTITY_H
 
@@ -8,7 +10,8 @@
 #define DRIVER_NAME "neuron.aws.com"  /* DRA driver, DeviceClass and CDI vendor */
 #define CDI_CLASS "claim"             /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
-#define CDI_VERSION "0.6.0"           /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
+/* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
+#define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
 #define CDI_FILE_SUFFIX ".json"
 #define DEVICE_NAME_PREFIX "neuron-device-"

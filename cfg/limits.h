@@ -7,7 +7,10 @@
 #define CFG_LIMITS_H
 
 /* ---- names (Kubernetes API) ---- */
-/* Text of a claim UID with its NUL: a UUID is 36 characters; 63 leaves room for other API servers. Longer: the claim is refused. */
+/*
+ * Text of a claim UID with its NUL: a UUID is 36 characters; 63 leaves room for other API servers.
+ * Longer: the claim is refused.
+ */
 #define UID_CAP 64
 /* Namespace with NUL: a DNS label, RFC 1123, 63 characters. */
 #define NAMESPACE_CAP 64
@@ -25,11 +28,17 @@
 #define RESOURCE_VERSION_CAP 64
 
 /* ---- node (kernel module: at most 64 devices a node, neuron_cdev.c) ---- */
-/* Devices of one node; also the width of the device masks. More directories in sysfs are reported and left out. */
+/*
+ * Devices of one node; also the width of the device masks. More directories in sysfs are reported
+ * and left out.
+ */
 #define DEVICES_MAX 64
 /* Neighbours that connected_devices can name: a torus has four. */
 #define NEIGHBOURS_MAX 4
-/* One sysfs value: health lists ten words of at most 26 characters. A longer value is garbage and is said so. */
+/*
+ * One sysfs value: health lists ten words of at most 26 characters. A longer value is garbage and
+ * is said so.
+ */
 #define SYSFS_VALUE_CAP 256
 /* Attributes of one device (ResourceSlice validation: 32 attributes and capacities). */
 #define ATTRIBUTES_MAX 32
@@ -39,43 +48,73 @@
 #define ATTRIBUTE_VALUE_CAP 65
 
 /* ---- claims ---- */
-/* Claims prepared at one time: 64 devices held one by one, and as many again under admin access, twice over. Reached: the claim is
- * refused with words. */
+/*
+ * Claims prepared at one time: 64 devices held one by one, and as many again under admin access,
+ * twice over. Reached: the claim is refused with words.
+ */
 #define CLAIMS_MAX 256
-/* Claims of one NodePrepareResources or NodeUnprepareResources call. More: the call ends with RESOURCE_EXHAUSTED. */
+/*
+ * Claims of one NodePrepareResources or NodeUnprepareResources call. More: the call ends with
+ * RESOURCE_EXHAUSTED.
+ */
 #define CLAIMS_PER_CALL_MAX 64
 /* Allocation results of one claim (API maximum 32). */
 #define RESULTS_MAX 32
-/* Claims under work in all running calls. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries. */
+/*
+ * Claims under work in all running calls. Reached: the call ends with RESOURCE_EXHAUSTED and the
+ * kubelet retries.
+ */
 #define OPERATIONS_MAX 128
 /* Claim GETs in flight at one time; further ones queue. */
 #define FETCHES_MAX 8
+/* Of them, GETs of one call: half, so that a call whose claims all hang delays no other. */
+#define FETCHES_PER_CALL_MAX 4
 /* One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). */
 #define OPAQUE_BYTES_MAX 10240
 /* Requests named by one configuration entry: as many as a claim can have. */
 #define CONFIG_REQUESTS_MAX 32
 /* apiVersion of an opaque configuration with NUL: the longest known one is 33 characters. */
 #define CONFIG_API_VERSION_CAP 64
-/* Strict decoding errors of one configuration that are named; further ones are counted: the text stays under CLAIM_ERROR_CAP. */
+/*
+ * Strict decoding errors of one configuration that are named; further ones are counted: the text
+ * stays under CLAIM_ERROR_CAP.
+ */
 #define CONFIG_STRICT_ERRORS_MAX 3
-/* Bytes of a foreign name or value that an error text repeats: a DNS label. The rest is cut to "...". */
+/*
+ * Bytes of a foreign name or value that an error text repeats: a DNS label. The rest is cut to
+ * "...".
+ */
 #define SHOWN_BYTES_MAX 63
-/* Error text of one claim with NUL. One line; the kubelet puts it into an event of at most 1 KiB. */
+/*
+ * Error text of one claim with NUL. One line; the kubelet puts it into an event of at most 1 KiB.
+ */
 #define CLAIM_ERROR_CAP 512
 
 /* ---- claim store ---- */
-/* Encoded claim record: uid, names and 32 results of at most 200 bytes. Longer: the claim is refused. */
+/*
+ * Encoded claim record: uid, names and 32 results of at most 200 bytes. Longer: the claim is
+ * refused.
+ */
 #define STORE_RECORD_MAX 8128
-/* One half of a slot: header and record; a multiple of the 4096-byte page so that halves never share one. */
+/*
+ * One half of a slot: header and record; a multiple of the 4096-byte page so that halves never
+ * share one.
+ */
 #define STORE_HALF_BYTES 8192
 /* File header area: two copies of 4096 bytes. */
 #define STORE_HEADER_BYTES 8192
 
-/* One claim's entry in a reply: 32 devices of at most 640 bytes (names of 63, 253, 63 and 191 characters), UID and lengths. */
+/*
+ * One claim's entry in a reply: 32 devices of at most 640 bytes (names of 63, 253, 63 and 191
+ * characters), UID and lengths.
+ */
 #define REPLY_ENTRY_BYTES_MAX 24576
 
 /* ---- CDI ---- */
-/* CDI file of one claim: 32 devices of about 250 bytes, environment and annotations. Longer: the claim is refused. */
+/*
+ * CDI file of one claim: 32 devices of about 250 bytes, environment and annotations. Longer: the
+ * claim is refused.
+ */
 #define CDI_BYTES_MAX 32768
 /* File name of a CDI file with NUL: prefix, UID and suffix. */
 #define CDI_FILE_NAME_CAP 128
@@ -83,19 +122,30 @@
 #define CDI_ID_CAP 192
 
 /* ---- JSON ---- */
-/* Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what others nest. */
+/*
+ * Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what
+ * others nest.
+ */
 #define JSON_DEPTH_MAX 16
 
 /* ---- HTTP/2 (RFC 9113) and HPACK (RFC 7541) ---- */
-/* Dynamic table of the decoder of a server connection: the protocol's default (RFC 9113 §6.5.2); clients may use it before our SETTINGS arrive. */
+/*
+ * Dynamic table of the decoder of a server connection: the protocol's default (RFC 9113 §6.5.2);
+ * clients may use it before our SETTINGS arrive.
+ */
 #define HPACK_TABLE_BYTES 4096
 /* Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). */
 #define HPACK_ENTRIES_MAX 128
 /* Integer of HPACK: larger ones are a compression error; every length that matters is smaller. */
 #define HPACK_INTEGER_MAX 1048576
-/* One header field of a server connection as it stands in the block (kubelet paths are under 300 bytes). Longer: ENHANCE_YOUR_CALM. */
+/*
+ * One header field of a server connection as it stands in the block (kubelet paths are under 300
+ * bytes). Longer: ENHANCE_YOUR_CALM.
+ */
 #define H2_SERVER_FIELD_BYTES 4096
-/* Same of the API connection: 30 warnings of 1 KiB each are 30 fields; one field stays under this. */
+/*
+ * Same of the API connection: 30 warnings of 1 KiB each are 30 fields; one field stays under this.
+ */
 #define H2_CLIENT_FIELD_BYTES 8192
 /*
  * Decoded bytes of one header list that we announce and serve (RFC 9113 §6.5.2, fields count 32
@@ -103,7 +153,10 @@
  * server connection. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_HEADER_LIST_MAX 16384
-/* Decoded bytes of one header list after which the connection ends; between the two the request is refused and decoding goes on to keep the table in step. */
+/*
+ * Decoded bytes of one header list after which the connection ends; between the two the request is
+ * refused and decoding goes on to keep the table in step.
+ */
 #define H2_HEADER_LIST_HARD_MAX 65536
 /* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
 #define H2_CONTINUATIONS_MAX 8
@@ -113,13 +166,19 @@
 #define H2_FRAME_MAX 16384
 /* Receive buffer of a server connection: control frames and one piece of a long one. */
 #define H2_SERVER_RX_BYTES 4096
-/* Send buffer of a server connection: one encoded claim entry need not fit, it goes out in pieces. */
+/*
+ * Send buffer of a server connection: one encoded claim entry need not fit, it goes out in pieces.
+ */
 #define H2_SERVER_TX_BYTES 8192
 /* Receive buffer of the API connection: one TLS record of 16 KiB. */
 #define H2_CLIENT_RX_BYTES 16640
-/* Send buffer of the API connection: request headers with a token of 4 KiB and a piece of a body. */
+/*
+ * Send buffer of the API connection: request headers with a token of 4 KiB and a piece of a body.
+ */
 #define H2_CLIENT_TX_BYTES 16384
-/* Streams of one server connection (SETTINGS_MAX_CONCURRENT_STREAMS). Further ones: REFUSED_STREAM. */
+/*
+ * Streams of one server connection (SETTINGS_MAX_CONCURRENT_STREAMS). Further ones: REFUSED_STREAM.
+ */
 #define H2_SERVER_STREAMS 16
 /* Streams of the API connection: 8 claim GETs, 2 watches, node, list, one write, spare. */
 #define H2_CLIENT_STREAMS 16
@@ -127,7 +186,10 @@
 #define H2_SERVER_WINDOW 32768
 /* Window of each stream of the API connection: under one TLS record. */
 #define H2_CLIENT_WINDOW 16384
-/* Abuse credit of a connection: each cheap frame that moves nothing costs one, each completed request gives one back (h2tls abuse table). */
+/*
+ * Abuse credit of a connection: each cheap frame that moves nothing costs one, each completed
+ * request gives one back (h2tls abuse table).
+ */
 #define H2_CREDIT_MAX 256
 /* Credit that comes back each second; a peer that behaves never gets near the end of it. */
 #define H2_CREDIT_PER_SECOND 10
@@ -170,20 +232,33 @@
 #define H2_STALL_MS 30000
 
 /* ---- gRPC ---- */
-/* Path of a method with NUL: "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources" is 72. Longer: UNIMPLEMENTED. */
+/*
+ * Path of a method with NUL:
+ * "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources" is 72. Longer:
+ * UNIMPLEMENTED.
+ */
 #define GRPC_PATH_CAP 96
 /* Message kept inside the call itself: registration and health messages. */
 #define GRPC_SMALL_BYTES 256
 /* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
 #define GRPC_MESSAGE_BYTES_MAX 24576
-/* Buffers for messages over GRPC_SMALL_BYTES, shared by all connections; each is held only while a message arrives. None free: UNAVAILABLE. */
+/*
+ * Buffers for messages over GRPC_SMALL_BYTES, shared by all connections; each is held only while a
+ * message arrives. None free: UNAVAILABLE.
+ */
 #define GRPC_BUFFERS 8
-/* Milliseconds in which a request must be complete: half a message holds a buffer. Longer: DEADLINE_EXCEEDED. */
+/*
+ * Milliseconds in which a request must be complete: half a message holds a buffer. Longer:
+ * DEADLINE_EXCEEDED.
+ */
 #define GRPC_ARRIVAL_MS 10000
 /* Status message with NUL. Longer texts are cut. */
 #define GRPC_STATUS_TEXT_CAP 512
 
-/* Small answers (PluginInfo with a socket path of 107 bytes is the longest) that wait for a peer's window. Full: that peer's connection ends. */
+/*
+ * Small answers (PluginInfo with a socket path of 107 bytes is the longest) that wait for a peer's
+ * window. Full: that peer's connection ends.
+ */
 #define ANSWERS_MAX 16
 #define ANSWER_BYTES_MAX 256
 
@@ -194,7 +269,10 @@
 #define HEALTH_LINKS 4
 #define SERVER_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
 
-/* Events taken from one link in one step, so that no peer keeps the others waiting. What is left is taken in the next step. */
+/*
+ * Events taken from one link in one step, so that no peer keeps the others waiting. What is left is
+ * taken in the next step.
+ */
 #define LINK_EVENTS_PER_STEP 64
 
 /* ---- Kubernetes API client ---- */
@@ -202,9 +280,15 @@
 #define TOKEN_CAP 4096
 /* Record that the field filter assembles: one opaque configuration with 32 request names. */
 #define KUBE_RECORD_BYTES_MAX 15360
-/* Open messages in the path of a kept field: Unknown, object, status, allocation, devices, config, deviceConfiguration, opaque, parameters; watch adds two. */
+/*
+ * Open messages in the path of a kept field: Unknown, object, status, allocation, devices, config,
+ * deviceConfiguration, opaque, parameters; watch adds two.
+ */
 #define KUBE_DEPTH_MAX 16
-/* One watch event: etcd's objects end at 1.5 MiB, client-go's frame limit is 16 MiB. Longer: the watch is ended. */
+/*
+ * One watch event: etcd's objects end at 1.5 MiB, client-go's frame limit is 16 MiB. Longer: the
+ * watch is ended.
+ */
 #define KUBE_WATCH_FRAME_MAX 16777216
 /* URL path with query and NUL: names of 253 and 63 bytes, percent-encoded selectors. */
 #define KUBE_PATH_CAP 1024
@@ -212,12 +296,13 @@
 #define KUBE_MESSAGE_CAP 512
 /* Slices of ours that one list can show before the rest is deleted in further rounds. */
 #define SLICES_SEEN_MAX 8
-/* Bytes of one encoded slice: 64 devices of 32 attributes with 97+65+8 bytes stay under 360 KiB; it is streamed, not kept. */
-#define SLICE_DEVICE_BYTES_MAX 6144
 
 /* ---- TLS ---- */
-/* Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client certificate takes 63 KB at its peak, 41 to 54 KB are
- * usual (EC, RSA-2048, RSA-3072). A larger CA bundle or chain: the connection fails and says so. */
+/*
+ * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client
+ * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072); each
+ * further CA in the bundle takes 3 KB. More: the connection fails and says so.
+ */
 #define TLS_ARENA_BYTES 73728
 /* Name of the server with NUL: a DNS name has at most 253 characters. */
 #define TLS_NAME_CAP 256
@@ -229,7 +314,10 @@
 #define PEM_BYTES_MAX 32768
 /* Open mappings and sequences in a kubeconfig. */
 #define YAML_DEPTH_MAX 8
-/* Name of a context, cluster or user in it: cloud tools write names of resources, up to 160 characters. Longer: refused with words. */
+/*
+ * Name of a context, cluster or user in it: cloud tools write names of resources, up to 160
+ * characters. Longer: refused with words.
+ */
 #define KUBECONFIG_NAME_BYTES_MAX 512
 /* File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). */
 #define PATH_CAP 512
@@ -237,16 +325,25 @@
 #define SOCKET_PATH_CAP 108
 
 /* ---- settings ---- */
-/* Entries of the environment that are looked at: more than execve(2) can pass (6 MiB of texts and pointers). */
+/*
+ * Entries of the environment that are looked at: more than execve(2) can pass (6 MiB of texts and
+ * pointers).
+ */
 #define ENVIRONMENT_MAX 1048576
-/* Least reconcile and health intervals: a round costs API requests, the other one a few file reads. Shorter: refused. */
+/*
+ * Least reconcile and health intervals: a round costs API requests, the other one a few file reads.
+ * Shorter: refused.
+ */
 #define RECONCILE_INTERVAL_MIN_MS 1000
 #define HEALTH_INTERVAL_MIN_MS 100
 /* Longest interval, one year: no sum of times overflows. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
 
 /* ---- host ---- */
-/* Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node, descriptors. */
+/*
+ * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
+ * descriptors.
+ */
 #define HOST_BYTES_MAX 524288
 
 /* ---- log ---- */
@@ -260,9 +357,14 @@
 #define CLAIM_GET_MS 10000
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
 #define API_REQUEST_MS 15000
-/* TCP connect and TLS handshake together; a handshake takes up to a second under a 20m CPU quota. */
+/*
+ * TCP connect and TLS handshake together; a handshake takes up to a second under a 20m CPU quota.
+ */
 #define API_CONNECT_MS 10000
-/* Silence after which the API connection is asked by PING, and how long the answer may take (client-go's values are 30 s and 15 s; 45 s in sum). */
+/*
+ * Silence after which the API connection is asked by PING, and how long the answer may take
+ * (client-go's values are 30 s and 15 s; 45 s in sum).
+ */
 #define API_PING_AFTER_MS 25000
 #define API_PING_ANSWER_MS 15000
 /* Backoff of the API connection and of failed writes. */
@@ -270,19 +372,25 @@
 #define API_BACKOFF_MAX_MS 30000
 /* Watch: seconds that the server is asked to keep it (client-go picks 300 to 600). */
 #define WATCH_SECONDS 480
-/* No successful registration for this long: the registration socket is made anew (kubelet <= 1.35 retries only then). */
+/*
+ * No successful registration for this long: the registration socket is made anew (kubelet <= 1.35
+ * retries only then).
+ */
 #define REGISTRATION_RETRY_MS 30000
 #define REGISTRATION_RETRY_MAX_MS 300000
 /* First publication waits for the registration at most this long. */
 #define PUBLISH_WAIT_MS 10000
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */
 #define API_START_MS 1000
-/* After a hint that a stored slice changed, the wait before it is read again: several hints become one round. */
+/*
+ * After a hint that a stored slice changed, the wait before it is read again: several hints become
+ * one round.
+ */
 #define SLICE_REPAIR_MS 200
 /* A refusal that only an operator can mend (403, 422) is tried again this slowly. */
 #define API_REFUSED_MS 30000
-/* An unusable store is opened again this often at most. */
-#define STORE_RETRY_MS 1000
+/* A connection that failed is closed after this even when its peer takes no more output. */
+#define LINK_CLOSE_MS 2000
 /* Running calls may take this long after SIGTERM. */
 #define SHUTDOWN_MS 5000
 

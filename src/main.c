@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/loop.h"
+#include "host/relro.h"
 #include "host/system.h"
 
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
@@ -37,7 +38,8 @@ static int refuse(struct view why, int exit_code)
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
 
-static int print_help(void)
+/* Apart from main: its text buffer must not stand in the frame of a run. */
+__attribute__((noinline)) static int print_help(void)
 {
     uint8_t bytes[TEXT_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
@@ -54,7 +56,7 @@ static void limit(struct writer *w, const char *name, uint64_t value)
     writer_text(w, "\n");
 }
 
-static int print_version(void)
+__attribute__((noinline)) static int print_version(void)
 {
     uint8_t bytes[WHY_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
@@ -85,6 +87,10 @@ int main(int argc, char **argv)
     struct settings settings;
     uint8_t bytes[WHY_BYTES];
     struct writer why = writer_of(bytes, sizeof bytes);
+    if (relro_protect() != STATUS_OK) {
+        return refuse(view_text("constants cannot be made read-only; mprotect is blocked here"),
+                      EXIT_CANNOT_RUN);
+    }
     /* argv[0] is not looked at: the image carries the binary under two names. */
     unsigned count = (argc > 0) ? (unsigned)argc - 1u : 0u;
     const char *const *args = (const char *const *)argv + ((argc > 0) ? 1 : 0);

@@ -46,6 +46,7 @@ MUTABLE = {
     ("src/agent/agent.c", "the_agent"),  # all state of the agent
     ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
     ("src/host/tls.c", "arena"),         # memory of mbedTLS
+    ("src/host/tls.c", "session"),       # the one TLS session and its identity
     ("src/main.c", "settings"),          # flags and variables, read once
 }
 

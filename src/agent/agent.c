@@ -73,7 +73,7 @@ bool agent_ready(const struct agent *a)
 }
 
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
-                         uint64_t now_ms)
+                         uint64_t now_ms, uint64_t wall_ms)
 {
     struct agent *a = &the_agent;
     /* Only what must differ from zero is written: untouched pages of the tables cost nothing. */
@@ -84,6 +84,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->now_ms = now_ms;
     a->started_ms = now_ms;
     log_init(&a->log, settings->log_level, settings->log_format);
+    a->log.wall_ms = wall_ms;
     api_init(a);
     kubelet_init(a);
     publish_init(a);
@@ -173,19 +174,23 @@ static void stop_step(struct agent *a)
     }
 }
 
-void agent_step(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
+void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
 {
     ASSERT(now_ms >= a->now_ms);
     a->now_ms = now_ms;
-    a->step_now = false;
     a->log.wall_ms = wall_ms;
+}
+
+void agent_step(struct agent *a)
+{
+    a->step_now = false;
     if (a->counter[EVENT_STARTED] == 0u) {
         event_begin(a, EVENT_STARTED);
         log_text(&a->log, "version", AGENT_VERSION);
         log_text(&a->log, "node", a->settings->node_name);
         log_end(&a->log);
     }
-    if (!a->ledger.usable && now_ms >= a->ledger.retry_ms) {
+    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
         ledger_open(a);
     }
     links_step(a);

@@ -39,9 +39,12 @@ enum agent_order {
  * backoffs.
  */
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
-                         uint64_t now_ms);
+                         uint64_t now_ms, uint64_t wall_ms);
 
 /* --- facts from the host --- */
+
+/* Tells the time after each wait, before anything else: log lines and time-outs go by it. */
+void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
 
 /*
  * A probe of the node; the first one comes before the first step. Later ones may differ (hot-plug,
@@ -85,11 +88,8 @@ bool agent_link_done(struct agent *a, unsigned link);
 
 /* --- running --- */
 
-/*
- * Does all work that bytes, facts and time allow. wall_ms: Unix milliseconds, for log lines and
- * records.
- */
-void agent_step(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
+/* Does all work that bytes, facts and time allow. */
+void agent_step(struct agent *a);
 /* Next order; call until NONE after each step. */
 enum agent_order agent_next_order(struct agent *a);
 /* When agent_step must run at the latest, in now_ms terms. */

@@ -44,7 +44,7 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
         .streams = api->streams,
         .streams_cap = H2_CLIENT_STREAMS,
         .window = H2_CLIENT_WINDOW,
-        .table_size = 0,
+        .table_size = HPACK_TABLE_BYTES,
     };
     h2_init(&api->h2, H2_CLIENT, &memory, now_ms);
     api->state = API_UP;
@@ -210,12 +210,18 @@ static void request_over(struct agent *a, unsigned index)
     }
 }
 
+/* Whether the stream still is the request's: what was cancelled may still be answered. */
+static bool request_alive(const struct agent *a, unsigned index, uint32_t stream)
+{
+    return index < REQUESTS_MAX && a->api.request[index].kind != REQUEST_NONE &&
+           a->api.request[index].stream == stream;
+}
+
 static void request_event(struct agent *a, const struct h2_event *e)
 {
     unsigned index = e->tag;
-    if (index >= REQUESTS_MAX || a->api.request[index].kind == REQUEST_NONE ||
-        a->api.request[index].stream != e->stream) {
-        return; /* an answer to what was cancelled */
+    if (!request_alive(a, index, e->stream)) {
+        return;
     }
     switch (e->kind) {
     case H2_EVENT_FIELD:
@@ -235,9 +241,7 @@ static void request_event(struct agent *a, const struct h2_event *e)
     case H2_EVENT_WRITABLE:
         break;
     }
-    bool ends = (e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END) && e->end_stream;
-    if (ends && a->api.request[index].kind != REQUEST_NONE &&
-        a->api.request[index].stream == e->stream) {
+    if (e->end_stream && e->kind != H2_EVENT_FIELD && request_alive(a, index, e->stream)) {
         request_over(a, index);
     }
 }

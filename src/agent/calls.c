@@ -238,7 +238,6 @@ static void log_config(struct agent *a, const struct claim_result *r)
     }
     event_begin(a, EVENT_CLAIM_CONFIG);
     log_text(&a->log, "request", r->request);
-    log_number(&a->log, "device", r->number);
     log_text(&a->log, "apiVersion", CONFIG_API_GROUP "/v1");
     if (r->logical_neuron_core != 0u) {
         log_text(&a->log, "kind", "NeuronConfig");
@@ -251,10 +250,14 @@ static void log_config(struct agent *a, const struct claim_result *r)
     log_end(&a->log);
 }
 
+/* One line for each request: its devices share their configuration. */
 static void log_prepared(struct agent *a, const struct claim_record *r)
 {
     for (unsigned i = 0; i < r->count; i++) {
-        log_config(a, &r->result[i]);
+        struct view request = view_text(r->result[i].request);
+        if (i == 0u || !view_is(request, r->result[i - 1u].request)) {
+            log_config(a, &r->result[i]);
+        }
     }
     event_begin(a, EVENT_CLAIM_PREPARED);
     log_text(&a->log, "namespace", r->id.namespace_);
@@ -445,6 +448,16 @@ static void call_step(struct agent *a, unsigned index)
     }
 }
 
+/* A call whose claims all hang leaves GETs to the others. */
+static bool may_fetch(const struct agent *a, const struct call *c)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        n += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
+    }
+    return n < FETCHES_PER_CALL_MAX;
+}
+
 /*
  * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
  * anybody's next one.
@@ -460,7 +473,8 @@ static void begin_fetches(struct agent *a)
             }
             more = true;
             unsigned at = c->operation[round];
-            if (a->operation[at].state == OPERATION_WAITING && !fetch_begin(a, at)) {
+            bool waits = a->operation[at].state == OPERATION_WAITING && may_fetch(a, c);
+            if (waits && !fetch_begin(a, at)) {
                 return;
             }
         }

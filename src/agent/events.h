@@ -23,8 +23,6 @@
       "see the text")                                                                              \
     X(EVENT_HOST_TOKEN_UNREADABLE, LOG_WARN, "token_unreadable",                                   \
       "the token file cannot be read; the old one stays", "check the service account volume")      \
-    X(EVENT_HOST_TROUBLE, LOG_ERROR, "host_trouble", "a directory, socket or file cannot be used", \
-      "see the text")                                                                              \
     X(EVENT_BOARD, LOG_INFO, "board", "devices were found", "nothing")                             \
     X(EVENT_DEVICE_FINDING, LOG_WARN, "device_finding", "a fact of the node is missing or odd",    \
       "see the remedy")                                                                            \
@@ -44,7 +42,6 @@
       "check the address, certificates and token that the text names")                             \
     X(EVENT_API_ERROR, LOG_ERROR, "api_error", "the API server refused a request",                 \
       "check RBAC and the server's text")                                                          \
-    X(EVENT_NODE, LOG_INFO, "node", "the Node object was read", "nothing")                         \
     X(EVENT_SLICE_PUBLISHED, LOG_INFO, "slice_published", "the ResourceSlice was written",         \
       "nothing")                                                                                   \
     X(EVENT_SLICE_CURRENT, LOG_INFO, "slice_current",                                              \
@@ -78,10 +75,7 @@
     X(EVENT_CALL_REFUSED, LOG_WARN, "call_refused", "a gRPC call was malformed or over a limit",   \
       "see the text")                                                                              \
     X(EVENT_CONNECTION_FAILED, LOG_WARN, "connection_failed", "a peer broke the protocol",         \
-      "see the text")                                                                              \
-    X(EVENT_DEVICE_PLUGIN, LOG_ERROR, "device_plugin_present",                                     \
-      "the Neuron device plugin runs on this node and hands out the same devices",                 \
-      "remove one of the two")
+      "see the text")
 
 enum event_id {
 #define X(id, level, name, cause, remedy) id,

@@ -175,10 +175,17 @@ static void say_failure(const struct agent *a, unsigned fetch, enum status statu
         writer_text(why, " ");
         writer_text(why, r->message);
     } else if (status == PEER_CLOSED) {
-        writer_text(why, a->api.trouble);
+        writer_text(why, "the server reset the request");
     } else {
         writer_text(why, "the answer is not a readable ResourceClaim");
     }
+}
+
+/* The connection ended rather than the request: a read is asked again on the next one. */
+static bool asked_again(const struct agent *a, enum status status)
+{
+    bool gone = a->api.state != API_UP || h2_failure(&a->api.h2, 0) != STATUS_OK;
+    return status == PEER_CLOSED && gone;
 }
 
 void fetch_end(struct agent *a, unsigned fetch, enum status status)
@@ -188,6 +195,10 @@ void fetch_end(struct agent *a, unsigned fetch, enum status status)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     f->used = false;
+    if (asked_again(a, status)) {
+        a->operation[f->operation].state = OPERATION_WAITING;
+        return;
+    }
     if (status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
         calls_fetched(a, f->operation, &f->builder, 0);
         return;

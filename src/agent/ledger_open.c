@@ -31,7 +31,19 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
     ASSERT(ended == STATUS_OK);
     event_say(a, EVENT_STORE_TROUBLE, "text", a->ledger.trouble);
     a->ledger.usable = false;
-    a->ledger.retry_ms = a->now_ms + STORE_RETRY_MS;
+    a->ledger.retry_ms = a->now_ms + agent_backoff(a, &a->ledger.backoff_ms);
+}
+
+/* A store never shrinks: one that ends early was truncated. */
+static enum status check_length(struct agent *a, const char *name)
+{
+    uint8_t last;
+    struct writer byte = writer_of(&last, sizeof last);
+    enum status s = a->files->read(a->files->ctx, FILES_STATE, name, STORE_FILE_BYTES - 1u, &byte);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
 
 /* One valid copy is enough. */
@@ -41,14 +53,14 @@ static enum status read_header(struct agent *a, const char *name)
     struct store_header h;
     for (unsigned copy = 0; copy < 2u; copy++) {
         struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
-        enum status s = f->read(f->ctx, FILES_STATE, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
-                                &bytes);
+        uint64_t at = (uint64_t)copy * STORE_HEADER_COPY_BYTES;
+        enum status s = f->read(f->ctx, FILES_STATE, name, at, &bytes);
         if (s != STATUS_OK) {
             return s;
         }
         s = store_header_read(writer_view(&bytes), &h);
         if (s != HOST_DAMAGED) {
-            return s;
+            return (s == STATUS_OK) ? check_length(a, name) : s;
         }
     }
     return HOST_DAMAGED;
@@ -242,6 +254,7 @@ void ledger_open(struct agent *a)
         return;
     }
     a->ledger.usable = true;
+    a->ledger.backoff_ms = 0;
     a->ledger.dirty = false;
     event_begin(a, EVENT_STORE_OPENED);
     log_number(&a->log, "claims_held", a->ledger.held);

@@ -23,6 +23,7 @@ static void link_fail(struct agent *a, unsigned link)
     uint32_t code = 0;
     enum status why = h2_failure(&l->grpc.h2, &code);
     l->failed = true;
+    l->close_ms = a->now_ms + LINK_CLOSE_MS;
     if (why == PEER_CLOSED) {
         return;
     }
@@ -63,6 +64,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
          */
         h2_goaway(&a->link[idle].grpc.h2, H2_NO_ERROR, true);
         a->link[idle].failed = true;
+        a->link[idle].close_ms = now_ms + LINK_CLOSE_MS;
     }
     return -1;
 }
@@ -121,7 +123,8 @@ bool agent_link_done(struct agent *a, unsigned link)
     }
     uint32_t code = 0;
     bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
-    if (!gone && h2_tx_data(&l->grpc.h2).len > 0u) {
+    bool late = a->now_ms >= l->close_ms;
+    if (!gone && !late && h2_tx_data(&l->grpc.h2).len > 0u) {
         return false;
     }
     l->open = false;
@@ -170,12 +173,20 @@ void links_step(struct agent *a)
     }
 }
 
+static uint64_t link_deadline(const struct agent *a, const struct server_link *l)
+{
+    if (l->failed) {
+        return l->close_ms;
+    }
+    return l->busy ? a->now_ms : grpc_deadline(&l->grpc);
+}
+
 uint64_t links_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        if (a->link[i].open && !a->link[i].failed) {
-            uint64_t d = a->link[i].busy ? a->now_ms : grpc_deadline(&a->link[i].grpc);
+        if (a->link[i].open) {
+            uint64_t d = link_deadline(a, &a->link[i]);
             at = (d < at) ? d : at;
         }
     }

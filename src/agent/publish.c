@@ -173,6 +173,7 @@ static bool step_node(struct agent *a)
     ASSERT(s == STATUS_OK);
     struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
     memset(&a->publish.labels, 0, sizeof a->publish.labels);
+    a->publish.node_seen = false;
     return begin_request(a, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
 }
 
@@ -186,7 +187,6 @@ static bool step_list(struct agent *a)
     struct kube_request head = {.method = "GET", .path = writer_view(&out)};
     p->seen_count = 0;
     p->overflow = 0;
-    p->generation_max = 0;
     p->resource_version[0] = 0;
     return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
 }
@@ -323,7 +323,7 @@ uint64_t publish_deadline(const struct agent *a)
 static void node_end(struct agent *a)
 {
     struct publish *p = &a->publish;
-    if (p->node_uid[0] == 0) {
+    if (!p->node_seen) {
         p->due_ms = a->now_ms + agent_backoff(a, &p->backoff_ms);
         p->step = PUBLISH_IDLE;
         return;

@@ -159,10 +159,10 @@ static void node_meta(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct publish *p = &a->publish;
-    p->node_uid[0] = 0;
     bool ok = decode(message, projection_MetaRecord_fields, &m);
-    if (ok && view_is(view_text(m.name), a->settings->node_name)) {
+    if (ok && m.uid[0] != 0 && view_is(view_text(m.name), a->settings->node_name)) {
         text_cut(p->node_uid, sizeof p->node_uid, view_text(m.uid));
+        p->node_seen = true;
     }
 }
 
@@ -214,6 +214,23 @@ static void watch_repair(struct agent *a, const char *what)
     publish_hint(a, SLICE_REPAIR_MS);
 }
 
+/* A stored slice of ours that is not as wanted, or one too many. */
+static void watch_judge(struct agent *a, bool ours)
+{
+    const struct publish *p = &a->publish;
+    const struct slice_seen *s = &p->watch_now;
+    bool right =
+        s->same_devices && s->same_count && view_is(view_text(s->owner_uid), p->node_uid);
+    if (right && (ours || p->step != PUBLISH_IDLE)) {
+        return; /* during a round the right content is our own write */
+    }
+    if (p->step == PUBLISH_IDLE) {
+        watch_repair(a, right ? "doubled" : "changed");
+    } else {
+        publish_hint(a, SLICE_REPAIR_MS); /* perhaps the state before our write: look again */
+    }
+}
+
 static void watch_object_end(struct agent *a)
 {
     struct publish *p = &a->publish;
@@ -226,25 +243,12 @@ static void watch_object_end(struct agent *a)
     if (view_is(type, "BOOKMARK") || s->name[0] == 0) {
         return;
     }
-    if (view_is(type, "DELETED")) {
-        if (ours) {
-            watch_repair(a, "deleted");
+    if (!view_is(type, "DELETED")) {
+        if (s->same_place) {
+            watch_judge(a, ours);
         }
-        return;
-    }
-    if (!s->same_place) {
-        return;
-    }
-    bool right = s->same_devices && s->same_count && view_is(view_text(s->owner_uid), p->node_uid);
-    if (!right) {
-        /* During a round this is the state before our own write: the round's end looks again. */
-        if (ours && p->step == PUBLISH_IDLE) {
-            watch_repair(a, "changed");
-        } else {
-            publish_hint(a, SLICE_REPAIR_MS);
-        }
-    } else if (!ours && p->step == PUBLISH_IDLE) {
-        watch_repair(a, "doubled");
+    } else if (ours) {
+        watch_repair(a, "deleted");
     }
 }
 
@@ -270,23 +274,30 @@ static void watch_record(struct agent *a, const struct kube_record *record)
     }
 }
 
-void publish_record(struct agent *a, unsigned index, const struct kube_record *record)
+/* The answer to a list or a write. */
+static void slices_record(struct agent *a, const struct kube_record *record)
 {
     struct publish *p = &a->publish;
     const struct slice_parts parts = {.seen = &p->now, .compare = &p->compare};
-    if (index == REQUEST_WATCH) {
-        watch_record(a, record);
+    if (slice_record(a, parts, record) || p->step == PUBLISH_WRITE) {
         return;
     }
-    ASSERT(index == REQUEST_PUBLISHER);
-    if (p->step == PUBLISH_NODE) {
+    if (record->record == KUBE_OBJECT_END) {
+        list_item_end(p);
+    } else if (record->record == KUBE_LIST_META) {
+        list_meta(p, record->message);
+    }
+}
+
+void publish_record(struct agent *a, unsigned index, const struct kube_record *record)
+{
+    enum publish_step step = a->publish.step;
+    ASSERT(index == REQUEST_PUBLISHER || index == REQUEST_WATCH);
+    if (index == REQUEST_WATCH) {
+        watch_record(a, record);
+    } else if (step == PUBLISH_NODE) {
         node_record(a, record);
-    } else if (p->step == PUBLISH_LIST || p->step == PUBLISH_WRITE) {
-        bool piece = slice_record(a, parts, record);
-        if (!piece && p->step == PUBLISH_LIST && record->record == KUBE_OBJECT_END) {
-            list_item_end(p);
-        } else if (!piece && p->step == PUBLISH_LIST && record->record == KUBE_LIST_META) {
-            list_meta(p, record->message);
-        }
+    } else if (step == PUBLISH_LIST || step == PUBLISH_WRITE) {
+        slices_record(a, record);
     }
 }

@@ -23,6 +23,7 @@ struct server_link {
     bool busy;   /* events were left over in the last step */
     enum link_kind kind;
     uint64_t opened_ms;
+    uint64_t close_ms; /* failed: closed now even if its peer takes no more output */
     struct grpc_server grpc;
 };
 
@@ -71,6 +72,7 @@ struct ledger {
     uint16_t held;
     uint16_t freeing;
     uint64_t retry_ms; /* when opening is tried again while not usable */
+    uint64_t backoff_ms;
     char trouble[CLAIM_ERROR_CAP];
     struct ledger_entry entry[CLAIMS_MAX];
 };
@@ -202,6 +204,7 @@ struct publish {
     uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */
     uint64_t backoff_ms;
     uint64_t watch_due_ms;    /* when the watch is (re)opened */
+    bool node_seen;           /* the Node answer under way was our Node */
     char node_uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP]; /* watch from here */
     char watch_type[16];

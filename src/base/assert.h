@@ -11,8 +11,8 @@
 #endif
 
 /*
- * Reports the failed condition and ends the process. Pure layers only declare it: src/host defines it
- * for the product, tests may define their own. Does not return.
+ * Reports the failed condition and ends the process. Pure layers only declare it: src/host defines
+ * it for the product, tests may define their own. Does not return.
  */
 _Noreturn void assert_failed(const char *condition, const char *file, int line);
 

@@ -3,10 +3,10 @@
  * Views, readers and writers: the only way in which bytes from outside are touched.
  * Owns cursor arithmetic; never owns memory, never does I/O.
  *
- * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a caller's
- * buffer with a length; when something does not fit it writes nothing of it, remembers `full`, and
- * ignores all later writes, so that callers check once at the end. A text buffer is a char array that
- * always ends in NUL.
+ * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a
+ * caller's buffer with a length; when something does not fit it writes nothing of it, remembers
+ * `full`, and ignores all later writes, so that callers check once at the end. A text buffer is a
+ * char array that always ends in NUL.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -66,8 +66,8 @@ MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endia
 MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
 MUST_USE enum status reader_take(struct reader *r, size_t n, struct view *out);
 /*
- * Protobuf base-128 varint. STATUS_MORE: the bytes end inside it. PEER_MALFORMED: more than 10 bytes
- * or more than 64 bits.
+ * Protobuf base-128 varint. STATUS_MORE: the bytes end inside it. PEER_MALFORMED: more than 10
+ * bytes or more than 64 bits.
  */
 MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
@@ -90,8 +90,8 @@ void writer_signed(struct writer *w, int64_t value);
 /* Exactly `digits` lower-case hexadecimal digits, 1 to 16, high ones first. */
 void writer_hex(struct writer *w, uint64_t value, unsigned digits);
 /*
- * Foreign text for a message: at most `max` bytes of it ("..." stands for the rest), every byte that is
- * not printable ASCII, and the double quote, as '?'.
+ * Foreign text for a message: at most `max` bytes of it ("..." stands for the rest), every byte
+ * that is not printable ASCII, and the double quote, as '?'.
  */
 void writer_shown(struct writer *w, struct view v, size_t max);
 
@@ -102,7 +102,9 @@ void writer_shown(struct writer *w, struct view v, size_t max);
  * when it holds a NUL; `text` is unchanged then. cap >= 1.
  */
 MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
-/* Like text_copy, but cuts what does not fit, on a UTF-8 boundary, and drops from the first NUL on. */
+/*
+ * Like text_copy, but cuts what does not fit, on a UTF-8 boundary, and drops from the first NUL on.
+ */
 void text_cut(char *text, size_t cap, struct view v);
 /* Ends the written bytes with NUL inside the writer's buffer and says whether all of it fitted. */
 MUST_USE enum status writer_end_text(struct writer *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON pull tokenizer, RFC 8259. One state, `expect`, says what may come next; the stack of open
- * containers is an array. Strings are checked where they are read, so that whoever resolves them later
- * cannot fail for their form.
+ * containers is an array. Strings are checked where they are read, so that whoever resolves them
+ * later cannot fail for their form.
  */
 #include "base/json.h"
 
@@ -91,39 +91,41 @@ static enum status read_string(struct reader *in, struct view *text)
 
 /* --- numbers and words --- */
 
-static size_t digits_at(struct view v, size_t at)
+static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
 {
-    size_t n = 0;
-    while (at + n < v.len && v.data[at + n] >= '0' && v.data[at + n] <= '9') {
-        n++;
-    }
-    return n;
+    return at < v.len && (v.data[at] == a || v.data[at] == b);
 }
 
-/* Length of the number at the front, 0 when it is none: int [frac] [exp]. */
+/* One digit at least; moves *at behind them. */
+static bool take_digits(struct view v, size_t *at)
+{
+    size_t start = *at;
+    while (*at < v.len && v.data[*at] >= '0' && v.data[*at] <= '9') {
+        (*at)++;
+    }
+    return *at > start;
+}
+
+/* Length of the number at the front, 0 when it is none: int [frac] [exp] (RFC 8259 §6). */
 static size_t number_length(struct view v)
 {
-    size_t at = (v.len > 0u && v.data[0] == '-') ? 1u : 0u;
-    size_t n = digits_at(v, at);
-    if (n == 0u || (n > 1u && v.data[at] == '0')) {
+    size_t first = byte_is(v, 0, '-', '-') ? 1u : 0u;
+    size_t at = first;
+    if (!take_digits(v, &at) || (v.data[first] == '0' && at > first + 1u)) {
         return 0;
     }
-    at += n;
-    if (at < v.len && v.data[at] == '.') {
-        n = digits_at(v, at + 1u);
-        if (n == 0u) {
-            return 0;
-        }
-        at += n + 1u;
-    }
-    if (at < v.len && (v.data[at] == 'e' || v.data[at] == 'E')) {
+    if (byte_is(v, at, '.', '.')) {
         at++;
-        at += (at < v.len && (v.data[at] == '+' || v.data[at] == '-')) ? 1u : 0u;
-        n = digits_at(v, at);
-        if (n == 0u) {
+        if (!take_digits(v, &at)) {
             return 0;
         }
-        at += n;
+    }
+    if (byte_is(v, at, 'e', 'E')) {
+        at++;
+        at += byte_is(v, at, '+', '-') ? 1u : 0u;
+        if (!take_digits(v, &at)) {
+            return 0;
+        }
     }
     return at;
 }

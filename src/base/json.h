@@ -39,8 +39,8 @@ struct json_reader {
 
 void json_open(struct json_reader *r, struct view text);
 /*
- * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes, control
- * character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Sticky.
+ * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes,
+ * control character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Sticky.
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /* Skips the value that begins with `token` (already read). A scalar is skipped at once. */
@@ -74,8 +74,8 @@ void json_array_begin(struct json_writer *w);
 void json_array_end(struct json_writer *w);
 void json_name(struct json_writer *w, const char *name);
 /*
- * Quotes and escapes; bytes that are not UTF-8 become U+FFFD. Control characters (C0, DEL, C1) and the
- * line separators U+2028 and U+2029 are escaped, so that the text is one line for every reader.
+ * Quotes and escapes; bytes that are not UTF-8 become U+FFFD. Control characters (C0, DEL, C1) and
+ * the line separators U+2028 and U+2029 are escaped, so that the text is one line for every reader.
  */
 void json_string(struct json_writer *w, struct view text);
 void json_number(struct json_writer *w, int64_t value);

@@ -119,8 +119,8 @@ static void new_line(struct json_writer *w)
 }
 
 /*
- * What stands before a value or a name: nothing after its name, a comma after a sibling, a new line in a
- * container.
+ * What stands before a value or a name: nothing after its name, a comma after a sibling, a new line
+ * in a container.
  */
 static void lead_in(struct json_writer *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of base/log.h: built in place at the end of the buffer, so that a line is either whole in it or
- * not at all.
+ * Log lines of base/log.h: built in place at the end of the buffer, so that a line is either whole
+ * in it or not at all.
  */
 #include "base/log.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: one event is one line of key=value text or one JSON object, written into a caller's buffer.
- * Owns the form of a line and the buffer of lines not yet written out; knows neither the events nor stderr.
+ * Log lines: one event is one line of key=value text or one JSON object, written into a caller's
+ * buffer. Owns the form of a line and the buffer of lines not yet written out; knows neither the
+ * events nor stderr.
  *
  * Form (text): ts=2026-11-21T12:00:00.123Z level=info event=<name> key=value key="quoted value" …
- * Values are quoted, as JSON strings are, when empty or when they hold a space, a quote, a backslash, '='
- * or a byte outside printable ASCII.
+ * Values are quoted, as JSON strings are, when empty or when they hold a space, a quote, a
+ * backslash, '=' or a byte outside printable ASCII.
  *
  * Form (JSON): {"ts":"…","level":"info","event":"<name>","key":"value","number":1}
  */
@@ -31,9 +32,9 @@ struct log {
 
 void log_init(struct log *l, enum log_level level, enum log_format format);
 /*
- * Begins a line. Between begin and end add fields; a line over LOG_LINE_BYTES_MAX keeps the fields that
- * fitted, and says `truncated=true`. A line that the level filters out costs nothing, its fields are
- * ignored. So are those of a line for which there is no room; it is counted as lost.
+ * Begins a line. Between begin and end add fields; a line over LOG_LINE_BYTES_MAX keeps the fields
+ * that fitted, and says `truncated=true`. A line that the level filters out costs nothing, its
+ * fields are ignored. So are those of a line for which there is no room; it is counted as lost.
  */
 void log_begin(struct log *l, enum log_level level, const char *event);
 void log_text(struct log *l, const char *key, const char *value);
@@ -43,7 +44,8 @@ void log_end(struct log *l);
 /* Lines waiting to be written out. Valid until the next call. */
 struct view log_pending(const struct log *l);
 /*
- * Says that the first `n` pending bytes were written. Lines lost before are spoken of here, in a line
+ * Says that the first `n` pending bytes were written. Lines lost before are spoken of here, in a
+ * line
  * `event=log_lines_lost count=N`, as soon as it has room.
  */
 void log_taken(struct log *l, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering and checking one claim's allocation. Owns the order in which things are checked and the texts
- * of refusals; the first failure stays, what follows it is ignored.
+ * Gathering and checking one claim's allocation. Owns the order in which things are checked and the
+ * texts of refusals; the first failure stays, what follows it is ignored.
  */
 #include "dra/claim.h"
 
@@ -18,7 +18,10 @@ static bool is_alphanumeric(uint8_t c)
     return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
 }
 
-/* Letters, digits and '-' (and '.'), letters or digits at the ends: what labels, UIDs and names share. */
+/*
+ * Letters, digits and '-' (and '.'), letters or digits at the ends: what labels, UIDs and names
+ * share.
+ */
 static bool name_like(struct view v, bool dots)
 {
     for (size_t i = 0; i < v.len; i++) {
@@ -32,7 +35,8 @@ static bool name_like(struct view v, bool dots)
     return v.len > 0u;
 }
 
-static enum status bad_name(const char *what, const char *text, const char *rule, struct writer *why)
+static enum status bad_name(const char *what, const char *text, const char *rule,
+                            struct writer *why)
 {
     writer_text(why, what);
     writer_text(why, " \"");
@@ -90,18 +94,23 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     return true;
 }
 
+static bool result_valid(const struct claim_record *r, unsigned at)
+{
+    const struct claim_result *result = &r->result[at];
+    return name_like(view_text(result->request), false) && share_like(view_text(result->share_id))
+           && result->number < DEVICES_MAX && configured_alike(r, at);
+}
+
 bool claim_record_valid(const struct claim_record *r)
 {
     struct writer nowhere = writer_of(0, 0);
-    bool ids = claim_id_check(&r->id, &nowhere) == STATUS_OK && name_like(view_text(r->pool), true);
-    if (!ids || !printable(view_text(r->boot_id)) || r->count == 0u || r->count > RESULTS_MAX) {
+    bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK
+                 && name_like(view_text(r->pool), true) && printable(view_text(r->boot_id));
+    if (!names || r->count == 0u || r->count > RESULTS_MAX) {
         return false;
     }
     for (unsigned i = 0; i < r->count; i++) {
-        const struct claim_result *result = &r->result[i];
-        bool names = name_like(view_text(result->request), false)
-                     && share_like(view_text(result->share_id));
-        if (!names || result->number >= DEVICES_MAX || !configured_alike(r, i)) {
+        if (!result_valid(r, i)) {
             return false;
         }
     }
@@ -270,7 +279,10 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
         return;
     }
     if (b->configured) {
-        /* What a configuration applies to is decided when it comes; the API server writes results first. */
+        /*
+         * What a configuration applies to is decided when it comes; the API server writes results
+         * first.
+         */
         claim_malformed(b, "results follow the configuration");
         return;
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims: what the API server allocated to one claim, gathered piece by piece and checked; the record
- * that is kept of it; and the CDI file that the record means. Owns the rules of claim validation; knows
- * neither the wire nor files. A claim is known by its UID alone. Sources: the DRA prepare contract
- * (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI specification 0.6.0.
+ * Claims: what the API server allocated to one claim, gathered piece by piece and checked; the
+ * record that is kept of it; and the CDI file that the record means. Owns the rules of claim
+ * validation; knows neither the wire nor files. A claim is known by its UID alone. Sources: the DRA
+ * prepare contract (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI
+ * specification 0.6.0.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H
@@ -18,9 +19,9 @@ struct claim_id { /* as the kubelet named it */
 };
 
 /*
- * Whether the texts can be what they say. UID: letters, digits and '-' (it becomes part of a file name);
- * namespace alike, name also '.'; a letter or digit at both ends, none empty. PEER_MALFORMED: `why` gets
- * one printable line.
+ * Whether the texts can be what they say. UID: letters, digits and '-' (it becomes part of a file
+ * name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
+ * PEER_MALFORMED: `why` gets one printable line.
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
@@ -43,7 +44,10 @@ struct claim_record {
     struct claim_result result[RESULTS_MAX];
 };
 
-/* Whether names, counts and numbers are in their bounds, and the results of one request configured alike. */
+/*
+ * Whether names, counts and numbers are in their bounds, and the results of one request configured
+ * alike.
+ */
 bool claim_record_valid(const struct claim_record *r);
 
 /* --- gathering: fed from the projected API object, in the order of its bytes --- */
@@ -67,7 +71,10 @@ struct claim_builder {
 /* `wanted` has passed claim_id_check. What is borrowed must live until claim_end. */
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
                  const struct claim_id *wanted);
-/* Metadata of the object. Another UID: `claim ns/name got replaced …`. One under deletion is allowed. */
+/*
+ * Metadata of the object. Another UID: `claim ns/name got replaced …`. One under deletion is
+ * allowed.
+ */
 void claim_meta(struct claim_builder *b, struct view uid);
 struct claim_result_in {
     struct view request, driver, pool, device, share_id;
@@ -87,17 +94,19 @@ struct claim_config_in {
     struct view request[CONFIG_REQUESTS_MAX];
 };
 /*
- * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over class,
- * later over earlier, each kind by itself. Entries of other drivers and those that apply to no own result
- * are passed over undecoded. Failure text: `error applying config: <why of config.h>`.
+ * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over
+ * class, later over earlier, each kind by itself. Entries of other drivers and those that apply to
+ * no own result are passed over undecoded. Failure text: `error applying config: <why of
+ * config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 void claim_allocated(struct claim_builder *b);
 /* The object could not be read at this point; `what` names it in one clause. The claim fails. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * All was told. STATUS_OK: b->record is complete (results in the API's order, boot id from the devices).
- * Else b->why holds one printable line: not allocated, no result of this driver, or the first failure.
+ * All was told. STATUS_OK: b->record is complete (results in the API's order, boot id from the
+ * devices). Else b->why holds one printable line: not allocated, no result of this driver, or the
+ * first failure.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -109,17 +118,17 @@ uint64_t claim_numbers(const struct claim_record *r);
 /* File name of a claim's CDI file: CDI_FILE_PREFIX uid CDI_FILE_SUFFIX. */
 void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
 /*
- * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>. One CDI device per base
- * request name carries all its device nodes.
+ * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>. One CDI device per
+ * base request name carries all its device nodes.
  */
 void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
 /*
- * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations from which the record can be
- * rebuilt; one device per distinct request, in the order of the results, with its deviceNodes (hostPath
- * <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the claim's devices)
- * and its environment (NEURON_LOGICAL_NC_CONFIG). Nothing applies to the file as a whole, so that a
- * container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or the room of
- * `out`, which then holds a useless part.
+ * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations from which the record can
+ * be rebuilt; one device per distinct request, in the order of the results, with its deviceNodes
+ * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the
+ * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG). Nothing applies to the file as a
+ * whole, so that a container gets what its requests name and nothing more. FULL_BUFFER: over
+ * CDI_BYTES_MAX or the room of `out`, which then holds a useless part.
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const char *dev_root,
                                struct writer *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strict decoding of opaque configurations, in two passes over the text: the first finds apiVersion and
- * kind, the second holds every member against the kind's row. Owns the table of kinds and the texts that
- * users read in pod events.
+ * Strict decoding of opaque configurations, in two passes over the text: the first finds apiVersion
+ * and kind, the second holds every member against the kind's row. Owns the table of kinds and the
+ * texts that users read in pod events.
  */
 #include "dra/config.h"
 
@@ -115,8 +115,7 @@ static const char *found_name(enum json_kind kind)
     case JSON_TRUE:
     case JSON_FALSE:
         return "boolean";
-    case JSON_NULL:
-        return "null";
+    case JSON_NULL: /* as good as absent, never wrong */
     case JSON_OBJECT_END:
     case JSON_ARRAY_END:
     case JSON_NAME:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
- * their fields and the error texts that users see in pod events; knows no claim, and no hardware but
- * the board row. Source of kinds and texts: AWS Neuron DRA documentation; wording of decoding errors:
- * the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
+ * their fields and the error texts that users see in pod events; knows no claim, and no hardware
+ * but the board row. Source of kinds and texts: AWS Neuron DRA documentation; wording of decoding
+ * errors: the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
  */
 #ifndef DRA_CONFIG_H
 #define DRA_CONFIG_H
@@ -21,24 +21,26 @@ struct config {
 };
 
 /*
- * Decodes one configuration (JSON object). On failure (PEER_MALFORMED or PEER_UNSUPPORTED) `why` gets one
- * printable line and `out` is unmoved:
+ * Decodes one configuration (JSON object). On failure (PEER_MALFORMED or PEER_UNSUPPORTED) `why`
+ * gets one printable line and `out` is unmoved:
  *   not JSON, not an object, nested too deeply;
- *   `Object 'Kind' is missing…`, `Object 'apiVersion' is missing…`, `no kind "X" is registered for version
- *   "g/v"…`, with what is known;
+ *   `Object 'Kind' is missing…`, `Object 'apiVersion' is missing…`, `no kind "X" is registered for
+ *   version "g/v"…`, with what is known;
  *   `field "x": expected integer, found string`;
  *   `strict decoding error: unknown field "x", duplicate field "y"; known fields: …`, at most
  *   CONFIG_STRICT_ERRORS_MAX of them;
  *   `logicalNeuronCore: Unsupported value: 3; supported values: 1, 2`, or `Required value`.
- * apiVersions: neuron.aws.com/v1, neuron.aws.com/v1alphav1, resource.neuron.aws.com/v1alphav1. As in Go, of
- * two members with one name the later counts where that is no error, and null is as good as absent.
+ * apiVersions: neuron.aws.com/v1, neuron.aws.com/v1alphav1, resource.neuron.aws.com/v1alphav1. As
+ * in Go, of two members with one name the later counts where that is no error, and null is as good
+ * as absent.
  */
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
- * Checks a decoded configuration against the board (NULL: unknown type). PEER_UNSUPPORTED, with one line:
- * LNC on a type without it is exactly "LNC value is not configurable for instance type <type>"; an LNC
- * value that the type does not have; UltraServerConfig on a type that is no UltraServer.
+ * Checks a decoded configuration against the board (NULL: unknown type). PEER_UNSUPPORTED, with one
+ * line: LNC on a type without it is exactly "LNC value is not configurable for instance type
+ * <type>"; an LNC value that the type does not have; UltraServerConfig on a type that is no
+ * UltraServer.
  */
 MUST_USE enum status config_check(const struct config *c, const struct board *board,
                                   const char *instance_type, struct writer *why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headers, halves and records of the claim store, as dra/store.h lays them out. Owns the translation
- * between claim records and their stored messages; what it reads is judged before anybody uses it.
+ * Headers, halves and records of the claim store, as dra/store.h lays them out. Owns the
+ * translation between claim records and their stored messages; what it reads is judged before
+ * anybody uses it.
  */
 #include "dra/store.h"
 
@@ -16,8 +17,39 @@
 
 static const char header_magic[] = "NEURDRA1";
 static const char half_magic[] = "NDRS";
-enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4, HEADER_COVERED = 32 };
+enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4 };
 enum { NUMBERING_HOST = 0, NUMBERING_ZERO = 1 };
+
+/* Where the numbers of a header copy stand. */
+enum {
+    HEADER_FORMAT_AT = 8,
+    HEADER_SLOTS_AT = 12,
+    HEADER_HALF_AT = 16,
+    HEADER_GENERATION_AT = 24,
+    HEADER_COVERED = 32
+};
+
+/* Where the numbers of a half stand. */
+enum { HALF_LENGTH_AT = 4, HALF_SEQUENCE_AT = 8, HALF_SUM_AT = 16, HALF_RESERVED_AT = 20 };
+
+/* Numbers at places that are known to be there. */
+static uint32_t u32_at(struct view v, size_t at)
+{
+    struct reader r = reader_of(view_from(v, at));
+    uint32_t n = 0;
+    enum status s = reader_u32(&r, &n);
+    ASSERT(s == STATUS_OK);
+    return n;
+}
+
+static uint64_t u64_at(struct view v, size_t at)
+{
+    struct reader r = reader_of(view_from(v, at));
+    uint64_t n = 0;
+    enum status s = reader_u64(&r, &n);
+    ASSERT(s == STATUS_OK);
+    return n;
+}
 
 /* --- header --- */
 
@@ -37,27 +69,17 @@ _Static_assert(STORE_HEADER_WRITTEN == HEADER_COVERED + 4, "layout of a header c
 
 enum status store_header_read(struct view bytes, struct store_header *h)
 {
-    struct reader r = reader_of(view_first(bytes, HEADER_COVERED));
-    struct reader after = reader_of(view_from(bytes, HEADER_COVERED));
-    struct view magic = view_of(0, 0);
-    uint32_t format = 0;
-    uint32_t slots = 0;
-    uint32_t half = 0;
-    uint32_t reserved = 0;
-    uint32_t sum = 0;
-    uint64_t generation = 0;
-    bool whole = reader_take(&r, HEADER_MAGIC_BYTES, &magic) == STATUS_OK
-                 && reader_u32(&r, &format) == STATUS_OK && reader_u32(&r, &slots) == STATUS_OK
-                 && reader_u32(&r, &half) == STATUS_OK && reader_u32(&r, &reserved) == STATUS_OK
-                 && reader_u64(&r, &generation) == STATUS_OK && reader_u32(&after, &sum) == STATUS_OK;
-    if (!whole || !view_is(magic, header_magic)
-        || sum != crc32c(0, view_first(bytes, HEADER_COVERED))) {
+    struct view covered = view_first(bytes, HEADER_COVERED);
+    if (bytes.len < STORE_HEADER_WRITTEN || !view_starts(covered, header_magic)
+        || u32_at(bytes, HEADER_COVERED) != crc32c(0, covered)) {
         return HOST_DAMAGED;
     }
-    if (format != STORE_FORMAT || slots != CLAIMS_MAX || half != STORE_HALF_BYTES) {
+    if (u32_at(bytes, HEADER_FORMAT_AT) != STORE_FORMAT
+        || u32_at(bytes, HEADER_SLOTS_AT) != CLAIMS_MAX
+        || u32_at(bytes, HEADER_HALF_AT) != STORE_HALF_BYTES) {
         return PEER_UNSUPPORTED;
     }
-    h->generation = generation;
+    h->generation = u64_at(bytes, HEADER_GENERATION_AT);
     return STATUS_OK;
 }
 
@@ -97,22 +119,19 @@ _Static_assert(STORE_HALF_HEADER + STORE_RECORD_MAX <= STORE_HALF_BYTES, "the lo
 
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out)
 {
-    struct reader r = reader_of(bytes);
-    struct view magic = view_of(0, 0);
-    struct view record = view_of(0, 0);
-    uint32_t length = 0;
-    uint32_t sum = 0;
-    uint32_t reserved = 0;
-    uint64_t sequence = 0;
     *out = (struct store_half){.state = STORE_HALF_DAMAGED};
-    bool whole = reader_take(&r, HALF_MAGIC_BYTES, &magic) == STATUS_OK
-                 && reader_u32(&r, &length) == STATUS_OK && reader_u64(&r, &sequence) == STATUS_OK
-                 && reader_u32(&r, &sum) == STATUS_OK && reader_u32(&r, &reserved) == STATUS_OK
-                 && reader_take(&r, length, &record) == STATUS_OK;
-    if (!whole || length > STORE_RECORD_MAX || reserved != 0u || !view_is(magic, half_magic)) {
+    if (bytes.len < STORE_HALF_HEADER || !view_starts(bytes, half_magic)) {
         return;
     }
-    if (sum != half_sum(sequence, slot, record)) {
+    struct view record = view_from(bytes, STORE_HALF_HEADER);
+    uint32_t length = u32_at(bytes, HALF_LENGTH_AT);
+    if (length > STORE_RECORD_MAX || length > record.len) {
+        return;
+    }
+    record = view_first(record, length);
+    uint64_t sequence = u64_at(bytes, HALF_SEQUENCE_AT);
+    if (u32_at(bytes, HALF_RESERVED_AT) != 0u
+        || u32_at(bytes, HALF_SUM_AT) != half_sum(sequence, slot, record)) {
         return;
     }
     out->state = (length == 0u) ? STORE_HALF_FREE : STORE_HALF_RECORD;

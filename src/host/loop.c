@@ -311,7 +311,7 @@ static void agent_turn(struct host *h)
 {
     bool moved = true;
     for (unsigned i = 0; i < STEPS_PER_TURN && moved && !h->exiting; i++) {
-        agent_step(h->agent, h->now_ms, clock_wall_ms());
+        agent_step(h->agent);
         enum agent_order order = agent_next_order(h->agent);
         for (unsigned n = 0; n <= (unsigned)ORDER_EXIT && order != ORDER_NONE; n++) {
             order_carry_out(h, order);
@@ -328,6 +328,7 @@ static void turn(struct host *h)
     poll_fill(h);
     int ready = poll(h->poll, SLOTS, wait_ms(h));
     h->now_ms = clock_now_ms();
+    agent_time(h->agent, h->now_ms, clock_wall_ms());
     if (ready > 0) {
         signals_take(h);
         for (unsigned i = 0; i < SERVER_LINKS; i++) {
@@ -432,7 +433,8 @@ static void agent_begin(struct host *h)
 {
     h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir);
     h->now_ms = clock_now_ms();
-    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms);
+    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms,
+                          clock_wall_ms());
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings->kubeconfig);
     for (unsigned i = 0; i < SERVER_LINKS; i++) {

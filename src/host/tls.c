@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TLS session: its arena, its life, and the verification of the server's name. What failures mean
- * is said by tls_words.c; what the library asks of the system is in tls_platform.c.
+ * The TLS session: its arena, its life, and the verification of the server's name. What failures
+ * mean is said by tls_words.c; what the library asks of the system is in tls_platform.c.
  */
 #include "host/tls.h"
 
@@ -26,6 +26,8 @@
 
 /* A block of the arena costs its header besides: eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64
+/* More than any step of a signature's verification takes at once (RSA-4096). */
+#define ARENA_TIGHT_BYTES 2048
 
 static struct tls_session {
     mbedtls_ssl_context ssl;
@@ -34,6 +36,7 @@ static struct tls_session {
     mbedtls_x509_crt cert;
     mbedtls_pk_context key;
     struct tls_failure failure; /* of the last call; code 0: none */
+    const char *protocols[2];   /* NULL-terminated; the library takes no const list */
     char name[TLS_NAME_CAP];
     uint8_t address[sizeof(struct in6_addr)];
     size_t address_len; /* 0: the server is known by a DNS name */
@@ -61,8 +64,6 @@ static const int suites[] = {
     0,
 };
 
-static const char *protocols[] = {"h2", NULL}; /* the library takes no const list */
-
 /* --- arena --- */
 
 /* PSA keeps key slots in the arena: it starts after it and ends before it. */
@@ -83,6 +84,18 @@ static void arena_close(void)
     mbedtls_memory_buffer_alloc_cur_get(&session.leak, &blocks);
     mbedtls_memory_buffer_alloc_free();
     mbedtls_platform_zeroize(arena, sizeof arena);
+}
+
+/*
+ * Whether the arena has been nearly full. While signatures are verified the library takes want of
+ * memory for a wrong signature.
+ */
+static bool arena_was_tight(void)
+{
+    size_t used = 0;
+    size_t blocks = 0;
+    mbedtls_memory_buffer_alloc_max_get(&used, &blocks);
+    return used + blocks * (size_t)BLOCK_HEADER_BYTES > sizeof arena - ARENA_TIGHT_BYTES;
 }
 
 enum status tls_setup(void)
@@ -156,8 +169,8 @@ static bool lists_address(const mbedtls_x509_crt *crt)
 }
 
 /*
- * The name of the leaf, as far as the library leaves it to us: an IP address, because a name that it
- * checks is also sent as SNI, which holds no addresses (RFC 6066 §3); and a certificate without
+ * The name of the leaf, as far as the library leaves it to us: an IP address, because a name that
+ * it checks is also sent as SNI, which holds no addresses (RFC 6066 §3); and a certificate without
  * subject alternative names, for which it would take the subject's common name (RFC 9525 §2).
  */
 static int on_verify(void *context, mbedtls_x509_crt *crt, int depth, uint32_t *verified)
@@ -208,7 +221,7 @@ static enum status load_certificates(mbedtls_x509_crt *into, struct view pem, co
 {
     ASSERT(pem.len > 0u && pem.data[pem.len] == 0);
     int code = mbedtls_x509_crt_parse(into, pem.data, pem.len + 1u);
-    /* Positive: how many could not be read; one of a kind that is not supported spoils no bundle. */
+    /* Positive: how many are of a kind that is not supported; they spoil no bundle. */
     bool some = into->raw.len > 0u;
     if (code < 0 || !some || tls_is_exhausted(code)) {
         return refuse((code != 0) ? code : MBEDTLS_ERR_X509_INVALID_FORMAT, what, why);
@@ -222,7 +235,7 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
     int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
                                     tls_random, NULL);
     if (code != 0) {
-        return refuse(code, "the client key is no PEM key without password (EC P-256, P-384 or RSA)",
+        return refuse(code, "the client key is no PEM key (EC P-256, P-384 or RSA, no password)",
                       why);
     }
     code = mbedtls_pk_check_pair(&session.cert.pk, &session.key, tls_random, NULL);
@@ -232,6 +245,8 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
     return STATUS_OK;
 }
 
+#define OF_KEYS " with a key of RSA, EC P-256 or EC P-384"
+
 static enum status load(const struct tls_identity *id, struct writer *why)
 {
     enum status s = STATUS_OK;
@@ -240,10 +255,11 @@ static enum status load(const struct tls_identity *id, struct writer *why)
         return PEER_MALFORMED;
     }
     s = load_certificates(&session.ca, id->ca_pem,
-                          "the certificate authority is no readable PEM certificate", why);
+                          "the certificate authority is no readable PEM certificate" OF_KEYS, why);
     if (s == STATUS_OK && id->cert_pem.len > 0u) {
         s = load_certificates(&session.cert, id->cert_pem,
-                              "the client certificate is no readable PEM certificate", why);
+                              "the client certificate is no readable PEM certificate" OF_KEYS,
+                              why);
         s = (s == STATUS_OK) ? load_key(id, why) : s;
     }
     return s;
@@ -252,8 +268,11 @@ static enum status load(const struct tls_identity *id, struct writer *why)
 static int configure(bool with_cert)
 {
     mbedtls_ssl_config *config = &session.config;
+    session.protocols[0] = "h2";
+    session.protocols[1] = NULL;
     int code = mbedtls_ssl_config_defaults(config, MBEDTLS_SSL_IS_CLIENT,
-                                           MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+                                           MBEDTLS_SSL_TRANSPORT_STREAM,
+                                           MBEDTLS_SSL_PRESET_DEFAULT);
     mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
     mbedtls_ssl_conf_min_tls_version(config, MBEDTLS_SSL_VERSION_TLS1_2);
     mbedtls_ssl_conf_rng(config, tls_random, NULL);
@@ -261,7 +280,7 @@ static int configure(bool with_cert)
     mbedtls_ssl_conf_ca_chain(config, &session.ca, NULL);
     mbedtls_ssl_conf_verify(config, on_verify, NULL);
     if (code == 0) {
-        code = mbedtls_ssl_conf_alpn_protocols(config, protocols);
+        code = mbedtls_ssl_conf_alpn_protocols(config, session.protocols);
     }
     if (code == 0 && with_cert) {
         code = mbedtls_ssl_conf_own_cert(config, &session.cert, &session.key);
@@ -339,8 +358,10 @@ static enum status stopped(int code, struct writer *why)
     }
     session.failure.code = (code < 0) ? code : MBEDTLS_ERR_SSL_CONN_EOF;
     session.failure.verified = mbedtls_ssl_get_verify_result(&session.ssl);
+    session.failure.tight = arena_was_tight();
+    session.failure.established = mbedtls_ssl_is_handshake_over(&session.ssl) != 0;
     if (code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
-        /* No function of the library tells the alert: RFC 8446 §6, the second byte of its message. */
+        /* The library has no function for it: RFC 8446 §6, the second byte of the message. */
         session.failure.alert = session.ssl.MBEDTLS_PRIVATE(in_msg)[1];
     }
     return tls_judge(&session.failure, why);
@@ -357,7 +378,7 @@ enum status tls_handshake(struct writer *why)
         return stopped(code, why);
     }
     const char *protocol = mbedtls_ssl_get_alpn_protocol(&session.ssl);
-    if (protocol == NULL || strcmp(protocol, protocols[0]) != 0) {
+    if (protocol == NULL || strcmp(protocol, session.protocols[0]) != 0) {
         return stopped(MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, why);
     }
     ASSERT(mbedtls_ssl_get_verify_result(&session.ssl) == 0u);

@@ -2,9 +2,9 @@
 /*
  * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
  * allocator of the program). Owns the arena, the session and the verification of the server: chain
- * to the given CA, and the DNS name or IP address among the certificate's subject alternative names;
- * TLS 1.2 and 1.3; ALPN "h2" is required. Not one byte of the application is sent before the
- * verification succeeded.
+ * to the given CA, and the DNS name or IP address among the certificate's subject alternative
+ * names; TLS 1.2 and 1.3; ALPN "h2" is required. Not one byte of the application is sent before
+ * the verification succeeded.
  *
  * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not speak) ends the
  * connection with PEER_PROTOCOL; session tickets are passed over.
@@ -30,16 +30,17 @@ enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2 };
  */
 MUST_USE enum status tls_setup(void);
 /*
- * Begins a session on `fd` (borrowed), after ending the one there may be. The arena is rebuilt, so at
- * most one session exists. `why` gets one line on failure. PEER_MALFORMED: CA, certificate or key
- * unreadable, which one, or key and certificate do not belong together. FULL_BUFFER: arena exhausted.
+ * Begins a session on `fd` (borrowed), after ending the one there may be. The arena is rebuilt, so
+ * at most one session exists. `why` gets one line on failure. PEER_MALFORMED: CA, certificate or
+ * key unreadable, which one, or key and certificate do not belong together. FULL_BUFFER: the arena
+ * is exhausted. HOST_IO: no randomness.
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
- * Continues the handshake. STATUS_MORE: wait for tls_wants. STATUS_OK: verified, speaks h2. Otherwise
- * `why` gets one line. PEER_UNTRUSTED: verification failed (expired, name, issuer). PEER_REFUSED: the
- * server does not accept us. PEER_UNSUPPORTED: no ALPN h2, or no common version or cipher.
- * PEER_PROTOCOL, PEER_CLOSED, FULL_BUFFER.
+ * Continues the handshake. STATUS_MORE: wait for tls_wants. STATUS_OK: verified, speaks h2.
+ * Otherwise `why` gets one line. PEER_UNTRUSTED: verification failed (expired, name, issuer).
+ * PEER_REFUSED: the server does not accept us. PEER_UNSUPPORTED: no ALPN h2, or no common version
+ * or cipher. PEER_PROTOCOL, PEER_CLOSED, FULL_BUFFER.
  */
 MUST_USE enum status tls_handshake(struct writer *why);
 /* What the last STATUS_MORE waits for: enum tls_wants. */

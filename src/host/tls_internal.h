@@ -8,11 +8,13 @@
 /* Random bytes for mbedTLS: 0, or an error code of its own. */
 int tls_random(void *context, unsigned char *data, size_t len);
 
-/* A code of mbedTLS, an alert and the flags of a verification: enough to say why a session failed. */
+/* A code of mbedTLS, an alert and the flags of a verification: why a session failed. */
 struct tls_failure {
     int code;          /* negative; 0: none */
     unsigned alert;    /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
     uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
+    bool tight;        /* the arena has been nearly full */
+    bool established;  /* after the handshake */
     const char *name;  /* of the server, as it was asked for */
 };
 

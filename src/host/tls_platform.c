@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mbedTLS asks of the system: random bytes from the kernel, and calendar dates without a C library. */
+/* What mbedTLS asks of the system: random bytes from the kernel, and calendar dates. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -44,9 +44,9 @@ psa_status_t mbedtls_psa_external_get_random(mbedtls_psa_external_random_context
 }
 
 /*
- * Days since 1970-01-01 to a date of the proleptic Gregorian calendar. Years are counted from March,
- * so that the leap day is the last one of its year; 400 years have 146097 days, and months from March
- * have 153 days in each five.
+ * Days since 1970-01-01 to a date of the Gregorian calendar, as gmtime_r of the C library, which
+ * may read files. Years are counted from March, so that the leap day is the last one of its year;
+ * 400 years have 146097 days, and of months from March each five have 153.
  */
 static void civil_date(int64_t days, struct tm *out)
 {

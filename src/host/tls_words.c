@@ -21,6 +21,9 @@ struct reason {
 #define NOT_TLS "the server's answer is not TLS; is this the https port of the API server?"
 #define NO_COMMON "the server offers neither TLS 1.2 nor 1.3 with a cipher of ours"
 
+#define DAMAGED "a TLS record arrived damaged"
+#define UNREADABLE "the server's certificate cannot be read; keys may be RSA, EC P-256 or P-384"
+
 static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_CONN_EOF, PEER_CLOSED, "the server closed the connection"},
     {MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY, PEER_CLOSED, "the server closed the connection"},
@@ -32,6 +35,9 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION, PEER_UNSUPPORTED, NO_COMMON},
     {MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, PEER_UNSUPPORTED,
      "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
+    {MBEDTLS_ERR_SSL_INVALID_MAC, PEER_PROTOCOL, DAMAGED},
+    {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
+    {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
      "the server sent a TLS message that does not belong here"},
 };
@@ -110,18 +116,25 @@ static const struct flag flags[] = {
     {MBEDTLS_X509_BADCERT_BAD_KEY, "its key is too weak, or on a curve that is not supported"},
 };
 
+/* All flags are set then, also that of a revocation, which nothing here looks for. */
+static bool ended_early(uint32_t verified)
+{
+    return (verified & MBEDTLS_X509_BADCERT_REVOKED) != 0u;
+}
+
 static void say_verified(uint32_t verified, const char *name, struct writer *why)
 {
     bool some = false;
+    bool whole = !ended_early(verified);
     say(why, "the server's certificate cannot be trusted: ");
-    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+    for (size_t i = 0; i < COUNT_OF(flags) && whole; i++) {
         if ((verified & flags[i].bit) != 0u) {
             say(why, some ? "; " : "");
             say(why, flags[i].words);
             some = true;
         }
     }
-    if ((verified & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0u) {
+    if (whole && (verified & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0u) {
         say(why, some ? "; it does not list " : "it does not list ");
         say(why, name);
         say(why, " among its subject alternative names");
@@ -130,7 +143,38 @@ static void say_verified(uint32_t verified, const char *name, struct writer *why
     say(why, some ? "" : "verification failed");
 }
 
+/* A wrong key usage has a code of its own. */
+static bool is_distrust(const struct tls_failure *failure)
+{
+    bool known = failure->verified != 0u && !ended_early(failure->verified);
+    return failure->code == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED ||
+           (failure->code == MBEDTLS_ERR_SSL_BAD_CERTIFICATE && known);
+}
+
+/* Want of memory, also where the library takes it for a wrong signature. */
+static bool is_starved(const struct tls_failure *failure)
+{
+    bool unsigned_chain = (failure->verified & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0u;
+    return tls_is_exhausted(failure->code) ||
+           (failure->tight && unsigned_chain && is_distrust(failure));
+}
+
 /* --- verdicts --- */
+
+/* Codes of the table, of the reading of certificates (-0x2080 to -0x2980), and of records. */
+static const struct reason *judge_code(const struct tls_failure *failure)
+{
+    static const struct reason unreadable = {0, PEER_UNTRUSTED, UNREADABLE};
+    static const struct reason damaged = {0, PEER_PROTOCOL, DAMAGED};
+    int module = -(int)((unsigned)-failure->code & 0xff80u);
+    if (module <= MBEDTLS_ERR_X509_FEATURE_UNAVAILABLE && module > MBEDTLS_ERR_X509_FATAL_ERROR) {
+        return &unreadable;
+    }
+    if (failure->established && failure->code == MBEDTLS_ERR_SSL_INVALID_RECORD) {
+        return &damaged;
+    }
+    return find(reasons, COUNT_OF(reasons), failure->code);
+}
 
 static enum status judge_alert(unsigned alert, struct writer *why)
 {
@@ -152,19 +196,19 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
     if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         return judge_alert(failure->alert, why);
     }
-    if (failure->code == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED) {
-        say_verified(failure->verified, failure->name, why);
-        return PEER_UNTRUSTED;
-    }
-    const struct reason *known = find(reasons, COUNT_OF(reasons), failure->code);
-    if (known != NULL) {
-        say(why, known->words);
-        return known->verdict;
-    }
-    if (tls_is_exhausted(failure->code)) {
+    const struct reason *known = judge_code(failure);
+    if (is_starved(failure)) {
         say(why, "the certificates need more memory than the 72 KiB set aside for TLS; "
                  "give a smaller bundle of certificate authorities");
         return FULL_BUFFER;
+    }
+    if (is_distrust(failure)) {
+        say_verified(failure->verified, failure->name, why);
+        return PEER_UNTRUSTED;
+    }
+    if (known != NULL) {
+        say(why, known->words);
+        return known->verdict;
     }
     say(why, "TLS failed with mbedTLS code 0x");
     if (why != NULL) {

@@ -112,7 +112,10 @@ static enum status take_text(struct kube_answer *a, struct reader *in)
 
 /* --- protobuf body --- */
 
-/* Last text under `field` in a record of text fields; what follows a field of another type is not seen. */
+/*
+ * Last text under `field` in a record of text fields; what follows a field of another type is not
+ * seen.
+ */
 static struct view record_text(struct view message, uint64_t field)
 {
     struct reader in = reader_of(message);

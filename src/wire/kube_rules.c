@@ -145,7 +145,6 @@ static const struct kube_rule claim_rows[] = {
     [(at) + 7] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
 
 /* one attribute: entry of the map in field `field` of the message at row `holder` */
-#define ROWS_ATTRIBUTE 8
 #define ATTRIBUTE_ROWS(holder, field, at)                                                          \
     [(at)]     = {(holder), KUBE_RECORD, (field), KUBE_SLICE_ATTRIBUTE, 0, 0},                     \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, ATTRIBUTE_KEY_CAP - 1},                                \
@@ -157,7 +156,6 @@ static const struct kube_rule claim_rows[] = {
     [(at) + 7] = {(at) + 2, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
 
 /* devices of the spec at row `spec`: v1 and v1beta2 */
-#define ROWS_DEVICE (3 + ROWS_ATTRIBUTE)
 #define DEVICE_ROWS(spec, at)                                                                      \
     [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1},                                  \

@@ -36,11 +36,12 @@ static bool ends_word(uint8_t c)
     return is_blank(c) || c == '\n' || c == '\r';
 }
 
-/* Characters that begin no plain scalar and no key of ours: flow style, anchors, tags and such. */
-static bool is_indicator(uint8_t c)
+/* Whether no key of ours begins here, but flow style, an anchor, a tag or a "? " of a complex key. */
+static bool at_indicator(const struct yaml_reader *r)
 {
-    static const char set[] = "{}[]&*!|>%@`?,";
-    return memchr(set, c, sizeof set - 1u) != 0;
+    static const char set[] = "{}[]&*!|>%@`,";
+    uint8_t c = peek(r, 0);
+    return memchr(set, c, sizeof set - 1u) != 0 || (c == '?' && ends_word(peek(r, 1)));
 }
 
 static int column(const struct yaml_reader *r)
@@ -231,7 +232,7 @@ static enum status open_node(struct yaml_reader *r, int parent, struct node *nod
         return push(r, true, node);
     }
     /* What begins with an indicator is left to the scalars, which say what is wrong with it. */
-    if (!is_indicator(peek(r, 0)) && yaml_key(r, &key) > 0u) {
+    if (!at_indicator(r) && yaml_key(r, &key) > 0u) {
         return push(r, false, node);
     }
     return yaml_scalar(r, parent, node);
@@ -281,7 +282,7 @@ static enum status next_key(struct yaml_reader *r, struct node *node)
     if (at_dash(r) || colon == 0u) {
         return yaml_fail(r, "expected \"key:\"");
     }
-    if (is_indicator(peek(r, 0))) {
+    if (at_indicator(r)) {
         return yaml_fail(r, "keys with anchors, tags or flow collections are not supported");
     }
     node->kind = NODE_KEY;

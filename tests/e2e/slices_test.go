@@ -72,8 +72,8 @@ func agentVersion(t *testing.T) string {
 	return string(found[1])
 }
 
-// common are the attributes that every Neuron device has, with the types of the AWS driver.
-func common(t *testing.T, board string, id int) map[string]attribute {
+// common are the attributes that every Neuron device has, with the names and types of the AWS driver, and our own two.
+func common(t *testing.T, board string, id, cores int, lnc bool) map[string]attribute {
 	t.Helper()
 	return map[string]attribute{
 		"deviceId":            number(id),
@@ -84,6 +84,8 @@ func common(t *testing.T, board string, id int) map[string]attribute {
 		"networkNodeLayer1":   text("nn-1111111111111111a"),
 		"networkNodeLayer2":   text("nn-2222222222222222b"),
 		"networkNodeLayer3":   text("nn-3333333333333333c"),
+		"coreCount":           number(cores),
+		"lncConfigurable":     {"bool": lnc},
 	}
 }
 
@@ -98,7 +100,7 @@ var (
 // trn2Device are the attributes of one device of a trn2.48xlarge.
 func trn2Device(t *testing.T, id int) map[string]attribute {
 	t.Helper()
-	want := common(t, "trn2.48xlarge", id)
+	want := common(t, "trn2.48xlarge", id, 8, true)
 	want["topology_x"] = number(id / 4)
 	want["topology_y"] = number(id % 4)
 	want["topology4_id"] = number(id / 4)
@@ -182,7 +184,7 @@ func waitNewSlice(t *testing.T, old slice) {
 func trn2Attributes(t *testing.T) { checkSlice(t, 16, trn2Device) }
 
 func trn1Attributes(t *testing.T) {
-	checkSlice(t, 1, func(t *testing.T, id int) map[string]attribute { return common(t, "trn1.2xlarge", id) })
+	checkSlice(t, 1, func(t *testing.T, id int) map[string]attribute { return common(t, "trn1.2xlarge", id, 2, false) })
 }
 
 func sliceDeletedByHand(t *testing.T) {

@@ -184,6 +184,7 @@ static void streams_over_the_limit_are_refused(void **state)
     conn_frame(&c, 1, END_HEADERS, 33, POST "4001780179"); /* x: y goes into the table */
     conn_frame(&c, 0, END_STREAM, 33, "61");               /* was already on its way */
     assert_string_equal(c.frames.text, " RST 33 REFUSED_STREAM");
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX - 1);
     assert_int_equal(c.events.len, 0);
     assert_int_equal(c.h2.recv_window + c.h2.consumed, 65535);
     conn_frame(&c, 3, 0, 7, "00000008");

@@ -207,7 +207,8 @@ static void wrong_and_incomplete_blocks(void **state)
         {"integer of 2^32, which wraps to 0 in 32 bits", "7f81ffffff0f", PEER_MALFORMED},
         {"integer of five continuation octets", "7f8080808000", PEER_MALFORMED},
         {"integer with needless zeros", "ff80808000", PEER_MALFORMED}, /* index 127 */
-        {"integer over the bound", "007fe2ff3f", PEER_MALFORMED},
+        {"integer of exactly the bound", "007f81ff3f", STATUS_MORE},
+        {"integer over the bound", "007f82ff3f", PEER_MALFORMED},
         {"string longer than the block", "0001610261", STATUS_MORE},
         {"string length cut", "00016a7f", STATUS_MORE},
         {"literal without a value", "000161", STATUS_MORE},

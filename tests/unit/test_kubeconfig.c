@@ -557,6 +557,7 @@ static void test_syntax(void **state)
         {"a: |x\n  b\n", "line 1: a block scalar that is neither"},
         {"a: |\n    b\n  c\n", "line 3: indentation less than that of the block scalar"},
         {"? a\n: b\n", "line 1: unexpected '?', ':' or '-'"},
+        {"a: 1\n? b: c\n", "line 2: keys with anchors, tags or flow collections"},
         {"a: 1\nb\n", "line 2: expected \"key:\""},
         {"a: 1\n- b\n", "line 2: expected \"key:\""},
         {"a: 1\n&x b: 1\n", "line 2: keys with anchors, tags or flow collections"},
@@ -591,6 +592,7 @@ static void test_passed_over(void **state)
         "    - \"q\": r\n"
         "      'it''s' : t\n"
         "  -\n"
+        "?odd: -x\n"
         "more: plain text\n"
         "  over # comment\n"
         "# a comment at column 0\n"

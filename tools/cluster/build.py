@@ -156,10 +156,15 @@ def kept_folder(item):
 
 
 @contextlib.contextmanager
-def _lock(path):
-    """One builder per product at a time; the kernel lets go when the holder ends."""
+def one_at_a_time(path):
+    """Holds a lock file, after whoever holds it now; the kernel lets go when the holder ends."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="ascii") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting for another run that holds {path}", file=sys.stderr, flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
@@ -191,7 +196,7 @@ def build(full_name):
     if os.path.isdir(final):
         return final
     os.makedirs(os.path.dirname(final), exist_ok=True)
-    with _lock(final + ".lock"):
+    with one_at_a_time(final + ".lock"):
         if os.path.isdir(final):
             return final
         _drop_abandoned(final)

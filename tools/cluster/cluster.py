@@ -150,7 +150,7 @@ class Cluster:
             record = self.processes[program]
             late = time.monotonic() > deadline
             if late or not procs.alive(record):
-                reason = f"is not ready after {seconds} s" if late else "has ended"
+                reason = f"is not ready after {seconds} s" if late else procs.ending(record)
                 raise Failure(f"{what}: {program} {reason}; the end of {record['log']}:\n"
                               + procs.tail(record["log"]))
             time.sleep(0.1)
@@ -392,15 +392,17 @@ def next_steps(cluster):
     examples = os.path.join(build.ROOT, "cfg", "deploy", "examples")
     kubectl = cluster.programs["kubectl"]
     quote = shlex.quote
+    # The larger examples select a trn2.48xlarge; one device every board has.
+    pod = "connected-4" if cluster.board == "trn2.48xlarge" else "single-device"
     return "\n".join((
         f"The cluster runs Kubernetes {cluster.k8s} with the agent on a simulated {cluster.board}.",
         "Type next:",
         f"  export KUBECONFIG={quote(cluster.kubeconfig)}",
         f"  alias kubectl={quote(kubectl)}",
         "  kubectl get resourceslices -o yaml",
-        f"  kubectl apply -f {quote(os.path.join(examples, 'connected-4.yaml'))}",
-        "  kubectl wait --for=condition=Ready pod/connected-4 --timeout=60s",
-        "  kubectl exec connected-4 -- ls -l /dev",
+        f"  kubectl apply -f {quote(os.path.join(examples, pod + '.yaml'))}",
+        f"  kubectl wait --for=condition=Ready pod/{pod} --timeout=60s",
+        f"  kubectl exec {pod} -- ls -l /dev",
         f"Logs are in {cluster.path('logs')}; `make cluster-down` ends it.", ""))
 
 
@@ -408,6 +410,12 @@ def command_up(cluster, arguments):
     """Brings a cluster up from nothing; what an earlier run left is taken down first."""
     check_machine(arguments)
     programs = build.programs(arguments.k8s)
+    with build.one_at_a_time(cluster.run + ".lock"):
+        up_locked(cluster, arguments, programs)
+
+
+def up_locked(cluster, arguments, programs):
+    """The same, while no other command brings this run up or down."""
     sweep()
     if cluster.load():
         take_down(cluster)
@@ -489,11 +497,12 @@ def take_down(cluster):
 
 def command_down(cluster, _arguments):
     """Ends a cluster; saying so twice is no error."""
-    if not cluster.load():
-        print(f"cluster.py: {cluster.name} is not up")
-        return
-    take_down(cluster)
-    print(f"cluster.py: {cluster.name} is down")
+    with build.one_at_a_time(cluster.run + ".lock"):
+        if not cluster.load():
+            print(f"cluster.py: {cluster.name} is not up")
+            return
+        take_down(cluster)
+        print(f"cluster.py: {cluster.name} is down")
 
 
 # --- parts of a running cluster ------------------------------------------------------------------

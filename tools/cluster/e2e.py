@@ -27,6 +27,26 @@ def run_tests(state, pattern):
                           check=False).returncode
 
 
+def run(name, arguments):
+    """Up, tests, down; the exit code."""
+    up = [sys.executable, CLUSTER, "up", "--name", name, "--k8s", arguments.k8s,
+          "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0", "--quiet"]
+    if arguments.agent:
+        up += ["--agent", arguments.agent]
+    if subprocess.run(up, check=False).returncode != 0:
+        print("e2e.py: no cluster, no tests", file=sys.stderr)
+        return 1
+    try:
+        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), arguments.run)
+    finally:
+        if not arguments.keep:
+            subprocess.run([sys.executable, CLUSTER, "down", "--name", name], check=False)
+    if code != 0:
+        print(f"e2e.py: failed; the programs' logs are in {build.ROOT}/build/{name}/logs",
+              file=sys.stderr)
+    return code
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
@@ -36,21 +56,8 @@ def main():
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     name = "e2e/" + arguments.k8s
-    up = [sys.executable, CLUSTER, "up", "--name", name, "--k8s", arguments.k8s,
-          "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0", "--quiet"]
-    if arguments.agent:
-        up += ["--agent", arguments.agent]
-    if subprocess.run(up, check=False).returncode != 0:
-        sys.exit("e2e.py: no cluster, no tests")
-    try:
-        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), arguments.run)
-    finally:
-        if not arguments.keep:
-            subprocess.run([sys.executable, CLUSTER, "down", "--name", name], check=False)
-    if code != 0:
-        print(f"e2e.py: failed; the programs' logs are in {build.ROOT}/build/{name}/logs",
-              file=sys.stderr)
-    sys.exit(code)
+    with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
+        sys.exit(run(name, arguments))
 
 
 if __name__ == "__main__":

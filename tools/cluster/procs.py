@@ -13,6 +13,7 @@ import subprocess
 import time
 
 CGROUPS = "/sys/fs/cgroup"
+CHILDREN = {}               # started by this command, by pid: they alone have an exit status for us
 
 
 def start_time(pid):
@@ -69,7 +70,16 @@ def spawn(argv, log, environment):
     with open(log, "ab") as out:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out,  # outlives us
                                  stderr=out, env=environment, start_new_session=True)
+    CHILDREN[child.pid] = child
     return {"pid": child.pid, "start": start_time(child.pid) or 0, "log": log}
+
+
+def ending(record):
+    """How a recorded process ended, in words, as far as this command can know."""
+    code = CHILDREN[record["pid"]].poll() if record["pid"] in CHILDREN else None
+    if code is None:
+        return "has ended"
+    return f"was ended by signal {-code}" if code < 0 else f"has ended with status {code}"
 
 
 def tail(path, lines=25):

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Read-only relocated constants (PT_GNU_RELRO): dispatch tables and message descriptors must not be
+ * writable. The dynamic loader does this for other programs; musl's start-up of a static
+ * position-independent program does not, so main calls it first.
+ * Owns nothing.
+ */
+#include "host/relro.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden"))); /* set by the linker */
+
+/* Programs have about ten segments; more are no program of ours. */
+enum { SEGMENTS_MAX = 64 };
+
+enum status relro_protect(void)
+{
+    union {
+        unsigned long value;
+        const Elf64_Phdr *header;
+    } table = {.value = getauxval(AT_PHDR)};
+    unsigned long count = getauxval(AT_PHNUM);
+    uintptr_t base = (uintptr_t)&__ehdr_start;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (unsigned long i = 0; i < count && i < SEGMENTS_MAX; i++) {
+        const Elf64_Phdr *h = &table.header[i];
+        if (h->p_type != PT_GNU_RELRO) {
+            continue;
+        }
+        uintptr_t begin = (base + h->p_vaddr) & ~(page - 1u);
+        uintptr_t end = (base + h->p_vaddr + h->p_memsz) & ~(page - 1u);
+        union {
+            uintptr_t value;
+            void *address;
+        } from = {.value = begin};
+        return (mprotect(from.address, end - begin, PROT_READ) == 0) ? STATUS_OK : HOST_IO;
+    }
+    return HOST_ABSENT;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Read-only relocated constants; see relro.c. */
+#ifndef HOST_RELRO_H
+#define HOST_RELRO_H
+
+#include "base/status.h"
+
+/*
+ * Once, first thing in main. HOST_ABSENT: the program has no such segment; HOST_IO: the kernel
+ * refused.
+ */
+MUST_USE enum status relro_protect(void);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const patience = 15 * time.Second // longest wait for what comes at once on an idle machine
+
+// agent is one node: its directories, and the process while it runs.
+type agent struct {
+	t    testing.TB
+	dir  string // short: sockets below it have at most 107 bytes
+	node string // simulated sysfs, proc and dev
+	args []string
+	env  []string
+
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	wanted bool // its end was asked for
+	log    lines
+}
+
+// lines collects the log of all processes of one agent.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+	more chan struct{}
+}
+
+func (l *lines) add(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, s)
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
+}
+
+func (l *lines) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.text)
+}
+
+// find returns the first line from the given one on that holds all words, or a channel to wait on.
+func (l *lines) find(from int, words ...string) (string, chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.text[from:] {
+		if containsAll(line, words) {
+			return line, nil
+		}
+	}
+	if l.more == nil {
+		l.more = make(chan struct{})
+	}
+	return "", l.more
+}
+
+func containsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// simnode runs the node simulator.
+func simnode(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("python3", append([]string{"../../tools/simnode.py"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("simnode.py %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// newAgent makes the directories of a node with the given board. Nothing runs yet.
+func newAgent(t testing.TB, board string, simnodeArgs ...string) *agent {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "nd")
+	check(t, err)
+	a := &agent{t: t, dir: dir, node: filepath.Join(dir, "n")}
+	for _, d := range []string{"r", "p", "c"} {
+		check(t, os.Mkdir(filepath.Join(dir, d), 0o755))
+	}
+	simnode(t, append([]string{"make", "--board", board, "--dir", a.node}, simnodeArgs...)...)
+	t.Cleanup(func() {
+		a.kill()
+		if t.Failed() {
+			a.log.mu.Lock()
+			t.Logf("log of the agent in %s:\n%s", dir, strings.Join(a.log.text, "\n"))
+			a.log.mu.Unlock()
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return a
+}
+
+func (a *agent) cdiDir() string             { return filepath.Join(a.dir, "c") }
+func (a *agent) pluginDir() string          { return filepath.Join(a.dir, "p", driverName) }
+func (a *agent) registrationSocket() string { return filepath.Join(a.dir, "r", driverName+"-reg.sock") }
+func (a *agent) serviceSocket() string      { return filepath.Join(a.pluginDir(), "dra.sock") }
+
+func (a *agent) commandLine() []string {
+	return append([]string{
+		"--node-name", nodeName,
+		"--cdi-root", a.cdiDir(),
+		"--kubelet-registrar-directory-path", filepath.Join(a.dir, "r"),
+		"--kubelet-plugins-directory-path", filepath.Join(a.dir, "p"),
+		"--sysfs-root", filepath.Join(a.node, "sys"),
+		"--proc-root", filepath.Join(a.node, "proc"),
+		"--dev-root", filepath.Join(a.node, "dev"),
+		"--healthcheck-port", "-1",
+		"--metrics-port", "-1",
+	}, a.args...)
+}
+
+// start runs the binary; the process must then live until stop or kill.
+func (a *agent) start() {
+	a.t.Helper()
+	cmd := exec.Command(agentBinary, a.commandLine()...)
+	cmd.Env = append([]string{"PATH=/nonexistent"}, a.env...)
+	stderr, err := cmd.StderrPipe()
+	check(a.t, err)
+	check(a.t, cmd.Start())
+	ended := make(chan struct{})
+	a.cmd, a.ended, a.wanted = cmd, ended, false
+	go func() {
+		a.read(stderr)
+		_ = cmd.Wait()
+		if !a.wanted {
+			a.t.Errorf("the agent ended by itself: %v", cmd.ProcessState)
+		}
+		close(ended)
+	}()
+}
+
+func (a *agent) read(r io.Reader) {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		a.log.add(s.Text())
+	}
+}
+
+func (a *agent) pid() int { return a.cmd.Process.Pid }
+
+func (a *agent) running() bool {
+	if a.cmd == nil {
+		return false
+	}
+	select {
+	case <-a.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process as a crash would.
+func (a *agent) kill() {
+	if a.cmd == nil {
+		return
+	}
+	a.wanted = true
+	_ = a.cmd.Process.Kill()
+	<-a.ended
+}
+
+// stop asks the process to end and returns its exit code.
+func (a *agent) stop() int {
+	a.t.Helper()
+	a.wanted = true
+	check(a.t, a.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-a.ended:
+	case <-time.After(patience):
+		a.t.Fatal("the agent does not stop")
+	}
+	return a.cmd.ProcessState.ExitCode()
+}
+
+// waitLog waits for a line with all words, from the given line on.
+func (a *agent) waitLog(from int, words ...string) string {
+	a.t.Helper()
+	return a.waitLogFor(patience, from, words...)
+}
+
+func (a *agent) waitLogFor(limit time.Duration, from int, words ...string) string {
+	a.t.Helper()
+	timeout := time.After(limit)
+	for {
+		line, more := a.log.find(from, words...)
+		if more == nil {
+			return line
+		}
+		select {
+		case <-more:
+		case <-timeout:
+			a.t.Fatalf("no log line with %q within %v", words, limit)
+		}
+	}
+}
+
+// waitFor asks until the condition holds.
+func waitFor(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	waitForLong(t, patience, what, condition)
+}
+
+func waitForLong(t testing.TB, limit time.Duration, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !condition(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isSocket(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSocket != 0
+}
+
+// files lists a directory.
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	check(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func writeFile(t testing.TB, path, text string) string {
+	t.Helper()
+	check(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conformance starts the real binary on a simulated node and plays its two peers with their
+// own libraries: the kubelet by grpc-go and k8s.io/kubelet, the API server by net/http and k8s.io/api.
+// It owns no fact about the agent beyond its contract: flags, paths, wire formats, texts.
+package conformance
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+const (
+	driverName = "neuron.aws.com"
+	nodeName   = "node-1.example.internal"
+	nodeUID    = "6f0d9a1c-52f7-4f2b-9a63-0d6f1a2b3c4d"
+)
+
+var (
+	agentBinary string
+	mounting    bool // the process has a mount namespace of its own
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CONFORMANCE_ORACLE") != "" {
+		printOracle()
+		os.Exit(0)
+	}
+	enterNamespace()
+	flag.Parse()
+	parallel := true
+	flag.Visit(func(f *flag.Flag) { parallel = parallel && f.Name != "test.parallel" })
+	if parallel {
+		// Tests wait much more than they compute.
+		_ = flag.Set("test.parallel", "8")
+	}
+	agentBinary = os.Getenv("AGENT")
+	if agentBinary == "" {
+		agentBinary = "../../build/neuron-dra-agent"
+	}
+	agentBinary, _ = filepath.Abs(agentBinary)
+	if _, err := os.Stat(agentBinary); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: build it with make, or name another with AGENT\n", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// enterNamespace starts the process anew in its own mount namespace, where it can, so that what
+// the tests mount ends with it and nobody else sees it.
+func enterNamespace() {
+	if os.Getenv("CONFORMANCE_NAMESPACE") != "" {
+		mounting = true
+		return
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil || os.Geteuid() != 0 || exec.Command(unshare, "--mount", "true").Run() != nil {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	args := append([]string{"unshare", "--mount", "--propagation", "private", self}, os.Args[1:]...)
+	_ = syscall.Exec(unshare, args, append(os.Environ(), "CONFORMANCE_NAMESPACE=1"))
+}
+
+// needMounts skips a test where this user may not mount.
+func needMounts(t testing.TB) {
+	t.Helper()
+	if !mounting {
+		t.Skip("needs root and the right to mount")
+	}
+}
+
+// mountTmpfs puts a file system of limited size on a directory until the test ends.
+func mountTmpfs(t testing.TB, dir, options string) {
+	t.Helper()
+	needMounts(t)
+	check(t, os.MkdirAll(dir, 0o755))
+	check(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, options))
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+}
+
+func remount(t testing.TB, dir string, flags uintptr, options string) {
+	t.Helper()
+	check(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options))
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An API server in memory, for tests of the whole agent: an HTTP/2 engine in server role that keeps
+ * one Node, claims and slices, and answers protobuf as the real one does. Header only, because each
+ * test is one file. What it was asked is kept as text: "GET path", one line each.
+ */
+#ifndef TESTS_UNIT_AGENT_API_H
+#define TESTS_UNIT_AGENT_API_H
+
+#include "agent_files.h"
+#include "agent_proto.h"
+#include "wire/h2.h"
+
+#define API_STREAMS   H2_SERVER_STREAMS
+#define API_OUT_BYTES 300000
+#define API_SPEC_MAX  60000
+#define API_CLAIMS    160
+#define API_SLICES    12
+#define API_LOG_BYTES 65536
+#define NODE_NAME     "node-a"
+#define NODE_UID      "5ad9b0c4-0000-4000-8000-00000000000a"
+
+enum api_fault { API_ANSWERS, API_HANGS, API_RESETS };
+
+struct api_result {
+    const char *request;
+    const char *device;
+    const char *pool; /* NULL: ours */
+    bool admin;
+};
+
+struct api_claim {
+    char ns[64];
+    char name[64];
+    char uid[64];
+    unsigned results;
+    struct api_result result[4];
+    const char *parameters; /* NULL: no configuration */
+    bool unallocated;
+    enum api_fault fault;
+    unsigned http;          /* 0: 200 */
+};
+
+struct api_slice {
+    bool used;
+    char name[80];
+    char uid[64];
+    char owner[64];
+    char driver[64];
+    char node[64];
+    uint64_t version;
+    uint64_t generation;
+    size_t spec_len;
+    uint8_t spec[API_SPEC_MAX];
+};
+
+struct api_stream {
+    uint32_t id; /* 0: free */
+    bool whole;  /* the request is complete */
+    bool watch;
+    bool headed; /* response headers are out */
+    bool end;    /* no more will be added to `out` */
+    char method[8];
+    char path[1024];
+    char accept[160];
+    char authorization[80];
+    unsigned http;
+    unsigned retry_after;
+    size_t body_len;
+    uint8_t body[API_SPEC_MAX];
+    size_t out_len;
+    size_t out_sent;
+    uint8_t out[API_OUT_BYTES];
+};
+
+struct api_server {
+    bool reachable;
+    bool connected;
+    bool hangs;           /* requests are read and not answered */
+    uint32_t window;      /* that it announces */
+    unsigned connections;
+    unsigned write_http;  /* answer of POST and PUT instead of 200, 0: none */
+    unsigned watch_http;
+    unsigned node_http;
+    unsigned retry_after;
+    bool drops_attributes; /* stores slices without their devices */
+    uint64_t version;      /* of the last change */
+    unsigned made;
+    const char *label[3];  /* network layers of the node */
+    char log[API_LOG_BYTES];
+    size_t log_len;
+    struct api_claim claim[API_CLAIMS];
+    struct api_slice slice[API_SLICES];
+    struct api_stream stream[API_STREAMS];
+    struct h2 h2;
+    struct h2_stream streams[API_STREAMS];
+    uint8_t rx[32768];
+    uint8_t tx[16384];
+    uint8_t field[8192];
+    uint8_t scratch[8192];
+};
+
+static struct api_server api;
+
+/* --- objects --- */
+
+static struct view api_metadata(const char *name, const char *ns, const char *uid, uint64_t version)
+{
+    static uint8_t bytes[2048];
+    char text[24];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)version);
+    put_str(&w, 1, name);
+    put_str(&w, 2, "");
+    if (ns[0] != 0) {
+        put_str(&w, 3, ns);
+    }
+    put_str(&w, 4, "");
+    put_str(&w, 5, uid);
+    put_str(&w, 6, text);
+    assert_false(w.full);
+    return writer_view(&w);
+}
+
+static void api_put_node(struct writer *out)
+{
+    static const char *const keys[3] = {"topology.k8s.aws/network-node-layer-1",
+                                        "topology.k8s.aws/network-node-layer-2",
+                                        "topology.k8s.aws/network-node-layer-3"};
+    uint8_t bytes[2048];
+    uint8_t pair_bytes[256];
+    struct writer meta = writer_of(bytes, sizeof bytes);
+    writer_view_of(&meta, api_metadata(NODE_NAME, "", NODE_UID, api.version));
+    for (unsigned i = 0; i < 3; i++) {
+        struct writer pair = writer_of(pair_bytes, sizeof pair_bytes);
+        if (api.label[i] != NULL) {
+            put_str(&pair, 1, keys[i]);
+            put_str(&pair, 2, api.label[i]);
+            put_view(&meta, 11, writer_view(&pair));
+        }
+    }
+    uint8_t object_bytes[2200];
+    struct writer object = writer_of(object_bytes, sizeof object_bytes);
+    put_view(&object, 1, writer_view(&meta));
+    put_envelope(out, "meta.k8s.io/v1", "PartialObjectMetadata", writer_view(&object));
+}
+
+static void api_put_claim(struct writer *out, const struct api_claim *c)
+{
+    uint8_t inner_bytes[20000];
+    uint8_t devices_bytes[24000];
+    uint8_t object_bytes[26000];
+    struct writer devices = writer_of(devices_bytes, sizeof devices_bytes);
+    for (unsigned i = 0; i < c->results; i++) {
+        struct writer result = writer_of(inner_bytes, sizeof inner_bytes);
+        const struct api_result *r = &c->result[i];
+        put_str(&result, 1, r->request);
+        put_str(&result, 2, "neuron.aws.com");
+        put_str(&result, 3, r->pool == NULL ? NODE_NAME : r->pool);
+        put_str(&result, 4, r->device);
+        if (r->admin) {
+            put_int(&result, 5, 1);
+        }
+        put_view(&devices, 1, writer_view(&result));
+    }
+    if (c->parameters != NULL) {
+        uint8_t a[11000];
+        uint8_t b[12000];
+        struct writer raw = writer_of(a, sizeof a);
+        struct writer opaque = writer_of(b, sizeof b);
+        put_str(&raw, 1, c->parameters);
+        put_str(&opaque, 1, "neuron.aws.com");
+        put_view(&opaque, 2, writer_view(&raw));
+        raw = writer_of(a, sizeof a);
+        put_view(&raw, 1, writer_view(&opaque));
+        struct writer config = writer_of(inner_bytes, sizeof inner_bytes);
+        put_str(&config, 1, "FromClaim");
+        put_view(&config, 3, writer_view(&raw));
+        put_view(&devices, 2, writer_view(&config));
+    }
+    struct writer allocation = writer_of(inner_bytes, sizeof inner_bytes);
+    put_view(&allocation, 1, writer_view(&devices));
+    struct writer status = writer_of(devices_bytes, sizeof devices_bytes);
+    put_view(&status, 1, writer_view(&allocation));
+    struct writer object = writer_of(object_bytes, sizeof object_bytes);
+    put_view(&object, 1, api_metadata(c->name, c->ns, c->uid, 4711));
+    put_str(&object, 2, "");
+    if (!c->unallocated) {
+        put_view(&object, 3, writer_view(&status));
+    }
+    put_envelope(out, "resource.k8s.io/v1", "ResourceClaim", writer_view(&object));
+}
+
+/* Metadata and spec of a stored slice, without envelope. */
+static struct view api_slice_object(const struct api_slice *s)
+{
+    static uint8_t bytes[API_SPEC_MAX + 4096];
+    uint8_t meta_bytes[2048];
+    uint8_t owner_bytes[512];
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    struct writer owner = writer_of(owner_bytes, sizeof owner_bytes);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    writer_view_of(&meta, api_metadata(s->name, "", s->uid, s->version));
+    if (s->owner[0] != 0) {
+        put_str(&owner, 1, "Node");
+        put_str(&owner, 3, NODE_NAME);
+        put_str(&owner, 4, s->owner);
+        put_str(&owner, 5, "v1");
+        put_int(&owner, 6, 1);
+        put_view(&meta, 13, writer_view(&owner));
+    }
+    put_view(&w, 1, writer_view(&meta));
+    put_view(&w, 2, view_of(s->spec, s->spec_len));
+    assert_false(w.full || meta.full);
+    return writer_view(&w);
+}
+
+static void api_put_list(struct writer *out)
+{
+    static uint8_t bytes[API_OUT_BYTES];
+    char text[24];
+    uint8_t meta_bytes[64];
+    struct writer list = writer_of(bytes, sizeof bytes);
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)api.version);
+    put_str(&meta, 1, "");
+    put_str(&meta, 2, text);
+    put_str(&meta, 3, "");
+    put_view(&list, 1, writer_view(&meta));
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        if (api.slice[i].used) {
+            put_view(&list, 2, api_slice_object(&api.slice[i]));
+        }
+    }
+    put_envelope(out, "resource.k8s.io/v1", "ResourceSliceList", writer_view(&list));
+}
+
+static void api_put_status(struct writer *out, unsigned http, const char *reason,
+                           const char *message)
+{
+    uint8_t bytes[1024];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    put_str(&w, 1, "");
+    put_str(&w, 2, http < 300 ? "Success" : "Failure");
+    put_str(&w, 3, message);
+    put_str(&w, 4, reason);
+    put_int(&w, 6, http);
+    put_envelope(out, "v1", "Status", writer_view(&w));
+}
+
+/* --- watching --- */
+
+static void api_watch_event(const char *type, struct view enveloped)
+{
+    static uint8_t bytes[API_SPEC_MAX + 8192];
+    static uint8_t raw_bytes[API_SPEC_MAX + 8192];
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        struct api_stream *s = &api.stream[i];
+        if (s->id == 0 || !s->watch || s->end) {
+            continue;
+        }
+        struct writer raw = writer_of(raw_bytes, sizeof raw_bytes);
+        struct writer event = writer_of(bytes, sizeof bytes);
+        put_view(&raw, 1, enveloped);
+        put_str(&event, 1, type);
+        put_view(&event, 2, writer_view(&raw));
+        struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
+        writer_u32(&out, (uint32_t)event.len);
+        writer_view_of(&out, writer_view(&event));
+        assert_false(out.full || raw.full || event.full);
+        s->out_len += out.len;
+    }
+}
+
+static void api_watch_slice(const char *type, const struct api_slice *s)
+{
+    static uint8_t bytes[API_SPEC_MAX + 6000];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    put_envelope(&w, "resource.k8s.io/v1", "ResourceSlice", api_slice_object(s));
+    api_watch_event(type, writer_view(&w));
+}
+
+UNUSED_OK static void api_watch_bookmark(void)
+{
+    static struct api_slice empty;
+    empty.version = api.version;
+    empty.name[0] = 0;
+    api_watch_slice("BOOKMARK", &empty);
+}
+
+UNUSED_OK static void api_watch_error(unsigned http, const char *reason)
+{
+    uint8_t bytes[1024];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    api_put_status(&w, http, reason, "too old resource version");
+    api_watch_event("ERROR", writer_view(&w));
+}
+
+static struct api_stream *api_watch_stream(void)
+{
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        if (api.stream[i].id != 0 && api.stream[i].watch && !api.stream[i].end) {
+            return &api.stream[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- slices of others' making --- */
+
+static void api_touch(struct api_slice *s)
+{
+    s->version = ++api.version;
+}
+
+static struct api_slice *api_slice_new(void)
+{
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        struct api_slice *s = &api.slice[i];
+        if (!s->used) {
+            memset(s, 0, sizeof *s);
+            s->used = true;
+            api.made++;
+            (void)snprintf(s->uid, sizeof s->uid, "5115e000-0000-4000-8000-%012u", api.made);
+            return s;
+        }
+    }
+    fail_msg("no room for another slice");
+    return NULL;
+}
+
+static struct api_slice *api_slice_named(const char *name)
+{
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        if (api.slice[i].used && strcmp(api.slice[i].name, name) == 0) {
+            return &api.slice[i];
+        }
+    }
+    return NULL;
+}
+
+UNUSED_OK static unsigned api_slices(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        n += api.slice[i].used ? 1u : 0u;
+    }
+    return n;
+}
+
+/* The only slice; fails when there is another number of them. */
+UNUSED_OK static struct api_slice *api_slice_only(void)
+{
+    assert_int_equal(api_slices(), 1);
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        if (api.slice[i].used) {
+            return &api.slice[i];
+        }
+    }
+    return NULL;
+}
+
+static void api_slice_delete(struct api_slice *s)
+{
+    api_touch(s);
+    api_watch_slice("DELETED", s);
+    s->used = false;
+}
+
+#endif

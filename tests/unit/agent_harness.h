@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent driven in memory through agent/agent.h: a kubelet (HTTP/2 engines in client role
+ * that speak gRPC), an API server, files, time. The loop does what src/host/loop.c does: it steps
+ * the agent when bytes came, while its output moved, and at agent_deadline; never else. It fails
+ * when the agent asks to be stepped for ever without doing anything. Header only, because each
+ * test is one file.
+ */
+#ifndef TESTS_UNIT_AGENT_HARNESS_H
+#define TESTS_UNIT_AGENT_HARNESS_H
+
+#include "agent/state.h"
+#include "agent_server.h"
+#include "base/assert.h"
+#include "boards/board.h"
+
+#define PEERS 6
+#define PEER_CALLS H2_SERVER_STREAMS
+#define REPLY_MAX 65536
+#define WORLD_LOG_BYTES 262144
+#define TURNS_MAX 100000
+#define WALL_MS(now_ms) (UINT64_C(1700000000000) + (now_ms))
+#define DRA_V1 "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/"
+#define DRA_BETA "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/"
+#define PREPARE DRA_V1 "NodePrepareResources"
+#define UNPREPARE DRA_V1 "NodeUnprepareResources"
+#define BOOT_ID "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e"
+
+_Noreturn void assert_failed(const char *condition, const char *file, int line)
+{
+    _fail(file, line);
+    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    abort();
+}
+
+struct peer_call {
+    uint32_t stream; /* 0: free */
+    bool ended;
+    bool reset;
+    unsigned http;
+    int status;      /* grpc-status, -1: none */
+    char text[512];  /* grpc-message as sent */
+    size_t len;
+    uint8_t bytes[REPLY_MAX];
+};
+
+struct peer {
+    bool open;
+    bool closed_by_agent;
+    bool goaway;
+    int link;
+    size_t cut; /* octets that move at a time in either direction */
+    bool deaf;  /* takes nothing from the agent */
+    struct peer_call call[PEER_CALLS];
+    struct h2 h2;
+    struct h2_stream streams[PEER_CALLS];
+    uint8_t rx[16384];
+    uint8_t tx[16384];
+    uint8_t field[8192];
+    uint8_t scratch[8192];
+};
+
+struct world {
+    struct agent *agent; /* NULL: no process runs */
+    struct settings settings;
+    struct found_node found;
+    uint64_t now_ms;
+    bool poked;          /* the host told something: a step is due */
+    bool moved_out;
+    bool exited;
+    bool was_killed;
+    bool api_deaf;       /* the path of this connection to the API server is dead */
+    unsigned renewals;
+    unsigned closed_registration;
+    unsigned steps;
+    struct peer peer[PEERS];
+    char log[WORLD_LOG_BYTES];
+    size_t log_len;
+};
+
+static struct world world;
+
+/* --- the node --- */
+
+UNUSED_OK static void found_set(const char *type, unsigned devices, unsigned cores)
+{
+    struct found_node *f = &world.found;
+    memset(f, 0, sizeof *f);
+    (void)snprintf(f->product_name, SYSFS_VALUE_CAP, "%s\n", type);
+    (void)snprintf(f->driver_version, SYSFS_VALUE_CAP, "2.26.5.0\n");
+    (void)snprintf(f->boot_id, SYSFS_VALUE_CAP, BOOT_ID "\n");
+    for (unsigned n = 0; n < devices; n++) {
+        struct found_device *d = &f->devices[n];
+        d->number = (uint16_t)n;
+        d->node_exists = true;
+        (void)snprintf(d->core_count, SYSFS_VALUE_CAP, "%u", cores);
+    }
+    f->count = (uint16_t)devices;
+}
+
+UNUSED_OK static void found_trn2(void)
+{
+    found_set("trn2.48xlarge", 16, 8);
+}
+
+UNUSED_OK static void found_trn1(void)
+{
+    found_set("trn1.2xlarge", 1, 2);
+}
+
+/* --- bytes between the ends --- */
+
+static bool move_bytes(struct h2 *from, struct writer space, size_t cut, size_t *n)
+{
+    struct view out = view_first(h2_tx_data(from), cut);
+    out = view_first(out, space.cap - space.len);
+    *n = out.len;
+    if (out.len > 0) {
+        memcpy(space.data + space.len, out.data, out.len);
+        h2_tx_commit(from, out.len);
+    }
+    return out.len > 0;
+}
+
+static bool move_view(struct h2 *to, struct view out, size_t *n)
+{
+    struct writer space = h2_rx_space(to);
+    out = view_first(out, space.cap - space.len);
+    *n = out.len;
+    if (out.len > 0) {
+        memcpy(space.data + space.len, out.data, out.len);
+        h2_rx_commit(to, out.len);
+    }
+    return out.len > 0;
+}
+
+static void peer_event(struct peer *p, const struct h2_event *e)
+{
+    if (e->kind == H2_EVENT_GOAWAY) {
+        p->goaway = true;
+    }
+    for (unsigned i = 0; i < PEER_CALLS; i++) {
+        struct peer_call *c = &p->call[i];
+        if (e->stream == 0 || c->stream != e->stream) {
+            continue;
+        }
+        if (e->kind == H2_EVENT_FIELD && view_is(e->name, ":status")) {
+            c->http = (unsigned)strtoul((const char *)e->value.data, NULL, 10);
+        } else if (e->kind == H2_EVENT_FIELD && view_is(e->name, "grpc-status")) {
+            char number[8];
+            assert_int_equal(text_copy(number, sizeof number, e->value), STATUS_OK);
+            c->status = atoi(number);
+        } else if (e->kind == H2_EVENT_FIELD && view_is(e->name, "grpc-message")) {
+            text_cut(c->text, sizeof c->text, e->value);
+        } else if (e->kind == H2_EVENT_DATA) {
+            assert_true(e->data.len <= sizeof c->bytes - c->len);
+            memcpy(c->bytes + c->len, e->data.data, e->data.len);
+            c->len += e->data.len;
+        } else if (e->kind == H2_EVENT_RESET) {
+            c->reset = true;
+        }
+        bool may_end = e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END;
+        c->ended = c->ended || c->reset || (may_end && e->end_stream);
+    }
+}
+
+static void peer_pump(struct peer *p)
+{
+    struct h2_event e;
+    while (h2_next(&p->h2, &e) == STATUS_OK) {
+        peer_event(p, &e);
+    }
+}
+
+static bool peer_to_agent(struct peer *p)
+{
+    size_t n = 0;
+    if (!p->open) {
+        return false;
+    }
+    peer_pump(p);
+    struct writer space = agent_link_rx(world.agent, (unsigned)p->link);
+    if (!move_bytes(&p->h2, space, p->cut, &n)) {
+        return false;
+    }
+    agent_link_rx_commit(world.agent, (unsigned)p->link, n);
+    return true;
+}
+
+static bool agent_to_peer(struct peer *p)
+{
+    size_t n = 0;
+    if (!p->open) {
+        return false;
+    }
+    peer_pump(p);
+    struct view out = agent_link_tx(world.agent, (unsigned)p->link);
+    out = view_first(out, p->deaf ? 0 : p->cut);
+    bool moved = move_view(&p->h2, out, &n);
+    agent_link_tx_commit(world.agent, (unsigned)p->link, n);
+    if (agent_link_done(world.agent, (unsigned)p->link)) {
+        p->open = false;
+        p->closed_by_agent = true;
+        h2_rx_end(&p->h2);
+    }
+    peer_pump(p);
+    return moved;
+}
+
+static bool api_to_agent(void)
+{
+    size_t n = 0;
+    if (!api.connected || world.api_deaf) {
+        return false;
+    }
+    api_pump(world.now_ms);
+    if (!move_bytes(&api.h2, agent_link_rx(world.agent, LINK_API), 16384, &n)) {
+        return false;
+    }
+    agent_link_rx_commit(world.agent, LINK_API, n);
+    return true;
+}
+
+static bool agent_to_api(void)
+{
+    size_t n = 0;
+    if (!api.connected || world.api_deaf) {
+        return false;
+    }
+    bool moved = move_view(&api.h2, agent_link_tx(world.agent, LINK_API), &n);
+    agent_link_tx_commit(world.agent, LINK_API, n);
+    api_pump(world.now_ms);
+    return moved;
+}
+
+/* --- the host --- */
+
+static void carry_out(enum agent_order order)
+{
+    switch (order) {
+    case ORDER_CONNECT_API:
+        agent_api_identity(world.agent, view_text("secret"), view_text("10.0.0.1:443"));
+        if (api.reachable) {
+            api_connect(world.now_ms);
+            world.api_deaf = false;
+            agent_api_opened(world.agent, world.now_ms);
+        } else {
+            agent_api_failed(world.agent, PEER_TIMEOUT, "10.0.0.1:443: connection refused",
+                             world.now_ms);
+        }
+        world.poked = true;
+        break;
+    case ORDER_CLOSE_API:
+        api.connected = false;
+        break;
+    case ORDER_RENEW_REGISTRATION:
+        world.renewals++;
+        break;
+    case ORDER_CLOSE_REGISTRATION:
+        world.closed_registration++;
+        break;
+    case ORDER_EXIT:
+        world.exited = true;
+        break;
+    case ORDER_NONE:
+        break;
+    }
+}
+
+static void take_log(void)
+{
+    struct view v = agent_log(world.agent);
+    assert_true(v.len < sizeof world.log - world.log_len);
+    memcpy(world.log + world.log_len, v.data, v.len);
+    world.log_len += v.len;
+    world.log[world.log_len] = 0;
+    agent_log_taken(world.agent, v.len);
+}
+
+static void all_gone(void)
+{
+    world.agent = NULL;
+    api.connected = false;
+    for (unsigned i = 0; i < PEERS; i++) {
+        world.peer[i].open = false;
+    }
+}
+
+/* One step of the agent; false: a fault of the disk ended the process in it. */
+static bool survive_step(void)
+{
+    disk.may_kill = true;
+    if (setjmp(disk.killed) != 0) {
+        disk.may_kill = false;
+        disk.fault = FAULT_NONE;
+        world.was_killed = true;
+        all_gone();
+        return false;
+    }
+    agent_step(world.agent);
+    disk.may_kill = false;
+    return true;
+}
+
+static bool flush(void)
+{
+    bool moved = agent_to_api();
+    for (unsigned i = 0; i < PEERS; i++) {
+        moved = agent_to_peer(&world.peer[i]) || moved;
+    }
+    return moved;
+}
+
+/* One step and what follows from it; whether anything but log lines came out. */
+static bool step(void)
+{
+    world.poked = false;
+    world.steps++;
+    if (!survive_step()) {
+        return false;
+    }
+    bool moved = false;
+    take_log();
+    enum agent_order order = agent_next_order(world.agent);
+    for (; order != ORDER_NONE; order = agent_next_order(world.agent)) {
+        carry_out(order);
+        moved = true;
+    }
+    return flush() || moved;
+}
+
+static void set_time(uint64_t now_ms)
+{
+    world.now_ms = now_ms;
+    if (world.agent != NULL) {
+        agent_time(world.agent, now_ms, WALL_MS(now_ms));
+    }
+}
+
+/* Turns of the host's loop at one moment, until nothing moves and nothing is due. */
+static void settle(void)
+{
+    unsigned idle = 0;
+    bool out = world.agent != NULL && flush();
+    for (unsigned i = 0; i < TURNS_MAX && world.agent != NULL && !world.exited; i++) {
+        bool in = api_to_agent();
+        for (unsigned k = 0; k < PEERS; k++) {
+            in = peer_to_agent(&world.peer[k]) || in;
+        }
+        bool due = agent_deadline(world.agent) <= world.now_ms;
+        if (!in && !out && !due && !world.poked) {
+            return;
+        }
+        bool told = world.poked;
+        out = step();
+        idle = in || out || told ? 0 : idle + 1;
+        if (idle >= 3) {
+            fail_msg("busy: deadline %llu at %llu",
+                     (unsigned long long)agent_deadline(world.agent),
+                     (unsigned long long)world.now_ms);
+        }
+    }
+    if (world.agent != NULL && !world.exited) {
+        fail_msg("turns without end");
+    }
+}
+
+/* Lets time pass; the agent is stepped only when it asked to be. */
+UNUSED_OK static void pass(uint64_t ms)
+{
+    uint64_t end = world.now_ms + ms;
+    settle();
+    for (unsigned i = 0; i < TURNS_MAX && world.agent != NULL && !world.exited; i++) {
+        uint64_t at = agent_deadline(world.agent);
+        assert_true(at > world.now_ms);
+        if (at > end) {
+            set_time(end);
+            return;
+        }
+        set_time(at);
+        settle();
+    }
+    set_time(end);
+}
+
+/* --- life --- */
+
+static void start(void)
+{
+    static struct agent *memory; /* of the one instance: a new process begins with zeros */
+    if (memory != NULL) {
+        memset(memory, 0, sizeof *memory);
+    }
+    api.connected = false;
+    world.exited = false;
+    world.was_killed = false;
+    memory = agent_init(&world.settings, &disk_files, 42, world.now_ms, WALL_MS(world.now_ms));
+    world.agent = memory;
+    agent_found(memory, &world.found);
+    world.poked = true;
+    settle();
+}
+
+UNUSED_OK static void kill_agent(void)
+{
+    all_gone();
+}
+
+UNUSED_OK static void restart(void)
+{
+    kill_agent();
+    start();
+}
+
+static void settings_set(const char *const *more, unsigned count)
+{
+    const char *args[16] = {"run", "--node-name", NODE_NAME};
+    const char *const env[] = {NULL};
+    char text[256];
+    struct writer why = writer_of(text, sizeof text);
+    assert_true(count <= 12);
+    for (unsigned i = 0; i < count; i++) {
+        args[3 + i] = more[i];
+    }
+    assert_int_equal(settings_parse(&world.settings, args, 3 + count, env, &why), STATUS_OK);
+}
+
+/* Everything new: an empty disk, an API server with nothing but the Node, a trn2.48xlarge. */
+UNUSED_OK static void world_new(void)
+{
+    all_gone();
+    memset(&world.peer, 0, sizeof world.peer);
+    world.now_ms = 5000;
+    world.renewals = 0;
+    world.closed_registration = 0;
+    world.steps = 0;
+    world.api_deaf = false;
+    world.log_len = 0;
+    world.log[0] = 0;
+    disk_clear();
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    api_reset();
+    found_trn2();
+    settings_set(NULL, 0);
+}
+
+/* No call, fetch, answer or buffer is left behind. */
+UNUSED_OK static void check_idle(void)
+{
+    const struct agent *a = world.agent;
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        assert_false(a->call[i].used);
+    }
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        assert_int_equal(a->operation[i].state, OPERATION_FREE);
+    }
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        assert_false(a->fetch[i].used);
+        assert_int_equal(a->api.request[i].kind, REQUEST_NONE);
+    }
+    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+        assert_false(a->answer[i].used);
+    }
+    for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
+        assert_false(a->buffers.buffers[i].taken);
+    }
+    assert_int_equal(links_calls_open(a), 0);
+}
+
+UNUSED_OK static void log_has(const char *text)
+{
+    if (strstr(world.log, text) == NULL) {
+        fail_msg("\"%s\" is not in the log:\n%s", text, world.log);
+    }
+}
+
+UNUSED_OK static void log_forget(void)
+{
+    world.log_len = 0;
+    world.log[0] = 0;
+}
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The serving half of the API server in memory: requests in, answers out, as far as windows allow.
+ * Header only, because each test is one file.
+ */
+#ifndef TESTS_UNIT_AGENT_SERVER_H
+#define TESTS_UNIT_AGENT_SERVER_H
+
+#include "agent_api.h"
+
+#define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+
+/* --- life --- */
+
+UNUSED_OK static void api_reset(void)
+{
+    memset(&api, 0, sizeof api);
+    api.reachable = true;
+    api.window = 65535;
+    api.version = 100;
+}
+
+static void api_connect(uint64_t now_ms)
+{
+    const struct h2_memory memory = {
+        .rx = api.rx, .rx_cap = sizeof api.rx,
+        .tx = api.tx, .tx_cap = sizeof api.tx,
+        .field = api.field, .field_cap = sizeof api.field,
+        .scratch = api.scratch, .scratch_cap = sizeof api.scratch,
+        .streams = api.streams, .streams_cap = API_STREAMS,
+        .window = api.window, .table_size = HPACK_TABLE_BYTES,
+    };
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        api.stream[i].id = 0;
+    }
+    api.connected = true;
+    api.connections++;
+    h2_init(&api.h2, H2_SERVER, &memory, now_ms);
+}
+
+/* --- the log of requests --- */
+
+static void api_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void api_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(api.log + api.log_len, sizeof api.log - api.log_len, format, args);
+    va_end(args);
+    assert_true(n >= 0 && (size_t)n < sizeof api.log - api.log_len);
+    api.log_len += (size_t)n;
+}
+
+/* How many requests begin like that, e.g. "PUT " or "GET /api/v1/nodes/". */
+UNUSED_OK static unsigned api_asked(const char *start)
+{
+    unsigned n = 0;
+    const char *line = api.log;
+    while (*line != 0) {
+        n += strncmp(line, start, strlen(start)) == 0 ? 1u : 0u;
+        const char *end = strchr(line, '\n');
+        assert_non_null(end);
+        line = end + 1;
+    }
+    return n;
+}
+
+UNUSED_OK static unsigned api_watches_asked(void)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(api.log, "watch=true"); at != NULL;) {
+        n++;
+        at = strstr(at + 1, "watch=true");
+    }
+    return n;
+}
+
+UNUSED_OK static unsigned api_writes(void)
+{
+    return api_asked("POST ") + api_asked("PUT ") + api_asked("DELETE ");
+}
+
+UNUSED_OK static void api_forget(void)
+{
+    api.log_len = 0;
+    api.log[0] = 0;
+}
+
+/* --- answers --- */
+
+static struct writer answer_writer(struct api_stream *s)
+{
+    return writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
+}
+
+static void answer_done(struct api_stream *s, const struct writer *w, unsigned http)
+{
+    assert_false(w->full);
+    s->out_len += w->len;
+    s->http = http;
+    s->end = true;
+}
+
+static void answer_failure(struct api_stream *s, unsigned http)
+{
+    static const struct {
+        unsigned http;
+        const char *reason;
+        const char *message;
+    } rows[] = {
+        {401, "Unauthorized", "Unauthorized"},
+        {403, "Forbidden", "resourceclaims is forbidden: User \"agent\" cannot do that"},
+        {404, "NotFound", "resource not found"},
+        {409, "Conflict", "the object has been modified"},
+        {410, "Expired", "too old resource version"},
+        {422, "Invalid", "ResourceSlice is invalid"},
+        {429, "TooManyRequests", "too many requests"},
+        {500, "InternalError", "etcdserver: request timed out"},
+    };
+    unsigned at = 0;
+    while (at < sizeof rows / sizeof rows[0] - 1 && rows[at].http != http) {
+        at++;
+    }
+    struct writer w = answer_writer(s);
+    api_put_status(&w, http, rows[at].reason, rows[at].message);
+    s->retry_after = api.retry_after;
+    answer_done(s, &w, http);
+}
+
+static void answer_slice(struct api_stream *s, const struct api_slice *slice, unsigned http)
+{
+    struct writer w = answer_writer(s);
+    put_envelope(&w, "resource.k8s.io/v1", "ResourceSlice", api_slice_object(slice));
+    answer_done(s, &w, http);
+}
+
+/* --- requests --- */
+
+static struct view body_object(const struct api_stream *s, const char *kind)
+{
+    struct view body = view_of(s->body, s->body_len);
+    char text[64];
+    assert_true(body.len > 4 && memcmp(body.data, "k8s\0", 4) == 0);
+    body = view_from(body, 4);
+    proto_text(proto_get(body, 1).bytes, 2, text, sizeof text);
+    assert_string_equal(text, kind);
+    return proto_get(body, 2).bytes;
+}
+
+static void slice_take(struct api_slice *slice, struct view object)
+{
+    struct view spec = proto_get(object, 2).bytes;
+    struct view pool = proto_get(spec, 2).bytes;
+    struct writer w = writer_of(slice->spec, sizeof slice->spec);
+    struct reader in = reader_of(spec);
+    struct proto_field f;
+    proto_text(proto_get(proto_get(object, 1).bytes, 13).bytes, 4, slice->owner,
+               sizeof slice->owner);
+    proto_text(spec, 1, slice->driver, sizeof slice->driver);
+    proto_text(spec, 3, slice->node, sizeof slice->node);
+    slice->generation = proto_get(pool, 2).value;
+    assert_int_equal(proto_get(pool, 3).value, 1);
+    while (proto_next(&in, &f)) {
+        if (f.number != 6 || !api.drops_attributes) {
+            put_view(&w, f.number, f.bytes);
+        }
+    }
+    assert_false(w.full);
+    slice->spec_len = w.len;
+}
+
+static void serve_write(struct api_stream *s)
+{
+    struct view object = body_object(s, "ResourceSlice");
+    struct view meta = proto_get(object, 1).bytes;
+    bool create = strcmp(s->method, "POST") == 0;
+    char text[64];
+    if (api.write_http != 0) {
+        answer_failure(s, api.write_http);
+        return;
+    }
+    struct api_slice *slice = NULL;
+    if (create) {
+        assert_string_equal(s->path, SLICES_PATH);
+        proto_text(meta, 2, text, sizeof text);
+        assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
+        slice = api_slice_new();
+        (void)snprintf(slice->name, sizeof slice->name, "%sx%04u", text, api.made);
+    } else {
+        slice = api_slice_named(s->path + sizeof SLICES_PATH);
+        proto_text(meta, 5, text, sizeof text);
+        if (slice == NULL) {
+            answer_failure(s, 404);
+            return;
+        }
+        bool same = strcmp(text, slice->uid) == 0;
+        proto_text(meta, 6, text, sizeof text);
+        if (!same || strtoull(text, NULL, 10) != slice->version) {
+            answer_failure(s, 409);
+            return;
+        }
+    }
+    slice_take(slice, object);
+    api_touch(slice);
+    api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
+    answer_slice(s, slice, create ? 201 : 200);
+}
+
+static void serve_delete(struct api_stream *s)
+{
+    struct api_slice *slice = api_slice_named(s->path + sizeof SLICES_PATH);
+    struct view wanted = proto_get(body_object(s, "DeleteOptions"), 2).bytes;
+    char uid[64];
+    char version[64];
+    proto_text(wanted, 1, uid, sizeof uid);
+    proto_text(wanted, 2, version, sizeof version);
+    if (slice == NULL) {
+        answer_failure(s, 404);
+    } else if (strcmp(uid, slice->uid) != 0 || strtoull(version, NULL, 10) != slice->version) {
+        api_note("(precondition failed)\n");
+        answer_failure(s, 409);
+    } else {
+        struct writer w = answer_writer(s);
+        api_put_status(&w, 200, "", "");
+        answer_done(s, &w, 200);
+        api_slice_delete(slice);
+    }
+}
+
+static void serve_claim(struct api_stream *s)
+{
+    char path[300];
+    for (unsigned i = 0; i < API_CLAIMS; i++) {
+        struct api_claim *c = &api.claim[i];
+        (void)snprintf(path, sizeof path,
+                       "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaims/%s", c->ns, c->name);
+        if (c->uid[0] == 0 || strcmp(path, s->path) != 0) {
+            continue;
+        }
+        if (c->fault == API_RESETS) {
+            h2_reset(&api.h2, s->id, H2_INTERNAL_ERROR);
+            s->id = 0;
+        } else if (c->fault == API_ANSWERS && c->http != 0) {
+            answer_failure(s, c->http);
+        } else if (c->fault == API_ANSWERS) {
+            struct writer w = answer_writer(s);
+            api_put_claim(&w, c);
+            answer_done(s, &w, 200);
+        }
+        return;
+    }
+    answer_failure(s, 404);
+}
+
+static void serve_read(struct api_stream *s)
+{
+    struct writer w = answer_writer(s);
+    bool watch = strstr(s->path, "watch=true") != NULL;
+    if (strcmp(s->path, "/api/v1/nodes/" NODE_NAME) == 0) {
+        if (api.node_http != 0) {
+            answer_failure(s, api.node_http);
+            return;
+        }
+        api_put_node(&w);
+        answer_done(s, &w, 200);
+    } else if (strstr(s->path, "/resourceclaims/") != NULL) {
+        serve_claim(s);
+    } else if (watch && api.watch_http != 0) {
+        answer_failure(s, api.watch_http);
+    } else if (watch) {
+        assert_non_null(strstr(s->accept, "stream=watch"));
+        s->watch = true;
+        s->http = 200;
+    } else {
+        assert_int_equal(strncmp(s->path, SLICES_PATH "?", sizeof SLICES_PATH), 0);
+        api_put_list(&w);
+        answer_done(s, &w, 200);
+    }
+}
+
+static void api_serve(struct api_stream *s)
+{
+    s->whole = true;
+    api_note("%s %s\n", s->method, s->path);
+    assert_string_equal(s->authorization, "Bearer secret");
+    if (api.hangs) {
+        return;
+    }
+    if (strcmp(s->method, "GET") == 0) {
+        serve_read(s);
+    } else if (strcmp(s->method, "DELETE") == 0) {
+        serve_delete(s);
+    } else {
+        serve_write(s);
+    }
+}
+
+/* --- events --- */
+
+static struct api_stream *api_stream_of(uint32_t id)
+{
+    struct api_stream *fresh = NULL;
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        struct api_stream *s = &api.stream[i];
+        if (s->id == id) {
+            return s;
+        }
+        fresh = fresh == NULL && s->id == 0 ? s : fresh;
+    }
+    assert_non_null(fresh);
+    memset(fresh, 0, offsetof(struct api_stream, body));
+    fresh->out_len = 0;
+    fresh->out_sent = 0;
+    fresh->id = id;
+    return fresh;
+}
+
+static void api_field(struct api_stream *s, const struct h2_event *e)
+{
+    enum status st = STATUS_OK;
+    if (view_is(e->name, ":method")) {
+        st = text_copy(s->method, sizeof s->method, e->value);
+    } else if (view_is(e->name, ":path")) {
+        st = text_copy(s->path, sizeof s->path, e->value);
+    } else if (view_is(e->name, "accept")) {
+        st = text_copy(s->accept, sizeof s->accept, e->value);
+    } else if (view_is(e->name, "authorization")) {
+        st = text_copy(s->authorization, sizeof s->authorization, e->value);
+    }
+    assert_int_equal(st, STATUS_OK);
+}
+
+static void api_event(const struct h2_event *e)
+{
+    if (e->stream == 0) {
+        return;
+    }
+    struct api_stream *s = api_stream_of(e->stream);
+    switch (e->kind) {
+    case H2_EVENT_FIELD:
+        api_field(s, e);
+        break;
+    case H2_EVENT_DATA:
+        assert_true(e->data.len <= sizeof s->body - s->body_len);
+        memcpy(s->body + s->body_len, e->data.data, e->data.len);
+        s->body_len += e->data.len;
+        break;
+    case H2_EVENT_RESET:
+        api_note("(reset %s)\n", s->path);
+        s->id = 0;
+        return;
+    case H2_EVENT_HEADERS_END:
+    case H2_EVENT_GOAWAY:
+    case H2_EVENT_PING_ACK:
+    case H2_EVENT_WRITABLE:
+        break;
+    }
+    bool may_end = e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END;
+    if (may_end && e->end_stream && s->id != 0) {
+        api_serve(s);
+    }
+}
+
+static void api_send_head(struct api_stream *s)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", s->http);
+    h2_headers_begin(&api.h2, s->id);
+    h2_header(&api.h2, ":status", view_text(text), false);
+    h2_header(&api.h2, "content-type", view_text(s->watch ? PROTOBUF ";stream=watch" : PROTOBUF),
+              false);
+    if (s->retry_after != 0) {
+        (void)snprintf(text, sizeof text, "%u", s->retry_after);
+        h2_header(&api.h2, "retry-after", view_text(text), false);
+    }
+    s->headed = h2_headers_end(&api.h2, false) == STATUS_OK;
+}
+
+static void api_send_out(struct api_stream *s)
+{
+    if (s->id == 0 || s->http == 0) {
+        return;
+    }
+    if (!s->headed) {
+        api_send_head(s);
+    }
+    size_t room = s->headed ? h2_data_room(&api.h2, s->id) : 0;
+    struct view left = view_of(s->out + s->out_sent, s->out_len - s->out_sent);
+    struct view piece = view_first(left, room);
+    bool last = s->end && piece.len == left.len;
+    if (!s->headed || (piece.len == 0 && !last)) {
+        return;
+    }
+    if (h2_data(&api.h2, s->id, piece, last) == STATUS_OK) {
+        s->out_sent += piece.len;
+        if (last) {
+            s->id = 0;
+        }
+    }
+}
+
+/* Takes all events, sends what there is room for. */
+static void api_pump(uint64_t now_ms)
+{
+    struct h2_event e;
+    if (!api.connected) {
+        return;
+    }
+    h2_set_time(&api.h2, now_ms);
+    enum status st = h2_next(&api.h2, &e);
+    while (st == STATUS_OK) {
+        api_event(&e);
+        st = h2_next(&api.h2, &e);
+    }
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        api_send_out(&api.stream[i]);
+    }
+}
+
+/* The watch under way ends well, as at its time-out. */
+UNUSED_OK static void api_watch_end(void)
+{
+    struct api_stream *s = api_watch_stream();
+    assert_non_null(s);
+    s->end = true;
+}
+
+/* Requests that hung are answered now. */
+UNUSED_OK static void api_release(void)
+{
+    api.hangs = false;
+    for (unsigned i = 0; i < API_CLAIMS; i++) {
+        api.claim[i].fault = API_ANSWERS;
+    }
+    for (unsigned i = 0; i < API_STREAMS; i++) {
+        struct api_stream *s = &api.stream[i];
+        if (s->id != 0 && s->whole && s->http == 0) {
+            s->whole = false;
+            api_serve(s);
+        }
+    }
+}
+
+#endif

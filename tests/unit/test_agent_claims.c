@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent preparing and unpreparing claims: replies and CDI files byte for byte, repeated
+ * and mixed calls, overlaps, calls that cross, cancelled calls, and peers with small windows.
+ */
+#include "agent_kubelet.h"
+
+#define UID_0 "c1a10000-0000-4000-8000-000000000000"
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 16; n++) {
+        claim_add(n);
+    }
+    node_up();
+    api_forget();
+}
+
+/* --- one claim --- */
+
+static const char cdi_0[] =
+    "{\n"
+    "  \"cdiVersion\": \"0.6.0\",\n"
+    "  \"kind\": \"neuron.aws.com/claim\",\n"
+    "  \"annotations\": {\n"
+    "    \"neuron.aws.com/claim-namespace\": \"ml\",\n"
+    "    \"neuron.aws.com/claim-name\": \"claim-0\",\n"
+    "    \"neuron.aws.com/claim-uid\": \"" UID_0 "\",\n"
+    "    \"neuron.aws.com/pool\": \"node-a\",\n"
+    "    \"neuron.aws.com/boot-id\": \"" BOOT_ID "\",\n"
+    "    \"neuron.aws.com/device-numbering\": \"host\",\n"
+    "    \"neuron.aws.com/result-0\": "
+    "\"{\\\"request\\\":\\\"req\\\",\\\"device\\\":\\\"neuron-device-0\\\"}\"\n"
+    "  },\n"
+    "  \"devices\": [\n"
+    "    {\n"
+    "      \"name\": \"" UID_0 "-req\",\n"
+    "      \"containerEdits\": {\n"
+    "        \"deviceNodes\": [\n"
+    "          {\n"
+    "            \"path\": \"/dev/neuron0\",\n"
+    "            \"hostPath\": \"/dev/neuron0\",\n"
+    "            \"permissions\": \"rw\"\n"
+    "          }\n"
+    "        ]\n"
+    "      }\n"
+    "    }\n"
+    "  ]\n"
+    "}\n";
+
+static const char reply_0[] =
+    "\x0a\x87\x01"
+    "\x0a\x24" UID_0
+    "\x12\x5f\x0a\x5d"
+    "\x0a\x03" "req" "\x12\x06" "node-a" "\x1a\x0f" "neuron-device-0"
+    "\x22\x3d" "neuron.aws.com/claim=" UID_0 "-req";
+
+static void check_bytes_0(struct view reply)
+{
+    const struct disk_file *f = cdi_of(0);
+    assert_non_null(f);
+    assert_int_equal(f->len, sizeof cdi_0 - 1);
+    assert_memory_equal(f->bytes, cdi_0, f->len);
+    assert_int_equal(reply.len, sizeof reply_0 - 1);
+    assert_memory_equal(reply.data, reply_0, reply.len);
+}
+
+static void test_prepare(void **state)
+{
+    (void)state;
+    begin();
+    check_bytes_0(prepare_now(0, 1));
+    assert_int_equal(disk_count(FILES_CDI), 1);
+    assert_int_equal(held(), 1);
+    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/"), 1);
+    log_has("claim_prepared");
+}
+
+static void test_versions_alike(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    check_bytes_0(call_now(p, DRA_BETA "NodePrepareResources", claims_request(0, 1)));
+    struct view reply = call_now(p, DRA_BETA "NodeUnprepareResources", claims_request(0, 1));
+    assert_string_equal(unprepare_error(reply, 0), "");
+    assert_null(cdi_of(0));
+    assert_int_equal(held(), 0);
+    check_bytes_0(call_now(p, PREPARE, claims_request(0, 1)));
+}
+
+static void test_prepare_again(void **state)
+{
+    (void)state;
+    begin();
+    check_bytes_0(prepare_now(0, 1));
+    api.reachable = false;
+    api_forget();
+    check_bytes_0(prepare_now(0, 1));
+    restart();
+    check_bytes_0(prepare_now(0, 1));
+    assert_int_equal(api_asked("GET "), 0);
+    assert_int_equal(held(), 1);
+    log_has("claim_repeated");
+}
+
+static void test_cdi_rebuilt(void **state)
+{
+    (void)state;
+    begin();
+    (void)prepare_now(0, 1);
+    api.claim[0].http = 500;
+    cdi_of(0)->used = false;
+    check_bytes_0(prepare_now(0, 1));
+    log_has("cdi_rebuilt");
+    cdi_of(0)->bytes[7] ^= 1;
+    check_bytes_0(prepare_now(0, 1));
+    cdi_of(0)->len = 0;
+    check_bytes_0(prepare_now(0, 1));
+}
+
+static void test_unprepare_without_api(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    api.reachable = false;
+    restart();
+    assert_int_equal(held(), 3);
+    unprepare_well(0, 2);
+    assert_int_equal(held(), 1);
+    assert_non_null(cdi_of(2));
+    /* again, and after a restart: nothing is left, and that is success */
+    unprepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 1);
+    unprepare_well(0, 3);
+    assert_int_equal(disk_count(FILES_CDI), 0);
+    assert_int_equal(held(), 0);
+}
+
+static void test_unprepare_unknown(void **state)
+{
+    (void)state;
+    begin();
+    unprepare_well(5, 1);
+    assert_int_equal(held(), 0);
+    /* a CDI file without a record goes too */
+    prepare_well(5, 1);
+    struct disk_file *f = disk_make(FILES_CDI, "neuron.aws.com-claim_"
+                                               "c1a10000-0000-4000-8000-000000000006.json");
+    disk_grow(f, 10);
+    unprepare_well(6, 1);
+    assert_non_null(cdi_of(5));
+}
+
+/* --- what a claim may lack --- */
+
+static void check_refused(unsigned n, const char *text)
+{
+    struct view reply = prepare_now(n, 1);
+    assert_string_equal(prepare_error(reply, n), text);
+    assert_null(cdi_of(n));
+    assert_int_equal(disk_count(FILES_CDI), held());
+    log_has("claim_refused");
+    log_forget();
+    unprepare_well(n, 1);
+    check_idle();
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[1].uid[0] = 0;
+    check_refused(1, "claim ml/claim-1 not found on the API server");
+    api.claim[2].http = 403;
+    check_refused(2, "claim ml/claim-2 cannot be read from the API server: HTTP 403 "
+                     "resourceclaims is forbidden: User \"agent\" cannot do that");
+    (void)snprintf(api.claim[3].uid, 64, "another-uid");
+    check_refused(3, "claim ml/claim-3 got replaced: UID c1a10000-0000-4000-8000-000000000003 was "
+                     "asked for, the API server has UID another-uid");
+    api.claim[4].unallocated = true;
+    check_refused(4, "claim ml/claim-4 is not allocated");
+    api.claim[5].result[0].device = "neuron-device-99";
+    check_refused(5, "device neuron-device-99 not found on node node-a; devices here: "
+                     "neuron-device-0 ... neuron-device-15");
+    api.claim[6].result[0].pool = "node-b";
+    check_refused(6, "device neuron-device-6 is allocated from pool node-b, the pool of this node "
+                     "is node-a");
+    api.claim[7].results = 0;
+    check_refused(7, "claim ml/claim-7 has no allocation result of driver neuron.aws.com");
+    api.claim[8].fault = API_RESETS;
+    struct view reply = prepare_now(8, 1);
+    assert_memory_equal(prepare_error(reply, 8), "claim ml/claim-8 cannot be read from the API ",
+                        44);
+}
+
+static void test_configurations(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
+                              "\"logicalNeuronCore\":2}";
+    prepare_well(0, 1);
+    log_has("Opaque device configs");
+    assert_non_null(strstr((const char *)cdi_of(0)->bytes, "\"NEURON_LOGICAL_NC_CONFIG=2\""));
+    api.claim[1].parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
+                              "\"logicalNeuronCores\":2}";
+    struct view reply = prepare_now(1, 1);
+    assert_non_null(strstr(prepare_error(reply, 1),
+                           "strict decoding error: unknown field \"logicalNeuronCores\""));
+    assert_null(cdi_of(1));
+}
+
+static void test_configuration_of_trn1(void **state)
+{
+    (void)state;
+    world_new();
+    found_trn1();
+    claim_add(0)->parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
+                               "\"logicalNeuronCore\":1}";
+    node_up();
+    check_refused(0, "error applying config: LNC value is not configurable for instance type "
+                     "trn1.2xlarge");
+}
+
+static void test_overlap(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[1].result[0].device = "neuron-device-0";
+    prepare_well(0, 1);
+    check_refused(1, "claim ml/claim-1: requested device neuron-device-0 is already held by claim "
+                     "ml/claim-0 (" UID_0 ")");
+    /* administrators may look, and hold nothing */
+    api.claim[1].result[0].admin = true;
+    prepare_well(1, 1);
+    unprepare_well(0, 1);
+    api.claim[2].result[0].device = "neuron-device-0";
+    prepare_well(2, 1);
+    assert_int_equal(held(), 2);
+    /* the rule holds after a restart */
+    restart();
+    pass(2000);
+    check_refused(0, "claim ml/claim-0: requested device neuron-device-0 is already held by claim "
+                     "ml/claim-2 (c1a10000-0000-4000-8000-000000000002)");
+}
+
+/* --- calls of many claims --- */
+
+static void test_many_mixed(void **state)
+{
+    (void)state;
+    world_new();
+    for (unsigned n = 0; n < 64; n++) {
+        claim_add(n)->result[0].admin = n >= 16;
+        api.claim[n].http = n % 8 == 1 ? 403 : 0;
+        api.claim[n].unallocated = n % 8 == 2;
+        (void)snprintf(api.claim[n].uid, 64, n % 8 == 3 ? "x" : "c1a10000-0000-4000-8000-%012u", n);
+    }
+    node_up();
+    unsigned flushes = disk.calls;
+    struct view reply = prepare_now(0, 64);
+    assert_int_equal(proto_count(reply, 1), 64);
+    for (unsigned n = 0; n < 64; n++) {
+        bool good = n % 8 == 0 || n % 8 > 3;
+        assert_int_equal(prepare_error(reply, n)[0] == 0, good);
+        assert_int_equal(proto_count(entry_of(reply, n), 1), good ? 1 : 0);
+        assert_int_equal(cdi_of(n) != NULL, good);
+    }
+    assert_int_equal(held(), 40);
+    assert_true(disk.calls > flushes);
+    unprepare_well(0, 64);
+    assert_int_equal(disk_count(FILES_CDI), 0);
+    check_idle();
+}
+
+static void test_one_flush_for_all(void **state)
+{
+    (void)state;
+    begin();
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    prepare_well(0, 16);
+    /* CDI write and rename and record of each, then one flush */
+    assert_int_equal(disk.calls, 16 * 3 + 1);
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    unprepare_well(0, 16);
+    assert_int_equal(disk.calls, 16 * 2 + 1);
+}
+
+static void test_too_many(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    call_refused(p, PREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
+    call_refused(p, UNPREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
+    call_refused(p, PREPARE, view_of("\x0a\x05" "x", 3), GRPC_INVALID_ARGUMENT);
+    assert_int_equal(disk_count(FILES_CDI), 0);
+    check_idle();
+}
+
+static void test_same_twice_in_a_call(void **state)
+{
+    uint8_t bytes[1024];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    begin();
+    request_claim(&w, 0);
+    request_claim(&w, 0);
+    check_bytes_0(call_now(service_open(), PREPARE, writer_view(&w)));
+    struct view reply = call_now(service_open(), UNPREPARE, writer_view(&w));
+    assert_int_equal(proto_count(reply, 1), 1);
+    assert_int_equal(held(), 0);
+}
+
+static void test_empty_call(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    assert_int_equal(call_now(p, PREPARE, view_of(NULL, 0)).len, 0);
+    assert_int_equal(call_now(p, UNPREPARE, view_of(NULL, 0)).len, 0);
+    check_idle();
+}
+
+static void test_impossible_uid(void **state)
+{
+    static const char request[] = "\x0a\x17" "\x0a\x02" "ml" "\x12\x0c" "../../passwd"
+                                  "\x1a\x03" "c-0";
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    struct view reply = call_now(p, PREPARE, view_of(request, sizeof request - 1));
+    struct view entry = proto_get(reply, 1).bytes;
+    assert_true(view_is(proto_get(entry, 1).bytes, "../../passwd"));
+    assert_true(view_starts(proto_get(proto_get(entry, 2).bytes, 2).bytes, "claim UID \""));
+    reply = call_now(p, UNPREPARE, view_of(request, sizeof request - 1));
+    entry = proto_get(reply, 1).bytes;
+    assert_int_equal(proto_get(proto_get(entry, 2).bytes, 1).bytes.len, 0);
+    assert_int_equal(disk_count(FILES_CDI), 0);
+}
+
+static void test_table_full(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    for (unsigned n = 0; n < 256; n++) {
+        world.agent->ledger.entry[n].state = n < 254 ? LEDGER_DAMAGED : LEDGER_FREE;
+    }
+    for (unsigned n = 0; n < 3; n++) {
+        claim_add(n);
+    }
+    prepare_well(0, 2);
+    check_refused(2, "all places of the claim store are in use; unprepare claims first");
+    unprepare_well(0, 1);
+    prepare_well(2, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prepare),
+        cmocka_unit_test(test_versions_alike),
+        cmocka_unit_test(test_prepare_again),
+        cmocka_unit_test(test_cdi_rebuilt),
+        cmocka_unit_test(test_unprepare_without_api),
+        cmocka_unit_test(test_unprepare_unknown),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_configuration_of_trn1),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_many_mixed),
+        cmocka_unit_test(test_one_flush_for_all),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_same_twice_in_a_call),
+        cmocka_unit_test(test_empty_call),
+        cmocka_unit_test(test_impossible_uid),
+        cmocka_unit_test(test_table_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent when calls cross, hang, are cancelled, or their peer is slow: nobody waits for
+ * somebody else's claim, nothing is left behind, and no wait is longer than promised.
+ */
+#include "agent_kubelet.h"
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 64; n++) {
+        claim_add(n)->result[0].admin = n >= 16;
+    }
+    node_up();
+    api_forget();
+}
+
+/* --- hanging and absent API server --- */
+
+static void test_hanging_get(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *slow = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    struct view fast = call_now(p, PREPARE, claims_request(1, 1));
+    assert_string_equal(prepare_error(fast, 1), "");
+    pass(9999);
+    assert_false(slow->ended);
+    pass(1);
+    assert_string_equal(prepare_error(call_reply_of(slow), 0),
+                        "claim ml/claim-0 cannot be read from the API server: no answer in time");
+    assert_int_equal(api_asked("(reset "), 1);
+    assert_null(cdi_of(0));
+    check_idle();
+}
+
+/* A call whose claims all hang delays no other call. */
+static void test_hanging_call_and_another(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned n = 0; n < 12; n++) {
+        api.claim[n].fault = API_HANGS;
+    }
+    struct peer *p = service_open();
+    const struct peer_call *slow = call_send(p, PREPARE, claims_request(0, 13));
+    settle();
+    assert_int_equal(api_asked("GET "), FETCHES_PER_CALL_MAX);
+    struct view other = call_now(p, PREPARE, claims_request(13, 3));
+    assert_string_equal(prepare_error(other, 15), "");
+    pass(9999);
+    assert_false(slow->ended);
+    pass(1);
+    struct view reply = call_reply_of(slow);
+    assert_int_equal(proto_count(reply, 1), 13);
+    assert_non_null(strstr(prepare_error(reply, 0), "no answer in time"));
+    assert_non_null(strstr(prepare_error(reply, 12), "all requests are busy"));
+    check_idle();
+}
+
+static void test_api_away(void **state)
+{
+    (void)state;
+    begin();
+    api.reachable = false;
+    agent_link_end(world.agent, LINK_API);
+    world.poked = true;
+    settle();
+    log_has("the API server closed the connection");
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(9999);
+    assert_false(c->ended);
+    pass(1);
+    assert_string_equal(prepare_error(call_reply_of(c), 0),
+                        "the claim cannot be read from the API server: 10.0.0.1:443: connection "
+                        "refused");
+    log_has("api_failed");
+    unprepare_well(0, 1);
+    /* the tries go on, slower and slower, and end when it is back */
+    pass(600000);
+    api.reachable = true;
+    pass(40000);
+    assert_true(api.connected);
+    prepare_well(0, 1);
+    check_idle();
+}
+
+static void test_api_comes_in_time(void **state)
+{
+    (void)state;
+    begin();
+    api.reachable = false;
+    agent_link_end(world.agent, LINK_API);
+    world.poked = true;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(300);
+    api.reachable = true;
+    pass(9000);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+}
+
+/* A GET whose connection ends is asked again on the next one. */
+static void test_connection_ends_in_a_get(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    agent_link_end(world.agent, LINK_API);
+    world.poked = true;
+    settle();
+    api.claim[0].fault = API_ANSWERS;
+    pass(2000);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_int_equal(api.connections, 2);
+    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/"), 2);
+    check_idle();
+}
+
+static void test_api_silent(void **state)
+{
+    (void)state;
+    begin();
+    unsigned connections = api.connections;
+    /* an idle connection is asked and answers */
+    pass(3600000);
+    assert_int_equal(api.connections, connections);
+    world.api_deaf = true;
+    pass(41000);
+    log_has("has been silent");
+    assert_int_equal(api.connections, connections + 1);
+}
+
+static void test_goaway(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    unsigned connections = api.connections;
+    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    settle();
+    /* what runs may end; new requests wait for the new connection */
+    assert_true(api.connected);
+    const struct peer_call *next = call_send(p, PREPARE, claims_request(1, 1));
+    settle();
+    assert_false(next->ended);
+    api_release();
+    pass(2000);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_string_equal(prepare_error(call_reply_of(next), 1), "");
+    assert_int_equal(api.connections, connections + 1);
+    check_idle();
+}
+
+static void test_unauthorized(void **state)
+{
+    (void)state;
+    begin();
+    unsigned connections = api.connections;
+    api.claim[0].http = 401;
+    struct view reply = prepare_now(0, 1);
+    assert_non_null(strstr(prepare_error(reply, 0), "HTTP 401 Unauthorized"));
+    pass(2000);
+    assert_int_equal(api.connections, connections + 1);
+    api.claim[0].http = 0;
+    prepare_well(0, 1);
+}
+
+/* --- crossing calls --- */
+
+static void test_unprepare_while_prepare_runs(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
+    settle();
+    struct view reply = call_now(p, UNPREPARE, claims_request(0, 1));
+    assert_string_equal(unprepare_error(reply, 0), "");
+    /* without time passing */
+    reply = call_reply_of(c);
+    assert_string_equal(prepare_error(reply, 0),
+                        "the claim was unprepared while it was being prepared");
+    assert_string_equal(prepare_error(reply, 1), "");
+    api_release();
+    pass(1000);
+    assert_null(cdi_of(0));
+    assert_int_equal(held(), 1);
+    check_idle();
+}
+
+static void test_prepare_twice_at_once(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *first = call_send(p, PREPARE, claims_request(0, 1));
+    const struct peer_call *second = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    api_release();
+    settle();
+    struct view a = call_reply_of(first);
+    struct view b = call_reply_of(second);
+    assert_string_equal(prepare_error(a, 0), "");
+    assert_int_equal(a.len, b.len);
+    assert_memory_equal(a.data, b.data, a.len);
+    assert_int_equal(held(), 1);
+}
+
+/* Two claims of one device at once: one gets it, the other is told who has it. */
+static void test_race_for_a_device(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[1].result[0].device = "neuron-device-0";
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
+    settle();
+    struct view reply = call_reply_of(c);
+    assert_string_equal(prepare_error(reply, 0), "");
+    assert_non_null(strstr(prepare_error(reply, 1), "already held by claim ml/claim-0"));
+    assert_int_equal(held(), 1);
+}
+
+static void test_cancelled(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    call_cancel(p, call_send(p, PREPARE, claims_request(0, 1)));
+    assert_int_equal(api_asked("GET "), 0);
+    struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    assert_int_equal(api_asked("GET "), 1);
+    call_cancel(p, c);
+    assert_int_equal(api_asked("(reset "), 1);
+    check_idle();
+    /* all that the connection carried ends with it */
+    (void)call_send(p, PREPARE, claims_request(0, 3));
+    settle();
+    peer_close(p);
+    check_idle();
+    api_release();
+    prepare_well(0, 1);
+}
+
+static void test_deadline_of_the_kubelet(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    uint32_t stream = 0;
+    assert_int_equal(h2_open(&p->h2, 0, &stream), STATUS_OK);
+    struct peer_call *c = &p->call[0];
+    c->stream = stream;
+    h2_headers_begin(&p->h2, stream);
+    h2_header(&p->h2, ":method", view_text("POST"), false);
+    h2_header(&p->h2, ":scheme", view_text("http"), false);
+    h2_header(&p->h2, ":path", view_text(PREPARE), false);
+    h2_header(&p->h2, ":authority", view_text("localhost"), false);
+    h2_header(&p->h2, "content-type", view_text("application/grpc"), false);
+    h2_header(&p->h2, "te", view_text("trailers"), false);
+    h2_header(&p->h2, "grpc-timeout", view_text("3S"), false);
+    assert_int_equal(h2_headers_end(&p->h2, false), STATUS_OK);
+    uint8_t bytes[512];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct view message = claims_request(0, 1);
+    writer_u8(&w, 0);
+    writer_u32(&w, (uint32_t)message.len);
+    writer_view_of(&w, message);
+    assert_int_equal(h2_data(&p->h2, stream, writer_view(&w), true), STATUS_OK);
+    pass(2999);
+    assert_false(c->ended);
+    pass(1);
+    assert_true(c->ended);
+    assert_int_equal(c->status, GRPC_DEADLINE_EXCEEDED);
+    check_idle();
+}
+
+/* Calls of all connections at once use up the operations: the rest is told to try again. */
+static void test_operations_used_up(void **state)
+{
+    const struct peer_call *c[3];
+    (void)state;
+    begin();
+    api.hangs = true;
+    struct peer *p = service_open();
+    for (unsigned i = 0; i < 3; i++) {
+        c[i] = call_send(p, PREPARE, claims_request(0, 64));
+        settle();
+    }
+    assert_int_equal(c[2]->status, GRPC_RESOURCE_EXHAUSTED);
+    assert_false(c[0]->ended || c[1]->ended);
+    pass(60000);
+    assert_int_equal(proto_count(call_reply_of(c[0]), 1), 64);
+    assert_int_equal(proto_count(call_reply_of(c[1]), 1), 64);
+    check_idle();
+}
+
+/* --- slow peers --- */
+
+static struct view big_reply(uint32_t window, size_t cut)
+{
+    struct peer *p = peer_open(LINK_SERVICE, window);
+    p->cut = cut;
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 64));
+    settle();
+    return call_reply_of(c);
+}
+
+static void test_tiny_windows(void **state)
+{
+    static const uint32_t windows[] = {64, 1, 100, 65535};
+    static uint8_t want[REPLY_MAX];
+    (void)state;
+    begin();
+    struct view reply = prepare_now(0, 64);
+    size_t len = reply.len;
+    assert_true(len > 8000);
+    memcpy(want, reply.data, len);
+    for (unsigned i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        reply = big_reply(windows[i], windows[i] == 100 ? 7 : 4096);
+        assert_int_equal(reply.len, len);
+        assert_memory_equal(reply.data, want, len);
+        peer_close(&world.peer[0]);
+    }
+    check_idle();
+}
+
+/* A kubelet that takes nothing for long: others are served, its connection ends in the end. */
+static void test_deaf_peer(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 64);
+    struct peer *p = service_open();
+    p->deaf = true;
+    (void)call_send(p, PREPARE, claims_request(0, 64));
+    settle();
+    struct peer *other = service_open();
+    struct view reply = call_now(other, PREPARE, claims_request(1, 1));
+    assert_string_equal(prepare_error(reply, 1), "");
+    pass(60000);
+    assert_true(p->closed_by_agent);
+    check_idle();
+}
+
+/* The reply waits for its peer while a claim in it goes: the call ends, and not with a lie. */
+static void test_unprepared_while_replying(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = peer_open(LINK_SERVICE, 4096);
+    p->deaf = true;
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 64));
+    settle();
+    unprepare_well(63, 1);
+    p->deaf = false;
+    settle();
+    assert_true(c->ended);
+    assert_true(c->reset || c->status == GRPC_INTERNAL);
+    check_idle();
+    assert_int_equal(held(), 63);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hanging_get),
+        cmocka_unit_test(test_hanging_call_and_another),
+        cmocka_unit_test(test_api_away),
+        cmocka_unit_test(test_api_comes_in_time),
+        cmocka_unit_test(test_connection_ends_in_a_get),
+        cmocka_unit_test(test_api_silent),
+        cmocka_unit_test(test_goaway),
+        cmocka_unit_test(test_unauthorized),
+        cmocka_unit_test(test_unprepare_while_prepare_runs),
+        cmocka_unit_test(test_prepare_twice_at_once),
+        cmocka_unit_test(test_race_for_a_device),
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_deadline_of_the_kubelet),
+        cmocka_unit_test(test_operations_used_up),
+        cmocka_unit_test(test_tiny_windows),
+        cmocka_unit_test(test_deaf_peer),
+        cmocka_unit_test(test_unprepared_while_replying),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

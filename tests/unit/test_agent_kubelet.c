@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent towards the kubelet and its probes: registration, health, unknown methods, links,
+ * and a clean stop.
+ */
+#include "agent_kubelet.h"
+
+#define GET_INFO "/pluginregistration.Registration/GetInfo"
+#define NOTIFY "/pluginregistration.Registration/NotifyRegistrationStatus"
+#define CHECK_PATH "/grpc.health.v1.Health/Check"
+
+static void test_get_info(void **state)
+{
+    static const char want[] =
+        "\x0a\x09" "DRAPlugin" "\x12\x0e" "neuron.aws.com"
+        "\x1a\x30" "/var/lib/kubelet/plugins/neuron.aws.com/dra.sock"
+        "\x22\x0c" "v1.DRAPlugin" "\x22\x11" "v1beta1.DRAPlugin";
+    (void)state;
+    world_new();
+    api.reachable = false;
+    start();
+    struct peer *p = peer_open(LINK_REGISTRATION, 65535);
+    struct view reply = call_now(p, GET_INFO, view_of(NULL, 0));
+    assert_int_equal(reply.len, sizeof want - 1);
+    assert_memory_equal(reply.data, want, sizeof want - 1);
+    check_idle();
+}
+
+static void test_registered(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    register_driver();
+    log_has("registered");
+    pass(3600000);
+    assert_int_equal(world.renewals, 0);
+}
+
+static void test_refused(void **state)
+{
+    static const char refusal[] = "\x08\x00\x12\x0a" "no version";
+    (void)state;
+    world_new();
+    start();
+    struct peer *p = peer_open(LINK_REGISTRATION, 65535);
+    (void)call_now(p, GET_INFO, view_of(NULL, 0));
+    (void)call_now(p, NOTIFY, view_of(refusal, sizeof refusal - 1));
+    log_has("no version");
+    pass(29999);
+    assert_int_equal(world.renewals, 0);
+    pass(1);
+    assert_int_equal(world.renewals, 1);
+    log_has("last_error=\"no version\"");
+    /* a registration that succeeds ends it */
+    (void)call_now(p, NOTIFY, view_of("\x08\x01", 2));
+    pass(3600000);
+    assert_int_equal(world.renewals, 1);
+}
+
+static void test_renewals_double(void **state)
+{
+    static const unsigned at_s[] = {30, 90, 210, 450, 750, 1050};
+    (void)state;
+    world_new();
+    start();
+    uint64_t begin = world.now_ms;
+    for (unsigned i = 0; i < sizeof at_s / sizeof at_s[0]; i++) {
+        pass(begin + at_s[i] * 1000u - world.now_ms - 1);
+        assert_int_equal(world.renewals, i);
+        pass(1);
+        assert_int_equal(world.renewals, i + 1);
+    }
+}
+
+static void test_notify_garbage(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    struct peer *p = peer_open(LINK_REGISTRATION, 65535);
+    call_refused(p, NOTIFY, view_of("\x08", 1), GRPC_INVALID_ARGUMENT);
+    assert_false(world.agent->registration.registered);
+    check_idle();
+}
+
+static unsigned health_of(struct peer *p, const char *service)
+{
+    uint8_t bytes[64];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    if (service[0] != 0) {
+        put_str(&w, 1, service);
+    }
+    return (unsigned)proto_get(call_now(p, CHECK_PATH, writer_view(&w)), 1).value;
+}
+
+static void test_health(void **state)
+{
+    enum { SERVING = 1, NOT_SERVING = 2 };
+    (void)state;
+    world_new();
+    api.hangs = true;
+    start();
+    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    assert_int_equal(health_of(p, ""), SERVING);
+    assert_int_equal(health_of(p, "liveness"), SERVING);
+    assert_int_equal(health_of(p, "readiness"), NOT_SERVING);
+    call_refused(p, CHECK_PATH, view_of("\x0a\x05" "other", 7), GRPC_NOT_FOUND);
+    register_driver();
+    pass(2000);
+    assert_int_equal(health_of(p, "readiness"), NOT_SERVING);
+    api_release();
+    pass(1000);
+    assert_int_equal(health_of(p, "readiness"), SERVING);
+    assert_int_equal(api_slices(), 1);
+    check_idle();
+}
+
+/* Each method on its own sockets only; DRA calls never come from the network. */
+static void test_methods_by_socket(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    struct peer *health = peer_open(LINK_HEALTH, 65535);
+    struct peer *service = service_open();
+    struct peer *registration = peer_open(LINK_REGISTRATION, 65535);
+    call_refused(health, PREPARE, claims_request(0, 1), GRPC_UNIMPLEMENTED);
+    call_refused(health, GET_INFO, view_of(NULL, 0), GRPC_UNIMPLEMENTED);
+    call_refused(registration, UNPREPARE, claims_request(0, 1), GRPC_UNIMPLEMENTED);
+    call_refused(service, NOTIFY, view_of("\x08\x01", 2), GRPC_UNIMPLEMENTED);
+    call_refused(service, "/v1.NodeHealth/WatchResources", view_of(NULL, 0), GRPC_UNIMPLEMENTED);
+    (void)call_now(service, GET_INFO, view_of(NULL, 0));
+    assert_int_equal(health_of(service, "liveness"), 1);
+    check_idle();
+}
+
+static void test_links_full(void **state)
+{
+    struct peer *p[4];
+    (void)state;
+    world_new();
+    start();
+    for (unsigned i = 0; i < 4; i++) {
+        p[i] = peer_open(LINK_HEALTH, 65535);
+        pass(1);
+    }
+    /* the oldest one without calls goes, then there is room */
+    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, world.now_ms), -1);
+    world.poked = true;
+    settle();
+    assert_true(p[0]->closed_by_agent && p[0]->goaway);
+    assert_false(p[1]->closed_by_agent);
+    (void)peer_open(LINK_HEALTH, 65535);
+    assert_int_equal(health_of(p[1], "liveness"), 1);
+}
+
+static void test_peer_breaks_protocol(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    int link = agent_link_open(world.agent, LINK_SERVICE, world.now_ms);
+    assert_true(link >= 0);
+    struct writer room = agent_link_rx(world.agent, (unsigned)link);
+    static const char http1[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    assert_true(room.cap > sizeof http1);
+    memcpy(room.data, http1, sizeof http1 - 1);
+    agent_link_rx_commit(world.agent, (unsigned)link, sizeof http1 - 1);
+    world.poked = true;
+    settle();
+    struct view out = agent_link_tx(world.agent, (unsigned)link);
+    agent_link_tx_commit(world.agent, (unsigned)link, out.len);
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+    log_has("connection_failed");
+}
+
+/* --- stopping --- */
+
+static void stop(void)
+{
+    agent_stop(world.agent, world.now_ms);
+    world.poked = true;
+}
+
+static void test_stop_idle(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    struct peer *p = service_open();
+    stop();
+    settle();
+    assert_true(world.exited);
+    assert_true(p->goaway);
+    assert_int_equal(world.closed_registration, 1);
+    assert_int_equal(api_slices(), 1);
+    assert_int_equal(api_asked("DELETE "), 0);
+    log_has("no call was running");
+}
+
+static void test_stop_lets_calls_end(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0)->fault = API_HANGS;
+    node_up();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    stop();
+    pass(1000);
+    assert_false(world.exited);
+    assert_int_equal(world.closed_registration, 1);
+    api_release();
+    pass(1);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_true(world.exited);
+}
+
+static void test_stop_ends_what_hangs(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0)->fault = API_HANGS;
+    node_up();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    stop();
+    pass(4999);
+    assert_false(world.exited);
+    pass(1);
+    assert_true(world.exited);
+    assert_int_equal(c->status, GRPC_UNAVAILABLE);
+    log_has("calls that still ran were ended");
+}
+
+static void test_stop_refuses_new_calls(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0)->fault = API_HANGS;
+    claim_add(1);
+    node_up();
+    struct peer *p = service_open();
+    (void)call_send(p, PREPARE, claims_request(0, 1));
+    struct peer *late = service_open();
+    stop();
+    const struct peer_call *c = call_send(late, PREPARE, claims_request(1, 1));
+    settle();
+    assert_int_equal(c->status, GRPC_UNAVAILABLE);
+    assert_null(cdi_of(1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_get_info),
+        cmocka_unit_test(test_registered),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_renewals_double),
+        cmocka_unit_test(test_notify_garbage),
+        cmocka_unit_test(test_health),
+        cmocka_unit_test(test_methods_by_socket),
+        cmocka_unit_test(test_links_full),
+        cmocka_unit_test(test_peer_breaks_protocol),
+        cmocka_unit_test(test_stop_idle),
+        cmocka_unit_test(test_stop_lets_calls_end),
+        cmocka_unit_test(test_stop_ends_what_hangs),
+        cmocka_unit_test(test_stop_refuses_new_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

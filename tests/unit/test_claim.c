@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gathering of a claim: what becomes of its identity and results, and the text of every refusal;
+ * which records are valid.
+ */
+#include "claim_builder.h"
+
+/* --- identity --- */
+
+static void test_id_check(void **state)
+{
+    static const struct {
+        struct claim_id id;
+        const char *why; /* NULL: fine */
+    } rows[] = {
+        {{UID, "default", "c"}, NULL},
+        {{"1", "a-b-0", "my.claim-0.x"}, NULL},
+        {{"", "default", "c"},
+         "claim UID \"\" is not valid: it needs letters, digits and '-', letters or digits at both "
+         "ends"},
+        {{"../etc/x", "default", "c"},
+         "claim UID \"../etc/x\" is not valid: it needs letters, digits and '-', letters or digits "
+         "at both ends"},
+        {{"a.b", "default", "c"},
+         "claim UID \"a.b\" is not valid: it needs letters, digits and '-', letters or digits at "
+         "both ends"},
+        {{"-a", "default", "c"},
+         "claim UID \"-a\" is not valid: it needs letters, digits and '-', letters or digits at "
+         "both ends"},
+        {{UID, "", "c"},
+         "claim namespace \"\" is not valid: it needs letters, digits and '-', letters or digits "
+         "at both ends"},
+        {{UID, "a/b", "c"},
+         "claim namespace \"a/b\" is not valid: it needs letters, digits and '-', letters or "
+         "digits at both ends"},
+        {{UID, "default", "x\ny\""},
+         "claim name \"x?y?\" is not valid: it needs letters, digits, '-' and '.', letters or "
+         "digits at both ends"},
+        {{UID, "default", ".."},
+         "claim name \"..\" is not valid: it needs letters, digits, '-' and '.', letters or digits "
+         "at both ends"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[CLAIM_ERROR_CAP] = "";
+        struct writer why = writer_of(text, sizeof text - 1);
+        enum status s = claim_id_check(&rows[i].id, &why);
+        assert_int_equal(s, (rows[i].why == NULL) ? STATUS_OK : PEER_MALFORMED);
+        assert_string_equal(text, (rows[i].why == NULL) ? "" : rows[i].why);
+    }
+}
+
+/* Every byte that a UID may not hold, in the middle: it becomes part of a file name. */
+static void test_uid_bytes(void **state)
+{
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        struct claim_id id = {.namespace_ = "n", .name = "c"};
+        char text[CLAIM_ERROR_CAP] = "";
+        struct writer why = writer_of(text, sizeof text - 1);
+        (void)snprintf(id.uid, sizeof id.uid, "a%cb", c);
+        bool fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+                    || c == '-';
+        assert_int_equal(claim_id_check(&id, &why) == STATUS_OK, fine);
+        if (!fine) {
+            assert_one_line(text);
+        }
+    }
+}
+
+static void test_other_uid(void **state)
+{
+    (void)state;
+    claim_meta(&b, view_text(OTHER_UID));
+    add("a", "neuron-device-0");
+    claim_allocated(&b);
+    assert_int_equal(claim_end(&b), PEER_NOT_FOUND);
+    assert_string_equal(b.why, "claim training/llama-0 got replaced: UID " UID
+                               " was asked for, the API server has UID " OTHER_UID);
+}
+
+/* The longest names leave the text whole. */
+static void test_other_uid_longest(void **state)
+{
+    struct claim_record longest;
+    (void)state;
+    fill_longest(&longest);
+    claim_begin(&b, &devices, "node-1", &longest.id);
+    char other[400];
+    fill_name(other, sizeof other, 'o');
+    claim_meta(&b, view_text(other));
+    assert_int_equal(claim_end(&b), PEER_NOT_FOUND);
+    assert_one_line(b.why);
+    assert_true(strlen(b.why) < CLAIM_ERROR_CAP);
+    assert_string_equal(b.why + strlen(b.why) - 4, "o...");
+}
+
+static void test_lacking(void **state)
+{
+    (void)state;
+    assert_int_equal(claim_end(&b), PEER_REFUSED);
+    assert_string_equal(b.why,
+                        "claim training/llama-0 has no metadata in the API server's answer");
+    (void)setup(NULL);
+    claim_meta(&b, view_text(UID));
+    assert_int_equal(claim_end(&b), PEER_REFUSED);
+    assert_string_equal(b.why, "claim training/llama-0 is not allocated");
+    (void)setup(NULL);
+    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com");
+    (void)setup(NULL);
+    struct claim_result_in other = result_of("a", "nic-0");
+    other.driver = view_text("dra.networking");
+    other.pool = view_text("elsewhere");
+    claim_result_add(&b, &other);
+    refused("claim training/llama-0 has no allocation result of driver neuron.aws.com");
+}
+
+static void test_malformed(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-0");
+    claim_malformed(&b, "a result is not readable");
+    claim_malformed(&b, "later trouble is not told");
+    refused("claim training/llama-0 has a malformed allocation: a result is not readable");
+}
+
+/* --- results --- */
+
+static void test_results(void **state)
+{
+    (void)state;
+    struct claim_result_in shared = result_of("probe/only", "neuron-device-2");
+    struct claim_result_in other = result_of("net", "neuron-device-9");
+    other.driver = view_text("neuron.aws.com.other");
+    shared.share_id = view_text(SHARE_ID);
+    shared.admin_access = true;
+    add("train", "neuron-device-15");
+    claim_result_add(&b, &other);
+    add("train", "neuron-device-4");
+    claim_result_add(&b, &shared);
+    b.zero_numbering = true;
+    prepared();
+    assert_int_equal(b.record.count, 3);
+    assert_string_equal(b.record.id.uid, UID);
+    assert_string_equal(b.record.id.namespace_, "training");
+    assert_string_equal(b.record.id.name, "llama-0");
+    assert_string_equal(b.record.pool, "node-1");
+    assert_string_equal(b.record.boot_id, BOOT_ID);
+    assert_true(b.record.zero_numbering);
+    assert_string_equal(b.record.result[0].request, "train");
+    assert_int_equal(b.record.result[0].number, 15);
+    assert_false(b.record.result[0].admin_access);
+    assert_int_equal(b.record.result[0].logical_neuron_core, 0);
+    assert_int_equal(b.record.result[1].number, 4);
+    assert_string_equal(b.record.result[2].request, "probe");
+    assert_string_equal(b.record.result[2].share_id, SHARE_ID);
+    assert_true(b.record.result[2].admin_access);
+    assert_true(claim_numbers(&b.record) == (UINT64_C(1) << 15 | UINT64_C(1) << 4));
+}
+
+static void test_unknown_device(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-99");
+    refused("device neuron-device-99 not found on node node-1; devices here: neuron-device-0 ... "
+            "neuron-device-15");
+    (void)setup_trn1(NULL);
+    add("a", "neuron-device-1");
+    refused("device neuron-device-1 not found on node node-1; devices here: neuron-device-0");
+    fill_devices(&devices, &trn1, 0, 0);
+    claim_begin(&b, &devices, "node-1", &wanted);
+    add("a", "neuron-device-0");
+    refused("device neuron-device-0 not found on node node-1; devices here: none");
+    (void)setup(NULL);
+    add("a", "neuron\ndevice");
+    refused("device neuron?device not found on node node-1; devices here: neuron-device-0 ... "
+            "neuron-device-15");
+}
+
+static void test_foreign_pool(void **state)
+{
+    (void)state;
+    struct claim_result_in in = result_of("a", "neuron-device-3");
+    in.pool = view_text("node-2");
+    claim_result_add(&b, &in);
+    refused("device neuron-device-3 is allocated from pool node-2, the pool of this node is "
+            "node-1");
+}
+
+static void test_device_twice(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-3");
+    add("b", "neuron-device-3");
+    refused("claim training/llama-0 has a malformed allocation: device neuron-device-3 is "
+            "allocated to it twice");
+    (void)setup(NULL);
+    add("a", "neuron-device-3");
+    add_admin("watch", "neuron-device-3");
+    prepared();
+    assert_int_equal(b.record.count, 2);
+    assert_true(claim_numbers(&b.record) == UINT64_C(1) << 3);
+    (void)setup(NULL);
+    struct claim_result_in share = result_of("a", "neuron-device-3");
+    share.share_id = view_text("s1");
+    claim_result_add(&b, &share);
+    share.share_id = view_text("s2");
+    claim_result_add(&b, &share);
+    prepared();
+    (void)setup(NULL);
+    claim_result_add(&b, &share);
+    claim_result_add(&b, &share);
+    assert_int_equal(end(), PEER_MALFORMED);
+}
+
+static void test_result_names(void **state)
+{
+    static const char *const bad[] = {"", "/", "a/", "/b", "a/b/c", "a b", "-a", "a-", "a/-b",
+                                      "a\n", "a.b", "a/b.c"};
+    static const char text[] = "claim training/llama-0 has a malformed allocation: a request name "
+                               "or share ID of its results is not valid";
+    char longer[REQUEST_CAP + REQUEST_BASE_CAP];
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        (void)setup(NULL);
+        add(bad[i], "neuron-device-0");
+        refused(text);
+    }
+    (void)setup(NULL);
+    fill_name(longer, REQUEST_BASE_CAP + 1, 'x');
+    add(longer, "neuron-device-0");
+    refused(text);
+    (void)setup(NULL);
+    fill_name(longer, REQUEST_CAP + 1, 'x');
+    longer[63] = '/';
+    add(longer, "neuron-device-0");
+    refused(text);
+    (void)setup(NULL);
+    fill_name(longer, REQUEST_CAP, 'x');
+    longer[63] = '/';
+    add(longer, "neuron-device-0");
+    prepared();
+    assert_int_equal(strlen(b.record.result[0].request), 63);
+    (void)setup(NULL);
+    struct claim_result_in in = result_of("a", "neuron-device-0");
+    in.share_id = view_text("s\"1");
+    claim_result_add(&b, &in);
+    refused(text);
+    (void)setup(NULL);
+    fill_name(longer, UID_CAP + 1, 'x');
+    in.share_id = view_text(longer);
+    claim_result_add(&b, &in);
+    refused(text);
+}
+
+static void test_too_many_results(void **state)
+{
+    char name[DEVICE_NAME_CAP];
+    (void)state;
+    fill_devices(&devices, &trn2, 0, DEVICES_MAX);
+    claim_begin(&b, &devices, "node-1", &wanted);
+    for (unsigned i = 0; i < RESULTS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "neuron-device-%u", i);
+        add("all", name);
+    }
+    assert_int_equal(b.failed, STATUS_OK);
+    struct claim_builder full = b;
+    prepared();
+    assert_int_equal(b.record.count, RESULTS_MAX);
+    b = full;
+    add("all", "neuron-device-63");
+    refused("claim training/llama-0 has a malformed allocation: it has more results than the API "
+            "allows");
+}
+
+static void test_numbers(void **state)
+{
+    struct claim_record r;
+    (void)state;
+    record_begin(&r);
+    (void)record_add(&r, "a", 0);
+    (void)record_add(&r, "a", 63);
+    record_add(&r, "w", 7)->admin_access = true;
+    assert_true(claim_numbers(&r) == (UINT64_C(1) | UINT64_C(1) << 63));
+}
+
+/* --- records --- */
+
+enum damage {
+    UID_EMPTY, UID_PATH, NAMESPACE_EMPTY, NAME_EMPTY, POOL_EMPTY, BOOT_ID_SPACE, NO_RESULTS,
+    TOO_MANY, REQUEST_EMPTY, REQUEST_SLASH, SHARE_QUOTE, NUMBER_HIGH, CONFIGURED_UNLIKE, DAMAGES
+};
+
+static void damage_record(struct claim_record *r, int how)
+{
+    struct claim_result *last = &r->result[r->count - 1];
+    switch ((enum damage)how) {
+    case UID_EMPTY: r->id.uid[0] = 0; break;
+    case UID_PATH: r->id.uid[3] = '/'; break;
+    case NAMESPACE_EMPTY: r->id.namespace_[0] = 0; break;
+    case NAME_EMPTY: r->id.name[0] = 0; break;
+    case POOL_EMPTY: r->pool[0] = 0; break;
+    case BOOT_ID_SPACE: r->boot_id[3] = ' '; break;
+    case NO_RESULTS: r->count = 0; break;
+    case TOO_MANY: r->count = RESULTS_MAX + 1; break;
+    case REQUEST_EMPTY: last->request[0] = 0; break;
+    case REQUEST_SLASH: memcpy(last->request, "a/b", 4); break;
+    case SHARE_QUOTE: memcpy(last->share_id, "a\"b", 4); break;
+    case NUMBER_HIGH: last->number = DEVICES_MAX; break;
+    case CONFIGURED_UNLIKE: last->logical_neuron_core = 2; break;
+    case DAMAGES: break;
+    }
+}
+
+static void test_record_valid(void **state)
+{
+    struct claim_record good;
+    (void)state;
+    record_begin(&good);
+    (void)record_add(&good, "a", 0);
+    (void)record_add(&good, "a", 63);
+    assert_true(claim_record_valid(&good));
+    for (int how = 0; how < DAMAGES; how++) {
+        struct claim_record r = good;
+        damage_record(&r, how);
+        if (claim_record_valid(&r)) {
+            fail_msg("damage %d goes unseen", how);
+        }
+    }
+    good.boot_id[0] = 0;
+    assert_true(claim_record_valid(&good));
+    fill_longest(&good);
+    assert_true(claim_record_valid(&good));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_id_check),
+        cmocka_unit_test(test_uid_bytes),
+        cmocka_unit_test_setup(test_other_uid, setup),
+        cmocka_unit_test_setup(test_other_uid_longest, setup),
+        cmocka_unit_test_setup(test_lacking, setup),
+        cmocka_unit_test_setup(test_malformed, setup),
+        cmocka_unit_test_setup(test_results, setup),
+        cmocka_unit_test_setup(test_unknown_device, setup),
+        cmocka_unit_test_setup(test_foreign_pool, setup),
+        cmocka_unit_test_setup(test_device_twice, setup),
+        cmocka_unit_test_setup(test_result_names, setup),
+        cmocka_unit_test_setup(test_too_many_results, setup),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_record_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the claim store: there and back, byte for byte, and what is refused. */
+#include "claim_harness.h"
+
+#include "protobuf_build.h"
+
+#include "dra/store.h"
+
+static void round_trip(const struct claim_record *r)
+{
+    static uint8_t bytes[STORE_RECORD_MAX];
+    static uint8_t again[STORE_RECORD_MAX];
+    struct claim_record back;
+    memset(&back, 0xaa, sizeof back);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(r, &w), STATUS_OK);
+    assert_int_equal(store_record_decode(writer_view(&w), &back), STATUS_OK);
+    assert_same_record(&back, r);
+    struct writer second = writer_of(again, sizeof again);
+    assert_int_equal(store_record_encode(&back, &second), STATUS_OK);
+    assert_true(view_equal(writer_view(&w), writer_view(&second)));
+}
+
+static void test_round_trip(void **state)
+{
+    struct claim_record r;
+    (void)state;
+    record_begin(&r);
+    (void)record_add(&r, "a", 0);
+    round_trip(&r);
+    r.zero_numbering = true;
+    record_add(&r, "w", 0)->admin_access = true;
+    struct claim_result *b = record_add(&r, "b", 63);
+    b->logical_neuron_core = 2;
+    b->ultraserver_mode = 4;
+    memcpy(b->share_id, SHARE_ID, sizeof SHARE_ID);
+    round_trip(&r);
+    r.boot_id[0] = 0;
+    round_trip(&r);
+    fill_longest(&r);
+    round_trip(&r);
+}
+
+static void test_encoding(void **state)
+{
+    static struct message expected;
+    static struct message result;
+    uint8_t bytes[STORE_RECORD_MAX];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct claim_record r;
+    (void)state;
+    record_begin(&r);
+    struct claim_result *first = record_add(&r, "train", 12);
+    first->logical_neuron_core = 1;
+    first->admin_access = true;
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    (void)message_new(&result);
+    put_text(&result, 1, "train");
+    put_text(&result, 2, "neuron-device-12");
+    put_varint(&result, 3, 1);
+    put_varint(&result, 5, 12);
+    put_varint(&result, 6, 1);
+    (void)message_new(&expected);
+    put_text(&expected, 1, UID);
+    put_text(&expected, 2, "training");
+    put_text(&expected, 3, "llama-0");
+    put_text(&expected, 4, BOOT_ID);
+    put_text(&expected, 5, "node-1");
+    put_message(&expected, 6, &result);
+    put_text(&expected, 7, AGENT_VERSION);
+    put_varint(&expected, 9, 0);
+    assert_true(view_equal(writer_view(&w), message_view(&expected)));
+}
+
+static void test_encode_without_room(void **state)
+{
+    static uint8_t bytes[STORE_RECORD_MAX];
+    struct claim_record r;
+    (void)state;
+    record_begin(&r);
+    (void)record_add(&r, "a", 0);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    size_t len = w.len;
+    for (size_t cap = 0; cap < len; cap++) {
+        w = writer_of(bytes, cap + 1);
+        writer_u8(&w, 'x');
+        assert_int_equal(store_record_encode(&r, &w), FULL_BUFFER);
+        assert_int_equal(w.len, 1);
+        assert_int_equal(bytes[0], 'x');
+    }
+    w = writer_of(bytes, len + 1);
+    writer_u8(&w, 'x');
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    assert_int_equal(w.len, len + 1);
+    fill_longest(&r);
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    assert_in_range(w.len, RESULTS_MAX * 150, STORE_RECORD_MAX);
+}
+
+/* A stored message made by hand: what each change makes of it. */
+enum change {
+    NOTHING, UNKNOWN_FIELDS, NO_UID, UID_EMPTY, UID_LONG, UID_SLASH, NO_NAME, NAME_LONG, NO_POOL,
+    NO_RESULTS, TOO_MANY, REQUEST_LONG, NO_REQUEST, NO_INDEX, INDEX_HIGH, INDEX_WRAPS, LNC_HIGH,
+    MODE_HIGH, DEVICE_OTHER, NO_DEVICE, SHARE_LONG, SHARE_QUOTE, NUMBERING_NEW, CONFIGURED_UNLIKE,
+    CHANGES
+};
+
+static void put_result_texts(struct message *m, enum change change, unsigned number)
+{
+    char longer[UID_CAP + 1];
+    char name[DEVICE_NAME_CAP];
+    fill_name(longer, sizeof longer, 'x');
+    (void)snprintf(name, sizeof name, "neuron-device-%u", number);
+    if (change != NO_REQUEST) {
+        put_text(m, 1, (change == REQUEST_LONG) ? longer : "a");
+    }
+    if (change != NO_DEVICE) {
+        put_text(m, 2, (change == DEVICE_OTHER) ? "neuron-node-0" : name);
+    }
+    if (change == SHARE_LONG || change == SHARE_QUOTE) {
+        put_text(m, 4, (change == SHARE_LONG) ? longer : "a\"b");
+    }
+}
+
+static void put_result_numbers(struct message *m, enum change change, unsigned number)
+{
+    if (change == INDEX_HIGH) {
+        put_varint(m, 5, DEVICES_MAX);
+    } else if (change == INDEX_WRAPS) {
+        put_varint(m, 5, UINT64_C(0x100000000) + number);
+    } else if (change != NO_INDEX) {
+        put_varint(m, 5, number);
+    }
+    if (change == LNC_HIGH) {
+        put_varint(m, 6, 256);
+    } else if (change == CONFIGURED_UNLIKE && number == 1) {
+        put_varint(m, 6, 2);
+    } else if (change == MODE_HIGH) {
+        put_varint(m, 7, 256);
+    }
+}
+
+static void put_result(struct message *record, enum change change, unsigned number)
+{
+    static struct message m;
+    (void)message_new(&m);
+    if (change == UNKNOWN_FIELDS) {
+        put_text(&m, 99, "later");
+        put_varint(&m, 100, 1);
+    }
+    put_result_texts(&m, change, number);
+    put_result_numbers(&m, change, number);
+    put_message(record, 6, &m);
+}
+
+static void put_names(struct message *m, enum change change)
+{
+    char longer[NAME_CAP + 1];
+    fill_name(longer, (change == UID_LONG) ? UID_CAP + 1 : NAME_CAP + 1, 'x');
+    const char *uid = (change == UID_LONG) ? longer : (change == UID_SLASH) ? "a/b" : UID;
+    if (change != NO_UID) {
+        put_text(m, 1, (change == UID_EMPTY) ? "" : uid);
+    }
+    put_text(m, 2, "training");
+    if (change != NO_NAME) {
+        put_text(m, 3, (change == NAME_LONG) ? longer : "llama-0");
+    }
+    if (change != NO_POOL) {
+        put_text(m, 5, "node-1");
+    }
+}
+
+static enum status decode_changed(enum change change, struct claim_record *r)
+{
+    static struct message m;
+    (void)message_new(&m);
+    if (change == UNKNOWN_FIELDS) {
+        put_text(&m, 77, "later");
+        put_varint(&m, 78, 5);
+        put_varint(&m, 8, 1795262400); /* a number no longer used */
+    }
+    put_names(&m, change);
+    unsigned count = (change == NO_RESULTS) ? 0 : (change == TOO_MANY) ? RESULTS_MAX + 1 : 2;
+    for (unsigned i = 0; i < count; i++) {
+        put_result(&m, change, i);
+    }
+    put_varint(&m, 9, (change == NUMBERING_NEW) ? 2 : 1);
+    return store_record_decode(message_view(&m), r);
+}
+
+static void test_decode(void **state)
+{
+    (void)state;
+    for (int change = 0; change < CHANGES; change++) {
+        struct claim_record r = {.count = 77};
+        enum status s = decode_changed((enum change)change, &r);
+        bool fine = change == NOTHING || change == UNKNOWN_FIELDS || change == NO_DEVICE;
+        if ((s == STATUS_OK) != fine) {
+            fail_msg("change %d: %s", change, status_name(s));
+        }
+        if (!fine) {
+            assert_int_equal(s, HOST_DAMAGED);
+            assert_int_equal(r.count, 77); /* unmoved */
+            continue;
+        }
+        assert_string_equal(r.id.uid, UID);
+        assert_string_equal(r.pool, "node-1");
+        assert_true(r.zero_numbering);
+        assert_int_equal(r.count, 2);
+        assert_int_equal(r.result[1].number, 1);
+    }
+}
+
+/* Every prefix and every changed byte of a record gives a verdict and a valid record, or none. */
+static void test_decode_damaged(void **state)
+{
+    uint8_t bytes[STORE_RECORD_MAX];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct claim_record r;
+    (void)state;
+    record_begin(&r);
+    (void)record_add(&r, "train", 3);
+    record_add(&r, "train", 4)->admin_access = true;
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    size_t len = w.len;
+    for (size_t n = 0; n < len; n++) {
+        enum status s = store_record_decode(view_of(bytes, n), &r);
+        assert_true(s == HOST_DAMAGED || (s == STATUS_OK && claim_record_valid(&r)));
+    }
+    for (size_t at = 0; at < len; at++) {
+        for (unsigned change = 1; change < 256; change++) {
+            bytes[at] ^= (uint8_t)change;
+            enum status s = store_record_decode(view_of(bytes, len), &r);
+            assert_true(s == HOST_DAMAGED || (s == STATUS_OK && claim_record_valid(&r)));
+            bytes[at] ^= (uint8_t)change;
+        }
+    }
+    assert_int_equal(store_record_decode(view_of(NULL, 0), &r), HOST_DAMAGED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_encoding),
+        cmocka_unit_test(test_encode_without_room),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_decode_damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
