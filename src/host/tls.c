@@ -29,7 +29,7 @@
 /* More than any step of a signature's verification takes at once (RSA-4096). */
 #define ARENA_TIGHT_BYTES 2048
 
-static struct tls_session {
+struct tls_session {
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
     mbedtls_x509_crt ca;
@@ -46,9 +46,11 @@ static struct tls_session {
     unsigned wants;
     int fd;
     bool open;
-} session;
+};
 
-static _Alignas(16) unsigned char arena[TLS_ARENA_BYTES];
+static struct tls_session session;
+
+static unsigned char arena[TLS_ARENA_BYTES] __attribute__((aligned(16)));
 
 /* AES-GCM before ChaCha20: the processors that carry these devices have AES instructions. */
 static const int suites[] = {

@@ -59,18 +59,22 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
     return depth;
 }
 
+/* A parent stands before its children and can be entered. */
+static bool parent_valid(struct kube_rules rules, uint8_t index)
+{
+    uint8_t parent = rules.rules[index].parent;
+
+    return parent == KUBE_ROOT || (parent < index && rule_enters(&rules.rules[parent]));
+}
+
 static bool rule_valid(struct kube_rules rules, uint8_t index)
 {
     const struct kube_rule *rule = &rules.rules[index];
     bool in_record;
     bool writes = rule_keeps(rule) || rule->kind == KUBE_PRESENT;
+    bool any_field = rule->field == KUBE_ANY_FIELD && rule->kind != KUBE_PRESENT;
 
-    if (rule->parent != KUBE_ROOT &&
-        (rule->parent >= index || !rule_enters(&rules.rules[rule->parent]))) {
-        return false;
-    }
-    if (rule->kind > KUBE_PRESENT ||
-        (rule->field == KUBE_ANY_FIELD && rule->kind != KUBE_PRESENT)) {
+    if (rule->kind > KUBE_PRESENT || any_field || !parent_valid(rules, index)) {
         return false;
     }
     if (rule_depth(rules, rule->parent, &in_record) + 1 > KUBE_DEPTH_MAX) {
@@ -226,13 +230,18 @@ static void keep_varint(struct kube_filter *f, const struct kube_rule *rule, uin
     }
 }
 
+static uint64_t at_most(uint64_t value, uint64_t bound)
+{
+    return (value < bound) ? value : bound;
+}
+
 /* Writes tag and length of a field of `length` bytes and decides how many of them are kept. */
 static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint64_t length)
 {
     struct writer w = record_room(f);
     bool cut = rule->kind == KUBE_KEEP_CUT && f->wire_type == WIRE_LEN;
-    bool over = rule->limit != 0 && length > rule->limit;
-    uint64_t keep = (over && cut) ? rule->limit : length;
+    uint64_t limit = (rule->limit != 0) ? rule->limit : UINT64_MAX;
+    uint64_t keep = cut ? at_most(length, limit) : length;
     size_t tag_len;
 
     write_tag(&w, rule, (enum wire_type)f->wire_type);
@@ -240,11 +249,9 @@ static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint
     if (f->wire_type == WIRE_LEN) {
         writer_varint(&w, keep);
     }
-    if (cut && keep > writer_room(&w)) {
-        keep = writer_room(&w);
-    }
+    keep = cut ? at_most(keep, writer_room(&w)) : keep;
     f->field_truncated = keep < length;
-    if (w.full || keep > writer_room(&w) || (over && !cut)) {
+    if (w.full || keep > at_most(writer_room(&w), limit)) {
         f->field_truncated = true;
         return;
     }

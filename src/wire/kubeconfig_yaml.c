@@ -36,7 +36,9 @@ static bool ends_word(uint8_t c)
     return is_blank(c) || c == '\n' || c == '\r';
 }
 
-/* Whether no key of ours begins here, but flow style, an anchor, a tag or a "? " of a complex key. */
+/*
+ * Whether what begins here is no key of ours: flow style, an anchor, a tag, a complex key ("? ").
+ */
 static bool at_indicator(const struct yaml_reader *r)
 {
     static const char set[] = "{}[]&*!|>%@`,";

@@ -70,6 +70,18 @@ func (l *lines) find(from int, words ...string) (string, chan struct{}) {
 	return "", l.more
 }
 
+// last is the number of the last line that holds the text, -1 if none does.
+func (l *lines) last(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.text) - 1; i >= 0; i-- {
+		if strings.Contains(l.text[i], text) {
+			return i
+		}
+	}
+	return -1
+}
+
 func containsAll(text string, words []string) bool {
 	for _, w := range words {
 		if !strings.Contains(text, w) {

@@ -62,6 +62,7 @@ type apiServer struct {
 	drop     func(*resource.ResourceSlice)
 	wrong    []string // rules that the client broke
 	names    int
+	watches  int // open now
 }
 
 type event struct {
@@ -186,6 +187,19 @@ func (s *apiServer) log(kinds ...string) []request {
 		}
 	}
 	return found
+}
+
+// lastBody is the body of the write that is under way.
+func (s *apiServer) lastBody() []byte {
+	writes := s.log("create", "update")
+	return writes[len(writes)-1].body
+}
+
+// watching says whether a watch is open.
+func (s *apiServer) watching() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches > 0
 }
 
 // kindOf names the request, empty for what is not served.
@@ -403,6 +417,8 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", protobufType+";stream=watch")
 	w.WriteHeader(200)
 	w.(http.Flusher).Flush()
+	s.countWatch(1)
+	defer s.countWatch(-1)
 	sent := 0
 	for {
 		s.mu.Lock()
@@ -426,6 +442,12 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 			s.write(w, frame("BOOKMARK", envelope("resource.k8s.io/v1", "ResourceSlice", bookmark)))
 		}
 	}
+}
+
+func (s *apiServer) countWatch(n int) {
+	s.mu.Lock()
+	s.watches += n
+	s.mu.Unlock()
 }
 
 func (s *apiServer) serveDelete(w http.ResponseWriter, r *http.Request, body []byte) {

@@ -129,9 +129,13 @@ func TestSliceIsRepaired(t *testing.T) {
 		"attribute gone":  func(s *resource.ResourceSlice) { delete(s.Spec.Devices[3].Attributes, "deviceId") },
 		"attribute more":  func(s *resource.ResourceSlice) { s.Spec.Devices[3].Attributes["x"] = attribute(t, "int", "1") },
 		"attribute other": func(s *resource.ResourceSlice) { s.Spec.Devices[3].Attributes["topology_x"] = attribute(t, "int", "9") },
-		"attribute type":  func(s *resource.ResourceSlice) { s.Spec.Devices[3].Attributes["deviceId"] = attribute(t, "string", "3") },
-		"device gone":     func(s *resource.ResourceSlice) { s.Spec.Devices = s.Spec.Devices[1:] },
-		"device more":     func(s *resource.ResourceSlice) { s.Spec.Devices = append(s.Spec.Devices, resource.Device{Name: "ghost"}) },
+		"attribute type": func(s *resource.ResourceSlice) {
+			s.Spec.Devices[3].Attributes["deviceId"] = attribute(t, "string", "3")
+		},
+		"device gone": func(s *resource.ResourceSlice) { s.Spec.Devices = s.Spec.Devices[1:] },
+		"device more": func(s *resource.ResourceSlice) {
+			s.Spec.Devices = append(s.Spec.Devices, resource.Device{Name: "ghost"})
+		},
 		"device tainted": func(s *resource.ResourceSlice) {
 			s.Spec.Devices[0].Taints = []resource.DeviceTaint{{Key: "a/b", Effect: "NoSchedule"}}
 		},
@@ -317,18 +321,46 @@ func TestPublishingFaults(t *testing.T) {
 			waitFor(t, "watch", func() bool { return api.seen("watch") > 0 })
 			c := api.addClaim(newClaim("c", "req=0"))
 			waitFor(t, "prepare", prepareWorks(k, named(c)))
-			waitForLong(t, 45*time.Second, "repair, so the watch works", func() bool {
-				if own := api.own(); len(own) == 1 && own[0].Spec.Pool.Generation == 1 {
-					api.remove(own[0].Name)
-				}
+			gone := api.published().Name
+			waitForLong(t, 45*time.Second, "watch on a live connection", func() bool {
+				return a.log.last("event=api_connected") > a.log.last("event=api_lost") && api.watching()
+			})
+			api.remove(gone)
+			waitFor(t, "repair, so the watch works", func() bool {
 				own := api.own()
-				return len(own) == 1 && own[0].ResourceVersion != "101"
+				return len(own) == 1 && own[0].Name != gone
 			})
 			if len(api.own()) != 1 {
 				t.Errorf("%d slices", len(api.own()))
 			}
 		})
 	}
+}
+
+// The watch may tell of a slice's end before the answer to its create is read.
+func TestDeletedBeforeCreateIsAnswered(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, _ := running(t, api, "trn2.48xlarge")
+	waitFor(t, "watch", api.watching)
+	first := true
+	api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
+		if kind != "create" || !first {
+			return false
+		}
+		first = false
+		slice := &resource.ResourceSlice{}
+		check(t, open(api.lastBody(), "ResourceSlice", slice))
+		stored := api.store(slice)
+		api.remove(stored.Name)
+		time.Sleep(200 * time.Millisecond) // the watch is faster
+		api.reply(w, 201, envelope("resource.k8s.io/v1", "ResourceSlice", stored))
+		return true
+	})
+	mark := a.log.count()
+	api.remove(api.published().Name)
+	a.waitLog(mark, "event=slice_published")
+	waitFor(t, "the slice again", func() bool { return len(api.own()) == 1 })
 }
 
 // A create that the server carried out without an answer is found, not repeated.
@@ -341,11 +373,8 @@ func TestLostCreateAnswer(t *testing.T) {
 			return false
 		}
 		lost = true
-		api.mu.Lock()
-		body := api.requests[len(api.requests)-1].body
-		api.mu.Unlock()
 		slice := &resource.ResourceSlice{}
-		check(t, open(body, "ResourceSlice", slice))
+		check(t, open(api.lastBody(), "ResourceSlice", slice))
 		api.store(slice)
 		panic(http.ErrAbortHandler)
 	})

@@ -38,7 +38,8 @@ enum fault {
     FAULT_KILL_TORN,   /* a write leaves its first half */
     FAULT_KILL_AFTER,
     FAULT_ERROR,       /* the call fails, nothing was done */
-    FAULT_ERROR_TORN   /* a write fails after its first half */
+    FAULT_ERROR_TORN,  /* a write fails after its first half */
+    FAULT_ERROR_AFTER  /* the call fails although all was done */
 };
 
 struct disk {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protobuf by hand for tests of the whole agent: building into writers, walking of what came. Shares
- * no code with what is tested but reader and writer. Header only.
+ * Protobuf by hand for tests of the whole agent: building into writers, walking of what came.
+ * Shares no code with what is tested but reader and writer. Header only.
  */
 #ifndef TESTS_UNIT_AGENT_PROTO_H
 #define TESTS_UNIT_AGENT_PROTO_H

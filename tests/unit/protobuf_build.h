@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds protobuf messages in tests, field by field; shares no code with what is tested but the writer. */
+/*
+ * Builds protobuf messages in tests, field by field; shares no code with what is tested but the
+ * writer.
+ */
 #ifndef TESTS_PROTOBUF_BUILD_H
 #define TESTS_PROTOBUF_BUILD_H
 

@@ -1,77 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kubeconfig files as common tools write them, YAML scalars, refusals with their line numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
-#include "wire/kubeconfig.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
-{
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
-    abort();
-}
-
-static struct kubeconfig config;
-static char why_text[2048];
-
-/* The text lies in a block of exactly its size, so that the sanitizer sees every byte beyond. */
-static uint8_t *block;
-
-static enum status read_bytes(const void *text, size_t len)
-{
-    struct writer why = writer_of(why_text, sizeof why_text);
-    free(block);
-    block = malloc((len > 0) ? len : 1);
-    assert_non_null(block);
-    memcpy(block, text, len);
-    struct writer w = writer_of(block, len);
-    w.len = len;
-    memset(&config, 0xa5, sizeof config);
-    struct kubeconfig before = config;
-    enum status s = kubeconfig_read(&w, &config, &why);
-    assert_int_equal(writer_end_text(&why), STATUS_OK);
-    assert_true((s == STATUS_OK) == (why.len == 0));
-    assert_null(strchr(why_text, '\n'));
-    if (s != STATUS_OK) {
-        assert_memory_equal(&before, &config, sizeof config);
-    }
-    return s;
-}
-
-static void read_good(const char *text)
-{
-    if (read_bytes(text, strlen(text)) != STATUS_OK) {
-        fail_msg("%s\nin:\n%s", why_text, text);
-    }
-}
-
-static void read_bad(const char *text, enum status expected, const char *words)
-{
-    enum status s = read_bytes(text, strlen(text));
-    if (s != expected || strstr(why_text, words) == NULL) {
-        fail_msg("status %s, words \"%s\" instead of \"%s\" for:\n%s", status_name(s), why_text,
-                 words, text);
-    }
-}
-
-#define assert_view(v, text) assert_view_is((v), (text), #v, __LINE__)
-
-static void assert_view_is(struct view v, const char *text, const char *what, int line)
-{
-    if (!view_is(v, text)) {
-        fail_msg("line %d: %s is \"%.*s\", not \"%s\"", line, what, (int)v.len,
-                 (const char *)v.data, text);
-    }
-}
+/* Kubeconfig files as common tools write them, what must go together, refusals in words. */
+#include "kubeconfig_text.h"
 
 /* --- what tools write --- */
 
@@ -309,117 +238,7 @@ static void test_json(void **state)
     read_bad("{\"kind\": \"Config\"}", PEER_NOT_FOUND, "no current-context is set");
 }
 
-/* --- one user, to try values with --- */
-
-/* Kubeconfig of which only the body of the user varies. */
-static const char *with_user(const char *body)
-{
-    static char text[8192];
-    int n = snprintf(text, sizeof text,
-                     "current-context: c\n"
-                     "contexts:\n"
-                     "- name: c\n"
-                     "  context:\n"
-                     "    cluster: k\n"
-                     "    user: u\n"
-                     "clusters:\n"
-                     "  - name: k\n"
-                     "    cluster:\n"
-                     "      server: https://h\n"
-                     "      certificate-authority: ca.pem\n"
-                     "users:\n"
-                     "- name: u\n"
-                     "  user:\n"
-                     "%s",
-                     body);
-    assert_true(n > 0 && (size_t)n < sizeof text);
-    return text;
-}
-
-struct scalar_case {
-    const char *yaml; /* behind "    token: " */
-    const char *value;
-};
-
-static void test_scalars(void **state)
-{
-    (void)state;
-    static const struct scalar_case cases[] = {
-        {"plain", "plain"},
-        {"  spaced \t # comment", "spaced"},
-        {"a#b", "a#b"},
-        {"a:b::c", "a:b::c"},
-        {"-dash", "-dash"},
-        {"?x", "?x"},
-        {":x", ":x"},
-        {"it's \"so\"", "it's \"so\""},
-        {"first\n      second\n\n      third", NULL},
-        {"first\n      second", "first second"},
-        {"\n      below", "below"},
-        {"\n      'below' # x", "below"},
-        {"'single ''quoted'' \\n'", "single 'quoted' \\n"},
-        {"'# no comment: x'", "# no comment: x"},
-        {"'two  \n\n\n     lines'", NULL},
-        {"\"tab\\t\"", "tab"},
-        {"\"a\\x41\\u0042\\U00000043\\/\\\\\\\"\"", "aABC/\\\""},
-        {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80"},
-        {"\"\\ud83d\"", "\xef\xbf\xbd"},
-        {"\"\\ud83d\\u0041\"", "\xef\xbf\xbd" "A"},
-        {"\"\\u20ac\\_\\N\"", "\xe2\x82\xac\xc2\xa0\xc2\x85"},
-        {"\"joi\\\n     ned\"", "joined"},
-        {"\"fol   \n     ded\"", "fol ded"},
-        {"\"kept\\  \n     blank\"", "kept  blank"},
-        {"\"\" # empty", ""},
-        {"''", ""},
-        {"~", ""},
-        {"null", ""},
-        {"\"null\"", "null"},
-        {"", ""},
-        {"# only a comment", ""},
-        {"|\n      literal", "literal"},
-        {"|-\n      literal\n", "literal"},
-        {">\n      folded\n      line\n", "folded line"},
-        {">-  # comment\n\n      folded\n", "folded"},
-        {"|2\n        two more", "two more"},
-        {"|+\n      keep\n\n", "keep"},
-        {"|\n", ""},
-    };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char body[500];
-        (void)snprintf(body, sizeof body, "    token: %s\n    unused: 1\n", cases[i].yaml);
-        if (cases[i].value == NULL) {
-            /* A value of several lines is none for a header field. */
-            read_bad(with_user(body), PEER_MALFORMED, "token must be one line of text");
-            continue;
-        }
-        read_good(with_user(body));
-        if (!view_is(config.token, cases[i].value)) {
-            fail_msg("%s gave \"%.*s\"", cases[i].yaml, (int)config.token.len,
-                     (const char *)config.token.data);
-        }
-    }
-}
-
-/* Base64 in lines, as some tools wrap it; all three values of one user resolved in place. */
-static void test_wrapped_data(void **state)
-{
-    (void)state;
-    read_good(with_user("    client-certificate-data: |\n"
-                        "      QUJD\n"
-                        "      REVG\n"
-                        "    client-key-data: >-\n"
-                        "         R0hJ\n"
-                        "         SktM\n"
-                        "    client-certificate: other.pem\n"
-                        "    client-key: other.key\n"
-                        "    token: \"\\u0074\"\n"));
-    assert_view(config.cert_data, "QUJD\nREVG");
-    assert_view(config.key_data, "R0hJ SktM");
-    assert_view(config.token, "t");
-    assert_view(config.cert_file, "");
-    assert_view(config.key_file, "");
-    assert_view(config.ca_file, "ca.pem");
-}
+/* --- credentials --- */
 
 static void test_credentials(void **state)
 {
@@ -474,7 +293,7 @@ static void test_clusters(void **state)
     static const char head[] = "current-context: c\ncontexts:\n- {}\n- name: c\n  context:\n"
                                "    cluster: k\n"
                                "clusters:\n- name: k\n  cluster:\n";
-    static const struct scalar_case cases[] = {
+    static const struct text_case cases[] = {
         {"    certificate-authority: x\n", "line 8: this cluster has no server"},
         {"    server: http://h\n    certificate-authority: x\n",
          "line 10: server is not https://; a plain connection is not supported"},
@@ -528,92 +347,6 @@ static void test_shapes(void **state)
     read_bad("users:\n- user: text\n", PEER_MALFORMED, "line 2: user must be a mapping");
     read_bad("current-context: [ ]\n", PEER_MALFORMED, "line 1: flow collections with content");
     read_bad("current-context:\n  a: b\n", PEER_MALFORMED, "must be a single value");
-}
-
-/* --- syntax --- */
-
-static void test_syntax(void **state)
-{
-    (void)state;
-    static const struct scalar_case cases[] = {
-        {"a:\n\tb: c\n", "line 2: a tab in the indentation; use spaces"},
-        {"a:\n  - b\n \t- c\n", "line 3: a tab in the indentation"},
-        {"a: 1\n  b: 2\n", "line 2: a value that looks like another \"key:\""},
-        {"a:\n    b: 1\n  c: 2\n", "line 3: indentation that fits nothing above"},
-        {"a: b: c\n", "line 1: a value that looks like another \"key:\""},
-        {"a: - b\n", "line 1: a sequence begins on the line of its key"},
-        {"a: &x b\n", "line 1: anchors and aliases are not supported"},
-        {"a: *x\n", "line 1: anchors and aliases are not supported"},
-        {"a: !!str b\n", "line 1: tags are not supported; leave the tag out"},
-        {"a: {b: c}\n", "line 1: flow collections with content are not supported"},
-        {"a: [1]\n", "line 1: flow collections with content are not supported"},
-        {"a: %x\n", "line 1: a value that needs quotes"},
-        {"a: @x\n", "line 1: a value that needs quotes"},
-        {"a: \"b\nc: d\n", "line 1: a quote that is not closed"},
-        {"a: 'b\n", "line 1: a quote that is not closed"},
-        {"a: \"b\\", "line 1: a quote that is not closed"},
-        {"a: \"b\" c\n", "line 1: unexpected text behind a value"},
-        {"a: {} x\n", "line 1: unexpected text behind a value"},
-        {"a: |x\n  b\n", "line 1: a block scalar that is neither"},
-        {"a: |\n    b\n  c\n", "line 3: indentation less than that of the block scalar"},
-        {"? a\n: b\n", "line 1: unexpected '?', ':' or '-'"},
-        {"a: 1\n? b: c\n", "line 2: keys with anchors, tags or flow collections"},
-        {"a: 1\nb\n", "line 2: expected \"key:\""},
-        {"a: 1\n- b\n", "line 2: expected \"key:\""},
-        {"a: 1\n&x b: 1\n", "line 2: keys with anchors, tags or flow collections"},
-        {"a: 1\n---\nb: 1\n", "line 2: a second document; one file holds one kubeconfig"},
-        {"a: 1\n...\nb: 1\n", "line 3: text behind the end of the document"},
-        {"--- a: 1\n", "line 1: unexpected text behind a value"},
-        {"%YAML 1.2\n---\na: 1\n", "line 1: a value that needs quotes"},
-        {"a: 1\nb: \x01\n", "line 2: bytes that are no UTF-8 text"},
-        {"a: \xff\n", "bytes that are no UTF-8 text"},
-        {"a: b\rc: d\n", "bytes that are no UTF-8 text"},
-        {"a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g:\n       h:\n        i: 1\n",
-         "line 9: nested too deeply for a kubeconfig"},
-        {"a:\n- - - - - - - - b\n", "line 2: nested too deeply for a kubeconfig"},
-    };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        read_bad(cases[i].yaml, PEER_MALFORMED, cases[i].value);
-    }
-}
-
-/* Valid YAML that nobody asks for is passed over. */
-static void test_passed_over(void **state)
-{
-    (void)state;
-    static const char extra[] =
-        "odd:\n"
-        "  - - a\n"
-        "    - b: c\n"
-        "      d:\n"
-        "      - e\n"
-        "    -\n"
-        "      f: g\n"
-        "    - \"q\": r\n"
-        "      'it''s' : t\n"
-        "  -\n"
-        "?odd: -x\n"
-        "more: plain text\n"
-        "  over # comment\n"
-        "# a comment at column 0\n"
-        "literal: |\n"
-        "  - not: a list\n"
-        "\n"
-        "    \"\n"
-        "    # no comment\n"
-        "unused-null:\n"
-        "users-of-old:\n"
-        "- a\n"
-        "- b\n"
-        "colour: \"#fff\"\n"
-        "url: http://a:1/?b=c&d#e\n";
-    char text[9000];
-    (void)snprintf(text, sizeof text, "%s%s", with_user("    token: t\n"), extra);
-    read_good(text);
-    assert_view(config.token, "t");
-    (void)snprintf(text, sizeof text, "%s%s", extra, with_user("    token: t\n"));
-    read_good(text);
-    assert_view(config.token, "t");
 }
 
 static void test_names(void **state)
@@ -726,26 +459,16 @@ static void test_server(void **state)
     }
 }
 
-static int free_block(void **state)
-{
-    (void)state;
-    free(block);
-    block = NULL;
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kubectl),      cmocka_unit_test(test_line_ends),
-        cmocka_unit_test(test_kubeadm),      cmocka_unit_test(test_minikube),
-        cmocka_unit_test(test_eks),          cmocka_unit_test(test_json),
-        cmocka_unit_test(test_scalars),      cmocka_unit_test(test_wrapped_data),
-        cmocka_unit_test(test_credentials),  cmocka_unit_test(test_references),
-        cmocka_unit_test(test_clusters),     cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_syntax),
-        cmocka_unit_test(test_passed_over),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_size),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_kubectl),    cmocka_unit_test(test_line_ends),
+        cmocka_unit_test(test_kubeadm),    cmocka_unit_test(test_minikube),
+        cmocka_unit_test(test_eks),        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_credentials), cmocka_unit_test(test_references),
+        cmocka_unit_test(test_clusters),   cmocka_unit_test(test_duplicates),
+        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_size),       cmocka_unit_test(test_damage),
         cmocka_unit_test(test_server),
     };
     return cmocka_run_group_tests(tests, NULL, free_block);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The generated messages against bytes that the published definitions give: numbers, presence, sizes,
- * and the build's choices (UTF-8 checked, unknown fields skipped). Knows no protocol above protobuf.
+ * The generated messages against bytes that the published definitions give: numbers, presence,
+ * sizes, and the build's choices (UTF-8 checked, unknown fields skipped). Knows no protocol above
+ * protobuf.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,9 +76,12 @@ static void registration_messages(void **state)
 
     (void)state;
     assert_encodes(pluginregistration_PluginInfo_fields, &info,
-                   "0a09445241506c7567696e120f6770752e6578616d706c652e636f6d1a312f7661722f6c69622f6b75"
-                   "62656c65742f706c7567696e732f6770752e6578616d706c652e636f6d2f6472612e736f636b220c76"
-                   "312e445241506c7567696e2211763162657461312e445241506c7567696e");
+                   "0a09445241506c7567696e120f6770752e657861"
+                   "6d706c652e636f6d1a312f7661722f6c69622f6b75"
+                   "62656c65742f706c7567696e732f6770752e6578"
+                   "616d706c652e636f6d2f6472612e736f636b220c76"
+                   "312e445241506c7567696e22117631"
+                   "62657461312e445241506c7567696e");
     assert_true(decodes(pluginregistration_RegistrationStatus_fields, &status, "0801"));
     assert_true(status.plugin_registered);
 }
@@ -103,7 +107,8 @@ static void prepare_request(void **state)
 
     (void)state;
     assert_true(decodes(dra_NodePrepareResourcesRequest_fields, &request,
-                        "0a0e0a036e73311203752d311a0263310a0e0a036e73321203752d321a026332"));
+                        "0a0e0a036e73311203752d311a026331"
+                        "0a0e0a036e73321203752d321a026332"));
     assert_int_equal(claims.count, 2);
     assert_string_equal(claims.last.namespace, "ns2");
     assert_string_equal(claims.last.uid, "u-2");
@@ -140,11 +145,13 @@ static void prepare_response(void **state)
     entry.value.devices.funcs.encode = give_device;
     entry.value.devices.arg = &device;
     assert_encodes(dra_NodePrepareResourcesResponse_fields, &response,
-                   "0a380a03752d3112310a2f0a0367707512066e6f64652d611a056770752d3022196770752e6578616d"
+                   "0a380a03752d3112310a2f0a0367707512066e6f"
+                   "64652d611a056770752d3022196770752e6578616d"
                    "706c652e636f6d2f636c61696d3d752d31");
     entry.value.devices.funcs.encode = NULL;
     strcpy(entry.value.error, "boom");
-    assert_encodes(dra_NodePrepareResourcesResponse_fields, &response, "0a0d0a03752d3112061204626f6f6d");
+    assert_encodes(dra_NodePrepareResourcesResponse_fields, &response,
+                   "0a0d0a03752d3112061204626f6f6d");
 }
 
 static void unprepare_response(void **state)
@@ -167,7 +174,8 @@ static void share_id_has_presence(void **state)
 
 static void health_status(void **state)
 {
-    health_HealthCheckResponse response = {.status = health_HealthCheckResponse_ServingStatus_NOT_SERVING};
+    health_HealthCheckResponse response = {
+        .status = health_HealthCheckResponse_ServingStatus_NOT_SERVING};
 
     (void)state;
     assert_encodes(health_HealthCheckResponse_fields, &response, "0802");
@@ -194,13 +202,15 @@ static void slice_metadata(void **state)
         .generateName = "00000-gpu.example.com-node-a-",
         .ownerReferences_count = 1,
         .ownerReferences = {{.has_kind = true, .kind = "Node", .has_name = true, .name = "node-a",
-                             .has_uid = true, .uid = "6f3c", .has_apiVersion = true, .apiVersion = "v1",
+                             .has_uid = true, .uid = "6f3c",
+                             .has_apiVersion = true, .apiVersion = "v1",
                              .has_controller = true, .controller = true}},
     };
 
     (void)state;
     assert_encodes(kube_ObjectMeta_fields, &meta,
-                   "121d30303030302d6770752e6578616d706c652e636f6d2d6e6f64652d612d6a1a0a044e6f64651a06"
+                   "121d30303030302d6770752e6578616d706c652e"
+                   "636f6d2d6e6f64652d612d6a1a0a044e6f64651a06"
                    "6e6f64652d612204366633632a0276313001");
 }
 

@@ -36,11 +36,23 @@ enum change {
     EXTRA_FIELD
 };
 
+/* A change of an attribute's value. */
+static void change_value(struct attribute *a, enum change change)
+{
+    bool text = a->type == ATTRIBUTE_STRING || a->type == ATTRIBUTE_VERSION;
+    if (change == TYPE_OTHER && a->type == ATTRIBUTE_STRING) {
+        a->type = ATTRIBUTE_VERSION;
+    } else if (change == NUMBER_OTHER && !text) {
+        a->number ^= 1;
+    } else if (change == TEXT_OTHER && text) {
+        a->text[0] ^= 1;
+    }
+}
+
 /* Tells attribute `i` of a stored device, changed when it is the one that the change is about. */
 static void tell_attribute(const struct attributes *all, unsigned i, enum change change)
 {
     struct attribute a = all->attribute[i];
-    bool text = a.type == ATTRIBUTE_STRING || a.type == ATTRIBUTE_VERSION;
     if (change == ATTRIBUTE_GONE && i == 0) {
         return;
     }
@@ -48,12 +60,8 @@ static void tell_attribute(const struct attributes *all, unsigned i, enum change
         a = all->attribute[0];
     } else if (change == KEY_OTHER && i == 3) {
         a.key[0] ^= 1;
-    } else if (change == TYPE_OTHER && a.type == ATTRIBUTE_STRING) {
-        a.type = ATTRIBUTE_VERSION;
-    } else if (change == NUMBER_OTHER && !text) {
-        a.number ^= 1;
-    } else if (change == TEXT_OTHER && text) {
-        a.text[0] ^= 1;
+    } else {
+        change_value(&a, change);
     }
     slice_compare_attribute(&compare, &a);
 }

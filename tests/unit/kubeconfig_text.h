@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the kubeconfig reader share: reading a text, and what is expected of it. */
+#ifndef TESTS_KUBECONFIG_TEXT_H
+#define TESTS_KUBECONFIG_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/assert.h"
+#include "wire/kubeconfig.h"
+
+__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
+                                                   int line)
+{
+    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    abort();
+}
+
+static struct kubeconfig config;
+static char why_text[2048];
+
+/* The text lies in a block of exactly its size, so that the sanitizer sees every byte beyond. */
+static uint8_t *block;
+
+static inline enum status read_bytes(const void *text, size_t len)
+{
+    struct writer why = writer_of(why_text, sizeof why_text);
+    free(block);
+    block = malloc((len > 0) ? len : 1);
+    assert_non_null(block);
+    memcpy(block, text, len);
+    struct writer w = writer_of(block, len);
+    w.len = len;
+    memset(&config, 0xa5, sizeof config);
+    struct kubeconfig before = config;
+    enum status s = kubeconfig_read(&w, &config, &why);
+    assert_int_equal(writer_end_text(&why), STATUS_OK);
+    assert_true((s == STATUS_OK) == (why.len == 0));
+    assert_null(strchr(why_text, '\n'));
+    if (s != STATUS_OK) {
+        assert_memory_equal(&before, &config, sizeof config);
+    }
+    return s;
+}
+
+static inline void read_good(const char *text)
+{
+    if (read_bytes(text, strlen(text)) != STATUS_OK) {
+        fail_msg("%s\nin:\n%s", why_text, text);
+    }
+}
+
+static inline void read_bad(const char *text, enum status expected, const char *words)
+{
+    enum status s = read_bytes(text, strlen(text));
+    if (s != expected || strstr(why_text, words) == NULL) {
+        fail_msg("status %s, words \"%s\" instead of \"%s\" for:\n%s", status_name(s), why_text,
+                 words, text);
+    }
+}
+
+#define assert_view(v, text) assert_view_is((v), (text), #v, __LINE__)
+
+static inline void assert_view_is(struct view v, const char *text, const char *what, int line)
+{
+    if (!view_is(v, text)) {
+        fail_msg("line %d: %s is \"%.*s\", not \"%s\"", line, what, (int)v.len,
+                 (const char *)v.data, text);
+    }
+}
+
+/* A text and its value, or the words of its refusal. */
+struct text_case {
+    const char *yaml;
+    const char *value;
+};
+
+/* Kubeconfig of which only the body of the user varies. */
+static inline const char *with_user(const char *body)
+{
+    static char text[8192];
+    int n = snprintf(text, sizeof text,
+                     "current-context: c\n"
+                     "contexts:\n"
+                     "- name: c\n"
+                     "  context:\n"
+                     "    cluster: k\n"
+                     "    user: u\n"
+                     "clusters:\n"
+                     "  - name: k\n"
+                     "    cluster:\n"
+                     "      server: https://h\n"
+                     "      certificate-authority: ca.pem\n"
+                     "users:\n"
+                     "- name: u\n"
+                     "  user:\n"
+                     "%s",
+                     body);
+    assert_true(n > 0 && (size_t)n < sizeof text);
+    return text;
+}
+
+static inline int free_block(void **state)
+{
+    (void)state;
+    free(block);
+    block = NULL;
+    return 0;
+}
+
+#endif
