@@ -19,8 +19,8 @@
 _Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2) <=
                    GRPC_MESSAGE_BYTES_MAX,
                "a full call fits a gRPC message buffer");
-/* One call can never be refused for want of operations when nothing else runs. */
-_Static_assert(OPERATIONS_MAX >= CLAIMS_PER_CALL_MAX, "one full call fits the operation table");
+/* Prepares leave a full call's worth of operations to unprepares. */
+_Static_assert(OPERATIONS_MAX >= 2 * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
 /* Every fetch, the publisher and the watch have a stream. */
 _Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 2, "each owner of a request has a stream");
 /* A half holds its header and the longest record. */

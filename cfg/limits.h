@@ -61,10 +61,10 @@
 /* Allocation results of one claim (API maximum 32). */
 #define RESULTS_MAX 32
 /*
- * Claims under work in all running calls. Reached: the call ends with RESOURCE_EXHAUSTED and the
- * kubelet retries.
+ * Claims under work in all running calls: 128 of prepares, and one full call of unprepares that
+ * prepares never take. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
  */
-#define OPERATIONS_MAX 128
+#define OPERATIONS_MAX 192
 /* Claim GETs in flight at one time; further ones queue. */
 #define FETCHES_MAX 8
 /* Of them, GETs of one call: half, so that a call whose claims all hang delays no other. */

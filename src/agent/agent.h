@@ -59,6 +59,8 @@ void agent_api_identity(struct agent *a, struct view token, struct view authorit
 void agent_api_opened(struct agent *a, uint64_t now_ms);
 /* `why`: one line, what failed and where. Also for a connection refused by TLS (PEER_UNTRUSTED). */
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms);
+/* The open API connection ended; `why` is empty when the server just closed it. */
+void agent_api_ended(struct agent *a, const char *why);
 /*
  * Something the host met and an operator must know; one line. `event` is a name from
  * agent/events.h.

@@ -50,7 +50,15 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     api->state = API_UP;
     api->heard_ms = now_ms;
     api->pinged = false;
+    api->ended[0] = 0;
     event_say(a, EVENT_API_CONNECTED, "server", api->authority);
+}
+
+void agent_api_ended(struct agent *a, const char *why)
+{
+    text_cut(a->api.ended, sizeof a->api.ended, view_text(why));
+    h2_rx_end(&a->api.h2);
+    a->step_now = true;
 }
 
 static void plan_connection(struct agent *a)
@@ -294,7 +302,7 @@ static void pull_events(struct agent *a)
     }
     api->busy = s == STATUS_OK;
     if (s == PEER_CLOSED) {
-        api_lost(a, "the API server closed the connection");
+        api_lost(a, (api->ended[0] != 0) ? api->ended : "the API server closed the connection");
     } else if (s != STATUS_OK && s != STATUS_MORE) {
         api_lost(a, "the API server broke the HTTP/2 protocol");
     }

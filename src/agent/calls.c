@@ -67,9 +67,14 @@ struct call_reader {
     bool full;
 };
 
-static int free_operation(const struct agent *a)
+/*
+ * A full call's worth is kept for unprepares: they wait for nobody, so a hanging API server never
+ * holds them up.
+ */
+static int free_operation(const struct agent *a, bool unprepare)
 {
-    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+    unsigned end = unprepare ? OPERATIONS_MAX : OPERATIONS_MAX - CLAIMS_PER_CALL_MAX;
+    for (unsigned i = 0; i < end; i++) {
         if (a->operation[i].state == OPERATION_FREE) {
             return (int)i;
         }
@@ -99,7 +104,7 @@ static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
     if (call_has(r->agent, r->call, claim.uid)) {
         return true;
     }
-    int at = free_operation(r->agent);
+    int at = free_operation(r->agent, r->call->unprepare);
     if (at < 0 || r->call->count >= CLAIMS_PER_CALL_MAX) {
         r->full = true;
         return false;

@@ -23,7 +23,8 @@ struct files {
     enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                         struct writer *out) MUST_USE;
     /*
-     * FILES_STATE: writes in place, creating the file and extending it as needed. FILES_CDI: offset
+     * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
+     * that a store which vanished shows as HOST_ABSENT. FILES_CDI: offset
      * is 0 and the file is made anew with just these bytes.
      */
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,

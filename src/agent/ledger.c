@@ -53,6 +53,17 @@ static int free_slot(const struct agent *a)
     return -1;
 }
 
+/* A store that vanished is opened again, or its loss is said, before anything else is prepared. */
+static void store_check(struct agent *a, enum status s)
+{
+    if (s == HOST_ABSENT && a->ledger.usable) {
+        a->ledger.usable = false;
+        a->ledger.retry_ms = a->now_ms;
+        text_cut(a->ledger.trouble, sizeof a->ledger.trouble,
+                 view_text("the claim store was removed while the agent ran; put it back"));
+    }
+}
+
 /* Writes the older half of a slot; the newer one stays as it is until the next change. */
 static enum status write_half(struct agent *a, unsigned slot, struct view record)
 {
@@ -68,6 +79,7 @@ static enum status write_half(struct agent *a, unsigned slot, struct view record
         e->sequence++;
         a->ledger.dirty = true;
     }
+    store_check(a, s);
     return s;
 }
 
@@ -182,6 +194,14 @@ static enum status put_record(struct agent *a, const struct claim_record *r, uns
     return s;
 }
 
+/* A disk may fail a write after it took part or all of it: nothing of it may be found later. */
+static void put_undo(struct agent *a, const char *uid, unsigned slot)
+{
+    enum status s = write_half(a, slot, view_of(0, 0));
+    ASSERT(s < STATUS_COUNT); /* refused again: nothing more can be done */
+    cdi_remove(a, uid);
+}
+
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                        struct writer *why)
 {
@@ -200,12 +220,11 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     if (s == STATUS_OK) {
         s = cdi_put(a, r, writer_view(&cdi), why);
     }
-    if (s != STATUS_OK) {
-        return s;
+    if (s == STATUS_OK) {
+        s = put_record(a, r, (unsigned)at, why);
     }
-    s = put_record(a, r, (unsigned)at, why);
     if (s != STATUS_OK) {
-        cdi_remove(a, r->id.uid);
+        put_undo(a, r->id.uid, (unsigned)at);
         return s;
     }
     struct ledger_entry *e = &a->ledger.entry[at];
@@ -225,6 +244,7 @@ enum status ledger_read_from(struct agent *a, const char *file, unsigned slot)
     struct store_half half;
     enum status s = a->files->read(a->files->ctx, FILES_STATE, file, store_offset(slot, e->half),
                                    &bytes);
+    store_check(a, s);
     if (s != STATUS_OK) {
         return s;
     }
@@ -284,6 +304,7 @@ enum status ledger_sync(struct agent *a, struct writer *why)
         return STATUS_OK;
     }
     enum status s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+    store_check(a, s);
     if (s != STATUS_OK) {
         store_trouble(a, "flushed", s, why);
         return s;

@@ -137,6 +137,16 @@ static enum status format(struct agent *a)
 {
     const struct files *f = a->files;
     struct writer out;
+    /*
+     * A header of zeros first: a write at the front creates the file, and until the real header it
+     * is damaged.
+     */
+    memset(a->scratch.half, 0, sizeof a->scratch.half);
+    enum status begun =
+        f->write(f->ctx, FILES_STATE, store_new, 0, view_of(a->scratch.half, STORE_HALF_BYTES));
+    if (begun != STATUS_OK) {
+        return begun;
+    }
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
         for (unsigned half = 0; half < 2u; half++) {
             memset(a->scratch.half, 0, sizeof a->scratch.half);
@@ -215,9 +225,29 @@ static enum status create(struct agent *a, bool damaged)
     return s;
 }
 
+/*
+ * The store vanished while the agent ran: a new one would forget the claims that are held, and
+ * their devices would be handed out again.
+ */
+static bool vanished(struct agent *a)
+{
+    if (a->ledger.held == 0u) {
+        return false;
+    }
+    event_begin(a, EVENT_STORE_DAMAGED);
+    log_text(&a->log, "file", STORE_FILE_NAME);
+    log_number(&a->log, "claims_held", a->ledger.held);
+    log_text(&a->log, "remedy", "put the file back, or end the pods that hold Neuron claims");
+    log_end(&a->log);
+    return true;
+}
+
 static enum status open_or_create(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME);
+    if (s == HOST_ABSENT && vanished(a)) {
+        return s;
+    }
     if (s == HOST_ABSENT && read_header(a, store_new) == STATUS_OK) {
         /* A kill between the two renames of a repair, or before the one of a creation. */
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);

@@ -92,8 +92,8 @@ void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 
 void agent_link_end(struct agent *a, unsigned link)
 {
-    ASSERT(link < LINKS_TOTAL);
-    h2_rx_end((link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2);
+    ASSERT(link < SERVER_LINKS); /* the API connection ends by agent_api_ended */
+    h2_rx_end(&a->link[link].grpc.h2);
 }
 
 struct view agent_link_tx(struct agent *a, unsigned link)

@@ -19,6 +19,7 @@ void publish_init(struct agent *a)
     p->due_ms = a->started_ms + PUBLISH_WAIT_MS;
     p->watch_due_ms = UINT64_MAX;
     p->keep = -1;
+    publish_want(a);
 }
 
 void publish_changed(struct agent *a)
@@ -59,10 +60,24 @@ static void round_over(struct agent *a)
     if (p->current && !p->said) {
         event_begin(a, EVENT_SLICE_CURRENT);
         log_text(&a->log, "slice", p->kept.name);
-        log_number(&a->log, "devices", a->devices.count);
+        log_number(&a->log, "devices", p->wanted.count);
         log_end(&a->log);
         p->said = true;
     }
+}
+
+/* How long until the next round after a failed one. */
+static uint64_t retry_wait(struct agent *a, const struct request *r)
+{
+    struct publish *p = &a->publish;
+    uint16_t http = r->answer.http_status;
+    /* A slice that vanished between list and write (404 to PUT) is everyday life. */
+    bool missing = http == 404u && p->step != PUBLISH_WRITE;
+    bool operator_needed = http == 403u || http == 422u || missing;
+    uint64_t wait = agent_backoff(a, &p->backoff_ms);
+    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    wait = (operator_needed && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
+    return (asked > wait && asked <= API_REFUSED_MS) ? asked : wait;
 }
 
 static void round_failed(struct agent *a, const struct request *r, enum status status)
@@ -74,11 +89,7 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
         [PUBLISH_WRITE] = "write slice",
     };
     uint16_t http = r->answer.http_status;
-    bool operator_needed = http == 403u || http == 404u || http == 422u;
-    uint64_t wait = agent_backoff(a, &p->backoff_ms);
-    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
-    wait = (operator_needed && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
-    wait = (asked > wait && asked <= API_REFUSED_MS) ? asked : wait;
+    uint64_t wait = retry_wait(a, r);
     event_begin(a, EVENT_API_ERROR);
     log_text(&a->log, "doing", doing[p->step]);
     log_text(&a->log, "status", status_name(status));
@@ -187,7 +198,6 @@ static bool step_list(struct agent *a)
     struct kube_request head = {.method = "GET", .path = writer_view(&out)};
     p->seen_count = 0;
     p->overflow = 0;
-    p->resource_version[0] = 0;
     return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
 }
 
@@ -240,6 +250,7 @@ static void pass_steps(struct agent *a)
 {
     struct publish *p = &a->publish;
     if (p->step == PUBLISH_IDLE && a->now_ms >= p->due_ms) {
+        publish_want(a);
         p->step = PUBLISH_NODE;
         p->again = false;
     }
@@ -286,7 +297,18 @@ static void open_watch(struct agent *a)
     if (api_send(a, REQUEST_WATCH, REQUEST_SLICE_WATCH, KUBE_SHAPE_SLICE_WATCH,
                  &head) == STATUS_OK) {
         p->watch_due_ms = UINT64_MAX;
+    } else {
+        p->watch_due_ms = a->now_ms + API_BACKOFF_MIN_MS; /* no stream or no room now */
     }
+}
+
+/* When the watch is to be opened; UINT64_MAX: it runs, or there is no version to begin from. */
+static uint64_t watch_due(const struct agent *a)
+{
+    const struct publish *p = &a->publish;
+    bool possible =
+        a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != 0;
+    return possible ? p->watch_due_ms : UINT64_MAX;
 }
 
 void publish_step(struct agent *a)
@@ -303,8 +325,7 @@ void publish_step(struct agent *a)
     if (p->running && has_body) {
         send_body(a);
     }
-    bool watch = a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != 0;
-    if (watch && p->step == PUBLISH_IDLE && a->now_ms >= p->watch_due_ms) {
+    if (p->step == PUBLISH_IDLE && a->now_ms >= watch_due(a)) {
         open_watch(a);
     }
 }
@@ -315,7 +336,8 @@ uint64_t publish_deadline(const struct agent *a)
     if (!api_ready(a) || p->step != PUBLISH_IDLE) {
         return UINT64_MAX;
     }
-    return (p->watch_due_ms < p->due_ms) ? p->watch_due_ms : p->due_ms;
+    uint64_t watch = watch_due(a);
+    return (watch < p->due_ms) ? watch : p->due_ms;
 }
 
 /* --- ends of requests --- */
@@ -329,6 +351,7 @@ static void node_end(struct agent *a)
         return;
     }
     a->devices.labels = p->labels;
+    p->wanted.labels = p->labels;
     p->step = PUBLISH_LIST;
 }
 
@@ -341,7 +364,7 @@ static void write_end(struct agent *a)
     event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
     log_text(&a->log, "slice", p->kept.name);
     log_text(&a->log, "how", update ? "updated" : "created");
-    log_number(&a->log, "devices", a->devices.count);
+    log_number(&a->log, "devices", p->wanted.count);
     log_number(&a->log, "generation", p->kept.generation);
     log_end(&a->log);
     p->said = p->said || p->current;

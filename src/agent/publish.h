@@ -16,6 +16,8 @@
  * under way.
  */
 void publish_hint(struct agent *a, uint64_t wait_ms);
+/* Takes over what the node has now as the wanted content; comparisons under way start anew. */
+void publish_want(struct agent *a);
 /* Index of the next slice to be deleted, or -1. */
 int publish_doomed(const struct publish *p);
 

@@ -34,11 +34,27 @@ struct slice_parts {
     struct slice_compare *compare;
 };
 
+/* Nothing of an object that came before may be taken for a part of the next one. */
+static void slice_begin(const struct agent *a, struct slice_parts t)
+{
+    memset(t.seen, 0, sizeof *t.seen);
+    slice_compare_begin(t.compare, &a->publish.wanted);
+}
+
+void publish_want(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    p->wanted = a->devices;
+    slice_compare_begin(&p->compare, &p->wanted);
+    slice_compare_begin(&p->watch_compare, &p->wanted);
+    /* An object of the watch that is half read was compared with the old content. */
+    p->watch_compare.differs = true;
+}
+
 static void slice_meta(struct agent *a, struct slice_parts t, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
-    memset(t.seen, 0, sizeof *t.seen);
-    slice_compare_begin(t.compare, &a->devices);
+    slice_begin(a, t);
     if (!decode(message, projection_MetaRecord_fields, &m)) {
         return; /* a slice without a name is never ours to touch */
     }
@@ -249,6 +265,8 @@ static void watch_object_end(struct agent *a)
         }
     } else if (ours) {
         watch_repair(a, "deleted");
+    } else if (p->step == PUBLISH_WRITE) {
+        publish_hint(a, SLICE_REPAIR_MS); /* perhaps the very slice whose creation is not answered */
     }
 }
 
@@ -263,6 +281,7 @@ static void watch_record(struct agent *a, const struct kube_record *record)
         watch_type(p, record->message);
     } else if (record->record == KUBE_OBJECT_END) {
         watch_object_end(a);
+        slice_begin(a, parts);
     } else if (record->record == KUBE_STATUS) {
         /*
          * An ERROR event: the version is too old, or the server gave up. Its end follows; do not
@@ -284,6 +303,7 @@ static void slices_record(struct agent *a, const struct kube_record *record)
     }
     if (record->record == KUBE_OBJECT_END) {
         list_item_end(p);
+        slice_begin(a, parts);
     } else if (record->record == KUBE_LIST_META) {
         list_meta(p, record->message);
     }

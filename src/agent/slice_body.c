@@ -157,7 +157,7 @@ static void slice_object(struct agent *a, kube_ResourceSlice *slice)
     spec->pool.has_resourceSliceCount = true;
     spec->pool.resourceSliceCount = 1;
     spec->devices.funcs.encode = write_devices;
-    spec->devices.arg = &a->devices;
+    spec->devices.arg = &a->publish.wanted;
 }
 
 static void delete_options(const struct publish *p, kube_DeleteOptions *options)

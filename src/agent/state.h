@@ -153,6 +153,7 @@ struct api {
     uint64_t connect_at_ms; /* when the next connection is tried */
     uint64_t backoff_ms;
     char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
+    char ended[CLAIM_ERROR_CAP];   /* why the transport of this connection ended; empty: closed */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8];
     struct request request[REQUESTS_MAX];
@@ -219,6 +220,7 @@ struct publish {
     struct slice_seen kept;   /* our slice after the round; empty name: none */
     struct slice_seen now;    /* object under way */
     struct slice_seen seen[SLICES_SEEN_MAX];
+    struct devices wanted;    /* what this round publishes: stays put while the node may change */
     struct slice_compare compare;
     struct slice_compare watch_compare;
     struct slice_seen watch_now;

@@ -37,13 +37,10 @@ static void skip_blanks(struct reader *in)
 
 /* --- strings --- */
 
-static int hex_digit(uint8_t c)
+static bool is_hex_digit(uint8_t c)
 {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
     uint8_t lower = (uint8_t)(c | 0x20u);
-    return (lower >= 'a' && lower <= 'f') ? lower - 'a' + 10 : -1;
+    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'f');
 }
 
 /* Bytes of the escape at the front of `v` (which begins with a backslash), 0 when it is none. */
@@ -61,7 +58,7 @@ static size_t escape_length(struct view v)
         return 0;
     }
     for (unsigned i = 2; i < 6u; i++) {
-        if (hex_digit(v.data[i]) < 0) {
+        if (!is_hex_digit(v.data[i])) {
             return 0;
         }
     }

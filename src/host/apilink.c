@@ -2,7 +2,7 @@
 /*
  * The connection to the API server, one phase after the other; see apilink.h.
  * Every failure before the first byte of HTTP ends in agent_api_failed with one line; afterwards in
- * agent_link_end.
+ * agent_api_ended.
  */
 #include "host/apilink.h"
 
@@ -249,8 +249,12 @@ void apilink_begin(struct apilink *l, uint64_t now_ms)
 
 static void lost(struct apilink *l)
 {
+    char text[WHY_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    tls_explain(&why);
+    text[why.len] = 0;
     apilink_close(l);
-    agent_link_end(l->agent, LINK_API);
+    agent_api_ended(l->agent, text);
 }
 
 /* Reads once; false when there is nothing more to do now. */

@@ -99,8 +99,11 @@ static int state_open_existing(struct host_files *f, const char *path, bool writ
     return fd;
 }
 
-/* Sees to it that f->state_fd is the file `name`, open for what is wanted. */
-static enum status state_open(struct host_files *f, const char *name, bool write)
+/*
+ * Sees to it that f->state_fd is the file `name`, open for what is wanted. Only `create` makes an
+ * absent one: a store that vanished must be noticed.
+ */
+static enum status state_open(struct host_files *f, const char *name, bool write, bool create)
 {
     char path[FILE_PATH_CAP];
     path_of(path, f, FILES_STATE, name);
@@ -109,7 +112,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
     }
     state_drop(f);
     f->state_fd = state_open_existing(f, path, write);
-    if (f->state_fd < 0 && write && errno == ENOENT) {
+    if (f->state_fd < 0 && create && errno == ENOENT) {
         f->state_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
         f->state_writable = f->state_fd >= 0;
         f->state_created = f->state_fd >= 0;
@@ -149,7 +152,7 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     struct host_files *f = ctx;
     ASSERT(f != 0 && out->len <= out->cap && offset <= INT64_MAX - out->cap);
     if (dir == FILES_STATE) {
-        enum status s = state_open(f, name, false);
+        enum status s = state_open(f, name, false, false);
         return (s == STATUS_OK) ? read_at(f->state_fd, offset, out) : s;
     }
     char path[FILE_PATH_CAP];
@@ -192,7 +195,7 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
         ASSERT(offset == 0u);
         return write_whole(f, name, bytes);
     }
-    enum status s = state_open(f, name, true);
+    enum status s = state_open(f, name, true, offset == 0u);
     if (s != STATUS_OK) {
         return s;
     }
@@ -212,7 +215,7 @@ static enum status rename_in(const struct host_files *f, enum files_dir dir, con
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
 {
-    enum status s = state_open(f, name, true);
+    enum status s = state_open(f, name, true, false);
     if (s != STATUS_OK) {
         return s;
     }

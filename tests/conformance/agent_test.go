@@ -94,7 +94,9 @@ func containsAll(text string, words []string) bool {
 // simnode runs the node simulator.
 func simnode(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := exec.Command("python3", append([]string{"../../tools/simnode.py"}, args...)...).CombinedOutput()
+	cmd := exec.Command("python3", append([]string{"../../tools/simnode.py"}, args...)...)
+	cmd.Env = append(os.Environ(), "COLUMNS=10000") // lists on one line
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("simnode.py %v: %v\n%s", args, err, out)
 	}
@@ -104,7 +106,12 @@ func simnode(t testing.TB, args ...string) string {
 // newAgent makes the directories of a node with the given board. Nothing runs yet.
 func newAgent(t testing.TB, board string, simnodeArgs ...string) *agent {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "nd")
+	return newAgentIn(t, scratch, board, simnodeArgs...)
+}
+
+func newAgentIn(t testing.TB, parent, board string, simnodeArgs ...string) *agent {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "n")
 	check(t, err)
 	a := &agent{t: t, dir: dir, node: filepath.Join(dir, "n")}
 	for _, d := range []string{"r", "p", "c"} {

@@ -71,7 +71,11 @@ func failed(reply []byte) bool {
 func TestKilledInAStorm(t *testing.T) {
 	const kills, workers, each = 60, 4, 4
 	api := startAPIServer(t)
-	a, k := running(t, api, "trn2.48xlarge")
+	a := newAgentIn(t, "/tmp", "trn2.48xlarge") // on the disk, whose flushes take their time
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	k := a.register()
+	api.published()
 	var noReads atomic.Bool
 	api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
 		if kind == "claim" && noReads.Load() {

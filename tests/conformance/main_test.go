@@ -23,7 +23,8 @@ const (
 
 var (
 	agentBinary string
-	mounting    bool // the process has a mount namespace of its own
+	mounting    bool   // the process has a mount namespace of its own
+	scratch     string // where nodes are made; short, since sockets below it have at most 107 bytes
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +49,30 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "%v: build it with make, or name another with AGENT\n", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	removeScratch := makeScratch()
+	code := m.Run()
+	removeScratch()
+	os.Exit(code)
+}
+
+// makeScratch makes the directory for all nodes, in memory where it can: hundreds of nodes begin with a
+// store that is flushed to the disk.
+func makeScratch() (remove func()) {
+	dir, err := os.MkdirTemp("/tmp", "nd")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	scratch = dir
+	if mounting {
+		_ = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4g,mode=755")
+	}
+	return func() {
+		if mounting {
+			_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+		}
+		_ = os.RemoveAll(dir)
+	}
 }
 
 // enterNamespace starts the process anew in its own mount namespace, where it can, so that what

@@ -16,7 +16,7 @@
 #define API_SPEC_MAX  60000
 #define API_CLAIMS    160
 #define API_SLICES    12
-#define API_LOG_BYTES 65536
+#define API_LOG_BYTES 4194304
 #define NODE_NAME     "node-a"
 #define NODE_UID      "5ad9b0c4-0000-4000-8000-00000000000a"
 
@@ -83,7 +83,10 @@ struct api_server {
     unsigned watch_http;
     unsigned node_http;
     unsigned retry_after;
-    bool drops_attributes; /* stores slices without their devices */
+    unsigned list_http;
+    unsigned streams_max;  /* that it announces */
+    bool drops_devices;    /* stores slices without their devices */
+    bool no_version;       /* lists carry no resourceVersion */
     uint64_t version;      /* of the last change */
     unsigned made;
     const char *label[3];  /* network layers of the node */
@@ -224,7 +227,7 @@ static void api_put_list(struct writer *out)
     struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)api.version);
     put_str(&meta, 1, "");
-    put_str(&meta, 2, text);
+    put_str(&meta, 2, api.no_version ? "" : text);
     put_str(&meta, 3, "");
     put_view(&list, 1, writer_view(&meta));
     for (unsigned i = 0; i < API_SLICES; i++) {
@@ -358,6 +361,54 @@ UNUSED_OK static struct api_slice *api_slice_only(void)
         }
     }
     return NULL;
+}
+
+/* A slice of nobody's making yet, with a spec of that driver and node and no devices. */
+UNUSED_OK static struct api_slice *api_slice_foreign(const char *name, const char *driver,
+                                                     const char *node)
+{
+    struct api_slice *s = api_slice_new();
+    uint8_t pool_bytes[128];
+    struct writer pool = writer_of(pool_bytes, sizeof pool_bytes);
+    struct writer spec = writer_of(s->spec, sizeof s->spec);
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    (void)snprintf(s->driver, sizeof s->driver, "%s", driver);
+    put_str(&pool, 1, node);
+    put_int(&pool, 2, 1);
+    put_int(&pool, 3, 1);
+    put_str(&spec, 1, driver);
+    put_view(&spec, 2, writer_view(&pool));
+    put_str(&spec, 3, node);
+    s->spec_len = spec.len;
+    api_touch(s);
+    api_watch_slice("ADDED", s);
+    return s;
+}
+
+/* Another slice with the content of `from`. */
+UNUSED_OK static struct api_slice *api_slice_double(const struct api_slice *from, const char *name)
+{
+    struct api_slice *s = api_slice_new();
+    char uid[64];
+    memcpy(uid, s->uid, sizeof uid);
+    *s = *from;
+    memcpy(s->uid, uid, sizeof uid);
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    api_touch(s);
+    api_watch_slice("ADDED", s);
+    return s;
+}
+
+/* Somebody cuts the devices off a slice. */
+UNUSED_OK static void api_slice_cut(struct api_slice *s)
+{
+    struct proto_field f;
+    struct reader in = reader_of(view_of(s->spec, s->spec_len));
+    while (proto_next(&in, &f) && f.number != 6) {
+        s->spec_len = in.pos;
+    }
+    api_touch(s);
+    api_watch_slice("MODIFIED", s);
 }
 
 static void api_slice_delete(struct api_slice *s)

@@ -71,6 +71,7 @@ struct world {
     bool exited;
     bool was_killed;
     bool api_deaf;       /* the path of this connection to the API server is dead */
+    bool (*halt)(void);  /* settle returns when it says so; NULL: never */
     unsigned renewals;
     unsigned closed_registration;
     unsigned steps;
@@ -346,6 +347,9 @@ static void settle(void)
     unsigned idle = 0;
     bool out = world.agent != NULL && flush();
     for (unsigned i = 0; i < TURNS_MAX && world.agent != NULL && !world.exited; i++) {
+        if (world.halt != NULL && world.halt()) {
+            return;
+        }
         bool in = api_to_agent();
         for (unsigned k = 0; k < PEERS; k++) {
             in = peer_to_agent(&world.peer[k]) || in;
@@ -438,6 +442,7 @@ UNUSED_OK static void world_new(void)
     world.closed_registration = 0;
     world.steps = 0;
     world.api_deaf = false;
+    world.halt = NULL;
     world.log_len = 0;
     world.log[0] = 0;
     disk_clear();

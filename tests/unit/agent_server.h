@@ -18,6 +18,7 @@ UNUSED_OK static void api_reset(void)
     memset(&api, 0, sizeof api);
     api.reachable = true;
     api.window = 65535;
+    api.streams_max = API_STREAMS;
     api.version = 100;
 }
 
@@ -28,7 +29,7 @@ static void api_connect(uint64_t now_ms)
         .tx = api.tx, .tx_cap = sizeof api.tx,
         .field = api.field, .field_cap = sizeof api.field,
         .scratch = api.scratch, .scratch_cap = sizeof api.scratch,
-        .streams = api.streams, .streams_cap = API_STREAMS,
+        .streams = api.streams, .streams_cap = api.streams_max,
         .window = api.window, .table_size = HPACK_TABLE_BYTES,
     };
     for (unsigned i = 0; i < API_STREAMS; i++) {
@@ -45,6 +46,9 @@ static void api_note(const char *format, ...) __attribute__((format(printf, 1, 2
 static void api_note(const char *format, ...)
 {
     va_list args;
+    if (api.log_len > sizeof api.log / 2) {
+        api.log_len = 0; /* what is old goes */
+    }
     va_start(args, format);
     int n = vsnprintf(api.log + api.log_len, sizeof api.log - api.log_len, format, args);
     va_end(args);
@@ -148,13 +152,16 @@ static struct view body_object(const struct api_stream *s, const char *kind)
     return proto_get(body, 2).bytes;
 }
 
-static void slice_take(struct api_slice *slice, struct view object)
+/* Takes over what was sent; false: nothing is changed by it, as a write of equal content. */
+static bool slice_take(struct api_slice *slice, struct view object)
 {
+    static struct api_slice before;
     struct view spec = proto_get(object, 2).bytes;
     struct view pool = proto_get(spec, 2).bytes;
     struct writer w = writer_of(slice->spec, sizeof slice->spec);
     struct reader in = reader_of(spec);
     struct proto_field f;
+    before = *slice;
     proto_text(proto_get(proto_get(object, 1).bytes, 13).bytes, 4, slice->owner,
                sizeof slice->owner);
     proto_text(spec, 1, slice->driver, sizeof slice->driver);
@@ -162,12 +169,41 @@ static void slice_take(struct api_slice *slice, struct view object)
     slice->generation = proto_get(pool, 2).value;
     assert_int_equal(proto_get(pool, 3).value, 1);
     while (proto_next(&in, &f)) {
-        if (f.number != 6 || !api.drops_attributes) {
+        if (f.number != 6 || !api.drops_devices) {
             put_view(&w, f.number, f.bytes);
         }
     }
     assert_false(w.full);
     slice->spec_len = w.len;
+    return before.spec_len != w.len || memcmp(before.spec, slice->spec, w.len) != 0 ||
+           strcmp(before.owner, slice->owner) != 0;
+}
+
+static struct api_slice *slice_of_put(const struct api_stream *s, struct view meta, unsigned *http)
+{
+    char text[64];
+    struct api_slice *slice = api_slice_named(s->path + sizeof SLICES_PATH);
+    if (slice == NULL) {
+        *http = 404;
+        return NULL;
+    }
+    proto_text(meta, 5, text, sizeof text);
+    bool same = strcmp(text, slice->uid) == 0;
+    proto_text(meta, 6, text, sizeof text);
+    *http = same && strtoull(text, NULL, 10) == slice->version ? 200 : 409;
+    return *http == 200 ? slice : NULL;
+}
+
+static struct api_slice *slice_of_post(const struct api_stream *s, struct view meta, unsigned *http)
+{
+    char text[64];
+    assert_string_equal(s->path, SLICES_PATH);
+    proto_text(meta, 2, text, sizeof text);
+    assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
+    struct api_slice *slice = api_slice_new();
+    (void)snprintf(slice->name, sizeof slice->name, "%sx%04u", text, api.made);
+    *http = 201;
+    return slice;
 }
 
 static void serve_write(struct api_stream *s)
@@ -175,36 +211,20 @@ static void serve_write(struct api_stream *s)
     struct view object = body_object(s, "ResourceSlice");
     struct view meta = proto_get(object, 1).bytes;
     bool create = strcmp(s->method, "POST") == 0;
-    char text[64];
-    if (api.write_http != 0) {
-        answer_failure(s, api.write_http);
+    unsigned http = api.write_http;
+    struct api_slice *slice = NULL;
+    if (http == 0) {
+        slice = create ? slice_of_post(s, meta, &http) : slice_of_put(s, meta, &http);
+    }
+    if (slice == NULL) {
+        answer_failure(s, http);
         return;
     }
-    struct api_slice *slice = NULL;
-    if (create) {
-        assert_string_equal(s->path, SLICES_PATH);
-        proto_text(meta, 2, text, sizeof text);
-        assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
-        slice = api_slice_new();
-        (void)snprintf(slice->name, sizeof slice->name, "%sx%04u", text, api.made);
-    } else {
-        slice = api_slice_named(s->path + sizeof SLICES_PATH);
-        proto_text(meta, 5, text, sizeof text);
-        if (slice == NULL) {
-            answer_failure(s, 404);
-            return;
-        }
-        bool same = strcmp(text, slice->uid) == 0;
-        proto_text(meta, 6, text, sizeof text);
-        if (!same || strtoull(text, NULL, 10) != slice->version) {
-            answer_failure(s, 409);
-            return;
-        }
+    if (slice_take(slice, object)) {
+        api_touch(slice);
+        api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
     }
-    slice_take(slice, object);
-    api_touch(slice);
-    api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
-    answer_slice(s, slice, create ? 201 : 200);
+    answer_slice(s, slice, http);
 }
 
 static void serve_delete(struct api_stream *s)
@@ -266,6 +286,8 @@ static void serve_read(struct api_stream *s)
         answer_done(s, &w, 200);
     } else if (strstr(s->path, "/resourceclaims/") != NULL) {
         serve_claim(s);
+    } else if (!watch && api.list_http != 0) {
+        answer_failure(s, api.list_http);
     } else if (watch && api.watch_http != 0) {
         answer_failure(s, api.watch_http);
     } else if (watch) {

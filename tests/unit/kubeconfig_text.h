@@ -3,25 +3,8 @@
 #ifndef TESTS_KUBECONFIG_TEXT_H
 #define TESTS_KUBECONFIG_TEXT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
+#include "unit.h"
 #include "wire/kubeconfig.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
-{
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
-    abort();
-}
 
 static struct kubeconfig config;
 static char why_text[2048];
@@ -63,16 +46,6 @@ static inline void read_bad(const char *text, enum status expected, const char *
     if (s != expected || strstr(why_text, words) == NULL) {
         fail_msg("status %s, words \"%s\" instead of \"%s\" for:\n%s", status_name(s), why_text,
                  words, text);
-    }
-}
-
-#define assert_view(v, text) assert_view_is((v), (text), #v, __LINE__)
-
-static inline void assert_view_is(struct view v, const char *text, const char *what, int line)
-{
-    if (!view_is(v, text)) {
-        fail_msg("line %d: %s is \"%.*s\", not \"%s\"", line, what, (int)v.len,
-                 (const char *)v.data, text);
     }
 }
 

@@ -66,7 +66,7 @@ static void test_api_away(void **state)
     (void)state;
     begin();
     api.reachable = false;
-    agent_link_end(world.agent, LINK_API);
+    agent_api_ended(world.agent, "");
     world.poked = true;
     settle();
     log_has("the API server closed the connection");
@@ -94,7 +94,7 @@ static void test_api_comes_in_time(void **state)
     (void)state;
     begin();
     api.reachable = false;
-    agent_link_end(world.agent, LINK_API);
+    agent_api_ended(world.agent, "");
     world.poked = true;
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
@@ -113,7 +113,7 @@ static void test_connection_ends_in_a_get(void **state)
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     settle();
-    agent_link_end(world.agent, LINK_API);
+    agent_api_ended(world.agent, "");
     world.poked = true;
     settle();
     api.claim[0].fault = API_ANSWERS;

@@ -183,7 +183,9 @@ static void test_rebuild(void **state)
 /* The first calls, some in the middle, and every one near the end. */
 static unsigned next_call(unsigned at, unsigned calls)
 {
-    return at < 6 || at + 12 > calls ? at + 1 : at + 97 + 12 > calls ? calls - 12 : at + 97;
+    bool near_an_end = at < 6 || at + 12 >= calls;
+    unsigned far = at + 97 + 12 < calls ? at + 97 : calls - 12;
+    return near_an_end ? at + 1 : far;
 }
 
 static unsigned calls_of_start(void)

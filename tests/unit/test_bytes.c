@@ -14,14 +14,20 @@ static void test_views(void **state)
     assert_int_equal(v.len, 15);
     assert_true(view_is(v, "neuron-device-3"));
     assert_false(view_is(v, "neuron-device-"));
+    assert_false(view_is(v, "neuron-device-4"));
+    assert_false(view_is(v, "Neuron-device-3"));
     assert_false(view_is(v, "neuron-device-33"));
     assert_true(view_is(view_of(NULL, 0), ""));
     assert_true(view_equal(view_of(NULL, 0), view_text("")));
     assert_true(view_starts(v, "neuron-"));
     assert_true(view_starts(v, ""));
+    assert_true(view_starts(v, "neuron-device-3"));
+    assert_false(view_starts(v, "Neuron-"));
     assert_false(view_starts(view_text("neu"), "neuron"));
     assert_true(view_ends(v, "-3"));
     assert_true(view_ends(v, ""));
+    assert_true(view_ends(v, "neuron-device-3"));
+    assert_false(view_ends(v, "-4"));
     assert_false(view_ends(view_text("3"), "-3"));
     assert_view(view_from(v, 7), "device-3");
     assert_int_equal(view_from(v, 99).len, 0);
@@ -319,6 +325,7 @@ static void test_end_text(void **state)
     assert_string_equal(text, "abc");
     writer_text(&w, "d");
     assert_int_equal(writer_end_text(&w), FULL_BUFFER); /* no room for the NUL */
+    assert_true(w.full);
     assert_string_equal(text, "abc");
     w = writer_of(text, sizeof text);
     writer_text(&w, "ab");

@@ -405,9 +405,16 @@ static void test_over_the_limit(void **state)
     struct writer w = writer_of(larger, sizeof larger);
     assert_int_equal(cdi_write(&r, dev_root, &w), FULL_BUFFER);
     assert_false(w.full);
-    dev_root[200] = 0;
-    w = writer_of(larger, sizeof larger);
-    assert_int_equal(cdi_write(&r, dev_root, &w), STATUS_OK);
+    /* Each byte of the path is in the file once for each result. */
+    size_t longest = strlen(dev_root) - (w.len - CDI_BYTES_MAX + RESULTS_MAX - 1) / RESULTS_MAX;
+    for (size_t n = longest - 1; n <= longest + 1; n++) {
+        memset(dev_root + 1, 'd', sizeof dev_root - 2);
+        dev_root[n] = 0;
+        w = writer_of(larger, sizeof larger);
+        writer_text(&w, "something before it");
+        assert_int_equal(cdi_write(&r, dev_root, &w), (n <= longest) ? STATUS_OK : FULL_BUFFER);
+        assert_false(w.full);
+    }
 }
 
 int main(void)

@@ -33,6 +33,9 @@ static void test_id_check(void **state)
         {{UID, "a/b", "c"},
          "claim namespace \"a/b\" is not valid: it needs letters, digits and '-', letters or "
          "digits at both ends"},
+        {{UID, "a.b", "c"},
+         "claim namespace \"a.b\" is not valid: it needs letters, digits and '-', letters or "
+         "digits at both ends"},
         {{UID, "default", "x\ny\""},
          "claim name \"x?y?\" is not valid: it needs letters, digits, '-' and '.', letters or "
          "digits at both ends"},
@@ -167,6 +170,11 @@ static void test_unknown_device(void **state)
     (void)setup_trn1(NULL);
     add("a", "neuron-device-1");
     refused("device neuron-device-1 not found on node node-1; devices here: neuron-device-0");
+    fill_devices(&devices, &trn2, 5, 2);
+    claim_begin(&b, &devices, "node-1", &wanted);
+    add("a", "neuron-device-0");
+    refused("device neuron-device-0 not found on node node-1; devices here: neuron-device-5 ... "
+            "neuron-device-6");
     fill_devices(&devices, &trn1, 0, 0);
     claim_begin(&b, &devices, "node-1", &wanted);
     add("a", "neuron-device-0");
@@ -288,7 +296,8 @@ static void test_numbers(void **state)
 
 enum damage {
     UID_EMPTY, UID_PATH, NAMESPACE_EMPTY, NAME_EMPTY, POOL_EMPTY, BOOT_ID_SPACE, NO_RESULTS,
-    TOO_MANY, REQUEST_EMPTY, REQUEST_SLASH, SHARE_QUOTE, NUMBER_HIGH, CONFIGURED_UNLIKE, DAMAGES
+    TOO_MANY, REQUEST_EMPTY, REQUEST_SLASH, REQUEST_DOT,
+    SHARE_DOT, SHARE_QUOTE, NUMBER_HIGH, CONFIGURED_UNLIKE, DAMAGES
 };
 
 static void damage_record(struct claim_record *r, int how)
@@ -305,6 +314,8 @@ static void damage_record(struct claim_record *r, int how)
     case TOO_MANY: r->count = RESULTS_MAX + 1; break;
     case REQUEST_EMPTY: last->request[0] = 0; break;
     case REQUEST_SLASH: memcpy(last->request, "a/b", 4); break;
+    case REQUEST_DOT: memcpy(last->request, "a.b", 4); break;
+    case SHARE_DOT: memcpy(last->share_id, "a.b", 4); break;
     case SHARE_QUOTE: memcpy(last->share_id, "a\"b", 4); break;
     case NUMBER_HIGH: last->number = DEVICES_MAX; break;
     case CONFIGURED_UNLIKE: last->logical_neuron_core = 2; break;
@@ -327,6 +338,9 @@ static void test_record_valid(void **state)
             fail_msg("damage %d goes unseen", how);
         }
     }
+    good.boot_id[0] = '~';
+    (void)snprintf(good.pool, sizeof good.pool, "ip-10-0-0-1.ec2.internal");
+    assert_true(claim_record_valid(&good));
     good.boot_id[0] = 0;
     assert_true(claim_record_valid(&good));
     fill_longest(&good);

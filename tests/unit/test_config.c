@@ -105,6 +105,9 @@ static void test_strict(void **state)
         {NEURON "2,\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1}",
          "strict decoding error: unknown field \"a\", unknown field \"b\", unknown field \"c\" "
          "and 2 more" FIELDS},
+        {NEURON "2,\"a\":1,\"b\":1,\"c\":1}",
+         "strict decoding error: unknown field \"a\", unknown field \"b\", unknown field "
+         "\"c\"" FIELDS},
         {NEURON "2,\"metadata\":{\"name\":\"x\"}}",
          "strict decoding error: unknown field \"metadata\"" FIELDS},
         {NEURON "2,\"ultraserverMode\":4}",

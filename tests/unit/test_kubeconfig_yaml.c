@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The YAML of kubeconfig files: scalars of every style, what is passed over, what is refused where. */
+/* The YAML of kubeconfig files: scalars of every style, what is passed over, what is refused. */
 #include "kubeconfig_text.h"
 
 /* --- scalars: what stands behind "    token: " --- */

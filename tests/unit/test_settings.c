@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flags and variables: defaults, precedence, every kind of value, refusals, socket paths. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "agent/settings.h"
-#include "base/assert.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
-{
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
-    abort();
-}
+#include "unit.h"
 
 #define WORDS_MAX 16
 

@@ -139,6 +139,8 @@ static void test_half_free(void **state)
     assert_int_equal(w.len, STORE_HALF_HEADER);
     store_half_read(view_of(bytes, sizeof bytes), 3, &half);
     assert_int_equal(half.state, STORE_HALF_FREE);
+    store_half_read(writer_view(&w), 3, &half);
+    assert_int_equal(half.state, STORE_HALF_FREE);
     store_half_read(view_of(bytes, sizeof bytes), 4, &half); /* in the wrong place */
     assert_int_equal(half.state, STORE_HALF_DAMAGED);
 }

@@ -102,7 +102,8 @@ static void test_encode_without_room(void **state)
 /* A stored message made by hand: what each change makes of it. */
 enum change {
     NOTHING, UNKNOWN_FIELDS, NO_UID, UID_EMPTY, UID_LONG, UID_SLASH, NO_NAME, NAME_LONG, NO_POOL,
-    NO_RESULTS, TOO_MANY, REQUEST_LONG, NO_REQUEST, NO_INDEX, INDEX_HIGH, INDEX_WRAPS, LNC_HIGH,
+    NO_RESULTS, TOO_MANY, REQUEST_LONG, NO_REQUEST, NO_INDEX, NO_INDEX_NO_DEVICE, INDEX_HIGH,
+    INDEX_WRAPS, LNC_HIGH,
     MODE_HIGH, DEVICE_OTHER, NO_DEVICE, SHARE_LONG, SHARE_QUOTE, NUMBERING_NEW, CONFIGURED_UNLIKE,
     CHANGES
 };
@@ -116,7 +117,10 @@ static void put_result_texts(struct message *m, enum change change, unsigned num
     if (change != NO_REQUEST) {
         put_text(m, 1, (change == REQUEST_LONG) ? longer : "a");
     }
-    if (change != NO_DEVICE) {
+    if (change == INDEX_HIGH) {
+        (void)snprintf(name, sizeof name, "neuron-device-%u", (unsigned)DEVICES_MAX);
+    }
+    if (change != NO_DEVICE && change != NO_INDEX_NO_DEVICE) {
         put_text(m, 2, (change == DEVICE_OTHER) ? "neuron-node-0" : name);
     }
     if (change == SHARE_LONG || change == SHARE_QUOTE) {
@@ -130,7 +134,7 @@ static void put_result_numbers(struct message *m, enum change change, unsigned n
         put_varint(m, 5, DEVICES_MAX);
     } else if (change == INDEX_WRAPS) {
         put_varint(m, 5, UINT64_C(0x100000000) + number);
-    } else if (change != NO_INDEX) {
+    } else if (change != NO_INDEX && change != NO_INDEX_NO_DEVICE) {
         put_varint(m, 5, number);
     }
     if (change == LNC_HIGH) {

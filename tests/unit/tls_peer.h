@@ -10,30 +10,15 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/assert.h"
 #include "cfg/limits.h"
 #include "host/tls.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
-{
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
-    abort();
-}
+#include "unit.h"
 
 /* Long enough for a machine under load; nothing waits for it when all is well. */
 #define PATIENCE_MS 60000
@@ -171,6 +156,8 @@ static inline struct server server_start(const char *cert, const char *options)
     assert_int_equal(pipe(ends), 0);
     struct server s = {.pid = fork()};
     if (s.pid == 0) {
+        /* Ends with the test, also with one that fails in the middle. */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)dup2(ends[1], STDOUT_FILENO);
         (void)close(ends[0]);
         (void)close(ends[1]);

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent on a disk that is full, read-only or broken, and with stores that were damaged:
+ * what fails fails in words and for its claim alone, what can be saved is saved.
+ */
+#include "agent_kubelet.h"
+#include "base/crc32c.h"
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 8; n++) {
+        claim_add(n);
+    }
+    node_up();
+}
+
+/* --- writes that fail --- */
+
+static void check_nothing_of(unsigned n, unsigned others)
+{
+    assert_null(cdi_of(n));
+    assert_int_equal(disk_count(FILES_CDI), others);
+    assert_int_equal(held(), others);
+    restart();
+    assert_int_equal(held(), others);
+    pass(2000);
+}
+
+/* One failing write at each place of a prepare: an error, nothing left, and the next one works. */
+static void fail_prepare(enum fault fault, enum status failure)
+{
+    static const char *const words[] = {"CDI file /var/run/cdi/", "CDI file /var/run/cdi/",
+                                        "claim store /var/lib/kubelet/plugins/neuron.aws.com/",
+                                        "claim store /var/lib/kubelet/plugins/neuron.aws.com/"};
+    for (unsigned at = 1; at <= 4; at++) {
+        disk_fault(fault, at, true, failure);
+        struct view reply = prepare_now(0, 1);
+        assert_non_null(strstr(prepare_error(reply, 0), words[at - 1]));
+        assert_non_null(strstr(prepare_error(reply, 0), status_name(failure)));
+        disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+        unprepare_well(0, 1);
+        check_nothing_of(0, 0);
+        prepare_well(0, 1);
+        unprepare_well(0, 1);
+        /* the same, but the process ends before anything else is written */
+        disk_fault(fault, at, true, failure);
+        (void)prepare_now(0, 1);
+        disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+        check_nothing_of(0, 0);
+    }
+}
+
+static void test_failing_writes(void **state)
+{
+    (void)state;
+    begin();
+    fail_prepare(FAULT_ERROR, HOST_NO_SPACE);
+    fail_prepare(FAULT_ERROR, HOST_IO);
+    fail_prepare(FAULT_ERROR_TORN, HOST_NO_SPACE);
+}
+
+/* The disk did what it was asked to, and said that it did not. */
+static void test_failures_after_the_deed(void **state)
+{
+    (void)state;
+    begin();
+    fail_prepare(FAULT_ERROR_AFTER, HOST_IO);
+}
+
+static void test_one_claim_of_many(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 8));
+    disk_fault(FAULT_ERROR, 5, true, HOST_NO_SPACE);
+    settle();
+    struct view reply = call_reply_of(c);
+    unsigned failed = 0;
+    for (unsigned n = 0; n < 8; n++) {
+        bool good = prepare_error(reply, n)[0] == 0;
+        failed += good ? 0u : 1u;
+        assert_int_equal(cdi_of(n) != NULL, good);
+    }
+    assert_int_equal(failed, 1);
+    assert_int_equal(held(), 7);
+    unprepare_well(0, 8);
+    check_nothing_of(0, 0);
+}
+
+static void refused_store(enum status failure)
+{
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_STATE, failure);
+    struct view reply = prepare_now(2, 1);
+    assert_non_null(strstr(prepare_error(reply, 2), "claims.store cannot be written"));
+    assert_null(cdi_of(2));
+    log_has("store_trouble");
+    /* a repeated prepare writes nothing */
+    prepare_well(1, 1);
+    unprepare_well(0, 1);
+    unprepare_well(2, 1);
+    assert_int_equal(held(), 1);
+    /* what the disk refused is made good with the next call that it takes */
+    disk_refuse(FILES_STATE, STATUS_OK);
+    prepare_well(3, 1);
+    restart();
+    assert_int_equal(held(), 2);
+    assert_non_null(cdi_of(1));
+    assert_non_null(cdi_of(3));
+}
+
+static void test_store_full(void **state)
+{
+    (void)state;
+    refused_store(HOST_NO_SPACE);
+}
+
+static void test_store_read_only(void **state)
+{
+    (void)state;
+    refused_store(HOST_DENIED);
+}
+
+static void test_cdi_refused(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    struct view reply = prepare_now(1, 1);
+    assert_non_null(strstr(prepare_error(reply, 1), "CDI file /var/run/cdi/"));
+    assert_int_equal(held(), 1);
+    /* the record goes, the file stays until somebody may remove it */
+    struct peer *p = service_open();
+    reply = call_now(p, UNPREPARE, claims_request(0, 1));
+    assert_string_equal(unprepare_error(reply, 0), "");
+    assert_int_equal(held(), 0);
+    log_has("cdi_trouble");
+    disk_refuse(FILES_CDI, STATUS_OK);
+    unprepare_well(0, 1);
+}
+
+static void test_no_store_at_start(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    node_up();
+    assert_false(world.agent->ledger.usable);
+    struct view reply = prepare_now(0, 1);
+    assert_non_null(strstr(prepare_error(reply, 0), "claims.store cannot be opened or created"));
+    assert_int_equal(disk_count(FILES_CDI), 0);
+    unprepare_well(0, 1);
+    pass(120000);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(40000);
+    assert_true(world.agent->ledger.usable);
+    prepare_well(0, 1);
+}
+
+static void test_unreadable_for_a_time(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk.refuse_read[FILES_STATE] = true;
+    disk.failure = HOST_IO;
+    restart();
+    assert_false(world.agent->ledger.usable);
+    struct view reply = prepare_soon(0, 1);
+    assert_non_null(strstr(prepare_error(reply, 0), "claim store "));
+    disk.refuse_read[FILES_STATE] = false;
+    pass(40000);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 2);
+}
+
+/* --- damaged stores --- */
+
+static struct disk_file *store(void)
+{
+    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    assert_non_null(f);
+    assert_int_equal(f->len, STORE_FILE_BYTES);
+    return f;
+}
+
+/* Three claims in slots 0 to 2, each in the half that its entry names. */
+static void three_held(void)
+{
+    begin();
+    prepare_well(0, 3);
+    for (unsigned n = 0; n < 3; n++) {
+        assert_int_equal(ledger_find(world.agent, api.claim[n].uid), n);
+    }
+}
+
+static uint8_t *half_of(unsigned slot, bool newer)
+{
+    unsigned half = world.agent->ledger.entry[slot].half;
+    return store()->bytes + store_offset(slot, newer ? half : 1 - half);
+}
+
+static void check_after_damage(unsigned want_held, bool kept_aside)
+{
+    restart();
+    assert_true(world.agent->ledger.usable);
+    assert_int_equal(held(), want_held);
+    assert_int_equal(disk_find(FILES_STATE, STORE_FILE_NAME ".damaged") != NULL, kept_aside);
+    pass(2000);
+    /* all can be had again, whatever was lost */
+    prepare_well(0, 3);
+    assert_int_equal(held(), 3);
+    restart();
+    assert_int_equal(held(), 3);
+    unprepare_well(0, 3);
+    restart();
+    assert_int_equal(held(), 0);
+}
+
+static void test_store_of_no_bytes(void **state)
+{
+    (void)state;
+    three_held();
+    store()->len = 0;
+    check_after_damage(0, true);
+    log_has("store_damaged");
+}
+
+static void test_store_of_zeros(void **state)
+{
+    (void)state;
+    three_held();
+    memset(store()->bytes, 0, STORE_FILE_BYTES);
+    check_after_damage(0, true);
+}
+
+static void test_store_of_garbage(void **state)
+{
+    uint32_t x = 1;
+    (void)state;
+    three_held();
+    uint8_t *bytes = store()->bytes;
+    for (size_t i = 0; i < STORE_FILE_BYTES; i++) {
+        x = x * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(x >> 24);
+    }
+    check_after_damage(0, true);
+}
+
+static void test_store_truncated(void **state)
+{
+    (void)state;
+    three_held();
+    store()->len = STORE_HEADER_BYTES + STORE_SLOT_BYTES + 100;
+    check_after_damage(1, true);
+}
+
+static void test_store_short_by_one(void **state)
+{
+    (void)state;
+    three_held();
+    store()->len--;
+    check_after_damage(3, true);
+}
+
+static void test_headers(void **state)
+{
+    (void)state;
+    three_held();
+    memset(store()->bytes, 0xff, 100);
+    check_after_damage(3, false);
+    three_held();
+    memset(store()->bytes, 0xff, STORE_HEADER_BYTES);
+    check_after_damage(3, true);
+}
+
+static void test_halves(void **state)
+{
+    (void)state;
+    /* the older half is of no account */
+    three_held();
+    half_of(1, false)[30] ^= 0xff;
+    half_of(1, false)[8] ^= 0xff;
+    check_after_damage(3, false);
+    /* without the newer one, the slot is what it was before */
+    three_held();
+    half_of(1, true)[30] ^= 1;
+    check_after_damage(2, false);
+    three_held();
+    memset(half_of(2, true), 0, STORE_HALF_BYTES);
+    check_after_damage(2, false);
+}
+
+static void test_both_halves(void **state)
+{
+    (void)state;
+    three_held();
+    memset(half_of(1, true), 0, STORE_HALF_BYTES);
+    memset(half_of(1, false), 0, STORE_HALF_BYTES);
+    check_after_damage(2, false);
+    log_has("store_slot_damaged");
+    /* the slot is left alone, its claim got another one */
+    assert_int_equal(world.agent->ledger.entry[1].state, LEDGER_DAMAGED);
+    assert_int_equal(world.agent->ledger.entry[3].state, LEDGER_FREE);
+}
+
+static void test_halves_in_wrong_places(void **state)
+{
+    (void)state;
+    three_held();
+    memcpy(half_of(1, true), half_of(0, true), STORE_HALF_BYTES);
+    memcpy(half_of(1, false), half_of(0, true), STORE_HALF_BYTES);
+    check_after_damage(2, false);
+}
+
+/* A store of a format that is not ours is left as it is. */
+static void test_store_of_the_future(void **state)
+{
+    static uint8_t before[STORE_HEADER_BYTES];
+    (void)state;
+    three_held();
+    for (unsigned copy = 0; copy < 2; copy++) {
+        uint8_t *h = store()->bytes + copy * (STORE_HEADER_BYTES / 2);
+        h[11] = 9; /* format */
+        uint32_t sum = crc32c(0, view_of(h, STORE_HEADER_WRITTEN - 4));
+        struct writer w = writer_of(h + STORE_HEADER_WRITTEN - 4, 4);
+        writer_u32(&w, sum);
+    }
+    memcpy(before, store()->bytes, sizeof before);
+    restart();
+    assert_false(world.agent->ledger.usable);
+    struct view reply = prepare_soon(0, 1);
+    assert_non_null(strstr(prepare_error(reply, 0), "run the agent version that wrote it"));
+    pass(120000);
+    assert_memory_equal(store()->bytes, before, sizeof before);
+    assert_int_equal(disk_count(FILES_STATE), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failing_writes),
+        cmocka_unit_test(test_failures_after_the_deed),
+        cmocka_unit_test(test_one_claim_of_many),
+        cmocka_unit_test(test_store_full),
+        cmocka_unit_test(test_store_read_only),
+        cmocka_unit_test(test_cdi_refused),
+        cmocka_unit_test(test_no_store_at_start),
+        cmocka_unit_test(test_unreadable_for_a_time),
+        cmocka_unit_test(test_store_of_no_bytes),
+        cmocka_unit_test(test_store_of_zeros),
+        cmocka_unit_test(test_store_of_garbage),
+        cmocka_unit_test(test_store_truncated),
+        cmocka_unit_test(test_store_short_by_one),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_both_halves),
+        cmocka_unit_test(test_halves_in_wrong_places),
+        cmocka_unit_test(test_store_of_the_future),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

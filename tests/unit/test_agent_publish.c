@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent publishing its ResourceSlice: created once, never written when equal, put right
+ * when it is not, doubles removed, what is not ours left alone; refusals retried slowly.
+ */
+#include "agent_kubelet.h"
+
+static const char *own_name(void)
+{
+    static char name[80];
+    (void)snprintf(name, sizeof name, "%s", api_slice_only()->name);
+    return name;
+}
+
+static void up(void)
+{
+    world_new();
+    node_up();
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
+/* --- content --- */
+
+static struct view device_at(const struct api_slice *s, unsigned index)
+{
+    struct reader in = reader_of(view_of(s->spec, s->spec_len));
+    struct proto_field f;
+    unsigned n = 0;
+    while (proto_next(&in, &f)) {
+        if (f.number == 6 && n++ == index) {
+            return f.bytes;
+        }
+    }
+    fail_msg("no device %u", index);
+    return view_of(NULL, 0);
+}
+
+/* Value message of an attribute, empty when it is not there. */
+static struct view attribute_of(struct view device, const char *key)
+{
+    struct reader in = reader_of(device);
+    struct proto_field f;
+    while (proto_next(&in, &f)) {
+        if (f.number == 2 && view_is(proto_get(f.bytes, 1).bytes, key)) {
+            return proto_get(f.bytes, 2).bytes;
+        }
+    }
+    return view_of(NULL, 0);
+}
+
+static bool has_text(struct view device, const char *key, const char *text)
+{
+    return view_is(proto_get(attribute_of(device, key), 4).bytes, text);
+}
+
+static void test_created(void **state)
+{
+    (void)state;
+    up();
+    const struct api_slice *s = api_slice_only();
+    struct view spec = view_of(s->spec, s->spec_len);
+    assert_int_equal(api_asked("POST "), 1);
+    assert_int_equal(api_writes(), 1);
+    assert_string_equal(s->owner, NODE_UID);
+    assert_string_equal(s->driver, "neuron.aws.com");
+    assert_string_equal(s->node, NODE_NAME);
+    assert_true(view_is(proto_get(proto_get(spec, 2).bytes, 1).bytes, NODE_NAME));
+    assert_int_equal(s->generation, 1);
+    assert_int_equal(proto_count(spec, 6), 16);
+    for (unsigned n = 0; n < 16; n++) {
+        char name[32];
+        struct view device = device_at(s, n);
+        (void)snprintf(name, sizeof name, "neuron-device-%u", n);
+        assert_true(view_is(proto_get(device, 1).bytes, name));
+        assert_true(has_text(device, "instanceType", "trn2.48xlarge"));
+        assert_int_equal(proto_count(device, 2) > 8, true);
+    }
+    log_has("slice_published");
+}
+
+static void test_empty_node(void **state)
+{
+    (void)state;
+    world_new();
+    found_set("trn2.48xlarge", 0, 8);
+    node_up();
+    assert_int_equal(proto_count(view_of(api_slice_only()->spec, api_slice_only()->spec_len), 6),
+                     0);
+    assert_true(world.agent->publish.current);
+}
+
+/* Before the kubelet knows the driver the slice waits, but not for ever. */
+static void test_waits_for_registration(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    pass(9999);
+    assert_int_equal(api_slices(), 0);
+    pass(1);
+    assert_int_equal(api_slices(), 1);
+}
+
+static void test_equal_is_not_written(void **state)
+{
+    (void)state;
+    up();
+    api_forget();
+    restart();
+    register_driver();
+    pass(2000);
+    assert_int_equal(api_writes(), 0);
+    log_has("slice_current");
+    /* nor in a day of rounds */
+    pass(86400000);
+    assert_int_equal(api_writes(), 0);
+    assert_true(api_asked("GET " SLICES_PATH "?") > 100);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_different_is_updated(void **state)
+{
+    (void)state;
+    up();
+    const char *name = own_name();
+    kill_agent();
+    api_slice_cut(api_slice_only());
+    api_forget();
+    start();
+    register_driver();
+    pass(2000);
+    assert_int_equal(api_asked("PUT " SLICES_PATH "/"), 1);
+    assert_int_equal(api_writes(), 1);
+    const struct api_slice *s = api_slice_only();
+    assert_string_equal(s->name, name);
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
+    assert_int_equal(s->generation, 1);
+}
+
+static void test_owner_is_put_right(void **state)
+{
+    (void)state;
+    up();
+    (void)snprintf(api_slice_only()->owner, 64, "the-node-before");
+    api_touch(api_slice_only());
+    restart();
+    register_driver();
+    pass(2000);
+    assert_string_equal(api_slice_only()->owner, NODE_UID);
+}
+
+static void test_doubles_are_deleted(void **state)
+{
+    (void)state;
+    up();
+    kill_agent();
+    struct api_slice *own = api_slice_only();
+    (void)api_slice_double(own, "double-1");
+    (void)api_slice_double(own, "double-2");
+    api_slice_cut(api_slice_double(own, "double-3"));
+    api_forget();
+    start();
+    register_driver();
+    pass(2000);
+    assert_int_equal(api_slices(), 1);
+    assert_int_equal(api_asked("DELETE "), 3);
+    assert_int_equal(api_asked("(precondition failed)"), 0);
+    assert_int_equal(api_writes(), 3);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_more_than_are_seen(void **state)
+{
+    (void)state;
+    up();
+    kill_agent();
+    for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "double-%u", i);
+        (void)api_slice_double(api_slice_named(NODE_NAME "-neuron.aws.com-x0001"), name);
+    }
+    start();
+    register_driver();
+    pass(5000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_foreign_slices(void **state)
+{
+    (void)state;
+    world_new();
+    (void)api_slice_foreign("gpu", "gpu.example.com", NODE_NAME);
+    (void)api_slice_foreign("elsewhere", "neuron.aws.com", "node-b");
+    node_up();
+    assert_int_equal(api_slices(), 3);
+    (void)api_slice_foreign("gpu-2", "gpu.example.com", NODE_NAME);
+    api_slice_delete(api_slice_named("gpu"));
+    api_slice_cut(api_slice_named("elsewhere"));
+    pass(86400000);
+    assert_int_equal(api_slices(), 3);
+    assert_int_equal(api_writes(), 1);
+}
+
+/* --- the node changes --- */
+
+static void test_labels(void **state)
+{
+    (void)state;
+    world_new();
+    api.label[0] = "nn-1";
+    node_up();
+    struct view device = device_at(api_slice_only(), 3);
+    assert_true(has_text(device, "networkNodeLayer1", "nn-1"));
+    assert_int_equal(attribute_of(device, "networkNodeLayer2").len, 0);
+    /* they may come late: the next round finds them */
+    api.label[1] = "nn-2";
+    api.label[2] = "nn-3";
+    pass(900000);
+    assert_true(has_text(device_at(api_slice_only(), 15), "networkNodeLayer3", "nn-3"));
+    assert_int_equal(api_writes(), 2);
+}
+
+static void find(unsigned devices)
+{
+    found_set("trn2.48xlarge", devices, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+}
+
+static void test_device_lost_and_back(void **state)
+{
+    (void)state;
+    up();
+    find(16);
+    pass(1000);
+    assert_int_equal(api_writes(), 1);
+    find(15);
+    pass(1000);
+    assert_int_equal(api_writes(), 2);
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
+    find(16);
+    pass(1000);
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
+    assert_int_equal(s->generation, 1);
+}
+
+static bool in_the_body(void)
+{
+    const struct publish *p = &world.agent->publish;
+    return p->step == PUBLISH_WRITE && p->body_sent > 0 && p->body_sent < p->body_len;
+}
+
+/* The inventory changes while the body of a write is on its way. */
+static void change_in_a_write(unsigned before, unsigned after)
+{
+    world_new();
+    api.window = 1000;
+    found_set("trn2.48xlarge", before, 8);
+    start();
+    pass(9000);
+    world.halt = in_the_body;
+    pass(1000);
+    assert_true(in_the_body());
+    world.halt = NULL;
+    find(after);
+    pass(20000);
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), after);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_change_in_a_write(void **state)
+{
+    (void)state;
+    change_in_a_write(16, 3);
+    change_in_a_write(3, 16);
+    change_in_a_write(16, 0);
+}
+
+/* --- refusals --- */
+
+static void refused(unsigned http, unsigned least, unsigned most)
+{
+    world_new();
+    api.write_http = http;
+    node_up();
+    api_forget();
+    pass(600000);
+    assert_in_range(api_writes(), least, most);
+    assert_false(world.agent->publish.current);
+    log_has("api_error");
+    api.write_http = 0;
+    pass(60000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_refusals_are_retried_slowly(void **state)
+{
+    (void)state;
+    refused(422, 15, 20);
+    refused(403, 15, 20);
+    refused(500, 15, 30);
+}
+
+static void test_retry_after(void **state)
+{
+    (void)state;
+    world_new();
+    api.write_http = 429;
+    api.retry_after = 20;
+    node_up();
+    api_forget();
+    pass(15000);
+    assert_int_equal(api_writes(), 0);
+    pass(10000);
+    assert_int_equal(api_writes(), 1);
+}
+
+static void test_no_node(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_http = 404;
+    node_up();
+    pass(600000);
+    assert_int_equal(api_slices(), 0);
+    assert_in_range(api_asked("GET /api/v1/nodes/"), 10, 30);
+    api.node_http = 0;
+    pass(60000);
+    assert_int_equal(api_slices(), 1);
+}
+
+static void test_server_drops_devices(void **state)
+{
+    (void)state;
+    world_new();
+    api.drops_devices = true;
+    node_up();
+    pass(60000);
+    log_has("slice_dropped_fields");
+    assert_false(world.agent->publish.current);
+    assert_in_range(api_writes(), 1, 4);
+}
+
+static void test_conflict(void **state)
+{
+    (void)state;
+    up();
+    api.write_http = 409;
+    find(12);
+    pass(100);
+    api.write_http = 0;
+    pass(5000);
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_created),
+        cmocka_unit_test(test_empty_node),
+        cmocka_unit_test(test_waits_for_registration),
+        cmocka_unit_test(test_equal_is_not_written),
+        cmocka_unit_test(test_different_is_updated),
+        cmocka_unit_test(test_owner_is_put_right),
+        cmocka_unit_test(test_doubles_are_deleted),
+        cmocka_unit_test(test_more_than_are_seen),
+        cmocka_unit_test(test_foreign_slices),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_device_lost_and_back),
+        cmocka_unit_test(test_change_in_a_write),
+        cmocka_unit_test(test_refusals_are_retried_slowly),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_no_node),
+        cmocka_unit_test(test_server_drops_devices),
+        cmocka_unit_test(test_conflict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
