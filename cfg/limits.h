@@ -346,6 +346,12 @@
  */
 #define HOST_BYTES_MAX 524288
 
+/*
+ * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
+ * standard ones.
+ */
+#define DESCRIPTORS_NEEDED 64
+
 /* ---- log ---- */
 /* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and says so. */
 #define LOG_LINE_BYTES_MAX 2048
@@ -387,6 +393,12 @@
  * one round.
  */
 #define SLICE_REPAIR_MS 200
+/*
+ * What no call flushed (its peer went away, the disk refused) is flushed after this, then slower.
+ */
+#define STORE_FLUSH_MS 1000
+/* Writes of a slice that follow each other within API_BACKOFF_MAX_MS before they are paced. */
+#define SLICE_REPAIRS_FREE 20
 /* A refusal that only an operator can mend (403, 422) is tried again this slowly. */
 #define API_REFUSED_MS 30000
 /* A connection that failed is closed after this even when its peer takes no more output. */

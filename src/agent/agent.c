@@ -114,10 +114,12 @@ void agent_found(struct agent *a, const struct found_node *found)
     devices_build(next, found, findings);
     ASSERT(devices_valid(next));
     bool first = a->counter[EVENT_BOARD] == 0u;
-    if (!first && devices_same(next, &a->devices)) {
+    bool same = !first && devices_same(next, &a->devices);
+    a->devices = *next;
+    if (same) {
+        /* what is not published, like a boot id that became readable, is taken over all the same */
         return;
     }
-    a->devices = *next;
     event_begin(a, EVENT_BOARD);
     log_text(&a->log, "instance_type", a->devices.instance_type);
     log_number(&a->log, "devices", a->devices.count);
@@ -190,9 +192,7 @@ void agent_step(struct agent *a)
         log_text(&a->log, "node", a->settings->node_name);
         log_end(&a->log);
     }
-    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
-        ledger_open(a);
-    }
+    ledger_step(a);
     links_step(a);
     answers_step(a);
     kubelet_step(a);
@@ -235,9 +235,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));
     at = earlier(at, publish_deadline(a));
-    if (!a->ledger.usable) {
-        at = earlier(at, a->ledger.retry_ms);
-    }
+    at = earlier(at, ledger_deadline(a));
     if (a->stopping) {
         at = earlier(at, a->stop_ms);
     }

@@ -211,6 +211,8 @@ static void request_over(struct agent *a, unsigned index)
 {
     struct request *r = &a->api.request[index];
     bool unauthorized = r->answer.http_status == 401u;
+    /* An answer may come before all of the body went out: the stream is ours to end then. */
+    h2_reset(&a->api.h2, r->stream, H2_CANCEL);
     owner_end(a, index, judge(a, r));
     if (unauthorized) {
         /* The token is read again with the next connection. */
@@ -323,11 +325,14 @@ static void expire_requests(struct agent *a)
 static void check_path(struct agent *a)
 {
     struct api *api = &a->api;
-    uint64_t silent = a->now_ms - api->heard_ms;
-    if (silent >= API_PING_AFTER_MS + API_PING_ANSWER_MS) {
-        api_lost(a, "the API server has been silent for 40 s and did not answer a PING");
-    } else if (silent >= API_PING_AFTER_MS && !api->pinged) {
+    bool silent = a->now_ms - api->heard_ms >= API_PING_AFTER_MS;
+    if (!silent) {
+        api->pinged = false;
+    } else if (!api->pinged) {
         api->pinged = h2_ping(&api->h2) == STATUS_OK;
+        api->ping_ms = a->now_ms;
+    } else if (a->now_ms - api->ping_ms >= API_PING_ANSWER_MS) {
+        api_lost(a, "the API server is silent and did not answer a PING");
     }
 }
 
@@ -385,7 +390,8 @@ uint64_t api_deadline(const struct agent *a)
         return a->now_ms;
     }
     uint64_t at = h2_deadline(&api->h2);
-    uint64_t ping = api->heard_ms + API_PING_AFTER_MS + (api->pinged ? API_PING_ANSWER_MS : 0u);
+    uint64_t ping = api->pinged ? api->ping_ms + API_PING_ANSWER_MS
+                                : api->heard_ms + API_PING_AFTER_MS;
     at = (ping < at) ? ping : at;
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
         const struct request *r = &api->request[i];

@@ -64,7 +64,8 @@ struct call_reader {
     struct agent *agent;
     struct call *call;
     unsigned index;
-    bool full;
+    bool full; /* no free operation */
+    bool many; /* over CLAIMS_PER_CALL_MAX */
 };
 
 /*
@@ -105,8 +106,9 @@ static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
         return true;
     }
     int at = free_operation(r->agent, r->call->unprepare);
-    if (at < 0 || r->call->count >= CLAIMS_PER_CALL_MAX) {
-        r->full = true;
+    r->many = r->call->count >= CLAIMS_PER_CALL_MAX;
+    r->full = at < 0;
+    if (r->many || r->full) {
         return false;
     }
     struct operation *o = &r->agent->operation[at];
@@ -137,18 +139,32 @@ static void refuse_call(struct agent *a, unsigned link, struct grpc_call_id id,
     answer_status(a, link, id, code, text);
 }
 
-/* Prepare and unprepare requests have the same shape: repeated Claim claims = 1. */
-static bool read_claims(struct agent *a, unsigned index, struct view message, bool *full)
+/*
+ * Prepare and unprepare requests have the same shape: repeated Claim claims = 1. False: refused,
+ * and answered.
+ */
+static bool read_claims(struct agent *a, unsigned index, const struct grpc_event *event)
 {
-    struct call_reader reader = {.agent = a, .call = &a->call[index], .index = index,
-                                 .full = false};
+    struct call *c = &a->call[index];
+    struct call_reader reader = {.agent = a, .call = c, .index = index};
     dra_NodePrepareResourcesRequest request = dra_NodePrepareResourcesRequest_init_zero;
     request.claims.funcs.decode = read_claim;
     request.claims.arg = &reader;
-    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    bool ok = pb_decode(&in, dra_NodePrepareResourcesRequest_fields, &request);
-    *full = reader.full;
-    return ok;
+    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
+    if (pb_decode(&in, dra_NodePrepareResourcesRequest_fields, &request)) {
+        return true;
+    }
+    if (reader.many) {
+        refuse_call(a, c->link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                    "more claims in one call than this driver takes; see its limits by --version");
+    } else if (reader.full) {
+        refuse_call(a, c->link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                    "too many claims in running calls; try again");
+    } else {
+        refuse_call(a, c->link, event->call, GRPC_INVALID_ARGUMENT,
+                    "the request is not readable as protobuf");
+    }
+    return false;
 }
 
 void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare)
@@ -169,16 +185,8 @@ void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event,
     c->count = 0;
     c->at = 0;
     c->offset = 0;
-    bool full = false;
-    if (!read_claims(a, (unsigned)at, event->message, &full)) {
+    if (!read_claims(a, (unsigned)at, event)) {
         call_release(a, (unsigned)at);
-        if (full) {
-            refuse_call(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
-                        "too many claims in running calls; try again");
-        } else {
-            refuse_call(a, link, event->call, GRPC_INVALID_ARGUMENT,
-                        "the request is not readable as protobuf");
-        }
     }
 }
 
@@ -378,6 +386,11 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
+    if (a->ledger.unreadable) {
+        /* What the store holds of this claim cannot be undone now, and would come back with it. */
+        operation_fail(a, o, view_text(a->ledger.trouble));
+        return;
+    }
     /* A UID that cannot be one was never prepared, and no file bears its name. */
     if (claim_id_check(&o->id, &why) == STATUS_OK) {
         ledger_remove(a, o->id.uid);
@@ -412,11 +425,24 @@ static void flush_failed(struct agent *a, struct operation *o, const struct writ
     fail_with(a, o, why);
 }
 
+/* One flush covers what every call wrote: none of it may be taken back for a later failure. */
+static void settle_written(struct agent *a)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        if (a->operation[i].state == OPERATION_WRITTEN) {
+            a->operation[i].fresh = false;
+        }
+    }
+}
+
 static void call_flush(struct agent *a, struct call *c)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     bool flushed = ledger_sync(a, &why) == STATUS_OK;
+    if (flushed) {
+        settle_written(a);
+    }
     for (unsigned i = 0; i < c->count; i++) {
         struct operation *o = &a->operation[c->operation[i]];
         if (o->state != OPERATION_WRITTEN) {

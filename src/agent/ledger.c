@@ -77,6 +77,7 @@ static enum status write_half(struct agent *a, unsigned slot, struct view record
     if (s == STATUS_OK) {
         e->half = (uint8_t)half;
         e->sequence++;
+        a->ledger.flush_ms = a->ledger.dirty ? a->ledger.flush_ms : a->now_ms + STORE_FLUSH_MS;
         a->ledger.dirty = true;
     }
     store_check(a, s);
@@ -311,4 +312,34 @@ enum status ledger_sync(struct agent *a, struct writer *why)
     }
     a->ledger.dirty = false;
     return STATUS_OK;
+}
+
+static bool owes_flush(const struct agent *a)
+{
+    return a->ledger.usable && (a->ledger.dirty || a->ledger.freeing > 0u);
+}
+
+void ledger_step(struct agent *a)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
+        ledger_open(a);
+    }
+    if (!owes_flush(a) || a->now_ms < a->ledger.flush_ms) {
+        return;
+    }
+    if (ledger_sync(a, &why) != STATUS_OK || a->ledger.freeing > 0u) {
+        a->ledger.flush_ms = a->now_ms + agent_backoff(a, &a->ledger.flush_backoff_ms);
+    } else {
+        a->ledger.flush_backoff_ms = 0;
+    }
+}
+
+uint64_t ledger_deadline(const struct agent *a)
+{
+    if (!a->ledger.usable) {
+        return a->ledger.retry_ms;
+    }
+    return owes_flush(a) ? a->ledger.flush_ms : UINT64_MAX;
 }

@@ -275,14 +275,18 @@ void ledger_open(struct agent *a)
     ledger_tidy(a);
     enum status s = open_or_create(a);
     if (s != STATUS_OK) {
+        /* With no room there is no store yet, and so nothing in it that could be missed. */
+        a->ledger.unreadable = s != HOST_NO_SPACE && s != HOST_ABSENT;
         not_usable(a, "opened or created", s);
         return;
     }
     s = load(a, STORE_FILE_NAME);
     if (s != STATUS_OK) {
+        a->ledger.unreadable = true;
         not_usable(a, "read", s);
         return;
     }
+    a->ledger.unreadable = false;
     a->ledger.usable = true;
     a->ledger.backoff_ms = 0;
     a->ledger.dirty = false;

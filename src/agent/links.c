@@ -52,7 +52,8 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
             }
             return (int)i;
         }
-        bool quiet = !l->failed && grpc_calls_open(&l->grpc) == 0u;
+        /* Health is answered at once: a call that is open there is half sent, and may go. */
+        bool quiet = !l->failed && (kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u);
         if (quiet && (idle < 0 || l->opened_ms < a->link[idle].opened_ms)) {
             idle = (int)i;
         }

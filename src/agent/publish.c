@@ -223,6 +223,7 @@ static bool step_write(struct agent *a)
     char path[KUBE_PATH_CAP];
     struct publish *p = &a->publish;
     bool update = p->keep >= 0;
+    memset(&p->now, 0, sizeof p->now); /* an answer without an object is no success */
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_slice(&out, "v1", update ? p->kept.name : 0);
     ASSERT(s == STATUS_OK);
@@ -245,11 +246,16 @@ static bool (*const step_functions[])(struct agent *a) = {
     [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
 };
 
+static uint64_t round_due(const struct publish *p)
+{
+    return (p->due_ms > p->not_before_ms) ? p->due_ms : p->not_before_ms;
+}
+
 /* Steps that have nothing to do are passed. */
 static void pass_steps(struct agent *a)
 {
     struct publish *p = &a->publish;
-    if (p->step == PUBLISH_IDLE && a->now_ms >= p->due_ms) {
+    if (p->step == PUBLISH_IDLE && a->now_ms >= round_due(p)) {
         publish_want(a);
         p->step = PUBLISH_NODE;
         p->again = false;
@@ -337,7 +343,8 @@ uint64_t publish_deadline(const struct agent *a)
         return UINT64_MAX;
     }
     uint64_t watch = watch_due(a);
-    return (watch < p->due_ms) ? watch : p->due_ms;
+    uint64_t round = round_due(p);
+    return (watch < round) ? watch : round;
 }
 
 /* --- ends of requests --- */
@@ -355,12 +362,34 @@ static void node_end(struct agent *a)
     p->step = PUBLISH_LIST;
 }
 
+/*
+ * Somebody else who writes the same slice, or a server that keeps less than it is sent, must not
+ * draw this agent into writing without pause: a few repairs are free, then each waits longer.
+ */
+static void pace_writes(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    /* longer than the longest wait, or waiting would look like peace */
+    bool close = p->write_ms != 0u && a->now_ms - p->write_ms < 2u * API_BACKOFF_MAX_MS;
+    p->writes = close ? p->writes + 1u : 0u;
+    p->fight_ms = close ? p->fight_ms : 0u;
+    p->write_ms = a->now_ms;
+    if (!p->current) {
+        p->not_before_ms = a->now_ms + API_REFUSED_MS;
+    } else if (p->writes > SLICE_REPAIRS_FREE) {
+        p->not_before_ms = a->now_ms + agent_backoff(a, &p->fight_ms);
+    }
+}
+
 static void write_end(struct agent *a)
 {
     struct publish *p = &a->publish;
     bool update = p->keep >= 0;
     p->kept = p->now;
+    p->generation_max =
+        (p->now.generation > p->generation_max) ? p->now.generation : p->generation_max;
     p->current = perfect(p, &p->kept);
+    pace_writes(a);
     event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
     log_text(&a->log, "slice", p->kept.name);
     log_text(&a->log, "how", update ? "updated" : "created");
@@ -371,18 +400,48 @@ static void write_end(struct agent *a)
     round_over(a);
 }
 
+uint64_t publish_watch_wait(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    const struct request *r = &a->api.request[REQUEST_WATCH];
+    uint64_t longest = WATCH_SECONDS * 1000u + API_REQUEST_MS;
+    if (r->deadline_ms < a->now_ms + longest - API_REFUSED_MS) {
+        p->watch_backoff_ms = 0; /* it ran well for a time */
+    }
+    return agent_backoff(a, &p->watch_backoff_ms);
+}
+
+/* The rounds of the interval go on without a watch. */
+static void watch_refused(struct agent *a, const struct request *r, uint64_t wait)
+{
+    bool operator_needed = r->answer.http_status < 500u && wait < API_REFUSED_MS;
+    wait = operator_needed ? API_REFUSED_MS : wait;
+    event_begin(a, EVENT_API_ERROR);
+    log_text(&a->log, "doing", "watch slices");
+    log_number(&a->log, "http", r->answer.http_status);
+    log_text(&a->log, "reason", r->reason);
+    log_text(&a->log, "message", r->message);
+    log_number(&a->log, "retry_ms", (int64_t)wait);
+    log_end(&a->log);
+    a->publish.watch_due_ms = a->now_ms + wait;
+}
+
 static void watch_end(struct agent *a, enum status status)
 {
     struct publish *p = &a->publish;
     const struct request *r = &a->api.request[REQUEST_WATCH];
-    bool expired = r->answer.http_status == 410u || r->refused;
-    if (expired || (status != STATUS_OK && status != PEER_CLOSED && status != PEER_TIMEOUT)) {
+    uint16_t http = r->answer.http_status;
+    uint64_t wait = publish_watch_wait(a);
+    bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
+    if (http > 299u && http != 410u) {
+        watch_refused(a, r, wait);
+    } else if (http == 410u || !ended) {
         /* Too old a version, or an answer that cannot be trusted: list again, the watch follows. */
-        publish_hint(a, API_BACKOFF_MIN_MS);
+        publish_hint(a, wait);
         p->watch_due_ms = UINT64_MAX;
-        return;
+    } else {
+        p->watch_due_ms = a->now_ms + wait;
     }
-    p->watch_due_ms = a->now_ms + agent_jitter(a, API_BACKOFF_MIN_MS);
 }
 
 void publish_end(struct agent *a, unsigned index, enum status status)

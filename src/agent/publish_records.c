@@ -266,7 +266,8 @@ static void watch_object_end(struct agent *a)
     } else if (ours) {
         watch_repair(a, "deleted");
     } else if (p->step == PUBLISH_WRITE) {
-        publish_hint(a, SLICE_REPAIR_MS); /* perhaps the very slice whose creation is not answered */
+        /* perhaps the very slice whose creation is not answered */
+        publish_hint(a, SLICE_REPAIR_MS);
     }
 }
 
@@ -282,14 +283,15 @@ static void watch_record(struct agent *a, const struct kube_record *record)
     } else if (record->record == KUBE_OBJECT_END) {
         watch_object_end(a);
         slice_begin(a, parts);
-    } else if (record->record == KUBE_STATUS) {
+    } else if (record->record == KUBE_STATUS &&
+               a->api.request[REQUEST_WATCH].answer.http_status == 200u) {
         /*
          * An ERROR event: the version is too old, or the server gave up. Its end follows; do not
          * wait for it.
          */
-        api_cancel(a, REQUEST_WATCH);
+        publish_hint(a, publish_watch_wait(a));
         p->watch_due_ms = UINT64_MAX;
-        publish_hint(a, API_BACKOFF_MIN_MS);
+        api_cancel(a, REQUEST_WATCH);
     }
 }
 

@@ -68,7 +68,10 @@ struct ledger_entry {
 
 struct ledger {
     bool usable;       /* the store is open */
+    bool unreadable;   /* the store exists, but what it holds could not be read */
     bool dirty;        /* written since the last sync */
+    uint64_t flush_ms; /* when what no call flushed is flushed */
+    uint64_t flush_backoff_ms;
     uint16_t held;
     uint16_t freeing;
     uint64_t retry_ms; /* when opening is tried again while not usable */
@@ -148,6 +151,7 @@ struct api {
     bool close_wanted;      /* an ORDER_CLOSE_API is owed */
     bool connect_wanted;    /* an ORDER_CONNECT_API is owed */
     bool pinged;
+    uint64_t ping_ms;       /* when the PING under way was sent */
     bool busy;              /* events were left over in the last step */
     uint64_t heard_ms;      /* last bytes from the server */
     uint64_t connect_at_ms; /* when the next connection is tried */
@@ -203,8 +207,13 @@ struct publish {
     bool again;               /* a hint came during a round: another one follows */
     bool refused;             /* the last failure needs an operator: slow retry */
     uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */
+    uint64_t not_before_ms;   /* no round begins earlier, whatever the hints say */
     uint64_t backoff_ms;
+    uint64_t write_ms;        /* last write */
+    uint64_t fight_ms;        /* backoff between writes that follow each other closely */
+    unsigned writes;          /* that followed each other closely */
     uint64_t watch_due_ms;    /* when the watch is (re)opened */
+    uint64_t watch_backoff_ms;
     bool node_seen;           /* the Node answer under way was our Node */
     char node_uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP]; /* watch from here */
@@ -315,6 +324,9 @@ void calls_abandon(struct agent *a);
 /* Result of a fetch: b is complete, or NULL and `why`. */
 void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b, const char *why);
 
+/* Opens the store when it is due, and repeats what the disk refused. */
+void ledger_step(struct agent *a);
+uint64_t ledger_deadline(const struct agent *a);
 /* Opens the store, creating or repairing it; says in ledger.trouble why not. */
 void ledger_open(struct agent *a);
 /* Removes what a kill may have left in the CDI root. */

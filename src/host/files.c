@@ -34,20 +34,23 @@ static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum f
     ASSERT(ended == STATUS_OK);
 }
 
-/* open(2) for writing; makes the directory when that is what is missing. */
+/*
+ * open(2) for writing; makes the directory when that is what is missing. O_NONBLOCK: whoever put a
+ * FIFO under that name must not stop the one thread.
+ */
 static int open_for_write(const struct host_files *f, enum files_dir dir, const char *path,
                           int flags)
 {
     mode_t mode = (dir == FILES_CDI) ? 0644 : 0600;
     mode_t directory_mode = (dir == FILES_CDI) ? 0755 : 0750;
     int error = 0;
-    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
     if (fd < 0 && errno == ENOENT) {
         if (directory_make(directory_of(f, dir), directory_mode, &error) != STATUS_OK) {
             errno = error;
             return -1;
         }
-        fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+        fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
     }
     return fd;
 }
@@ -91,10 +94,10 @@ static bool state_cached(const struct host_files *f, const char *name, const cha
 /* Opens the existing file: for writing if possible, else for reading, if that is enough. */
 static int state_open_existing(struct host_files *f, const char *path, bool write)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     f->state_writable = fd >= 0;
     if (fd < 0 && !write && errno_status(errno) == HOST_DENIED) {
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     return fd;
 }

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -327,6 +328,8 @@ static void turn(struct host *h)
 {
     poll_fill(h);
     int ready = poll(h->poll, SLOTS, wait_ms(h));
+    /* descriptors_enough saw to the rest */
+    ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     h->now_ms = clock_now_ms();
     agent_time(h->agent, h->now_ms, clock_wall_ms());
     if (ready > 0) {
@@ -360,6 +363,23 @@ static enum status standard_descriptors(void)
         }
     }
     return STATUS_OK;
+}
+
+/*
+ * All connections, the store and a probe at one time; poll(2) refuses to wait for more than the
+ * limit.
+ */
+static enum status descriptors_enough(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return HOST_IO;
+    }
+    if (limit.rlim_cur >= DESCRIPTORS_NEEDED) {
+        return STATUS_OK;
+    }
+    limit.rlim_cur = DESCRIPTORS_NEEDED;
+    return (setrlimit(RLIMIT_NOFILE, &limit) == 0) ? STATUS_OK : FULL_TABLE;
 }
 
 static enum status signals_begin(struct host *h)
@@ -405,6 +425,12 @@ static enum status process_begin(struct host *h, struct writer *why)
     if (s != STATUS_OK) {
         writer_text(why,
                     "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
+        return s;
+    }
+    s = descriptors_enough();
+    if (s != STATUS_OK) {
+        writer_text(why, "the limit of open files is too low; raise it (ulimit -n) to ");
+        writer_decimal(why, DESCRIPTORS_NEEDED);
         return s;
     }
     s = signals_begin(h);

@@ -132,6 +132,9 @@ enum status server_begin(struct server *s, struct agent *agent, struct writer *w
 
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms)
 {
+    if (s->taken) {
+        return; /* the name belongs to a newer process now */
+    }
     listener_close(&s->listener);
     s->retry_ms = now_ms;
     server_try(s, agent, now_ms);

@@ -99,7 +99,9 @@ func TestStoreHasNoMorePlaces(t *testing.T) {
 	api.up()
 	waitForLong(t, 40*time.Second, "prepare in a place that became free", prepareWorks(k, more))
 	k.unprepareOK(more)
-	k.unprepareOK(claims[64:]...)
+	for at := 64; at < len(claims); at += 64 {
+		k.unprepareOK(claims[at : at+64]...)
+	}
 	a.noCDI()
 }
 

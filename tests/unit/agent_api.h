@@ -262,6 +262,9 @@ static void api_watch_event(const char *type, struct view enveloped)
         if (s->id == 0 || !s->watch || s->end) {
             continue;
         }
+        memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
+        s->out_len -= s->out_sent;
+        s->out_sent = 0;
         struct writer raw = writer_of(raw_bytes, sizeof raw_bytes);
         struct writer event = writer_of(bytes, sizeof bytes);
         put_view(&raw, 1, enveloped);

@@ -214,6 +214,9 @@ static enum status disk_write(void *ctx, enum files_dir dir, const char *name, u
     if (now.fault == FAULT_ERROR || disk.refuse[dir]) {
         return disk.failure;
     }
+    if (dir == FILES_STATE && offset > 0 && disk_find(dir, name) == NULL) {
+        return disk_leave(now, HOST_ABSENT);
+    }
     struct disk_file *f = disk_make(dir, name);
     f->len = dir == FILES_CDI ? 0 : f->len;
     struct view done = now.torn ? view_first(bytes, bytes.len / 2) : bytes;

@@ -333,6 +333,13 @@ static bool step(void)
     return flush() || moved;
 }
 
+/* The API connection ends, as the host tells it. */
+UNUSED_OK static void api_end(const char *why)
+{
+    agent_api_ended(world.agent, why);
+    world.poked = true;
+}
+
 static void set_time(uint64_t now_ms)
 {
     world.now_ms = now_ms;

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent watching its ResourceSlice: what others do to it is put right, and whatever the
+ * API server does to the watch, it comes back, and not in a storm.
+ */
+#include "agent_kubelet.h"
+
+static void up(void)
+{
+    world_new();
+    node_up();
+    assert_int_equal(api_slices(), 1);
+    assert_non_null(api_watch_stream());
+    api_forget();
+    log_forget();
+}
+
+static void check_right(void)
+{
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
+    assert_string_equal(s->owner, NODE_UID);
+    assert_true(world.agent->publish.current);
+    assert_true(agent_ready(world.agent));
+    assert_non_null(api_watch_stream());
+}
+
+/* Path of the watch under way. */
+static bool watches_from(uint64_t version)
+{
+    char text[48];
+    (void)snprintf(text, sizeof text, "&resourceVersion=%llu", (unsigned long long)version);
+    const char *at = strstr(api_watch_stream()->path, text);
+    return at != NULL && at[strlen(text)] == 0;
+}
+
+/* --- what others do --- */
+
+static void test_deleted(void **state)
+{
+    (void)state;
+    up();
+    api_slice_delete(api_slice_only());
+    pass(SLICE_REPAIR_MS - 1);
+    assert_int_equal(api_writes(), 0);
+    assert_false(agent_ready(world.agent));
+    pass(1000);
+    check_right();
+    assert_int_equal(api_asked("POST "), 1);
+    /* a pool's next slice has the next generation */
+    assert_int_equal(api_slice_only()->generation, 2);
+    log_has("slice_repair");
+}
+
+static void test_deleted_again_and_again(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 2; i < 12; i++) {
+        api_slice_delete(api_slice_only());
+        pass(60000);
+        check_right();
+        assert_int_equal(api_slice_only()->generation, i);
+    }
+}
+
+/* Somebody who will not have our slice does not draw us into writing without pause. */
+static void test_fight(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 0; i < 6000; i++) {
+        if (api_slices() > 0) {
+            api_slice_cut(api_slice_only());
+        }
+        pass(100);
+    }
+    assert_in_range(api_writes(), 10, 50);
+    pass(60000);
+    check_right();
+}
+
+static bool writing(void)
+{
+    return world.agent->publish.step == PUBLISH_WRITE && world.agent->publish.running;
+}
+
+/* Somebody deletes the slice between our list and the end of our write. */
+static void test_deleted_in_a_write(void **state)
+{
+    (void)state;
+    up();
+    api_slice_cut(api_slice_only());
+    world.halt = writing;
+    pass(1000);
+    assert_true(writing());
+    world.halt = NULL;
+    api_slice_delete(api_slice_only());
+    pass(5000);
+    check_right();
+}
+
+static void test_changed(void **state)
+{
+    (void)state;
+    up();
+    api_slice_cut(api_slice_only());
+    pass(1000);
+    check_right();
+    assert_int_equal(api_asked("PUT "), 1);
+    assert_int_equal(api_writes(), 1);
+    (void)snprintf(api_slice_only()->owner, 64, "nobody");
+    api_touch(api_slice_only());
+    api_watch_slice("MODIFIED", api_slice_only());
+    pass(1000);
+    check_right();
+    assert_int_equal(api_writes(), 2);
+}
+
+static void test_doubled(void **state)
+{
+    (void)state;
+    up();
+    (void)api_slice_double(api_slice_only(), "double");
+    pass(1000);
+    check_right();
+    assert_int_equal(api_asked("DELETE "), 1);
+    assert_int_equal(api_writes(), 1);
+}
+
+/* Several hints become one round. */
+static void test_hints_are_gathered(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 0; i < 5; i++) {
+        api_slice_cut(api_slice_only());
+        pass(20);
+    }
+    pass(2000);
+    check_right();
+    assert_int_equal(api_asked("GET " SLICES_PATH "?"), 1);
+}
+
+/* --- what the server does to the watch --- */
+
+static void test_bookmark(void **state)
+{
+    (void)state;
+    up();
+    api.version = 9000;
+    api_watch_bookmark();
+    settle();
+    api_watch_end();
+    pass(2000);
+    assert_true(watches_from(9000));
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+    check_right();
+}
+
+static void test_end_and_resume(void **state)
+{
+    (void)state;
+    up();
+    uint64_t version = api_slice_only()->version;
+    (void)api_slice_foreign("gpu", "gpu.example.com", NODE_NAME);
+    settle();
+    api_watch_end();
+    settle();
+    assert_null(api_watch_stream());
+    pass(2000);
+    assert_true(watches_from(version + 1));
+    assert_int_equal(api_watches_asked(), 1);
+    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+}
+
+static void test_expired(void **state)
+{
+    (void)state;
+    up();
+    api.version = 5000;
+    api_watch_error(410, "Expired");
+    pass(2000);
+    assert_true(watches_from(5000));
+    assert_int_equal(api_asked("GET /api/v1/nodes/"), 1);
+    assert_int_equal(api_writes(), 0);
+    check_right();
+}
+
+/* What happened while no watch ran is seen by the list. */
+static void test_expired_and_deleted(void **state)
+{
+    (void)state;
+    up();
+    api_watch_error(410, "Expired");
+    api_watch_stream()->end = true;
+    api_slice_delete(api_slice_only());
+    pass(3000);
+    check_right();
+    assert_int_equal(api_asked("POST "), 1);
+}
+
+static void test_expired_at_once(void **state)
+{
+    (void)state;
+    up();
+    api.watch_http = 410;
+    api_watch_end();
+    pass(2000);
+    api.watch_http = 0;
+    pass(60000);
+    check_right();
+    assert_int_equal(api_writes(), 0);
+}
+
+/* A watch that is refused is asked for again, slowly, and the slice counts as what it is. */
+static void refused_watch(unsigned http, unsigned most)
+{
+    up();
+    api.watch_http = http;
+    api_watch_end();
+    pass(600000);
+    assert_in_range(api_watches_asked(), 10, most);
+    if (http != 410) {
+        log_has("api_error");
+    }
+    api.watch_http = 0;
+    pass(60000);
+    check_right();
+    assert_int_equal(api_writes(), 0);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused_watch(403, 25);
+    refused_watch(500, 40);
+    refused_watch(410, 40);
+}
+
+/* A server that ends every watch at once is not asked in a storm. */
+static void test_short_watches(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 0; i < 600; i++) {
+        if (api_watch_stream() != NULL) {
+            api_watch_end();
+        }
+        pass(100);
+    }
+    assert_in_range(api_watches_asked(), 3, 12);
+    pass(60000);
+    check_right();
+}
+
+static void test_reset(void **state)
+{
+    (void)state;
+    up();
+    struct api_stream *s = api_watch_stream();
+    h2_reset(&api.h2, s->id, H2_INTERNAL_ERROR);
+    s->id = 0;
+    pass(2000);
+    check_right();
+    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+}
+
+/* The server never ends it: the agent does, and goes on from where it was. */
+static void test_endless(void **state)
+{
+    (void)state;
+    up();
+    pass(1800000);
+    assert_in_range(api_watches_asked(), 3, 6);
+    assert_int_equal(api_writes(), 0);
+    check_right();
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    up();
+    struct api_stream *s = api_watch_stream();
+    memcpy(s->out + s->out_len, "\0\0\0\x05\x0a\xff\xff\xff\x7f", 9);
+    s->out_len += 9;
+    pass(60000);
+    check_right();
+    assert_int_equal(api_writes(), 0);
+}
+
+/* --- connections --- */
+
+static void test_goaway(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    pass(3000);
+    assert_int_equal(api.connections, connections + 1);
+    check_right();
+    assert_int_equal(api_writes(), 0);
+}
+
+static void test_changed_while_away(void **state)
+{
+    (void)state;
+    up();
+    api.reachable = false;
+    api_end("");
+    settle();
+    api_slice_delete(api_slice_only());
+    pass(60000);
+    api.reachable = true;
+    pass(60000);
+    check_right();
+}
+
+/* --- servers that are odd: no loop without an end, whatever they say --- */
+
+static void test_list_without_version(void **state)
+{
+    (void)state;
+    world_new();
+    api.no_version = true;
+    node_up();
+    pass(60000);
+    assert_true(world.agent->publish.current);
+}
+
+static void test_one_stream(void **state)
+{
+    (void)state;
+    world_new();
+    api.streams_max = 1;
+    claim_add(0);
+    node_up();
+    pass(20000);
+    assert_int_equal(api_slices(), 1);
+    /* the watch has the only stream; a claim waits for it and fails in words */
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(10000);
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "all requests are busy"));
+    /* now the claim's GET has it, and hangs, and the watch waits */
+    api.claim[0].fault = API_HANGS;
+    c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    api_watch_end();
+    pass(30000);
+    assert_true(c->ended);
+    assert_non_null(api_watch_stream());
+}
+
+/* The path dies while a body fills the send buffer: even a PING has no room. */
+static void test_stuck_output(void **state)
+{
+    (void)state;
+    up();
+    world.api_deaf = true;
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    unsigned steps = world.steps;
+    pass(60000);
+    assert_true(world.steps - steps < 200);
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
+    assert_true(world.agent->publish.current);
+}
+
+/* As many PINGs as the agent takes from a peer that reads none of the answers. */
+static void ping_flood(unsigned link)
+{
+    static const uint8_t ping[17] = {0, 0, 8, 6};
+    for (unsigned i = 0; i < 200; i++) {
+        struct writer room = agent_link_rx(world.agent, link);
+        if (room.cap - room.len < sizeof ping) {
+            return;
+        }
+        memcpy(room.data + room.len, ping, sizeof ping);
+        agent_link_rx_commit(world.agent, link, sizeof ping);
+        world.poked = true;
+        settle();
+    }
+}
+
+static void test_flooded_output(void **state)
+{
+    (void)state;
+    up();
+    world.api_deaf = true;
+    found_set("trn2.48xlarge", 15, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    settle();
+    ping_flood(LINK_API);
+    unsigned steps = world.steps;
+    pass(60000);
+    assert_true(world.steps - steps < 200);
+    assert_true(world.agent->publish.current);
+    struct peer *p = service_open();
+    p->deaf = true;
+    ping_flood((unsigned)p->link);
+    steps = world.steps;
+    pass(60000);
+    assert_true(world.steps - steps < 200);
+    assert_true(p->closed_by_agent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_deleted_again_and_again),
+        cmocka_unit_test(test_fight),
+        cmocka_unit_test(test_deleted_in_a_write),
+        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_doubled),
+        cmocka_unit_test(test_hints_are_gathered),
+        cmocka_unit_test(test_bookmark),
+        cmocka_unit_test(test_end_and_resume),
+        cmocka_unit_test(test_expired),
+        cmocka_unit_test(test_expired_and_deleted),
+        cmocka_unit_test(test_expired_at_once),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_short_watches),
+        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_goaway),
+        cmocka_unit_test(test_changed_while_away),
+        cmocka_unit_test(test_list_without_version),
+        cmocka_unit_test(test_one_stream),
+        cmocka_unit_test(test_stuck_output),
+        cmocka_unit_test(test_flooded_output),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
