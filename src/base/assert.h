@@ -11,15 +11,16 @@
 #endif
 
 /*
- * Reports the failed condition and ends the process. Pure layers only declare it: src/host defines
+ * Reports the place of the failed condition (its text would cost the binary 16 KiB) and ends the
+ * process. Pure layers only declare it: src/host defines
  * it for the product, tests may define their own. Does not return.
  */
-_Noreturn void assert_failed(const char *condition, const char *file, int line);
+_Noreturn void assert_failed(const char *file, int line);
 
 #define ASSERT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            assert_failed(#condition, __FILE__, __LINE__);                                         \
+            assert_failed(__FILE__, __LINE__);                                                     \
         }                                                                                          \
     } while (0)
 

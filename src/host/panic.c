@@ -33,13 +33,11 @@ static struct iovec piece(const char *text)
     return (struct iovec){.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
 }
 
-_Noreturn void assert_failed(const char *condition, const char *file, int line)
+_Noreturn void assert_failed(const char *file, int line)
 {
     char digits[PANIC_DIGITS + 1];
     struct iovec pieces[] = {
-        piece("level=error event=assertion_failed condition=\""),
-        piece(condition),
-        piece("\" at="),
+        piece("level=error event=assertion_failed at="),
         piece(file),
         piece(":"),
         piece(decimal(digits, line)),

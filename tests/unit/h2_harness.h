@@ -28,10 +28,9 @@
 #define TRACE_BYTES 262144
 #define TAG_BASE 1000u
 
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                    int line)
+__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
 {
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
     abort();
 }
 
