@@ -27,10 +27,9 @@
 #define TEST_DRIVER_VERSION "2.26.5.0"
 #define TEST_BOOT_ID "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e"
 
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
+__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
 {
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
     abort();
 }
 

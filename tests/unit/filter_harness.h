@@ -20,10 +20,9 @@
 #include "protobuf_build.h"
 #include "wire/kube_filter.h"
 
-__attribute__((weak)) _Noreturn void assert_failed(const char *condition, const char *file,
-                                                   int line)
+__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
 {
-    (void)fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
     abort();
 }
 

@@ -114,6 +114,12 @@ static void move_cancel(void)
     }
 }
 
+static void move_fault(enum api_fault *fault)
+{
+    unsigned which = roll(3);
+    *fault = (enum api_fault)which;
+}
+
 static void move_api(void)
 {
     switch (roll(6)) {
@@ -138,7 +144,7 @@ static void move_api(void)
         api.claim[roll(CLAIMS)].http = roll(2) == 0 ? 500 : 0;
         break;
     default:
-        api.claim[roll(CLAIMS)].fault = (enum api_fault)roll(3);
+        move_fault(&api.claim[roll(CLAIMS)].fault);
         break;
     }
 }
@@ -157,6 +163,15 @@ static void move_disk(bool kills)
     }
 }
 
+static void move_time(bool kills)
+{
+    if (kills && roll(6) == 0) {
+        kill_agent();
+    } else {
+        pass(roll(4) == 0 ? roll(20000) : roll(300));
+    }
+}
+
 static void move(bool kills)
 {
     unsigned what = roll(12);
@@ -170,10 +185,8 @@ static void move(bool kills)
         move_api();
     } else if (what == 9) {
         move_disk(kills);
-    } else if (what == 10 && kills && roll(3) == 0) {
-        kill_agent();
     } else {
-        pass(roll(4) == 0 ? roll(20000) : roll(300));
+        move_time(kills);
     }
 }
 
