@@ -205,7 +205,8 @@ static void test_configurations(void **state)
                               "\"logicalNeuronCore\":2}";
     prepare_well(0, 1);
     log_has("Opaque device configs");
-    assert_non_null(strstr((const char *)cdi_of(0)->bytes, "\"NEURON_LOGICAL_NC_CONFIG=2\""));
+    static const char lnc[] = "\"NEURON_LOGICAL_NC_CONFIG=2\"";
+    assert_non_null(memmem(cdi_of(0)->bytes, cdi_of(0)->len, lnc, sizeof lnc - 1));
     api.claim[1].parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
                               "\"logicalNeuronCores\":2}";
     struct view reply = prepare_now(1, 1);

@@ -205,6 +205,29 @@ static uint8_t *half_of(unsigned slot, bool newer)
     return store()->bytes + store_offset(slot, newer ? half : 1 - half);
 }
 
+static struct store_half half_state(unsigned slot, bool newer)
+{
+    struct store_half half;
+    store_half_read(view_of(half_of(slot, newer), STORE_HALF_BYTES), slot, &half);
+    return half;
+}
+
+/* A change goes to the half that does not count: what was before stays readable until the next. */
+static void test_halves_alternate(void **state)
+{
+    (void)state;
+    three_held();
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(half_state(1, true).state, STORE_HALF_RECORD);
+        assert_int_equal(half_state(1, false).state, STORE_HALF_FREE);
+        assert_int_equal(half_state(1, false).sequence + 1, half_state(1, true).sequence);
+        unprepare_well(1, 1);
+        assert_int_equal(half_state(1, true).state, STORE_HALF_FREE);
+        assert_int_equal(half_state(1, false).state, STORE_HALF_RECORD);
+        prepare_well(1, 1);
+    }
+}
+
 static void check_after_damage(unsigned want_held, bool kept_aside)
 {
     restart();
@@ -352,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_cdi_refused),
         cmocka_unit_test(test_no_store_at_start),
         cmocka_unit_test(test_unreadable_for_a_time),
+        cmocka_unit_test(test_halves_alternate),
         cmocka_unit_test(test_store_of_no_bytes),
         cmocka_unit_test(test_store_of_zeros),
         cmocka_unit_test(test_store_of_garbage),

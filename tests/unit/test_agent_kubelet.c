@@ -116,6 +116,49 @@ static void test_health(void **state)
     check_idle();
 }
 
+/* An answer of some bytes also reaches a peer that takes one byte at a time. */
+static void test_answer_through_a_keyhole(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    struct peer *wide = peer_open(LINK_REGISTRATION, 65535);
+    struct view want = call_now(wide, GET_INFO, view_of(NULL, 0));
+    struct peer *narrow = peer_open(LINK_REGISTRATION, 1);
+    narrow->cut = 5;
+    struct view got = call_now(narrow, GET_INFO, view_of(NULL, 0));
+    assert_int_equal(got.len, want.len);
+    assert_memory_equal(got.data, want.data, want.len);
+    check_idle();
+}
+
+/* Peers that ask and do not listen fill the table of answers: the one that overdoes it goes. */
+static void test_answers_full(void **state)
+{
+    const struct peer_call *first = NULL;
+    (void)state;
+    world_new();
+    start();
+    struct peer *p = peer_open(LINK_REGISTRATION, 1);
+    struct peer *q = peer_open(LINK_REGISTRATION, 1);
+    p->deaf = true;
+    q->deaf = true;
+    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+        const struct peer_call *c = call_send(p, GET_INFO, view_of(NULL, 0));
+        first = first == NULL ? c : first;
+        settle();
+    }
+    (void)call_send(q, GET_INFO, view_of(NULL, 0));
+    settle();
+    q->deaf = false;
+    settle();
+    assert_true(q->goaway);
+    p->deaf = false;
+    settle();
+    (void)call_reply_of(first);
+    check_idle();
+}
+
 /* Each method on its own sockets only; DRA calls never come from the network. */
 static void test_methods_by_socket(void **state)
 {
@@ -262,6 +305,8 @@ int main(void)
         cmocka_unit_test(test_renewals_double),
         cmocka_unit_test(test_notify_garbage),
         cmocka_unit_test(test_health),
+        cmocka_unit_test(test_answer_through_a_keyhole),
+        cmocka_unit_test(test_answers_full),
         cmocka_unit_test(test_methods_by_socket),
         cmocka_unit_test(test_links_full),
         cmocka_unit_test(test_peer_breaks_protocol),
