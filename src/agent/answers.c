@@ -30,7 +30,9 @@ static void send_or_keep(struct agent *a, const struct answer *wanted)
             return;
         }
     }
-    h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
+    /* As if the peer had left: its calls are reported gone, its link is closed and free again. */
+    h2_rx_end(&a->link[wanted->link].grpc.h2);
+    a->step_now = true;
 }
 
 void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message)

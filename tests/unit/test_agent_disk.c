@@ -173,10 +173,69 @@ static void test_unreadable_for_a_time(void **state)
     assert_false(world.agent->ledger.usable);
     struct view reply = prepare_soon(0, 1);
     assert_non_null(strstr(prepare_error(reply, 0), "claim store "));
+    /* an unprepare that said yes now would leave the record to come back */
+    struct peer *p = service_open();
+    reply = call_now(p, UNPREPARE, claims_request(1, 1));
+    assert_non_null(strstr(unprepare_error(reply, 1), "claim store "));
+    assert_non_null(cdi_of(1));
     disk.refuse_read[FILES_STATE] = false;
     pass(40000);
     assert_int_equal(held(), 2);
     prepare_well(0, 2);
+    unprepare_well(0, 2);
+    restart();
+    assert_int_equal(held(), 0);
+}
+
+/* What no call flushes any more, time does. */
+static void test_flush_by_timer(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[1].fault = API_HANGS;
+    struct peer *p = service_open();
+    struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
+    settle();
+    assert_int_equal(held(), 1);
+    assert_true(world.agent->ledger.dirty);
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    call_cancel(p, c);
+    pass(60000);
+    assert_false(world.agent->ledger.dirty);
+    assert_int_equal(disk.calls, 1);
+    /* and a record whose freeing the disk refused goes as soon as it may */
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    unprepare_well(0, 1);
+    pass(600000);
+    assert_int_equal(world.agent->ledger.freeing, 1);
+    assert_true(disk.calls < 100);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    assert_int_equal(world.agent->ledger.freeing, 0);
+    restart();
+    assert_int_equal(held(), 0);
+}
+
+/* The store is removed by somebody: nothing is forgotten, and nothing is handed out twice. */
+static void test_store_removed(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    disk_rename(f, "taken away");
+    api.claim[2].result[0].device = "neuron-device-0";
+    struct view reply = prepare_now(2, 1);
+    assert_true(prepare_error(reply, 2)[0] != 0);
+    reply = prepare_now(3, 1);
+    assert_non_null(strstr(prepare_error(reply, 3), "claims.store cannot be written"));
+    assert_int_equal(disk_count(FILES_CDI), 2);
+    pass(120000);
+    disk_rename(f, STORE_FILE_NAME);
+    pass(60000);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 2);
+    prepare_well(3, 1);
 }
 
 /* --- damaged stores --- */
@@ -375,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_cdi_refused),
         cmocka_unit_test(test_no_store_at_start),
         cmocka_unit_test(test_unreadable_for_a_time),
+        cmocka_unit_test(test_flush_by_timer),
+        cmocka_unit_test(test_store_removed),
         cmocka_unit_test(test_halves_alternate),
         cmocka_unit_test(test_store_of_no_bytes),
         cmocka_unit_test(test_store_of_zeros),
