@@ -386,11 +386,6 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
-    if (a->ledger.unreadable) {
-        /* What the store holds of this claim cannot be undone now, and would come back with it. */
-        operation_fail(a, o, view_text(a->ledger.trouble));
-        return;
-    }
     /* A UID that cannot be one was never prepared, and no file bears its name. */
     if (claim_id_check(&o->id, &why) == STATUS_OK) {
         ledger_remove(a, o->id.uid);

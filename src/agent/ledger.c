@@ -275,9 +275,39 @@ static void free_entry(struct agent *a, unsigned slot)
     a->ledger.freeing++;
 }
 
+/*
+ * What an unreadable store holds of a claim would come back with it: remembered until it is read.
+ */
+static void remember_gone(struct agent *a, const char *uid)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < l->gone_count; i++) {
+        if (view_is(view_text(l->gone[i]), uid)) {
+            return;
+        }
+    }
+    if (l->gone_count < CLAIMS_MAX) {
+        text_cut(l->gone[l->gone_count], sizeof l->gone[0], view_text(uid));
+        l->gone_count++;
+    }
+}
+
+void ledger_remove_gone(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    ASSERT(l->usable && l->gone_count <= CLAIMS_MAX);
+    for (unsigned i = 0; i < l->gone_count; i++) {
+        ledger_remove(a, l->gone[i]);
+    }
+    l->gone_count = 0;
+}
+
 void ledger_remove(struct agent *a, const char *uid)
 {
     int slot = ledger_find(a, uid);
+    if (a->ledger.unreadable) {
+        remember_gone(a, uid);
+    }
     if (slot >= 0) {
         ASSERT(a->ledger.held > 0u);
         a->ledger.held--;

@@ -273,16 +273,14 @@ void ledger_open(struct agent *a)
 {
     ASSERT(!a->ledger.usable);
     ledger_tidy(a);
+    a->ledger.unreadable = true;
     enum status s = open_or_create(a);
     if (s != STATUS_OK) {
-        /* With no room there is no store yet, and so nothing in it that could be missed. */
-        a->ledger.unreadable = s != HOST_NO_SPACE && s != HOST_ABSENT;
         not_usable(a, "opened or created", s);
         return;
     }
     s = load(a, STORE_FILE_NAME);
     if (s != STATUS_OK) {
-        a->ledger.unreadable = true;
         not_usable(a, "read", s);
         return;
     }
@@ -293,4 +291,5 @@ void ledger_open(struct agent *a)
     event_begin(a, EVENT_STORE_OPENED);
     log_number(&a->log, "claims_held", a->ledger.held);
     log_end(&a->log);
+    ledger_remove_gone(a);
 }

@@ -68,7 +68,7 @@ struct ledger_entry {
 
 struct ledger {
     bool usable;       /* the store is open */
-    bool unreadable;   /* the store exists, but what it holds could not be read */
+    bool unreadable;   /* what the store holds could not be read yet */
     bool dirty;        /* written since the last sync */
     uint64_t flush_ms; /* when what no call flushed is flushed */
     uint64_t flush_backoff_ms;
@@ -78,6 +78,8 @@ struct ledger {
     uint64_t backoff_ms;
     char trouble[CLAIM_ERROR_CAP];
     struct ledger_entry entry[CLAIMS_MAX];
+    uint16_t gone_count;               /* claims unprepared while the store was unreadable: */
+    char gone[CLAIMS_MAX][UID_CAP];    /* freed as soon as it is read */
 };
 
 /* --- calls.c: NodePrepareResources and NodeUnprepareResources --- */
@@ -349,6 +351,8 @@ MUST_USE enum status ledger_ensure_cdi(struct agent *a, struct writer *why);
  * tried again later and logged.
  */
 void ledger_remove(struct agent *a, const char *uid);
+/* Forgets what was unprepared while the store could not be read. */
+void ledger_remove_gone(struct agent *a);
 /* One flush for everything written since the last. */
 MUST_USE enum status ledger_sync(struct agent *a, struct writer *why);
 
