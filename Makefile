@@ -273,7 +273,7 @@ deps-all:
 
 .PHONY: clean
 clean: ## removes build/
-	@if grep -q ' $(CURDIR)/$(BUILD)/' /proc/mounts; then \
+	@if grep -qs '$(CURDIR)/$(BUILD)/' /run/neuron-dra/*/cluster.json; then \
 		echo 'clean: a cluster still runs below $(BUILD)/: make cluster-down first' >&2; exit 1; fi
 	rm -rf --one-file-system $(BUILD)
 

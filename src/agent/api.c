@@ -4,10 +4,10 @@
  * ends a connection. Owns struct api. Answers go to the owner of the request by its table index:
  * fetches, publisher, watch.
  */
+#include "agent/decode.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
-#include "pb_decode.h"
 
 void api_init(struct agent *a)
 {
@@ -158,8 +158,7 @@ static void owner_end(struct agent *a, unsigned index, enum status status)
 static void keep_status(struct request *r, struct view message)
 {
     projection_StatusRecord status = projection_StatusRecord_init_zero;
-    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    if (!pb_decode(&in, projection_StatusRecord_fields, &status)) {
+    if (!decode(message, projection_StatusRecord_fields, &status)) {
         return;
     }
     r->refused = view_is(view_text(status.status), "Failure");

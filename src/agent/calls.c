@@ -10,9 +10,9 @@
  */
 #include "agent/calls.h"
 
+#include "agent/decode.h"
 #include "base/assert.h"
 #include "generated/dra.pb.h"
-#include "pb_decode.h"
 
 /* --- tables --- */
 
@@ -150,8 +150,7 @@ static bool read_claims(struct agent *a, unsigned index, const struct grpc_event
     dra_NodePrepareResourcesRequest request = dra_NodePrepareResourcesRequest_init_zero;
     request.claims.funcs.decode = read_claim;
     request.claims.arg = &reader;
-    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
-    if (pb_decode(&in, dra_NodePrepareResourcesRequest_fields, &request)) {
+    if (decode(event->message, dra_NodePrepareResourcesRequest_fields, &request)) {
         return true;
     }
     if (reader.many) {

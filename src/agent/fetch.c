@@ -3,10 +3,10 @@
  * Claim GETs: reads a ResourceClaim for one prepare operation and feeds it, piece by piece, to its
  * builder. Owns the fetch table; a fetch has the request entry of its own index.
  */
+#include "agent/decode.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
-#include "pb_decode.h"
 
 bool fetch_begin(struct agent *a, unsigned operation)
 {
@@ -45,12 +45,6 @@ void fetch_cancel(struct agent *a, unsigned fetch)
 }
 
 /* --- records --- */
-
-static bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
-{
-    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    return pb_decode(&in, fields, out);
-}
 
 static void meta(struct claim_builder *b, struct view message)
 {

@@ -4,12 +4,12 @@
  * health. Owns the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1,
  * grpc.health.v1.
  */
+#include "agent/decode.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "generated/health.pb.h"
 #include "generated/registration.pb.h"
-#include "pb_decode.h"
 #include "pb_encode.h"
 
 #define ON(kind) (1u << (kind))
@@ -73,8 +73,7 @@ static void notify_status(struct agent *a, unsigned link, const struct grpc_even
     r->last_error[0] = 0;
     status.error.funcs.decode = read_reason;
     status.error.arg = r;
-    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
-    if (!pb_decode(&in, pluginregistration_RegistrationStatus_fields, &status)) {
+    if (!decode(event->message, pluginregistration_RegistrationStatus_fields, &status)) {
         refuse(a, link, event, GRPC_INVALID_ARGUMENT,
                "RegistrationStatus is not readable as protobuf");
         return;
@@ -126,8 +125,7 @@ uint64_t kubelet_deadline(const struct agent *a)
 static void health_check(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     health_HealthCheckRequest request = health_HealthCheckRequest_init_zero;
-    pb_istream_t in = pb_istream_from_buffer(event->message.data, event->message.len);
-    bool readable = pb_decode(&in, health_HealthCheckRequest_fields, &request);
+    bool readable = decode(event->message, health_HealthCheckRequest_fields, &request);
     struct view service = view_text(readable ? request.service : "?");
     bool liveness = view_is(service, "liveness") || service.len == 0u;
     if (!liveness && !view_is(service, "readiness")) {

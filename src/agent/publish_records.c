@@ -4,16 +4,10 @@
  * whether it is what we want. Owns `now`, `seen`, `watch_now` and the comparisons of struct
  * publish.
  */
+#include "agent/decode.h"
 #include "agent/publish.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
-#include "pb_decode.h"
-
-static bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
-{
-    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    return pb_decode(&in, fields, out);
-}
 
 void publish_hint(struct agent *a, uint64_t wait_ms)
 {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One protobuf message that is complete in memory, by nanopb: a record of the field filter or a
+ * request.
+ */
+#ifndef AGENT_DECODE_H
+#define AGENT_DECODE_H
+
+#include "base/bytes.h"
+#include "pb_decode.h"
+
+/*
+ * Decodes `message` into the nanopb structure of `fields`; false: not readable, *out is unusable.
+ */
+MUST_USE static inline bool decode(struct view message, const pb_msgdesc_t *fields, void *out)
+{
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    return pb_decode(&in, fields, out);
+}
+
+#endif
