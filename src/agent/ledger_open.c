@@ -12,6 +12,7 @@
 
 static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
+enum { ASIDE_CAP = 64 };
 
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
@@ -206,18 +207,34 @@ static enum status carry_over(struct agent *a, const char *from)
     return STATUS_OK;
 }
 
-static enum status create(struct agent *a, bool damaged)
+/* Where a damaged store goes: an older one is not overwritten, it may be all that is left. */
+static void aside_name(struct agent *a, char out[ASIDE_CAP])
+{
+    uint8_t first;
+    struct writer byte = writer_of(&first, sizeof first);
+    struct writer name = writer_of(out, ASIDE_CAP);
+    writer_text(&name, store_aside);
+    if (a->files->read(a->files->ctx, FILES_STATE, store_aside, 0, &byte) != HOST_ABSENT) {
+        writer_text(&name, "-");
+        writer_decimal(&name, a->log.wall_ms / 1000u);
+    }
+    enum status ended = writer_end_text(&name);
+    ASSERT(ended == STATUS_OK);
+}
+
+/* `aside`: where the damaged store goes whose records are carried over; NULL: there is none. */
+static enum status create(struct agent *a, const char *aside)
 {
     const struct files *f = a->files;
     enum status s = format(a);
-    if (s == STATUS_OK && damaged) {
+    if (s == STATUS_OK && aside != NULL) {
         s = carry_over(a, STORE_FILE_NAME);
     }
     if (s == STATUS_OK) {
         s = write_header(a);
     }
-    if (s == STATUS_OK && damaged) {
-        s = f->remove(f->ctx, FILES_STATE, STORE_FILE_NAME, store_aside);
+    if (s == STATUS_OK && aside != NULL) {
+        s = f->remove(f->ctx, FILES_STATE, STORE_FILE_NAME, aside);
     }
     if (s == STATUS_OK) {
         s = f->commit(f->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
@@ -242,6 +259,19 @@ static bool vanished(struct agent *a)
     return true;
 }
 
+static enum status repair(struct agent *a)
+{
+    char aside[ASIDE_CAP];
+    aside_name(a, aside);
+    event_begin(a, EVENT_STORE_DAMAGED);
+    log_text(&a->log, "file", STORE_FILE_NAME);
+    log_text(&a->log, "kept_as", aside);
+    log_text(&a->log, "remedy",
+             "nothing if claims_held below is what runs here; else re-create the missing pods");
+    log_end(&a->log);
+    return create(a, aside);
+}
+
 static enum status open_or_create(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME);
@@ -253,18 +283,12 @@ static enum status open_or_create(struct agent *a)
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
     if (s == HOST_ABSENT) {
-        s = create(a, false);
+        s = create(a, NULL);
         if (s == STATUS_OK) {
             event_say(a, EVENT_STORE_CREATED, "file", STORE_FILE_NAME);
         }
     } else if (s == HOST_DAMAGED) {
-        event_begin(a, EVENT_STORE_DAMAGED);
-        log_text(&a->log, "file", STORE_FILE_NAME);
-        log_text(&a->log, "kept_as", store_aside);
-        log_text(&a->log, "remedy",
-                 "nothing if claims_held below is what runs here; else re-create the missing pods");
-        log_end(&a->log);
-        s = create(a, true);
+        s = repair(a);
     }
     return s;
 }
