@@ -12,7 +12,7 @@
 
 static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
-enum { ASIDE_CAP = 64 };
+static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
@@ -207,19 +207,16 @@ static enum status carry_over(struct agent *a, const char *from)
     return STATUS_OK;
 }
 
-/* Where a damaged store goes: an older one is not overwritten, it may be all that is left. */
-static void aside_name(struct agent *a, char out[ASIDE_CAP])
+/*
+ * Where a damaged store goes: the first one stays for good, of later ones the newest. More would
+ * fill a disk that damages one after the other.
+ */
+static const char *aside_name(struct agent *a)
 {
     uint8_t first;
     struct writer byte = writer_of(&first, sizeof first);
-    struct writer name = writer_of(out, ASIDE_CAP);
-    writer_text(&name, store_aside);
-    if (a->files->read(a->files->ctx, FILES_STATE, store_aside, 0, &byte) != HOST_ABSENT) {
-        writer_text(&name, "-");
-        writer_decimal(&name, a->log.wall_ms / 1000u);
-    }
-    enum status ended = writer_end_text(&name);
-    ASSERT(ended == STATUS_OK);
+    enum status s = a->files->read(a->files->ctx, FILES_STATE, store_aside, 0, &byte);
+    return (s == HOST_ABSENT) ? store_aside : store_aside_newest;
 }
 
 /* `aside`: where the damaged store goes whose records are carried over; NULL: there is none. */
@@ -261,8 +258,7 @@ static bool vanished(struct agent *a)
 
 static enum status repair(struct agent *a)
 {
-    char aside[ASIDE_CAP];
-    aside_name(a, aside);
+    const char *aside = aside_name(a);
     event_begin(a, EVENT_STORE_DAMAGED);
     log_text(&a->log, "file", STORE_FILE_NAME);
     log_text(&a->log, "kept_as", aside);

@@ -248,8 +248,8 @@ static void test_mending(void **state)
             api.reachable = true;
         }
     }
-    /* the damaged one is kept aside */
-    assert_int_equal(disk_count(FILES_STATE), 2);
+    /* of the damaged ones the first and the newest are kept aside */
+    assert_int_equal(disk_count(FILES_STATE), 3);
 }
 
 int main(void)
