@@ -160,10 +160,9 @@ static void cdi_remove(struct agent *a, const char *uid)
 
 /* --- records --- */
 
-static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)
+void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
+                         const char *remedy, struct writer *why)
 {
-    const char *remedy =
-        (s == HOST_NO_SPACE) ? "free space there" : "check the file system and rights there";
     writer_text(why, "claim store ");
     writer_text(why, a->settings->plugins_dir);
     writer_text(why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
@@ -172,6 +171,13 @@ static void store_trouble(struct agent *a, const char *doing, enum status s, str
     writer_text(why, status_name(s));
     writer_text(why, "); ");
     writer_text(why, remedy);
+}
+
+static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)
+{
+    const char *remedy =
+        (s == HOST_NO_SPACE) ? "free space there" : "check the file system and rights there";
+    ledger_trouble_text(a, doing, s, remedy, why);
     event_begin(a, EVENT_STORE_TROUBLE);
     log_text(&a->log, "doing", doing);
     log_text(&a->log, "status", status_name(s));
@@ -264,12 +270,13 @@ enum status ledger_read(struct agent *a, unsigned slot)
 static void free_entry(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
-    if (write_half(a, slot, view_of(0, 0)) == STATUS_OK) {
+    enum status s = write_half(a, slot, view_of(0, 0));
+    if (s == STATUS_OK) {
         e->state = LEDGER_FREE;
         return;
     }
     struct writer ignored = writer_of(a->ledger.trouble, sizeof a->ledger.trouble - 1u);
-    store_trouble(a, "written", HOST_IO, &ignored);
+    store_trouble(a, "written", s, &ignored);
     a->ledger.trouble[ignored.len] = 0;
     e->state = LEDGER_FREEING;
     a->ledger.freeing++;

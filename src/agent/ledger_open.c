@@ -19,15 +19,10 @@ static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 static void not_usable(struct agent *a, const char *doing, enum status s)
 {
     struct writer why = writer_of(a->ledger.trouble, sizeof a->ledger.trouble);
-    writer_text(&why, "claim store ");
-    writer_text(&why, a->settings->plugins_dir);
-    writer_text(&why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
-    writer_text(&why, doing);
-    writer_text(&why, " (");
-    writer_text(&why, status_name(s));
-    writer_text(&why, (s == PEER_UNSUPPORTED)
-                          ? "); run the agent version that wrote it, or a newer one"
-                          : "); check space and rights there");
+    const char *remedy = (s == PEER_UNSUPPORTED)
+                         ? "run the agent version that wrote it, or a newer one"
+                                                 : "check space and rights there";
+    ledger_trouble_text(a, doing, s, remedy, &why);
     enum status ended = writer_end_text(&why);
     ASSERT(ended == STATUS_OK);
     event_say(a, EVENT_STORE_TROUBLE, "text", a->ledger.trouble);

@@ -261,7 +261,6 @@ struct agent {
     bool step_now;         /* something changed outside a step */
     bool order_renew, order_close_registration, order_exit;
     bool exited;
-    bool store_tried;
     uint64_t counter[EVENT_COUNT];
     struct log log;
     struct devices devices;
@@ -331,6 +330,9 @@ void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
 /* Opens the store, creating or repairing it; says in ledger.trouble why not. */
 void ledger_open(struct agent *a);
+/* One sentence: the store's path, what could not be done with it, why, and the remedy. */
+void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
+                         const char *remedy, struct writer *why);
 /* Removes what a kill may have left in the CDI root. */
 void ledger_tidy(struct agent *a);
 /* Slot that holds `uid`, or -1. */

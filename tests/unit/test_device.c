@@ -3,27 +3,9 @@
  * The device table and its attributes: golden files of every board, and what garbage in sysfs
  * leaves.
  */
-#include "board_vectors.h"
+#include "device_harness.h"
 
 #include <ctype.h>
-
-static struct found_node found;
-static struct devices devices;
-static struct device_findings findings;
-
-static void build(void)
-{
-    memset(&devices, 0, sizeof devices);
-    labels_set(&devices);
-    devices_build(&devices, &found, &findings);
-    assert_true(devices_valid(&devices));
-}
-
-static void build_type(const char *type)
-{
-    found_board(&found, board_find(type));
-    build();
-}
 
 /* --- attributes as text --- */
 

@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When two device tables publish the same, and what makes a table invalid. */
-#include "board_vectors.h"
+#include "device_harness.h"
 
-static struct found_node found;
-static struct devices devices;
 static struct devices others;
-static struct device_findings findings;
-
-static void build(void)
-{
-    memset(&devices, 0, sizeof devices);
-    labels_set(&devices);
-    devices_build(&devices, &found, &findings);
-    assert_true(devices_valid(&devices));
-}
-
-static void build_type(const char *type)
-{
-    found_board(&found, board_find(type));
-    build();
-}
 
 /* Whether two tables publish the same, by their attributes: what devices_same must agree with. */
 static bool publish_same(const struct devices *a, const struct devices *b)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One found node, the table that is built from it, and its findings: what tests of the device table
+ * share.
+ */
+#ifndef TESTS_DEVICE_HARNESS_H
+#define TESTS_DEVICE_HARNESS_H
+
+#include "board_vectors.h"
+
+static struct found_node found;
+static struct devices devices;
+static struct device_findings findings;
+
+static void build(void)
+{
+    memset(&devices, 0, sizeof devices);
+    labels_set(&devices);
+    devices_build(&devices, &found, &findings);
+    assert_true(devices_valid(&devices));
+}
+
+static void build_type(const char *type)
+{
+    found_board(&found, board_find(type));
+    build();
+}
+
+#endif
