@@ -328,7 +328,10 @@ static void check_path(struct agent *a)
     if (!silent) {
         api->pinged = false;
     } else if (!api->pinged) {
-        api->pinged = h2_ping(&api->h2) == STATUS_OK;
+        /* No room for a PING means that the server takes nothing: it is given up as soon. */
+        enum status sent = h2_ping(&api->h2);
+        ASSERT(sent < STATUS_COUNT);
+        api->pinged = true;
         api->ping_ms = a->now_ms;
     } else if (a->now_ms - api->ping_ms >= API_PING_ANSWER_MS) {
         api_lost(a, "the API server is silent and did not answer a PING");
