@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's frame: its one instance, facts from the host, orders to the host, and the step that
- * lets every module do its work. Owns the event log and the random numbers; decides nothing about
- * claims or slices.
+ * lets every module do its work and hands what one found to the one whom it concerns. Decides
+ * nothing about claims or slices.
  */
 #include "agent/state.h"
 #include "base/assert.h"
@@ -10,62 +10,6 @@
 #include "cfg/identity.h"
 
 static struct agent the_agent;
-
-struct event_row {
-    const char *name;
-    const char *remedy;
-    enum log_level level;
-};
-
-static const struct event_row event_rows[EVENT_COUNT] = {
-#define X(id, lvl, text, cause, todo) [id] = {.name = text, .remedy = todo, .level = lvl},
-    AGENT_EVENTS(X)
-#undef X
-};
-
-void event_begin(struct agent *a, enum event_id id)
-{
-    ASSERT((unsigned)id < EVENT_COUNT);
-    a->counter[id]++;
-    log_begin(&a->log, event_rows[id].level, event_rows[id].name);
-}
-
-void event_say(struct agent *a, enum event_id id, const char *key, const char *text)
-{
-    event_begin(a, id);
-    log_text(&a->log, key, text);
-    if (event_rows[id].level <= LOG_WARN) {
-        log_text(&a->log, "remedy", event_rows[id].remedy);
-    }
-    log_end(&a->log);
-}
-
-/* xorshift64*: jitter needs no more than that neighbours differ. */
-static uint64_t random_next(struct agent *a)
-{
-    ASSERT(a->random != 0);
-    a->random ^= a->random >> 12;
-    a->random ^= a->random << 25;
-    a->random ^= a->random >> 27;
-    return a->random * 2685821657736338717ull;
-}
-
-uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
-{
-    uint64_t spread = base_ms / 4u;
-    return base_ms + ((spread == 0u) ? 0u : random_next(a) % spread);
-}
-
-uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms)
-{
-    if (*backoff_ms < API_BACKOFF_MIN_MS) {
-        *backoff_ms = API_BACKOFF_MIN_MS;
-    } else {
-        *backoff_ms =
-            (*backoff_ms * 2u > API_BACKOFF_MAX_MS) ? API_BACKOFF_MAX_MS : *backoff_ms * 2u;
-    }
-    return agent_jitter(a, *backoff_ms);
-}
 
 bool agent_ready(const struct agent *a)
 {
@@ -183,6 +127,30 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
     a->log.wall_ms = wall_ms;
 }
 
+static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    switch (event->kind) {
+    case GRPC_EVENT_CALL:
+        kubelet_call(a, link, event);
+        break;
+    case GRPC_EVENT_GONE:
+    case GRPC_EVENT_DEADLINE:
+        calls_gone(a, link, event->call);
+        break;
+    case GRPC_EVENT_WRITABLE:
+        break; /* calls_step tries every reply that waits */
+    }
+}
+
+static void serve_link(struct agent *a, unsigned link)
+{
+    struct grpc_event event;
+    /* Each event takes at least a frame of what was read, or ends a call: both are bounded. */
+    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && link_next(a, link, &event); i++) {
+        link_event(a, link, &event);
+    }
+}
+
 void agent_step(struct agent *a)
 {
     a->step_now = false;
@@ -193,7 +161,9 @@ void agent_step(struct agent *a)
         log_end(&a->log);
     }
     ledger_step(a);
-    links_step(a);
+    for (unsigned link = 0; link < SERVER_LINKS; link++) {
+        serve_link(a, link);
+    }
     answers_step(a);
     kubelet_step(a);
     api_step(a);

@@ -35,7 +35,7 @@ static void operation_release(struct agent *a, unsigned index)
     o->state = OPERATION_FREE;
 }
 
-void call_release(struct agent *a, unsigned index)
+static void call_release(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
     ASSERT(c->used);
@@ -468,8 +468,8 @@ static void call_step(struct agent *a, unsigned index)
         call_flush(a, c);
         c->replying = true;
     }
-    if (c->replying) {
-        call_reply(a, index);
+    if (c->replying && call_reply(a, index)) {
+        call_release(a, index);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls.c and replies.c share: the life of a call and its answer. Internal to src/agent. */
+/* What calls.c and replies.c share: the answer of a call. Internal to src/agent. */
 #ifndef AGENT_CALLS_H
 #define AGENT_CALLS_H
 
@@ -8,12 +8,10 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
-/* Frees a call and its operations; fetches that still run are cancelled. */
-void call_release(struct agent *a, unsigned index);
 /*
- * Sends as much of the answer of a complete call as there is room for; releases the call when all
- * is out or its peer is gone.
+ * Sends as much of the answer of a complete call as there is room for. true: all is out or its peer
+ * is gone, and the call is over.
  */
-void call_reply(struct agent *a, unsigned index);
+bool call_reply(struct agent *a, unsigned index);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of connections: server links with their gRPC engines, and the byte ports of all links,
- * the API connection included. Owns which link is open; hands complete requests to kubelet.c and
+ * the API connection included. Owns which link is open; yields the events of their engines and
  * knows no method.
  */
 #include "agent/state.h"
@@ -132,46 +132,19 @@ bool agent_link_done(struct agent *a, unsigned link)
     return true;
 }
 
-static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
+bool link_next(struct agent *a, unsigned link, struct grpc_event *event)
 {
-    switch (event->kind) {
-    case GRPC_EVENT_CALL:
-        kubelet_call(a, link, event);
-        break;
-    case GRPC_EVENT_GONE:
-    case GRPC_EVENT_DEADLINE:
-        calls_gone(a, link, event->call);
-        break;
-    case GRPC_EVENT_WRITABLE:
-        break; /* calls_step tries every reply that waits */
-    }
-}
-
-static void link_step(struct agent *a, unsigned link)
-{
+    ASSERT(link < SERVER_LINKS);
     struct server_link *l = &a->link[link];
-    struct grpc_event event;
-    enum status s = STATUS_OK;
-    /* Each event takes at least a frame of what was read, or ends a call: both are bounded. */
-    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && s == STATUS_OK; i++) {
-        s = grpc_next(&l->grpc, a->now_ms, &event);
-        if (s == STATUS_OK) {
-            link_event(a, link, &event);
-        }
+    if (!l->open || l->failed) {
+        return false;
     }
+    enum status s = grpc_next(&l->grpc, a->now_ms, event);
     l->busy = s == STATUS_OK;
     if (s != STATUS_OK && s != STATUS_MORE) {
         link_fail(a, link);
     }
-}
-
-void links_step(struct agent *a)
-{
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        if (a->link[i].open && !a->link[i].failed) {
-            link_step(a, i);
-        }
-    }
+    return l->busy;
 }
 
 static uint64_t link_deadline(const struct agent *a, const struct server_link *l)

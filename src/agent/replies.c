@@ -152,7 +152,7 @@ static enum reply_progress begin(struct agent *a, struct call *c)
     return c->begun ? REPLY_COMPLETE : REPLY_BROKEN;
 }
 
-void call_reply(struct agent *a, unsigned index)
+bool call_reply(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
     ASSERT(c->used && c->replying);
@@ -161,15 +161,12 @@ void call_reply(struct agent *a, unsigned index)
         p = send_entry(a, c);
     }
     if (p == REPLY_WAITS) {
-        return;
+        return false;
     }
     if (p == REPLY_BROKEN) {
         answer_status(a, c->link, c->id, GRPC_INTERNAL,
                       "a claim of this call was unprepared meanwhile; try again");
-        call_release(a, index);
-        return;
+        return true;
     }
-    if (grpc_finish(&a->link[c->link].grpc, c->id, GRPC_OK, "") != STATUS_MORE) {
-        call_release(a, index);
-    }
+    return grpc_finish(&a->link[c->link].grpc, c->id, GRPC_OK, "") != STATUS_MORE;
 }

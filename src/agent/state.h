@@ -277,16 +277,17 @@ struct agent {
     struct scratch scratch;
 };
 
-/* --- small things that every module uses (agent.c) --- */
+/* --- what every module uses --- */
 
 /*
- * Begins the line of an event and counts it; add fields with log_text & co, end with
+ * events.c: begins the line of an event and counts it; add fields with log_text & co, end with
  * log_end(&a->log).
  */
 void event_begin(struct agent *a, enum event_id id);
 /* A whole event with one text field. */
 void event_say(struct agent *a, enum event_id id, const char *key, const char *text);
-/* `base` plus up to a quarter of it, at random. */
+
+/* backoff.c: `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles a backoff between its bounds and returns the jittered wait. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
@@ -295,7 +296,11 @@ bool agent_ready(const struct agent *a);
 
 /* --- modules to each other --- */
 
-void links_step(struct agent *a);
+/*
+ * links.c: the next event of a server link; false: none now, or the link is closed. What is not
+ * asked for in this step keeps links_deadline at now.
+ */
+bool link_next(struct agent *a, unsigned link, struct grpc_event *event);
 uint64_t links_deadline(const struct agent *a);
 unsigned links_calls_open(const struct agent *a);
 void links_drain(struct agent *a);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits before something is tried again: doubled up to a bound, with jitter. Owns the random
+ * numbers.
+ */
+#include "agent/state.h"
+#include "base/assert.h"
+
+/* xorshift64*: jitter needs no more than that neighbours differ. */
+static uint64_t random_next(struct agent *a)
+{
+    ASSERT(a->random != 0);
+    a->random ^= a->random >> 12;
+    a->random ^= a->random << 25;
+    a->random ^= a->random >> 27;
+    return a->random * 2685821657736338717ull;
+}
+
+uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
+{
+    uint64_t spread = base_ms / 4u;
+    return base_ms + ((spread == 0u) ? 0u : random_next(a) % spread);
+}
+
+uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms)
+{
+    if (*backoff_ms < API_BACKOFF_MIN_MS) {
+        *backoff_ms = API_BACKOFF_MIN_MS;
+    } else {
+        *backoff_ms =
+            (*backoff_ms * 2u > API_BACKOFF_MAX_MS) ? API_BACKOFF_MAX_MS : *backoff_ms * 2u;
+    }
+    return agent_jitter(a, *backoff_ms);
+}
