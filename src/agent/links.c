@@ -46,7 +46,8 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
             l->busy = false;
             l->kind = kind;
             l->opened_ms = now_ms;
-            grpc_init(&l->grpc, &a->buffers, now_ms);
+            /* Strangers reach the health port: they must not hold what the kubelet needs. */
+            grpc_init(&l->grpc, (kind == LINK_HEALTH) ? 0 : &a->buffers, now_ms);
             if (a->stopping) {
                 grpc_drain(&l->grpc);
             }

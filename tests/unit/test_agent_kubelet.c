@@ -196,6 +196,21 @@ static void test_links_full(void **state)
     assert_int_equal(health_of(p[1], "liveness"), 1);
 }
 
+/* Strangers reach the health port: whatever they begin there takes no buffer from the kubelet. */
+static void test_health_takes_no_buffer(void **state)
+{
+    uint8_t bytes[GRPC_SMALL_BYTES + 1] = {0};
+    (void)state;
+    world_new();
+    start();
+    struct peer *p = peer_open(LINK_HEALTH, 65535);
+    call_refused(p, CHECK_PATH, view_of(bytes, sizeof bytes), GRPC_RESOURCE_EXHAUSTED);
+    check_idle();
+    struct peer *kubelet = peer_open(LINK_REGISTRATION, 65535);
+    call_refused(kubelet, NOTIFY, view_of(bytes, sizeof bytes), GRPC_INVALID_ARGUMENT);
+    check_idle();
+}
+
 static void test_peer_breaks_protocol(void **state)
 {
     (void)state;
@@ -307,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_answers_full),
         cmocka_unit_test(test_methods_by_socket),
         cmocka_unit_test(test_links_full),
+        cmocka_unit_test(test_health_takes_no_buffer),
         cmocka_unit_test(test_peer_breaks_protocol),
         cmocka_unit_test(test_stop_idle),
         cmocka_unit_test(test_stop_lets_calls_end),
