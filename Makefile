@@ -26,25 +26,28 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 # Goals that compile nothing work without the tools of the build.
-BARE_GOALS := help clean deps cluster-down
+BARE_GOALS := help clean deps cluster-down demo-debian
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/deps/paths.mk
 endif
 
+# The goals that build the unit tests with clang need its flags when the Makefile is read.
+CLANG_GOALS := sanitize coverage
 # Runs at every start; the file is only written when something moved.
 $(BUILD)/deps/paths.mk: FORCE
-	@tools/deps.sh build
+	@tools/deps.sh $(if $(filter $(CLANG_GOALS),$(MAKECMDGOALS)),test,build)
 
 SOURCES := $(sort $(wildcard src/*.c src/*/*.c boards/*.c generated/*.c))
 LIBRARY_SOURCES := $(filter-out src/main.c,$(SOURCES))
 TEST_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
-TESTS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
+SIM_MODELS := $(sort $(wildcard tests/sim/*.c))
 NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # --- how to build -------------------------------------------------------------------------------------
 
 CC := gcc
 AR := gcc-ar
+CLANG := clang-19
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
 MUSL_CC := musl-gcc
@@ -69,14 +72,14 @@ SIZE := -Os -flto -ffunction-sections -fdata-sections -g
 PRODUCT_FLAGS = $(LANGUAGE) $(SIZE) $(HARDEN) $(PREFIX_MAP)
 LINK_HARDEN := -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,-z,separate-code \
 	-Wl,--gc-sections,--build-id=sha1,--fatal-warnings
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-UNIT_FLAGS := $(LANGUAGE) -O1 -g $(SANITIZE)
+SANITIZE_ALL := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
 
 BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
 
-# Key of a library built with the given flags: changes with source, configuration, flags and compiler.
-library_key = $(shell { cat $(2)/.sha256 $(wildcard cfg/mbedtls/*.h) tools/build_mbedtls.sh; \
-	echo '$(1)'; $(CC) -v 2>&1; } | sha256sum | cut -c 1-16)
+# Key of a library built with the given compiler and flags: changes with source, configuration and both.
+library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h) tools/build_mbedtls.sh; \
+	echo '$(2)'; $(1) -v 2>&1; } | sha256sum | cut -c 1-16)
 
 # --- the agent ----------------------------------------------------------------------------------------
 
@@ -88,7 +91,7 @@ PRODUCT_OBJECTS := $(SOURCES:%.c=$(PRODUCT)/%.o) $(NANOPB_NAMES:%=$(PRODUCT)/nan
 MBEDTLS_PRODUCT_FLAGS = $(PRODUCT_FLAGS) $(MBEDTLS_ARCH_FLAGS)
 # The prefix map is left out of the key: it names this folder and changes nothing in the result.
 ifdef MBEDTLS_DIR
-MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,musl $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS)),$(MBEDTLS_DIR)).a
+MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
 
 $(MBEDTLS_PRODUCT):
 	@tools/build_mbedtls.sh $@ $(MBEDTLS_DIR) $(JOBS) $(MUSL_CC) $(MBEDTLS_PRODUCT_FLAGS)
@@ -98,10 +101,13 @@ $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
 	$(Q)objcopy --strip-all $< $@
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
-# Static and position-independent: musl's own driver cannot, so the start files are named here.
+# Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
+# record of frames and calls, $(PRODUCT)/lto/*.ci, is what tools/check_stack.py reads; it changes no code.
 $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 	$(call show,LINK,$@)
-	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) -flto=$(JOBS) -static -nostartfiles $(LINK_HARDEN) -o $@ \
+	@rm -rf $(PRODUCT)/lto && mkdir -p $(PRODUCT)/lto
+	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) -flto=$(JOBS) -fcallgraph-info=su,da -dumpdir $(PRODUCT)/lto/ \
+		-static -nostartfiles $(LINK_HARDEN) -o $@ \
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
 $(PRODUCT)/%.o: %.c $(PRODUCT)/flags
@@ -128,45 +134,94 @@ remember = @mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','"'"',$(2))' >$(1).ne
 COMPILER := $(shell $(CC) --version 2>/dev/null | head -n 1)
 $(PRODUCT)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(INCLUDES))
-$(BUILD)/obj/unit/flags: FORCE
-	$(call remember,$@,$(COMPILER) $(UNIT_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES))
 $(BUILD)/obj/build-id: FORCE
 	$(call remember,$@,$(BUILD_ID))
 
 # --- unit tests ---------------------------------------------------------------------------------------
 
-UNIT := $(BUILD)/obj/unit
-UNIT_OBJECTS := $(LIBRARY_SOURCES:%.c=$(UNIT)/%.o) $(NANOPB_NAMES:%=$(UNIT)/nanopb/%.o)
-MBEDTLS_UNIT_FLAGS = $(LANGUAGE) -O1 -g $(PREFIX_MAP) $(MBEDTLS_ARCH_FLAGS)
-ifdef MBEDTLS_DIR
-MBEDTLS_UNIT := $(CACHE)/lib/mbedtls-$(call library_key,glibc $(filter-out $(PREFIX_MAP),$(MBEDTLS_UNIT_FLAGS)),$(MBEDTLS_DIR)).a
+# All unit tests in one of their builds: objects in build/obj/NAME, programs in build/NAME.
+# $(1) name, $(2) compiler, $(3) its flags for all code, $(4) those for our code only, $(5) those of mbedTLS,
+# $(6) what is linked besides: -lcmocka, or the object built from its source
+define unit_build
+$(1)_OBJ := $$(BUILD)/obj/$(1)
+$(1)_TESTS := $$(TEST_SOURCES:tests/unit/%.c=$$(BUILD)/$(1)/%)
+$(1)_OBJECTS := $$(patsubst %.c,$$($(1)_OBJ)/%.o,$$(LIBRARY_SOURCES) $$(SIM_MODELS)) $$(NANOPB_NAMES:%=$$($(1)_OBJ)/nanopb/%.o)
+DEPENDENCIES += $$($(1)_OBJECTS:.o=.d) $$(TEST_SOURCES:%.c=$$($(1)_OBJ)/%.d)
+$(1)_MBEDTLS := $$(CACHE)/lib/mbedtls-$$(call library_key,$(2),glibc $(5)).a
 
-$(MBEDTLS_UNIT):
-	@tools/build_mbedtls.sh $@ $(MBEDTLS_DIR) $(JOBS) $(CC) $(MBEDTLS_UNIT_FLAGS)
+ifeq ($$(filter $$($(1)_MBEDTLS),$$(UNIT_MBEDTLS)),)
+UNIT_MBEDTLS += $$($(1)_MBEDTLS)
+$$($(1)_MBEDTLS):
+	@tools/build_mbedtls.sh $$@ $$(MBEDTLS_DIR) $$(JOBS) $(2) $(5) $$(PREFIX_MAP)
+endif
+
+$$(BUILD)/$(1)/test_%: $$($(1)_OBJ)/tests/unit/test_%.o $$($(1)_OBJ)/libagent.a $$($(1)_MBEDTLS) $$(filter %.o,$(6))
+	$$(call show,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$(2) $(3) $(4) -o $$@ $$^ $$(filter-out %.o,$(6))
+
+$$($(1)_OBJ)/libagent.a: $$($(1)_OBJECTS)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+
+$$($(1)_OBJ)/flags: FORCE
+	$$(call remember,$$@,$$(shell $(2) --version | head -n 1) $(3) $(4) $(6) $$(WARNINGS) $$(DEFINES) $$(INCLUDES))
+
+$$($(1)_OBJ)/%.o: %.c $$($(1)_OBJ)/flags | deps-test
+	$$(call show,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$(2) $(3) $(4) $$(WARNINGS) $$(DEFINES) '-DBUILD_ID="unit"' $$(INCLUDES) -MMD -MP -c $$< -o $$@
+
+$$($(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$($(1)_OBJ)/flags
+	$$(call show,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$(2) $(3) $$(DEFINES) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+endef
+
+PLAIN_MBEDTLS := $(LANGUAGE) -O1 -g $(MBEDTLS_ARCH_FLAGS)
+ifdef MBEDTLS_DIR
+$(eval $(call unit_build,unit,$(CC),$(SANITIZE),,$(PLAIN_MBEDTLS),-lcmocka))
 endif
 
 .PHONY: unit
-unit: $(TESTS) ## unit tests under the address and undefined-behaviour sanitizers
-	@tools/run_unit.py --jobs $(JOBS) $(TESTS)
+unit: $(unit_TESTS) ## unit tests under the address and undefined-behaviour sanitizers
+	@tools/run_unit.py --jobs $(JOBS) $(unit_TESTS)
 
-$(BUILD)/unit/%: $(UNIT)/tests/unit/%.o $(UNIT)/libagent.a $(MBEDTLS_UNIT)
-	$(call show,LINK,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ -lcmocka
+# With clang: values that change in an implicit conversion; reads of memory that nobody wrote, for which
+# everything has to be built with that sanitizer: cmocka, nanopb, and mbedTLS without its assembly.
+VALUES_FLAGS := $(SANITIZE)
+VALUES_OWN := -fsanitize=implicit-conversion,nullability,local-bounds
+MEMORY_FLAGS := $(SANITIZE_ALL) -fsanitize=memory -fsanitize-memory-track-origins=1 \
+	'-DMBEDTLS_USER_CONFIG_FILE="tests/memory/mbedtls.h"'
+MEMORY_CMOCKA := $(BUILD)/obj/memory/cmocka.o
+MEMORY_LINK := $(MEMORY_CMOCKA) $(BUILD)/obj/memory/tests/memory/syscall.o -Wl,--wrap=syscall
+CMOCKA_DEFINES := -DHAVE_INTTYPES_H -DHAVE_MALLOC_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H -DHAVE_SIGLONGJMP \
+	-DHAVE_STRSIGNAL -DHAVE_STRUCT_TIMESPEC -DHAVE_CLOCK_REALTIME -DHAVE_GCC_THREAD_LOCAL_STORAGE
 
-$(UNIT)/libagent.a: $(UNIT_OBJECTS)
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+# Lines, branches and MC/DC (clang 19). A condition of ASSERT is no branch that a test could take:
+# tests/coverage holds an assert.h without it. Nanopb and mbedTLS are others' code.
+COVERAGE_FLAGS := $(LANGUAGE) -O0 -g
+COVERAGE_OWN := -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -Itests/coverage
 
-$(UNIT)/%.o: %.c $(UNIT)/flags | deps-test
+ifneq ($(filter $(CLANG_GOALS),$(MAKECMDGOALS)),)
+$(eval $(call unit_build,values,$(CLANG),$(VALUES_FLAGS),$(VALUES_OWN),$(PLAIN_MBEDTLS),-lcmocka))
+$(eval $(call unit_build,memory,$(CLANG),$(MEMORY_FLAGS),-isystem $(CMOCKA_DIR)/include,$(MEMORY_FLAGS),$(MEMORY_LINK)))
+$(eval $(call unit_build,coverage,$(CLANG),$(COVERAGE_FLAGS),$(COVERAGE_OWN),$(PLAIN_MBEDTLS),-lcmocka))
+
+$(MEMORY_CMOCKA): $(CMOCKA_DIR)/src/cmocka.c $(BUILD)/obj/memory/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="unit"' $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CLANG) $(MEMORY_FLAGS) -w $(CMOCKA_DEFINES) -I$(CMOCKA_DIR)/include -c $< -o $@
+endif
 
-$(UNIT)/nanopb/%.o: $(NANOPB_DIR)/%.c $(UNIT)/flags
-	$(call show,CC,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+.PHONY: sanitize
+sanitize: $(values_TESTS) $(memory_TESTS) ## unit tests under clang's sanitizers: implicit conversions; memory nobody wrote
+	@tools/run_unit.py --name values --jobs $(JOBS) $(values_TESTS)
+	@tools/run_unit.py --name memory --jobs $(JOBS) $(memory_TESTS)
+
+.PHONY: coverage
+coverage: $(coverage_TESTS) ## lines, branches, MC/DC of the unit tests: a table, build/coverage/report, at least 95 % lines
+	@tools/coverage.py --jobs $(JOBS) $(coverage_TESTS)
 
 # --- objects for the gates ----------------------------------------------------------------------------
 
@@ -188,10 +243,14 @@ CHECK_FLAGS = $(LANGUAGE) -Os $(HARDEN) $(PREFIX_MAP) $(DEFINES) '-DBUILD_ID="ch
 CALLS_FLAGS = $(LANGUAGE) -O0 $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES)
 CHECK_SOURCES := $(SOURCES) $(NANOPB_NAMES:%=nanopb/%.c)
 CHECK_OBJECTS := $(CHECK_SOURCES:%.c=$(CHECK)/%.o) $(CHECK_SOURCES:%.c=$(CALLS)/%.o) \
-	$(TEST_SOURCES:%.c=$(CHECK)/%.o) $(CHECK)/budget.o
+	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/host/*.c)) $(CHECK)/budget.o
 
 .PHONY: check-objects
-check-objects: $(CHECK_OBJECTS)
+check-objects: $(CHECK_OBJECTS) $(BUILD)/lint/flags
+
+# What the linters and analysers (tools/lint.py) hand to their compilers.
+$(BUILD)/lint/flags: FORCE
+	$(call remember,$@,$(LANGUAGE) $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES))
 
 $(CHECK)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(CHECK_FLAGS) $(STRICT_TESTS) $(CALLS_FLAGS))
@@ -225,6 +284,42 @@ $(CALLS)/%.o: %.c $(CHECK)/flags
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) $(CALLS_FLAGS) -fcallgraph-info=su,da -MMD -MP -c $< -o $@
 
+# --- the demo: stand-ins for kubelet and API server, on what is shared of src --------------------------------
+
+SIM := $(BUILD)/obj/sim
+SIM_SHARED := $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c generated/hpack*.c)) \
+	src/wire/kube_request.c generated/registration.pb.c generated/dra.pb.c
+SIM_OBJECTS := $(SIM_MODELS:%.c=$(SIM)/%.o) $(SIM_SHARED:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
+SIM_PROGRAMS := $(BUILD)/sim/sim-kubelet $(BUILD)/sim/sim-apiserver
+SIM_FLAGS := $(LANGUAGE) -O1 -g
+
+.PHONY: demo
+demo: all $(SIM_PROGRAMS) deps-demo ## a node, a kubelet and an API server simulated around the agent: seconds, no cluster
+	@/usr/bin/python3 tools/demo/demo.py --build $(BUILD)
+
+# Not a part of `make test`: it installs two systems.
+.PHONY: demo-debian
+demo-debian: ## make demo on a fresh Debian 12 and 13, from HEAD (as root, with debootstrap)
+	@tests/demo/debootstrap.sh
+
+$(SIM)/flags: FORCE
+	$(call remember,$@,$(COMPILER) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES))
+
+$(BUILD)/sim/sim-%: $(SIM)/tests/sim/host/%.o $(SIM)/tests/sim/host/host.o $(SIM_OBJECTS)
+	$(call show,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^ -lssl -lcrypto
+
+$(SIM)/nanopb/%.o: $(NANOPB_DIR)/%.c $(SIM)/flags
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+
+$(SIM)/%.o: %.c $(SIM)/flags | deps-demo
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+
 # --- the other parts ----------------------------------------------------------------------------------
 
 export AGENT := $(CURDIR)/$(BUILD)/$(NAME)
@@ -239,6 +334,11 @@ conformance: all deps-all ## the kubelet's side of every protocol, by grpc-go, a
 e2e: all deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
+# Not a part of `make test`: it builds two more releases of Kubernetes first.
+.PHONY: e2e-matrix
+e2e-matrix: all deps-all ## the cases that depend on versions, on older releases, kubelets and API versions (ROWS=...)
+	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(ROWS)
+
 # The programs of a node, built once and kept in the cache.
 .PHONY: cluster-programs
 cluster-programs: deps-all
@@ -252,20 +352,33 @@ cluster: all deps-all ## a real one-node cluster left running (BOARD=trn2.48xlar
 cluster-down: ## ends that cluster
 	/usr/bin/python3 tools/cluster/cluster.py down --name cluster
 
+# Static and stripped, as an image would hold it. Go looks by itself whether something changed.
+BENCH := $(BUILD)/bench
+.PHONY: bench
+bench: all deps-all ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios
+	@mkdir -p $(BENCH)
+	@$(with_go) && cd tests/bench && export CGO_ENABLED=0 && \
+		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
+		go build -trimpath -o $(CURDIR)/$(BENCH)/harness ./harness
+	@$(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simnode tools/simnode.py \
+		-dir $(BENCH) -out $(BENCH)/bench.json
+
 .PHONY: check
 check: deps-test ## the gates: warnings, layers, heap, size, style, generated files
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, conformance, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, demo, conformance, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: generate
 generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py
 
-.PHONY: deps deps-test deps-all
+.PHONY: deps deps-demo deps-test deps-all
 deps: deps-all ## what a bare Debian 12 or 13 lacks (every target that needs it does this)
+deps-demo:
+	@tools/deps.sh demo
 deps-test:
 	@tools/deps.sh test
 deps-all:
@@ -284,5 +397,5 @@ help: ## this list
 .PHONY: FORCE
 FORCE:
 
--include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(TEST_SOURCES:%.c=$(UNIT)/%.d) \
-	$(CHECK_OBJECTS:.o=.d))
+-include $(wildcard $(SIM_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
+-include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(CHECK_OBJECTS:.o=.d) $(DEPENDENCIES))

@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BOARD_GROUPED_DEVICES 16 /* devices that an EFA map names */
+#define BOARD_GROUPED_DEVICES 16u /* devices that an EFA map names */
 
 /*
  * EFA that belongs to each device, and the ids of the blocks of 4, 8 and 16 devices: first 16 hex
  * digits of SHA-256 over the block's sorted, distinct EFA addresses joined by commas (a unit test
- * recomputes them).
+ * recomputes them). Texts are literals.
  */
 struct efa_map {
     const char *address[BOARD_GROUPED_DEVICES]; /* PCI address 0000:bb:dd.f */
@@ -24,6 +24,7 @@ struct efa_map {
     const char *group16;
 };
 
+/* One instance type; texts are literals. */
 struct board {
     const char *instance_type;  /* EC2 name, without "ml." */
     uint8_t devices;
@@ -46,6 +47,7 @@ const struct board *board_at(unsigned index);
  * file.
  */
 extern const struct board trn1_boards[];
+/* Same for trn2 and its UltraServers. */
 extern const struct board trn2_boards[];
 
 #endif

@@ -15,7 +15,7 @@ const struct board *board_at(unsigned index)
     unsigned left = index;
     for (size_t family = 0; family < sizeof families / sizeof families[0]; family++) {
         const struct board *row = families[family];
-        for (; row->instance_type != NULL && left > 0; row++) {
+        for (; row->instance_type != NULL && left > 0u; row++) {
             left--;
         }
         if (row->instance_type != NULL) {

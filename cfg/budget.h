@@ -16,34 +16,34 @@
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
-_Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2) <=
+_Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) <=
                    GRPC_MESSAGE_BYTES_MAX,
                "a full call fits a gRPC message buffer");
 /* Prepares leave a full call's worth of operations to unprepares. */
-_Static_assert(OPERATIONS_MAX >= 2 * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
+_Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
 /* Every fetch, the publisher and the watch have a stream. */
-_Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 2, "each owner of a request has a stream");
+_Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 2u, "each owner of a request has a stream");
 /* A half holds its header and the longest record. */
-_Static_assert(STORE_RECORD_MAX + 64 <= STORE_HALF_BYTES, "the longest record fits half a slot");
-_Static_assert(STORE_HALF_BYTES % 4096 == 0 && STORE_HEADER_BYTES % 4096 == 0,
+_Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
+_Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,
                "halves never share a page");
 /* One entry of a reply: RESULTS_MAX devices with their longest names. */
 _Static_assert(RESULTS_MAX * (REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP +
-                              UID_CAP + 16) + CLAIM_ERROR_CAP + UID_CAP + 16 <=
+                              UID_CAP + 16u) + CLAIM_ERROR_CAP + UID_CAP + 16u <=
                    REPLY_ENTRY_BYTES_MAX,
                "the longest entry of a reply fits");
 /*
  * One record of the field filter holds the longest opaque configuration with all its request names.
  */
-_Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2) + 128 <=
+_Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128u <=
                    KUBE_RECORD_BYTES_MAX,
                "the longest configuration entry fits a record");
 /* The kubelet's 45 s hold two attempts at a claim. */
-_Static_assert(2 * CLAIM_GET_MS < 45000, "a retry fits the kubelet's deadline");
+_Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
 /* Device masks are 64 bits wide. */
-_Static_assert(DEVICES_MAX <= 64, "one bit for each device");
+_Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
 /* A request head with the longest token fits the send buffer. */
-_Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512 <= H2_CLIENT_TX_BYTES,
+_Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,
                "a request head fits");
 
 #endif

@@ -16,8 +16,9 @@
 #define CDI_FILE_SUFFIX ".json"
 #define DEVICE_NAME_PREFIX "neuron-device-"
 #define CONFIG_API_GROUP DRIVER_NAME
-#define RESOURCE_GROUP_VERSION "resource.k8s.io/v1"
 #define STORE_FILE_NAME "claims.store"
+/* never removed: locked by the agent that uses the store, which itself may be replaced */
+#define STORE_LOCK_NAME STORE_FILE_NAME ".lock"
 #define SERVICE_SOCKET_STEM "dra"     /* "-<pod UID>" comes between under rolling updates */
 #define SERVICE_SOCKET_SUFFIX ".sock"
 #define REGISTRATION_SOCKET_SUFFIX "-reg.sock"

@@ -11,225 +11,288 @@
  * Text of a claim UID with its NUL: a UUID is 36 characters; 63 leaves room for other API servers.
  * Longer: the claim is refused.
  */
-#define UID_CAP 64
-/* Namespace with NUL: a DNS label, RFC 1123, 63 characters. */
-#define NAMESPACE_CAP 64
-/* Object name with NUL: a DNS subdomain of at most 253 characters; also node and pool name. */
-#define NAME_CAP 254
-/* Request name with NUL: "request/subrequest", two DNS labels and a slash, 127 characters. */
-#define REQUEST_CAP 128
-/* Base request name with NUL: a DNS label, 63 characters. */
-#define REQUEST_BASE_CAP 64
-/* Device name with NUL: a DNS label, 63 characters. */
-#define DEVICE_NAME_CAP 64
-/* Driver name with NUL: at most 63 characters (ResourceSlice validation). */
-#define DRIVER_CAP 64
-/* resourceVersion with NUL: opaque; etcd's are decimal int64, 63 characters leave room. */
-#define RESOURCE_VERSION_CAP 64
+#define UID_CAP 64u
+/*
+ * Namespace with NUL: a DNS label, RFC 1123, 63 characters. Longer: no such namespace exists; the
+ * claim is refused.
+ */
+#define NAMESPACE_CAP 64u
+/*
+ * Object name with NUL: a DNS subdomain of at most 253 characters; also node and pool name. Longer:
+ * no such object exists; claim or setting is refused.
+ */
+#define NAME_CAP 254u
+/*
+ * Request name with NUL: "request/subrequest", two DNS labels and a slash, 127 characters. Longer:
+ * the claim is refused.
+ */
+#define REQUEST_CAP 128u
+/* Base request name with NUL: a DNS label, 63 characters. Longer: the claim is refused. */
+#define REQUEST_BASE_CAP 64u
+/*
+ * Device name with NUL: a DNS label, 63 characters. Longer: no device of ours; the claim is
+ * refused.
+ */
+#define DEVICE_NAME_CAP 64u
+/*
+ * Driver name with NUL: at most 63 characters (ResourceSlice validation). Longer: no driver of
+ * ours; the entry is passed over.
+ */
+#define DRIVER_CAP 64u
+/*
+ * resourceVersion with NUL: opaque; etcd's are decimal int64, 63 characters leave room. Longer:
+ * cut, and the server then answers the watch by "too old" or a refusal.
+ */
+#define RESOURCE_VERSION_CAP 64u
 
 /* ---- node (kernel module: at most 64 devices a node, neuron_cdev.c) ---- */
 /*
  * Devices of one node; also the width of the device masks. More directories in sysfs are reported
  * and left out.
  */
-#define DEVICES_MAX 64
-/* Neighbours that connected_devices can name: a torus has four. */
-#define NEIGHBOURS_MAX 4
+#define DEVICES_MAX 64u
+/*
+ * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
+ * as odd and left out.
+ */
+#define NEIGHBOURS_MAX 4u
 /*
  * One sysfs value: health lists ten words of at most 26 characters. A longer value is garbage and
  * is said so.
  */
-#define SYSFS_VALUE_CAP 256
-/* Attributes of one device (ResourceSlice validation: 32 attributes and capacities). */
-#define ATTRIBUTES_MAX 32
-/* Attribute key with NUL: domain of 63, slash, C identifier of 32. */
-#define ATTRIBUTE_KEY_CAP 97
-/* String attribute with NUL: 64 bytes (ResourceSlice validation). */
-#define ATTRIBUTE_VALUE_CAP 65
+#define SYSFS_VALUE_CAP 256u
+/*
+ * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
+ * we publish under twenty; a stored device with more differs.
+ */
+#define ATTRIBUTES_MAX 32u
+/*
+ * Attribute key with NUL: domain of 63, slash, C identifier of 32. Longer in a stored slice: it
+ * differs from ours and is put right.
+ */
+#define ATTRIBUTE_KEY_CAP 97u
+/* String attribute with NUL: 64 bytes (ResourceSlice validation). Longer: likewise. */
+#define ATTRIBUTE_VALUE_CAP 65u
 
 /* ---- claims ---- */
 /*
  * Claims prepared at one time: 64 devices held one by one, and as many again under admin access,
  * twice over. Reached: the claim is refused with words.
  */
-#define CLAIMS_MAX 256
+#define CLAIMS_MAX 256u
 /*
  * Claims of one NodePrepareResources or NodeUnprepareResources call. More: the call ends with
  * RESOURCE_EXHAUSTED.
  */
-#define CLAIMS_PER_CALL_MAX 64
-/* Allocation results of one claim (API maximum 32). */
-#define RESULTS_MAX 32
+#define CLAIMS_PER_CALL_MAX 64u
+/* Allocation results of one claim (API maximum 32). More: the claim is refused. */
+#define RESULTS_MAX 32u
 /*
  * Claims under work in all running calls: 128 of prepares, and one full call of unprepares that
  * prepares never take. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
  */
-#define OPERATIONS_MAX 192
+#define OPERATIONS_MAX 192u
 /* Claim GETs in flight at one time; further ones queue. */
-#define FETCHES_MAX 8
-/* Of them, GETs of one call: half, so that a call whose claims all hang delays no other. */
-#define FETCHES_PER_CALL_MAX 4
-/* One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). */
-#define OPAQUE_BYTES_MAX 10240
-/* Requests named by one configuration entry: as many as a claim can have. */
-#define CONFIG_REQUESTS_MAX 32
-/* apiVersion of an opaque configuration with NUL: the longest known one is 33 characters. */
-#define CONFIG_API_VERSION_CAP 64
+#define FETCHES_MAX 8u
+/*
+ * Of them, GETs of one call: half, so that a call whose claims all hang delays no other. Reached:
+ * the next GET waits.
+ */
+#define FETCHES_PER_CALL_MAX 4u
+/*
+ * One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). Longer: the
+ * claim is refused.
+ */
+#define OPAQUE_BYTES_MAX 10240u
+/*
+ * Requests named by one configuration entry: as many as a claim can have. More: the claim is
+ * refused.
+ */
+#define CONFIG_REQUESTS_MAX 32u
 /*
  * Strict decoding errors of one configuration that are named; further ones are counted: the text
  * stays under CLAIM_ERROR_CAP.
  */
-#define CONFIG_STRICT_ERRORS_MAX 3
+#define CONFIG_STRICT_ERRORS_MAX 3u
 /*
  * Bytes of a foreign name or value that an error text repeats: a DNS label. The rest is cut to
  * "...".
  */
-#define SHOWN_BYTES_MAX 63
+#define SHOWN_BYTES_MAX 63u
 /*
  * Error text of one claim with NUL. One line; the kubelet puts it into an event of at most 1 KiB.
+ * Longer: cut.
  */
-#define CLAIM_ERROR_CAP 512
+#define CLAIM_ERROR_CAP 512u
 
 /* ---- claim store ---- */
 /*
  * Encoded claim record: uid, names and 32 results of at most 200 bytes. Longer: the claim is
  * refused.
  */
-#define STORE_RECORD_MAX 8128
+#define STORE_RECORD_MAX 8128u
 /*
  * One half of a slot: header and record; a multiple of the 4096-byte page so that halves never
- * share one.
+ * share one. Longer records: see STORE_RECORD_MAX, never reached here.
  */
-#define STORE_HALF_BYTES 8192
-/* File header area: two copies of 4096 bytes. */
-#define STORE_HEADER_BYTES 8192
+#define STORE_HALF_BYTES 8192u
+/* File header area: two copies of 4096 bytes. Never reached: a copy uses 36 bytes. */
+#define STORE_HEADER_BYTES 8192u
 
 /*
  * One claim's entry in a reply: 32 devices of at most 640 bytes (names of 63, 253, 63 and 191
- * characters), UID and lengths.
+ * characters), UID and lengths. Never reached: cfg/budget.h does not compile then.
  */
-#define REPLY_ENTRY_BYTES_MAX 24576
+#define REPLY_ENTRY_BYTES_MAX 24576u
 
 /* ---- CDI ---- */
 /*
  * CDI file of one claim: 32 devices of about 250 bytes, environment and annotations. Longer: the
  * claim is refused.
  */
-#define CDI_BYTES_MAX 32768
-/* File name of a CDI file with NUL: prefix, UID and suffix. */
-#define CDI_FILE_NAME_CAP 128
-/* CDI device id with NUL: kind "=" UID "-" request name. */
-#define CDI_ID_CAP 192
+#define CDI_BYTES_MAX 32768u
+/*
+ * File name of a CDI file with NUL: prefix, UID and suffix. Never reached: UID_CAP bounds the only
+ * part that varies.
+ */
+#define CDI_FILE_NAME_CAP 128u
+/*
+ * CDI device id with NUL: kind "=" UID "-" request name. Never reached: UID_CAP and
+ * REQUEST_BASE_CAP bound what varies.
+ */
+#define CDI_ID_CAP 192u
 
 /* ---- JSON ---- */
 /*
  * Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what
- * others nest.
+ * others nest. Deeper: not decoded further, the claim is refused with words.
  */
-#define JSON_DEPTH_MAX 16
+#define JSON_DEPTH_MAX 16u
 
 /* ---- HTTP/2 (RFC 9113) and HPACK (RFC 7541) ---- */
 /*
  * Dynamic table of the decoder of a server connection: the protocol's default (RFC 9113 §6.5.2);
- * clients may use it before our SETTINGS arrive.
+ * clients may use it before our SETTINGS arrive. Full: the oldest entries are evicted, RFC 7541
+ * §4.4.
  */
-#define HPACK_TABLE_BYTES 4096
-/* Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). */
-#define HPACK_ENTRIES_MAX 128
+#define HPACK_TABLE_BYTES 4096u
+/*
+ * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES
+ * gives out first.
+ */
+#define HPACK_ENTRIES_MAX 128u
 /* Integer of HPACK: larger ones are a compression error; every length that matters is smaller. */
-#define HPACK_INTEGER_MAX 1048576
+#define HPACK_INTEGER_MAX 1048576u
 /*
  * One header field of a server connection as it stands in the block (kubelet paths are under 300
  * bytes). Longer: ENHANCE_YOUR_CALM.
  */
-#define H2_SERVER_FIELD_BYTES 4096
+#define H2_SERVER_FIELD_BYTES 4096u
 /*
  * Same of the API connection: 30 warnings of 1 KiB each are 30 fields; one field stays under this.
+ * Longer: ENHANCE_YOUR_CALM.
  */
-#define H2_CLIENT_FIELD_BYTES 8192
+#define H2_CLIENT_FIELD_BYTES 8192u
 /*
  * Decoded bytes of one header list that we announce and serve (RFC 9113 §6.5.2, fields count 32
  * more each). Lists are not stored, so it bounds work only; four of the longest fields of a
  * server connection. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
-#define H2_HEADER_LIST_MAX 16384
+#define H2_HEADER_LIST_MAX 16384u
 /*
  * Decoded bytes of one header list after which the connection ends; between the two the request is
  * refused and decoding goes on to keep the table in step.
  */
-#define H2_HEADER_LIST_HARD_MAX 65536
+#define H2_HEADER_LIST_HARD_MAX 65536u
 /* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
-#define H2_CONTINUATIONS_MAX 8
+#define H2_CONTINUATIONS_MAX 8u
 /* Entries of one SETTINGS frame (CVE-2020-11080). More: ENHANCE_YOUR_CALM. */
-#define H2_SETTINGS_MAX 32
-/* Largest frame that we accept: the protocol's minimum and default (RFC 9113 §4.2). */
-#define H2_FRAME_MAX 16384
-/* Receive buffer of a server connection: control frames and one piece of a long one. */
-#define H2_SERVER_RX_BYTES 4096
+#define H2_SETTINGS_MAX 32u
+/*
+ * Largest frame that we accept: the protocol's minimum and default (RFC 9113 §4.2). Longer:
+ * FRAME_SIZE_ERROR.
+ */
+#define H2_FRAME_MAX 16384u
+/*
+ * Receive buffer of a server connection: control frames and one piece of a long one. Full: the peer
+ * waits until it is taken.
+ */
+#define H2_SERVER_RX_BYTES 4096u
 /*
  * Send buffer of a server connection: one encoded claim entry need not fit, it goes out in pieces.
+ * Full: the rest waits for room, input as well.
  */
-#define H2_SERVER_TX_BYTES 8192
-/* Receive buffer of the API connection: one TLS record of 16 KiB. */
-#define H2_CLIENT_RX_BYTES 16640
+#define H2_SERVER_TX_BYTES 8192u
+/*
+ * Receive buffer of the API connection: one TLS record of 16 KiB. Full: the server waits until it
+ * is taken.
+ */
+#define H2_CLIENT_RX_BYTES 16640u
 /*
  * Send buffer of the API connection: request headers with a token of 4 KiB and a piece of a body.
+ * Full: the request or the rest of its body waits.
  */
-#define H2_CLIENT_TX_BYTES 16384
+#define H2_CLIENT_TX_BYTES 16384u
 /*
  * Streams of one server connection (SETTINGS_MAX_CONCURRENT_STREAMS). Further ones: REFUSED_STREAM.
  */
-#define H2_SERVER_STREAMS 16
-/* Streams of the API connection: 8 claim GETs, 2 watches, node, list, one write, spare. */
-#define H2_CLIENT_STREAMS 16
-/* Window that we announce for each stream of a server connection. */
-#define H2_SERVER_WINDOW 32768
-/* Window of each stream of the API connection: under one TLS record. */
-#define H2_CLIENT_WINDOW 16384
+#define H2_SERVER_STREAMS 16u
+/*
+ * Streams of the API connection: 8 claim GETs, 2 watches, node, list, one write, spare. Reached:
+ * the request waits.
+ */
+#define H2_CLIENT_STREAMS 16u
+/*
+ * Window that we announce for each stream of a server connection. Used up: the peer waits for
+ * WINDOW_UPDATE; sends on: FLOW_CONTROL_ERROR.
+ */
+#define H2_SERVER_WINDOW 32768u
+/* Window of each stream of the API connection: under one TLS record. Used up: likewise. */
+#define H2_CLIENT_WINDOW 16384u
 /*
  * Abuse credit of a connection: each cheap frame that moves nothing costs one, each completed
- * request gives one back (h2tls abuse table).
+ * request gives one back (RFC 9113 §10.5). Used up: the connection ends with ENHANCE_YOUR_CALM.
  */
-#define H2_CREDIT_MAX 256
+#define H2_CREDIT_MAX 256u
 /* Credit that comes back each second; a peer that behaves never gets near the end of it. */
-#define H2_CREDIT_PER_SECOND 10
+#define H2_CREDIT_PER_SECOND 10u
 /*
  * Credit that each HEADERS or DATA frame of ours gives back: grpc-go answers one DATA with two
- * WINDOW_UPDATEs and a PING.
+ * WINDOW_UPDATEs and a PING. What a peer sends beyond that costs H2_CREDIT_MAX.
  */
-#define H2_REFUND_PER_FRAME 3
+#define H2_REFUND_PER_FRAME 3u
 /*
  * Streams whose end is remembered, to tell late frames from wrong ones (RFC 9113 §5.1
  * "closed"). Older ones get the milder answer.
  */
-#define H2_CLOSED_MEMORY 32
+#define H2_CLOSED_MEMORY 32u
 /*
  * 1xx header lists of one response, RFC 9110 §15.2; servers send one or two. More: the stream
  * is reset with ENHANCE_YOUR_CALM.
  */
-#define H2_INFORMATIONAL_MAX 8
+#define H2_INFORMATIONAL_MAX 8u
 /*
  * Dynamic table size updates of one block: RFC 7541 §4.2 never needs more than two. More:
  * COMPRESSION_ERROR.
  */
-#define HPACK_SIZE_UPDATES_MAX 2
+#define HPACK_SIZE_UPDATES_MAX 2u
 /*
- * Send room that header blocks and DATA leave to acknowledgements, WINDOW_UPDATE, RST_STREAM
- * and GOAWAY; each takes 9 to 17 bytes.
+ * Send room that header blocks and DATA leave to acknowledgements, WINDOW_UPDATE, RST_STREAM and
+ * GOAWAY; each takes 9 to 17 bytes. Less free: header blocks and DATA wait.
  */
-#define H2_TX_RESERVE 128
+#define H2_TX_RESERVE 128u
 /*
  * Least buffers of a connection: the largest SETTINGS in one piece; the reserve, our SETTINGS
  * and a short header block.
  */
-#define H2_RX_BYTES_MIN 256
-#define H2_TX_BYTES_MIN 512
+#define H2_RX_BYTES_MIN 256u
+#define H2_TX_BYTES_MIN 512u
 /* Milliseconds in which the peer's preface, its SETTINGS included, must arrive. */
-#define H2_PREFACE_MS 5000
+#define H2_PREFACE_MS 5000u
 /* Milliseconds for which a header block may stay open. */
-#define H2_HEADER_BLOCK_MS 5000
+#define H2_HEADER_BLOCK_MS 5000u
 /* Milliseconds for which pending output may make no progress. */
-#define H2_STALL_MS 30000
+#define H2_STALL_MS 30000u
 
 /* ---- gRPC ---- */
 /*
@@ -237,65 +300,76 @@
  * "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources" is 72. Longer:
  * UNIMPLEMENTED.
  */
-#define GRPC_PATH_CAP 96
-/* Message kept inside the call itself: registration and health messages. */
-#define GRPC_SMALL_BYTES 256
+#define GRPC_PATH_CAP 96u
+/*
+ * Message kept inside the call itself: registration and health messages. Longer: a buffer of
+ * GRPC_BUFFERS is taken.
+ */
+#define GRPC_SMALL_BYTES 256u
 /* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
-#define GRPC_MESSAGE_BYTES_MAX 24576
+#define GRPC_MESSAGE_BYTES_MAX 24576u
 /*
  * Buffers for messages over GRPC_SMALL_BYTES, shared by all connections; each is held only while a
  * message arrives. None free: UNAVAILABLE.
  */
-#define GRPC_BUFFERS 8
+#define GRPC_BUFFERS 8u
 /*
  * Milliseconds in which a request must be complete: half a message holds a buffer. Longer:
  * DEADLINE_EXCEEDED.
  */
-#define GRPC_ARRIVAL_MS 10000
+#define GRPC_ARRIVAL_MS 10000u
 /* Status message with NUL. Longer texts are cut. */
-#define GRPC_STATUS_TEXT_CAP 512
+#define GRPC_STATUS_TEXT_CAP 512u
 
 /*
  * Small answers (PluginInfo with a socket path of 107 bytes is the longest) that wait for a peer's
- * window. Full: that peer's connection ends.
+ * window: the kubelet asks one thing at a time, probes two. Full: that peer's connection ends.
  */
-#define ANSWERS_MAX 16
-#define ANSWER_BYTES_MAX 256
+#define ANSWERS_PER_LINK 4u
+#define ANSWER_BYTES_MAX 256u
 
 /* ---- connections ---- */
 /* Connections to each server socket. The oldest idle one gives way. */
-#define REGISTRATION_LINKS 4
-#define SERVICE_LINKS 4
-#define HEALTH_LINKS 4
+#define REGISTRATION_LINKS 4u
+#define SERVICE_LINKS 4u
+#define HEALTH_LINKS 4u
 #define SERVER_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
+#define ANSWERS_MAX (SERVER_LINKS * ANSWERS_PER_LINK)
 
 /*
  * Events taken from one link in one step, so that no peer keeps the others waiting. What is left is
  * taken in the next step.
  */
-#define LINK_EVENTS_PER_STEP 64
+#define LINK_EVENTS_PER_STEP 64u
 
 /* ---- Kubernetes API client ---- */
 /* Bearer token with NUL: service account tokens are 1 to 2 KiB. Longer: refused with words. */
-#define TOKEN_CAP 4096
-/* Record that the field filter assembles: one opaque configuration with 32 request names. */
-#define KUBE_RECORD_BYTES_MAX 15360
+#define TOKEN_CAP 4096u
+/*
+ * Record that the field filter assembles: one opaque configuration with 32 request names. Longer:
+ * the field is left out and the record says `truncated`.
+ */
+#define KUBE_RECORD_BYTES_MAX 15360u
 /*
  * Open messages in the path of a kept field: Unknown, object, status, allocation, devices, config,
- * deviceConfiguration, opaque, parameters; watch adds two.
+ * deviceConfiguration, opaque, parameters; watch adds two. Never reached: our own tables are
+ * checked against it.
  */
-#define KUBE_DEPTH_MAX 16
+#define KUBE_DEPTH_MAX 16u
 /*
  * One watch event: etcd's objects end at 1.5 MiB, client-go's frame limit is 16 MiB. Longer: the
  * watch is ended.
  */
-#define KUBE_WATCH_FRAME_MAX 16777216
-/* URL path with query and NUL: names of 253 and 63 bytes, percent-encoded selectors. */
-#define KUBE_PATH_CAP 1024
-/* Text of a Status message or of an answer that is no protobuf, with NUL. */
-#define KUBE_MESSAGE_CAP 512
+#define KUBE_WATCH_FRAME_MAX 16777216u
+/*
+ * URL path with query and NUL: names of 253 and 63 bytes, percent-encoded selectors. Never reached:
+ * names are bounded by NAME_CAP and NAMESPACE_CAP.
+ */
+#define KUBE_PATH_CAP 1024u
+/* Text of a Status message or of an answer that is no protobuf, with NUL. Longer: cut. */
+#define KUBE_MESSAGE_CAP 512u
 /* Slices of ours that one list can show before the rest is deleted in further rounds. */
-#define SLICES_SEEN_MAX 8
+#define SLICES_SEEN_MAX 8u
 
 /* ---- TLS ---- */
 /*
@@ -303,156 +377,217 @@
  * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072); each
  * further CA in the bundle takes 3 KB. More: the connection fails and says so.
  */
-#define TLS_ARENA_BYTES 73728
-/* Name of the server with NUL: a DNS name has at most 253 characters. */
-#define TLS_NAME_CAP 256
+#define TLS_ARENA_BYTES 73728u
+/*
+ * Name of the server with NUL: a DNS name has at most 253 characters. Longer: the connection fails
+ * and says so.
+ */
+#define TLS_NAME_CAP 256u
 
 /* ---- kubeconfig ---- */
 /* Kubeconfig file: several contexts with inline certificates. Larger: refused with words. */
-#define KUBECONFIG_BYTES_MAX 65536
-/* One PEM or base64 value with NUL (CA bundles of a dozen certificates). */
-#define PEM_BYTES_MAX 32768
-/* Open mappings and sequences in a kubeconfig. */
-#define YAML_DEPTH_MAX 8
+#define KUBECONFIG_BYTES_MAX 65536u
+/*
+ * One PEM or base64 value with NUL (CA bundles of a dozen certificates). Longer: refused with
+ * words.
+ */
+#define PEM_BYTES_MAX 32768u
+/*
+ * Open mappings and sequences in a kubeconfig. Deeper: refused with words; the real ones have four
+ * levels.
+ */
+#define YAML_DEPTH_MAX 8u
 /*
  * Name of a context, cluster or user in it: cloud tools write names of resources, up to 160
  * characters. Longer: refused with words.
  */
-#define KUBECONFIG_NAME_BYTES_MAX 512
-/* File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). */
-#define PATH_CAP 512
-/* Unix socket path with NUL: sockaddr_un.sun_path (unix(7)). */
-#define SOCKET_PATH_CAP 108
+#define KUBECONFIG_NAME_BYTES_MAX 512u
+/*
+ * File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). Longer: refused
+ * with words.
+ */
+#define PATH_CAP 512u
+/* Unix socket path with NUL: sockaddr_un.sun_path (unix(7)). Longer: refused with words. */
+#define SOCKET_PATH_CAP 108u
 
 /* ---- settings ---- */
 /*
  * Entries of the environment that are looked at: more than execve(2) can pass (6 MiB of texts and
  * pointers).
  */
-#define ENVIRONMENT_MAX 1048576
+#define ENVIRONMENT_MAX 1048576u
 /*
  * Least reconcile and health intervals: a round costs API requests, the other one a few file reads.
  * Shorter: refused.
  */
-#define RECONCILE_INTERVAL_MIN_MS 1000
-#define HEALTH_INTERVAL_MIN_MS 100
+#define RECONCILE_INTERVAL_MIN_MS 1000u
+#define HEALTH_INTERVAL_MIN_MS 100u
 /* Longest interval, one year: no sum of times overflows. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
 
 /* ---- host ---- */
 /*
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
- * descriptors.
+ * descriptors. More: does not compile.
  */
-#define HOST_BYTES_MAX 524288
+#define HOST_BYTES_MAX 524288u
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones.
+ * standard ones. Fewer allowed by the system: the program ends and says so.
  */
-#define DESCRIPTORS_NEEDED 64
+#define DESCRIPTORS_NEEDED 64u
+
+/* One sentence of the host layer: a path and 500 bytes of words. Longer: cut at a foreign piece. */
+#define HOST_TEXT_CAP (PATH_CAP + 512u)
+/* The loop wakes at least once an hour: poll(2) takes an int of milliseconds. Seen by nobody. */
+#define WAIT_MAX_MS 3600000u
+/* Answers taken from the DNS socket in one step: two are expected. More: read in the next step. */
+#define DNS_DATAGRAMS_PER_STEP 4u
 
 /* ---- log ---- */
 /* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and says so. */
-#define LOG_LINE_BYTES_MAX 2048
+#define LOG_LINE_BYTES_MAX 2048u
 /* Lines waiting for stderr. Full: lines are counted as lost and the count is logged. */
-#define LOG_BUFFER_BYTES 16384
+#define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
-#define CLAIM_GET_MS 10000
+#define CLAIM_GET_MS 10000u
+/*
+ * The socket files are looked at this often: whatever wiped them, the kubelet finds the driver
+ * again within its own retry.
+ */
+#define SOCKET_CHECK_MS 5000u
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
-#define API_REQUEST_MS 15000
+#define API_REQUEST_MS 15000u
 /*
  * TCP connect and TLS handshake together; a handshake takes up to a second under a 20m CPU quota.
  */
-#define API_CONNECT_MS 10000
+#define API_CONNECT_MS 10000u
 /*
  * Silence after which the API connection is asked by PING, and how long the answer may take
  * (client-go's values are 30 s and 15 s; 45 s in sum).
  */
-#define API_PING_AFTER_MS 25000
-#define API_PING_ANSWER_MS 15000
+#define API_PING_AFTER_MS 25000u
+#define API_PING_ANSWER_MS 15000u
 /* Backoff of the API connection and of failed writes. */
-#define API_BACKOFF_MIN_MS 500
-#define API_BACKOFF_MAX_MS 30000
+#define API_BACKOFF_MIN_MS 500u
+#define API_BACKOFF_MAX_MS 30000u
+/* A Retry-After is kept up to this; a longer one is answered by a try that costs one request. */
+#define API_RETRY_AFTER_MAX_MS 300000u
 /* Watch: seconds that the server is asked to keep it (client-go picks 300 to 600). */
-#define WATCH_SECONDS 480
+#define WATCH_SECONDS 480u
 /*
  * No successful registration for this long: the registration socket is made anew (kubelet <= 1.35
  * retries only then).
  */
-#define REGISTRATION_RETRY_MS 30000
-#define REGISTRATION_RETRY_MAX_MS 300000
+#define REGISTRATION_RETRY_MS 30000u
+#define REGISTRATION_RETRY_MAX_MS 300000u
 /* First publication waits for the registration at most this long. */
-#define PUBLISH_WAIT_MS 10000
+#define PUBLISH_WAIT_MS 10000u
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */
-#define API_START_MS 1000
+#define API_START_MS 1000u
 /*
  * After a hint that a stored slice changed, the wait before it is read again: several hints become
  * one round.
  */
-#define SLICE_REPAIR_MS 200
+#define SLICE_REPAIR_MS 200u
 /*
  * What no call flushed (its peer went away, the disk refused) is flushed after this, then slower.
  */
-#define STORE_FLUSH_MS 1000
-/* Writes of a slice that follow each other within API_BACKOFF_MAX_MS before they are paced. */
-#define SLICE_REPAIRS_FREE 20
+#define STORE_FLUSH_MS 1000u
+/*
+ * While another agent has the store, it is asked for this often: in a rolling update claims wait
+ * for it, and asking is one system call.
+ */
+#define STORE_BUSY_MS 500u
+/*
+ * Writes of a slice that follow each other within API_BACKOFF_MAX_MS before they are paced. More:
+ * each further one waits longer.
+ */
+#define SLICE_REPAIRS_FREE 20u
 /* A refusal that only an operator can mend (403, 422) is tried again this slowly. */
-#define API_REFUSED_MS 30000
+#define API_REFUSED_MS 30000u
+/*
+ * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that an answer that hangs
+ * leaves time for the versions to be tried one by one.
+ */
+#define VERSION_GET_MS 5000u
+/* While an older version than v1 is spoken, the server is asked this often for a newer one. */
+#define VERSION_CHECK_MS 3600000u
+/*
+ * While the server serves none of the three versions it is asked after API_REFUSED_MS, then twice
+ * as long each time up to this: it is an operator's choice, and 10,000 nodes wait for it.
+ */
+#define VERSION_NONE_MAX_MS 300000u
 /* A connection that failed is closed after this even when its peer takes no more output. */
-#define LINK_CLOSE_MS 2000
+#define LINK_CLOSE_MS 2000u
 /* Running calls may take this long after SIGTERM. */
-#define SHUTDOWN_MS 5000
+#define SHUTDOWN_MS 5000u
 
 /* ---- host (descriptors, files, clocks) ---- */
 /* Connections taken from one listener in one turn of the loop: more wait for the next turn, so that
  * a flood cannot starve running calls. */
-#define ACCEPTS_PER_TURN 8
-/* Connections that the kernel queues on a listener; the link tables behind it are smaller. */
-#define LISTEN_BACKLOG 16
-/* Steps of the agent in one turn of the loop while bytes still move; then everybody is asked again.
+#define ACCEPTS_PER_TURN 8u
+/*
+ * Connections that the kernel queues on a listener; the link tables behind it are smaller. More:
+ * connect(2) of the peer waits or fails.
  */
-#define STEPS_PER_TURN 8
-/* Reads of the API connection in one turn, each of at most one TLS record. */
-#define API_READS_PER_TURN 2
+#define LISTEN_BACKLOG 16u
+/*
+ * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached:
+ * descriptors and time are asked again first.
+ */
+#define STEPS_PER_TURN 8u
+/*
+ * Reads of the API connection in one turn, each of at most one TLS record. More: read in the next
+ * turn.
+ */
+#define API_READS_PER_TURN 2u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
-#define SYSCALL_RETRIES_MAX 64
+#define SYSCALL_RETRIES_MAX 64u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,
  * the port becomes free. */
-#define LISTEN_RETRY_MIN_MS 500
-#define LISTEN_RETRY_MAX_MS 5000
+#define LISTEN_RETRY_MIN_MS 500u
+#define LISTEN_RETRY_MAX_MS 5000u
 /* Pause of a listener after accept failed for want of descriptors or memory. */
-#define ACCEPT_PAUSE_MS 500
+#define ACCEPT_PAUSE_MS 500u
 /* The token file is read again this often while connected (client-go's value). */
-#define TOKEN_REFRESH_MS 60000
+#define TOKEN_REFRESH_MS 60000u
 /* Unanswered bytes on the API connection after which the kernel gives it up: as long as the PING
  * takes to notice. */
-#define API_UNACKED_MS 45000
+#define API_UNACKED_MS 45000u
 /* Addresses of the API server that one connection attempt tries. Further ones are not used. */
-#define API_ADDRESSES_MAX 4
-/* Host name of the API server with NUL: a DNS name has 253 characters. */
-#define API_HOST_CAP 254
+#define API_ADDRESSES_MAX 4u
+/*
+ * Host name of the API server with NUL: a DNS name has 253 characters. Longer: refused with words.
+ */
+#define API_HOST_CAP 254u
 /* Reads of one directory: 64 times 4 KiB are some 6000 entries. What lies beyond is not seen. */
-#define DIRECTORY_READS_MAX 64
-#define DIRECTORY_READ_BYTES 4096
-/* Largest piece written to stderr at once: what a pipe that reports room takes without blocking
- * (PIPE_BUF). */
-#define STDERR_WRITE_MAX 4096
+#define DIRECTORY_READS_MAX 64u
+#define DIRECTORY_READ_BYTES 4096u
+/*
+ * Largest piece written to stderr at once: what a pipe that reports room takes without blocking
+ * (PIPE_BUF). More: written in the next turn.
+ */
+#define STDERR_WRITE_MAX 4096u
 /* How long the last log lines may wait for a slow reader of stderr before the process ends. */
-#define STDERR_DRAIN_MS 200
+#define STDERR_DRAIN_MS 200u
 
 /* ---- name resolution ---- */
 /* /etc/hosts and /etc/resolv.conf: what lies beyond is not read. */
-#define RESOLVER_FILE_BYTES_MAX 8192
-/* Name servers that are asked (resolv.conf(5): three). */
-#define NAMESERVERS_MAX 3
-/* Pause before the next name server is asked, and rounds through all of them. */
-#define DNS_TRY_MS 1500
-#define DNS_TRIES_MAX 6
+#define RESOLVER_FILE_BYTES_MAX 8192u
+/* Name servers that are asked (resolv.conf(5): three). Further ones are not asked. */
+#define NAMESERVERS_MAX 3u
+/*
+ * Pause before the next name server is asked, and rounds through all of them. Reached: the attempt
+ * fails with PEER_TIMEOUT.
+ */
+#define DNS_TRY_MS 1500u
+#define DNS_TRIES_MAX 6u
 /* DNS message over UDP (RFC 1035 §4.2.1). Longer answers come cut and are used as far as they go.
  */
-#define DNS_MESSAGE_MAX 512
+#define DNS_MESSAGE_MAX 512u
 
 #endif

@@ -18,8 +18,8 @@
 
 #include <stdint.h>
 
-#define HPACK_HUFFMAN_ROWS 21
-#define HPACK_HUFFMAN_LENGTH_MIN 5  /* bits of the shortest code */
+#define HPACK_HUFFMAN_ROWS 21u
+#define HPACK_HUFFMAN_LENGTH_MIN 5u  /* bits of the shortest code */
 #define HPACK_HUFFMAN_LENGTH_MAX 30 /* bits of the longest code */
 
 struct hpack_huffman_row {

@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-#define HPACK_STATIC_ENTRIES 61
-#define HPACK_STATIC_NAME_CAP 28
-#define HPACK_STATIC_VALUE_CAP 14
+#define HPACK_STATIC_ENTRIES 61u
+#define HPACK_STATIC_NAME_CAP 28u
+#define HPACK_STATIC_VALUE_CAP 14u
 
 struct hpack_static_entry {
     char name[HPACK_STATIC_NAME_CAP];

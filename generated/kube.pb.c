@@ -26,6 +26,10 @@ PB_BIND(kube_Device, kube_Device, AUTO)
 
 PB_BIND(kube_Device_AttributesEntry, kube_Device_AttributesEntry, 2)
 
+PB_BIND(kube_BasicDevice, kube_BasicDevice, AUTO)
+
+PB_BIND(kube_BasicDevice_AttributesEntry, kube_BasicDevice_AttributesEntry, 2)
+
 PB_BIND(kube_DeviceAttribute, kube_DeviceAttribute, AUTO)
 
 PB_BIND(kube_DeleteOptions, kube_DeleteOptions, AUTO)

@@ -81,8 +81,13 @@ typedef struct _kube_ResourceSlice {
 typedef struct _kube_Device {
     bool has_name;
     char name[64];
-    pb_callback_t attributes;
+    pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
 } kube_Device;
+
+/* What v1beta1 has in field 2 of a Device instead of the attributes. */
+typedef struct _kube_BasicDevice {
+    pb_callback_t attributes;
+} kube_BasicDevice;
 
 /* Fields int, bool, string, version of the API; "_value" keeps them clear of C keywords.
  Exactly one field is set; its presence decides, so 0, false and "" are values. */
@@ -103,6 +108,13 @@ typedef struct _kube_Device_AttributesEntry {
     bool has_value;
     kube_DeviceAttribute value;
 } kube_Device_AttributesEntry;
+
+typedef struct _kube_BasicDevice_AttributesEntry {
+    bool has_key;
+    char key[97];
+    bool has_value;
+    kube_DeviceAttribute value;
+} kube_BasicDevice_AttributesEntry;
 
 typedef struct _kube_Preconditions {
     bool has_uid;
@@ -130,6 +142,8 @@ extern "C" {
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
 #define kube_Device_init_default                 {false, "", {{NULL}, NULL}}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
+#define kube_BasicDevice_init_default            {{{NULL}, NULL}}
+#define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_DeviceAttribute_init_default        {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_default          {false, kube_Preconditions_init_default}
 #define kube_Preconditions_init_default          {false, "", false, ""}
@@ -142,6 +156,8 @@ extern "C" {
 #define kube_ResourcePool_init_zero              {false, "", false, 0, false, 0}
 #define kube_Device_init_zero                    {false, "", {{NULL}, NULL}}
 #define kube_Device_AttributesEntry_init_zero    {false, "", false, kube_DeviceAttribute_init_zero}
+#define kube_BasicDevice_init_zero               {{{NULL}, NULL}}
+#define kube_BasicDevice_AttributesEntry_init_zero {false, "", false, kube_DeviceAttribute_init_zero}
 #define kube_DeviceAttribute_init_zero           {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_zero             {false, kube_Preconditions_init_zero}
 #define kube_Preconditions_init_zero             {false, "", false, ""}
@@ -172,12 +188,15 @@ extern "C" {
 #define kube_ResourceSlice_spec_tag              2
 #define kube_Device_name_tag                     1
 #define kube_Device_attributes_tag               2
+#define kube_BasicDevice_attributes_tag          1
 #define kube_DeviceAttribute_int_value_tag       2
 #define kube_DeviceAttribute_bool_value_tag      3
 #define kube_DeviceAttribute_string_value_tag    4
 #define kube_DeviceAttribute_version_value_tag   5
 #define kube_Device_AttributesEntry_key_tag      1
 #define kube_Device_AttributesEntry_value_tag    2
+#define kube_BasicDevice_AttributesEntry_key_tag 1
+#define kube_BasicDevice_AttributesEntry_value_tag 2
 #define kube_Preconditions_uid_tag               1
 #define kube_Preconditions_resourceVersion_tag   2
 #define kube_DeleteOptions_preconditions_tag     2
@@ -254,6 +273,19 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
 #define kube_Device_AttributesEntry_DEFAULT NULL
 #define kube_Device_AttributesEntry_value_MSGTYPE kube_DeviceAttribute
 
+#define kube_BasicDevice_FIELDLIST(X, a) \
+X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1)
+#define kube_BasicDevice_CALLBACK pb_default_field_callback
+#define kube_BasicDevice_DEFAULT NULL
+#define kube_BasicDevice_attributes_MSGTYPE kube_BasicDevice_AttributesEntry
+
+#define kube_BasicDevice_AttributesEntry_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
+#define kube_BasicDevice_AttributesEntry_CALLBACK NULL
+#define kube_BasicDevice_AttributesEntry_DEFAULT NULL
+#define kube_BasicDevice_AttributesEntry_value_MSGTYPE kube_DeviceAttribute
+
 #define kube_DeviceAttribute_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, INT64,    int_value,         2) \
 X(a, STATIC,   OPTIONAL, BOOL,     bool_value,        3) \
@@ -283,6 +315,8 @@ extern const pb_msgdesc_t kube_ResourceSliceSpec_msg;
 extern const pb_msgdesc_t kube_ResourcePool_msg;
 extern const pb_msgdesc_t kube_Device_msg;
 extern const pb_msgdesc_t kube_Device_AttributesEntry_msg;
+extern const pb_msgdesc_t kube_BasicDevice_msg;
+extern const pb_msgdesc_t kube_BasicDevice_AttributesEntry_msg;
 extern const pb_msgdesc_t kube_DeviceAttribute_msg;
 extern const pb_msgdesc_t kube_DeleteOptions_msg;
 extern const pb_msgdesc_t kube_Preconditions_msg;
@@ -297,6 +331,8 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 #define kube_ResourcePool_fields &kube_ResourcePool_msg
 #define kube_Device_fields &kube_Device_msg
 #define kube_Device_AttributesEntry_fields &kube_Device_AttributesEntry_msg
+#define kube_BasicDevice_fields &kube_BasicDevice_msg
+#define kube_BasicDevice_AttributesEntry_fields &kube_BasicDevice_AttributesEntry_msg
 #define kube_DeviceAttribute_fields &kube_DeviceAttribute_msg
 #define kube_DeleteOptions_fields &kube_DeleteOptions_msg
 #define kube_Preconditions_fields &kube_Preconditions_msg
@@ -306,7 +342,9 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 /* kube_ResourceSlice_size depends on runtime parameters */
 /* kube_ResourceSliceSpec_size depends on runtime parameters */
 /* kube_Device_size depends on runtime parameters */
+/* kube_BasicDevice_size depends on runtime parameters */
 #define KUBE_KUBE_PB_H_MAX_SIZE                  kube_ObjectMeta_size
+#define kube_BasicDevice_AttributesEntry_size    246
 #define kube_DeleteOptions_size                  133
 #define kube_DeviceAttribute_size                145
 #define kube_Device_AttributesEntry_size         246

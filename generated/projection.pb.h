@@ -129,6 +129,8 @@ typedef struct _projection_SliceSpecRecord {
     char node_name[254];
     bool has_extra;
     bool extra; /* has a field besides these and devices */
+    bool has_all_nodes;
+    bool all_nodes;
 } projection_SliceSpecRecord;
 
 typedef struct _projection_ListMetaRecord {
@@ -157,7 +159,7 @@ extern "C" {
 #define projection_AllocationRecord_init_default {0}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
-#define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0}
+#define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
 #define projection_WatchTypeRecord_init_default  {false, ""}
 #define projection_TypeMeta_init_zero            {false, "", false, ""}
@@ -169,7 +171,7 @@ extern "C" {
 #define projection_AllocationRecord_init_zero    {0}
 #define projection_AttributeRecord_init_zero     {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_zero        {false, "", false, 0}
-#define projection_SliceSpecRecord_init_zero     {false, "", false, "", false, 0, false, 0, false, "", false, 0}
+#define projection_SliceSpecRecord_init_zero     {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_zero      {false, "", false, ""}
 #define projection_WatchTypeRecord_init_zero     {false, ""}
 
@@ -216,6 +218,7 @@ extern "C" {
 #define projection_SliceSpecRecord_slice_count_tag 4
 #define projection_SliceSpecRecord_node_name_tag 5
 #define projection_SliceSpecRecord_extra_tag     6
+#define projection_SliceSpecRecord_all_nodes_tag 7
 #define projection_ListMetaRecord_resource_version_tag 1
 #define projection_ListMetaRecord_continue_token_tag 2
 #define projection_WatchTypeRecord_type_tag      1
@@ -300,7 +303,8 @@ X(a, STATIC,   OPTIONAL, STRING,   pool_name,         2) \
 X(a, STATIC,   OPTIONAL, INT64,    pool_generation,   3) \
 X(a, STATIC,   OPTIONAL, INT64,    slice_count,       4) \
 X(a, STATIC,   OPTIONAL, STRING,   node_name,         5) \
-X(a, STATIC,   OPTIONAL, BOOL,     extra,             6)
+X(a, STATIC,   OPTIONAL, BOOL,     extra,             6) \
+X(a, STATIC,   OPTIONAL, BOOL,     all_nodes,         7)
 #define projection_SliceSpecRecord_CALLBACK NULL
 #define projection_SliceSpecRecord_DEFAULT NULL
 
@@ -352,7 +356,7 @@ extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 #define projection_ListMetaRecord_size           1091
 #define projection_MetaRecord_size               783
 #define projection_ResultRecord_size             556
-#define projection_SliceSpecRecord_size          601
+#define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939
 #define projection_TypeMeta_size                 130
 #define projection_WatchTypeRecord_size          17

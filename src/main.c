@@ -14,8 +14,7 @@
 #include "host/system.h"
 
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
-#define WHY_BYTES 1024
-#define TEXT_BYTES 16384
+#define WHY_BYTES 1024u
 
 static int print(struct writer *w)
 {
@@ -27,7 +26,7 @@ static int print(struct writer *w)
 
 static int refuse(struct view why, int exit_code)
 {
-    uint8_t bytes[WHY_BYTES + 64];
+    uint8_t bytes[WHY_BYTES + 64u];
     struct writer w = writer_of(bytes, sizeof bytes);
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
@@ -38,13 +37,17 @@ static int refuse(struct view why, int exit_code)
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
 
-/* Apart from main: its text buffer must not stand in the frame of a run. */
+/* Apart from main, like the next one: their texts must not stand in the frame of a run. */
 __attribute__((noinline)) static int print_help(void)
 {
-    uint8_t bytes[TEXT_BYTES];
+    uint8_t bytes[WHY_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
-    settings_help(&w);
-    return print(&w);
+    int exit_code = EXIT_STOPPED;
+    for (unsigned part = 0; exit_code == EXIT_STOPPED && settings_help(&w, part); part++) {
+        exit_code = print(&w);
+        w.len = 0;
+    }
+    return exit_code;
 }
 
 static void limit(struct writer *w, const char *name, uint64_t value)
@@ -72,19 +75,9 @@ __attribute__((noinline)) static int print_version(void)
     return print(&w);
 }
 
-static int run(const struct settings *settings)
-{
-    uint8_t bytes[WHY_BYTES];
-    struct writer why = writer_of(bytes, sizeof bytes);
-    if (host_run(settings, &why) == STATUS_OK) {
-        return EXIT_STOPPED;
-    }
-    return refuse(writer_view(&why), EXIT_CANNOT_RUN);
-}
-
 int main(int argc, char **argv)
 {
-    struct settings settings;
+    static struct settings settings;
     uint8_t bytes[WHY_BYTES];
     struct writer why = writer_of(bytes, sizeof bytes);
     if (relro_protect() != STATUS_OK) {
@@ -105,5 +98,8 @@ int main(int argc, char **argv)
     case COMMAND_RUN:
         break;
     }
-    return run(&settings);
+    if (host_run(&settings, &why) != STATUS_OK) {
+        return refuse(writer_view(&why), EXIT_CANNOT_RUN);
+    }
+    return EXIT_STOPPED;
 }

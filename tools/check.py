@@ -12,7 +12,11 @@ import subprocess
 import sys
 import time
 
+import check_analysers
+import check_misra
+import check_tidy
 import gate
+import lint
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -58,6 +62,15 @@ def check_generated():
     return report_process(done, f"{count} files against a fresh generation")
 
 
+def check_analyses():
+    """Runs the slow tools side by side; their gates read what this keeps."""
+    jobs = [job for module in (check_misra, check_tidy, check_analysers) for job in module.jobs(gate.ROOT)]
+    report = gate.Report()
+    _, kept = lint.run_jobs(gate.ROOT, jobs)
+    report.looked_at = f"{len(jobs)} analyses, {kept} of them unchanged"
+    return report
+
+
 def check_checkers():
     done = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", "tests/gates"], cwd=gate.ROOT,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -73,6 +86,7 @@ def gates():
     """(name, function) in the order in which they run: objects first, because others read them."""
     yield "build", check_build
     yield "warnings", check_warnings
+    yield "analyses", check_analyses
     for path in sorted(HERE.glob("check_*.py")):
         module = __import__(path.stem)
         yield path.stem.removeprefix("check_"), lambda module=module: module.check(gate.ROOT)

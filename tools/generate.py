@@ -110,9 +110,9 @@ def static_table(rows):
 
 #include <stdint.h>
 
-#define HPACK_STATIC_ENTRIES {len(rows)}
-#define HPACK_STATIC_NAME_CAP {name_cap}
-#define HPACK_STATIC_VALUE_CAP {value_cap}
+#define HPACK_STATIC_ENTRIES {len(rows)}u
+#define HPACK_STATIC_NAME_CAP {name_cap}u
+#define HPACK_STATIC_VALUE_CAP {value_cap}u
 
 struct hpack_static_entry {{
     char name[HPACK_STATIC_NAME_CAP];
@@ -175,8 +175,8 @@ def huffman(lengths):
 
 #include <stdint.h>
 
-#define HPACK_HUFFMAN_ROWS {len(rows)}
-#define HPACK_HUFFMAN_LENGTH_MIN {rows[0][0]}  /* bits of the shortest code */
+#define HPACK_HUFFMAN_ROWS {len(rows)}u
+#define HPACK_HUFFMAN_LENGTH_MIN {rows[0][0]}u  /* bits of the shortest code */
 #define HPACK_HUFFMAN_LENGTH_MAX {rows[-1][0]} /* bits of the longest code */
 
 struct hpack_huffman_row {{

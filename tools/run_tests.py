@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""`make test`: check, unit, conformance and e2e, each as its own make, with one summary at the end.
+"""`make test`: its parts, each as a make of its own, with one summary at the end.
 
 The programs of the cluster take minutes to build the first time: that goes on beside the parts that need none of
 them. Output of a part goes to build/test/PART.log; its last lines are shown, and more when it fails.
@@ -51,10 +51,10 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         programs = pool.submit(run_all, ["cluster-programs"], k8s)
-        results = run_all(["check", "unit"], k8s)
+        results = run_all(["check", "unit", "sanitize", "coverage"], k8s)
         programs = programs.result()
     # These start agents and measure nothing, but have deadlines: the machine is theirs.
-    results += run_all(["conformance", "e2e"], k8s)
+    results += run_all(["demo", "conformance", "e2e"], k8s)
     print("\nsummary")
     for name, passed, seconds, last in programs + results:
         print(f"  {'ok  ' if passed else 'FAIL'}  {name:<17} {seconds:5.0f} s  {last.strip()}")

@@ -67,6 +67,12 @@ def run(program):
     return Result(program, done.stdout, problem)
 
 
+def run_all(programs, jobs):
+    """Results in the order of the programs, each as soon as it and those before it are there."""
+    with concurrent.futures.ThreadPoolExecutor(max(1, jobs)) as pool:
+        yield from pool.map(run, programs)
+
+
 def show(result):
     counts = f"{result.passed} passed"
     if result.skipped:
@@ -84,19 +90,19 @@ def show(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--name", default="unit", help="of this build of the tests, for the last line")
     parser.add_argument("programs", nargs="*")
     arguments = parser.parse_args()
-    with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
-        results = []
-        for result in pool.map(run, arguments.programs):
-            show(result)
-            results.append(result)
+    results = []
+    for result in run_all(arguments.programs, arguments.jobs):
+        show(result)
+        results.append(result)
     if not results:
-        print("unit: no test programs")
+        print(f"{arguments.name}: no test programs")
         return 1
     passed, failed, skipped = (sum(getattr(r, key) for r in results)
                                for key in ("passed", "failed", "skipped"))
-    print(f"unit: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    print(f"{arguments.name}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0
 
 

@@ -6,6 +6,7 @@
  */
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/crc32c.h"
 #include "cfg/budget.h"
 #include "cfg/identity.h"
 
@@ -21,7 +22,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 {
     struct agent *a = &the_agent;
     /* Only what must differ from zero is written: untouched pages of the tables cost nothing. */
-    ASSERT(settings != 0 && files != 0);
+    ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
     a->files = files;
     a->random = (seed == 0u) ? 1u : seed;
@@ -35,8 +36,26 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     return a;
 }
 
+static uint32_t findings_sum(const struct device_findings *findings)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < findings->count; i++) {
+        const struct device_finding *f = &findings->finding[i];
+        const uint32_t numbers[] = {(uint32_t)f->kind, (uint32_t)f->number};
+        sum = crc32c(sum, view_of(numbers, sizeof numbers));
+        sum = crc32c(sum, view_text(f->text));
+    }
+    return sum;
+}
+
+/* Each set of findings is said once, however often the node is looked at. */
 static void report_findings(struct agent *a, const struct device_findings *findings)
 {
+    uint32_t sum = findings_sum(findings);
+    if (sum == a->findings_sum) {
+        return;
+    }
+    a->findings_sum = sum;
     for (unsigned i = 0; i < findings->count; i++) {
         const struct device_finding *f = &findings->finding[i];
         event_begin(a, EVENT_DEVICE_FINDING);
@@ -57,11 +76,12 @@ void agent_found(struct agent *a, const struct found_node *found)
     next->labels = a->devices.labels;
     devices_build(next, found, findings);
     ASSERT(devices_valid(next));
-    bool first = a->counter[EVENT_BOARD] == 0u;
-    bool same = !first && devices_same(next, &a->devices);
+    bool same = a->found && devices_same(next, &a->devices);
+    /* what is not published, like a boot id that became readable, is taken over all the same */
     a->devices = *next;
+    a->found = true;
+    report_findings(a, findings);
     if (same) {
-        /* what is not published, like a boot id that became readable, is taken over all the same */
         return;
     }
     event_begin(a, EVENT_BOARD);
@@ -69,7 +89,6 @@ void agent_found(struct agent *a, const struct found_node *found)
     log_number(&a->log, "devices", a->devices.count);
     log_text(&a->log, "driver_version", a->devices.driver_version);
     log_end(&a->log);
-    report_findings(a, findings);
     publish_changed(a);
 }
 
@@ -154,7 +173,8 @@ static void serve_link(struct agent *a, unsigned link)
 void agent_step(struct agent *a)
 {
     a->step_now = false;
-    if (a->counter[EVENT_STARTED] == 0u) {
+    if (!a->started) {
+        a->started = true;
         event_begin(a, EVENT_STARTED);
         log_text(&a->log, "version", AGENT_VERSION);
         log_text(&a->log, "node", a->settings->node_name);
@@ -167,6 +187,7 @@ void agent_step(struct agent *a)
     answers_step(a);
     kubelet_step(a);
     api_step(a);
+    version_step(a);
     calls_step(a);
     publish_step(a);
     stop_step(a);
@@ -204,6 +225,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, kubelet_deadline(a));
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));
+    at = earlier(at, version_deadline(a));
     at = earlier(at, publish_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {

@@ -16,13 +16,17 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
+/* All state of the program, see agent/state.h; nobody outside src/agent looks into it. */
 struct agent;
 
+/* The server sockets: which kind of peer a link belongs to. */
 enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH };
 /* index of the API connection; server links are 0 … SERVER_LINKS-1 */
 #define LINK_API SERVER_LINKS
-#define LINKS_TOTAL (SERVER_LINKS + 1)
+/* All links: those of the servers and the one to the API server. */
+#define LINKS_TOTAL (SERVER_LINKS + 1u)
 
+/* What only the host can carry out. */
 enum agent_order {
     ORDER_NONE,
     ORDER_CONNECT_API,         /* connect, shake hands, then agent_api_opened or agent_api_failed */
@@ -36,7 +40,7 @@ enum agent_order {
 
 /*
  * The one instance; settings and files are borrowed for its life. `seed` feeds the jitter of
- * backoffs.
+ * backoffs. Never NULL.
  */
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms);
@@ -56,6 +60,7 @@ void agent_found(struct agent *a, const struct found_node *found);
  * and whenever the token changed.
  */
 void agent_api_identity(struct agent *a, struct view token, struct view authority);
+/* The API connection is up and its server verified; bytes may flow on LINK_API from now on. */
 void agent_api_opened(struct agent *a, uint64_t now_ms);
 /* `why`: one line, what failed and where. Also for a connection refused by TLS (PEER_UNTRUSTED). */
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms);
@@ -78,10 +83,13 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms);
 /* Room for received bytes; empty: read nothing now. */
 struct writer agent_link_rx(struct agent *a, unsigned link);
+/* Says that `n` bytes were written into the room that agent_link_rx gave. */
 void agent_link_rx_commit(struct agent *a, unsigned link, size_t n);
 /* The peer closed or the descriptor failed: nothing more arrives. */
 void agent_link_end(struct agent *a, unsigned link);
+/* Bytes to send on a link, valid until the next call; empty: nothing now. */
 struct view agent_link_tx(struct agent *a, unsigned link);
+/* Says that the first `n` of these bytes are sent. */
 void agent_link_tx_commit(struct agent *a, unsigned link, size_t n);
 /*
  * Whether the host must close the descriptor now; true also says that the link index is free again.
@@ -98,6 +106,7 @@ enum agent_order agent_next_order(struct agent *a);
 uint64_t agent_deadline(const struct agent *a);
 /* Log lines waiting; agent_log_taken says how many bytes were written. */
 struct view agent_log(struct agent *a);
+/* Says that the first `n` bytes of agent_log are written out. */
 void agent_log_taken(struct agent *a, size_t n);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Small answers: one message of a few bytes, or a status alone. Sent at once when the peer's window
  * and the send buffer allow, else kept in a fixed table and sent on as they open.
- * Owns that table. A peer that lets it fill up loses its connection.
+ * Owns that table. A peer that lets its places fill up loses its connection.
  */
 #include <string.h>
 
@@ -23,10 +23,12 @@ static void send_or_keep(struct agent *a, const struct answer *wanted)
     if (try_send(a, wanted) != STATUS_MORE) {
         return; /* sent, or the call is gone */
     }
-    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
-        if (!a->answer[i].used) {
-            a->answer[i] = *wanted;
-            a->answer[i].used = true;
+    /* Each link has places of its own: a peer that does not listen takes none from the others. */
+    struct answer *own = &a->answer[(unsigned)wanted->link * ANSWERS_PER_LINK];
+    for (unsigned i = 0; i < ANSWERS_PER_LINK; i++) {
+        if (!own[i].used) {
+            own[i] = *wanted;
+            own[i].used = true;
             return;
         }
     }

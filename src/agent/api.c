@@ -2,7 +2,7 @@
 /*
  * The connection to the API server: when to connect, requests in flight, their time-outs, and what
  * ends a connection. Owns struct api. Answers go to the owner of the request by its table index:
- * fetches, publisher, watch.
+ * fetches, publisher (or the version, which has no entry of its own), watch.
  */
 #include "agent/decode.h"
 #include "agent/state.h"
@@ -48,9 +48,11 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     };
     h2_init(&api->h2, H2_CLIENT, &memory, now_ms);
     api->state = API_UP;
+    api->opened_ms = now_ms;
     api->heard_ms = now_ms;
     api->pinged = false;
     api->ended[0] = 0;
+    version_connected(a);
     event_say(a, EVENT_API_CONNECTED, "server", api->authority);
 }
 
@@ -59,6 +61,12 @@ void agent_api_ended(struct agent *a, const char *why)
     text_cut(a->api.ended, sizeof a->api.ended, view_text(why));
     h2_rx_end(&a->api.h2);
     a->step_now = true;
+}
+
+/* The connection lasted longer than any wait for one. */
+static bool connection_settled(const struct agent *a)
+{
+    return a->now_ms - a->api.opened_ms >= API_BACKOFF_MAX_MS;
 }
 
 static void plan_connection(struct agent *a)
@@ -88,6 +96,19 @@ static void request_release(struct request *r)
     r->stream = 0;
 }
 
+static uint64_t time_limit(enum request_kind kind)
+{
+    uint64_t limit = API_REQUEST_MS;
+    if (kind == REQUEST_CLAIM) {
+        limit = CLAIM_GET_MS;
+    } else if (kind == REQUEST_VERSIONS) {
+        limit = VERSION_GET_MS;
+    } else if (kind == REQUEST_SLICE_WATCH) {
+        limit = WATCH_SECONDS * 1000u + API_REQUEST_MS;
+    }
+    return limit;
+}
+
 enum status api_send(struct agent *a, unsigned index, enum request_kind kind, enum kube_shape shape,
                      struct kube_request *head)
 {
@@ -111,13 +132,12 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
         return STATUS_MORE;
     }
     r->kind = kind;
+    r->version = a->version.now;
     r->stream = stream;
     r->refused = false;
     r->reason[0] = 0;
     r->message[0] = 0;
-    uint64_t limit = (kind == REQUEST_CLAIM) ? CLAIM_GET_MS : API_REQUEST_MS;
-    r->deadline_ms = a->now_ms + ((kind == REQUEST_SLICE_WATCH)
-                                  ? WATCH_SECONDS * 1000u + API_REQUEST_MS : limit);
+    r->deadline_ms = a->now_ms + time_limit(kind);
     kube_answer_init(&r->answer, shape);
     return STATUS_OK;
 }
@@ -138,6 +158,8 @@ static void owner_record(struct agent *a, unsigned index, const struct kube_reco
 {
     if (index < FETCHES_MAX) {
         fetch_record(a, index, record);
+    } else if (a->api.request[index].kind == REQUEST_VERSIONS) {
+        version_record(a, record);
     } else {
         publish_record(a, index, record);
     }
@@ -149,6 +171,8 @@ static void owner_end(struct agent *a, unsigned index, enum status status)
     ASSERT(r->kind != REQUEST_NONE);
     if (index < FETCHES_MAX) {
         fetch_end(a, index, status);
+    } else if (r->kind == REQUEST_VERSIONS) {
+        version_end(a, status);
     } else {
         publish_end(a, index, status);
     }
@@ -166,19 +190,39 @@ static void keep_status(struct request *r, struct view message)
     text_cut(r->message, sizeof r->message, view_text(status.message));
 }
 
+/*
+ * Whether a 404 says that the path is not known rather than that the object is not there: for an
+ * object a Status says NotFound. Paths that no handler of the server takes get a line of text, or,
+ * in a version that is served in part, a Status with client-go's words for it. A list exists as
+ * long as its version does.
+ */
+static bool path_unknown(const struct request *r)
+{
+    static const char unknown[] = "the server could not find the requested resource";
+    struct view message = view_text(r->message);
+    if (r->kind == REQUEST_NODE || r->kind == REQUEST_VERSIONS) {
+        return false;
+    }
+    bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status as well */
+    return r->kind == REQUEST_SLICE_LIST || text ||
+           view_is(view_first(message, sizeof unknown - 1u), unknown);
+}
+
 /* A verdict on a complete answer. */
-static enum status judge(struct agent *a, struct request *r)
+static enum status judge(struct request *r)
 {
     enum status s = kube_answer_end(&r->answer);
     uint16_t http = r->answer.http_status;
     if (http >= 200u && http < 300u) {
-        a->api.backoff_ms = 0;
         return s;
     }
-    if (r->message[0] == 0) {
+    if (r->message[0] == '\0') {
         text_cut(r->message, sizeof r->message, view_text(r->answer.message));
     }
-    return (http == 404u) ? PEER_NOT_FOUND : PEER_REFUSED;
+    if (http != 404u) {
+        return PEER_REFUSED;
+    }
+    return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
 static void request_data(struct agent *a, unsigned index, struct view data)
@@ -210,9 +254,13 @@ static void request_over(struct agent *a, unsigned index)
 {
     struct request *r = &a->api.request[index];
     bool unauthorized = r->answer.http_status == 401u;
+    enum request_kind kind = r->kind;
+    enum api_version version = r->version;
+    enum status verdict = judge(r);
     /* An answer may come before all of the body went out: the stream is ours to end then. */
     h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-    owner_end(a, index, judge(a, r));
+    owner_end(a, index, verdict);
+    version_heard(a, kind, version, verdict);
     if (unauthorized) {
         /* The token is read again with the next connection. */
         api_lost(a, "the API server answered 401 Unauthorized: the token is read again");
@@ -257,14 +305,13 @@ static void request_event(struct agent *a, const struct h2_event *e)
 
 /* --- the connection --- */
 
-void api_lost(struct agent *a, const char *why)
+static void connection_over(struct agent *a)
 {
     struct api *api = &a->api;
-    if (api->state != API_UP && api->state != API_DRAINING) {
-        return;
+    /* A server that answers and soon ends each connection is no better than one that fails. */
+    if (connection_settled(a)) {
+        api->backoff_ms = 0;
     }
-    text_cut(api->trouble, sizeof api->trouble, view_text(why));
-    event_say(a, EVENT_API_LOST, "text", why);
     plan_connection(a);
     api->close_wanted = true;
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
@@ -275,10 +322,23 @@ void api_lost(struct agent *a, const char *why)
     publish_disconnected(a);
 }
 
+void api_lost(struct agent *a, const char *why)
+{
+    struct api *api = &a->api;
+    if (api->state != API_UP && api->state != API_DRAINING) {
+        return;
+    }
+    text_cut(api->trouble, sizeof api->trouble, view_text(why));
+    event_say(a, EVENT_API_LOST, "text", why);
+    connection_over(a);
+}
+
 static void connection_event(struct agent *a, const struct h2_event *e)
 {
     if (e->kind == H2_EVENT_GOAWAY) {
         a->api.state = API_DRAINING;
+        text_cut(a->api.trouble, sizeof a->api.trouble,
+                 view_text("the API server asked to move to a new connection"));
     } else if (e->kind == H2_EVENT_PING_ACK) {
         a->api.pinged = false;
     } else {
@@ -303,7 +363,7 @@ static void pull_events(struct agent *a)
     }
     api->busy = s == STATUS_OK;
     if (s == PEER_CLOSED) {
-        api_lost(a, (api->ended[0] != 0) ? api->ended : "the API server closed the connection");
+        api_lost(a, (api->ended[0] != '\0') ? api->ended : "the API server closed the connection");
     } else if (s != STATUS_OK && s != STATUS_MORE) {
         api_lost(a, "the API server broke the HTTP/2 protocol");
     }
@@ -352,16 +412,19 @@ static void check_drained(struct agent *a)
             return;
         }
     }
-    a->api.backoff_ms = 0;
-    api_lost(a, "the API server asked to move to a new connection");
+    event_say(a, EVENT_API_MOVED, "text", a->api.trouble);
+    connection_over(a);
+    if (connection_settled(a)) {
+        a->api.connect_at_ms = a->now_ms; /* servers balance their load so */
+    }
 }
 
 void api_step(struct agent *a)
 {
     struct api *api = &a->api;
     if (api->state == API_DOWN && !a->stopping) {
-        bool first = a->counter[EVENT_API_CONNECTED] + a->counter[EVENT_API_FAILED] == 0u;
-        if (a->now_ms >= api->connect_at_ms || (first && a->registration.asked)) {
+        if (a->now_ms >= api->connect_at_ms || (!api->tried && a->registration.asked)) {
+            api->tried = true;
             api->state = API_CONNECTING;
             api->connect_wanted = true;
         }

@@ -9,7 +9,7 @@
 /* xorshift64*: jitter needs no more than that neighbours differ. */
 static uint64_t random_next(struct agent *a)
 {
-    ASSERT(a->random != 0);
+    ASSERT(a->random != 0u);
     a->random ^= a->random >> 12;
     a->random ^= a->random << 25;
     a->random ^= a->random >> 27;

@@ -45,7 +45,7 @@ static void call_release(struct agent *a, unsigned index)
     c->used = false;
 }
 
-static void operation_fail(struct agent *a, struct operation *o, struct view why)
+void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
     ASSERT(why.len > 0u);
     o->state = OPERATION_FAILED;
@@ -114,6 +114,7 @@ static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
     struct operation *o = &r->agent->operation[at];
     o->state = OPERATION_WAITING;
     o->call = (uint16_t)r->index;
+    o->refuted = 0;
     o->fresh = false;
     o->entry_len = 0;
     o->deadline_ms = r->agent->now_ms + CLAIM_GET_MS;
@@ -219,20 +220,25 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
                                          : view_text("internal error without a reason"));
 }
 
+/* Whether a claim that the ledger holds can be answered from its record. */
+static enum status check_known(struct agent *a, unsigned slot, struct claim_record *r,
+                               struct writer *why)
+{
+    enum status s = ledger_read(a, slot, r);
+    if (s != STATUS_OK) {
+        say_unreadable(a, s, why);
+        return s;
+    }
+    s = devices_here(a, r, why);
+    return (s == STATUS_OK) ? ledger_ensure_cdi(a, r, why) : s;
+}
+
 /* A claim that the ledger holds: its CDI file is made sure of, its record is the answer. */
 static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    enum status s = ledger_read(a, slot);
-    if (s != STATUS_OK) {
-        writer_text(&why, "the stored record of this claim cannot be read (");
-        writer_text(&why, status_name(s));
-        writer_text(&why, "); delete and re-create the pod");
-    } else {
-        s = ledger_ensure_cdi(a, &why);
-    }
-    if (s != STATUS_OK) {
+    if (check_known(a, slot, &a->scratch.claim, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }
@@ -243,73 +249,15 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
     o->state = OPERATION_WRITTEN;
 }
 
-static void log_config(struct agent *a, const struct claim_result *r)
-{
-    if (r->logical_neuron_core == 0u && r->ultraserver_mode == 0u) {
-        return;
-    }
-    event_begin(a, EVENT_CLAIM_CONFIG);
-    log_text(&a->log, "request", r->request);
-    log_text(&a->log, "apiVersion", CONFIG_API_GROUP "/v1");
-    if (r->logical_neuron_core != 0u) {
-        log_text(&a->log, "kind", "NeuronConfig");
-        log_number(&a->log, "logicalNeuronCore", r->logical_neuron_core);
-    }
-    if (r->ultraserver_mode != 0u) {
-        log_text(&a->log, "kind", "UltraServerConfig");
-        log_number(&a->log, "ultraserverMode", r->ultraserver_mode);
-    }
-    log_end(&a->log);
-}
-
-/* One line for each request: its devices share their configuration. */
-static void log_prepared(struct agent *a, const struct claim_record *r)
-{
-    for (unsigned i = 0; i < r->count; i++) {
-        struct view request = view_text(r->result[i].request);
-        if (i == 0u || !view_is(request, r->result[i - 1u].request)) {
-            log_config(a, &r->result[i]);
-        }
-    }
-    event_begin(a, EVENT_CLAIM_PREPARED);
-    log_text(&a->log, "namespace", r->id.namespace_);
-    log_text(&a->log, "claim", r->id.name);
-    log_text(&a->log, "claim_uid", r->id.uid);
-    log_number(&a->log, "devices", r->count);
-    log_end(&a->log);
-}
-
-static void say_holder(const struct agent *a, unsigned slot, uint64_t numbers, struct writer *why)
-{
-    const struct ledger_entry *e = &a->ledger.entry[slot];
-    uint64_t both = e->numbers & numbers;
-    ASSERT(both != 0u);
-    unsigned number = (unsigned)__builtin_ctzll(both);
-    writer_text(why, "requested device " DEVICE_NAME_PREFIX);
-    writer_decimal(why, number);
-    writer_text(why, " is already held by claim ");
-    writer_text(why, e->id.namespace_);
-    writer_text(why, "/");
-    writer_text(why, e->id.name);
-    writer_text(why, " (");
-    writer_text(why, e->id.uid);
-    writer_text(why, ")");
-}
-
-static void prepare_new(struct agent *a, struct operation *o, const struct claim_record *r)
+static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    uint64_t numbers = claim_numbers(r);
-    int holder = ledger_holder(a, numbers, r->id.uid);
+    const struct claim_record *r = &b->record;
+    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
     unsigned slot = 0;
     if (holder >= 0) {
-        writer_text(&why, "claim ");
-        writer_text(&why, r->id.namespace_);
-        writer_text(&why, "/");
-        writer_text(&why, r->id.name);
-        writer_text(&why, ": ");
-        say_holder(a, (unsigned)holder, numbers, &why);
+        say_conflict(a, (unsigned)holder, r, &why);
         fail_with(a, o, &why);
         return;
     }
@@ -317,7 +265,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
         fail_with(a, o, &why);
         return;
     }
-    log_prepared(a, r);
+    log_prepared(a, b);
     o->slot = (uint16_t)slot;
     o->fresh = true;
     o->state = OPERATION_WRITTEN;
@@ -338,7 +286,7 @@ void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b,
         prepare_known(a, o, (unsigned)slot); /* another call was faster */
         return;
     }
-    prepare_new(a, o, &b->record);
+    prepare_new(a, o, b);
 }
 
 static void prepare_step(struct agent *a, unsigned index)
@@ -347,7 +295,9 @@ static void prepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     int slot = ledger_find(a, o->id.uid);
-    if (slot >= 0) {
+    if (a->ledger.busy) {
+        operation_fail(a, o, view_text(a->ledger.trouble));
+    } else if (slot >= 0) {
         prepare_known(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
         fail_with(a, o, &why);
@@ -355,7 +305,7 @@ static void prepare_step(struct agent *a, unsigned index)
         operation_fail(a, o, view_text(a->ledger.trouble));
     } else if (a->now_ms >= o->deadline_ms) {
         writer_text(&why, "the claim cannot be read from the API server: ");
-        writer_text(&why, api_ready(a) ? "all requests are busy" : a->api.trouble);
+        writer_text(&why, version_waits_for(a));
         fail_with(a, o, &why);
     }
 }
@@ -387,7 +337,10 @@ static void unprepare_step(struct agent *a, unsigned index)
     stop_prepares(a, o->id.uid);
     /* A UID that cannot be one was never prepared, and no file bears its name. */
     if (claim_id_check(&o->id, &why) == STATUS_OK) {
-        ledger_remove(a, o->id.uid);
+        if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
+            fail_with(a, o, &why);
+            return;
+        }
         event_begin(a, EVENT_CLAIM_UNPREPARED);
         log_text(&a->log, "namespace", o->id.namespace_);
         log_text(&a->log, "claim", o->id.name);
@@ -413,8 +366,10 @@ static bool call_complete(const struct agent *a, const struct call *c)
 
 static void flush_failed(struct agent *a, struct operation *o, const struct writer *why)
 {
+    struct writer nowhere = writer_of(NULL, 0);
     if (o->fresh) {
-        ledger_remove(a, o->id.uid);
+        enum status s = ledger_remove(a, o->id.uid, &nowhere);
+        status_ignore(s, "the claim fails in any case; a repeated call finds the record, or none");
     }
     fail_with(a, o, why);
 }

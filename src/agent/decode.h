@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One protobuf message that is complete in memory, by nanopb: a record of the field filter or a
- * request.
+ * request. Owns nothing; the message and what it is decoded into are the caller's.
  */
 #ifndef AGENT_DECODE_H
 #define AGENT_DECODE_H

@@ -2,11 +2,12 @@
 /*
  * The event catalogue: everything that the agent ever says, numbered by order. Each event is one
  * log line and one counter. Columns: identifier, level, name in the log, cause, what the operator
- * should do. Numbers are append-only.
+ * should do. Numbers are append-only. Owns these words; counts and writes nothing.
  */
 #ifndef AGENT_EVENTS_H
 #define AGENT_EVENTS_H
 
+/* Applies X to every row: X(identifier, level, name, cause, remedy). */
 #define AGENT_EVENTS(X)                                                                            \
     X(EVENT_STARTED, LOG_INFO, "started", "the process runs", "nothing")                           \
     X(EVENT_STOPPING, LOG_INFO, "stopping", "asked to stop by a signal", "nothing")                \
@@ -75,8 +76,23 @@
     X(EVENT_CALL_REFUSED, LOG_WARN, "call_refused", "a gRPC call was malformed or over a limit",   \
       "see the text")                                                                              \
     X(EVENT_CONNECTION_FAILED, LOG_WARN, "connection_failed", "a peer broke the protocol",         \
-      "see the text")
+      "see the text")                                                                              \
+    X(EVENT_API_VERSION, LOG_INFO, "api_version",                                                  \
+      "the version of resource.k8s.io that is spoken from now on", "nothing")                      \
+    X(EVENT_API_UNSERVED, LOG_ERROR, "api_unserved",                                               \
+      "the API server serves no version of resource.k8s.io that the agent speaks",                 \
+      "Kubernetes 1.34 serves v1 by default; on 1.32 and 1.33 start the API server with "          \
+      "--feature-gates=DynamicResourceAllocation=true "                                            \
+      "--runtime-config=resource.k8s.io/v1beta1=true")                                             \
+    X(EVENT_HOST_PROBE_FAILED, LOG_ERROR, "probe_failed",                                          \
+      "the node could not be looked at; nothing is concluded from it",                             \
+      "give the process memory and descriptors, and the right to read the sysfs root")             \
+    X(EVENT_API_MOVED, LOG_INFO, "api_moved",                                                      \
+      "the API server ended the connection in order; a new one follows", "nothing")                \
+    X(EVENT_SLICE_OVERTAKEN, LOG_INFO, "slice_overtaken",                                          \
+      "somebody else wrote the slice between list and write; it is listed again", "nothing")
 
+/* Numbers of the events: index of a counter in struct agent. */
 enum event_id {
 #define X(id, level, name, cause, remedy) id,
     AGENT_EVENTS(X)

@@ -8,10 +8,21 @@
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 
+/* A path that the server did not know is not asked for again while its version is only tried. */
+static bool may_ask(const struct agent *a, const struct operation *o)
+{
+    const struct version *v = &a->version;
+    bool refuted = (o->refuted & (1u << (unsigned)v->now)) != 0u;
+    return version_ready(a) && !(refuted && v->state == VERSION_TRIED);
+}
+
 bool fetch_begin(struct agent *a, unsigned operation)
 {
     struct operation *o = &a->operation[operation];
     ASSERT(o->state == OPERATION_WAITING);
+    if (!may_ask(a, o)) {
+        return false;
+    }
     unsigned at = 0;
     while (at < FETCHES_MAX && a->fetch[at].used) {
         at++;
@@ -21,7 +32,7 @@ bool fetch_begin(struct agent *a, unsigned operation)
     }
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_claim(&out, "v1", o->id.namespace_, o->id.name);
+    enum status s = kube_path_claim(&out, version_name(a), o->id.namespace_, o->id.name);
     ASSERT(s == STATUS_OK);
     struct kube_request head = {.method = "GET", .path = writer_view(&out)};
     if (api_send(a, at, REQUEST_CLAIM, KUBE_SHAPE_CLAIM, &head) != STATUS_OK) {
@@ -53,10 +64,10 @@ static void meta(struct claim_builder *b, struct view message)
     claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
 }
 
-static void result(struct claim_builder *b, struct view message)
+static void result(struct claim_builder *b, const struct kube_record *record)
 {
     projection_ResultRecord r = projection_ResultRecord_init_zero;
-    if (!decode(message, projection_ResultRecord_fields, &r)) {
+    if (record->truncated || !decode(record->message, projection_ResultRecord_fields, &r)) {
         claim_malformed(b, "an allocation result is not readable");
         return;
     }
@@ -119,12 +130,12 @@ void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *rec
 {
     ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
     struct claim_builder *b = &a->fetch[fetch].builder;
-    switch ((enum kube_record_kind)record->record) {
+    switch (record->record) {
     case KUBE_META:
         meta(b, record->message);
         break;
     case KUBE_RESULT:
-        result(b, record->message);
+        result(b, record);
         break;
     case KUBE_CONFIG:
         config(b, record);
@@ -132,16 +143,8 @@ void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *rec
     case KUBE_ALLOCATION:
         claim_allocated(b);
         break;
-    case KUBE_TYPE_META:
-    case KUBE_STATUS:
-    case KUBE_LABEL:
-    case KUBE_SLICE_ATTRIBUTE:
-    case KUBE_SLICE_DEVICE:
-    case KUBE_SLICE_SPEC:
-    case KUBE_OBJECT_END:
-    case KUBE_LIST_META:
-    case KUBE_WATCH_EVENT:
-        break;
+    default:
+        break; /* nothing of a claim */
     }
 }
 
@@ -163,11 +166,11 @@ static void say_failure(const struct agent *a, unsigned fetch, enum status statu
     writer_text(why, " cannot be read from the API server: ");
     if (status == PEER_TIMEOUT) {
         writer_text(why, "no answer in time");
-    } else if (status == PEER_REFUSED) {
+    } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
         writer_text(why, "HTTP ");
         writer_decimal(why, r->answer.http_status);
         writer_text(why, " ");
-        writer_text(why, r->message);
+        writer_cut(why, view_text(r->message));
     } else if (status == PEER_CLOSED) {
         writer_text(why, "the server reset the request");
     } else {
@@ -175,11 +178,22 @@ static void say_failure(const struct agent *a, unsigned fetch, enum status statu
     }
 }
 
+/* The server did not know the path: worth another try once it is clear which versions it serves. */
+static bool first_refutation(struct agent *a, unsigned fetch)
+{
+    struct operation *o = &a->operation[a->fetch[fetch].operation];
+    uint8_t bit = (uint8_t)(1u << (unsigned)a->api.request[fetch].version);
+    bool first = (o->refuted & bit) == 0u;
+    o->refuted |= bit;
+    return first;
+}
+
 /* The connection ended rather than the request: a read is asked again on the next one. */
-static bool asked_again(const struct agent *a, enum status status)
+static bool asked_again(struct agent *a, unsigned fetch, enum status status)
 {
     bool gone = a->api.state != API_UP || h2_failure(&a->api.h2, 0) != STATUS_OK;
-    return status == PEER_CLOSED && gone;
+    return (status == PEER_CLOSED && gone) ||
+           (status == PEER_UNSUPPORTED && first_refutation(a, fetch));
 }
 
 void fetch_end(struct agent *a, unsigned fetch, enum status status)
@@ -189,7 +203,7 @@ void fetch_end(struct agent *a, unsigned fetch, enum status status)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     f->used = false;
-    if (asked_again(a, status)) {
+    if (asked_again(a, fetch, status)) {
         a->operation[f->operation].state = OPERATION_WAITING;
         return;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files port: the four functions by which the agent touches the disk. src/host brings the real
+ * The files port: the functions by which the agent touches the disk. src/host brings the real
  * one, tests bring others. Names are plain file names without a slash. Every function returns
- * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO.
+ * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -14,8 +14,9 @@ enum files_dir {
     FILES_STATE  /* <plugins>/neuron.aws.com: the claim store, written in place */
 };
 
+/* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */
 struct files {
-    void *ctx;
+    void *ctx; /* opaque to the agent */
     /*
      * Appends bytes of the file from `offset` until `out` is filled up or the file ends (a short
      * result is the end of the file).
@@ -38,6 +39,17 @@ struct files {
     /* Unlinks the file; with `aside`, renames it to that name instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
+    /*
+     * Locks a file of FILES_STATE against other processes until the port ends, and makes it when it
+     * is absent. HOST_BUSY: another process has it. Locked already: STATUS_OK, unless the file was
+     * removed or replaced meanwhile; then the one that bears the name is locked anew.
+     */
+    enum status (*lock)(void *ctx, const char *name) MUST_USE;
+    /* Counts the names in `dir` that begin with `prefix`; in a directory that is absent, none. */
+    enum status (*count)(void *ctx, enum files_dir dir, const char *prefix,
+                         unsigned *count) MUST_USE;
+    /* Why the last call that failed did, in words for an operator; good until the next call. */
+    const char *(*why)(void *ctx);
 };
 
 #endif

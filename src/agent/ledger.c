@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim table: which claim holds which devices, kept in the claim store and witnessed by the
- * CDI files. Owns ledger entries, slots of the store and CDI files; knows neither the kubelet nor
- * the API server.
+ * The claim table: which claim holds which devices, kept in the claim store. Owns ledger entries,
+ * slots of the store and CDI files; knows neither the kubelet nor the API server.
  *
  * Order at prepare: CDI file, then record; at unprepare: record, then CDI file. A kill between the
  * two leaves at worst a CDI file without a record, which a repeated call of either kind puts right.
  */
+#include <string.h>
+
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -16,9 +17,12 @@ static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
 int ledger_find(const struct agent *a, const char *uid)
 {
+    /* With its NUL: the first character that differs ends the comparison. */
+    size_t len = strlen(uid) + 1u;
+    ASSERT(len <= sizeof a->ledger.entry[0].id.uid);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_HELD && view_is(view_text(e->id.uid), uid)) {
+        if (e->state == LEDGER_HELD && memcmp(e->id.uid, uid, len) == 0) {
             return (int)i;
         }
     }
@@ -40,17 +44,24 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
 void ledger_tidy(struct agent *a)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
-    ASSERT(s < STATUS_COUNT); /* absent as a rule; a refusal shows again with the first claim */
+    status_ignore(s, "absent as a rule; a refusal shows again with the first claim");
 }
 
-static int free_slot(const struct agent *a)
+/*
+ * The slot in which an earlier record of this claim waits to be freed, so that no claim ever has
+ * two; else any free one.
+ */
+static int free_slot(const struct agent *a, const char *uid)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        if (a->ledger.entry[i].state == LEDGER_FREE) {
+    int at = -1;
+    for (unsigned i = CLAIMS_MAX; i-- > 0u;) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid)) {
             return (int)i;
         }
+        at = (e->state == LEDGER_FREE) ? (int)i : at;
     }
-    return -1;
+    return at;
 }
 
 /* A store that vanished is opened again, or its loss is said, before anything else is prepared. */
@@ -77,6 +88,7 @@ static enum status write_half(struct agent *a, unsigned slot, struct view record
     if (s == STATUS_OK) {
         e->half = (uint8_t)half;
         e->sequence++;
+        e->unsynced = true;
         a->ledger.flush_ms = a->ledger.dirty ? a->ledger.flush_ms : a->now_ms + STORE_FLUSH_MS;
         a->ledger.dirty = true;
     }
@@ -102,11 +114,16 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
         writer_text(why, "/");
         writer_text(why, name);
         writer_text(why, " cannot be written (");
-        writer_text(why, status_name(s));
-        writer_text(why, "); check space and rights of the CDI root");
-        event_say(a, EVENT_CDI_TROUBLE, "file", name);
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); ");
+        writer_text(why, ledger_remedy(s));
+        event_begin(a, EVENT_CDI_TROUBLE);
+        log_text(&a->log, "file", name);
+        log_text(&a->log, "reason", ledger_reason(a, s));
+        log_text(&a->log, "remedy", ledger_remedy(s));
+        log_end(&a->log);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
-        ASSERT(cleared < STATUS_COUNT);
+        status_ignore(cleared, "the next claim writes it anew, a start removes it");
     }
     return s;
 }
@@ -122,9 +139,8 @@ static enum status cdi_build(struct agent *a, const struct claim_record *r, stru
     return s;
 }
 
-enum status ledger_ensure_cdi(struct agent *a, struct writer *why)
+enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, struct writer *why)
 {
-    const struct claim_record *r = &a->scratch.claim;
     struct writer wanted;
     enum status s = cdi_build(a, r, &wanted, why);
     if (s != STATUS_OK) {
@@ -152,7 +168,7 @@ static void cdi_remove(struct agent *a, const char *uid)
     if (s != STATUS_OK && s != HOST_ABSENT) {
         event_begin(a, EVENT_CDI_TROUBLE);
         log_text(&a->log, "file", name);
-        log_text(&a->log, "status", status_name(s));
+        log_text(&a->log, "reason", ledger_reason(a, s));
         log_text(&a->log, "remedy", "remove the file by hand once the CDI root can be written");
         log_end(&a->log);
     }
@@ -160,29 +176,64 @@ static void cdi_remove(struct agent *a, const char *uid)
 
 /* --- records --- */
 
+const char *ledger_reason(const struct agent *a, enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "another agent uses this store";
+    case HOST_DAMAGED:
+        return "its content is damaged";
+    case PEER_UNSUPPORTED:
+        return "its format is another one";
+    default:
+        return a->files->why(a->files->ctx);
+    }
+}
+
+const char *ledger_remedy(enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "it is tried again; end the other agent of this node";
+    case HOST_NO_SPACE:
+        return "free space there";
+    case HOST_DENIED:
+        return "check rights there, and whether the file system is read-only";
+    case HOST_ABSENT:
+        return "put it back, or check that its directory is one";
+    case PEER_UNSUPPORTED:
+        return "run the agent version that wrote it, or a newer one";
+    default:
+        return "mend or move away what is there, or check the disk";
+    }
+}
+
 void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
-                         const char *remedy, struct writer *why)
+                         struct writer *why)
 {
     writer_text(why, "claim store ");
     writer_text(why, a->settings->plugins_dir);
     writer_text(why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
     writer_text(why, doing);
     writer_text(why, " (");
-    writer_text(why, status_name(s));
+    writer_text(why, ledger_reason(a, s));
     writer_text(why, "); ");
-    writer_text(why, remedy);
+    writer_text(why, ledger_remedy(s));
+}
+
+static void log_trouble(struct agent *a, const char *doing, enum status s)
+{
+    event_begin(a, EVENT_STORE_TROUBLE);
+    log_text(&a->log, "doing", doing);
+    log_text(&a->log, "reason", ledger_reason(a, s));
+    log_text(&a->log, "remedy", ledger_remedy(s));
+    log_end(&a->log);
 }
 
 static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)
 {
-    const char *remedy =
-        (s == HOST_NO_SPACE) ? "free space there" : "check the file system and rights there";
-    ledger_trouble_text(a, doing, s, remedy, why);
-    event_begin(a, EVENT_STORE_TROUBLE);
-    log_text(&a->log, "doing", doing);
-    log_text(&a->log, "status", status_name(s));
-    log_text(&a->log, "remedy", remedy);
-    log_end(&a->log);
+    ledger_trouble_text(a, doing, s, why);
+    log_trouble(a, doing, s);
 }
 
 static enum status put_record(struct agent *a, const struct claim_record *r, unsigned slot,
@@ -201,12 +252,35 @@ static enum status put_record(struct agent *a, const struct claim_record *r, uns
     return s;
 }
 
-/* A disk may fail a write after it took part or all of it: nothing of it may be found later. */
-static void put_undo(struct agent *a, const char *uid, unsigned slot)
+static void set_free(struct agent *a, struct ledger_entry *e)
 {
-    enum status s = write_half(a, slot, view_of(0, 0));
-    ASSERT(s < STATUS_COUNT); /* refused again: nothing more can be done */
-    cdi_remove(a, uid);
+    if (e->state == LEDGER_FREEING) {
+        ASSERT(a->ledger.freeing > 0u);
+        a->ledger.freeing--;
+    }
+    e->state = LEDGER_FREE;
+}
+
+/* The slot's record must go, and cannot yet. */
+static void set_freeing(struct agent *a, struct ledger_entry *e)
+{
+    if (e->state != LEDGER_FREEING) {
+        a->ledger.freeing++;
+    }
+    e->state = LEDGER_FREEING;
+}
+
+/* A disk may fail a write after it took part or all of it: nothing of it may be found later. */
+static void put_undo(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (write_half(a, slot, view_of(0, 0)) == STATUS_OK) {
+        set_free(a, e);
+    } else {
+        e->id = r->id;
+        set_freeing(a, e);
+    }
+    cdi_remove(a, r->id.uid);
 }
 
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
@@ -217,7 +291,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         writer_text(why, a->ledger.trouble);
         return HOST_IO;
     }
-    int at = free_slot(a);
+    int at = free_slot(a, r->id.uid);
     if (at < 0) {
         writer_text(why, "all places of the claim store are in use; unprepare claims first");
         return FULL_TABLE;
@@ -231,10 +305,11 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         s = put_record(a, r, (unsigned)at, why);
     }
     if (s != STATUS_OK) {
-        put_undo(a, r->id.uid, (unsigned)at);
+        put_undo(a, r, (unsigned)at);
         return s;
     }
     struct ledger_entry *e = &a->ledger.entry[at];
+    set_free(a, e);
     e->state = LEDGER_HELD;
     e->numbers = claim_numbers(r);
     e->id = r->id;
@@ -243,7 +318,8 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     return STATUS_OK;
 }
 
-enum status ledger_read_from(struct agent *a, const char *file, unsigned slot)
+enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
+                             struct claim_record *out)
 {
     ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -259,62 +335,53 @@ enum status ledger_read_from(struct agent *a, const char *file, unsigned slot)
     if (half.state != STORE_HALF_RECORD || half.sequence != e->sequence) {
         return HOST_DAMAGED;
     }
-    return store_record_decode(half.record, &a->scratch.claim);
+    return store_record_decode(half.record, out);
 }
 
-enum status ledger_read(struct agent *a, unsigned slot)
+enum status ledger_read(struct agent *a, unsigned slot, struct claim_record *out)
 {
-    return ledger_read_from(a, STORE_FILE_NAME, slot);
+    return ledger_read_from(a, STORE_FILE_NAME, slot, out);
 }
 
 static void free_entry(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
-    enum status s = write_half(a, slot, view_of(0, 0));
-    if (s == STATUS_OK) {
-        e->state = LEDGER_FREE;
+    if (!a->ledger.usable) {
+        set_freeing(a, e); /* a store that is not open may be another agent's by now */
         return;
     }
-    struct writer ignored = writer_of(a->ledger.trouble, sizeof a->ledger.trouble - 1u);
-    store_trouble(a, "written", s, &ignored);
-    a->ledger.trouble[ignored.len] = 0;
-    e->state = LEDGER_FREEING;
-    a->ledger.freeing++;
+    enum status s = write_half(a, slot, view_of(0, 0));
+    if (s == STATUS_OK) {
+        set_free(a, e);
+    } else {
+        log_trouble(a, "written", s);
+        set_freeing(a, e);
+    }
 }
 
 /*
- * What an unreadable store holds of a claim would come back with it: remembered until it is read.
+ * What a store that is not open holds of a claim would come back with it: remembered until it is
+ * read. false: no room.
  */
-static void remember_gone(struct agent *a, const char *uid)
+static bool remember_gone(struct agent *a, const char *uid)
 {
     struct ledger *l = &a->ledger;
     for (unsigned i = 0; i < l->gone_count; i++) {
         if (view_is(view_text(l->gone[i]), uid)) {
-            return;
+            return true;
         }
     }
-    if (l->gone_count < CLAIMS_MAX) {
-        text_cut(l->gone[l->gone_count], sizeof l->gone[0], view_text(uid));
-        l->gone_count++;
+    if (l->gone_count == CLAIMS_MAX) {
+        return false;
     }
+    text_cut(l->gone[l->gone_count], sizeof l->gone[0], view_text(uid));
+    l->gone_count++;
+    return true;
 }
 
-void ledger_remove_gone(struct agent *a)
-{
-    struct ledger *l = &a->ledger;
-    ASSERT(l->usable && l->gone_count <= CLAIMS_MAX);
-    for (unsigned i = 0; i < l->gone_count; i++) {
-        ledger_remove(a, l->gone[i]);
-    }
-    l->gone_count = 0;
-}
-
-void ledger_remove(struct agent *a, const char *uid)
+static void forget(struct agent *a, const char *uid)
 {
     int slot = ledger_find(a, uid);
-    if (a->ledger.unreadable) {
-        remember_gone(a, uid);
-    }
     if (slot >= 0) {
         ASSERT(a->ledger.held > 0u);
         a->ledger.held--;
@@ -323,16 +390,94 @@ void ledger_remove(struct agent *a, const char *uid)
     cdi_remove(a, uid);
 }
 
+void ledger_remove_gone(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    ASSERT(l->usable && l->gone_count <= CLAIMS_MAX);
+    for (unsigned i = 0; i < l->gone_count; i++) {
+        forget(a, l->gone[i]);
+    }
+    l->gone_count = 0;
+}
+
+enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
+{
+    const struct ledger *l = &a->ledger;
+    if (l->busy) {
+        writer_text(why, l->trouble);
+        return HOST_BUSY;
+    }
+    if (!l->usable && ledger_find(a, uid) < 0 && !remember_gone(a, uid)) {
+        writer_text(why, l->trouble);
+        return FULL_TABLE;
+    }
+    forget(a, uid);
+    return STATUS_OK;
+}
+
+/* --- flushing --- */
+
 /* Slots whose freeing the disk refused: asked again, so that a restart does not find them held. */
 static void retry_freeing(struct agent *a)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.usable && a->ledger.freeing > 0u; i++) {
         struct ledger_entry *e = &a->ledger.entry[i];
         if (e->state == LEDGER_FREEING && write_half(a, i, view_of(0, 0)) == STATUS_OK) {
-            e->state = LEDGER_FREE;
-            a->ledger.freeing--;
+            set_free(a, e);
         }
     }
+}
+
+/*
+ * Writes the half that counts again, where it is and as it is: the other half is all that the disk
+ * has for certain. STATUS_OK also when a record is no longer what was written: its reader says so.
+ */
+static enum status rewrite_half(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct files *f = a->files;
+    uint64_t at = store_offset(slot, e->half);
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    if (e->state == LEDGER_FREE) {
+        store_half_write(&bytes, slot, e->sequence, view_of(0, 0));
+        return f->write(f->ctx, FILES_STATE, STORE_FILE_NAME, at, writer_view(&bytes));
+    }
+    if (e->state != LEDGER_HELD) {
+        return STATUS_OK; /* retry_freeing writes it */
+    }
+    enum status s = f->read(f->ctx, FILES_STATE, STORE_FILE_NAME, at, &bytes);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    struct store_half half;
+    store_half_read(writer_view(&bytes), slot, &half);
+    if (half.sequence != e->sequence) {
+        return STATUS_OK;
+    }
+    struct view whole = view_first(writer_view(&bytes), STORE_HALF_HEADER + half.record.len);
+    return f->write(f->ctx, FILES_STATE, STORE_FILE_NAME, at, whole);
+}
+
+/*
+ * After a failed fdatasync(2) the kernel counts the pages as clean: the next one succeeds without
+ * what the disk did not take. So it is written again.
+ */
+static enum status rewrite_unsynced(struct agent *a)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.rewrite && s == STATUS_OK; i++) {
+        s = a->ledger.entry[i].unsynced ? rewrite_half(a, i) : STATUS_OK;
+    }
+    a->ledger.rewrite = a->ledger.rewrite && s != STATUS_OK;
+    return s;
+}
+
+static void settle_synced(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        a->ledger.entry[i].unsynced = false;
+    }
+    a->ledger.dirty = false;
 }
 
 enum status ledger_sync(struct agent *a, struct writer *why)
@@ -341,13 +486,21 @@ enum status ledger_sync(struct agent *a, struct writer *why)
     if (!a->ledger.dirty) {
         return STATUS_OK;
     }
-    enum status s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+    if (!a->ledger.usable) {
+        writer_text(why, a->ledger.trouble);
+        return HOST_IO;
+    }
+    enum status s = rewrite_unsynced(a);
+    if (s == STATUS_OK) {
+        s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+        a->ledger.rewrite = s != STATUS_OK;
+    }
     store_check(a, s);
     if (s != STATUS_OK) {
         store_trouble(a, "flushed", s, why);
         return s;
     }
-    a->ledger.dirty = false;
+    settle_synced(a);
     return STATUS_OK;
 }
 

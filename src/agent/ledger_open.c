@@ -16,18 +16,41 @@ static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
+static unsigned count_entries(const struct agent *a, enum ledger_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        n += (a->ledger.entry[i].state == (uint8_t)state) ? 1u : 0u;
+    }
+    return n;
+}
+
+/* Slots that could not be read are what they were. */
+static void recount(struct agent *a)
+{
+    a->ledger.held = (uint16_t)count_entries(a, LEDGER_HELD);
+    a->ledger.freeing = (uint16_t)count_entries(a, LEDGER_FREEING);
+}
+
+/* Nothing is opened now: says why, once for each time that another agent has the store. */
 static void not_usable(struct agent *a, const char *doing, enum status s)
 {
-    struct writer why = writer_of(a->ledger.trouble, sizeof a->ledger.trouble);
-    const char *remedy = (s == PEER_UNSUPPORTED)
-                         ? "run the agent version that wrote it, or a newer one"
-                                                 : "check space and rights there";
-    ledger_trouble_text(a, doing, s, remedy, &why);
+    struct ledger *l = &a->ledger;
+    struct writer why = writer_of(l->trouble, sizeof l->trouble);
+    bool said = l->busy && s == HOST_BUSY;
+    ASSERT(!l->usable);
+    recount(a);
+    ledger_trouble_text(a, doing, s, &why);
     enum status ended = writer_end_text(&why);
     ASSERT(ended == STATUS_OK);
-    event_say(a, EVENT_STORE_TROUBLE, "text", a->ledger.trouble);
-    a->ledger.usable = false;
-    a->ledger.retry_ms = a->now_ms + agent_backoff(a, &a->ledger.backoff_ms);
+    l->busy = s == HOST_BUSY;
+    if (!said) {
+        event_begin(a, EVENT_STORE_TROUBLE);
+        log_text(&a->log, "text", l->trouble);
+        log_end(&a->log);
+    }
+    uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);
+    l->retry_ms = a->now_ms + wait;
 }
 
 /* A store never shrinks: one that ends early was truncated. */
@@ -62,11 +85,16 @@ static enum status read_header(struct agent *a, const char *name)
     return HOST_DAMAGED;
 }
 
-/* Reads one slot: which half counts, and its record into scratch.claim. */
-static enum status load_slot(struct agent *a, const char *name, unsigned slot)
+/*
+ * Reads one slot: which half counts, and its record, if it holds one. On failure the entry's state
+ * is as it was.
+ */
+static enum status load_slot(struct agent *a, const char *name, unsigned slot,
+                             struct claim_record *r)
 {
     const struct files *f = a->files;
     struct ledger_entry *e = &a->ledger.entry[slot];
+    uint8_t before = e->state;
     struct store_half halves[2];
     /* The second half's bytes are needed only when it counts: judged first, read again if so. */
     for (unsigned half = 2; half-- > 0u;) {
@@ -89,10 +117,13 @@ static enum status load_slot(struct agent *a, const char *name, unsigned slot)
         return STATUS_OK;
     }
     e->state = LEDGER_HELD;
-    if (ledger_read_from(a, name, slot) != STATUS_OK) {
+    enum status s = ledger_read_from(a, name, slot, r);
+    if (s == HOST_DAMAGED) {
         e->state = LEDGER_DAMAGED;
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    e->state = (s == STATUS_OK) ? LEDGER_HELD : before;
+    return s;
 }
 
 static void slot_damaged(struct agent *a, unsigned slot)
@@ -104,21 +135,30 @@ static void slot_damaged(struct agent *a, unsigned slot)
     log_end(&a->log);
 }
 
-static enum status load(struct agent *a, const char *name)
+/* A claim that was unprepared while the store could not be written does not come back with it. */
+static enum status load_entry(struct agent *a, const char *name, unsigned slot,
+                              struct claim_record *r)
 {
-    a->ledger.held = 0;
-    a->ledger.freeing = 0;
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    bool freeing = e->state == LEDGER_FREEING;
+    enum status s = load_slot(a, name, slot, r);
+    if (s == STATUS_OK && e->state == LEDGER_HELD) {
+        bool gone = freeing && view_is(view_text(e->id.uid), r->id.uid);
+        e->state = gone ? LEDGER_FREEING : LEDGER_HELD;
+        e->id = r->id;
+        e->numbers = claim_numbers(r);
+    }
+    return s;
+}
+
+static enum status load(struct agent *a)
+{
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        struct ledger_entry *e = &a->ledger.entry[i];
-        enum status s = load_slot(a, name, i);
+        enum status s = load_entry(a, STORE_FILE_NAME, i, &a->scratch.claim);
         if (s != STATUS_OK) {
             return s;
         }
-        if (e->state == LEDGER_HELD) {
-            e->id = a->scratch.claim.id;
-            e->numbers = claim_numbers(&a->scratch.claim);
-            a->ledger.held++;
-        } else if (e->state == LEDGER_DAMAGED) {
+        if (a->ledger.entry[i].state == LEDGER_DAMAGED) {
             slot_damaged(a, i);
         }
     }
@@ -182,8 +222,8 @@ static enum status carry_over(struct agent *a, const char *from)
 {
     const struct files *f = a->files;
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        enum status s = load_slot(a, from, slot);
-        if (s != STATUS_OK && s != HOST_ABSENT) {
+        enum status s = load_entry(a, from, slot, &a->scratch.claim);
+        if (s != STATUS_OK) {
             return s;
         }
         if (a->ledger.entry[slot].state != LEDGER_HELD) {
@@ -263,6 +303,26 @@ static enum status repair(struct agent *a)
     return create(a, aside);
 }
 
+/* A store that is new although claims were prepared here: what they hold is not known any more. */
+static void say_created(struct agent *a)
+{
+    unsigned files = 0;
+    const struct files *f = a->files;
+    enum status s = f->count(f->ctx, FILES_CDI, CDI_FILE_PREFIX, &files);
+    if (s != STATUS_OK || files == 0u) {
+        event_say(a, EVENT_STORE_CREATED, "file", STORE_FILE_NAME);
+        return;
+    }
+    event_begin(a, EVENT_STORE_DAMAGED);
+    log_text(&a->log, "file", STORE_FILE_NAME);
+    log_text(&a->log, "text", "there was none, but CDI files of claims: a new one is made");
+    log_number(&a->log, "cdi_files", files);
+    log_text(&a->log, "remedy",
+             "end the pods of this node that hold Neuron claims, then delete what is left of the "
+             CDI_FILE_PREFIX " files in the CDI root");
+    log_end(&a->log);
+}
+
 static enum status open_or_create(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME);
@@ -276,7 +336,7 @@ static enum status open_or_create(struct agent *a)
     if (s == HOST_ABSENT) {
         s = create(a, NULL);
         if (s == STATUS_OK) {
-            event_say(a, EVENT_STORE_CREATED, "file", STORE_FILE_NAME);
+            say_created(a);
         }
     } else if (s == HOST_DAMAGED) {
         s = repair(a);
@@ -284,27 +344,39 @@ static enum status open_or_create(struct agent *a)
     return s;
 }
 
+static void say_opened(struct agent *a)
+{
+    unsigned damaged = count_entries(a, LEDGER_DAMAGED);
+    event_begin(a, EVENT_STORE_OPENED);
+    log_number(&a->log, "claims_held", a->ledger.held);
+    if (damaged > 0u) {
+        log_number(&a->log, "slots_damaged", damaged);
+    }
+    log_end(&a->log);
+}
+
 void ledger_open(struct agent *a)
 {
     ASSERT(!a->ledger.usable);
-    ledger_tidy(a);
-    a->ledger.unreadable = true;
-    enum status s = open_or_create(a);
+    /* Before anything is looked at: the files of another agent are not ours to judge or mend. */
+    enum status s = a->files->lock(a->files->ctx, STORE_LOCK_NAME);
+    if (s == STATUS_OK) {
+        a->ledger.busy = false;
+        ledger_tidy(a);
+        s = open_or_create(a);
+    }
     if (s != STATUS_OK) {
         not_usable(a, "opened or created", s);
         return;
     }
-    s = load(a, STORE_FILE_NAME);
+    s = load(a);
     if (s != STATUS_OK) {
         not_usable(a, "read", s);
         return;
     }
-    a->ledger.unreadable = false;
+    recount(a);
     a->ledger.usable = true;
     a->ledger.backoff_ms = 0;
-    a->ledger.dirty = false;
-    event_begin(a, EVENT_STORE_OPENED);
-    log_number(&a->log, "claims_held", a->ledger.held);
-    log_end(&a->log);
+    say_opened(a);
     ledger_remove_gone(a);
 }

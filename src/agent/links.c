@@ -34,36 +34,48 @@ static void link_fail(struct agent *a, unsigned link)
     log_end(&a->log);
 }
 
-int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
+static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)
 {
-    ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
+    struct server_link *l = &a->link[link];
+    l->open = true;
+    l->failed = false;
+    l->busy = false;
+    l->kind = kind;
+    l->opened_ms = now_ms;
+    /* Strangers reach the health port: they must not hold what the kubelet needs. */
+    grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
+    if (a->stopping) {
+        grpc_drain(&l->grpc);
+    }
+}
+
+/* The oldest link of the kind that has no calls, or -1. */
+static int idle_link(const struct agent *a, enum link_kind kind)
+{
     int idle = -1;
     for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
-        struct server_link *l = &a->link[i];
-        if (!l->open) {
-            l->open = true;
-            l->failed = false;
-            l->busy = false;
-            l->kind = kind;
-            l->opened_ms = now_ms;
-            /* Strangers reach the health port: they must not hold what the kubelet needs. */
-            grpc_init(&l->grpc, (kind == LINK_HEALTH) ? 0 : &a->buffers, now_ms);
-            if (a->stopping) {
-                grpc_drain(&l->grpc);
-            }
-            return (int)i;
-        }
+        const struct server_link *l = &a->link[i];
         /* Health is answered at once: a call that is open there is half sent, and may go. */
         bool quiet = !l->failed && (kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u);
         if (quiet && (idle < 0 || l->opened_ms < a->link[idle].opened_ms)) {
             idle = (int)i;
         }
     }
+    return idle;
+}
+
+int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
+{
+    ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
+    for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
+        if (!a->link[i].open) {
+            link_begin(a, i, kind, now_ms);
+            return (int)i;
+        }
+    }
+    int idle = idle_link(a, kind);
     if (idle >= 0) {
-        /*
-         * The oldest one without calls gives way; the caller's peer connects again and finds the
-         * place.
-         */
+        /* It gives way; the caller's peer connects again and finds the place. */
         h2_goaway(&a->link[idle].grpc.h2, H2_NO_ERROR, true);
         a->link[idle].failed = true;
         a->link[idle].close_ms = now_ms + LINK_CLOSE_MS;

@@ -5,7 +5,7 @@
  * wanted, write what differs. Rounds begin after a change, after a hint of the watch, and every
  * --reconcile-interval. An unchanged inventory causes no write.
  *
- * Pool rules (k8s-dra facts §3.8, §4.3): one slice, resourceSliceCount 1; an update keeps the
+ * Pool rules (k8s.io/api/resource, ResourcePool): one slice, resourceSliceCount 1; an update keeps the
  * generation, a new slice gets the highest generation seen plus one.
  */
 #include "agent/publish.h"
@@ -38,10 +38,27 @@ void publish_disconnected(struct agent *a)
     p->step = PUBLISH_IDLE;
     p->running = false;
     p->watch_due_ms = UINT64_MAX;
-    if (p->due_ms > a->now_ms && p->kept.name[0] != 0) {
+    if (p->due_ms > a->now_ms && p->kept.name[0] != '\0') {
         /* what happened in between is not known: look again once connected */
         p->due_ms = a->now_ms;
     }
+}
+
+void publish_version(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    if (p->step == PUBLISH_IDLE && p->kept.name[0] != '\0') {
+        publish_hint(a, 0);
+    }
+}
+
+void publish_unserved(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    api_cancel(a, REQUEST_PUBLISHER);
+    p->current = false;
+    p->said = false;
+    publish_disconnected(a);
 }
 
 /* --- ends of a round --- */
@@ -77,7 +94,8 @@ static uint64_t retry_wait(struct agent *a, const struct request *r)
     uint64_t wait = agent_backoff(a, &p->backoff_ms);
     uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
     wait = (operator_needed && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
-    return (asked > wait && asked <= API_REFUSED_MS) ? asked : wait;
+    asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
+    return (asked > wait) ? asked : wait;
 }
 
 static void round_failed(struct agent *a, const struct request *r, enum status status)
@@ -90,7 +108,9 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     };
     uint16_t http = r->answer.http_status;
     uint64_t wait = retry_wait(a, r);
-    event_begin(a, EVENT_API_ERROR);
+    /* Somebody else wrote or deleted the slice since it was listed: everyday life. */
+    bool overtaken = p->step == PUBLISH_WRITE && (http == 409u || (http == 404u && p->keep >= 0));
+    event_begin(a, overtaken ? EVENT_SLICE_OVERTAKEN : EVENT_API_ERROR);
     log_text(&a->log, "doing", doing[p->step]);
     log_text(&a->log, "status", status_name(status));
     log_number(&a->log, "http", http);
@@ -193,7 +213,7 @@ static bool step_list(struct agent *a)
     char path[KUBE_PATH_CAP];
     struct publish *p = &a->publish;
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, "v1", DRIVER_NAME, a->settings->node_name, 0);
+    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name, 0);
     ASSERT(s == STATUS_OK);
     struct kube_request head = {.method = "GET", .path = writer_view(&out)};
     p->seen_count = 0;
@@ -208,9 +228,10 @@ static bool step_delete(struct agent *a)
     int at = publish_doomed(p);
     ASSERT(at >= 0);
     struct writer out = writer_of(path, sizeof path);
-    if (kube_path_slice(&out, "v1", p->seen[at].name) != STATUS_OK) {
+    if (kube_path_slice(&out, version_name(a), p->seen[at].name) != STATUS_OK) {
         return false;
     }
+    p->version = a->version.now;
     p->body_len = slice_body_len(a);
     p->body_sent = 0;
     struct kube_request head = {
@@ -225,8 +246,9 @@ static bool step_write(struct agent *a)
     bool update = p->keep >= 0;
     memset(&p->now, 0, sizeof p->now); /* an answer without an object is no success */
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slice(&out, "v1", update ? p->kept.name : 0);
+    enum status s = kube_path_slice(&out, version_name(a), update ? p->kept.name : NULL);
     ASSERT(s == STATUS_OK);
+    p->version = a->version.now;
     p->body_len = slice_body_len(a);
     p->body_sent = 0;
     struct kube_request head = {
@@ -296,7 +318,7 @@ static void open_watch(struct agent *a)
     char path[KUBE_PATH_CAP];
     struct publish *p = &a->publish;
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, "v1", DRIVER_NAME, a->settings->node_name,
+    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name,
                                      p->resource_version);
     ASSERT(s == STATUS_OK);
     struct kube_request head = {.method = "GET", .path = writer_view(&out), .watch = true};
@@ -313,25 +335,30 @@ static uint64_t watch_due(const struct agent *a)
 {
     const struct publish *p = &a->publish;
     bool possible =
-        a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != 0;
+        a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != '\0';
     return possible ? p->watch_due_ms : UINT64_MAX;
+}
+
+/* The next request may be sent: its version is known and its entry is free. */
+static bool may_begin(const struct agent *a)
+{
+    bool used = a->api.request[REQUEST_PUBLISHER].kind != REQUEST_NONE;
+    return api_ready(a) && version_ready(a) && !used;
 }
 
 void publish_step(struct agent *a)
 {
     struct publish *p = &a->publish;
-    if (!api_ready(a)) {
-        return;
-    }
-    if (!p->running) {
+    if (!p->running && may_begin(a)) {
         pass_steps(a);
         p->running = step_functions[p->step](a);
     }
     bool has_body = p->step == PUBLISH_WRITE || p->step == PUBLISH_DELETE;
     if (p->running && has_body) {
-        send_body(a);
+        send_body(a); /* goes on while the connection drains: what was begun may end */
     }
-    if (p->step == PUBLISH_IDLE && a->now_ms >= watch_due(a)) {
+    bool may_watch = p->step == PUBLISH_IDLE && api_ready(a) && version_ready(a);
+    if (may_watch && a->now_ms >= watch_due(a)) {
         open_watch(a);
     }
 }
@@ -339,22 +366,21 @@ void publish_step(struct agent *a)
 uint64_t publish_deadline(const struct agent *a)
 {
     const struct publish *p = &a->publish;
-    if (!api_ready(a) || p->step != PUBLISH_IDLE) {
+    if (!api_ready(a) || !version_ready(a) || p->step != PUBLISH_IDLE) {
         return UINT64_MAX;
     }
     uint64_t watch = watch_due(a);
-    uint64_t round = round_due(p);
+    uint64_t round = may_begin(a) ? round_due(p) : UINT64_MAX;
     return (watch < round) ? watch : round;
 }
 
 /* --- ends of requests --- */
 
-static void node_end(struct agent *a)
+static void node_end(struct agent *a, const struct request *r)
 {
     struct publish *p = &a->publish;
     if (!p->node_seen) {
-        p->due_ms = a->now_ms + agent_backoff(a, &p->backoff_ms);
-        p->step = PUBLISH_IDLE;
+        round_failed(a, r, PEER_MALFORMED); /* success, and yet not our Node */
         return;
     }
     a->devices.labels = p->labels;
@@ -444,6 +470,35 @@ static void watch_end(struct agent *a, enum status status)
     }
 }
 
+static void delete_end(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    int at = publish_doomed(p);
+    ASSERT(at >= 0);
+    p->seen[at].doomed = false;
+}
+
+/* The step's request succeeded. */
+static void step_end(struct agent *a, const struct request *r)
+{
+    switch (a->publish.step) {
+    case PUBLISH_NODE:
+        node_end(a, r);
+        break;
+    case PUBLISH_LIST:
+        decide(a);
+        break;
+    case PUBLISH_DELETE:
+        delete_end(a);
+        break;
+    case PUBLISH_WRITE:
+        write_end(a);
+        break;
+    case PUBLISH_IDLE:
+        break;
+    }
+}
+
 void publish_end(struct agent *a, unsigned index, enum status status)
 {
     struct publish *p = &a->publish;
@@ -453,21 +508,14 @@ void publish_end(struct agent *a, unsigned index, enum status status)
         return;
     }
     p->running = false;
+    if (p->step == PUBLISH_LIST && status == PEER_UNSUPPORTED) {
+        return; /* listed again in the version that is chosen next */
+    }
     bool gone = p->step == PUBLISH_DELETE &&
                 (status == PEER_NOT_FOUND || r->answer.http_status == 409u);
     if (status != STATUS_OK && !gone) {
         round_failed(a, r, status);
-        return;
-    }
-    if (p->step == PUBLISH_NODE) {
-        node_end(a);
-    } else if (p->step == PUBLISH_LIST) {
-        decide(a);
-    } else if (p->step == PUBLISH_DELETE) {
-        int at = publish_doomed(p);
-        ASSERT(at >= 0);
-        p->seen[at].doomed = false;
-    } else if (p->step == PUBLISH_WRITE) {
-        write_end(a);
+    } else {
+        step_end(a, r);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the publisher share: publish.c (rounds), publish_records.c (answers),
- * slice_body.c (request bodies). Internal.
+ * slice_body.c (request bodies). Owns no state
+ * (struct publish in state.h). Internal.
  */
 #ifndef AGENT_PUBLISH_H
 #define AGENT_PUBLISH_H

@@ -45,11 +45,11 @@ void publish_want(struct agent *a)
     p->watch_compare.differs = true;
 }
 
-static void slice_meta(struct agent *a, struct slice_parts t, struct view message)
+static void slice_meta(struct agent *a, struct slice_parts t, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     slice_begin(a, t);
-    if (!decode(message, projection_MetaRecord_fields, &m)) {
+    if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
         return; /* a slice without a name is never ours to touch */
     }
     text_cut(t.seen->name, sizeof t.seen->name, view_text(m.name));
@@ -100,16 +100,17 @@ static void slice_spec(const struct agent *a, struct slice_parts t, struct view 
     t.seen->same_place = view_is(view_text(r.driver), DRIVER_NAME) &&
                          view_is(view_text(r.pool_name), node) &&
                          view_is(view_text(r.node_name), node);
-    t.seen->same_count = r.slice_count == 1 && !(r.has_extra && r.extra);
+    bool more = (r.has_extra && r.extra) || (r.has_all_nodes && r.all_nodes);
+    t.seen->same_count = r.slice_count == 1 && !more;
     t.seen->same_devices = slice_compare_end(t.compare);
 }
 
 /* true: the record was a piece of a slice. */
 static bool slice_record(struct agent *a, struct slice_parts t, const struct kube_record *record)
 {
-    switch ((enum kube_record_kind)record->record) {
+    switch (record->record) {
     case KUBE_META:
-        slice_meta(a, t, record->message);
+        slice_meta(a, t, record);
         return true;
     case KUBE_SLICE_ATTRIBUTE:
         slice_attribute(t, record->message);
@@ -120,18 +121,9 @@ static bool slice_record(struct agent *a, struct slice_parts t, const struct kub
     case KUBE_SLICE_SPEC:
         slice_spec(a, t, record->message);
         return true;
-    case KUBE_TYPE_META:
-    case KUBE_STATUS:
-    case KUBE_LABEL:
-    case KUBE_RESULT:
-    case KUBE_CONFIG:
-    case KUBE_ALLOCATION:
-    case KUBE_OBJECT_END:
-    case KUBE_LIST_META:
-    case KUBE_WATCH_EVENT:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 /* --- the list --- */
@@ -143,7 +135,7 @@ static bool slice_record(struct agent *a, struct slice_parts t, const struct kub
 static void list_item_end(struct publish *p)
 {
     const struct slice_seen *s = &p->now;
-    if (s->name[0] == 0 || !s->same_place) {
+    if (s->name[0] == '\0' || !s->same_place) {
         return;
     }
     p->generation_max = (s->generation > p->generation_max) ? s->generation : p->generation_max;
@@ -170,7 +162,7 @@ static void node_meta(struct agent *a, struct view message)
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct publish *p = &a->publish;
     bool ok = decode(message, projection_MetaRecord_fields, &m);
-    if (ok && m.uid[0] != 0 && view_is(view_text(m.name), a->settings->node_name)) {
+    if (ok && m.uid[0] != '\0' && view_is(view_text(m.name), a->settings->node_name)) {
         text_cut(p->node_uid, sizeof p->node_uid, view_text(m.uid));
         p->node_seen = true;
     }
@@ -247,10 +239,10 @@ static void watch_object_end(struct agent *a)
     const struct slice_seen *s = &p->watch_now;
     struct view type = view_text(p->watch_type);
     bool ours = view_is(view_text(s->name), p->kept.name);
-    if (s->resource_version[0] != 0) {
+    if (s->resource_version[0] != '\0') {
         text_cut(p->resource_version, sizeof p->resource_version, view_text(s->resource_version));
     }
-    if (view_is(type, "BOOKMARK") || s->name[0] == 0) {
+    if (view_is(type, "BOOKMARK") || s->name[0] == '\0') {
         return;
     }
     if (!view_is(type, "DELETED")) {

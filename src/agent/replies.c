@@ -48,89 +48,118 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
 _Static_assert(sizeof((dra_Device *)0)->cdi_device_ids[0] == CDI_ID_CAP,
                "proto/dra.options and limits agree");
 
-/* Map entries are the repeated field 1 of both responses. */
-static bool write_entry(struct writer *entry, const pb_msgdesc_t *fields, const void *message)
+/* Map entries are the repeated field 1 of both responses; the longest one has room. */
+static void write_entry(struct writer *entry, const pb_msgdesc_t *fields, const void *message)
 {
     pb_ostream_t out = pb_ostream_from_buffer(entry->data, entry->cap);
     bool ok = pb_encode_tag(&out, PB_WT_STRING, dra_NodePrepareResourcesResponse_claims_tag) &&
               pb_encode_submessage(&out, fields, message);
-    entry->len = ok ? out.bytes_written : 0;
-    return ok;
+    ASSERT(ok);
+    entry->len = out.bytes_written;
 }
 
-/*
- * Encodes the entry of one operation into scratch.entry. false: its record is gone, or it does not
- * fit.
- */
-static bool encode_prepare(struct agent *a, const struct operation *o, struct writer *entry)
+/* The record of a prepared claim; false: it was unprepared meanwhile, or cannot be read. */
+static bool read_prepared(struct agent *a, const struct operation *o, struct claim_record *r,
+                          struct writer *why)
 {
+    const struct ledger_entry *e = &a->ledger.entry[o->slot];
+    ASSERT(o->state == OPERATION_DONE);
+    if (e->state != LEDGER_HELD || !view_is(view_text(e->id.uid), o->id.uid)) {
+        writer_text(why, "the claim was unprepared while its answer was sent; try again");
+        return false;
+    }
+    enum status s = ledger_read(a, o->slot, r);
+    if (s != STATUS_OK) {
+        say_unreadable(a, s, why);
+    }
+    return s == STATUS_OK;
+}
+
+/* false: `why` says in one line what is wrong with the claim's record. */
+static bool encode_prepare(struct agent *a, const struct operation *o, struct writer *entry,
+                           struct writer *why)
+{
+    struct claim_record *r = &a->scratch.claim;
     dra_NodePrepareResourcesResponse_ClaimsEntry e =
         dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero;
     text_cut(e.key, sizeof e.key, view_text(o->id.uid));
     e.has_value = true;
     if (o->state == OPERATION_FAILED) {
         text_cut(e.value.error, sizeof e.value.error, view_text(o->error));
-        return write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
+        write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
+        return true;
     }
-    ASSERT(o->state == OPERATION_DONE);
-    bool held = a->ledger.entry[o->slot].state == LEDGER_HELD &&
-                view_is(view_text(a->ledger.entry[o->slot].id.uid), o->id.uid);
-    if (!held || ledger_read(a, o->slot) != STATUS_OK) {
+    if (!read_prepared(a, o, r, why)) {
         return false;
     }
     e.value.devices.funcs.encode = write_devices;
-    e.value.devices.arg = &a->scratch.claim;
-    return write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
+    e.value.devices.arg = r;
+    write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
+    return true;
 }
 
-static bool encode_unprepare(const struct operation *o, struct writer *entry)
+static void encode_unprepare(const struct operation *o, struct writer *entry)
 {
     dra_NodeUnprepareResourcesResponse_ClaimsEntry e =
         dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero;
     text_cut(e.key, sizeof e.key, view_text(o->id.uid));
     e.has_value = true;
     text_cut(e.value.error, sizeof e.value.error, view_text(o->error));
-    return write_entry(entry, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, &e);
+    write_entry(entry, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, &e);
 }
 
-static bool encode(struct agent *a, const struct call *c, unsigned at, struct writer *entry)
+/* The entry of one operation; a claim whose record is not there any more fails, it alone. */
+static void encode(struct agent *a, const struct call *c, unsigned at, struct writer *entry)
 {
-    const struct operation *o = &a->operation[c->operation[at]];
+    struct operation *o = &a->operation[c->operation[at]];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
     *entry = writer_of(a->scratch.entry, sizeof a->scratch.entry);
-    return c->unprepare ? encode_unprepare(o, entry) : encode_prepare(a, o, entry);
+    if (c->unprepare) {
+        encode_unprepare(o, entry);
+    } else if (!encode_prepare(a, o, entry, &why)) {
+        operation_fail(a, o, writer_view(&why));
+        bool told = encode_prepare(a, o, entry, &why);
+        ASSERT(told);
+    }
 }
 
-/* Lengths of all entries first: gRPC announces the message's length before its first byte. */
-static bool measure(struct agent *a, struct call *c, uint32_t *total)
+/*
+ * Lengths of all entries first: gRPC announces the message's length before its first byte. `entry`
+ * is the last one afterwards.
+ */
+static uint32_t measure(struct agent *a, const struct call *c, struct writer *entry)
 {
-    struct writer entry;
-    *total = 0;
+    uint32_t total = 0;
     for (unsigned i = 0; i < c->count; i++) {
-        if (!encode(a, c, i, &entry)) {
-            return false;
-        }
-        a->operation[c->operation[i]].entry_len = (uint32_t)entry.len;
-        *total += (uint32_t)entry.len;
+        encode(a, c, i, entry);
+        a->operation[c->operation[i]].entry_len = (uint32_t)entry->len;
+        total += (uint32_t)entry->len;
     }
-    return true;
+    return total;
 }
 
 enum reply_progress { REPLY_WAITS, REPLY_COMPLETE, REPLY_BROKEN };
 
-static enum reply_progress send_entry(struct agent *a, struct call *c)
+/* `entry` is the next entry, encoded just now, or empty. */
+static enum reply_progress send_entry(struct agent *a, struct call *c, struct writer *entry)
 {
     struct grpc_server *s = &a->link[c->link].grpc;
-    struct writer entry;
-    if (!encode(a, c, c->at, &entry) || entry.len != a->operation[c->operation[c->at]].entry_len) {
-        return REPLY_BROKEN; /* unprepared meanwhile: the announced length cannot be kept */
+    if (entry->len == 0u) {
+        encode(a, c, c->at, entry);
+    }
+    if (entry->len != a->operation[c->operation[c->at]].entry_len) {
+        return REPLY_BROKEN; /* its record went meanwhile: the announced length cannot be kept */
     }
     size_t taken = 0;
-    enum status st = grpc_reply_bytes(s, c->id, view_from(writer_view(&entry), c->offset), &taken);
+    size_t len = entry->len;
+    enum status st = grpc_reply_bytes(s, c->id, view_from(writer_view(entry), c->offset), &taken);
+    entry->len = 0;
     if (st != STATUS_OK && st != STATUS_MORE) {
         return REPLY_BROKEN;
     }
     c->offset += (uint32_t)taken;
-    if (c->offset < entry.len) {
+    if (c->offset < len) {
         return REPLY_WAITS;
     }
     c->offset = 0;
@@ -138,13 +167,9 @@ static enum reply_progress send_entry(struct agent *a, struct call *c)
     return REPLY_COMPLETE;
 }
 
-static enum reply_progress begin(struct agent *a, struct call *c)
+static enum reply_progress begin(struct agent *a, struct call *c, struct writer *entry)
 {
-    uint32_t total = 0;
-    if (!measure(a, c, &total)) {
-        return REPLY_BROKEN;
-    }
-    enum status s = grpc_reply_begin(&a->link[c->link].grpc, c->id, total);
+    enum status s = grpc_reply_begin(&a->link[c->link].grpc, c->id, measure(a, c, entry));
     if (s == STATUS_MORE) {
         return REPLY_WAITS;
     }
@@ -156,16 +181,19 @@ bool call_reply(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
     ASSERT(c->used && c->replying);
-    enum reply_progress p = c->begun ? REPLY_COMPLETE : begin(a, c);
+    struct writer entry = writer_of(a->scratch.entry, sizeof a->scratch.entry);
+    enum reply_progress p = c->begun ? REPLY_COMPLETE : begin(a, c, &entry);
+    /* Measuring leaves the entry of a call with one claim, the usual one, ready to send. */
+    entry.len = (c->count == 1u) ? entry.len : 0u;
     while (p == REPLY_COMPLETE && c->at < c->count) {
-        p = send_entry(a, c);
+        p = send_entry(a, c, &entry);
     }
     if (p == REPLY_WAITS) {
         return false;
     }
     if (p == REPLY_BROKEN) {
         answer_status(a, c->link, c->id, GRPC_INTERNAL,
-                      "a claim of this call was unprepared meanwhile; try again");
+                      "a claim of this call was unprepared or became unreadable; try again");
         return true;
     }
     return grpc_finish(&a->link[c->link].grpc, c->id, GRPC_OK, "") != STATUS_MORE;

@@ -37,7 +37,7 @@ static void take_variable(struct given *given, struct view entry)
         /* Empty is a value of its own for a taint; elsewhere charts leave variables empty. */
         bool counts = value.len > 0u || row->kind == KIND_TAINT;
         /* The first of two entries with one name, as getenv(3) finds it. */
-        if (counts && given->source[i].name == 0 && view_is(name, row->variable)) {
+        if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
             given->source[i] = (struct setting_source){.name = row->variable, .text = value};
         }
     }
@@ -45,7 +45,7 @@ static void take_variable(struct given *given, struct view entry)
 
 static void take_environment(struct given *given, const char *const *env)
 {
-    for (unsigned i = 0; i < ENVIRONMENT_MAX && env[i] != 0; i++) {
+    for (unsigned i = 0; i < ENVIRONMENT_MAX && env[i] != NULL; i++) {
         take_variable(given, view_text(env[i]));
     }
 }
@@ -77,7 +77,7 @@ static enum status take_flag(struct given *given, struct words *words, struct wr
     struct view value = view_from(word, equals + 1u);
     const struct setting_row *row = row_of(flag);
     words->next++;
-    if (row == 0) {
+    if (row == NULL) {
         (void)refuse_word(why, "unknown flag ", flag);
         writer_text(why, "; see --help");
         return PEER_MALFORMED;
@@ -161,10 +161,10 @@ static enum status store_all(struct settings *out, const struct given *given, st
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = &setting_rows[i];
         struct setting_source source = given->source[i];
-        if (source.name == 0 && row->standard == 0) {
+        if (source.name == NULL && row->standard == NULL) {
             continue;
         }
-        if (source.name == 0) {
+        if (source.name == NULL) {
             source = (struct setting_source){.name = row->flag, .text = view_text(row->standard)};
         }
         enum status s = setting_store(out, row, &source, why);
@@ -207,7 +207,7 @@ struct socket_name {
 static enum status derive_socket(char path[SOCKET_PATH_CAP], const struct socket_name *name,
                                  const char *pod_uid, struct writer *why)
 {
-    uint8_t whole[PATH_CAP + UID_CAP + 64];
+    uint8_t whole[PATH_CAP + UID_CAP + 64u];
     struct writer w = writer_of(whole, sizeof whole);
     writer_text(&w, (strlen(name->folder) == 1u) ? "" : name->folder);
     writer_text(&w, name->before_uid);
@@ -258,7 +258,7 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
 {
     struct given given;
     struct words words = {.args = args, .count = count, .next = 0};
-    ASSERT(out != 0 && env != 0 && why != 0);
+    ASSERT(out != NULL && env != NULL && why != NULL);
     memset(&given, 0, sizeof given);
     memset(out, 0, sizeof *out);
     enum status s = take_words(&given, &words, &out->command, why);

@@ -11,7 +11,9 @@
 #include "base/log.h"
 #include "cfg/limits.h"
 
+/* What the first word of the command line asks for. */
 enum settings_command { COMMAND_RUN, COMMAND_VERSION, COMMAND_HELP };
+/* --ultraserver-devices: which devices of an UltraServer claim are offered. */
 enum ultraserver_devices {
     ULTRASERVER_AUTO,
     ULTRASERVER_NODE,
@@ -19,6 +21,7 @@ enum ultraserver_devices {
     ULTRASERVER_DEVICES
 };
 
+/* Everything that a run is told; texts end in NUL, an empty one is not set. */
 struct settings {
     enum settings_command command;
     char node_name[NAME_CAP];
@@ -57,7 +60,10 @@ struct settings {
  */
 MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                                     const char *const *env, struct writer *why);
-/* Text of --help, about 5 KiB: every flag, its variable, default and meaning. */
-void settings_help(struct writer *out);
+/*
+ * Appends part `part` (from 0) of the text of --help, at most 1 KiB: the head, then each flag with
+ * its variable, default and meaning, then the exit codes. Whether there was such a part.
+ */
+bool settings_help(struct writer *out, unsigned part);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the settings share: the row of the flags table and the reader of single
- * values. Nobody else includes it.
+ * values. Owns the table, a constant. Nobody else includes it.
  */
 #ifndef AGENT_SETTINGS_INTERNAL_H
 #define AGENT_SETTINGS_INTERNAL_H
@@ -21,8 +21,10 @@ enum setting_kind {
     KIND_TAINT,     /* key:effect, or empty */
 };
 
-#define SETTING_CHOICES_MAX 4
+/* Words that a KIND_CHOICE can have. */
+#define SETTING_CHOICES_MAX 4u
 
+/* One flag and its variable; texts are literals. */
 struct setting_row {
     const char *flag; /* with its dashes */
     const char *variable;
@@ -36,12 +38,14 @@ struct setting_row {
     const char *choices[SETTING_CHOICES_MAX]; /* KIND_CHOICE; unused ones are NULL */
 };
 
-#define SETTINGS_COUNT 21
+/* Rows of the table; one for each flag. */
+#define SETTINGS_COUNT 21u
+/* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 
 /* Where a value came from: what an error names. */
 struct setting_source {
-    const char *name; /* flag or variable */
+    const char *name; /* flag or variable; borrowed from the row */
     struct view text;
 };
 

@@ -66,7 +66,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .help = "write status.devices of prepared claims"},
     {.flag = "--reconcile-interval", .variable = "RECONCILE_INTERVAL", .kind = KIND_DURATION,
      FIELD(reconcile_ms), .standard = "10m", .least_ms = RECONCILE_INTERVAL_MIN_MS,
-     .help = "how often claims, CDI files, slices and API are compared when nothing else asks"},
+     .help = "how often the stored slices are compared with the wanted ones"},
     {.flag = "--health-interval", .variable = "HEALTH_INTERVAL", .kind = KIND_DURATION,
      FIELD(health_ms), .standard = "5s", .least_ms = HEALTH_INTERVAL_MIN_MS,
      .help = "how often the devices' health is read"},
@@ -88,7 +88,7 @@ static const char *value_word(const struct setting_row *row)
         [KIND_BOOL] = "true|false",
         [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
     };
-    ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != 0);
+    ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }
 
@@ -98,7 +98,7 @@ static void help_value(struct writer *out, const struct setting_row *row)
         writer_text(out, value_word(row));
         return;
     }
-    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != 0; i++) {
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
         writer_text(out, (i == 0u) ? "" : "|");
         writer_text(out, row->choices[i]);
     }
@@ -106,7 +106,7 @@ static void help_value(struct writer *out, const struct setting_row *row)
 
 static void help_row(struct writer *out, const struct setting_row *row)
 {
-    ASSERT(row->otherwise != 0 || row->standard != 0);
+    ASSERT(row->otherwise != NULL || row->standard != NULL);
     writer_text(out, "  ");
     writer_text(out, row->flag);
     writer_text(out, " ");
@@ -116,25 +116,28 @@ static void help_row(struct writer *out, const struct setting_row *row)
     writer_text(out, "\n      variable ");
     writer_text(out, row->variable);
     writer_text(out, ", default: ");
-    writer_text(out, (row->otherwise != 0) ? row->otherwise : row->standard);
+    writer_text(out, (row->otherwise != NULL) ? row->otherwise : row->standard);
     writer_text(out, "\n");
 }
 
-void settings_help(struct writer *out)
+bool settings_help(struct writer *out, unsigned part)
 {
-    ASSERT(out != 0);
-    writer_text(out, AGENT_NAME " " AGENT_VERSION
-                     ": Kubernetes DRA driver " DRIVER_NAME " for AWS Neuron devices\n\n"
-                     "Usage: " AGENT_NAME " [run] [FLAG VALUE | FLAG=VALUE]...\n\n"
-                     "Commands:\n"
-                     "  run       serve the kubelet and publish the devices (default)\n"
-                     "  version   print version and build (also --version)\n"
-                     "  help      print this text (also --help)\n\n"
-                     "Flags (a flag wins over its variable; of a flag given twice the last one\n"
-                     "counts; an empty variable counts as not set, but for UNHEALTHY_TAINT;\n"
-                     "durations as in 1h30m, 10m, 1.5s, 500ms):\n");
-    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        help_row(out, &setting_rows[i]);
+    ASSERT(out != NULL);
+    if (part == 0u) {
+        writer_text(out, AGENT_NAME " " AGENT_VERSION
+                         ": Kubernetes DRA driver " DRIVER_NAME " for AWS Neuron devices\n\n"
+                         "Usage: " AGENT_NAME " [run] [FLAG VALUE | FLAG=VALUE]...\n\n"
+                         "Commands:\n"
+                         "  run       serve the kubelet and publish the devices (default)\n"
+                         "  version   print version and build (also --version)\n"
+                         "  help      print this text (also --help)\n\n"
+                         "Flags (a flag wins over its variable; of a flag given twice the last one\n"
+                         "counts; an empty variable counts as not set, but for UNHEALTHY_TAINT;\n"
+                         "durations as in 1h30m, 10m, 1.5s, 500ms):\n");
+    } else if (part <= SETTINGS_COUNT) {
+        help_row(out, &setting_rows[part - 1u]);
+    } else if (part == SETTINGS_COUNT + 1u) {
+        writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage.\n");
     }
-    writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage.\n");
+    return part <= SETTINGS_COUNT + 1u;
 }

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 
 /* Longest piece of a user's text within an error. */
-#define QUOTE_MAX 400
+#define QUOTE_MAX 400u
 
 /* A bad value: why, besides which and where. */
 static enum status refuse(const struct setting_source *source, struct writer *why,
@@ -25,7 +25,7 @@ static enum status refuse(const struct setting_source *source, struct writer *wh
 
 void setting_quote(struct writer *why, struct view text)
 {
-    ASSERT(why != 0 && (text.data != 0 || text.len == 0u));
+    ASSERT(why != NULL && (text.data != NULL || text.len == 0u));
     struct view shown = view_first(text, QUOTE_MAX);
     writer_u8(why, '"');
     for (size_t i = 0; i < shown.len; i++) {
@@ -256,14 +256,14 @@ static enum status store_bool(void *field, size_t size, const struct setting_sou
 static enum status store_choice(struct settings *out, const struct setting_row *row,
                                 const struct setting_source *source, struct writer *why)
 {
-    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != 0; i++) {
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
         if (view_is(source->text, row->choices[i])) {
             store_number(field_of(out, row), row->size, i);
             return STATUS_OK;
         }
     }
     (void)refuse(source, why, "must be one of ");
-    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != 0; i++) {
+    for (unsigned i = 0; i < SETTING_CHOICES_MAX && row->choices[i] != NULL; i++) {
         writer_text(why, (i == 0u) ? "" : ", ");
         writer_text(why, row->choices[i]);
     }

@@ -75,17 +75,27 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
+/* v1beta1: the attributes stand in one message, in the place where v1 has them. */
+static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    kube_BasicDevice basic = kube_BasicDevice_init_zero;
+    basic.attributes.funcs.encode = write_attributes;
+    basic.attributes.arg = *arg;
+    return pb_encode_tag_for_field(out, field) &&
+           pb_encode_submessage(out, kube_BasicDevice_fields, &basic);
+}
+
 static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
-    const struct devices *devices = *arg;
-    struct attributes attributes;
+    struct publish *p = *arg;
+    const struct devices *devices = &p->wanted;
     for (unsigned i = 0; i < devices->count; i++) {
         kube_Device d = kube_Device_init_zero;
         enum status s = SET(d, name, devices->device[i].name);
         ASSERT(s == STATUS_OK);
-        device_attributes(devices, i, &attributes);
-        d.attributes.funcs.encode = write_attributes;
-        d.attributes.arg = &attributes;
+        device_attributes(devices, i, &p->attributes);
+        d.attributes.funcs.encode = (p->version == API_V1BETA1) ? write_basic : write_attributes;
+        d.attributes.arg = &p->attributes;
         if (!pb_encode_tag_for_field(out, field) ||
             !pb_encode_submessage(out, kube_Device_fields, &d)) {
             return false;
@@ -157,7 +167,7 @@ static void slice_object(struct agent *a, kube_ResourceSlice *slice)
     spec->pool.has_resourceSliceCount = true;
     spec->pool.resourceSliceCount = 1;
     spec->devices.funcs.encode = write_devices;
-    spec->devices.arg = &a->publish.wanted;
+    spec->devices.arg = &a->publish;
 }
 
 static void delete_options(const struct publish *p, kube_DeleteOptions *options)
@@ -190,7 +200,7 @@ static bool encode_body(struct agent *a, pb_ostream_t *out)
     if (!pb_get_encoded_size(&raw_len, fields, object)) {
         return false;
     }
-    kube_envelope_head(&head, write ? RESOURCE_GROUP_VERSION : "meta.k8s.io/v1",
+    kube_envelope_head(&head, write ? version_group(a->publish.version) : "meta.k8s.io/v1",
                        write ? "ResourceSlice" : "DeleteOptions", raw_len);
     ASSERT(!head.full);
     return pb_write(out, head.data, head.len) && pb_encode(out, fields, object);

@@ -13,13 +13,13 @@
 
 struct view view_text(const char *text)
 {
-    ASSERT(text != 0);
+    ASSERT(text != NULL);
     return view_of(text, strlen(text));
 }
 
 struct view view_of(const void *data, size_t len)
 {
-    ASSERT(data != 0 || len == 0u);
+    ASSERT(data != NULL || len == 0u);
     return (struct view){.data = data, .len = len};
 }
 
@@ -75,7 +75,7 @@ struct view view_trim(struct view a)
 size_t view_find(struct view a, uint8_t byte)
 {
     const uint8_t *at = (a.len == 0u) ? 0 : memchr(a.data, byte, a.len);
-    return (at == 0) ? a.len : (size_t)(at - a.data);
+    return (at == NULL) ? a.len : (size_t)(at - a.data);
 }
 
 enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
@@ -214,7 +214,7 @@ enum status reader_varint(struct reader *r, uint64_t *value)
 
 struct writer writer_of(void *data, size_t cap)
 {
-    ASSERT(data != 0 || cap == 0u);
+    ASSERT(data != NULL || cap == 0u);
     return (struct writer){.data = data, .cap = cap, .len = 0, .full = false};
 }
 
@@ -262,7 +262,7 @@ static void write_number(struct writer *w, uint64_t value, unsigned n)
 
 void writer_u8(struct writer *w, uint8_t value)
 {
-    write_number(w, value, 1);
+    writer_bytes(w, &value, 1);
 }
 
 void writer_u16(struct writer *w, uint16_t value)

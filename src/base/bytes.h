@@ -17,17 +17,20 @@
 
 #include "base/status.h"
 
+/* Borrowed bytes. */
 struct view {
-    const uint8_t *data; /* may be NULL only when len is 0 */
+    const uint8_t *data; /* borrowed; may be NULL only when len is 0 */
     size_t len;
 };
 
+/* A cursor over borrowed bytes. */
 struct reader {
     const uint8_t *data;
     size_t len;
     size_t pos; /* <= len */
 };
 
+/* A caller's buffer and how far it is filled; lengths in bytes. */
 struct writer {
     uint8_t *data;
     size_t cap;
@@ -39,10 +42,15 @@ struct writer {
 
 /* View of a NUL-terminated text, without the NUL. */
 struct view view_text(const char *text);
+/* View of `len` bytes at `data`, which may be NULL when len is 0. */
 struct view view_of(const void *data, size_t len);
+/* Whether both hold the same bytes. */
 bool view_equal(struct view a, struct view b);
+/* Whether the bytes are those of the NUL-terminated text, without its NUL. */
 bool view_is(struct view a, const char *text);
+/* Whether the bytes begin with those of the text. */
 bool view_starts(struct view a, const char *prefix);
+/* Whether the bytes end with those of the text. */
 bool view_ends(struct view a, const char *suffix);
 /* Bytes from `from` (clamped to the length) to the end. */
 struct view view_from(struct view a, size_t from);
@@ -57,13 +65,17 @@ MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
 
 /* --- reader: fails with STATUS_MORE and an unmoved cursor when bytes are missing --- */
 
+/* Reader at the begin of the view. */
 struct reader reader_of(struct view v);
+/* Bytes behind the cursor. */
 size_t reader_left(const struct reader *r);
+/* Next number, high octet first; STATUS_MORE when fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
 MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endian */
 MUST_USE enum status reader_u24(struct reader *r, uint32_t *value); /* big-endian */
 MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
 MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
+/* Next `n` bytes as a view into the same memory; STATUS_MORE when fewer are left. */
 MUST_USE enum status reader_take(struct reader *r, size_t n, struct view *out);
 /*
  * Protobuf base-128 varint. STATUS_MORE: the bytes end inside it. PEER_MALFORMED: more than 10
@@ -73,19 +85,27 @@ MUST_USE enum status reader_varint(struct reader *r, uint64_t *value);
 
 /* --- writer --- */
 
+/* Empty writer over `cap` bytes at `data`, the caller's. */
 struct writer writer_of(void *data, size_t cap);
 size_t writer_room(const struct writer *w); /* 0 once full */
+/* What was written so far; valid while the buffer is. */
 struct view writer_view(const struct writer *w);
+/* Number in its full width, high octet first. */
 void writer_u8(struct writer *w, uint8_t value);
 void writer_u16(struct writer *w, uint16_t value); /* big-endian */
 void writer_u24(struct writer *w, uint32_t value); /* big-endian, value < 2^24 */
 void writer_u32(struct writer *w, uint32_t value); /* big-endian */
 void writer_u64(struct writer *w, uint64_t value); /* big-endian */
+/* Protobuf base-128 varint, 1 to 10 bytes. */
 void writer_varint(struct writer *w, uint64_t value);
+/* Copies `len` bytes; the writer must not lie over them. */
 void writer_bytes(struct writer *w, const void *data, size_t len);
+/* Copies the bytes of the view. */
 void writer_view_of(struct writer *w, struct view v);
 void writer_text(struct writer *w, const char *text); /* without its NUL */
+/* Decimal digits without leading zeros. */
 void writer_decimal(struct writer *w, uint64_t value);
+/* The same, with a minus sign when below zero. */
 void writer_signed(struct writer *w, int64_t value);
 /* Exactly `digits` lower-case hexadecimal digits, 1 to 16, high ones first. */
 void writer_hex(struct writer *w, uint64_t value, unsigned digits);
@@ -95,18 +115,27 @@ void writer_hex(struct writer *w, uint64_t value, unsigned digits);
  */
 void writer_shown(struct writer *w, struct view v, size_t max);
 
+/*
+ * Foreign text at the end of a message: as much as there is room for, cut on a UTF-8 boundary with
+ * "..." for the rest; control characters become blanks. Never makes the writer full.
+ */
+void writer_cut(struct writer *w, struct view v);
+
 /* --- NUL-terminated text in arrays --- */
 
 /*
- * Copies `v` into text[cap] and ends it with NUL. FULL_BUFFER when it does not fit, PEER_MALFORMED
- * when it holds a NUL; `text` is unchanged then. cap >= 1.
+ * Copies `v` into text[cap] (bytes) and ends it with NUL. FULL_BUFFER when it does not fit,
+ * PEER_MALFORMED when it holds a NUL; `text` is unchanged then. cap >= 1.
  */
 MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
 /*
- * Like text_copy, but cuts what does not fit, on a UTF-8 boundary, and drops from the first NUL on.
+ * Like text_copy, but cuts what does not fit into `cap` bytes, on a UTF-8 boundary, and drops from
+ * the first NUL on.
  */
 void text_cut(char *text, size_t cap, struct view v);
-/* Ends the written bytes with NUL inside the writer's buffer and says whether all of it fitted. */
+/*
+ * Ends the written bytes with NUL inside the writer's buffer. FULL_BUFFER: not all of it fitted.
+ */
 MUST_USE enum status writer_end_text(struct writer *w);
 /* Whether the bytes are valid UTF-8 (RFC 3629: shortest form, no surrogates). */
 bool view_is_utf8(struct view v);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* What a token is (RFC 8259 §2). */
 enum json_kind {
     JSON_OBJECT_BEGIN,
     JSON_OBJECT_END,
@@ -23,12 +24,14 @@ enum json_kind {
     JSON_END /* the text is complete; only white space followed */
 };
 
+/* One token of the input. */
 struct json_token {
     enum json_kind kind;
     struct view text; /* borrowed from the input; empty for structural tokens */
     unsigned depth;   /* containers open around the token; 0 for the top value */
 };
 
+/* Position in one text, which is borrowed until the last token is used. */
 struct json_reader {
     struct reader in;
     unsigned depth;
@@ -37,13 +40,17 @@ struct json_reader {
     enum status failed;            /* sticky first failure, STATUS_OK while none */
 };
 
+/* Begins to read `text`, the whole of it. Never fails: json_next does. */
 void json_open(struct json_reader *r, struct view text);
 /*
  * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes,
  * control character in a string…); FULL_BUFFER: deeper than JSON_DEPTH_MAX. Sticky.
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
-/* Skips the value that begins with `token` (already read). A scalar is skipped at once. */
+/*
+ * Skips the value that begins with `token` (already read); a scalar is skipped at once. Verdicts of
+ * json_next.
+ */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
 /*
  * Resolves escapes of a JSON_NAME or JSON_STRING into UTF-8. FULL_BUFFER when it does not fit, and
@@ -59,6 +66,7 @@ MUST_USE enum status json_integer(struct view literal, int64_t *value);
 
 /* --- writer: commas and quoting by state; `indent` spaces per level, 0 writes one line --- */
 
+/* Position in the text being written; the owner asks `out->full` at the end. */
 struct json_writer {
     struct writer *out; /* borrowed */
     unsigned indent;
@@ -67,18 +75,24 @@ struct json_writer {
     bool after_name;
 };
 
+/* Begins a text at the end of `out`, which is borrowed until it is complete. */
 struct json_writer json_writer_of(struct writer *out, unsigned indent);
+/* Opens or closes an object or an array, as a value, a member or an element. */
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
+/* Likewise. */
 void json_array_begin(struct json_writer *w);
 void json_array_end(struct json_writer *w);
+/* Name of the next member: plain ASCII text that needs no escapes. */
 void json_name(struct json_writer *w, const char *name);
 /*
  * Quotes and escapes; bytes that are not UTF-8 become U+FFFD. Control characters (C0, DEL, C1) and
  * the line separators U+2028 and U+2029 are escaped, so that the text is one line for every reader.
  */
 void json_string(struct json_writer *w, struct view text);
+/* Integer as a value. */
 void json_number(struct json_writer *w, int64_t value);
+/* `true` or `false` as a value. */
 void json_bool(struct json_writer *w, bool value);
 
 #endif

@@ -229,20 +229,43 @@ static size_t character_length(struct view v)
     return 0;
 }
 
+/* Bytes at the front that stand for themselves: ASCII that needs no escape; nearly every text is. */
+static size_t plain_length(struct view v)
+{
+    size_t n = 0;
+    while (n < v.len && v.data[n] >= ' ' && v.data[n] < 0x7fu && v.data[n] != '"' &&
+           v.data[n] != '\\') {
+        n++;
+    }
+    return n;
+}
+
+/* Writes what is at the front of `text` and returns its length. */
+static size_t write_piece(struct writer *out, struct view text)
+{
+    size_t n = plain_length(text);
+    if (n > 0u) {
+        writer_view_of(out, view_first(text, n));
+        return n;
+    }
+    n = character_length(text);
+    if (n == 0u) {
+        write_utf8(out, 0xfffdu);
+        return 1;
+    }
+    if (n == 1u) {
+        write_character(out, text.data[0]);
+    } else {
+        write_long_character(out, view_first(text, n));
+    }
+    return n;
+}
+
 static void write_string(struct writer *out, struct view text)
 {
     writer_u8(out, '"');
     while (text.len > 0u) {
-        size_t n = character_length(text);
-        if (n == 0u) {
-            write_utf8(out, 0xfffdu);
-            n = 1;
-        } else if (n == 1u) {
-            write_character(out, text.data[0]);
-        } else {
-            write_long_character(out, view_first(text, n));
-        }
-        text = view_from(text, n);
+        text = view_from(text, write_piece(out, text));
     }
     writer_u8(out, '"');
 }

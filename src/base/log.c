@@ -117,7 +117,7 @@ static void write_value(struct log *l, struct writer *w, struct view v)
 
 static bool line_open(const struct log *l)
 {
-    return l->line.data != 0;
+    return l->line.data != NULL;
 }
 
 /* Keeps a field only when all of it fits. */

@@ -16,9 +16,12 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* Least important last. */
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+/* Form of every line. */
 enum log_format { LOG_TEXT, LOG_JSON };
 
+/* Lines not yet written out, and the one being built. */
 struct log {
     enum log_level level; /* lines above it are dropped */
     enum log_format format;
@@ -30,6 +33,7 @@ struct log {
     uint8_t buffer[LOG_BUFFER_BYTES];
 };
 
+/* Empty log; lines above `level` will be dropped. */
 void log_init(struct log *l, enum log_level level, enum log_format format);
 /*
  * Begins a line. Between begin and end add fields; a line over LOG_LINE_BYTES_MAX keeps the fields
@@ -37,16 +41,19 @@ void log_init(struct log *l, enum log_level level, enum log_format format);
  * fields are ignored. So are those of a line for which there is no room; it is counted as lost.
  */
 void log_begin(struct log *l, enum log_level level, const char *event);
+/* One field of the line being built; `key` is plain ASCII, `value` any text. */
 void log_text(struct log *l, const char *key, const char *value);
+/* Same for bytes that may come from a peer. */
 void log_view(struct log *l, const char *key, struct view value);
+/* Same for an integer. */
 void log_number(struct log *l, const char *key, int64_t value);
+/* Ends the line; it waits in log_pending from now on. */
 void log_end(struct log *l);
 /* Lines waiting to be written out. Valid until the next call. */
 struct view log_pending(const struct log *l);
 /*
  * Says that the first `n` pending bytes were written. Lines lost before are spoken of here, in a
- * line
- * `event=log_lines_lost count=N`, as soon as it has room.
+ * line `event=log_lines_lost count=N`, as soon as it has room.
  */
 void log_taken(struct log *l, size_t n);
 

@@ -2,6 +2,8 @@
 /* Names of the verdicts, in the order of the enum. */
 #include "base/status.h"
 
+#include <stddef.h>
+
 #include "base/assert.h"
 
 static const char *const status_names[STATUS_COUNT] = {
@@ -23,11 +25,12 @@ static const char *const status_names[STATUS_COUNT] = {
     [HOST_DENIED] = "host-denied",
     [HOST_ABSENT] = "host-absent",
     [HOST_DAMAGED] = "host-damaged",
+    [HOST_BUSY] = "host-busy",
 };
 
 const char *status_name(enum status s)
 {
     ASSERT((unsigned)s < STATUS_COUNT);
-    ASSERT(status_names[s] != 0);
+    ASSERT(status_names[s] != NULL);
     return status_names[s];
 }

@@ -6,12 +6,17 @@
  * Families: OK and MORE (progress), PEER_* (somebody outside sent something wrong), FULL_* (a limit
  * of cfg/limits.h was reached), HOST_* (the operating system refused). A bug of ours is none of
  * them: it is an ASSERT.
+ *
+ * In every header: a pointer parameter is not NULL and is borrowed for the time of the call, and
+ * on failure what it points to is as before, unless the comment says otherwise. Lengths are bytes.
  */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
+/* On declarations: whoever calls it must look at the result. */
 #define MUST_USE __attribute__((warn_unused_result))
 
+/* Verdict of a fallible function; its header says which ones can come, and when. */
 enum status {
     STATUS_OK = 0,
     STATUS_MORE,          /* not enough input, or not enough room yet: try again later */
@@ -31,8 +36,18 @@ enum status {
     HOST_DENIED,          /* permission, read-only file system */
     HOST_ABSENT,          /* file or directory does not exist */
     HOST_DAMAGED,         /* stored bytes do not carry their checksum */
+    HOST_BUSY,            /* another process holds it */
     STATUS_COUNT
 };
+
+/*
+ * For the few calls whose verdict changes nothing: `why` says why not. Does nothing.
+ */
+static inline void status_ignore(enum status s, const char *why)
+{
+    (void)s;
+    (void)why;
+}
 
 /* Short name of a verdict for log lines, e.g. "peer-malformed". Static text; never NULL. */
 const char *status_name(enum status s);

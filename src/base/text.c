@@ -21,19 +21,45 @@ enum status text_copy(char *text, size_t cap, struct view v)
     return STATUS_OK;
 }
 
-void text_cut(char *text, size_t cap, struct view v)
+/* Most bytes, up to `max`, that do not end inside a character of `v`. */
+static size_t cut_length(struct view v, size_t max)
 {
-    ASSERT(cap >= 1u);
-    v = view_first(v, view_find(v, 0));
-    size_t n = (v.len < cap - 1u) ? v.len : cap - 1u;
+    size_t n = (v.len < max) ? v.len : max;
     /* A continuation byte behind the cut belongs to the character before it: it goes as a whole. */
     for (unsigned i = 0; i < 4u && n > 0u && n < v.len && (v.data[n] & 0xc0u) == 0x80u; i++) {
         n--;
     }
+    return n;
+}
+
+void text_cut(char *text, size_t cap, struct view v)
+{
+    ASSERT(cap >= 1u);
+    v = view_first(v, view_find(v, 0));
+    size_t n = cut_length(v, cap - 1u);
     if (n > 0u) {
         memmove(text, v.data, n);
     }
     text[n] = 0;
+}
+
+void writer_cut(struct writer *w, struct view v)
+{
+    static const char rest[] = "...";
+    size_t room = writer_room(w);
+    bool whole = v.len <= room;
+    if (!whole && room < sizeof rest - 1u) {
+        return;
+    }
+    size_t n = whole ? v.len : cut_length(v, room - (sizeof rest - 1u));
+    for (size_t i = 0; i < n; i++) {
+        bool control = v.data[i] < (uint8_t)' ' || v.data[i] == 0x7fu;
+        writer_u8(w, control ? (uint8_t)' ' : v.data[i]);
+    }
+    if (!whole) {
+        writer_text(w, rest);
+    }
+    ASSERT(!w->full || room == 0u);
 }
 
 enum status writer_end_text(struct writer *w)

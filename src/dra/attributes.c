@@ -77,7 +77,7 @@ static void add_groups(struct attributes *out, const struct board *board, unsign
 
 static void add_grid(struct attributes *out, const struct board *board, unsigned number)
 {
-    unsigned cells = (board != NULL) ? (unsigned)board->grid_rows * board->grid_columns : 0;
+    unsigned cells = (board != NULL) ? (unsigned)board->grid_rows * board->grid_columns : 0u;
     if (number >= cells) {
         return;
     }
@@ -97,14 +97,14 @@ void device_attributes(const struct devices *d, unsigned index, struct attribute
     ASSERT(index < d->count);
     const struct device *device = &d->device[index];
     out->count = 0;
-    if (device->core_count > 0) {
+    if (device->core_count > 0u) {
         add_int(out, "coreCount", device->core_count);
     }
     add_int(out, "deviceId", device->number);
     add_version(out, "draDriverVersion", AGENT_VERSION);
     add_string(out, "instanceType", d->instance_type);
     if (d->board != NULL) {
-        add_bool(out, "lncConfigurable", d->board->lnc_allowed != 0);
+        add_bool(out, "lncConfigurable", d->board->lnc_allowed != 0u);
     }
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);

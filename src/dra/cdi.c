@@ -97,7 +97,7 @@ static void result_object(struct writer *out, const struct claim_result *r)
         json_name(&j, "adminAccess");
         json_bool(&j, true);
     }
-    if (r->share_id[0] != 0) {
+    if (r->share_id[0] != '\0') {
         member(&j, "shareID", r->share_id);
     }
     member_number(&j, "logicalNeuronCore", r->logical_neuron_core);
@@ -156,7 +156,7 @@ static unsigned container_number(const struct claim_record *r, unsigned number)
     }
     return rank;
 }
-_Static_assert(DEVICES_MAX <= 64, "one bit for each device number");
+_Static_assert(DEVICES_MAX <= 64u, "one bit for each device number");
 
 static bool same_request(const struct claim_record *r, unsigned i, unsigned k)
 {

@@ -325,7 +325,7 @@ static uint32_t covered(const struct claim_builder *b, const struct claim_config
     }
     return mask;
 }
-_Static_assert(RESULTS_MAX <= 32, "one bit for each result");
+_Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
 static void apply(struct claim_builder *b, uint32_t mask, const struct config *c, uint8_t source)
 {
@@ -334,9 +334,11 @@ static void apply(struct claim_builder *b, uint32_t mask, const struct config *c
         struct claim_result *result = &b->record.result[r];
         uint8_t *value = neuron ? &result->logical_neuron_core : &result->ultraserver_mode;
         uint8_t *from = neuron ? &b->lnc_source[r] : &b->mode_source[r];
+        const char **version = neuron ? &b->lnc_version[r] : &b->mode_version[r];
         if ((mask >> r & 1u) != 0u && source >= *from) {
             *value = c->value;
             *from = source;
+            *version = c->api_version;
         }
     }
 }

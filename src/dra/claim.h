@@ -25,6 +25,7 @@ struct claim_id { /* as the kubelet named it */
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
+/* One device that the claim got, and what it asked of it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name, without "/sub" */
     char share_id[UID_CAP];         /* empty: none */
@@ -52,6 +53,7 @@ bool claim_record_valid(const struct claim_record *r);
 
 /* --- gathering: fed from the projected API object, in the order of its bytes --- */
 
+/* The claim under way; what is borrowed lives until claim_end. */
 struct claim_builder {
     const struct devices *devices; /* borrowed */
     const char *pool;              /* own pool (node) name, borrowed */
@@ -64,6 +66,8 @@ struct claim_builder {
     char why[CLAIM_ERROR_CAP];
     uint8_t lnc_source[RESULTS_MAX]; /* 0 none, 1 class, 2 claim: precedence */
     uint8_t mode_source[RESULTS_MAX];
+    const char *lnc_version[RESULTS_MAX]; /* apiVersion of what was applied; NULL: nothing was */
+    const char *mode_version[RESULTS_MAX];
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
     struct claim_record record;
 };
@@ -76,6 +80,7 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
  * allowed.
  */
 void claim_meta(struct claim_builder *b, struct view uid);
+/* status.allocation.devices.results[i] as the API server told it; views are borrowed. */
 struct claim_result_in {
     struct view request, driver, pool, device, share_id;
     bool admin_access;
@@ -85,6 +90,7 @@ struct claim_result_in {
  * RESULTS_MAX, a device twice without admin access or distinct shares: the claim fails.
  */
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in);
+/* status.allocation.devices.config[i] likewise. */
 struct claim_config_in {
     struct view source;     /* FromClass or FromClaim */
     struct view driver;     /* empty: no opaque configuration */
@@ -100,6 +106,7 @@ struct claim_config_in {
  * config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
+/* status.allocation is there and complete. */
 void claim_allocated(struct claim_builder *b);
 /* The object could not be read at this point; `what` names it in one clause. The claim fails. */
 void claim_malformed(struct claim_builder *b, const char *what);
@@ -123,8 +130,8 @@ void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
  */
 void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
 /*
- * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations from which the record can
- * be rebuilt; one device per distinct request, in the order of the results, with its deviceNodes
+ * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that tell the record to
+ * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the
  * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG). Nothing applies to the file as a
  * whole, so that a container gets what its requests name and nothing more. FULL_BUFFER: over

@@ -223,7 +223,7 @@ static enum status find_row(struct decoder *d, struct config *out)
         return not_registered(d);
     }
     out->kind = (enum config_kind)kind;
-    text_cut(out->api_version, sizeof out->api_version, view_text(versions[version]));
+    out->api_version = versions[version];
     d->row = &kind_rows[kind];
     d->field_name[FIELD_VALUE] = d->row->field;
     return STATUS_OK;

@@ -12,11 +12,13 @@
 #include "boards/board.h"
 #include "cfg/limits.h"
 
+/* The two kinds of opaque configuration. */
 enum config_kind { CONFIG_NEURON, CONFIG_ULTRASERVER };
 
+/* One decoded configuration. */
 struct config {
     enum config_kind kind;
-    char api_version[CONFIG_API_VERSION_CAP];
+    const char *api_version; /* as it was written; static text */
     uint8_t value; /* NeuronConfig: logicalNeuronCore; UltraServerConfig: ultraserverMode (nodes) */
 };
 

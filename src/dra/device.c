@@ -13,7 +13,7 @@
 /* In front of the type's name on HyperPod nodes. */
 #define HYPERPOD_PREFIX "ml."
 /* Physical cores of one device; eight is the most that any has. */
-#define CORE_COUNT_MAX 255
+#define CORE_COUNT_MAX 255u
 
 static const char *const finding_names[DEVICE_FINDING_KINDS] = {
     [DEVICE_FINDING_NO_MODULE] = "no-module",
@@ -49,7 +49,7 @@ static const char *const finding_remedies[DEVICE_FINDING_KINDS] = {
     [DEVICE_FINDING_VERSION] =
         "neuronDriverVersion is left out; see module/neuron/version in --sysfs-root",
     [DEVICE_FINDING_BOOT_ID] =
-        "reboots go unnoticed; see sys/kernel/random/boot_id in --proc-root",
+        "records of claims carry none; see sys/kernel/random/boot_id in --proc-root",
 };
 
 const char *device_finding_name(enum device_finding_kind kind)
@@ -63,12 +63,12 @@ const char *device_finding_name(enum device_finding_kind kind)
 
 static bool printable(uint8_t byte)
 {
-    return byte >= 0x20 && byte <= 0x7e;
+    return byte >= 0x20u && byte <= 0x7eu;
 }
 
 static void printable_cut(char *text, size_t cap, struct view value)
 {
-    size_t len = (value.len < cap - 1) ? value.len : cap - 1;
+    size_t len = (value.len < cap - 1u) ? value.len : cap - 1u;
     for (size_t i = 0; i < len; i++) {
         text[i] = printable(value.data[i]) ? (char)value.data[i] : '?';
     }
@@ -125,7 +125,7 @@ static bool copy_word(char *text, size_t cap, struct view value)
             return false;
         }
     }
-    return value.len > 0 && text_copy(text, cap, value) == STATUS_OK;
+    return value.len > 0u && text_copy(text, cap, value) == STATUS_OK;
 }
 
 static bool type_character(uint8_t byte)
@@ -144,14 +144,14 @@ static bool is_instance_type(struct view value)
             return false;
         }
     }
-    return dots == 1 && value.data[0] != '.' && value.data[value.len - 1] != '.';
+    return dots == 1u && value.data[0] != '.' && value.data[value.len - 1u] != '.';
 }
 
 static void build_type(struct devices *d, const struct found_node *found,
                        struct device_findings *findings)
 {
     struct view name = found_text(found->product_name);
-    size_t prefix = view_starts(name, HYPERPOD_PREFIX) ? strlen(HYPERPOD_PREFIX) : 0;
+    size_t prefix = view_starts(name, HYPERPOD_PREFIX) ? strlen(HYPERPOD_PREFIX) : 0u;
     struct view type = view_from(name, prefix);
     d->board = NULL;
     d->instance_type[0] = '\0';
@@ -172,7 +172,7 @@ static void build_version(struct devices *d, const struct found_node *found,
     if (copy_word(d->driver_version, sizeof d->driver_version, version)) {
         return;
     }
-    bool absent = version.len == 0;
+    bool absent = version.len == 0u;
     report_node(findings, absent ? DEVICE_FINDING_NO_MODULE : DEVICE_FINDING_VERSION, version);
 }
 
@@ -196,7 +196,7 @@ static void build_cores(const struct devices *d, struct device *device,
         count = 0;
     }
     device->core_count = (uint16_t)count;
-    if (count == 0 || (d->board != NULL && count != d->board->cores_per_device)) {
+    if (count == 0u || (d->board != NULL && count != d->board->cores_per_device)) {
         report(findings, DEVICE_FINDING_CORES, device->number, text);
     }
 }
@@ -217,17 +217,17 @@ static bool next_neighbour(struct device *device, struct view *list)
 {
     size_t comma = view_find(*list, ',');
     uint64_t number = 0;
-    if (view_decimal(view_trim(view_first(*list, comma)), DEVICES_MAX - 1, &number) != STATUS_OK) {
+    if (view_decimal(view_trim(view_first(*list, comma)), DEVICES_MAX - 1u, &number) != STATUS_OK) {
         return false;
     }
     if (device->neighbours == NEIGHBOURS_MAX || !is_neighbour(device, number)) {
         return false;
     }
     bool more = comma < list->len;
-    *list = view_from(*list, comma + 1);
+    *list = view_from(*list, comma + 1u);
     device->neighbour[device->neighbours] = (uint16_t)number;
     device->neighbours++;
-    return !more || list->len > 0;
+    return !more || list->len > 0u;
 }
 
 static void build_neighbours(struct device *device, const struct found_device *found,
@@ -237,7 +237,7 @@ static void build_neighbours(struct device *device, const struct found_device *f
     struct view list = text;
     bool good = true;
     device->neighbours = 0;
-    while (good && list.len > 0) {
+    while (good && list.len > 0u) {
         good = next_neighbour(device, &list);
     }
     if (!good) {
@@ -271,7 +271,7 @@ static void insert(struct devices *d, unsigned place, const struct device *devic
 {
     ASSERT(d->count < DEVICES_MAX && place <= d->count);
     for (unsigned i = d->count; i > place; i--) {
-        d->device[i] = d->device[i - 1];
+        d->device[i] = d->device[i - 1u];
     }
     d->device[place] = *device;
     d->count++;
@@ -300,10 +300,10 @@ static void add(struct devices *d, const struct found_device *found,
 static void report_table(const struct devices *d, const struct found_node *found,
                          struct device_findings *findings)
 {
-    if (found->ignored > 0) {
+    if (found->ignored > 0u) {
         report_count(findings, DEVICE_FINDING_IGNORED, found->ignored);
     }
-    if (d->count == 0) {
+    if (d->count == 0u) {
         report_count(findings, DEVICE_FINDING_NO_DEVICES, found->count);
     } else if (d->board != NULL && d->count != d->board->devices) {
         report_count(findings, DEVICE_FINDING_COUNT, d->count);
@@ -356,7 +356,7 @@ bool devices_valid(const struct devices *d)
         return false;
     }
     for (unsigned i = 0; i < d->count; i++) {
-        bool ascends = i == 0 || d->device[i - 1].number < d->device[i].number;
+        bool ascends = i == 0u || d->device[i - 1u].number < d->device[i].number;
         if (!ascends || !device_valid(&d->device[i])) {
             return false;
         }

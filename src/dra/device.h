@@ -14,15 +14,15 @@
 
 /* --- what the host found: raw texts, exactly as read --- */
 
+/* One device as sysfs shows it. */
 struct found_device {
     uint16_t number;                           /* N of class/neuron_device/neuronN */
     bool node_exists;                          /* <dev-root>/neuronN is there */
     char core_count[SYSFS_VALUE_CAP];          /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
-    char serial_number[SYSFS_VALUE_CAP];
-    char device_name[SYSFS_VALUE_CAP];         /* info/architecture/device_name */
 };
 
+/* The node as sysfs, DMI and procfs show it. */
 struct found_node {
     char product_name[SYSFS_VALUE_CAP];        /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP];      /* module/neuron/version; empty: module not loaded */
@@ -34,6 +34,7 @@ struct found_node {
 
 /* --- the table --- */
 
+/* One device of the table. */
 struct device {
     uint16_t number;            /* device index N, published as deviceId */
     uint16_t core_count;        /* 0: not known */
@@ -42,7 +43,7 @@ struct device {
     char name[DEVICE_NAME_CAP]; /* neuron-device-N */
 };
 
-#define NETWORK_LAYERS 3        /* of EC2 instance topology; 1 is the widest */
+#define NETWORK_LAYERS 3u        /* of EC2 instance topology; 1 is the widest */
 struct node_labels {            /* of the Node object; empty: not (yet) there */
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
 };
@@ -70,17 +71,20 @@ enum device_finding_kind {
     DEVICE_FINDING_DUPLICATE,      /* number seen twice: the second is left out */
     DEVICE_FINDING_IGNORED,        /* entries of class/neuron_device that were left out */
     DEVICE_FINDING_VERSION,        /* module version too long or not printable: left out */
-    DEVICE_FINDING_BOOT_ID,        /* boot id unreadable: a reboot cannot be told from a restart */
+    DEVICE_FINDING_BOOT_ID,        /* boot id unreadable: records of claims carry none */
     DEVICE_FINDING_KINDS
 };
 #define DEVICE_FINDING_NO_NUMBER UINT16_MAX /* the finding is about the node */
+/* One thing that is missing or odd. */
 struct device_finding {
     enum device_finding_kind kind;
     uint16_t number;               /* device, or DEVICE_FINDING_NO_NUMBER */
     char text[SYSFS_VALUE_CAP];    /* the offending value; what is not printable ASCII became '?' */
     const char *remedy;            /* one clause: what to do; static text */
 };
-#define DEVICE_FINDINGS_MAX (DEVICES_MAX + 8)
+/* One for each device, and some about the node. */
+#define DEVICE_FINDINGS_MAX (DEVICES_MAX + 8u)
+/* All findings of one look at the node. */
 struct device_findings {
     uint16_t count;                /* more findings than fit are counted in `more` */
     uint16_t more;
@@ -98,6 +102,7 @@ const char *device_finding_name(enum device_finding_kind kind);
  */
 void devices_build(struct devices *d, const struct found_node *found,
                    struct device_findings *findings);
+/* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
@@ -106,13 +111,16 @@ int devices_find(const struct devices *d, struct view name);
 
 /* --- attributes, in the order of their keys (byte order, as the API server stores maps) --- */
 
+/* Types of DeviceAttribute (resource.k8s.io). */
 enum attribute_type { ATTRIBUTE_INT, ATTRIBUTE_BOOL, ATTRIBUTE_STRING, ATTRIBUTE_VERSION };
+/* One attribute of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
     int64_t number;                    /* INT, BOOL */
     char text[ATTRIBUTE_VALUE_CAP];    /* STRING, VERSION */
 };
+/* All attributes of one device, by ascending key. */
 struct attributes {
     unsigned count;
     struct attribute attribute[ATTRIBUTES_MAX];

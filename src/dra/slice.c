@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-_Static_assert(ATTRIBUTES_MAX <= 32, "`matched` has a bit for each attribute");
+_Static_assert(ATTRIBUTES_MAX <= 32u, "`matched` has a bit for each attribute");
 
 static void load_wanted(struct slice_compare *c)
 {
@@ -53,7 +53,7 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
 /* Every wanted attribute was stored as wanted; an unwanted one has set `differs` already. */
 static bool all_matched(const struct slice_compare *c)
 {
-    return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1);
+    return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
 void slice_compare_device(struct slice_compare *c, struct view name, bool extra)

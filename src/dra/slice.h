@@ -3,13 +3,14 @@
  * The wanted ResourceSlice: its comparison with a stored one. Owns the rule "is what the server
  * stores what we want"; the encoding is generated code fed by the agent; no I/O. The stored slice
  * is told piece by piece in the order of its bytes, so that a slice of any size is compared in
- * fixed memory.
+ * fixed memory. Source: ResourceSlice of Kubernetes (resource.k8s.io, KEP-4381).
  */
 #ifndef DRA_SLICE_H
 #define DRA_SLICE_H
 
 #include "dra/device.h"
 
+/* A comparison under way. */
 struct slice_compare {
     const struct devices *wanted;  /* borrowed */
     unsigned device;               /* index of the stored device under way */
@@ -18,6 +19,7 @@ struct slice_compare {
     struct attributes attributes;  /* wanted ones of the device under way; none past the last */
 };
 
+/* Begins; `wanted` is borrowed until slice_compare_end. */
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
 /* One attribute of the stored device under way. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);

@@ -114,7 +114,7 @@ void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, stru
     writer_u32(out, 0);
     writer_view_of(out, record);
 }
-_Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4 + 8 + 4 + 4, "layout of a half's header");
+_Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4u + 8u + 4u + 4u, "layout of a half's header");
 _Static_assert(STORE_HALF_HEADER + STORE_RECORD_MAX <= STORE_HALF_BYTES, "the longest record fits");
 
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out)
@@ -178,7 +178,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     device_name(m->device, r->number);
     m->has_admin_access = r->admin_access;
     m->admin_access = r->admin_access;
-    m->has_share_id = r->share_id[0] != 0;
+    m->has_share_id = r->share_id[0] != '\0';
     copy(m->share_id, sizeof m->share_id, r->share_id);
     m->has_device_index = true;
     m->device_index = r->number;
@@ -288,21 +288,27 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
 }
 
-enum status store_record_decode(struct view bytes, struct claim_record *r)
+static bool read_record(struct view bytes, struct claim_record *r)
 {
     store_ClaimRecord m = store_ClaimRecord_init_zero;
-    struct claim_record read = {.count = 0};
     m.results.funcs.decode = read_result;
-    m.results.arg = &read;
+    m.results.arg = r;
     pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
     if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > NUMBERING_ZERO) {
+        return false;
+    }
+    take_record(&m, r);
+    return claim_record_valid(r);
+}
+
+/* Read in place: a second record of 5 KiB would be the largest thing on the stack. */
+enum status store_record_decode(struct view bytes, struct claim_record *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!read_record(bytes, r)) {
+        memset(r, 0, sizeof *r);
         return HOST_DAMAGED;
     }
-    take_record(&m, &read);
-    if (!claim_record_valid(&read)) {
-        return HOST_DAMAGED;
-    }
-    *r = read;
     return STATUS_OK;
 }
 
@@ -320,7 +326,7 @@ SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3 * UID_CAP + 2 * NAME_CAP + 7 * 3 + 33
-                       + 12
+_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3u * UID_CAP + 2u * NAME_CAP + 7u * 3u + 33u
+                       + 12u
                    <= STORE_RECORD_MAX,
                "the longest record fits");

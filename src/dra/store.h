@@ -21,11 +21,13 @@
 
 #include "dra/claim.h"
 
-#define STORE_SLOT_BYTES (2u * STORE_HALF_BYTES)
+#define STORE_SLOT_BYTES (2u * STORE_HALF_BYTES) /* two halves */
+/* The whole file. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
-#define STORE_HALF_HEADER 24u
+#define STORE_HALF_HEADER 24u    /* bytes before the record of a half */
 #define STORE_HEADER_WRITTEN 36u /* bytes of a header copy; what follows means nothing */
 
+/* What a header tells besides its constants: how often the file was written anew. */
 struct store_header {
     uint64_t generation;
 };
@@ -40,7 +42,9 @@ MUST_USE enum status store_header_read(struct view bytes, struct store_header *h
 /* Offset in the file of half 0 or 1 of a slot. */
 uint64_t store_offset(unsigned slot, unsigned half);
 
+/* What the bytes of a half are. */
 enum store_half_state { STORE_HALF_DAMAGED, STORE_HALF_FREE, STORE_HALF_RECORD };
+/* One half as it was read. */
 struct store_half {
     enum store_half_state state;
     uint64_t sequence;  /* 0 when damaged */
@@ -63,7 +67,8 @@ int store_pick(const struct store_half halves[2]);
 MUST_USE enum status store_record_encode(const struct claim_record *r, struct writer *out);
 /*
  * Bytes to record; unknown fields are skipped. HOST_DAMAGED: not a record, a value outside its
- * bounds, or a device of a kind that this version does not know; `r` is unmoved then.
+ * bounds, or a device of a kind that this version does not know; `r` is all zero then, which is no
+ * valid record.
  */
 MUST_USE enum status store_record_decode(struct view bytes, struct claim_record *r);
 

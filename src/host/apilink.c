@@ -18,11 +18,10 @@
 #include "base/assert.h"
 #include "host/system.h"
 
-#define WHY_CAP 512
 
 void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig)
 {
-    ASSERT(agent != 0 && kubeconfig != 0);
+    ASSERT(agent != NULL && kubeconfig != NULL);
     l->agent = agent;
     l->kubeconfig = kubeconfig;
     l->phase = APILINK_IDLE;
@@ -56,10 +55,10 @@ void apilink_close(struct apilink *l)
 static void fail(struct apilink *l, enum status status, const char *doing, struct view reason,
                  uint64_t now_ms)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text - 1u);
     ASSERT(status != STATUS_OK && status != STATUS_MORE);
-    if (doing[0] != 0) {
+    if (doing[0] != '\0') {
         writer_text(&w, doing);
         writer_text(&w, " ");
         writer_text(&w, l->credentials.authority);
@@ -84,7 +83,7 @@ static void opened(struct apilink *l, uint64_t now_ms)
 
 static void shake_turn(struct apilink *l, uint64_t now_ms)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
     enum status s = tls_handshake(&why);
     if (s == STATUS_MORE && now_ms >= l->attempt_ms) {
@@ -98,7 +97,7 @@ static void shake_turn(struct apilink *l, uint64_t now_ms)
 
 static void shake_begin(struct apilink *l, uint64_t now_ms)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
     struct tls_identity id = credentials_identity(&l->credentials);
     enum status s = tls_start(l->fd, &id, &why);
@@ -175,7 +174,7 @@ static void connect_next(struct apilink *l, uint64_t now_ms)
         l->phase = APILINK_CONNECTING;
         return;
     }
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     writer_errno(&w, l->error);
     fail(l, connect_status(l->error), "connect to", writer_view(&w), now_ms);
@@ -231,7 +230,7 @@ static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
 
 void apilink_begin(struct apilink *l, uint64_t now_ms)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
     apilink_close(l);
     l->attempt_ms = now_ms + API_CONNECT_MS;
@@ -249,7 +248,7 @@ void apilink_begin(struct apilink *l, uint64_t now_ms)
 
 static void lost(struct apilink *l)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     tls_explain(&why);
     text[why.len] = 0;
@@ -280,7 +279,7 @@ static bool read_once(struct apilink *l)
 
 static void token_turn(struct apilink *l, uint64_t now_ms)
 {
-    char text[WHY_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     bool changed = false;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;

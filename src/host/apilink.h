@@ -11,6 +11,7 @@
 #include "host/credentials.h"
 #include "host/resolver.h"
 
+/* How far the connection has come. */
 enum apilink_phase {
     APILINK_IDLE,
     APILINK_RESOLVING,
@@ -19,6 +20,7 @@ enum apilink_phase {
     APILINK_OPEN
 };
 
+/* The connection, or the attempt at one. */
 struct apilink {
     struct agent *agent;    /* borrowed; hears of every outcome */
     const char *kubeconfig; /* borrowed; empty: in-cluster */
@@ -37,6 +39,7 @@ struct apilink {
     struct credentials credentials;
 };
 
+/* Nothing open yet; `agent` and `kubeconfig` are borrowed for good. */
 void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig);
 /* Begins a connection; ends an earlier one first. The agent hears agent_api_opened or
  * agent_api_failed, perhaps before this returns. */

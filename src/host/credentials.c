@@ -15,7 +15,7 @@
 #include "wire/kubeconfig.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
-#define TOKEN_READ_BYTES (TOKEN_CAP + 16) /* room for white space around the token */
+#define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
 /* --- messages --- */
 
@@ -81,8 +81,9 @@ static bool token_plain(struct view token)
     return true;
 }
 
+/* Takes a token over; *changed says whether it is another one than before. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
-                             struct writer *why)
+                             bool *changed, struct writer *why)
 {
     struct view token = view_trim(raw);
     if (token.len == 0u || !token_plain(token)) {
@@ -90,13 +91,15 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
         return say(why, (token.len == 0u) ? " is empty" : " holds a character that no token has",
                    "; a service account or token request gives a fresh one", PEER_MALFORMED);
     }
+    *changed = !view_is(token, c->token);
     if (text_copy(c->token, sizeof c->token, token) != STATUS_OK) {
+        *changed = false;
         return say(why, from, " is longer than 4095 bytes", FULL_BUFFER);
     }
     return STATUS_OK;
 }
 
-static enum status token_read(struct credentials *c, struct writer *why)
+static enum status token_read(struct credentials *c, bool *changed, struct writer *why)
 {
     uint8_t bytes[TOKEN_READ_BYTES];
     int error = 0;
@@ -105,23 +108,18 @@ static enum status token_read(struct credentials *c, struct writer *why)
     if (s != STATUS_OK) {
         return say_file(why, "token file", c->token_file, error, s);
     }
-    s = token_set(c, writer_view(&w), c->token_file, why);
+    s = token_set(c, writer_view(&w), c->token_file, changed, why);
     explicit_bzero(bytes, sizeof bytes);
     return s;
 }
 
 enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why)
 {
-    char before[TOKEN_CAP];
     *changed = false;
-    if (c->token_file[0] == 0) {
+    if (c->token_file[0] == '\0') {
         return STATUS_OK;
     }
-    memcpy(before, c->token, sizeof before);
-    enum status s = token_read(c, why);
-    *changed = s == STATUS_OK && strcmp(before, c->token) != 0;
-    explicit_bzero(before, sizeof before);
-    return s;
+    return token_read(c, changed, why);
 }
 
 /* --- address --- */
@@ -154,7 +152,7 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
 {
     const char *slash = strrchr(kubeconfig, '/');
     struct writer w = writer_of(out, PATH_CAP);
-    if (name.data[0] != '/' && slash != 0) {
+    if (name.data[0] != '/' && slash != NULL) {
         writer_bytes(&w, kubeconfig, (size_t)(slash - kubeconfig) + 1u);
     }
     writer_view_of(&w, name);
@@ -207,12 +205,14 @@ static enum status pems_from_config(struct credentials *c, const char *path,
 static enum status token_from_config(struct credentials *c, const char *path,
                                      const struct kubeconfig *k, struct writer *why)
 {
+    bool changed = false;
     /* Both given: the file wins, as in client-go. */
     if (k->token_file.len > 0u) {
         enum status s = path_beside(c->token_file, path, k->token_file, why);
-        return (s == STATUS_OK) ? token_read(c, why) : s;
+        return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
     }
-    return (k->token.len > 0u) ? token_set(c, k->token, "token in the kubeconfig", why) : STATUS_OK;
+    return (k->token.len > 0u) ? token_set(c, k->token, "token in the kubeconfig", &changed, why)
+                               : STATUS_OK;
 }
 
 static enum status server_from_config(struct credentials *c, const char *path,
@@ -267,7 +267,7 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     const char *host = getenv("KUBERNETES_SERVICE_HOST");
     const char *port_text = getenv("KUBERNETES_SERVICE_PORT");
     uint64_t port = 0;
-    if (host == 0 || port_text == 0 || host[0] == 0) {
+    if (host == NULL || port_text == 0 || host[0] == '\0') {
         return say(
             why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
             "run in a pod, or give --kubeconfig", HOST_ABSENT);
@@ -283,7 +283,8 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     s = text_copy(c->token_file, sizeof c->token_file, view_text(SERVICE_ACCOUNT_DIR "/token"));
     ASSERT(s == STATUS_OK);
     s = pem_from_file(&c->ca, "service account CA", SERVICE_ACCOUNT_DIR "/ca.crt", why);
-    return (s == STATUS_OK) ? token_read(c, why) : s;
+    bool changed = false;
+    return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
 }
 
 /* --- the whole --- */
@@ -294,7 +295,7 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     c->token[0] = 0;
     c->token_file[0] = 0;
     enum status s =
-        (kubeconfig[0] != 0) ? load_kubeconfig(c, kubeconfig, why) : load_service_account(c, why);
+        (kubeconfig[0] != '\0') ? load_kubeconfig(c, kubeconfig, why) : load_service_account(c, why);
     if (s == STATUS_OK && c->ca.len == 0u) {
         writer_text(why, "the CA certificate is empty; give the cluster's CA");
         s = PEER_MALFORMED;
@@ -303,7 +304,7 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
         credentials_wipe(c);
         return s;
     }
-    ASSERT(c->host[0] != 0 && c->port != 0u);
+    ASSERT(c->host[0] != '\0' && c->port != 0u);
     return STATUS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "cfg/limits.h"
 #include "host/tls.h"
 
+/* One PEM text; `len` in bytes, without its NUL. */
 struct pem {
     size_t len;
     uint8_t text[PEM_BYTES_MAX]; /* followed by NUL when len > 0 */
@@ -21,7 +22,7 @@ struct credentials {
     uint16_t port;
     char host[API_HOST_CAP];          /* IPv6 literals without brackets */
     char server_name[API_HOST_CAP];   /* what the certificate must name */
-    char authority[API_HOST_CAP + 8]; /* host:port, IPv6 in brackets */
+    char authority[API_HOST_CAP + 8u]; /* host:port, IPv6 in brackets */
     char token_file[PATH_CAP];        /* empty: the token does not change */
     char token[TOKEN_CAP];            /* empty: none */
     struct pem ca;
@@ -34,7 +35,9 @@ struct credentials {
 /*
  * Loads everything anew. `kubeconfig` empty: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and
  * the mounted service account. On failure `why` gets one line with the file, what is wrong and the
- * remedy; what was loaded is wiped.
+ * remedy; what was loaded is wiped. HOST_*: a file cannot be read, or nothing says where the server
+ * is; FULL_BUFFER: longer than its room; PEER_MALFORMED, PEER_UNSUPPORTED: as kubeconfig.h says,
+ * or no base64, token or port.
  */
 MUST_USE enum status credentials_load(struct credentials *c, const char *kubeconfig,
                                       struct writer *why);
@@ -44,7 +47,8 @@ struct tls_identity credentials_identity(const struct credentials *c);
 void credentials_wipe(struct credentials *c);
 /*
  * Reads the token file again, if there is one: *changed says whether the token differs now. On
- * failure the old token stays and `why` gets one line.
+ * failure the old token stays and `why` gets one line. HOST_*: the file cannot be read;
+ * FULL_BUFFER: longer than TOKEN_CAP; PEER_MALFORMED: empty, or no token.
  */
 MUST_USE enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why);
 

@@ -10,12 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "host/system.h"
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
+
+/* Record of getdents64(2); opendir(3) allocates. */
+struct directory_entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+/* Keeps the cause of a failure for port_why. */
+static enum status failed(struct host_files *f, int error)
+{
+    f->error = error;
+    return errno_status(error);
+}
 
 static const char *directory_of(const struct host_files *f, enum files_dir dir)
 {
@@ -56,16 +73,15 @@ static int open_for_write(const struct host_files *f, enum files_dir dir, const 
 }
 
 /* Flushes a directory, so that names made or moved in it survive a power cut. */
-static enum status flush_directory(const char *path)
+static enum status flush_directory(struct host_files *f, const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return errno_status(errno);
+        return failed(f, errno);
     }
-    int failed = fsync(fd);
-    int error = errno;
+    int error = (fsync(fd) == 0) ? 0 : errno;
     (void)close(fd);
-    return (failed == 0) ? STATUS_OK : errno_status(error);
+    return (error == 0) ? STATUS_OK : failed(f, error);
 }
 
 /* --- the cached descriptor --- */
@@ -80,22 +96,25 @@ static void state_drop(struct host_files *f)
     f->state_name[0] = 0;
 }
 
-/* Whether the cached descriptor is still the file that bears the name: others may move or delete
- * it. */
-static bool state_cached(const struct host_files *f, const char *name, const char *path)
+/* Whether a descriptor is still the file that bears the name: others may move or delete it. */
+static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
     struct stat by_path;
-    return f->state_fd >= 0 && strcmp(f->state_name, name) == 0 &&
-           fstat(f->state_fd, &by_fd) == 0 && stat(path, &by_path) == 0 &&
+    return fd >= 0 && fstat(fd, &by_fd) == 0 && stat(path, &by_path) == 0 &&
            by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
 }
 
+static bool state_cached(const struct host_files *f, const char *name, const char *path)
+{
+    return strcmp(f->state_name, name) == 0 && same_file(f->state_fd, path);
+}
+
 /* Opens the existing file: for writing if possible, else for reading, if that is enough. */
-static int state_open_existing(struct host_files *f, const char *path, bool write)
+static int open_existing(const char *path, bool write, bool *writable)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    f->state_writable = fd >= 0;
+    *writable = fd >= 0;
     if (fd < 0 && !write && errno_status(errno) == HOST_DENIED) {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
@@ -114,14 +133,14 @@ static enum status state_open(struct host_files *f, const char *name, bool write
         return STATUS_OK;
     }
     state_drop(f);
-    f->state_fd = state_open_existing(f, path, write);
+    f->state_fd = open_existing(path, write, &f->state_writable);
     if (f->state_fd < 0 && create && errno == ENOENT) {
         f->state_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
         f->state_writable = f->state_fd >= 0;
         f->state_created = f->state_fd >= 0;
     }
     if (f->state_fd < 0) {
-        return errno_status(errno);
+        return failed(f, errno);
     }
     enum status s = text_copy(f->state_name, sizeof f->state_name, view_text(name));
     ASSERT(s == STATUS_OK);
@@ -130,7 +149,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
 
 /* --- the port --- */
 
-static enum status read_at(int fd, uint64_t offset, struct writer *out)
+static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct writer *out)
 {
     size_t before = out->len;
     unsigned retries = 0;
@@ -142,7 +161,7 @@ static enum status read_at(int fd, uint64_t offset, struct writer *out)
         }
         if (n < 0 && (errno != EINTR || ++retries > SYSCALL_RETRIES_MAX)) {
             out->len = before;
-            return errno_status(errno);
+            return failed(f, errno);
         }
         out->len += (n > 0) ? (size_t)n : 0u;
     }
@@ -156,15 +175,15 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     ASSERT(f != 0 && out->len <= out->cap && offset <= INT64_MAX - out->cap);
     if (dir == FILES_STATE) {
         enum status s = state_open(f, name, false, false);
-        return (s == STATUS_OK) ? read_at(f->state_fd, offset, out) : s;
+        return (s == STATUS_OK) ? read_at(f, f->state_fd, offset, out) : s;
     }
     char path[FILE_PATH_CAP];
     path_of(path, f, dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
-        return errno_status(errno);
+        return failed(f, errno);
     }
-    enum status s = read_at(fd, offset, out);
+    enum status s = read_at(f, fd, offset, out);
     (void)close(fd);
     return s;
 }
@@ -176,15 +195,16 @@ static enum status write_whole(struct host_files *f, const char *name, struct vi
     path_of(path, f, FILES_CDI, name);
     int fd = open_for_write(f, FILES_CDI, path, O_WRONLY | O_TRUNC);
     if (fd < 0) {
-        return errno_status(errno);
+        return failed(f, errno);
     }
     int error = 0;
     enum status s = descriptor_write(fd, bytes, -1, &error);
     if (close(fd) != 0 && s == STATUS_OK) {
-        s = errno_status(errno);
+        error = errno;
     }
-    if (s != STATUS_OK) {
+    if (error != 0) {
         (void)unlink(path);
+        return failed(f, error);
     }
     return s;
 }
@@ -203,17 +223,18 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
         return s;
     }
     int error = 0;
-    return descriptor_write(f->state_fd, bytes, (off_t)offset, &error);
+    s = descriptor_write(f->state_fd, bytes, (off_t)offset, &error);
+    return (s == STATUS_OK) ? s : failed(f, error);
 }
 
-static enum status rename_in(const struct host_files *f, enum files_dir dir, const char *from,
+static enum status rename_in(struct host_files *f, enum files_dir dir, const char *from,
                              const char *to)
 {
     char from_path[FILE_PATH_CAP];
     char to_path[FILE_PATH_CAP];
     path_of(from_path, f, dir, from);
     path_of(to_path, f, dir, to);
-    return (rename(from_path, to_path) == 0) ? STATUS_OK : errno_status(errno);
+    return (rename(from_path, to_path) == 0) ? STATUS_OK : failed(f, errno);
 }
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
@@ -223,7 +244,7 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
         return s;
     }
     if (fdatasync(f->state_fd) != 0) {
-        return errno_status(errno);
+        return failed(f, errno);
     }
     bool flush = f->state_created || final_name != 0;
     if (final_name != 0) {
@@ -231,7 +252,7 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
         state_drop(f);
     }
     if (s == STATUS_OK && flush) {
-        s = flush_directory(f->state_dir);
+        s = flush_directory(f, f->state_dir);
         f->state_created = f->state_created && s != STATUS_OK;
     }
     return s;
@@ -263,24 +284,122 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
     if (aside != 0) {
         s = rename_in(f, dir, name, aside);
     } else if (unlink(path) != 0) {
-        s = errno_status(errno);
+        s = failed(f, errno);
     }
-    return (s == STATUS_OK && dir == FILES_STATE) ? flush_directory(f->state_dir) : s;
+    return (s == STATUS_OK && dir == FILES_STATE) ? flush_directory(f, f->state_dir) : s;
+}
+
+/* --- the lock --- */
+
+static void lock_drop(struct host_files *f)
+{
+    if (f->lock_fd >= 0) {
+        (void)close(f->lock_fd);
+    }
+    f->lock_fd = -1;
+}
+
+/*
+ * The lock belongs to the descriptor (F_OFD_SETLK) and ends with it, however the process ends. On a
+ * read-only file system a shared one keeps writers away.
+ */
+static enum status port_lock(void *ctx, const char *name)
+{
+    struct host_files *f = ctx;
+    char path[FILE_PATH_CAP];
+    bool writable = true;
+    path_of(path, f, FILES_STATE, name);
+    if (same_file(f->lock_fd, path)) {
+        return STATUS_OK;
+    }
+    lock_drop(f);
+    f->lock_fd = open_existing(path, false, &writable);
+    if (f->lock_fd < 0 && errno == ENOENT) {
+        f->lock_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
+        writable = true;
+    }
+    if (f->lock_fd < 0) {
+        return failed(f, errno);
+    }
+    struct flock whole = {.l_type = writable ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(f->lock_fd, F_OFD_SETLK, &whole) != 0) {
+        enum status s = failed(f, errno);
+        lock_drop(f);
+        return (f->error == EAGAIN || f->error == EACCES) ? HOST_BUSY : s;
+    }
+    return STATUS_OK;
+}
+
+/* --- counting --- */
+
+static unsigned count_in(const uint8_t *bytes, size_t len, const char *prefix)
+{
+    unsigned n = 0;
+    size_t at = 0;
+    while (at < len) {
+        struct directory_entry head;
+        ASSERT(len - at >= sizeof head);
+        memcpy(&head, &bytes[at], sizeof head);
+        size_t name = offsetof(struct directory_entry, name);
+        ASSERT(head.size > name && head.size <= len - at);
+        n += view_starts(view_of(&bytes[at + name], head.size - name), prefix) ? 1u : 0u;
+        at += head.size;
+    }
+    return n;
+}
+
+static enum status port_count(void *ctx, enum files_dir dir, const char *prefix, unsigned *count)
+{
+    struct host_files *f = ctx;
+    uint8_t bytes[DIRECTORY_READ_BYTES];
+    long n = 1;
+    *count = 0;
+    int fd = open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return (errno == ENOENT) ? STATUS_OK : failed(f, errno);
+    }
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
+        *count += (n > 0) ? count_in(bytes, (size_t)n, prefix) : 0u;
+    }
+    int error = errno;
+    (void)close(fd);
+    return (n >= 0) ? STATUS_OK : failed(f, error);
+}
+
+/* --- words --- */
+
+static const char *port_why(void *ctx)
+{
+    struct host_files *f = ctx;
+    if (f->error == ELOOP) {
+        return "it is a symbolic link"; /* O_NOFOLLOW */
+    }
+    struct writer w = writer_of(f->words, sizeof f->words);
+    writer_errno(&w, f->error);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    return f->words;
 }
 
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir)
 {
     ASSERT(cdi_dir[0] != 0 && state_dir[0] != 0);
-    *f = (struct host_files){.cdi_dir = cdi_dir, .state_dir = state_dir, .state_fd = -1};
+    *f = (struct host_files){
+        .cdi_dir = cdi_dir, .state_dir = state_dir, .state_fd = -1, .lock_fd = -1};
     return (struct files){.ctx = f,
                           .read = port_read,
                           .write = port_write,
                           .commit = port_commit,
-                          .remove = port_remove};
+                          .remove = port_remove,
+                          .lock = port_lock,
+                          .count = port_count,
+                          .why = port_why};
 }
 
 void host_files_end(struct host_files *f)
 {
     state_drop(f);
+    lock_drop(f);
     ASSERT(f->state_fd == -1);
 }

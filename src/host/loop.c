@@ -17,14 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/events.h"
 #include "base/assert.h"
 #include "host/apilink.h"
 #include "host/files.h"
 #include "host/probe.h"
 #include "host/servers.h"
 #include "host/system.h"
-
-#define WAIT_MAX_MS 3600000u
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER, SLOT_LINK = SLOT_SERVER + SERVERS };
 #define SLOTS (SLOT_LINK + SERVER_LINKS)
@@ -44,6 +43,9 @@ struct host {
     int signal_fd;
     uint64_t now_ms;
     uint64_t probe_ms; /* when the node is looked at again */
+    int probe_error;   /* errno of the last look, 0 when it succeeded */
+    bool probed;       /* the agent was told of the node at least once */
+    uint64_t check_ms; /* when the socket files are looked at again */
     bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
     struct server server[SERVERS];
@@ -55,7 +57,7 @@ struct host {
 };
 
 /* The other half is for TLS. */
-_Static_assert(sizeof(struct host) <= HOST_BYTES_MAX / 2, "the host layer keeps to its budget");
+_Static_assert(sizeof(struct host) <= HOST_BYTES_MAX / 2u, "the host layer keeps to its budget");
 
 static struct host the_host;
 
@@ -243,7 +245,7 @@ static int wait_ms(struct host *h)
     if (h->eager || apilink_eager(&h->api)) {
         return 0;
     }
-    uint64_t at = earlier(agent_deadline(h->agent), h->probe_ms);
+    uint64_t at = earlier(agent_deadline(h->agent), earlier(h->probe_ms, h->check_ms));
     at = earlier(at, apilink_deadline(&h->api));
     for (unsigned i = 0; i < SERVERS; i++) {
         at = earlier(at, server_deadline(&h->server[i], h->now_ms));
@@ -267,16 +269,46 @@ static void signals_take(struct host *h)
     }
 }
 
-/* Looks at the node and at the socket files; probe_ms 0 makes the first look come before the first
- * step. */
+static void probe_failed(struct host *h, int error)
+{
+    char text[HOST_TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    if (error == h->probe_error) {
+        return; /* said already */
+    }
+    writer_text(&w, h->probed ? "the devices of the last look are kept: " : "no device is published: ");
+    writer_text(&w, "class/neuron_device below the sysfs root: ");
+    writer_errno(&w, error);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    agent_host_event(h->agent, EVENT_HOST_PROBE_FAILED, text);
+}
+
+/* A look that failed takes no device away. probe_ms 0 makes the first one come before any step. */
 static void node_look(struct host *h)
 {
     if (h->now_ms < h->probe_ms) {
         return;
     }
     h->probe_ms = h->now_ms + h->settings->health_ms;
-    probe_node(h->settings, &h->found);
-    agent_found(h->agent, &h->found);
+    int error = probe_node(h->settings, &h->found);
+    if (error != 0) {
+        probe_failed(h, error);
+        h->found.count = 0;
+    }
+    if (error == 0 || !h->probed) {
+        agent_found(h->agent, &h->found);
+        h->probed = true;
+    }
+    h->probe_error = error;
+}
+
+static void sockets_look(struct host *h)
+{
+    if (h->now_ms < h->check_ms) {
+        return;
+    }
+    h->check_ms = h->now_ms + SOCKET_CHECK_MS;
     /* Once the registration socket is closed for good, the process is about to stop. */
     for (unsigned i = 0; i < SERVERS && h->server[LINK_REGISTRATION].wanted; i++) {
         server_check(&h->server[i], h->agent, h->now_ms);
@@ -348,6 +380,7 @@ static void turn(struct host *h)
         server_try(&h->server[i], h->agent, h->now_ms);
     }
     node_look(h);
+    sockets_look(h);
     agent_turn(h);
     log_flush(h, 0);
 }
@@ -402,7 +435,7 @@ static enum status state_begin(struct host *h, struct writer *why)
     const char *socket_path = h->settings->service_socket;
     const char *slash = strrchr(socket_path, '/');
     int error = 0;
-    ASSERT(slash != 0 && slash != socket_path);
+    ASSERT(slash != NULL && slash != socket_path);
     enum status s = text_copy(h->state_dir, sizeof h->state_dir,
                               view_of(socket_path, (size_t)(slash - socket_path)));
     ASSERT(s == STATUS_OK);
@@ -495,7 +528,7 @@ static void host_end(struct host *h)
 enum status host_run(const struct settings *settings, struct writer *why)
 {
     struct host *h = &the_host;
-    ASSERT(settings != 0 && h->agent == 0);
+    ASSERT(settings != NULL && h->agent == NULL);
     h->settings = settings;
     enum status s = process_begin(h, why);
     if (s == STATUS_OK) {

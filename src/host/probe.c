@@ -6,6 +6,7 @@
  */
 #include "host/probe.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,9 +15,9 @@
 
 #include "base/assert.h"
 
-#define PROBE_PATH_CAP (PATH_CAP + 64)
+#define PROBE_PATH_CAP (PATH_CAP + 64u)
 /* "neuron" and the five digits of a uint16, a slash, the longest file name below it, NUL. */
-#define DEVICE_PATH_CAP 64
+#define DEVICE_PATH_CAP 64u
 
 static const char device_prefix[] = "neuron";
 
@@ -30,17 +31,25 @@ struct directory_entry {
     char name[];
 };
 
-/* One read: sysfs gives a value whole or not at all. */
-static void value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP])
+/* The process lacks something: this tells nothing about the file. */
+static bool is_shortage(int error)
+{
+    return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
+}
+
+/* One read: sysfs gives a value whole or not at all. `*error` keeps the last shortage. */
+static void value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], int *error)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
     value[0] = 0;
     int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        return;
+    ssize_t n = (fd < 0) ? -1 : read(fd, bytes, sizeof bytes);
+    if (n < 0 && is_shortage(errno)) {
+        *error = errno;
     }
-    ssize_t n = read(fd, bytes, sizeof bytes);
-    (void)close(fd);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
         text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
@@ -57,34 +66,41 @@ static void path_join(char *path, size_t cap, const char *root, const char *rest
     ASSERT(ended == STATUS_OK);
 }
 
-static void value_under(const char *root, const char *rest, char value[SYSFS_VALUE_CAP])
+static void value_under(const char *root, const char *rest, char value[SYSFS_VALUE_CAP], int *error)
 {
     char path[PROBE_PATH_CAP];
     path_join(path, sizeof path, root, rest);
-    value_at(AT_FDCWD, path, value);
+    value_at(AT_FDCWD, path, value, error);
 }
 
-/* --- one device --- */
+/* --- the class directory --- */
 
-static void device_value(int class_fd, const char *name, const char *file,
+struct class_scan {
+    int fd;
+    int error; /* 0, or why what was read is not the whole truth */
+    const char *dev_root;
+    struct found_node *out;
+};
+
+static void device_value(struct class_scan *scan, const char *name, const char *file,
                          char value[SYSFS_VALUE_CAP])
 {
     char path[DEVICE_PATH_CAP];
     path_join(path, sizeof path, name, file);
-    value_at(class_fd, path, value);
+    value_at(scan->fd, path, value, &scan->error);
 }
 
-static void device_read(int class_fd, const char *dev_root, const char *name,
-                        struct found_device *d)
+static void device_read(struct class_scan *scan, const char *name, struct found_device *d)
 {
     char node[PROBE_PATH_CAP];
     struct stat st;
-    path_join(node, sizeof node, dev_root, name);
+    path_join(node, sizeof node, scan->dev_root, name);
     d->node_exists = stat(node, &st) == 0;
-    device_value(class_fd, name, "core_count", d->core_count);
-    device_value(class_fd, name, "connected_devices", d->connected_devices);
-    device_value(class_fd, name, "info/serial_number", d->serial_number);
-    device_value(class_fd, name, "info/architecture/device_name", d->device_name);
+    if (!d->node_exists && is_shortage(errno)) {
+        scan->error = errno;
+    }
+    device_value(scan, name, "core_count", d->core_count);
+    device_value(scan, name, "connected_devices", d->connected_devices);
 }
 
 /* Number of a directory "neuronN", written as the kernel writes it; false for any other name. */
@@ -104,26 +120,22 @@ static bool device_number(const char *name, uint16_t *number)
     return true;
 }
 
-/* --- the class directory --- */
-
-struct class_scan {
-    int fd;
-    const char *dev_root;
-    struct found_node *out;
-};
-
-static bool is_directory(int dir_fd, const char *name)
+static bool is_directory(struct class_scan *scan, const char *name)
 {
     struct stat st;
-    return fstatat(dir_fd, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+    bool known = fstatat(scan->fd, name, &st, 0) == 0;
+    if (!known && is_shortage(errno)) {
+        scan->error = errno;
+    }
+    return known && S_ISDIR(st.st_mode);
 }
 
-static void entry_take(const struct class_scan *scan, const char *name)
+static void entry_take(struct class_scan *scan, const char *name)
 {
     struct found_node *out = scan->out;
     uint16_t number = 0;
     /* Plain files beside the devices are attributes of the class, such as ultraserver_mode. */
-    if (name[0] == '.' || !is_directory(scan->fd, name)) {
+    if (name[0] == '.' || !is_directory(scan, name)) {
         return;
     }
     if (!device_number(name, &number) || out->count >= DEVICES_MAX) {
@@ -133,10 +145,10 @@ static void entry_take(const struct class_scan *scan, const char *name)
     struct found_device *d = &out->devices[out->count];
     out->count++;
     d->number = number;
-    device_read(scan->fd, scan->dev_root, name, d);
+    device_read(scan, name, d);
 }
 
-static void entries_take(const struct class_scan *scan, const uint8_t *bytes, size_t len)
+static void entries_take(struct class_scan *scan, const uint8_t *bytes, size_t len)
 {
     size_t at = 0;
     while (at < len) {
@@ -149,7 +161,7 @@ static void entries_take(const struct class_scan *scan, const uint8_t *bytes, si
     }
 }
 
-static void class_read(const struct settings *settings, struct found_node *out)
+static int class_read(const struct settings *settings, struct found_node *out)
 {
     char path[PROBE_PATH_CAP];
     uint8_t bytes[DIRECTORY_READ_BYTES];
@@ -157,7 +169,7 @@ static void class_read(const struct settings *settings, struct found_node *out)
     struct class_scan scan = {.dev_root = settings->dev_root, .out = out};
     scan.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scan.fd < 0) {
-        return;
+        return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
     }
     long n = 1;
     for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
@@ -166,21 +178,28 @@ static void class_read(const struct settings *settings, struct found_node *out)
             entries_take(&scan, bytes, (size_t)n);
         }
     }
+    if (n < 0) {
+        scan.error = errno;
+    }
     (void)close(scan.fd);
     ASSERT(out->count <= DEVICES_MAX);
+    return scan.error;
 }
 
-void probe_node(const struct settings *settings, struct found_node *out)
+int probe_node(const struct settings *settings, struct found_node *out)
 {
-    ASSERT(settings->sysfs_root[0] != 0 && settings->dev_root[0] != 0);
+    int error = 0;
+    ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
-    value_under(settings->sysfs_root, "devices/virtual/dmi/id/product_name", out->product_name);
-    if (settings->instance_type[0] != 0) {
+    value_under(settings->sysfs_root, "devices/virtual/dmi/id/product_name", out->product_name,
+                &error);
+    if (settings->instance_type[0] != '\0') {
         text_cut(out->product_name, sizeof out->product_name, view_text(settings->instance_type));
     }
-    value_under(settings->sysfs_root, "module/neuron/version", out->driver_version);
-    value_under(settings->proc_root, "sys/kernel/random/boot_id", out->boot_id);
-    class_read(settings, out);
+    value_under(settings->sysfs_root, "module/neuron/version", out->driver_version, &error);
+    value_under(settings->proc_root, "sys/kernel/random/boot_id", out->boot_id, &error);
+    int class_error = class_read(settings, out);
+    return (class_error != 0) ? class_error : error;
 }

@@ -11,10 +11,15 @@
 #include "dra/device.h"
 
 /*
- * Fills *out. What is absent or unreadable stays empty; a value longer than its room is cut.
- * `settings` gives the roots, and the instance type where it is set. Bounded: DIRECTORY_READS_MAX
- * reads of the class directory and four files for each of DEVICES_MAX devices.
+ * Fills *out. What is absent stays empty, and so does a value that the kernel refuses to tell; a
+ * value longer than its room is cut. `settings` gives the roots, and the instance type where it is
+ * set. Bounded: DIRECTORY_READS_MAX reads of the class directory and two files for each of
+ * DEVICES_MAX devices.
+ *
+ * Returns 0, or the errno of a failure that says nothing about the node: no memory or no descriptor
+ * left, a class directory that is there and cannot be read. *out is not to be used then, since
+ * what it lacks may well be there.
  */
-void probe_node(const struct settings *settings, struct found_node *out);
+MUST_USE int probe_node(const struct settings *settings, struct found_node *out);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Read-only relocated constants; see relro.c. */
+/*
+ * Read-only relocated constants: what the dynamic loader does for other programs (PT_GNU_RELRO,
+ * elf(5)) and musl's start-up of a static position-independent one does not. Owns nothing.
+ */
 #ifndef HOST_RELRO_H
 #define HOST_RELRO_H
 

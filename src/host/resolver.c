@@ -20,7 +20,6 @@
 #define ANSWERED_A 1u
 #define ANSWERED_AAAA 2u
 #define ANSWERED_ALL 3u
-#define DATAGRAMS_PER_STEP 4u
 
 /* --- texts --- */
 
@@ -249,7 +248,7 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
     bool more = true;
     ASSERT(r->fd >= 0 && r->servers > 0u);
     /* Two answers are awaited; what else arrives is noise and may wait for the next turn. */
-    for (unsigned i = 0; i < DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
+    for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
         more = answer_take(r);
     }
     if (r->answered != ANSWERED_ALL && now_ms < r->try_ms) {

@@ -10,6 +10,7 @@
 
 #include "wire/dns.h"
 
+/* One question for addresses; about 9 KiB. */
 struct resolver {
     char name[API_HOST_CAP];
     int fd;            /* -1: nothing is being asked */
@@ -32,6 +33,7 @@ struct resolver {
 MUST_USE enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms);
 /* Same verdicts; PEER_TIMEOUT when no server gave an answer. */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
+/* Gives the socket up; what was found stays. */
 void resolver_end(struct resolver *r);
 
 #endif

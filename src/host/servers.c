@@ -12,7 +12,6 @@
 #include "base/assert.h"
 #include "host/system.h"
 
-#define TEXT_CAP 512
 
 void servers_init(struct server servers[SERVERS], const struct settings *settings)
 {
@@ -33,7 +32,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
 
 static void name_write(const struct server *s, struct writer *out)
 {
-    if (s->listener.path == 0) {
+    if (s->listener.path == NULL) {
         writer_text(out, "health service on TCP port ");
         writer_decimal(out, s->listener.port);
         return;
@@ -44,7 +43,7 @@ static void name_write(const struct server *s, struct writer *out)
 
 static const char *remedy(const struct server *s, int error)
 {
-    if (s->listener.path == 0) {
+    if (s->listener.path == NULL) {
         return (error == EADDRINUSE)
                    ? "end the process that has it, or choose another with --healthcheck-port"
                    : "choose another with --healthcheck-port";
@@ -77,7 +76,7 @@ static void tell(struct agent *agent, int event, struct writer *w)
 
 static void tell_open(const struct server *s, struct agent *agent)
 {
-    char text[TEXT_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     writer_text(&w, " is open");
@@ -86,7 +85,7 @@ static void tell_open(const struct server *s, struct agent *agent)
 
 static void tell_trouble(const struct server *s, struct agent *agent, int error)
 {
-    char text[TEXT_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     trouble_write(s, error, &w);
     writer_text(&w, "; it is tried again until it works");
@@ -142,7 +141,7 @@ void server_renew(struct server *s, struct agent *agent, uint64_t now_ms)
 
 void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
 {
-    char text[TEXT_CAP];
+    char text[HOST_TEXT_CAP];
     enum listener_file file = listener_file(&s->listener);
     bool news = file == LISTENER_FILE_GONE || (file == LISTENER_FILE_TAKEN && !s->taken);
     s->taken = file == LISTENER_FILE_TAKEN;
@@ -172,7 +171,7 @@ void server_stop(struct server *s)
 
 static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
 {
-    char text[TEXT_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     writer_text(&w, "connection from user id ");
     writer_decimal(&w, uid);
@@ -183,7 +182,7 @@ static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
 
 static void tell_accept(const struct server *s, struct agent *agent, int error)
 {
-    char text[TEXT_CAP];
+    char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     writer_text(&w, " cannot take a connection: ");

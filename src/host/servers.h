@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's server sockets over time: opened, tried again while they cannot be, made anew when
- * others removed them. Owns when that happens and what the operator is told; the sockets themselves
- * are sockets.h.
+ * others removed them. Owns when that happens and what the operator is told; never touches a socket
+ * itself (sockets.h does).
  */
 #ifndef HOST_SERVERS_H
 #define HOST_SERVERS_H
@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "host/sockets.h"
 
+/* One server socket and when it is looked at again. */
 struct server {
     struct listener listener;
     enum link_kind kind;
@@ -21,11 +22,12 @@ struct server {
     uint64_t pause_ms; /* not polled before this: accept failed */
 };
 
-#define SERVERS 3
+/* One for each enum link_kind. */
+#define SERVERS 3u
 
 /* One server for each enum link_kind, at that index; none is open yet. */
 void servers_init(struct server servers[SERVERS], const struct settings *settings);
-/* Opens the server now; on failure `why` gets one line: name, reason, remedy. */
+/* Opens the server now. HOST_*: `why` gets one line with name, reason, remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
 /* Opens the server if it is wanted, closed and due. What cannot be opened is logged once for each
  * reason, and tried again. */

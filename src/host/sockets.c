@@ -134,7 +134,7 @@ static enum status open_family(struct listener *l, int family, int *error)
 enum status listener_open(struct listener *l, int *error)
 {
     ASSERT(l->fd == -1);
-    if (l->path != 0) {
+    if (l->path != NULL) {
         return open_family(l, AF_UNIX, error);
     }
     enum status s = open_family(l, AF_INET6, error);
@@ -147,7 +147,7 @@ enum status listener_open(struct listener *l, int *error)
 enum listener_file listener_file(const struct listener *l)
 {
     struct stat st;
-    if (l->path == 0 || l->fd < 0) {
+    if (l->path == NULL || l->fd < 0) {
         return LISTENER_FILE_OURS;
     }
     if (lstat(l->path, &st) != 0) {
@@ -163,7 +163,7 @@ void listener_close(struct listener *l)
         return;
     }
     /* The open socket keeps its inode number taken, so compare before closing. */
-    if (l->path != 0 && listener_file(l) == LISTENER_FILE_OURS) {
+    if (l->path != NULL && listener_file(l) == LISTENER_FILE_OURS) {
         (void)unlink(l->path);
     }
     (void)close(l->fd);
@@ -203,7 +203,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
         out->error = errno;
         return (errno == EAGAIN || accept_again(errno)) ? STATUS_MORE : HOST_IO;
     }
-    if (l->path != 0) {
+    if (l->path != NULL) {
         return check_peer(out);
     }
     int on = 1;

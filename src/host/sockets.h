@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 
+/* One server socket, open or not. */
 struct listener {
     const char *path; /* unix socket, borrowed; NULL: TCP */
     uint16_t port;    /* TCP: wanted port, 0 for any; once open, the port in use */
@@ -33,18 +34,19 @@ enum listener_file {
     LISTENER_FILE_GONE, /* removed: nobody can connect any more */
     LISTENER_FILE_TAKEN /* another file bears the name, that of a second agent for instance */
 };
+/* Compares the file that bears the name now with the one that was made. */
 enum listener_file listener_file(const struct listener *l);
 
-/*
- * Takes one connection: STATUS_OK with *fd (non-blocking, caller's), STATUS_MORE when none waits,
- * HOST_DENIED for a unix peer that is neither root nor our own user (it is closed; *uid says
- * whose), HOST_IO with *error when the system lacks descriptors or memory.
- */
+/* What listener_accept found. */
 struct accepted {
-    int fd;
-    uid_t uid;
-    int error;
+    int fd;    /* STATUS_OK: non-blocking, the caller's from now on */
+    uid_t uid; /* HOST_DENIED: whose connection it was */
+    int error; /* HOST_IO: errno */
 };
+/*
+ * Takes one connection. STATUS_MORE: none waits; HOST_DENIED: a unix peer that is neither root nor
+ * our own user (it is closed); HOST_IO: the system lacks descriptors or memory.
+ */
 MUST_USE enum status listener_accept(const struct listener *l, struct accepted *out);
 
 #endif

@@ -31,6 +31,8 @@ static const struct {
     {EDQUOT, HOST_NO_SPACE, "disk quota exceeded"},
     {EIO, HOST_IO, "input/output error"},
     {EISDIR, HOST_IO, "is a directory"},
+    {ESPIPE, HOST_IO, "not a plain file"},
+    {ENXIO, HOST_IO, "a FIFO or socket, not a plain file"},
     {EEXIST, HOST_IO, "exists already"},
     {EFBIG, HOST_IO, "file too large"},
     {ELOOP, HOST_IO, "too many symbolic links"},
@@ -114,7 +116,7 @@ static int file_open(const char *path, int *error)
 
 enum status file_read_start(const char *path, struct writer *out, int *error)
 {
-    ASSERT(path != 0 && out->len <= out->cap);
+    ASSERT(path != NULL && out->len <= out->cap);
     int fd = file_open(path, error);
     if (fd < 0) {
         return errno_status(*error);
@@ -130,7 +132,7 @@ enum status file_read_start(const char *path, struct writer *out, int *error)
 
 enum status file_read_whole(const char *path, struct writer *out, int *error)
 {
-    ASSERT(path != 0 && out->len <= out->cap);
+    ASSERT(path != NULL && out->len <= out->cap);
     int fd = file_open(path, error);
     if (fd < 0) {
         return errno_status(*error);
@@ -176,7 +178,7 @@ enum status directory_make(const char *path, mode_t mode, int *error)
     memcpy(part, path, len + 1u);
     int refused = 0;
     for (size_t i = 1; i <= len; i++) {
-        if (part[i] != '/' && part[i] != 0) {
+        if (part[i] != '/' && part[i] != '\0') {
             continue;
         }
         part[i] = 0;

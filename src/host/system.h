@@ -11,8 +11,11 @@
 #include "base/bytes.h"
 
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
-enum status errno_status(int error);
-/* The same in words for an operator; static text. Unknown numbers give "unexpected error". */
+MUST_USE enum status errno_status(int error);
+/*
+ * The same in words for an operator; static text, never NULL. Unknown numbers give "unexpected
+ * error".
+ */
 const char *errno_words(int error);
 /* Appends "<words> (errno N)" for unknown numbers, else the words alone. */
 void writer_errno(struct writer *w, int error);
@@ -22,16 +25,22 @@ void writer_errno(struct writer *w, int error);
  * says why. `out` is unmoved then. Never blocks on a FIFO and never takes a terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
-/* The same, but of a larger file only what there is room for. */
+/* Same verdicts, but of a larger file only what there is room for. */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
-/* Writes all bytes, at `offset` or, for offset -1, at the descriptor's own place. */
+/*
+ * Writes all bytes, at `offset` or, for offset -1, at the descriptor's own place. HOST_*: *error
+ * says why; part of them may be written then.
+ */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
-/* Makes the directory and those above it that are missing, each with `mode`. Existing ones stay as
- * they are. */
+/*
+ * Makes the directory and those above it that are missing, each with `mode`. Existing ones stay as
+ * they are. HOST_*: *error says why; those above may be made then.
+ */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
-/* Milliseconds of a clock that never steps (CLOCK_MONOTONIC), and Unix milliseconds. */
+/* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);
+/* Unix milliseconds (CLOCK_REALTIME); may step. */
 uint64_t clock_wall_ms(void);
 /* A number that differs between processes and starts: for jitter and DNS ids, not for secrets. */
 uint64_t random_seed(void);

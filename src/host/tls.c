@@ -25,9 +25,9 @@
 #include <psa/crypto_extra.h>
 
 /* A block of the arena costs its header besides: eight words (library/memory_buffer_alloc.c). */
-#define BLOCK_HEADER_BYTES 64
+#define BLOCK_HEADER_BYTES 64u
 /* More than any step of a signature's verification takes at once (RSA-4096). */
-#define ARENA_TIGHT_BYTES 2048
+#define ARENA_TIGHT_BYTES 2048u
 
 struct tls_session {
     mbedtls_ssl_context ssl;
@@ -221,7 +221,7 @@ static enum status refuse(int code, const char *what, struct writer *why)
 static enum status load_certificates(mbedtls_x509_crt *into, struct view pem, const char *what,
                                      struct writer *why)
 {
-    ASSERT(pem.len > 0u && pem.data[pem.len] == 0);
+    ASSERT(pem.len > 0u && pem.data[pem.len] == 0u);
     int code = mbedtls_x509_crt_parse(into, pem.data, pem.len + 1u);
     /* Positive: how many are of a kind that is not supported; they spoil no bundle. */
     bool some = into->raw.len > 0u;
@@ -233,7 +233,7 @@ static enum status load_certificates(mbedtls_x509_crt *into, struct view pem, co
 
 static enum status load_key(const struct tls_identity *id, struct writer *why)
 {
-    ASSERT(id->key_pem.len > 0u && id->key_pem.data[id->key_pem.len] == 0);
+    ASSERT(id->key_pem.len > 0u && id->key_pem.data[id->key_pem.len] == 0u);
     int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
                                     tls_random, NULL);
     if (code != 0) {

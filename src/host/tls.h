@@ -22,6 +22,7 @@ struct tls_identity {
     const char *server_name; /* DNS name, or IP literal without brackets */
 };
 
+/* Bits: what the socket must be ready for. */
 enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2 };
 
 /*
@@ -46,8 +47,8 @@ MUST_USE enum status tls_handshake(struct writer *why);
 /* What the last STATUS_MORE waits for: enum tls_wants. */
 unsigned tls_wants(void);
 /*
- * STATUS_OK with *n >= 1; STATUS_MORE; PEER_CLOSED (close_notify, or the end of the stream);
- * PEER_REFUSED (with TLS 1.3, a client certificate is refused here); PEER_PROTOCOL.
+ * At most `cap` bytes: STATUS_OK with *n >= 1; STATUS_MORE; PEER_CLOSED (close_notify, or the end
+ * of the stream); PEER_REFUSED (with TLS 1.3, a client certificate is refused here); PEER_PROTOCOL.
  */
 MUST_USE enum status tls_read(uint8_t *data, size_t cap, size_t *n);
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the TLS client share. Nobody else includes it. */
+/*
+ * What the files of the TLS client share. Owns no state (tls.c does). Nobody else includes it.
+ */
 #ifndef HOST_TLS_INTERNAL_H
 #define HOST_TLS_INTERNAL_H
 
@@ -15,10 +17,13 @@ struct tls_failure {
     uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
     bool tight;        /* the arena has been nearly full */
     bool established;  /* after the handshake */
-    const char *name;  /* of the server, as it was asked for */
+    const char *name;  /* of the server, as it was asked for; borrowed */
 };
 
-/* Verdict and one line of words. `why` may be NULL. */
+/*
+ * One of the verdicts of tls_handshake, which may be ignored, and one line of words. `why` may be
+ * NULL.
+ */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
 /* Whether a code of mbedTLS says that the arena is exhausted. */
 bool tls_is_exhausted(int code);

@@ -14,7 +14,7 @@
 #include <psa/crypto.h>
 
 /* getrandom(2): requests of up to 256 bytes are neither cut nor interrupted. */
-#define RANDOM_PIECE 256
+#define RANDOM_PIECE 256u
 
 int tls_random(void *context, unsigned char *data, size_t len)
 {

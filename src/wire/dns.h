@@ -9,13 +9,16 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* Types of records, RFC 1035 §3.2.2 and RFC 3596 §2.1. */
 enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
 
+/* One address. */
 struct ip_address {
     bool v6;
     uint8_t bytes[16]; /* network order; IPv4 uses the first four */
 };
 
+/* Addresses in the order in which they were told; further ones are left out. */
 struct ip_addresses {
     unsigned count;
     struct ip_address address[API_ADDRESSES_MAX];

@@ -12,7 +12,7 @@
 
 #define NO_DEADLINE UINT64_MAX
 /* gRPC PROTOCOL-HTTP2: TimeoutValue is at most eight digits. */
-#define TIMEOUT_DIGITS_MAX 8
+#define TIMEOUT_DIGITS_MAX 8u
 #define TIMEOUT_VALUE_MAX 99999999u
 
 _Static_assert(GRPC_BUFFERS < UINT8_MAX, "an index of a buffer is one octet");
@@ -26,7 +26,7 @@ static struct grpc_call_id call_id(const struct grpc_server *s, const struct grp
 
 static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
 {
-    ASSERT(stream != 0);
+    ASSERT(stream != 0u);
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
         if (s->calls[i].stream == stream) {
             return &s->calls[i];
@@ -47,7 +47,7 @@ void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
 
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call)
 {
-    ASSERT(call->stream != 0);
+    ASSERT(call->stream != 0u);
     grpc_buffer_release(s, call);
     call->stream = 0;
     call->serial = 0;
@@ -58,11 +58,11 @@ static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64
 {
     unsigned i = 0;
 
-    while (i < H2_SERVER_STREAMS && s->calls[i].stream != 0) {
+    while (i < H2_SERVER_STREAMS && s->calls[i].stream != 0u) {
         i++;
     }
     ASSERT(i < H2_SERVER_STREAMS);
-    s->next_serial = s->next_serial == UINT32_MAX ? 1 : s->next_serial + 1;
+    s->next_serial = s->next_serial == UINT32_MAX ? 1u : s->next_serial + 1u;
     memset(&s->calls[i], 0, sizeof s->calls[i]);
     s->calls[i].stream = stream;
     s->calls[i].serial = s->next_serial;
@@ -109,22 +109,22 @@ static bool timeout_ms(uint64_t value, uint8_t unit, uint64_t *ms)
 
     switch (unit) {
     case 'H':
-        *ms = value * 3600000;
+        *ms = value * 3600000u;
         break;
     case 'M':
-        *ms = value * 60000;
+        *ms = value * 60000u;
         break;
     case 'S':
-        *ms = value * 1000;
+        *ms = value * 1000u;
         break;
     case 'm':
         *ms = value;
         break;
     case 'u':
-        *ms = (value + 999) / 1000;
+        *ms = (value + 999u) / 1000u;
         break;
     case 'n':
-        *ms = (value + 999999) / 1000000;
+        *ms = (value + 999999u) / 1000000u;
         break;
     default:
         known = false;
@@ -135,7 +135,7 @@ static bool timeout_ms(uint64_t value, uint8_t unit, uint64_t *ms)
 
 static void take_timeout(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
-    size_t digits = value.len == 0 ? 0 : value.len - 1;
+    size_t digits = value.len == 0u ? 0u : value.len - 1u;
     uint64_t number = 0;
     uint64_t ms = 0;
 
@@ -172,15 +172,15 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
 {
     ASSERT(call->state == GRPC_CALL_HEAD);
     call->state = GRPC_CALL_PREFIX;
-    if ((call->flags & GRPC_FLAG_POST) == 0) {
+    if ((call->flags & GRPC_FLAG_POST) == 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_METHOD);
-    } else if ((call->flags & GRPC_FLAG_TYPE) == 0) {
+    } else if ((call->flags & GRPC_FLAG_TYPE) == 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TYPE);
     } else if (s->draining) {
         grpc_refuse(s, call, GRPC_REFUSE_DRAINING);
-    } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0) {
+    } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PATH);
-    } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0) {
+    } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TIMEOUT);
     }
 }
@@ -214,16 +214,16 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
     enum status length = reader_u32(&in, &call->message_len);
 
     ASSERT(flag == STATUS_OK && length == STATUS_OK);
-    if (compressed == 1) {
+    if (compressed == 1u) {
         grpc_refuse(s, call, GRPC_REFUSE_COMPRESSED);
-    } else if (compressed != 0) {
+    } else if (compressed != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PREFIX);
     } else if (call->message_len > limit) {
         grpc_refuse(s, call, GRPC_REFUSE_SIZE);
     } else if (call->message_len > GRPC_SMALL_BYTES && !take_buffer(s, call)) {
         grpc_refuse(s, call, GRPC_REFUSE_BUFFERS);
     } else {
-        call->state = call->message_len == 0 ? GRPC_CALL_WHOLE : GRPC_CALL_BODY;
+        call->state = call->message_len == 0u ? GRPC_CALL_WHOLE : GRPC_CALL_BODY;
     }
 }
 
@@ -232,7 +232,7 @@ static uint32_t move_front(uint8_t *to, uint32_t want, struct view *data)
 {
     uint32_t n = data->len < want ? (uint32_t)data->len : want;
 
-    if (n > 0) {
+    if (n > 0u) {
         memcpy(to, data->data, n);
     }
     *data = view_from(*data, n);
@@ -263,13 +263,13 @@ static void take_body(struct grpc_server *s, struct grpc_call *call, struct view
 
 static void take_data(struct grpc_server *s, struct grpc_call *call, struct view data)
 {
-    if (call->state == GRPC_CALL_PREFIX && data.len > 0) {
+    if (call->state == GRPC_CALL_PREFIX && data.len > 0u) {
         take_prefix(s, call, &data);
     }
-    if (call->state == GRPC_CALL_BODY && data.len > 0) {
+    if (call->state == GRPC_CALL_BODY && data.len > 0u) {
         take_body(s, call, &data);
     }
-    if (call->state == GRPC_CALL_WHOLE && data.len > 0) {
+    if (call->state == GRPC_CALL_WHOLE && data.len > 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_SECOND);
     }
 }
@@ -283,7 +283,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
     }
     if (call->state != GRPC_CALL_WHOLE) {
         ASSERT(call->state == GRPC_CALL_PREFIX || call->state == GRPC_CALL_BODY);
-        grpc_refuse(s, call, call->prefix_len == 0 ? GRPC_REFUSE_EMPTY : GRPC_REFUSE_HALF);
+        grpc_refuse(s, call, call->prefix_len == 0u ? GRPC_REFUSE_EMPTY : GRPC_REFUSE_HALF);
         return false;
     }
     call->state = GRPC_CALL_RUNNING;
@@ -364,7 +364,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /* An open header block has its own time-out in the engine, and no answer may go before it ends. */
 static uint64_t due_ms(const struct grpc_call *call)
 {
-    if (call->stream == 0 || call->state == GRPC_CALL_REFUSED ||
+    if (call->stream == 0u || call->state == GRPC_CALL_REFUSED ||
         call->state == GRPC_CALL_HEAD) {
         return NO_DEADLINE;
     }
@@ -405,10 +405,10 @@ static bool call_valid(const struct grpc_server *s, const struct grpc_call *call
     bool lent = call->buffer < GRPC_BUFFERS;
     uint32_t room = lent ? GRPC_MESSAGE_BYTES_MAX : GRPC_SMALL_BYTES;
 
-    if (call->stream == 0) {
-        return call->serial == 0;
+    if (call->stream == 0u) {
+        return call->serial == 0u;
     }
-    if (call->serial == 0 || call->state >= GRPC_CALL_STATES || call->buffer > GRPC_BUFFERS) {
+    if (call->serial == 0u || call->state >= GRPC_CALL_STATES || call->buffer > GRPC_BUFFERS) {
         return false;
     }
     if (lent && (s->buffers == NULL || !s->buffers->buffers[call->buffer].taken)) {
@@ -456,7 +456,7 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
 static void release_lent(struct grpc_server *s)
 {
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
-        if (s->calls[i].stream != 0 && s->calls[i].state == GRPC_CALL_RUNNING) {
+        if (s->calls[i].stream != 0u && s->calls[i].state == GRPC_CALL_RUNNING) {
             grpc_buffer_release(s, &s->calls[i]);
         }
     }
@@ -480,7 +480,7 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
     while (st == STATUS_OK && !on_event(s, &input, now_ms, event)) {
         st = h2_next(&s->h2, &input);
     }
-    ASSERT(st == STATUS_OK || st == STATUS_MORE || grpc_calls_open(s) == 0);
+    ASSERT(st == STATUS_OK || st == STATUS_MORE || grpc_calls_open(s) == 0u);
     return st;
 }
 
@@ -500,7 +500,9 @@ unsigned grpc_calls_open(const struct grpc_server *s)
     unsigned open = 0;
 
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
-        open += s->calls[i].stream != 0;
+        if (s->calls[i].stream != 0u) {
+            open++;
+        }
     }
     ASSERT(open <= H2_SERVER_STREAMS);
     return open;
@@ -508,7 +510,7 @@ unsigned grpc_calls_open(const struct grpc_server *s)
 
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
 {
-    return call.serial != 0 && call.index < H2_SERVER_STREAMS &&
+    return call.serial != 0u && call.index < H2_SERVER_STREAMS &&
            s->calls[call.index].serial == call.serial &&
            s->calls[call.index].state == GRPC_CALL_RUNNING;
 }

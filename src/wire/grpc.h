@@ -12,6 +12,7 @@
 
 #include "wire/h2.h"
 
+/* Codes of the gRPC "statuscodes" text; those that this server uses. */
 enum grpc_status {
     GRPC_OK = 0,
     GRPC_CANCELLED = 1,
@@ -25,21 +26,24 @@ enum grpc_status {
     GRPC_UNAVAILABLE = 14
 };
 
+/* Room for one long request message. */
 struct grpc_buffer {
     bool taken;
     uint8_t bytes[GRPC_MESSAGE_BYTES_MAX];
 };
 
+/* The rooms of all connections. */
 struct grpc_buffers { /* shared by all connections */
     struct grpc_buffer buffers[GRPC_BUFFERS];
 };
 
+/* Name of a call; it stays valid as a name when the call is gone. */
 struct grpc_call_id {
     uint16_t index;
     uint32_t serial; /* 0: no call */
 };
 
-#define GRPC_PREFIX_BYTES 5 /* compressed flag, length */
+#define GRPC_PREFIX_BYTES 5u /* compressed flag, length */
 
 struct grpc_call {         /* internal */
     uint32_t stream;       /* 0: free entry */
@@ -60,6 +64,7 @@ struct grpc_call {         /* internal */
     uint8_t small[GRPC_SMALL_BYTES];
 };
 
+/* One connection. */
 struct grpc_server {
     struct h2 h2;
     struct grpc_buffers *buffers; /* borrowed; NULL: no message over GRPC_SMALL_BYTES is taken */
@@ -81,6 +86,7 @@ enum grpc_event_kind {
     GRPC_EVENT_WRITABLE  /* a started reply may be continued */
 };
 
+/* What grpc_next tells. */
 struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* not for WRITABLE */
@@ -93,6 +99,7 @@ struct grpc_event {
  * socket that strangers reach gets none, so that it cannot use up what the others need.
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms);
+/* Whether the state holds together: for assertions and tests. */
 bool grpc_valid(const struct grpc_server *s);
 /*
  * Next event; STATUS_MORE: none; others: the connection failed (sticky), every call was reported
@@ -108,7 +115,9 @@ bool grpc_valid(const struct grpc_server *s);
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /* When grpc_next must be called at the latest because of a deadline or the connection's timers. */
 uint64_t grpc_deadline(const struct grpc_server *s);
+/* Whether the call still waits for an answer. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
+/* Calls that the owner was told of and that have not ended. */
 unsigned grpc_calls_open(const struct grpc_server *s);
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the gRPC server share. Nobody outside src/wire/grpc*.c includes it.
+ * What the files of the gRPC server share (source: grpc.h). Owns no state of its own. Nobody
+ * outside src/wire/grpc*.c includes it.
  *
  *   grpc.c       requests: header fields, the message, deadlines, events
  *   grpc_send.c  replies, statuses, refusals
@@ -10,7 +11,8 @@
 
 #include "wire/grpc.h"
 
-enum grpc_call_state {
+/* Where a call stands; `state` of struct grpc_call. */
+enum {
     GRPC_CALL_HEAD,    /* the header list is arriving */
     GRPC_CALL_PREFIX,  /* the message's prefix is arriving */
     GRPC_CALL_BODY,    /* the message is arriving */
@@ -20,6 +22,7 @@ enum grpc_call_state {
     GRPC_CALL_STATES
 };
 
+/* `flags` of struct grpc_call: what its header list said, and what went out. */
 #define GRPC_FLAG_POST 0x01u
 #define GRPC_FLAG_TYPE 0x02u         /* content-type is gRPC's */
 #define GRPC_FLAG_PATH_LONG 0x04u
@@ -28,6 +31,7 @@ enum grpc_call_state {
 #define GRPC_FLAG_HEAD_SENT 0x20u
 #define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all */
 
+/* Why a call is answered without its owner; the answers stand in grpc_send.c. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
@@ -47,6 +51,7 @@ enum grpc_refusal {
 };
 
 /* grpc.c */
+/* Gives the buffer of a long message back, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
 /* Frees the entry. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);

@@ -10,9 +10,9 @@
 #include "wire/grpc_internal.h"
 
 #define HTTP_OK 200u
-#define DECIMAL_MAX 10
+#define DECIMAL_MAX 10u
 /* Header block of a refusal with a body of its own; twice what it takes. */
-#define HTTP_HEAD_BYTES 128
+#define HTTP_HEAD_BYTES 128u
 
 static const struct {
     uint16_t http;
@@ -62,7 +62,7 @@ static void header_message(struct h2 *c, const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
     char cut[GRPC_STATUS_TEXT_CAP];
-    uint8_t encoded[3 * GRPC_STATUS_TEXT_CAP];
+    uint8_t encoded[3u * GRPC_STATUS_TEXT_CAP];
     struct writer w = writer_of(encoded, sizeof encoded);
 
     text_cut(cut, sizeof cut, view_text(text));
@@ -95,7 +95,7 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     struct h2 *c = &s->h2;
 
     h2_headers_begin(c, call->stream);
-    if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0) {
+    if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0u) {
         header_head(c);
     }
     header_number(c, "grpc-status", (uint64_t)code);
@@ -129,7 +129,7 @@ static enum status send_http(struct grpc_server *s, const struct grpc_call *call
 /* The last of a stream was sent. A request that goes on is told to stop (RFC 9113 §8.1). */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
-    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0) {
+    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0u) {
         h2_reset(&s->h2, call->stream, H2_NO_ERROR);
     }
     grpc_call_free(s, call);
@@ -156,7 +156,7 @@ static void refusal_send(struct grpc_server *s, struct grpc_call *call)
 
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)
 {
-    ASSERT(call->stream != 0 && call->state != GRPC_CALL_HEAD);
+    ASSERT(call->stream != 0u && call->state != GRPC_CALL_HEAD);
     grpc_buffer_release(s, call);
     call->state = GRPC_CALL_REFUSED;
     call->refusal = (uint8_t)why;
@@ -166,7 +166,7 @@ void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusa
 void grpc_refuse_due(struct grpc_server *s)
 {
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
-        if (s->calls[i].stream != 0 && s->calls[i].state == GRPC_CALL_REFUSED) {
+        if (s->calls[i].stream != 0u && s->calls[i].state == GRPC_CALL_REFUSED) {
             refusal_send(s, &s->calls[i]);
         }
     }
@@ -184,7 +184,7 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
 {
     enum status st;
 
-    if ((call->flags & GRPC_FLAG_HEAD_SENT) != 0) {
+    if ((call->flags & GRPC_FLAG_HEAD_SENT) != 0u) {
         return STATUS_OK;
     }
     h2_headers_begin(&s->h2, call->stream);
@@ -202,7 +202,7 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
     enum status st;
 
     bytes = view_first(bytes, h2_data_room(&s->h2, call->stream));
-    if (bytes.len == 0) {
+    if (bytes.len == 0u) {
         return 0;
     }
     st = h2_data(&s->h2, call->stream, bytes, false);
@@ -218,7 +218,7 @@ static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
     ASSERT(call->prefix_len <= prefix.len);
     prefix = view_from(prefix, prefix.len - call->prefix_len);
     call->prefix_len = (uint8_t)(call->prefix_len - send_data(s, call, prefix));
-    return call->prefix_len == 0;
+    return call->prefix_len == 0u;
 }
 
 enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint32_t len)
@@ -230,7 +230,7 @@ enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint
     if (call == NULL) {
         return PEER_CLOSED;
     }
-    ASSERT(call->reply_left == 0);
+    ASSERT(call->reply_left == 0u);
     st = send_head(s, call);
     if (st != STATUS_OK) {
         return st;
@@ -274,7 +274,7 @@ enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct
     if (call == NULL) {
         return PEER_CLOSED;
     }
-    if ((call->flags & GRPC_FLAG_REPLY_BEGUN) == 0) {
+    if ((call->flags & GRPC_FLAG_REPLY_BEGUN) == 0u) {
         st = grpc_reply_begin(s, id, (uint32_t)message.len);
         if (st != STATUS_OK) {
             return st;
@@ -286,7 +286,7 @@ enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct
     if (st != STATUS_OK) {
         return st;
     }
-    return call->reply_left > 0 ? STATUS_MORE : grpc_finish(s, id, GRPC_OK, NULL);
+    return call->reply_left > 0u ? STATUS_MORE : grpc_finish(s, id, GRPC_OK, NULL);
 }
 
 enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc_status code,
@@ -298,7 +298,7 @@ enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc
     if (call == NULL) {
         return STATUS_OK;
     }
-    ASSERT(code != GRPC_OK || call->reply_left == 0);
+    ASSERT(code != GRPC_OK || call->reply_left == 0u);
     if (code == GRPC_OK && !prefix_sent(s, call) && h2_failure(&s->h2, NULL) == STATUS_OK) {
         return STATUS_MORE;
     }

@@ -10,7 +10,7 @@
 
 _Static_assert(H2_RX_BYTES_MIN >= H2_SETTINGS_MAX * H2_SETTING_BYTES,
                "a whole SETTINGS must fit into the least receive buffer");
-_Static_assert(1000 % H2_CREDIT_PER_SECOND == 0, "the credit comes back in whole milliseconds");
+_Static_assert(1000u % H2_CREDIT_PER_SECOND == 0u, "the credit comes back in whole milliseconds");
 
 /* --- life --- */
 
@@ -18,10 +18,10 @@ static void check_memory(const struct h2_memory *m)
 {
     ASSERT(m->rx != NULL && m->rx_cap >= H2_RX_BYTES_MIN);
     ASSERT(m->tx != NULL && m->tx_cap >= H2_TX_BYTES_MIN && m->tx_cap <= H2_FRAME_MAX);
-    ASSERT(m->field != NULL && m->field_cap > 0 && m->field_cap <= UINT16_MAX);
-    ASSERT(m->scratch != NULL && m->scratch_cap > 0);
-    ASSERT(m->streams != NULL && m->streams_cap > 0);
-    ASSERT(m->window >= 1 && m->window <= H2_WINDOW_MAX && m->table_size <= HPACK_TABLE_BYTES);
+    ASSERT(m->field != NULL && m->field_cap > 0u && m->field_cap <= UINT16_MAX);
+    ASSERT(m->scratch != NULL && m->scratch_cap > 0u);
+    ASSERT(m->streams != NULL && m->streams_cap > 0u);
+    ASSERT(m->window >= 1u && m->window <= H2_WINDOW_MAX && m->table_size <= HPACK_TABLE_BYTES);
 }
 
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms)
@@ -54,12 +54,12 @@ void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, ui
 
 static bool stream_valid(const struct h2 *c, const struct h2_stream *s)
 {
-    if (s->id == 0) {
+    if (s->id == 0u) {
         return true;
     }
-    bool parity = s->id % 2 == 1 && s->id <= H2_STREAM_MAX;
-    bool windows = s->send_window <= H2_WINDOW_MAX &&
-                   s->recv_window + s->consumed <= H2_WINDOW_MAX;
+    bool parity = s->id % 2u == 1u && s->id <= H2_STREAM_MAX;
+    bool windows = s->send_window <= (int64_t)H2_WINDOW_MAX &&
+                   s->recv_window + (int64_t)s->consumed <= (int64_t)H2_WINDOW_MAX;
     unsigned both = H2_STREAM_LOCAL_ENDED | H2_STREAM_REMOTE_ENDED;
     bool ended = (s->flags & both) == both && s->state == H2_STREAM_OPEN;
     bool reserved = s->state == H2_STREAM_RESERVED && c->role == H2_SERVER;
@@ -74,8 +74,8 @@ static bool buffers_valid(const struct h2 *c)
 
 static bool counters_valid(const struct h2 *c)
 {
-    bool windows = c->send_window <= H2_WINDOW_MAX && c->recv_window >= 0 &&
-                   c->recv_window + c->consumed <= H2_WINDOW_DEFAULT;
+    bool windows = c->send_window <= (int64_t)H2_WINDOW_MAX && c->recv_window >= 0 &&
+                   c->recv_window + (int64_t)c->consumed <= (int64_t)H2_WINDOW_DEFAULT;
     return windows && c->block.continuations <= H2_CONTINUATIONS_MAX &&
            c->credit <= H2_CREDIT_MAX && c->charged <= H2_CREDIT_MAX &&
            c->stage < H2_STAGES && c->peer_frame_max >= H2_FRAME_MAX;
@@ -99,7 +99,9 @@ unsigned h2_streams_open(const struct h2 *c)
     unsigned open = 0;
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         const struct h2_stream *s = &c->mem.streams[i];
-        open += s->id != 0 && s->state != H2_STREAM_RESET_DUE;
+        if (s->id != 0u && s->state != H2_STREAM_RESET_DUE) {
+            open++;
+        }
     }
     ASSERT(open <= c->mem.streams_cap);
     return open;
@@ -124,8 +126,8 @@ static uint64_t preface_deadline(const struct h2 *c)
 
 static uint64_t block_deadline(const struct h2 *c)
 {
-    ASSERT(c->block.stream == 0 || c->block.since_ms <= c->now_ms);
-    return c->block.stream == 0 ? UINT64_MAX : c->block.since_ms + H2_HEADER_BLOCK_MS;
+    ASSERT(c->block.stream == 0u || c->block.since_ms <= c->now_ms);
+    return c->block.stream == 0u ? UINT64_MAX : c->block.since_ms + H2_HEADER_BLOCK_MS;
 }
 
 static uint64_t stall_deadline(const struct h2 *c)
@@ -150,7 +152,7 @@ uint64_t h2_deadline(const struct h2 *c)
 static void refill_credit(struct h2 *c)
 {
     ASSERT(c->credit_ms <= c->now_ms && c->credit <= H2_CREDIT_MAX);
-    uint64_t ms_each = 1000 / H2_CREDIT_PER_SECOND;
+    uint64_t ms_each = 1000u / H2_CREDIT_PER_SECOND;
     uint64_t earned = (c->now_ms - c->credit_ms) / ms_each;
     uint64_t missing = H2_CREDIT_MAX - c->credit;
     c->credit += (uint32_t)(earned < missing ? earned : missing);
@@ -188,7 +190,7 @@ struct writer h2_rx_space(struct h2 *c)
     }
     /* Views in events point into the buffer, but starved means that the last event is behind us. */
     size_t waiting = c->rx_len - c->rx_pos;
-    if (c->rx_pos > 0) {
+    if (c->rx_pos > 0u) {
         memmove(c->mem.rx, c->mem.rx + c->rx_pos, waiting);
         c->rx_pos = 0;
         c->rx_len = waiting;
@@ -200,9 +202,9 @@ struct writer h2_rx_space(struct h2 *c)
 void h2_rx_commit(struct h2 *c, size_t n)
 {
     ASSERT(n <= c->mem.rx_cap - c->rx_len);
-    ASSERT(n == 0 || c->starved);
+    ASSERT(n == 0u || c->starved);
     c->rx_len += n;
-    if (n > 0) {
+    if (n > 0u) {
         c->starved = false;
     }
 }
@@ -222,13 +224,13 @@ struct view h2_tx_data(const struct h2 *c)
 void h2_tx_commit(struct h2 *c, size_t n)
 {
     ASSERT(!c->building && n <= c->tx_len - c->tx_pos);
-    if (n == 0) {
+    if (n == 0u) {
         return;
     }
     c->tx_pos += n;
     c->tx_progress_ms = c->now_ms;
     h2_send_due(c);
-    c->writable_due = c->writable_due || h2_streams_open(c) > 0;
+    c->writable_due = c->writable_due || h2_streams_open(c) > 0u;
     ASSERT(h2_valid(c));
 }
 
@@ -240,7 +242,7 @@ static enum h2_step sweep(struct h2 *c, struct h2_event *event)
     ASSERT(c->sweeping);
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         struct h2_stream *s = &c->mem.streams[i];
-        if (s->id == 0 || s->id <= c->sweep_above || s->state == H2_STREAM_RESET_DUE) {
+        if (s->id == 0u || s->id <= c->sweep_above || s->state == H2_STREAM_RESET_DUE) {
             continue;
         }
         *event = (struct h2_event){
@@ -295,7 +297,7 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
      * A step takes an octet or changes the stage, and no stage changes more than five times
      * without an octet.
      */
-    size_t steps_max = 6 * (c->rx_len - c->rx_pos) + 64;
+    size_t steps_max = 6u * (c->rx_len - c->rx_pos) + 64u;
     for (size_t i = 0; i < steps_max; i++) {
         enum h2_step step = next_step(c, event);
         if (step == H2_STEP_EVENT) {

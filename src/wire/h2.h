@@ -44,6 +44,7 @@ enum h2_error {
     H2_HTTP_1_1_REQUIRED = 13
 };
 
+/* Which side of the connection we are. */
 enum h2_role { H2_SERVER, H2_CLIENT };
 
 enum h2_event_kind {
@@ -63,6 +64,7 @@ enum h2_event_kind {
     H2_EVENT_WRITABLE     /* room or window for DATA may have grown: ask h2_data_room again */
 };
 
+/* What h2_next tells. */
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;      /* 0 for connection events */
@@ -76,6 +78,7 @@ struct h2_event {
     uint32_t last_stream; /* GOAWAY */
 };
 
+/* Entry of the stream table. */
 struct h2_stream {
     uint32_t id;          /* 0: free entry */
     uint32_t tag;
@@ -126,7 +129,8 @@ struct h2_closed {        /* internal: how a stream of the recent past ended */
     uint8_t past;
 };
 
-struct h2_memory {        /* all borrowed for the life of the connection */
+/* Buffers (sizes in bytes) and table of a connection, all borrowed for its life. */
+struct h2_memory {
     uint8_t *rx;
     size_t rx_cap;        /* >= H2_RX_BYTES_MIN */
     uint8_t *tx;
@@ -142,6 +146,7 @@ struct h2_memory {        /* all borrowed for the life of the connection */
     uint32_t table_size;  /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
 
+/* One connection. Owners set nothing in it; they read role and mem. */
 struct h2 {
     enum h2_role role;
     struct h2_memory mem;
@@ -211,6 +216,7 @@ struct h2 {
  * Time never goes back from one call of this module to the next.
  */
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms);
+/* Whether the state holds together: for assertions and tests. */
 bool h2_valid(const struct h2 *c);
 /*
  * Tells the time; refills the abuse credit and fails the connection on preface, header block and
@@ -225,7 +231,7 @@ unsigned h2_streams_open(const struct h2 *c);
  * The sticky failure, STATUS_OK while none; *code (may be NULL) gets the HTTP/2 error code that
  * was or will be sent.
  */
-enum status h2_failure(const struct h2 *c, uint32_t *code);
+MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
 
 /* --- bytes --- */
 
@@ -234,13 +240,16 @@ enum status h2_failure(const struct h2 *c, uint32_t *code);
  * first.
  */
 struct writer h2_rx_space(struct h2 *c);
+/* Says that `n` bytes were written into the room that h2_rx_space gave. */
 void h2_rx_commit(struct h2 *c, size_t n);
 /*
  * The peer closed its side. What it sent before is still handed out, open streams end as RESET
  * events (INTERNAL_ERROR), then h2_next fails with PEER_CLOSED.
  */
 void h2_rx_end(struct h2 *c);
+/* Bytes to send, valid until the next call; empty: nothing now. */
 struct view h2_tx_data(const struct h2 *c);
+/* Says that the first `n` of these bytes are sent. */
 void h2_tx_commit(struct h2 *c, size_t n);
 
 /*
@@ -258,6 +267,7 @@ MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
  * stream is opened, because streams begin in the order of their ids (RFC 9113 §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
+/* Gives a stream another number of the owner; nothing when the stream is gone. */
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
  * One header block: begin, fields, end, and no other call between. The caller makes sure of room
@@ -267,7 +277,9 @@ void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
  * pseudo-header fields first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
+/* One field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
+/* Ends the block and sends it: verdicts as said at h2_headers_begin. */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
 /* Bytes free in the send buffer for a header block, 0 when the stream is gone. */
 size_t h2_headers_room(const struct h2 *c, uint32_t stream);

@@ -16,7 +16,7 @@
 
 static void discard(struct h2 *c, enum h2_error verdict)
 {
-    ASSERT(c->block.stream != 0);
+    ASSERT(c->block.stream != 0u);
     c->block.discard = true;
     c->block.verdict = (uint32_t)verdict;
 }
@@ -29,9 +29,9 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
     if (s->state == H2_STREAM_RESERVED) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
-    if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0) {
+    if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0u) {
         discard(c, H2_STREAM_CLOSED);
-    } else if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0) {
+    } else if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
         h2_list_begin(&b->list, H2_LIST_RESPONSE);
     } else if (b->end_stream) {
         h2_list_begin(&b->list, H2_LIST_TRAILERS);
@@ -44,8 +44,8 @@ static enum h2_step begin_on_open(struct h2 *c, const struct h2_stream *s)
 /* A block on a stream that nobody has opened yet. */
 static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
 {
-    ASSERT(id == c->block.stream && id != 0);
-    if (c->role == H2_CLIENT || id % 2 == 0) {
+    ASSERT(id == c->block.stream && id != 0u);
+    if (c->role == H2_CLIENT || id % 2u == 0u) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1 */
     }
     c->last_peer_id = id;
@@ -77,11 +77,11 @@ static enum h2_step begin_on_closed(struct h2 *c, enum h2_past past)
 
 static enum h2_step begin_block(struct h2 *c)
 {
-    ASSERT(c->block.stream == 0);
+    ASSERT(c->block.stream == 0u);
     uint32_t id = c->frame.stream;
     c->block = (struct h2_block){
         .stream = id,
-        .end_stream = (c->frame.flags & H2_FLAG_END_STREAM) != 0,
+        .end_stream = (c->frame.flags & H2_FLAG_END_STREAM) != 0u,
         .since_ms = c->now_ms,
     };
     const struct h2_stream *s = h2_stream_find(c, id);
@@ -96,7 +96,7 @@ static enum h2_step begin_block(struct h2 *c)
 static void charge_empty(struct h2 *c)
 {
     ASSERT(c->frame.type == H2_HEADERS || c->frame.type == H2_CONTINUATION);
-    if (c->left == 0 && (c->frame.flags & H2_FLAG_END_HEADERS) == 0) {
+    if (c->left == 0u && (c->frame.flags & H2_FLAG_END_HEADERS) == 0u) {
         h2_charge(c);
     }
 }
@@ -108,13 +108,13 @@ enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *eve
     uint8_t padding = 0;
     uint32_t dependency = 0;
     bool read = true;
-    if ((c->frame.flags & H2_FLAG_PADDED) != 0) {
+    if ((c->frame.flags & H2_FLAG_PADDED) != 0u) {
         read = reader_u8(&r, &padding) == STATUS_OK;
     }
-    if ((c->frame.flags & H2_FLAG_PRIORITY) != 0) {
+    if ((c->frame.flags & H2_FLAG_PRIORITY) != 0u) {
         read = read && reader_u32(&r, &dependency) == STATUS_OK;
     }
-    ASSERT(read && c->block.stream == 0);
+    ASSERT(read && c->block.stream == 0u);
     if (padding > c->left) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
@@ -132,7 +132,7 @@ enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *eve
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     (void)event;
-    ASSERT(fixed.len == 0 && c->block.stream == c->frame.stream);
+    ASSERT(fixed.len == 0u && c->block.stream == c->frame.stream);
     if (c->block.continuations == H2_CONTINUATIONS_MAX) {
         return h2_connection_error(c, H2_ENHANCE_YOUR_CALM);
     }
@@ -163,7 +163,7 @@ static enum status carry(struct h2 *c, struct view in, size_t *used)
 static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
                                   struct hpack_field *field)
 {
-    ASSERT(c->block.carried > 0 && c->block.carried < c->mem.field_cap);
+    ASSERT(c->block.carried > 0u && c->block.carried < c->mem.field_cap);
     struct h2_block *b = &c->block;
     struct view front = view_first(in, c->mem.field_cap - b->carried);
     memcpy(c->mem.field + b->carried, front.data, front.len);
@@ -188,8 +188,8 @@ static enum status decode_carried(struct h2 *c, struct view in, size_t *used,
 static enum status decode_field(struct h2 *c, struct view in, size_t *used,
                                 struct hpack_field *field)
 {
-    ASSERT(in.len > 0);
-    if (c->block.carried > 0) {
+    ASSERT(in.len > 0u);
+    if (c->block.carried > 0u) {
         return decode_carried(c, in, used, field);
     }
     struct reader r = reader_of(view_first(in, c->mem.field_cap));
@@ -222,12 +222,12 @@ static void judge_field(struct h2 *c, const struct hpack_field *field)
 
 static bool is_informational(const struct h2_list *list)
 {
-    return list->kind == H2_LIST_RESPONSE && list->status >= 100 && list->status <= 199;
+    return list->kind == H2_LIST_RESPONSE && list->status >= 100u && list->status <= 199u;
 }
 
 static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, struct h2_event *event)
 {
-    ASSERT(c->block.stream != 0);
+    ASSERT(c->block.stream != 0u);
     struct h2_block *b = &c->block;
     if (field->size_update) {
         b->size_updates++;
@@ -260,8 +260,8 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 /* §8.1.1: what the DATA frames must add up to. */
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
-    ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0);
-    bool none = (s->flags & H2_STREAM_HEAD) != 0 || list->status == 204 || list->status == 304;
+    ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0u);
+    bool none = (s->flags & H2_STREAM_HEAD) != 0u || list->status == 204u || list->status == 304u;
     if (list->has_length && !none) {
         s->flags |= H2_STREAM_LENGTH_KNOWN;
         s->body_left = list->length;
@@ -292,13 +292,13 @@ static enum h2_error end_list(const struct h2_block *b, struct h2_stream *s)
     if (b->list.kind != H2_LIST_TRAILERS) {
         expect_body(s, &b->list);
     }
-    bool missing = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0 && s->body_left > 0;
+    bool missing = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u && s->body_left > 0u;
     return b->end_stream && missing ? H2_PROTOCOL_ERROR : H2_NO_ERROR;
 }
 
 static enum h2_step end_discarded(struct h2 *c, struct h2_stream *s, struct h2_event *event)
 {
-    ASSERT(c->block.stream == 0);
+    ASSERT(c->block.stream == 0u);
     enum h2_error verdict = (enum h2_error)c->block.verdict;
     uint32_t id = c->frame.stream;
     if (verdict == H2_NO_ERROR) {
@@ -313,7 +313,7 @@ static enum h2_step end_discarded(struct h2 *c, struct h2_stream *s, struct h2_e
 
 static enum h2_step end_block(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->block.carried == 0 && c->block.stream == c->frame.stream);
+    ASSERT(c->block.carried == 0u && c->block.stream == c->frame.stream);
     struct h2_block *b = &c->block;
     struct h2_stream *s = h2_stream_find(c, b->stream);
     b->stream = 0;
@@ -343,12 +343,12 @@ static enum h2_step end_block(struct h2 *c, struct h2_event *event)
 /* The fragment of one frame is used up. */
 static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->left == 0 && c->block.stream != 0);
+    ASSERT(c->left == 0u && c->block.stream != 0u);
     h2_rx_finish_piece(c);
-    if ((c->frame.flags & H2_FLAG_END_HEADERS) == 0) {
+    if ((c->frame.flags & H2_FLAG_END_HEADERS) == 0u) {
         return H2_STEP_AGAIN;
     }
-    if (c->block.carried > 0) {
+    if (c->block.carried > 0u) {
         return h2_connection_error(c, H2_COMPRESSION_ERROR); /* ends inside a field */
     }
     return end_block(c, event);
@@ -356,12 +356,12 @@ static enum h2_step end_fragment(struct h2 *c, struct h2_event *event)
 
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->block.stream != 0);
-    if (c->left == 0) {
+    ASSERT(c->block.stream != 0u);
+    if (c->left == 0u) {
         return end_fragment(c, event);
     }
     struct view piece = h2_rx_piece(c);
-    if (piece.len == 0) {
+    if (piece.len == 0u) {
         return H2_STEP_STARVED;
     }
     size_t used = 0;

@@ -9,13 +9,13 @@
 /* Gives octets back to the connection window, half a window at a time. */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
-    ASSERT(c->recv_window + c->consumed + n <= H2_WINDOW_DEFAULT);
+    ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)H2_WINDOW_DEFAULT);
     c->consumed += n;
-    if (c->consumed < H2_WINDOW_DEFAULT / 2) {
+    if (c->consumed < H2_WINDOW_DEFAULT / 2u) {
         return;
     }
     h2_send_window_update(c, 0, c->consumed);
-    c->recv_window += c->consumed;
+    c->recv_window += (int64_t)c->consumed;
     c->consumed = 0;
 }
 
@@ -24,12 +24,12 @@ static void consumed_by_stream(struct h2 *c, struct h2_stream *s, uint32_t n)
 {
     ASSERT(s->id == c->frame.stream && n <= c->frame.length);
     s->consumed += n;
-    bool last_frame = (c->frame.flags & H2_FLAG_END_STREAM) != 0;
-    if (s->consumed == 0 || s->consumed < c->mem.window / 2 || last_frame) {
+    bool last_frame = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
+    if (s->consumed == 0u || s->consumed < c->mem.window / 2u || last_frame) {
         return;
     }
     h2_send_window_update(c, s->id, s->consumed);
-    s->recv_window += s->consumed;
+    s->recv_window += (int64_t)s->consumed;
     s->consumed = 0;
 }
 
@@ -61,7 +61,7 @@ static enum h2_step stray_data(struct h2 *c)
     if (past == H2_PAST_RESET_BY_PEER || past == H2_PAST_FORGOTTEN) {
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
-    if (c->frame.length == 0) {
+    if (c->frame.length == 0u) {
         h2_charge(c);
     }
     return H2_STEP_AGAIN;
@@ -71,14 +71,14 @@ static enum h2_step stray_data(struct h2 *c)
 static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, uint32_t length)
 {
     ASSERT(s->id == c->frame.stream && length <= c->frame.length);
-    if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0) {
+    if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0u) {
         return H2_STREAM_CLOSED;
     }
-    if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0) {
+    if ((s->flags & H2_STREAM_LIST_RECEIVED) == 0u) {
         return H2_PROTOCOL_ERROR; /* §8.1: a message begins with its header list */
     }
-    bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0;
-    bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0;
+    bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
+    bool known = (s->flags & H2_STREAM_LENGTH_KNOWN) != 0u;
     if (known && (length > s->body_left || (end && length < s->body_left))) {
         return H2_PROTOCOL_ERROR; /* §8.1.1 */
     }
@@ -89,14 +89,14 @@ static enum h2_error check_data(const struct h2 *c, const struct h2_stream *s, u
 static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t length)
 {
     ASSERT(c->left == length && length + c->padding <= c->frame.length);
-    bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0;
-    s->recv_window -= c->frame.length;
-    if ((s->flags & H2_STREAM_LENGTH_KNOWN) != 0) {
+    bool end = (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
+    s->recv_window -= (int64_t)c->frame.length;
+    if ((s->flags & H2_STREAM_LENGTH_KNOWN) != 0u) {
         s->body_left -= length;
     }
     consumed_by_connection(c, c->frame.length - length);
     consumed_by_stream(c, s, c->frame.length - length);
-    if (length > 0 || end) {
+    if (length > 0u || end) {
         c->stage = H2_STAGE_BODY;
         return H2_STEP_AGAIN;
     }
@@ -107,15 +107,15 @@ static enum h2_step accept_data(struct h2 *c, struct h2_stream *s, uint32_t leng
 
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(fixed.len <= 1 && c->frame.type == H2_DATA);
-    uint32_t padding = fixed.len > 0 ? fixed.data[0] : 0;
+    ASSERT(fixed.len <= 1u && c->frame.type == H2_DATA);
+    uint32_t padding = fixed.len > 0u ? fixed.data[0] : 0u;
     if (padding > c->left) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
-    if (c->frame.length > c->recv_window) {
+    if ((int64_t)c->frame.length > c->recv_window) {
         return h2_connection_error(c, H2_FLOW_CONTROL_ERROR);
     }
-    c->recv_window -= c->frame.length;
+    c->recv_window -= (int64_t)c->frame.length;
     struct h2_stream *s = h2_stream_find(c, c->frame.stream);
     if (s == NULL) {
         return stray_data(c);
@@ -155,11 +155,11 @@ enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event)
         return drop_body(c);
     }
     struct view piece = h2_rx_piece(c);
-    if (piece.len == 0 && c->left > 0) {
+    if (piece.len == 0u && c->left > 0u) {
         return H2_STEP_STARVED;
     }
     h2_rx_consume(c, piece.len);
-    bool end = c->left == 0 && (c->frame.flags & H2_FLAG_END_STREAM) != 0;
+    bool end = c->left == 0u && (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
     *event = (struct h2_event){
         .kind = H2_EVENT_DATA,
         .stream = s->id,
@@ -169,7 +169,7 @@ enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event)
     };
     consumed_by_connection(c, (uint32_t)piece.len);
     consumed_by_stream(c, s, (uint32_t)piece.len);
-    if (c->left == 0) {
+    if (c->left == 0u) {
         h2_rx_finish_piece(c);
     }
     if (end) {

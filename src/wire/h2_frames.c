@@ -18,14 +18,14 @@ static uint32_t take_u32(struct reader *r)
 
 static bool is_idle(const struct h2 *c, uint32_t id, const struct h2_stream *s)
 {
-    ASSERT(id != 0 && (s == NULL || s->id == id));
+    ASSERT(id != 0u && (s == NULL || s->id == id));
     return s == NULL ? h2_stream_past(c, id) == H2_PAST_IDLE : s->state == H2_STREAM_RESERVED;
 }
 
 /* An error that a frame makes on whatever its stream is now. */
 static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, struct h2_event *event)
 {
-    ASSERT(id != 0 && code != H2_NO_ERROR);
+    ASSERT(id != 0u && code != H2_NO_ERROR);
     struct h2_stream *s = h2_stream_find(c, id);
     if (s == NULL || s->state == H2_STREAM_RESERVED) {
         return h2_connection_error(c, code); /* no RST_STREAM on idle streams (§6.4) */
@@ -36,8 +36,8 @@ static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, stru
 /* §6.3: checked and ignored, no priority tree (CVE-2019-9513). */
 enum h2_step h2_on_priority(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.type == H2_PRIORITY && c->frame.stream != 0);
-    if (c->frame.length != 5) {
+    ASSERT(c->frame.type == H2_PRIORITY && c->frame.stream != 0u);
+    if (c->frame.length != 5u) {
         return error_on(c, c->frame.stream, H2_FRAME_SIZE_ERROR, event);
     }
     struct reader r = reader_of(fixed);
@@ -51,7 +51,7 @@ enum h2_step h2_on_priority(struct h2 *c, struct view fixed, struct h2_event *ev
 /* §6.4; each costs, because opening and resetting is cheap for the peer (CVE-2023-44487). */
 enum h2_step h2_on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.type == H2_RST_STREAM && fixed.len == 4);
+    ASSERT(c->frame.type == H2_RST_STREAM && fixed.len == 4u);
     struct reader r = reader_of(fixed);
     struct h2_stream *s = h2_stream_find(c, c->frame.stream);
     if (is_idle(c, c->frame.stream, s)) {
@@ -83,7 +83,7 @@ static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
     int64_t delta = (int64_t)value - (int64_t)c->peer_window;
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         struct h2_stream *s = &c->mem.streams[i];
-        if (s->id != 0 && s->send_window + delta > H2_WINDOW_MAX) {
+        if (s->id != 0u && s->send_window + delta > (int64_t)H2_WINDOW_MAX) {
             return H2_FLOW_CONTROL_ERROR;
         }
         s->send_window += delta;
@@ -118,8 +118,8 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
 /* From the acknowledgement on, our window holds for all streams instead of the default. */
 static enum h2_step settings_ack(struct h2 *c)
 {
-    ASSERT((c->frame.flags & H2_FLAG_ACK) != 0);
-    if (c->frame.length != 0) {
+    ASSERT((c->frame.flags & H2_FLAG_ACK) != 0u);
+    if (c->frame.length != 0u) {
         return h2_connection_error(c, H2_FRAME_SIZE_ERROR);
     }
     if (c->settings_acked) {
@@ -135,19 +135,19 @@ static enum h2_step settings_ack(struct h2 *c)
 
 enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.stream == 0 && fixed.len == c->frame.length);
+    ASSERT(c->frame.stream == 0u && fixed.len == c->frame.length);
     (void)event;
-    if ((c->frame.flags & H2_FLAG_ACK) != 0) {
+    if ((c->frame.flags & H2_FLAG_ACK) != 0u) {
         return settings_ack(c);
     }
-    if (fixed.len % H2_SETTING_BYTES != 0) {
+    if (fixed.len % H2_SETTING_BYTES != 0u) {
         return h2_connection_error(c, H2_FRAME_SIZE_ERROR);
     }
     if (c->settings_seen) {
         h2_charge(c);
     }
     struct reader r = reader_of(fixed);
-    for (size_t n = fixed.len / H2_SETTING_BYTES; n > 0; n--) {
+    for (size_t n = fixed.len / H2_SETTING_BYTES; n > 0u; n--) {
         uint16_t id = 0;
         enum status s = reader_u16(&r, &id);
         ASSERT(s == STATUS_OK);
@@ -159,7 +159,7 @@ enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *ev
     if (c->failure == STATUS_OK) {
         h2_send_settings_ack(c);
         c->settings_seen = true;
-        c->writable_due = h2_streams_open(c) > 0;
+        c->writable_due = h2_streams_open(c) > 0u;
     }
     return H2_STEP_AGAIN;
 }
@@ -167,7 +167,7 @@ enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *ev
 /* §8.4: a client cannot push, and we told servers not to. */
 enum h2_step h2_on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(fixed.len == 0);
+    ASSERT(fixed.len == 0u);
     (void)event;
     return h2_connection_error(c, H2_PROTOCOL_ERROR);
 }
@@ -175,12 +175,12 @@ enum h2_step h2_on_push_promise(struct h2 *c, struct view fixed, struct h2_event
 /* §6.7; no answer is queued: without send room the frame is not even looked at (CVE-2019-9512). */
 enum h2_step h2_on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.type == H2_PING && fixed.len == 8);
+    ASSERT(c->frame.type == H2_PING && fixed.len == 8u);
     struct reader r = reader_of(fixed);
     uint64_t payload = 0;
     enum status s = reader_u64(&r, &payload);
     ASSERT(s == STATUS_OK);
-    bool ack = (c->frame.flags & H2_FLAG_ACK) != 0;
+    bool ack = (c->frame.flags & H2_FLAG_ACK) != 0u;
     if (ack && c->ping_waiting && payload == c->pings) {
         c->ping_waiting = false;
         *event = (struct h2_event){.kind = H2_EVENT_PING_ACK};
@@ -196,7 +196,7 @@ enum h2_step h2_on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
 /* §6.8; debug data behind the fixed part is skipped. */
 enum h2_step h2_on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8);
+    ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
     struct reader r = reader_of(fixed);
     uint32_t last = take_u32(&r) & H2_STREAM_MAX;
     uint32_t code = take_u32(&r);
@@ -224,28 +224,28 @@ enum h2_step h2_on_goaway(struct h2 *c, struct view fixed, struct h2_event *even
 
 static enum h2_step connection_update(struct h2 *c, uint32_t increment)
 {
-    ASSERT(c->frame.stream == 0 && c->send_window <= H2_WINDOW_MAX);
-    if (increment == 0) {
+    ASSERT(c->frame.stream == 0u && c->send_window <= (int64_t)H2_WINDOW_MAX);
+    if (increment == 0u) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
-    if (c->send_window + (int64_t)increment > H2_WINDOW_MAX) {
+    if (c->send_window + (int64_t)increment > (int64_t)H2_WINDOW_MAX) {
         return h2_connection_error(c, H2_FLOW_CONTROL_ERROR);
     }
     c->send_window += (int64_t)increment;
-    c->writable_due = h2_streams_open(c) > 0;
+    c->writable_due = h2_streams_open(c) > 0u;
     return H2_STEP_AGAIN;
 }
 
 enum h2_step h2_on_window_update(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(c->frame.type == H2_WINDOW_UPDATE && fixed.len == 4);
+    ASSERT(c->frame.type == H2_WINDOW_UPDATE && fixed.len == 4u);
     struct reader r = reader_of(fixed);
     uint32_t increment = take_u32(&r) & H2_WINDOW_MAX;
     h2_charge_refundable(c);
     if (c->failure != STATUS_OK) {
         return H2_STEP_AGAIN;
     }
-    if (c->frame.stream == 0) {
+    if (c->frame.stream == 0u) {
         return connection_update(c, increment);
     }
     struct h2_stream *s = h2_stream_find(c, c->frame.stream);
@@ -255,10 +255,10 @@ enum h2_step h2_on_window_update(struct h2 *c, struct view fixed, struct h2_even
     if (s == NULL) {
         return H2_STEP_AGAIN; /* §5.1 "closed": may cross our END_STREAM or RST_STREAM */
     }
-    if (increment == 0) {
+    if (increment == 0u) {
         return h2_stream_error(c, s, H2_PROTOCOL_ERROR, event);
     }
-    if (s->send_window + (int64_t)increment > H2_WINDOW_MAX) {
+    if (s->send_window + (int64_t)increment > (int64_t)H2_WINDOW_MAX) {
         return h2_stream_error(c, s, H2_FLOW_CONTROL_ERROR, event);
     }
     s->send_window += (int64_t)increment;

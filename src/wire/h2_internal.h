@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the HTTP/2 engine share. Nobody outside src/wire/h2*.c includes it.
+ * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Nobody
+ * outside src/wire/h2*.c includes it.
  *
  *   h2.c          life, buffers, time-outs, h2_next
  *   h2_recv.c     stages of a frame, the dispatch table
@@ -23,7 +24,8 @@
 
 /* --- wire constants --- */
 
-enum h2_frame_type { /* RFC 9113 §6 */
+/* Frame types, an octet of the frame header: RFC 9113 §6. */
+enum {
     H2_DATA = 0,
     H2_HEADERS = 1,
     H2_PRIORITY = 2,
@@ -37,13 +39,15 @@ enum h2_frame_type { /* RFC 9113 §6 */
     H2_FRAME_TYPES = 10
 };
 
+/* RFC 9113 §6: the flags, each in the frames that have it. */
 #define H2_FLAG_ACK 0x01u
 #define H2_FLAG_END_STREAM 0x01u
 #define H2_FLAG_END_HEADERS 0x04u
 #define H2_FLAG_PADDED 0x08u
 #define H2_FLAG_PRIORITY 0x20u
 
-enum h2_setting { /* RFC 9113 §6.5.2 */
+/* Identifiers of settings, RFC 9113 §6.5.2. */
+enum {
     H2_SETTING_HEADER_TABLE_SIZE = 1,
     H2_SETTING_ENABLE_PUSH = 2,
     H2_SETTING_MAX_CONCURRENT_STREAMS = 3,
@@ -53,18 +57,19 @@ enum h2_setting { /* RFC 9113 §6.5.2 */
 };
 
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
-#define H2_PREFACE_BYTES 24u
-#define H2_FRAME_HEADER_BYTES 9u
-#define H2_SETTING_BYTES 6u
+#define H2_PREFACE_BYTES 24u        /* of the text above */
+#define H2_FRAME_HEADER_BYTES 9u    /* RFC 9113 §4.1 */
+#define H2_SETTING_BYTES 6u         /* RFC 9113 §6.5.1: one entry */
 #define H2_STREAM_MAX 0x7fffffffu  /* RFC 9113 §5.1.1 */
-#define H2_WINDOW_MAX 0x7fffffff   /* RFC 9113 §6.9.1 */
+#define H2_WINDOW_MAX 0x7fffffffu   /* RFC 9113 §6.9.1 */
 #define H2_WINDOW_DEFAULT 65535u   /* RFC 9113 §6.9.2; also the window of our connections */
 #define H2_FRAME_MAX_HIGH 0xffffffu /* RFC 9113 §6.5.2 */
 
+/* Octets of whole frames that we send, header included. */
 #define H2_GOAWAY_BYTES 17u
-#define H2_RST_BYTES 13u
-#define H2_UPDATE_BYTES 13u
-#define H2_PING_BYTES 17u
+#define H2_RST_BYTES 13u    /* likewise */
+#define H2_UPDATE_BYTES 13u /* likewise */
+#define H2_PING_BYTES 17u   /* likewise */
 /*
  * Most that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the GOAWAY
  * of a failure.
@@ -73,7 +78,8 @@ enum h2_setting { /* RFC 9113 §6.5.2 */
 
 /* --- state --- */
 
-enum h2_stage {
+/* Stage of receiving, see above; `stage` of struct h2. */
+enum {
     H2_STAGE_PREFACE,
     H2_STAGE_HEADER,
     H2_STAGE_FIXED,
@@ -91,16 +97,19 @@ enum h2_step {
     H2_STEP_IDLE     /* nothing to do until the owner does something */
 };
 
-enum h2_stream_state {
+/* `state` of struct h2_stream. */
+enum {
     H2_STREAM_RESERVED, /* client: opened, its header block not yet sent; idle for the peer */
     H2_STREAM_OPEN,
     H2_STREAM_RESET_DUE /* gone for owner and peer, RST_STREAM waits for room */
 };
 
+/* `flags` of struct h2_stream: what each side has said. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
 #define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: the next list is the trailers */
 #define H2_STREAM_LIST_SENT 0x08u
+/* The peer sent content-length: body_left counts. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
 #define H2_STREAM_HEAD 0x20u          /* the response has no content */
 
@@ -114,9 +123,11 @@ enum h2_past {
     H2_PAST_RESET_BY_US    /* late frames are ignored */
 };
 
-enum h2_list_kind { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
+/* Which rules of RFC 9113 §8 a header list follows; `kind` of struct h2_list. */
+enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
 
-enum h2_goaway_due { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
+/* GOAWAY that waits for room in the send buffer; `goaway_due` of struct h2. */
+enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 
 /* --- h2_recv.c --- */
 
@@ -131,6 +142,7 @@ typedef enum h2_step (*h2_handler)(struct h2 *c, struct view fixed, struct h2_ev
 
 /* --- h2_frames.c, h2_body.c, h2_block.c: handlers and stages --- */
 
+/* One handler for each type of frame, RFC 9113 §6.1 to §6.10; see h2_handler. */
 enum h2_step h2_on_priority(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *event);
@@ -141,17 +153,20 @@ enum h2_step h2_on_window_update(struct h2 *c, struct view fixed, struct h2_even
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
+/* Stages of DATA and of header blocks: what is here of the payload. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 /* The octets of the current piece of payload that are here now. */
 struct view h2_rx_piece(const struct h2 *c);
+/* Says that the first `n` bytes of that piece are used up. */
 void h2_rx_consume(struct h2 *c, size_t n);
 /* Goes on to what follows header block fragment or data: the padding, then the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
 
 /* --- h2_list.c --- */
 
-void h2_list_begin(struct h2_list *list, enum h2_list_kind kind);
+/* Begins a header list. */
+void h2_list_begin(struct h2_list *list, uint8_t kind);
 /* false: the field makes the message malformed (RFC 9113 §8.1.1). */
 MUST_USE bool h2_list_field(struct h2_list *list, struct view name, struct view value);
 /* false: something mandatory is missing. */
@@ -167,7 +182,9 @@ struct h2_stream *h2_stream_owned(const struct h2 *c, uint32_t id);
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
 /* Frees the entry; `past` is how later frames will see it. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
+/* Notes how a stream ended, for late frames; H2_CLOSED_MEMORY of them are kept. */
 void h2_remember(struct h2 *c, uint32_t id, enum h2_past past);
+/* What became of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
 /* One side has said its last; the second to do so frees the entry. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
@@ -188,14 +205,17 @@ void h2_charge_refundable(struct h2 *c);
 
 /* --- h2_send.c --- */
 
+/* Bytes free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
 /* What waits for room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
 void h2_send_preface(struct h2 *c);
+/* Append one frame each; the caller has made sure of room. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
 void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code);
 void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment);
+/* Same: GOAWAY, RFC 9113 §6.8. */
 void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code);
 
 #endif

@@ -6,32 +6,31 @@
 #include "base/assert.h"
 #include "wire/h2_internal.h"
 
-enum pseudo {
-    PSEUDO_METHOD = 0x01,
-    PSEUDO_SCHEME = 0x02,
-    PSEUDO_AUTHORITY = 0x04,
-    PSEUDO_PATH = 0x08,
-    PSEUDO_STATUS = 0x10
-};
+/* Bits of `pseudo` of struct h2_list. */
+#define PSEUDO_METHOD 0x01u
+#define PSEUDO_SCHEME 0x02u
+#define PSEUDO_AUTHORITY 0x04u
+#define PSEUDO_PATH 0x08u
+#define PSEUDO_STATUS 0x10u
 
-void h2_list_begin(struct h2_list *list, enum h2_list_kind kind)
+void h2_list_begin(struct h2_list *list, uint8_t kind)
 {
     ASSERT(kind == H2_LIST_REQUEST || kind == H2_LIST_RESPONSE || kind == H2_LIST_TRAILERS);
-    *list = (struct h2_list){.kind = (uint8_t)kind};
+    *list = (struct h2_list){.kind = kind};
 }
 
 /* §8.2.1: no controls, no space, no upper case, nothing from DEL on, a colon only in front. */
 static bool name_valid(struct view name)
 {
-    ASSERT(name.len == 0 || name.data != NULL);
+    ASSERT(name.len == 0u || name.data != NULL);
     for (size_t i = 0; i < name.len; i++) {
         uint8_t o = name.data[i];
         bool upper = o >= 'A' && o <= 'Z';
-        if (o <= 0x20 || o >= 0x7f || upper || (o == ':' && i > 0)) {
+        if (o <= 0x20u || o >= 0x7fu || upper || (o == ':' && i > 0u)) {
             return false;
         }
     }
-    return name.len > 0;
+    return name.len > 0u;
 }
 
 static bool is_blank(uint8_t octet)
@@ -42,27 +41,27 @@ static bool is_blank(uint8_t octet)
 /* §8.2.1: no NUL, CR or LF; no space or tab at either end. */
 static bool value_valid(struct view value)
 {
-    ASSERT(value.len == 0 || value.data != NULL);
+    ASSERT(value.len == 0u || value.data != NULL);
     for (size_t i = 0; i < value.len; i++) {
         uint8_t o = value.data[i];
-        if (o == 0x00 || o == '\n' || o == '\r') {
+        if (o == 0x00u || o == '\n' || o == '\r') {
             return false;
         }
     }
-    return value.len == 0 || (!is_blank(value.data[0]) && !is_blank(value.data[value.len - 1]));
+    return value.len == 0u || (!is_blank(value.data[0]) && !is_blank(value.data[value.len - 1u]));
 }
 
 static bool method_valid(struct h2_list *list, struct view value)
 {
-    ASSERT((list->pseudo & PSEUDO_METHOD) != 0);
+    ASSERT((list->pseudo & PSEUDO_METHOD) != 0u);
     list->connect = view_is(value, "CONNECT");
-    return value.len > 0;
+    return value.len > 0u;
 }
 
 static bool scheme_valid(struct h2_list *list, struct view value)
 {
     (void)list;
-    return value.len > 0;
+    return value.len > 0u;
 }
 
 static bool authority_valid(struct h2_list *list, struct view value)
@@ -82,13 +81,13 @@ static bool path_valid(struct h2_list *list, struct view value)
 /* §8.3.2: three digits (RFC 9110 §15); 101 does not exist in HTTP/2 (§8.6). */
 static bool status_valid(struct h2_list *list, struct view value)
 {
-    ASSERT(list->kind == H2_LIST_RESPONSE && list->status == 0);
+    ASSERT(list->kind == H2_LIST_RESPONSE && list->status == 0u);
     uint64_t status;
-    if (value.len != 3 || view_decimal(value, 999, &status) != STATUS_OK) {
+    if (value.len != 3u || view_decimal(value, 999, &status) != STATUS_OK) {
         return false;
     }
     list->status = (uint16_t)status;
-    return status >= 100 && status != 101;
+    return status >= 100u && status != 101u;
 }
 
 static const struct {
@@ -108,13 +107,13 @@ static const struct {
 /* §8.3: known, of this kind of list, once, before all regular fields. */
 static bool pseudo_field(struct h2_list *list, struct view name, struct view value)
 {
-    ASSERT(name.len > 0 && name.data[0] == ':');
+    ASSERT(name.len > 0u && name.data[0] == ':');
     for (size_t i = 0; i < PSEUDO_FIELDS; i++) {
         if (!view_is(name, pseudo_fields[i].name)) {
             continue;
         }
         uint8_t bit = pseudo_fields[i].bit;
-        bool allowed = pseudo_fields[i].kind == list->kind && (list->pseudo & bit) == 0;
+        bool allowed = pseudo_fields[i].kind == list->kind && (list->pseudo & bit) == 0u;
         list->pseudo |= bit;
         return allowed && !list->regular && pseudo_fields[i].valid(list, value);
     }
@@ -150,7 +149,7 @@ static bool content_length(struct h2_list *list, struct view value)
 
 static bool regular_field(struct h2_list *list, struct view name, struct view value)
 {
-    ASSERT(name.len > 0 && name.data[0] != ':');
+    ASSERT(name.len > 0u && name.data[0] != ':');
     list->regular = true;
     if (connection_specific(name)) {
         return false;

@@ -9,7 +9,8 @@
 #include "base/assert.h"
 #include "wire/h2_internal.h"
 
-enum stream_rule { ON_STREAM, ON_CONNECTION, ON_ANY };
+/* `stream_rule`: the streams on which a frame may come. */
+enum { ON_STREAM, ON_CONNECTION, ON_ANY };
 
 struct frame_rule {
     h2_handler handler;
@@ -42,7 +43,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
 /* §5.5: frames of unknown types are ignored. */
 static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
 {
-    ASSERT(fixed.len == 0);
+    ASSERT(fixed.len == 0u);
     (void)event;
     h2_charge(c);
     return H2_STEP_AGAIN;
@@ -72,7 +73,7 @@ void h2_rx_consume(struct h2 *c, size_t n)
 
 void h2_rx_finish_piece(struct h2 *c)
 {
-    ASSERT(c->left == 0);
+    ASSERT(c->left == 0u);
     c->left = c->padding;
     c->padding = 0;
     c->stage = H2_STAGE_SKIP;
@@ -86,7 +87,7 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
     size_t here = c->rx_len - c->rx_pos;
     size_t missing = H2_PREFACE_BYTES - c->preface_have;
     size_t n = here < missing ? here : missing;
-    if (n == 0) {
+    if (n == 0u) {
         return H2_STEP_STARVED;
     }
     if (memcmp(c->mem.rx + c->rx_pos, &H2_PREFACE[c->preface_have], n) != 0) {
@@ -109,9 +110,9 @@ static bool order_valid(const struct h2 *c)
     ASSERT(c->stage == H2_STAGE_HEADER);
     const struct h2_frame *f = &c->frame;
     if (!c->settings_seen) {
-        return f->type == H2_SETTINGS && (f->flags & H2_FLAG_ACK) == 0;
+        return f->type == H2_SETTINGS && (f->flags & H2_FLAG_ACK) == 0u;
     }
-    if (c->block.stream != 0) {
+    if (c->block.stream != 0u) {
         return f->type == H2_CONTINUATION && f->stream == c->block.stream;
     }
     return f->type != H2_CONTINUATION;
@@ -119,14 +120,14 @@ static bool order_valid(const struct h2 *c)
 
 static uint32_t prefix_bytes(const struct h2_frame *f, const struct frame_rule *rule)
 {
-    ASSERT((rule->prefix_flags & ~(H2_FLAG_PADDED | H2_FLAG_PRIORITY)) == 0);
+    ASSERT((rule->prefix_flags & ~(H2_FLAG_PADDED | H2_FLAG_PRIORITY)) == 0u);
     unsigned flags = f->flags & rule->prefix_flags;
-    return ((flags & H2_FLAG_PADDED) != 0 ? 1u : 0u) + ((flags & H2_FLAG_PRIORITY) != 0 ? 5u : 0u);
+    return ((flags & H2_FLAG_PADDED) != 0u ? 1u : 0u) + ((flags & H2_FLAG_PRIORITY) != 0u ? 5u : 0u);
 }
 
 static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *rule)
 {
-    return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0);
+    return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0u);
 }
 
 static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule)
@@ -151,7 +152,7 @@ static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *ru
 
 static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->left == 0);
+    ASSERT(c->left == 0u);
     (void)event;
     struct reader r = reader_of(view_of(c->mem.rx + c->rx_pos, c->rx_len - c->rx_pos));
     struct h2_frame *f = &c->frame;
@@ -190,14 +191,14 @@ static enum h2_step stage_fixed(struct h2 *c, struct h2_event *event)
 
 static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(c->padding == 0 && c->left <= H2_FRAME_MAX);
+    ASSERT(c->padding == 0u && c->left <= H2_FRAME_MAX);
     (void)event;
     struct view piece = h2_rx_piece(c);
-    if (c->left > 0 && piece.len == 0) {
+    if (c->left > 0u && piece.len == 0u) {
         return H2_STEP_STARVED;
     }
     h2_rx_consume(c, piece.len);
-    if (c->left == 0) {
+    if (c->left == 0u) {
         c->stage = H2_STAGE_HEADER;
     }
     return H2_STEP_AGAIN;

@@ -12,7 +12,7 @@
 #include "wire/h2_internal.h"
 
 _Static_assert(H2_TX_RESERVE >= H2_STEP_BYTES, "full data must not stop the reading of frames");
-_Static_assert(H2_TX_BYTES_MIN >= 2 * H2_TX_RESERVE, "the least buffer must carry some data");
+_Static_assert(H2_TX_BYTES_MIN >= 2u * H2_TX_RESERVE, "the least buffer must carry some data");
 
 /* What a header block may need in front: its frame header and one table size update. */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
@@ -28,7 +28,7 @@ static struct writer tx_open(struct h2 *c)
 {
     ASSERT(!c->building);
     size_t waiting = c->tx_len - c->tx_pos;
-    if (c->tx_pos > 0) {
+    if (c->tx_pos > 0u) {
         memmove(c->mem.tx, c->mem.tx + c->tx_pos, waiting);
         c->tx_pos = 0;
         c->tx_len = waiting;
@@ -46,37 +46,37 @@ static void tx_close(struct h2 *c, const struct writer *w)
     ASSERT(c->tx_len <= c->mem.tx_cap);
 }
 
-static void frame_header(struct writer *w, size_t length, enum h2_frame_type type, unsigned flags,
+static void frame_header(struct writer *w, size_t length, uint8_t type, unsigned flags,
                          uint32_t stream)
 {
     ASSERT(length <= H2_FRAME_MAX && stream <= H2_STREAM_MAX);
     writer_u24(w, (uint32_t)length);
-    writer_u8(w, (uint8_t)type);
+    writer_u8(w, type);
     writer_u8(w, (uint8_t)flags);
     writer_u32(w, stream);
 }
 
 /* --- control frames --- */
 
-static void setting(struct writer *w, enum h2_setting id, uint32_t value)
+static void setting(struct writer *w, uint16_t id, uint32_t value)
 {
     ASSERT(id >= H2_SETTING_HEADER_TABLE_SIZE && id <= H2_SETTING_MAX_HEADER_LIST_SIZE);
-    writer_u16(w, (uint16_t)id);
+    writer_u16(w, id);
     writer_u32(w, value);
 }
 
 void h2_send_preface(struct h2 *c)
 {
-    ASSERT(c->tx_len == 0);
+    ASSERT(c->tx_len == 0u);
     struct writer w = tx_open(c);
     if (c->role == H2_CLIENT) {
         writer_text(&w, H2_PREFACE);
     }
-    frame_header(&w, 5 * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
+    frame_header(&w, 5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
     setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
     setting(&w, H2_SETTING_ENABLE_PUSH, 0);
     setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS,
-            c->role == H2_SERVER ? c->mem.streams_cap : 0);
+            c->role == H2_SERVER ? c->mem.streams_cap : 0u);
     setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, H2_HEADER_LIST_MAX);
     tx_close(c, &w);
@@ -92,7 +92,7 @@ void h2_send_settings_ack(struct h2 *c)
 
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags)
 {
-    ASSERT((flags & ~H2_FLAG_ACK) == 0);
+    ASSERT((flags & ~H2_FLAG_ACK) == 0u);
     struct writer w = tx_open(c);
     frame_header(&w, 8, H2_PING, flags, 0);
     writer_u64(&w, payload);
@@ -101,7 +101,7 @@ void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags)
 
 void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code)
 {
-    ASSERT(stream != 0);
+    ASSERT(stream != 0u);
     struct writer w = tx_open(c);
     frame_header(&w, 4, H2_RST_STREAM, 0, stream);
     writer_u32(&w, code);
@@ -110,7 +110,7 @@ void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code)
 
 void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment)
 {
-    ASSERT(increment > 0 && increment <= H2_WINDOW_MAX);
+    ASSERT(increment > 0u && increment <= H2_WINDOW_MAX);
     struct writer w = tx_open(c);
     frame_header(&w, 4, H2_WINDOW_UPDATE, 0, stream);
     writer_u32(&w, increment);
@@ -152,7 +152,7 @@ void h2_send_due(struct h2 *c)
     }
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         struct h2_stream *s = &c->mem.streams[i];
-        if (s->id != 0 && s->state == H2_STREAM_RESET_DUE && control_room(c, H2_RST_BYTES)) {
+        if (s->id != 0u && s->state == H2_STREAM_RESET_DUE && control_room(c, H2_RST_BYTES)) {
             h2_send_rst(c, s->id, s->reset_code);
             s->id = 0;
         }
@@ -209,7 +209,7 @@ enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
     }
     s->state = H2_STREAM_RESERVED;
     s->tag = tag;
-    c->next_id += 2;
+    c->next_id += 2u;
     *stream = s->id;
     return STATUS_OK;
 }
@@ -276,7 +276,7 @@ void h2_headers_begin(struct h2 *c, uint32_t stream)
 {
     ASSERT(h2_valid(c) && !c->building);
     const struct h2_stream *s = h2_stream_owned(c, stream);
-    ASSERT(s == NULL || (s->flags & H2_STREAM_LOCAL_ENDED) == 0);
+    ASSERT(s == NULL || (s->flags & H2_STREAM_LOCAL_ENDED) == 0u);
     struct writer w = tx_open(c);
     size_t tail = H2_TX_RESERVE + H2_FRAME_HEADER_BYTES;
     c->build = writer_of(NULL, 0);
@@ -293,13 +293,13 @@ void h2_headers_begin(struct h2 *c, uint32_t stream)
     }
     c->building = true;
     c->build_head = false;
-    c->build_stream = s == NULL ? 0 : stream;
+    c->build_stream = s == NULL ? 0u : stream;
 }
 
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive)
 {
     ASSERT(c->building);
-    if (c->build_stream == 0) {
+    if (c->build_stream == 0u) {
         return;
     }
     struct view field_name = view_text(name);
@@ -320,7 +320,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
     if (c->build.full) {
         return FULL_BUFFER;
     }
-    ASSERT(c->build.len > 0 && c->build.len <= c->peer_frame_max);
+    ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
     /* The block already stands in the buffer, behind the room of its frame header. */
     struct writer w = tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
@@ -347,7 +347,7 @@ static size_t at_most(size_t value, int64_t bound)
 
 size_t h2_data_room(const struct h2 *c, uint32_t stream)
 {
-    ASSERT(c->send_window <= H2_WINDOW_MAX && !c->building);
+    ASSERT(c->send_window <= (int64_t)H2_WINDOW_MAX && !c->building);
     const struct h2_stream *s = h2_stream_owned(c, stream);
     size_t room = h2_tx_room(c);
     if (s == NULL || room <= H2_TX_RESERVE + H2_FRAME_HEADER_BYTES) {
@@ -366,8 +366,8 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     if (s == NULL) {
         return PEER_CLOSED;
     }
-    ASSERT((s->flags & H2_STREAM_LIST_SENT) != 0 && (s->flags & H2_STREAM_LOCAL_ENDED) == 0);
-    ASSERT(data.len <= h2_data_room(c, stream) && (data.len > 0 || end_stream));
+    ASSERT((s->flags & H2_STREAM_LIST_SENT) != 0u && (s->flags & H2_STREAM_LOCAL_ENDED) == 0u);
+    ASSERT(data.len <= h2_data_room(c, stream) && (data.len > 0u || end_stream));
     if (h2_tx_room(c) < H2_TX_RESERVE + H2_FRAME_HEADER_BYTES) {
         return STATUS_MORE;
     }

@@ -8,8 +8,8 @@
 
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id)
 {
-    ASSERT(c->mem.streams_cap > 0);
-    if (id == 0) {
+    ASSERT(c->mem.streams_cap > 0u);
+    if (id == 0u) {
         return NULL;
     }
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
@@ -28,10 +28,10 @@ struct h2_stream *h2_stream_owned(const struct h2 *c, uint32_t id)
 
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
 {
-    ASSERT(id != 0 && h2_stream_find(c, id) == NULL);
+    ASSERT(id != 0u && h2_stream_find(c, id) == NULL);
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         struct h2_stream *s = &c->mem.streams[i];
-        if (s->id != 0) {
+        if (s->id != 0u) {
             continue;
         }
         /*
@@ -68,21 +68,21 @@ void h2_remember(struct h2 *c, uint32_t id, enum h2_past past)
 
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
 {
-    ASSERT(s->id != 0);
+    ASSERT(s->id != 0u);
     h2_remember(c, s->id, past);
     s->id = 0;
 }
 
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
 {
-    ASSERT(id != 0);
+    ASSERT(id != 0u);
     for (unsigned i = 0; i < H2_CLOSED_MEMORY; i++) {
         if (c->closed[i].id == id) {
             return (enum h2_past)c->closed[i].past;
         }
     }
     /* Nobody promises streams to us and we promise none: even numbers stay idle for ever. */
-    if (id % 2 == 0) {
+    if (id % 2u == 0u) {
         return H2_PAST_IDLE;
     }
     bool opened = c->role == H2_SERVER ? id <= c->last_peer_id : id < c->next_id;
@@ -96,7 +96,7 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag)
 {
     ASSERT(ended_flag == H2_STREAM_LOCAL_ENDED || ended_flag == H2_STREAM_REMOTE_ENDED);
-    ASSERT((s->flags & ended_flag) == 0);
+    ASSERT((s->flags & ended_flag) == 0u);
     s->flags |= (uint8_t)ended_flag;
     unsigned both = H2_STREAM_LOCAL_ENDED | H2_STREAM_REMOTE_ENDED;
     if ((s->flags & both) != both) {
@@ -142,7 +142,7 @@ enum h2_step h2_connection_error(struct h2 *c, enum h2_error code)
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event)
 {
-    ASSERT(s->id != 0 && s->state == H2_STREAM_OPEN);
+    ASSERT(s->id != 0u && s->state == H2_STREAM_OPEN);
     *event = (struct h2_event){
         .kind = H2_EVENT_RESET,
         .stream = s->id,
@@ -167,7 +167,7 @@ enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code)
 void h2_charge(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);
-    if (c->credit == 0) {
+    if (c->credit == 0u) {
         h2_fail(c, FULL_BUDGET, H2_ENHANCE_YOUR_CALM);
         return;
     }

@@ -29,8 +29,8 @@ static const struct {
 
 /* Continuation octets of an integer: 4 of 7 bits hold more than HPACK_INTEGER_MAX. */
 #define INTEGER_OCTETS_MAX 4u
-_Static_assert(HPACK_INTEGER_MAX < 1 << 7 * INTEGER_OCTETS_MAX, "integers must fit their octets");
-_Static_assert(HPACK_INTEGER_MAX >= 255, "a full prefix must be in range");
+_Static_assert(HPACK_INTEGER_MAX < 1u << (7u * INTEGER_OCTETS_MAX), "integers must fit their octets");
+_Static_assert(HPACK_INTEGER_MAX >= 255u, "a full prefix must be in range");
 
 struct literal_string {
     struct view octets;
@@ -47,7 +47,7 @@ struct representation {
 /* RFC 7541 §5.1. The first octet gives `prefix_bits` bits. */
 static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *value)
 {
-    ASSERT(prefix_bits >= 4 && prefix_bits <= 7);
+    ASSERT(prefix_bits >= 4u && prefix_bits <= 7u);
     uint8_t octet;
     enum status s = reader_u8(in, &octet);
     if (s != STATUS_OK) {
@@ -69,7 +69,7 @@ static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *va
             return PEER_MALFORMED;
         }
         sum += part;
-        if ((octet & 0x80u) == 0) {
+        if ((octet & 0x80u) == 0u) {
             *value = sum;
             return STATUS_OK;
         }
@@ -80,10 +80,10 @@ static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *va
 /* RFC 7541 §5.2, without decoding. */
 static enum status string(struct reader *in, struct literal_string *out)
 {
-    if (reader_left(in) == 0) {
+    if (reader_left(in) == 0u) {
         return STATUS_MORE;
     }
-    out->huffman = (in->data[in->pos] & 0x80u) != 0;
+    out->huffman = (in->data[in->pos] & 0x80u) != 0u;
     uint32_t len;
     enum status s = integer(in, 7, &len);
     return s == STATUS_OK ? reader_take(in, len, &out->octets) : s;
@@ -92,7 +92,7 @@ static enum status string(struct reader *in, struct literal_string *out)
 static enum status parse_literal(struct reader *in, struct representation *rep)
 {
     ASSERT(rep->kind != INDEXED && rep->kind != SIZE_UPDATE);
-    if (rep->integer == 0) {
+    if (rep->integer == 0u) {
         enum status s = string(in, &rep->name);
         if (s != STATUS_OK) {
             return s;
@@ -104,7 +104,7 @@ static enum status parse_literal(struct reader *in, struct representation *rep)
 static enum status parse(struct reader *in, struct representation *rep)
 {
     ASSERT(in->pos <= in->len);
-    if (reader_left(in) == 0) {
+    if (reader_left(in) == 0u) {
         return STATUS_MORE;
     }
     uint8_t octet = in->data[in->pos];
@@ -138,8 +138,8 @@ static enum status resolve_string(const struct literal_string *string, struct wr
 static enum status resolve(const struct hpack_decoder *d, const struct representation *rep,
                            struct writer *scratch, size_t *name_len)
 {
-    ASSERT(rep->kind != SIZE_UPDATE && scratch->len == 0);
-    bool literal_name = rep->kind != INDEXED && rep->integer == 0;
+    ASSERT(rep->kind != SIZE_UPDATE && scratch->len == 0u);
+    bool literal_name = rep->kind != INDEXED && rep->integer == 0u;
     enum status s = literal_name ? resolve_string(&rep->name, scratch)
                                  : hpack_table_name(d, rep->integer, scratch);
     if (s != STATUS_OK) {

@@ -14,12 +14,14 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* One entry of the dynamic table. */
 struct hpack_entry {
     uint16_t offset;   /* of name then value in the ring */
     uint16_t name_len;
     uint16_t value_len;
 };
 
+/* The dynamic table of one connection, and its limits in the octets of RFC 7541 §4.1. */
 struct hpack_decoder {
     uint32_t max_size;      /* current limit, set by size updates */
     uint32_t allowed_size;  /* what we announced in SETTINGS_HEADER_TABLE_SIZE */
@@ -31,6 +33,7 @@ struct hpack_decoder {
     uint8_t ring[HPACK_TABLE_BYTES]; /* entries may wrap around its end */
 };
 
+/* One decoded representation. */
 struct hpack_field {
     struct view name;  /* valid until the next call with the same decoder or scratch */
     struct view value;
@@ -43,6 +46,7 @@ struct hpack_field {
  * role).
  */
 void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
+/* Whether the invariants above hold: for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
  * Decodes one representation from the front of `in`. `block_start` says that nothing but size

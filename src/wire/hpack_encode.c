@@ -15,19 +15,19 @@ struct static_match {
 static struct static_match static_find(struct view name, struct view value)
 {
     struct static_match match = {0, 0};
-    for (uint32_t i = 0; i < HPACK_STATIC_ENTRIES && match.exact == 0; i++) {
+    for (uint32_t i = 0; i < HPACK_STATIC_ENTRIES && match.exact == 0u; i++) {
         const struct hpack_static_entry *s = &hpack_static_table[i];
         if (!view_equal(name, view_of(s->name, s->name_len))) {
             continue;
         }
-        if (match.name == 0) {
-            match.name = i + 1;
+        if (match.name == 0u) {
+            match.name = i + 1u;
         }
         if (view_equal(value, view_of(s->value, s->value_len))) {
-            match.exact = i + 1;
+            match.exact = i + 1u;
         }
     }
-    ASSERT(match.exact == 0 || match.name != 0);
+    ASSERT(match.exact == 0u || match.name != 0u);
     return match;
 }
 
@@ -42,7 +42,7 @@ static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_b
     }
     writer_u8(out, (uint8_t)(pattern | prefix_max));
     size_t rest = value - prefix_max;
-    for (unsigned octets = 0; octets < 4 && rest >= 0x80; octets++) {
+    for (unsigned octets = 0; octets < 4u && rest >= 0x80u; octets++) {
         writer_u8(out, (uint8_t)(0x80u | (rest & 0x7fu)));
         rest >>= 7;
     }
@@ -51,21 +51,21 @@ static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_b
 
 static void write_string(struct writer *out, struct view v)
 {
-    ASSERT(v.len == 0 || v.data != NULL);
+    ASSERT(v.len == 0u || v.data != NULL);
     write_integer(out, 0x00, 7, v.len);
     writer_view_of(out, v);
 }
 
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive)
 {
-    ASSERT(name.len > 0);
+    ASSERT(name.len > 0u);
     struct static_match match = static_find(name, value);
-    if (match.exact != 0 && !sensitive) {
+    if (match.exact != 0u && !sensitive) {
         write_integer(out, 0x80, 7, match.exact);
         return;
     }
     write_integer(out, sensitive ? 0x10 : 0x00, 4, match.name);
-    if (match.name == 0) {
+    if (match.name == 0u) {
         write_string(out, name);
     }
     write_string(out, value);

@@ -28,8 +28,8 @@ static unsigned row_of(uint32_t window)
 /* The next 32 bits, first bit highest; ones where the input has ended. */
 static uint32_t peek(const struct bit_window *w)
 {
-    ASSERT(w->count < 64);
-    if (w->count >= 32) {
+    ASSERT(w->count < 64u);
+    if (w->count >= 32u) {
         return (uint32_t)(w->bits >> (w->count - 32u));
     }
     unsigned missing = 32u - w->count;
@@ -39,10 +39,10 @@ static uint32_t peek(const struct bit_window *w)
 
 static void refill(struct bit_window *w, struct view in, size_t *pos)
 {
-    ASSERT(*pos <= in.len && w->count < 64);
-    for (unsigned i = 0; i < 4 && *pos < in.len && w->count < 32; i++) {
+    ASSERT(*pos <= in.len && w->count < 64u);
+    for (unsigned i = 0; i < 4u && *pos < in.len && w->count < 32u; i++) {
         w->bits = (w->bits << 8) | in.data[*pos];
-        w->count += 8;
+        w->count += 8u;
         *pos += 1;
     }
 }
@@ -50,9 +50,9 @@ static void refill(struct bit_window *w, struct view in, size_t *pos)
 /* The end of the string: at most 7 bits, all ones (RFC 7541 §5.2). */
 static bool is_padding(const struct bit_window *w)
 {
-    ASSERT(w->count < 64);
+    ASSERT(w->count < 64u);
     uint64_t ones = ((uint64_t)1 << (w->count % 8u)) - 1u;
-    return w->count < 8 && (w->bits & ones) == ones;
+    return w->count < 8u && (w->bits & ones) == ones;
 }
 
 static enum status decode_symbols(struct view in, struct writer *out)
@@ -63,7 +63,7 @@ static enum status decode_symbols(struct view in, struct writer *out)
      * A symbol takes at least HPACK_HUFFMAN_LENGTH_MIN bits, so this bound is never reached
      * before the end.
      */
-    size_t symbols_max = in.len * 8 / HPACK_HUFFMAN_LENGTH_MIN + 1;
+    size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
     for (size_t i = 0; i < symbols_max; i++) {
         refill(&w, in, &pos);
         if (is_padding(&w)) {
@@ -75,7 +75,7 @@ static enum status decode_symbols(struct view in, struct writer *out)
             return PEER_MALFORMED;
         }
         const struct hpack_huffman_row *r = &hpack_huffman_rows[row];
-        if (writer_room(out) == 0) {
+        if (writer_room(out) == 0u) {
             return FULL_BUFFER;
         }
         uint32_t rank = (window - r->first) >> (32u - r->length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the HPACK module share: the address space of static and dynamic table.
- * Nobody outside src/wire/hpack*.c includes it.
+ * What the files of the HPACK module share: the address space of static and dynamic table (RFC
+ * 7541 §2.3). Owns no state of its own. Nobody outside src/wire/hpack*.c includes it.
  */
 #ifndef WIRE_HPACK_INTERNAL_H
 #define WIRE_HPACK_INTERNAL_H

@@ -64,8 +64,8 @@ bool hpack_valid(const struct hpack_decoder *d)
 static void evict_to(struct hpack_decoder *d, uint32_t limit)
 {
     ASSERT(d->count <= HPACK_ENTRIES_MAX);
-    for (uint32_t left = d->count; left > 0 && d->used > limit; left--) {
-        d->used -= entry_size(entry_at(d, left - 1));
+    for (uint32_t left = d->count; left > 0u && d->used > limit; left--) {
+        d->used -= entry_size(entry_at(d, left - 1u));
         d->count--;
     }
     ASSERT(d->used <= limit);
@@ -84,10 +84,10 @@ static void ring_append(struct hpack_decoder *d, struct view v)
     size_t to_end = HPACK_TABLE_BYTES - d->ring_head;
     struct view head = view_first(v, to_end);
     struct view tail = view_from(v, to_end);
-    if (head.len > 0) {
+    if (head.len > 0u) {
         memcpy(d->ring + d->ring_head, head.data, head.len);
     }
-    if (tail.len > 0) {
+    if (tail.len > 0u) {
         memcpy(d->ring, tail.data, tail.len);
     }
     d->ring_head = (uint16_t)((d->ring_head + v.len) % HPACK_TABLE_BYTES);
@@ -102,7 +102,7 @@ void hpack_table_insert(struct hpack_decoder *d, struct view name, struct view v
     }
     evict_to(d, d->max_size - (uint32_t)size);
     ASSERT(d->count < HPACK_ENTRIES_MAX);
-    d->first = (uint16_t)((d->first + HPACK_ENTRIES_MAX - 1) % HPACK_ENTRIES_MAX);
+    d->first = (uint16_t)((d->first + HPACK_ENTRIES_MAX - 1u) % HPACK_ENTRIES_MAX);
     d->entries[d->first] = (struct hpack_entry){
         .offset = d->ring_head,
         .name_len = (uint16_t)name.len,
@@ -144,18 +144,18 @@ static enum status ring_copy(const struct hpack_decoder *d, uint32_t offset, siz
 static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, uint32_t index)
 {
     ASSERT(index > HPACK_STATIC_ENTRIES);
-    uint32_t age = index - HPACK_STATIC_ENTRIES - 1;
+    uint32_t age = index - HPACK_STATIC_ENTRIES - 1u;
     return age < d->count ? entry_at(d, age) : NULL;
 }
 
 enum status hpack_table_name(const struct hpack_decoder *d, uint32_t index, struct writer *out)
 {
     ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full);
-    if (index == 0) {
+    if (index == 0u) {
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        const struct hpack_static_entry *s = &hpack_static_table[index - 1];
+        const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
         return append(out, view_of(s->name, s->name_len));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
@@ -165,11 +165,11 @@ enum status hpack_table_name(const struct hpack_decoder *d, uint32_t index, stru
 enum status hpack_table_value(const struct hpack_decoder *d, uint32_t index, struct writer *out)
 {
     ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full);
-    if (index == 0) {
+    if (index == 0u) {
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        const struct hpack_static_entry *s = &hpack_static_table[index - 1];
+        const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
         return append(out, view_of(s->value, s->value_len));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);

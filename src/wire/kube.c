@@ -9,12 +9,13 @@
 #include "wire/kube_rules.h"
 
 #define MEDIA_TYPE_PROTOBUF "application/vnd.kubernetes.protobuf"
-#define HTTP_OK 200
+#define HTTP_OK 200u
 /* RFC 9110 §15.2: interim answers precede the final one. */
-#define HTTP_FINAL_MIN 200
-#define HTTP_STATUS_MAX 999
+#define HTTP_FINAL_MIN 200u
+#define HTTP_STATUS_MAX 999u
 
-enum phase {
+/* `phase` of struct kube_answer. */
+enum {
     PHASE_START,  /* no byte of the body taken yet */
     PHASE_OBJECT, /* one enveloped object */
     PHASE_PREFIX, /* between watch frames, or in the length of the next */
@@ -29,7 +30,7 @@ static bool shape_is_watch(enum kube_shape shape)
 
 void kube_answer_init(struct kube_answer *a, enum kube_shape shape)
 {
-    ASSERT((unsigned)shape <= KUBE_SHAPE_STATUS);
+    ASSERT((unsigned)shape <= KUBE_SHAPE_GROUP);
     a->shape = shape;
     a->http_status = 0;
     a->is_protobuf = false;
@@ -89,7 +90,7 @@ static void keep_text_byte(struct kube_answer *a, uint8_t byte)
     bool printable = byte >= ' ' && byte <= '~';
 
     if (ends || a->message_len + 1u >= sizeof a->message) {
-        a->message_ended = a->message_len > 0;
+        a->message_ended = a->message_len > 0u;
         return;
     }
     a->message[a->message_len] = printable ? (char)byte : '?';
@@ -124,7 +125,7 @@ static struct view record_text(struct view message, uint64_t field)
     uint64_t tag = 0;
     uint64_t len = 0;
 
-    while (reader_varint(&in, &tag) == STATUS_OK && (tag & 7u) == 2 &&
+    while (reader_varint(&in, &tag) == STATUS_OK && (tag & 7u) == 2u &&
            reader_varint(&in, &len) == STATUS_OK &&
            reader_take(&in, (size_t)len, &text) == STATUS_OK) {
         if (tag >> 3 == field) {
@@ -226,7 +227,7 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
     if (a->failed != STATUS_OK) {
         return a->failed;
     }
-    if (a->phase == PHASE_START && reader_left(in) > 0) {
+    if (a->phase == PHASE_START && reader_left(in) > 0u) {
         begin_body(a);
     }
     switch (a->phase) {
@@ -262,7 +263,7 @@ enum status kube_answer_end(struct kube_answer *a)
         whole = kube_filter_end(&a->filter) == STATUS_OK;
         break;
     case PHASE_PREFIX:
-        whole = a->prefix_have == 0;
+        whole = a->prefix_have == 0u;
         break;
     case PHASE_FRAME:
         whole = false;

@@ -16,7 +16,7 @@
 #include "wire/kube_filter.h"
 
 /* --- records: the messages of proto/projection.proto, by these numbers --- */
-enum kube_record_kind {
+enum {
     KUBE_TYPE_META = 1,   /* TypeMeta: apiVersion and kind of the object that follows */
     /* StatusRecord: end of a Status object; KUBE_OBJECT_END does not follow */
     KUBE_STATUS,
@@ -38,7 +38,8 @@ enum kube_record_kind {
     KUBE_OBJECT_END,
     KUBE_LIST_META,       /* ListMetaRecord */
     /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
-    KUBE_WATCH_EVENT
+    KUBE_WATCH_EVENT,
+    KUBE_GROUP_VERSION    /* TypeMeta{api_version}: one version that an API group is served in */
 };
 
 /*
@@ -57,9 +58,16 @@ enum kube_shape {
      * answer to DELETE: Status or the object, whose content does not matter; also to POST of an
      * Event
      */
-    KUBE_SHAPE_STATUS
+    KUBE_SHAPE_STATUS,
+    KUBE_SHAPE_GROUP        /* an APIGroup: the versions it is served in */
 };
 
+/* The API group of claims and slices; a GET of it answers with its APIGroup. */
+#define KUBE_RESOURCE_GROUP "resource.k8s.io"
+/* Path of that GET. */
+#define KUBE_RESOURCE_GROUP_PATH "/apis/" KUBE_RESOURCE_GROUP
+
+/* The reading state of one answer. */
 struct kube_answer {
     enum kube_shape shape;
     /* of the final answer; 0 while none came (interim 1xx ones are passed over) */
@@ -78,6 +86,7 @@ struct kube_answer {
     struct kube_filter filter;
 };
 
+/* Begins an answer that is expected to hold `shape`. */
 void kube_answer_init(struct kube_answer *a, enum kube_shape shape);
 /* One response header field (trailers are ignored). */
 void kube_answer_field(struct kube_answer *a, struct view name, struct view value);
@@ -98,6 +107,7 @@ MUST_USE enum status kube_answer_end(struct kube_answer *a);
 
 /* --- requests --- */
 
+/* Head of one request; views and texts are borrowed until it is sent. */
 struct kube_request {
     const char *method;        /* "GET", "POST", "PUT", "DELETE" */
     struct view path;          /* with query */
@@ -120,18 +130,21 @@ MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const stru
  * percent-encoded where RFC 3986 asks for it. `version` is "v1", "v1beta2" or "v1beta1".
  */
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
-/* Watch of one node from resource_version, which may be "" for the state of now first. */
+/*
+ * Same verdicts: watch of one node from resource_version, which may be "": the state of now first.
+ */
 MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
                                           const char *resource_version);
+/* Same verdicts: one claim. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
 /*
- * Collection of slices of `driver` on `node`: list; with resource_version not NULL, a watch from
- * it.
+ * Same verdicts: collection of slices of `driver` on `node`: list; with resource_version not NULL,
+ * a watch from it.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);
-/* One slice by name, or the collection for POST when name is NULL. */
+/* Same verdicts: one slice by name, or the collection for POST when name is NULL. */
 MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
 
 /*

@@ -21,9 +21,11 @@
 #define TAG_WIRE_BITS 3u
 #define TAG_WIRE_MASK 7u
 
-enum wire_type { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
+/* Protobuf encoding: wire types. */
+enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
-enum phase { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
+/* `phase` of struct kube_filter. */
+enum { PHASE_MAGIC, PHASE_TAG, PHASE_LENGTH, PHASE_VARINT, PHASE_VALUE };
 
 /* What one step did. */
 enum step { STEP_ON, STEP_RECORD, STEP_STARVED, STEP_FAILED };
@@ -77,17 +79,17 @@ static bool rule_valid(struct kube_rules rules, uint8_t index)
     if (rule->kind > KUBE_PRESENT || any_field || !parent_valid(rules, index)) {
         return false;
     }
-    if (rule_depth(rules, rule->parent, &in_record) + 1 > KUBE_DEPTH_MAX) {
+    if (rule_depth(rules, rule->parent, &in_record) + 1u > KUBE_DEPTH_MAX) {
         return false;
     }
-    return !writes || (rule->as != 0 && (in_record || rule->kind == KUBE_RECORD_FIELD));
+    return !writes || (rule->as != 0u && (in_record || rule->kind == KUBE_RECORD_FIELD));
 }
 
 bool kube_rules_valid(struct kube_rules rules)
 {
     bool in_record = false;
 
-    ASSERT(rules.rules != NULL || rules.count == 0);
+    ASSERT(rules.rules != NULL || rules.count == 0u);
     if (rules.count >= KUBE_ROOT || (rules.top != KUBE_ROOT && rules.top >= rules.count)) {
         return false;
     }
@@ -109,7 +111,7 @@ bool kube_rules_valid(struct kube_rules rules)
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 {
-    uint8_t parent = f->frames[f->depth - 1].rule;
+    uint8_t parent = f->frames[f->depth - 1u].rule;
     uint8_t any = KUBE_ROOT;
 
     for (uint8_t i = 0; i < f->rules.count; i++) {
@@ -128,8 +130,8 @@ static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 
 static struct kube_frame *top_frame(struct kube_filter *f)
 {
-    ASSERT(f->depth >= 1 && f->depth <= KUBE_DEPTH_MAX);
-    return &f->frames[f->depth - 1];
+    ASSERT(f->depth >= 1u && f->depth <= KUBE_DEPTH_MAX);
+    return &f->frames[f->depth - 1u];
 }
 
 /* Row of the field under way, NULL: none. */
@@ -164,7 +166,7 @@ static void mark_truncated(struct kube_filter *f)
     unsigned i = f->depth;
     bool marked = false;
 
-    while (i > 0 && !marked) {
+    while (i > 0u && !marked) {
         i--;
         uint8_t rule = f->frames[i].rule;
         if (rule != KUBE_ROOT && f->rules.rules[rule].kind == KUBE_RECORD) {
@@ -189,7 +191,7 @@ static enum step end_message(struct kube_filter *f, struct kube_record *record)
 {
     const struct kube_frame *frame = top_frame(f);
 
-    ASSERT(frame->left == 0);
+    ASSERT(frame->left == 0u);
     f->depth--;
     if (frame->rule == KUBE_ROOT || f->rules.rules[frame->rule].kind != KUBE_RECORD) {
         return STEP_ON;
@@ -211,9 +213,9 @@ static struct writer record_room(struct kube_filter *f)
     return writer_of(f->buffer + f->len, sizeof f->buffer - f->len);
 }
 
-static void write_tag(struct writer *w, const struct kube_rule *rule, enum wire_type wire)
+static void write_tag(struct writer *w, const struct kube_rule *rule, uint8_t wire)
 {
-    ASSERT(rule->as != 0);
+    ASSERT(rule->as != 0u);
     writer_varint(w, ((uint64_t)rule->as << TAG_WIRE_BITS) | (uint64_t)wire);
 }
 
@@ -240,11 +242,11 @@ static void keep_begin(struct kube_filter *f, const struct kube_rule *rule, uint
 {
     struct writer w = record_room(f);
     bool cut = rule->kind == KUBE_KEEP_CUT && f->wire_type == WIRE_LEN;
-    uint64_t limit = (rule->limit != 0) ? rule->limit : UINT64_MAX;
+    uint64_t limit = (rule->limit != 0u) ? rule->limit : UINT64_MAX;
     uint64_t keep = cut ? at_most(length, limit) : length;
     size_t tag_len;
 
-    write_tag(&w, rule, (enum wire_type)f->wire_type);
+    write_tag(&w, rule, f->wire_type);
     tag_len = w.len;
     if (f->wire_type == WIRE_LEN) {
         writer_varint(&w, keep);
@@ -267,10 +269,10 @@ static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
     uint16_t lead = len;
     uint16_t need = 1;
 
-    while (lead > 0 && len - lead < 3 && (text[lead - 1] & 0xc0u) == 0x80u) {
+    while (lead > 0u && lead + 3u > len && (text[lead - 1u] & 0xc0u) == 0x80u) {
         lead--;
     }
-    if (lead == 0) {
+    if (lead == 0u) {
         return len;
     }
     lead--;
@@ -293,10 +295,10 @@ static void keep_cut_end(struct kube_filter *f)
     uint16_t len = utf8_whole(f->buffer + f->kept_at, (uint16_t)(f->len - f->kept_at));
     uint8_t *size = f->buffer + f->kept_at - f->kept_size;
 
-    ASSERT(f->kept_size >= 1 && f->kept_at <= f->len);
+    ASSERT(f->kept_size >= 1u && f->kept_at <= f->len);
     f->len = (uint16_t)(f->kept_at + len);
     for (uint8_t i = 0; i < f->kept_size; i++) {
-        uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0;
+        uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0u;
         size[i] = (uint8_t)(((unsigned)len >> (VARINT_BITS * i)) & 0x7fu) | more;
     }
 }
@@ -305,13 +307,13 @@ static enum step end_field(struct kube_filter *f, struct kube_record *record)
 {
     const struct kube_rule *rule = field_rule(f);
 
-    ASSERT(f->kept_left == 0);
+    ASSERT(f->kept_left == 0u);
     f->phase = PHASE_TAG;
     f->rule = KUBE_ROOT;
     if (rule == NULL) {
         return STEP_ON;
     }
-    if (rule->kind == KUBE_KEEP_CUT && f->field_truncated && f->kept_size != 0) {
+    if (rule->kind == KUBE_KEEP_CUT && f->field_truncated && f->kept_size != 0u) {
         keep_cut_end(f);
     }
     if (rule->kind == KUBE_RECORD_FIELD) {
@@ -365,7 +367,7 @@ static enum step on_tag(struct kube_filter *f, uint64_t tag)
     uint32_t field = (uint32_t)(tag >> TAG_WIRE_BITS);
     const struct kube_rule *rule;
 
-    if (tag > TAG_MAX || field == 0) {
+    if (tag > TAG_MAX || field == 0u) {
         return fail(f);
     }
     f->wire_type = (uint8_t)(tag & TAG_WIRE_MASK);
@@ -415,12 +417,12 @@ static enum step varint_byte(struct kube_filter *f, uint8_t byte)
     uint64_t value;
 
     /* the tenth byte carries bit 63 alone */
-    if (f->varint_len == VARINT_BYTES_MAX - 1 && byte > 1) {
+    if (f->varint_len == VARINT_BYTES_MAX - 1u && byte > 1u) {
         return fail(f);
     }
     f->varint |= (uint64_t)(byte & 0x7fu) << (VARINT_BITS * f->varint_len);
     f->varint_len++;
-    if ((byte & VARINT_MORE) != 0) {
+    if ((byte & VARINT_MORE) != 0u) {
         return STEP_ON;
     }
     value = f->varint;
@@ -457,7 +459,7 @@ static enum step take_byte(struct kube_filter *f, struct reader *in)
     uint8_t byte = 0;
     enum status taken;
 
-    if (top->left == 0) {
+    if (top->left == 0u) {
         return fail(f);
     }
     taken = reader_u8(in, &byte);
@@ -481,7 +483,7 @@ static enum step take_value(struct kube_filter *f, struct reader *in)
     ASSERT(taken == STATUS_OK);
     keep = n < f->kept_left ? n : f->kept_left;
     ASSERT(keep <= sizeof f->buffer - f->len);
-    if (keep > 0) {
+    if (keep > 0u) {
         memcpy(f->buffer + f->len, bytes.data, keep);
     }
     f->len = (uint16_t)(f->len + keep);
@@ -492,16 +494,16 @@ static enum step take_value(struct kube_filter *f, struct reader *in)
 
 static enum step filter_step(struct kube_filter *f, struct reader *in, struct kube_record *record)
 {
-    if (f->depth == 0) {
+    if (f->depth == 0u) {
         return STEP_STARVED;
     }
-    if (f->phase == PHASE_VALUE && f->value_left == 0) {
+    if (f->phase == PHASE_VALUE && f->value_left == 0u) {
         return end_field(f, record);
     }
-    if (f->phase == PHASE_TAG && f->varint_len == 0 && top_frame(f)->left == 0) {
+    if (f->phase == PHASE_TAG && f->varint_len == 0u && top_frame(f)->left == 0u) {
         return end_message(f, record);
     }
-    if (reader_left(in) == 0) {
+    if (reader_left(in) == 0u) {
         return STEP_STARVED;
     }
     return f->phase == PHASE_VALUE ? take_value(f, in) : take_byte(f, in);
@@ -525,7 +527,7 @@ void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t l
     memset(f, 0, offsetof(struct kube_filter, buffer));
     f->rules = rules;
     frame_push(f, rules.top, length);
-    if (length == 0 && f->phase == PHASE_TAG) {
+    if (length == 0u && f->phase == PHASE_TAG) {
         f->depth = 0;
     }
     ASSERT(kube_filter_valid(f));
@@ -554,7 +556,7 @@ enum status kube_filter_next(struct kube_filter *f, struct reader *in, struct ku
 void kube_filter_switch(struct kube_filter *f, struct kube_rules rules)
 {
     ASSERT(kube_rules_valid(rules) && rules.top == f->rules.top);
-    ASSERT(f->phase == PHASE_TAG && f->varint_len == 0);
+    ASSERT(f->phase == PHASE_TAG && f->varint_len == 0u);
     for (unsigned i = 0; i < f->depth; i++) {
         uint8_t row = f->frames[i].rule;
         ASSERT(row == KUBE_ROOT ||
@@ -567,16 +569,16 @@ void kube_filter_switch(struct kube_filter *f, struct kube_rules rules)
 
 bool kube_filter_done(const struct kube_filter *f)
 {
-    return f->depth == 0 && f->failed == STATUS_OK;
+    return f->depth == 0u && f->failed == STATUS_OK;
 }
 
 enum status kube_filter_end(struct kube_filter *f)
 {
-    bool boundary = f->depth == 1 && f->frames[0].left == LENGTH_UNKNOWN && f->phase == PHASE_TAG &&
-                    f->varint_len == 0;
+    bool boundary = f->depth == 1u && f->frames[0].left == LENGTH_UNKNOWN && f->phase == PHASE_TAG &&
+                    f->varint_len == 0u;
 
     ASSERT(kube_filter_valid(f));
-    if (f->failed == STATUS_OK && f->depth != 0 && !boundary) {
+    if (f->failed == STATUS_OK && f->depth != 0u && !boundary) {
         f->failed = PEER_MALFORMED;
     }
     if (boundary) {

@@ -24,7 +24,8 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-enum kube_rule_kind {
+/* What is done with a field, `kind` of a rule; names as in the description above. */
+enum {
     KUBE_DESCEND,
     KUBE_ENVELOPE,    /* DESCEND into bytes that begin with the magic k8s\0 */
     KUBE_RECORD,
@@ -41,19 +42,22 @@ enum kube_rule_kind {
     KUBE_PRESENT      /* write varint 1 under `as` when the field occurs, drop its content */
 };
 /* In `field` of a PRESENT rule: every field of the parent that has no rule of its own. */
-#define KUBE_ANY_FIELD 0
+#define KUBE_ANY_FIELD 0u
 
+/* One row of a table: one field of one message. */
 struct kube_rule {
     /* index of an earlier rule whose message holds this field; KUBE_ROOT for the top message */
     uint8_t parent;
-    uint8_t kind;    /* enum kube_rule_kind */
+    uint8_t kind;    /* what is done with it */
     uint8_t field;   /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
     uint8_t record;  /* RECORD…: number reported in the event */
     uint8_t as;      /* KEEP…: field number in the record */
     uint16_t limit;  /* KEEP…: most bytes kept; 0: no limit of its own */
 };
-#define KUBE_ROOT 255
+/* The outermost message. */
+#define KUBE_ROOT 255u
 
+/* A table; const data of whoever reads by it, borrowed. */
 struct kube_rules {
     const struct kube_rule *rules;
     uint8_t count;
@@ -61,12 +65,14 @@ struct kube_rules {
     uint8_t top;
 };
 
+/* One complete record. */
 struct kube_record {
     uint8_t record;      /* number from the rule */
     bool truncated;      /* a kept field did not fit and is missing or cut */
     struct view message; /* valid until the next call */
 };
 
+/* An open message. */
 struct kube_frame {
     /* bytes of this message still to come; UINT64_MAX for a top message of unknown length */
     uint64_t left;
@@ -75,6 +81,7 @@ struct kube_frame {
     bool truncated;        /* of the record (RECORD frames) */
 };
 
+/* Position inside one message. */
 struct kube_filter {
     struct kube_rules rules;
     unsigned depth;
@@ -110,6 +117,7 @@ bool kube_rules_valid(struct kube_rules rules);
  * ends. The rules are borrowed.
  */
 void kube_filter_init(struct kube_filter *f, struct kube_rules rules, uint64_t length);
+/* Whether the position holds together: for assertions and tests. */
 bool kube_filter_valid(const struct kube_filter *f);
 /*
  * Goes on with other rules after a record, when that record decides what follows. The rows of all
@@ -123,6 +131,7 @@ void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);
+/* Whether a message of known length is over. */
 bool kube_filter_done(const struct kube_filter *f);
 /* The input ended: STATUS_OK at a message boundary, PEER_MALFORMED inside a field. */
 MUST_USE enum status kube_filter_end(struct kube_filter *f);

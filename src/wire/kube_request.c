@@ -13,8 +13,8 @@
 #define AS_METADATA ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 /* The last choice lets errors of intermediaries through; their type tells them from answers. */
 #define JSON_TOO ",application/json"
-#define RESOURCE_PATH "/apis/resource.k8s.io/"
-#define UINT64_DIGITS 20
+#define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
+#define UINT64_DIGITS 20u
 
 /* --- paths --- */
 
@@ -160,7 +160,7 @@ static void send_token(struct h2 *c, struct view token)
     struct writer value = writer_of(space, sizeof space);
 
     ASSERT(token.len < TOKEN_CAP);
-    if (token.len == 0) {
+    if (token.len == 0u) {
         return;
     }
     writer_text(&value, "Bearer ");
@@ -174,7 +174,7 @@ enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_r
     uint8_t digits[UINT64_DIGITS];
     struct writer length = writer_of(digits, sizeof digits);
 
-    ASSERT(r->method != NULL && r->path.len > 0 && r->authority.len > 0);
+    ASSERT(r->method != NULL && r->path.len > 0u && r->authority.len > 0u);
     h2_headers_begin(c, stream);
     send_header(c, ":method", r->method);
     send_header(c, ":scheme", "https");
@@ -220,7 +220,7 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
     uint64_t version_len = strlen(api_version);
     uint64_t kind_len = strlen(kind);
     uint64_t type_meta_len =
-        2 + varint_size(version_len) + version_len + varint_size(kind_len) + kind_len;
+        2u + varint_size(version_len) + version_len + varint_size(kind_len) + kind_len;
 
     writer_bytes(out, "k8s\0", 4);
     writer_u8(out, 0x0a);

@@ -9,16 +9,16 @@
 #include "base/assert.h"
 
 /* Short words of the API: event type, configuration source, Success and Failure. */
-#define WORD_MAX 15
+#define WORD_MAX 15u
 /* apiVersion, kind, reason. */
-#define TYPE_NAME_MAX 63
+#define TYPE_NAME_MAX 63u
 /* Device sharing identifier: a UUID. */
-#define SHARE_ID_MAX 36
+#define SHARE_ID_MAX 36u
 /* Label key: DNS subdomain of 253, a slash, name of 63; label value. */
-#define LABEL_KEY_MAX 317
-#define LABEL_VALUE_MAX 63
+#define LABEL_KEY_MAX 317u
+#define LABEL_VALUE_MAX 63u
 /* Token for the next page of a list: opaque, today base64 of the last key. */
-#define CONTINUE_MAX 1023
+#define CONTINUE_MAX 1023u
 
 /* --- WatchEvent, RawExtension, runtime.Unknown: the same rows begin every table --- */
 
@@ -45,7 +45,7 @@ enum {
 
 /* --- ObjectMeta of the object at row `object`; managedFields and annotations have no row --- */
 
-#define ROWS_META 10
+#define ROWS_META 10u
 #define META_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 1, KUBE_META, 0, 0},                                      \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, NAME_CAP - 1},               /* name */                \
@@ -63,11 +63,11 @@ enum {
 static const struct kube_rule status_rows[] = {
     ENVELOPE_ROWS(KUBE_RECORD, KUBE_STATUS),
     [ROWS_ENVELOPE]     = {ROW_RAW, KUBE_KEEP, 2, 0, 1, WORD_MAX},                  /* status */
-    [ROWS_ENVELOPE + 1] = {ROW_RAW, KUBE_KEEP_CUT, 3, 0, 2, KUBE_MESSAGE_CAP - 1},  /* message */
+    [ROWS_ENVELOPE + 1] = {ROW_RAW, KUBE_KEEP_CUT, 3, 0, 2, KUBE_MESSAGE_CAP - 1u},  /* message */
     [ROWS_ENVELOPE + 2] = {ROW_RAW, KUBE_KEEP, 4, 0, 3, TYPE_NAME_MAX},             /* reason */
     [ROWS_ENVELOPE + 3] = {ROW_RAW, KUBE_KEEP, 6, 0, 6, 0},                         /* code */
     [ROWS_ENVELOPE + 4] = {ROW_RAW, KUBE_DESCEND, 5, 0, 0, 0},                      /* details */
-    [ROWS_ENVELOPE + 5] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 1, 0, 4, NAME_CAP - 1},    /* name */
+    [ROWS_ENVELOPE + 5] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 1, 0, 4, NAME_CAP - 1u},    /* name */
     [ROWS_ENVELOPE + 6] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 3, 0, 7, TYPE_NAME_MAX},   /* kind */
     /* retryAfterSeconds */
     [ROWS_ENVELOPE + 7] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 5, 0, 5, 0},
@@ -77,6 +77,14 @@ static const struct kube_rule status_rows[] = {
 
 static const struct kube_rule any_rows[] = {
     ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+};
+
+/* --- APIGroup: group and version of each entry of `versions` --- */
+
+static const struct kube_rule group_rows[] = {
+    ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
+    [ROWS_ENVELOPE]     = {ROW_RAW, KUBE_RECORD, 2, KUBE_GROUP_VERSION, 0, 0},
+    [ROWS_ENVELOPE + 1] = {ROWS_ENVELOPE, KUBE_KEEP, 1, 0, 1, TYPE_NAME_MAX},
 };
 
 /* --- Node, or its PartialObjectMetadata: metadata and labels --- */
@@ -114,18 +122,18 @@ static const struct kube_rule claim_rows[] = {
     [CLAIM_ALLOCATION] = {CLAIM_STATUS, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0},
     [CLAIM_DEVICES]    = {CLAIM_ALLOCATION, KUBE_DESCEND, 1, 0, 0, 0},
     [CLAIM_RESULT]     = {CLAIM_DEVICES, KUBE_RECORD, 1, KUBE_RESULT, 0, 0},
-    [CLAIM_RESULT + 1] = {CLAIM_RESULT, KUBE_KEEP, 1, 0, 1, REQUEST_CAP - 1},     /* request */
-    [CLAIM_RESULT + 2] = {CLAIM_RESULT, KUBE_KEEP, 2, 0, 2, DRIVER_CAP - 1},      /* driver */
-    [CLAIM_RESULT + 3] = {CLAIM_RESULT, KUBE_KEEP, 3, 0, 3, NAME_CAP - 1},        /* pool */
-    [CLAIM_RESULT + 4] = {CLAIM_RESULT, KUBE_KEEP, 4, 0, 4, DEVICE_NAME_CAP - 1}, /* device */
+    [CLAIM_RESULT + 1] = {CLAIM_RESULT, KUBE_KEEP, 1, 0, 1, REQUEST_CAP - 1u},     /* request */
+    [CLAIM_RESULT + 2] = {CLAIM_RESULT, KUBE_KEEP, 2, 0, 2, DRIVER_CAP - 1u},      /* driver */
+    [CLAIM_RESULT + 3] = {CLAIM_RESULT, KUBE_KEEP, 3, 0, 3, NAME_CAP - 1u},        /* pool */
+    [CLAIM_RESULT + 4] = {CLAIM_RESULT, KUBE_KEEP, 4, 0, 4, DEVICE_NAME_CAP - 1u}, /* device */
     [CLAIM_RESULT + 5] = {CLAIM_RESULT, KUBE_KEEP, 5, 0, 5, 0},                   /* adminAccess */
     [CLAIM_RESULT + 6] = {CLAIM_RESULT, KUBE_KEEP, 9, 0, 6, SHARE_ID_MAX},        /* shareID */
     [CLAIM_CONFIG]     = {CLAIM_DEVICES, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0},
     [CLAIM_CONFIG + 1] = {CLAIM_CONFIG, KUBE_KEEP, 1, 0, 1, WORD_MAX},            /* source */
-    [CLAIM_CONFIG + 2] = {CLAIM_CONFIG, KUBE_KEEP, 2, 0, 2, REQUEST_CAP - 1},     /* requests */
+    [CLAIM_CONFIG + 2] = {CLAIM_CONFIG, KUBE_KEEP, 2, 0, 2, REQUEST_CAP - 1u},     /* requests */
     [CLAIM_DEVICE_CONFIGURATION] = {CLAIM_CONFIG, KUBE_DESCEND, 3, 0, 0, 0},
     [CLAIM_OPAQUE]     = {CLAIM_DEVICE_CONFIGURATION, KUBE_DESCEND, 1, 0, 0, 0},
-    [CLAIM_DRIVER]     = {CLAIM_OPAQUE, KUBE_KEEP, 1, 0, 3, DRIVER_CAP - 1},
+    [CLAIM_DRIVER]     = {CLAIM_OPAQUE, KUBE_KEEP, 1, 0, 3, DRIVER_CAP - 1u},
     [CLAIM_PARAMETERS] = {CLAIM_OPAQUE, KUBE_DESCEND, 2, 0, 0, 0},
     [CLAIM_RAW]        = {CLAIM_PARAMETERS, KUBE_KEEP, 1, 0, 4, OPAQUE_BYTES_MAX},
 };
@@ -133,7 +141,7 @@ static const struct kube_rule claim_rows[] = {
 /* --- ResourceSlice --- */
 
 /* spec of the slice at row `object`, all but its devices */
-#define ROWS_SPEC 8
+#define ROWS_SPEC 9u
 #define SPEC_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0},                                \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DRIVER_CAP - 1},       /* driver */                    \
@@ -142,7 +150,9 @@ static const struct kube_rule claim_rows[] = {
     [(at) + 4] = {(at) + 2, KUBE_KEEP, 2, 0, 3, 0},                /* generation */                \
     [(at) + 5] = {(at) + 2, KUBE_KEEP, 3, 0, 4, 0},                /* resourceSliceCount */        \
     [(at) + 6] = {(at), KUBE_KEEP, 3, 0, 5, NAME_CAP - 1},         /* nodeName */                  \
-    [(at) + 7] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
+    /* allNodes: a server writes it into every slice of v1beta1, even when false */                \
+    [(at) + 7] = {(at), KUBE_KEEP, 5, 0, 7, 0},                                                    \
+    [(at) + 8] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
 
 /* one attribute: entry of the map in field `field` of the message at row `holder` */
 #define ATTRIBUTE_ROWS(holder, field, at)                                                          \
@@ -193,7 +203,7 @@ static const struct kube_rule beta_slice_rows[] = {
 
 /* --- ResourceSliceList --- */
 
-#define ROWS_LIST 4
+#define ROWS_LIST 4u
 #define LIST_ROWS(at)                                                                              \
     [(at)]     = {ROW_RAW, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0},                                  \
     [(at) + 1] = {(at), KUBE_KEEP, 2, 0, 1, RESOURCE_VERSION_CAP - 1},                             \
@@ -201,7 +211,7 @@ static const struct kube_rule beta_slice_rows[] = {
     [(at) + 3] = {ROW_RAW, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}
 
 enum {
-    LIST_ITEM = ROWS_ENVELOPE + ROWS_LIST - 1,
+    LIST_ITEM = ROWS_ENVELOPE + ROWS_LIST - 1u,
     LIST_META,
     LIST_SPEC = LIST_META + ROWS_META,
     LIST_DEVICE = LIST_SPEC + ROWS_SPEC
@@ -237,6 +247,7 @@ static const struct kube_rules shape_tables[] = {
     [KUBE_SHAPE_SLICE_WATCH] = TABLE(slice_rows),
     [KUBE_SHAPE_NODE_WATCH]  = TABLE(node_rows),
     [KUBE_SHAPE_STATUS]      = TABLE(any_rows),
+    [KUBE_SHAPE_GROUP]       = TABLE(group_rows),
 };
 
 /* Shapes that v1beta1 lays out otherwise. */

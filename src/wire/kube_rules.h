@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The field lists by which answers of the API server are read, one table per kind of object.
+ * The field lists by which answers of the Kubernetes API server are read, one table per kind of
+ * object (field numbers: proto/SOURCES).
  * Internal to kube.c; owns constant data only.
  */
 #ifndef WIRE_KUBE_RULES_H

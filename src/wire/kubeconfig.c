@@ -111,7 +111,7 @@ static void put_quoted(struct writer *why, struct view text)
 static enum status refuse_field(struct walk *w, enum field f)
 {
     const struct field_row *row = &kubeconfig_fields[f];
-    ASSERT(row->refused != 0 && w->wanted[row->section] != 0);
+    ASSERT(row->refused != NULL && w->wanted[row->section] != NULL);
     writer_text(w->why, kubeconfig_sections[row->section].inner);
     writer_text(w->why, " ");
     put_quoted(w->why, name_view(w->wanted[row->section]));
@@ -127,7 +127,7 @@ static enum status refuse_unsupported(struct walk *w)
     for (unsigned f = 0; f < FIELD_COUNT; f++) {
         const struct node *node = &w->found[f];
         bool empty = node->kind == NODE_SCALAR && node->raw.len == 0u;
-        if (kubeconfig_fields[f].refused != 0 && given(w, (enum field)f) && !empty) {
+        if (kubeconfig_fields[f].refused != NULL && given(w, (enum field)f) && !empty) {
             return refuse_field(w, (enum field)f);
         }
     }
@@ -228,7 +228,7 @@ static enum status find_parts(struct walk *w, struct view text)
     if (s == STATUS_OK && w->found_line[SECTION_CLUSTER] == 0u) {
         return missing(w, SECTION_CLUSTER);
     }
-    if (s == STATUS_OK && w->wanted[SECTION_USER] != 0 && w->found_line[SECTION_USER] == 0u) {
+    if (s == STATUS_OK && w->wanted[SECTION_USER] != NULL && w->found_line[SECTION_USER] == 0u) {
         return missing(w, SECTION_USER);
     }
     return s;
@@ -243,9 +243,9 @@ static enum status find_all(struct walk *w, struct view text, struct name names[
     }
     if (s == STATUS_OK) {
         /* Context and its namespace are found; a third look at it would be a second context. */
-        w->wanted[SECTION_CONTEXT] = 0;
+        w->wanted[SECTION_CONTEXT] = NULL;
         w->wanted[SECTION_CLUSTER] = &names[SECTION_CLUSTER];
-        w->wanted[SECTION_USER] = (names[SECTION_USER].len > 0u) ? &names[SECTION_USER] : 0;
+        w->wanted[SECTION_USER] = (names[SECTION_USER].len > 0u) ? &names[SECTION_USER] : NULL;
         s = find_parts(w, text);
     }
     return s;
@@ -256,7 +256,7 @@ enum status kubeconfig_read(struct writer *text, struct kubeconfig *out, struct 
     struct name names[SECTION_COUNT];
     struct kubeconfig k;
     struct walk w;
-    ASSERT(text != 0 && out != 0 && why != 0 && !text->full);
+    ASSERT(text != NULL && out != NULL && why != NULL && !text->full);
     memset(&w, 0, sizeof w);
     memset(&k, 0, sizeof k);
     w.why = why;

@@ -138,7 +138,7 @@ static enum status block(struct yaml_reader *r, int parent, struct node *node)
         yaml_next_line(r);
     }
     node->raw = between(r, begin, r->pos);
-    return (r->problem == 0) ? STATUS_OK : PEER_MALFORMED;
+    return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
 }
 
 /* --- plain --- */
@@ -243,11 +243,11 @@ static const char *plain_problem(uint8_t c, uint8_t next)
         {"}],%@`#", "a value that needs quotes"},
     };
     bool apart = is_blank(next) || next == '\n' || next == '\r';
-    if (apart && memchr("?:-", c, 3) != 0) {
+    if (apart && memchr("?:-", c, 3) != NULL) {
         return "unexpected '?', ':' or '-'";
     }
     for (unsigned i = 0; i < sizeof always / sizeof always[0]; i++) {
-        if (memchr(always[i].bytes, c, strlen(always[i].bytes)) != 0) {
+        if (memchr(always[i].bytes, c, strlen(always[i].bytes)) != NULL) {
             return always[i].problem;
         }
     }
@@ -275,5 +275,5 @@ enum status yaml_scalar(struct yaml_reader *r, int parent, struct node *node)
         break;
     }
     const char *problem = plain_problem(c, next);
-    return (problem != 0) ? yaml_fail(r, problem) : plain(r, parent, node);
+    return (problem != NULL) ? yaml_fail(r, problem) : plain(r, parent, node);
 }

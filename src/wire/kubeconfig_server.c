@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "wire/kubeconfig.h"
 
-#define HTTPS_PORT 443
+#define HTTPS_PORT 443u
 
 static const char name_bytes[] = "abcdefghijklmnopqrstuvwxyz"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
@@ -16,7 +16,7 @@ static bool is_host(struct view host, bool bracketed)
     const char *allowed = bracketed ? ipv6_bytes : name_bytes;
     size_t count = (bracketed ? sizeof ipv6_bytes : sizeof name_bytes) - 1u;
     for (size_t i = 0; i < host.len; i++) {
-        if (memchr(allowed, host.data[i], count) == 0) {
+        if (memchr(allowed, host.data[i], count) == NULL) {
             return false;
         }
     }
@@ -43,7 +43,7 @@ static enum status split(struct view text, struct view *host, struct view *port)
 
 enum status kubeconfig_server(struct view server, struct view *host, uint16_t *port)
 {
-    ASSERT(host != 0 && port != 0);
+    ASSERT(host != NULL && port != NULL);
     struct view name;
     struct view digits;
     uint64_t number = HTTPS_PORT;

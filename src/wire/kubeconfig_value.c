@@ -59,7 +59,7 @@ static bool take_hex(struct reader *in, size_t digits, uint32_t *value)
         uint8_t c = text.data[i];
         uint8_t lower = (c >= 'A' && c <= 'F') ? (uint8_t)(c - 'A' + 'a') : c;
         const char *at = memchr(alphabet, lower, sizeof alphabet - 1u);
-        if (at == 0) {
+        if (at == NULL) {
             return false;
         }
         sum = (sum << 4) | (uint64_t)(at - alphabet);
@@ -301,7 +301,7 @@ bool scalar_is_null(const struct node *node)
 }
 
 /* Longest key that is looked for, and room to see that another one is longer. */
-#define KEY_BYTES_MAX 40
+#define KEY_BYTES_MAX 40u
 
 bool scalar_is(const struct node *node, const char *text)
 {

@@ -168,7 +168,7 @@ static enum status take_entry_key(struct walk *w, enum section section, const st
 static enum status finish_entry(struct walk *w, enum section section)
 {
     struct name name;
-    if (w->wanted[section] == 0 || w->entry.name.line == 0u) {
+    if (w->wanted[section] == NULL || w->entry.name.line == 0u) {
         return STATUS_OK;
     }
     enum status s = walk_name(w, &w->entry.name, "name", &name);

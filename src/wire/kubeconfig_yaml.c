@@ -10,8 +10,8 @@
 
 enum status yaml_fail(struct yaml_reader *r, const char *problem)
 {
-    ASSERT(problem != 0);
-    if (r->problem == 0) {
+    ASSERT(problem != NULL);
+    if (r->problem == NULL) {
         r->problem = problem;
     }
     return PEER_MALFORMED;
@@ -43,7 +43,7 @@ static bool at_indicator(const struct yaml_reader *r)
 {
     static const char set[] = "{}[]&*!|>%@`,";
     uint8_t c = peek(r, 0);
-    return memchr(set, c, sizeof set - 1u) != 0 || (c == '?' && ends_word(peek(r, 1)));
+    return memchr(set, c, sizeof set - 1u) != NULL || (c == '?' && ends_word(peek(r, 1)));
 }
 
 static int column(const struct yaml_reader *r)
@@ -261,7 +261,7 @@ static enum status next_value(struct yaml_reader *r, struct node *node)
                           : yaml_scalar(r, indent, node);
     }
     bool more = yaml_seek(r);
-    if (r->problem != 0) {
+    if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     bool below = more && (column(r) > indent || (column(r) == indent && at_dash(r)));
@@ -272,7 +272,7 @@ static enum status next_item(struct yaml_reader *r, struct node *node)
 {
     int indent = r->stack[r->depth - 1u].indent;
     bool more = yaml_seek(r);
-    if (r->problem != 0) {
+    if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     return (more && column(r) > indent) ? open_node(r, indent, node) : null_scalar(r, node);
@@ -315,7 +315,7 @@ static enum status next_line(struct yaml_reader *r, struct node *node)
 {
     bool more = yaml_seek(r);
     node->line = r->line;
-    if (r->problem != 0) {
+    if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     if (r->depth == 0u) {
@@ -345,7 +345,7 @@ static enum status next_document(struct yaml_reader *r, struct node *node)
         }
     }
     more = yaml_seek(r);
-    if (r->problem != 0) {
+    if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     r->expect = YAML_LINE;
@@ -388,7 +388,7 @@ void yaml_open_text(struct yaml_reader *r, struct view text)
 
 enum status yaml_next(struct yaml_reader *r, struct node *node)
 {
-    if (r->problem != 0) {
+    if (r->problem != NULL) {
         return PEER_MALFORMED;
     }
     memset(node, 0, sizeof *node);

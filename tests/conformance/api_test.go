@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,17 +26,18 @@ import (
 
 const (
 	protobufType = "application/vnd.kubernetes.protobuf"
-	slicesPath   = "/apis/resource.k8s.io/v1/resourceslices"
-	claimsPrefix = "/apis/resource.k8s.io/v1/namespaces/"
+	groupName    = "resource.k8s.io"
+	groupPath    = "/apis/" + groupName
 	goodToken    = "token-of-the-agent"
 )
 
 // request is what the server saw of one request.
 type request struct {
-	kind, method, path, query string
-	header                    http.Header
-	remote                    string
-	body                      []byte
+	kind, version       string // version: of resource.k8s.io, empty elsewhere
+	method, path, query string
+	header              http.Header
+	remote              string
+	body                []byte
 }
 
 // hook may answer a request instead of the server; it says whether it did.
@@ -49,7 +51,8 @@ type apiServer struct {
 	server  *http.Server
 
 	mu       sync.Mutex
-	version  int // last resourceVersion
+	version  int      // last resourceVersion
+	served   []string // versions of resource.k8s.io
 	node     *core.Node
 	slices   map[string]*resource.ResourceSlice
 	claims   map[string]*resource.ResourceClaim
@@ -76,7 +79,7 @@ type marshaler interface{ Marshal() ([]byte, error) }
 func newAPIServer(t testing.TB) *apiServer {
 	t.Helper()
 	s := &apiServer{
-		t: t, version: 100, changed: make(chan struct{}),
+		t: t, version: 100, served: []string{"v1"}, changed: make(chan struct{}),
 		slices: map[string]*resource.ResourceSlice{}, claims: map[string]*resource.ResourceClaim{},
 		tokens: map[string]bool{goodToken: true},
 		node:   &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, UID: nodeUID, Labels: map[string]string{}}},
@@ -202,23 +205,36 @@ func (s *apiServer) watching() bool {
 	return s.watches > 0
 }
 
-// kindOf names the request, empty for what is not served.
+// versionOf splits a path below the group into version and rest.
+func versionOf(r *http.Request) (version, rest string) {
+	below, ok := strings.CutPrefix(r.URL.Path, groupPath+"/")
+	if ok {
+		version, rest, _ = strings.Cut(below, "/")
+	}
+	return version, rest
+}
+
+// kindOf names the request, empty for what no agent asks.
 func kindOf(r *http.Request) string {
-	path := r.URL.Path
+	version, path := versionOf(r)
 	switch {
-	case r.Method == "GET" && path == "/api/v1/nodes/"+nodeName:
+	case r.Method == "GET" && r.URL.Path == "/api/v1/nodes/"+nodeName:
 		return "node"
-	case r.Method == "GET" && path == slicesPath && r.URL.Query().Get("watch") == "true":
+	case r.Method == "GET" && r.URL.Path == groupPath:
+		return "group"
+	case version != "v1" && version != "v1beta2" && version != "v1beta1":
+		return ""
+	case r.Method == "GET" && path == "resourceslices" && r.URL.Query().Get("watch") == "true":
 		return "watch"
-	case r.Method == "GET" && path == slicesPath:
+	case r.Method == "GET" && path == "resourceslices":
 		return "list"
-	case r.Method == "POST" && path == slicesPath:
+	case r.Method == "POST" && path == "resourceslices":
 		return "create"
-	case r.Method == "PUT" && strings.HasPrefix(path, slicesPath+"/"):
+	case r.Method == "PUT" && strings.HasPrefix(path, "resourceslices/"):
 		return "update"
-	case r.Method == "DELETE" && strings.HasPrefix(path, slicesPath+"/"):
+	case r.Method == "DELETE" && strings.HasPrefix(path, "resourceslices/"):
 		return "delete"
-	case r.Method == "GET" && strings.HasPrefix(path, claimsPrefix):
+	case r.Method == "GET" && strings.HasPrefix(path, "namespaces/"):
 		return "claim"
 	}
 	return ""
@@ -226,10 +242,12 @@ func kindOf(r *http.Request) string {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := kindOf(r)
+	version, _ := versionOf(r)
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, request{kind, r.Method, r.URL.Path, r.URL.RawQuery, r.Header, r.RemoteAddr, body})
+	s.requests = append(s.requests, request{kind, version, r.Method, r.URL.Path, r.URL.RawQuery, r.Header, r.RemoteAddr, body})
 	faults := s.faults
+	served := version == "" || slices.Contains(s.served, version)
 	allowed := len(s.tokens) == 0 || s.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 	s.mu.Unlock()
 	s.holdToRules(kind, r, body)
@@ -241,6 +259,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, 401, meta.StatusReasonUnauthorized, "Unauthorized")
 		return
 	}
+	if !served {
+		http.NotFound(w, r) // what the real one does, word for word
+		return
+	}
 	s.serve(kind, w, r, body)
 }
 
@@ -248,6 +270,8 @@ func (s *apiServer) serve(kind string, w http.ResponseWriter, r *http.Request, b
 	switch kind {
 	case "node":
 		s.serveNode(w, r)
+	case "group":
+		s.serveGroup(w, r)
 	case "list":
 		s.serveList(w, r)
 	case "watch":
@@ -365,19 +389,50 @@ func (s *apiServer) serveNode(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, 200, envelope("v1", "Node", node))
 }
 
+// serve chooses the versions that are served from now on.
+func (s *apiServer) serveOnly(versions ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = versions
+}
+
+// group is the answer to the question for the versions of the group, the preferred one first.
+func group(name string, versions ...string) *meta.APIGroup {
+	g := &meta.APIGroup{Name: name}
+	for _, v := range versions {
+		g.Versions = append(g.Versions, meta.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
+	}
+	if len(g.Versions) > 0 {
+		g.PreferredVersion = g.Versions[0]
+	}
+	return g
+}
+
+func (s *apiServer) serveGroup(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	served := s.served
+	s.mu.Unlock()
+	if len(served) == 0 {
+		http.NotFound(w, r)
+		return
+	}
+	s.reply(w, 200, envelope("v1", "APIGroup", group(groupName, served...)))
+}
+
 func (s *apiServer) serveClaim(w http.ResponseWriter, r *http.Request) {
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, claimsPrefix), "/")
+	version, rest := versionOf(r)
+	parts := strings.Split(rest, "/")
 	s.mu.Lock()
 	var claim *resource.ResourceClaim
-	if len(parts) == 3 && parts[1] == "resourceclaims" {
-		claim = s.claims[parts[0]+"/"+parts[2]].DeepCopy()
+	if len(parts) == 4 && parts[2] == "resourceclaims" {
+		claim = s.claims[parts[1]+"/"+parts[3]].DeepCopy()
 	}
 	s.mu.Unlock()
 	if claim == nil {
 		s.fail(w, 404, meta.StatusReasonNotFound, "resourceclaims.resource.k8s.io not found")
 		return
 	}
-	s.reply(w, 200, envelope("resource.k8s.io/v1", "ResourceClaim", claim))
+	s.reply(w, 200, envelope(groupName+"/"+version, "ResourceClaim", claimIn(version, claim)))
 }
 
 func selected(r *http.Request, slice *resource.ResourceSlice) bool {
@@ -399,7 +454,8 @@ func (s *apiServer) serveList(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mu.Unlock()
-	s.reply(w, 200, envelope("resource.k8s.io/v1", "ResourceSliceList", list))
+	version, _ := versionOf(r)
+	s.reply(w, 200, envelope(groupName+"/"+version, "ResourceSliceList", listIn(version, list)))
 }
 
 func frame(kind string, object []byte) []byte {
@@ -409,6 +465,7 @@ func frame(kind string, object []byte) []byte {
 }
 
 func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
+	version, _ := versionOf(r)
 	from, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	if err != nil {
 		s.fail(w, 400, meta.StatusReasonBadRequest, "resourceVersion")
@@ -427,7 +484,7 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 		sent += len(events)
 		for _, e := range events {
 			if e.version > from && selected(r, e.slice) {
-				s.write(w, frame(e.kind, envelope("resource.k8s.io/v1", "ResourceSlice", e.slice)))
+				s.write(w, frame(e.kind, envelope(groupName+"/"+version, "ResourceSlice", sliceIn(version, e.slice))))
 			}
 		}
 		select {
@@ -439,7 +496,7 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 			bookmark.ResourceVersion = strconv.Itoa(s.version)
 			s.mu.Unlock()
-			s.write(w, frame("BOOKMARK", envelope("resource.k8s.io/v1", "ResourceSlice", bookmark)))
+			s.write(w, frame("BOOKMARK", envelope(groupName+"/"+version, "ResourceSlice", sliceIn(version, bookmark))))
 		}
 	}
 }
@@ -477,8 +534,9 @@ func (s *apiServer) serveDelete(w http.ResponseWriter, r *http.Request, body []b
 }
 
 func (s *apiServer) serveWrite(w http.ResponseWriter, r *http.Request, body []byte, update bool) {
-	slice := &resource.ResourceSlice{}
-	if err := open(body, "ResourceSlice", slice); err != nil {
+	version, _ := versionOf(r)
+	slice, err := sliceFrom(version, body)
+	if err != nil {
 		s.fail(w, 400, meta.StatusReasonBadRequest, err.Error())
 		return
 	}
@@ -506,7 +564,7 @@ func (s *apiServer) serveWrite(w http.ResponseWriter, r *http.Request, body []by
 	if update {
 		code = 200
 	}
-	s.reply(w, code, envelope("resource.k8s.io/v1", "ResourceSlice", s.store(slice)))
+	s.reply(w, code, envelope(groupName+"/"+version, "ResourceSlice", sliceIn(version, s.store(slice))))
 }
 
 // --- state ---

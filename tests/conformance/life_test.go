@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	resource "k8s.io/api/resource/v1"
 )
 
 // Registration goes first, running calls end, slices stay, exit code 0.
@@ -263,7 +264,7 @@ func TestUnknownBoard(t *testing.T) {
 		t.Fatalf("%d devices", len(slice.Spec.Devices))
 	}
 	for _, name := range []string{"deviceId", "instanceType", "neuronDriverVersion", "draDriverVersion", "resourceType", "coreCount"} {
-		if _, there := slice.Spec.Devices[7].Attributes["deviceId"]; !there {
+		if _, there := slice.Spec.Devices[7].Attributes[resource.QualifiedName(name)]; !there {
 			t.Errorf("no %s", name)
 		}
 	}

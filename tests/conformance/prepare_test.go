@@ -293,7 +293,7 @@ func TestHangingClaim(t *testing.T) {
 	a, k := running(t, api, "trn2.48xlarge")
 	slow := named(api.addClaim(newClaim("slow", "req=0")))
 	api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
-		if kind == "claim" && r.URL.Path == claimsPrefix+"default/resourceclaims/slow" {
+		if kind == "claim" && r.URL.Path == groupPath+"/v1/namespaces/default/resourceclaims/slow" {
 			<-r.Context().Done()
 			return true
 		}

@@ -20,9 +20,11 @@ type cluster struct {
 	Name       string            `json:"name"`
 	Node       string            `json:"node_name"`
 	Kubeconfig string            `json:"kubeconfig"`
+	Run        string            `json:"run"` // folder of this run
 	CDI        string            `json:"cdi"`
 	AgentLog   string            `json:"log"`
 	Programs   map[string]string `json:"programs"`
+	Seen       []string          `json:"seen"` // versions of resource.k8s.io that the API server serves, newest first
 }
 
 const (
@@ -43,6 +45,13 @@ func loadCluster(path string) error {
 	}
 	if err := json.Unmarshal(data, &kube); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(kube.Seen) == 0 {
+		return fmt.Errorf("%s names no version of resource.k8s.io: bring the cluster up again", path)
+	}
+	// kubectl remembers what an address serves; the next cluster has the same address and may serve something else.
+	if err := os.Setenv("KUBECACHEDIR", filepath.Join(kube.Run, "kube-cache")); err != nil {
+		return err
 	}
 	root, err = filepath.Abs(filepath.Join("..", ".."))
 	return err
@@ -76,6 +85,7 @@ func mustKubectl(t *testing.T, args ...string) string {
 
 func apply(t *testing.T, manifest string) {
 	t.Helper()
+	manifest = served(t, manifest)
 	if _, err := run(manifest, kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,11 +25,30 @@ type slice struct {
 			Generation         int64  `json:"generation"`
 			ResourceSliceCount int64  `json:"resourceSliceCount"`
 		} `json:"pool"`
-		Devices []struct {
-			Name       string               `json:"name"`
-			Attributes map[string]attribute `json:"attributes"`
-		} `json:"devices"`
+		Devices []device `json:"devices"`
 	} `json:"spec"`
+}
+
+type device struct {
+	Name       string               `json:"name"`
+	Attributes map[string]attribute `json:"attributes"`
+}
+
+// UnmarshalJSON reads a device of any version: v1beta1 keeps the attributes one level deeper.
+func (d *device) UnmarshalJSON(data []byte) error {
+	type plain device
+	var either struct {
+		plain
+		Basic *plain `json:"basic"`
+	}
+	if err := json.Unmarshal(data, &either); err != nil {
+		return err
+	}
+	*d = device(either.plain)
+	if either.Basic != nil {
+		d.Attributes = either.Basic.Attributes
+	}
+	return nil
 }
 
 // oneSlice is the node's only slice.
@@ -36,7 +56,7 @@ func oneSlice() (slice, error) {
 	var list struct {
 		Items []slice `json:"items"`
 	}
-	if err := get(&list, "resourceslices.v1.resource.k8s.io"); err != nil {
+	if err := get(&list, "resourceslices."+kube.Seen[0]+".resource.k8s.io"); err != nil {
 		return slice{}, err
 	}
 	if len(list.Items) != 1 {
@@ -196,8 +216,12 @@ func sliceDeletedByHand(t *testing.T) {
 
 func sliceEditedByHand(t *testing.T) {
 	old := mustSlice(t)
+	path := "/spec/devices/3/attributes/instanceType"
+	if kube.Seen[0] == "v1beta1" {
+		path = "/spec/devices/3/basic/attributes/instanceType"
+	}
 	mustKubectl(t, "patch", "resourceslice", old.Metadata.Name, "--type=json", "-p",
-		`[{"op":"replace","path":"/spec/devices/3/attributes/instanceType","value":{"string":"edited.by-hand"}}]`)
+		fmt.Sprintf(`[{"op":"replace","path":%q,"value":{"string":"edited.by-hand"}}]`, path))
 	eventually(t, "the edited slice put right", soon, func() error {
 		found, err := oneSlice()
 		if err != nil {

@@ -17,6 +17,7 @@ import check_binary  # noqa: E402
 import check_calls  # noqa: E402
 import check_layers  # noqa: E402
 import check_limits  # noqa: E402
+import check_scripts  # noqa: E402
 import check_style  # noqa: E402
 import check_tree  # noqa: E402
 import generate  # noqa: E402
@@ -106,6 +107,45 @@ class Style(Tree):
 
     def test_file_length(self):
         self.assert_found(self.check("\n" * 600), "bad.c", "601 lines")
+
+
+    def test_white_space(self):
+        self.assert_found(self.check("int a; \n"), "bad.c:2", "white space")
+        self.assert_found(self.check("\tint a;\n"), "bad.c:2", "tab")
+
+    def test_tests_are_looked_at(self):
+        self.write("tests/unit/test_bad.c", SPDX + "/* " + "x" * 100 + " */\n")
+        self.assert_found(check_style.check(self.root), "tests/unit/test_bad.c:2", "columns")
+
+    def test_two_tools_that_disagree(self):
+        self.assert_found(self.check("int (*f(void))(int)\n{\n    return 0;\n}\n"), "bad.c",
+                          "one of them cannot read this file")
+
+
+class Scripts(Tree):
+    def check(self, name, text):
+        self.write(name, text)
+        return check_scripts.check(self.root)
+
+    def test_good(self):
+        self.write("tools/good.py", "import sys\n\nprint(sys.argv)\n")
+        report = self.check("tools/good", "#!/bin/sh\nset -eu\necho \"$1\"\n")
+        self.assert_clean(report)
+        self.assertEqual(report.looked_at, "1 shell scripts, 1 of Python")
+
+    def test_none(self):
+        self.assert_found(check_scripts.check(self.root), "no scripts")
+
+    def test_shell(self):
+        self.assert_found(self.check("tools/bad.sh", "#!/bin/sh\ncd /tmp/x\nrm -r x\n"), "tools/bad.sh:2", "SC2164")
+
+    def test_python(self):
+        self.assert_found(self.check("tools/bad.py", "import sys\n"), "tools/bad.py:1", "'sys' imported but unused")
+        self.assert_found(self.check("tools/bad.py", "def f(:\n"), "tools/bad.py:1", "invalid syntax")
+
+    def test_lines(self):
+        self.assert_found(self.check("tools/bad.py", "# " + "x" * 120 + "\n"), "bad.py:1", "columns")
+        self.assert_found(self.check("tools/bad.sh", "#!/bin/sh\n\techo\n"), "bad.sh:2", "tab")
 
 
 class Layers(Tree):
@@ -241,25 +281,50 @@ class Binary(Tree):
 
 
 class Limits(Tree):
+    WHY = "/* Claims of one call: the API allows no more. More: refused. */\n"
+
     def check(self, text):
         self.write("cfg/limits.h", SPDX + text)
         return check_limits.check(self.root)
 
     def test_used_and_explained(self):
         self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\nint b[BOTH];\n")
-        self.assert_clean(self.check("/* Claims: why. */\n#define CLAIMS_MAX 4\n\n"
-                                     "/* A pair: why. */\n#define ONE 1\n#define BOTH (ONE + 1)\n"))
+        self.assert_clean(self.check(self.WHY + "#define CLAIMS_MAX 4\n\n" + self.WHY
+                                     + "#define ONE 1\n#define BOTH (ONE + 1)\n"))
 
     def test_unused(self):
-        self.assert_found(self.check("/* Why. */\n#define LONELY_MAX 4\n"), "cfg/limits.h:3", "LONELY_MAX")
+        self.assert_found(self.check(self.WHY + "#define LONELY_MAX 4\n"), "cfg/limits.h:3", "LONELY_MAX")
 
     def test_used_in_a_comment_only(self):
         self.write("src/base/use.c", SPDX + "/* LONELY_MAX */\n")
-        self.assert_found(self.check("/* Why. */\n#define LONELY_MAX 4\n"), "nobody uses it")
+        self.assert_found(self.check(self.WHY + "#define LONELY_MAX 4\n"), "nobody uses it")
+
+    def test_used_by_tests_and_sums_only(self):
+        self.write("tests/unit/test_use.c", SPDX + "int a[LONELY_MAX];\n")
+        self.write("cfg/budget.h", SPDX + "_Static_assert(LONELY_MAX < 5, \"\");\n")
+        self.assert_found(self.check(self.WHY + "#define LONELY_MAX 4\n"), "nobody uses it")
+
+    def test_used_by_an_unused_one(self):
+        self.assert_found(self.check(self.WHY + "#define PART 4\n#define WHOLE_MAX (2 * PART)\n"), "PART", "nobody")
 
     def test_unexplained(self):
         self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\n")
-        self.assert_found(self.check("/* ---- claims ---- */\n#define CLAIMS_MAX 4\n"), "CLAIMS_MAX", "say")
+        self.assert_found(self.check("/* ---- claims of one call, no more ---- */\n#define CLAIMS_MAX 4\n"),
+                          "CLAIMS_MAX", "say above")
+        self.assert_found(self.check("/* Why. */\n#define CLAIMS_MAX 4\n"), "CLAIMS_MAX", "say above")
+        # What was said of the one before is not said of this one.
+        self.assert_found(self.check(self.WHY + "#define OTHER_MAX 4\n/* Claims. */\n#define CLAIMS_MAX 4\n"),
+                          "cfg/limits.h:5", "say above")
+
+    def test_consequence(self):
+        self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\nint b = WAIT_MS;\n")
+        text = "/* Claims of one call as the API has them. */\n"
+        self.assert_found(self.check(text + "#define CLAIMS_MAX 4\n"), "CLAIMS_MAX", "seen when it is reached")
+        self.assert_clean(self.check(text + "#define WAIT_MS 4\n"))
+
+    def test_twice(self):
+        self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\n")
+        self.assert_found(self.check(self.WHY + "#define CLAIMS_MAX 4\n#define CLAIMS_MAX 5\n"), "defined twice")
 
 
 class Repository(Tree):

@@ -7,6 +7,7 @@
 #ifndef TESTS_UNIT_AGENT_API_H
 #define TESTS_UNIT_AGENT_API_H
 
+#include "agent/state.h"
 #include "agent_files.h"
 #include "agent_proto.h"
 #include "wire/h2.h"
@@ -21,6 +22,21 @@
 #define NODE_UID      "5ad9b0c4-0000-4000-8000-00000000000a"
 
 enum api_fault { API_ANSWERS, API_HANGS, API_RESETS };
+
+/* What is answered to the question for the versions of the API group. */
+enum api_group {
+    GROUP_TELLS,
+    GROUP_ABSENT,    /* 404 */
+    GROUP_REFUSES,   /* 403 */
+    GROUP_LIES,      /* all three versions, whatever is served */
+    GROUP_OTHER,     /* another group's versions */
+    GROUP_TRUNCATED, /* ends inside the last version */
+    GROUP_HUGE,      /* thousands of versions that nobody knows */
+    GROUP_JSON,
+    GROUP_HANGS
+};
+
+static const char *const api_names[API_VERSIONS] = {"v1", "v1beta2", "v1beta1"};
 
 struct api_result {
     const char *request;
@@ -57,7 +73,10 @@ struct api_slice {
 struct api_stream {
     uint32_t id; /* 0: free */
     bool whole;  /* the request is complete */
+    bool placed; /* the version was taken out of the path */
     bool watch;
+    unsigned version;  /* enum api_version that was asked for */
+    const char *type;  /* of the body, NULL: protobuf */
     bool headed; /* response headers are out */
     bool end;    /* no more will be added to `out` */
     char method[8];
@@ -78,6 +97,8 @@ struct api_server {
     bool connected;
     bool hangs;           /* requests are read and not answered */
     uint32_t window;      /* that it announces */
+    unsigned served;      /* bit per enum api_version */
+    enum api_group group;
     unsigned connections;
     unsigned write_http;  /* answer of POST and PUT instead of 200, 0: none */
     unsigned watch_http;
@@ -148,7 +169,15 @@ static void api_put_node(struct writer *out)
     put_envelope(out, "meta.k8s.io/v1", "PartialObjectMetadata", writer_view(&object));
 }
 
-static void api_put_claim(struct writer *out, const struct api_claim *c)
+static const char *api_group_version(unsigned version)
+{
+    static char text[40];
+    assert_true(version < API_VERSIONS);
+    (void)snprintf(text, sizeof text, "resource.k8s.io/%s", api_names[version]);
+    return text;
+}
+
+static void api_put_claim(struct writer *out, const struct api_claim *c, unsigned version)
 {
     uint8_t inner_bytes[20000];
     uint8_t devices_bytes[24000];
@@ -191,13 +220,57 @@ static void api_put_claim(struct writer *out, const struct api_claim *c)
     if (!c->unallocated) {
         put_view(&object, 3, writer_view(&status));
     }
-    put_envelope(out, "resource.k8s.io/v1", "ResourceClaim", writer_view(&object));
+    put_envelope(out, api_group_version(version), "ResourceClaim", writer_view(&object));
+}
+
+/*
+ * A stored device, which is of v1, in v1beta1: all but the name one number lower, in a message of
+ * its own.
+ */
+static void api_put_basic(struct writer *out, struct view device)
+{
+    static uint8_t basic_bytes[8192];
+    static uint8_t bytes[8400];
+    struct writer basic = writer_of(basic_bytes, sizeof basic_bytes);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct reader in = reader_of(device);
+    struct proto_field f;
+    while (proto_next(&in, &f)) {
+        put_view((f.number == 1) ? &w : &basic, (f.number == 1) ? 1 : f.number - 1, f.bytes);
+    }
+    put_view(&w, 2, writer_view(&basic));
+    assert_false(w.full || basic.full);
+    put_view(out, 6, writer_view(&w));
+}
+
+/* A stored spec as `version` lays it out. */
+static struct view api_spec(const struct api_slice *s, unsigned version)
+{
+    static uint8_t bytes[API_SPEC_MAX + 2048];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct reader in = reader_of(view_of(s->spec, s->spec_len));
+    struct proto_field f;
+    size_t from = 0;
+    if (version != API_V1BETA1) {
+        return view_of(s->spec, s->spec_len);
+    }
+    while (proto_next(&in, &f)) {
+        if (f.number == 6) {
+            api_put_basic(&w, f.bytes);
+        } else {
+            writer_bytes(&w, s->spec + from, in.pos - from);
+        }
+        from = in.pos;
+    }
+    put_int(&w, 5, 0); /* allNodes: a value there, not a pointer, and so written even when false */
+    assert_false(w.full);
+    return writer_view(&w);
 }
 
 /* Metadata and spec of a stored slice, without envelope. */
-static struct view api_slice_object(const struct api_slice *s)
+static struct view api_slice_object(const struct api_slice *s, unsigned version)
 {
-    static uint8_t bytes[API_SPEC_MAX + 4096];
+    static uint8_t bytes[API_SPEC_MAX + 6144];
     uint8_t meta_bytes[2048];
     uint8_t owner_bytes[512];
     struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
@@ -213,12 +286,12 @@ static struct view api_slice_object(const struct api_slice *s)
         put_view(&meta, 13, writer_view(&owner));
     }
     put_view(&w, 1, writer_view(&meta));
-    put_view(&w, 2, view_of(s->spec, s->spec_len));
+    put_view(&w, 2, api_spec(s, version));
     assert_false(w.full || meta.full);
     return writer_view(&w);
 }
 
-static void api_put_list(struct writer *out)
+static void api_put_list(struct writer *out, unsigned version)
 {
     static uint8_t bytes[API_OUT_BYTES];
     char text[24];
@@ -232,10 +305,10 @@ static void api_put_list(struct writer *out)
     put_view(&list, 1, writer_view(&meta));
     for (unsigned i = 0; i < API_SLICES; i++) {
         if (api.slice[i].used) {
-            put_view(&list, 2, api_slice_object(&api.slice[i]));
+            put_view(&list, 2, api_slice_object(&api.slice[i], version));
         }
     }
-    put_envelope(out, "resource.k8s.io/v1", "ResourceSliceList", writer_view(&list));
+    put_envelope(out, api_group_version(version), "ResourceSliceList", writer_view(&list));
 }
 
 static void api_put_status(struct writer *out, unsigned http, const char *reason,
@@ -251,15 +324,44 @@ static void api_put_status(struct writer *out, unsigned http, const char *reason
     put_envelope(out, "v1", "Status", writer_view(&w));
 }
 
+/* The APIGroup, in the shape that the server answers with today. */
+static void api_put_group(struct writer *out)
+{
+    static uint8_t bytes[200000];
+    uint8_t version_bytes[128];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    unsigned named = (api.group == GROUP_LIES) ? 7 : api.served;
+    put_str(&w, 1, (api.group == GROUP_OTHER) ? "apps" : "resource.k8s.io");
+    for (unsigned i = 0; i < ((api.group == GROUP_HUGE) ? 4000u : 0u); i++) {
+        struct writer version = writer_of(version_bytes, sizeof version_bytes);
+        put_str(&version, 1, "resource.k8s.io/v9beta9");
+        put_str(&version, 2, "v9beta9");
+        put_view(&w, 2, writer_view(&version));
+    }
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        struct writer version = writer_of(version_bytes, sizeof version_bytes);
+        put_str(&version, 1, (api.group == GROUP_OTHER) ? "apps/v1" : api_group_version(i));
+        put_str(&version, 2, api_names[i]);
+        if ((named & (1u << i)) != 0) {
+            put_view(&w, 2, writer_view(&version));
+        }
+    }
+    assert_false(w.full);
+    put_envelope(out, "v1", "APIGroup", writer_view(&w));
+    out->len -= (api.group == GROUP_TRUNCATED) ? 1 : 0;
+}
+
 /* --- watching --- */
 
-static void api_watch_event(const char *type, struct view enveloped)
+/* To the watches of one version; API_VERSIONS: to all. */
+static void api_watch_event(const char *type, struct view enveloped, unsigned version)
 {
     static uint8_t bytes[API_SPEC_MAX + 8192];
     static uint8_t raw_bytes[API_SPEC_MAX + 8192];
     for (unsigned i = 0; i < API_STREAMS; i++) {
         struct api_stream *s = &api.stream[i];
-        if (s->id == 0 || !s->watch || s->end) {
+        bool other = version != API_VERSIONS && s->version != version;
+        if (s->id == 0 || !s->watch || s->end || other) {
             continue;
         }
         memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
@@ -280,10 +382,12 @@ static void api_watch_event(const char *type, struct view enveloped)
 
 static void api_watch_slice(const char *type, const struct api_slice *s)
 {
-    static uint8_t bytes[API_SPEC_MAX + 6000];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    put_envelope(&w, "resource.k8s.io/v1", "ResourceSlice", api_slice_object(s));
-    api_watch_event(type, writer_view(&w));
+    static uint8_t bytes[API_SPEC_MAX + 8000];
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        struct writer w = writer_of(bytes, sizeof bytes);
+        put_envelope(&w, api_group_version(i), "ResourceSlice", api_slice_object(s, i));
+        api_watch_event(type, writer_view(&w), i);
+    }
 }
 
 UNUSED_OK static void api_watch_bookmark(void)
@@ -299,7 +403,7 @@ UNUSED_OK static void api_watch_error(unsigned http, const char *reason)
     uint8_t bytes[1024];
     struct writer w = writer_of(bytes, sizeof bytes);
     api_put_status(&w, http, reason, "too old resource version");
-    api_watch_event("ERROR", writer_view(&w));
+    api_watch_event("ERROR", writer_view(&w), API_VERSIONS);
 }
 
 static struct api_stream *api_watch_stream(void)

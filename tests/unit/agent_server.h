@@ -9,6 +9,7 @@
 #include "agent_api.h"
 
 #define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
+#define SERVES(version) (1u << (unsigned)(version))
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 
 /* --- life --- */
@@ -18,6 +19,7 @@ UNUSED_OK static void api_reset(void)
     memset(&api, 0, sizeof api);
     api.reachable = true;
     api.window = 65535;
+    api.served = SERVES(API_V1);
     api.streams_max = API_STREAMS;
     api.version = 100;
 }
@@ -132,10 +134,19 @@ static void answer_failure(struct api_stream *s, unsigned http)
     answer_done(s, &w, http);
 }
 
+static void answer_text(struct api_stream *s, unsigned http, const char *type, const char *text)
+{
+    struct writer w = answer_writer(s);
+    writer_text(&w, text);
+    s->type = type;
+    answer_done(s, &w, http);
+}
+
 static void answer_slice(struct api_stream *s, const struct api_slice *slice, unsigned http)
 {
     struct writer w = answer_writer(s);
-    put_envelope(&w, "resource.k8s.io/v1", "ResourceSlice", api_slice_object(slice));
+    put_envelope(&w, api_group_version(s->version), "ResourceSlice",
+                 api_slice_object(slice, s->version));
     answer_done(s, &w, http);
 }
 
@@ -149,11 +160,43 @@ static struct view body_object(const struct api_stream *s, const char *kind)
     body = view_from(body, 4);
     proto_text(proto_get(body, 1).bytes, 2, text, sizeof text);
     assert_string_equal(text, kind);
+    proto_text(proto_get(body, 1).bytes, 1, text, sizeof text);
+    if (strcmp(kind, "ResourceSlice") == 0) {
+        assert_string_equal(text, api_group_version(s->version));
+    }
     return proto_get(body, 2).bytes;
 }
 
+/* A device as it was sent, in the form of v1; the longest that was sent fits. */
+static struct view device_of(struct view device, unsigned version)
+{
+    static uint8_t bytes[8192];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct proto_field f;
+    if (version != API_V1BETA1) {
+        return device;
+    }
+    struct reader in = reader_of(device);
+    struct view basic = view_of(0, 0);
+    while (proto_next(&in, &f)) {
+        assert_true(f.number == 1 || f.number == 2); /* name and basic, nothing else */
+        if (f.number == 1) {
+            put_view(&w, 1, f.bytes);
+        } else {
+            assert_true(basic.data == NULL);
+            basic = f.bytes;
+        }
+    }
+    in = reader_of(basic);
+    while (proto_next(&in, &f)) {
+        put_view(&w, f.number + 1, f.bytes);
+    }
+    assert_false(w.full);
+    return writer_view(&w);
+}
+
 /* Takes over what was sent; false: nothing is changed by it, as a write of equal content. */
-static bool slice_take(struct api_slice *slice, struct view object)
+static bool slice_take(struct api_slice *slice, struct view object, unsigned version)
 {
     static struct api_slice before;
     struct view spec = proto_get(object, 2).bytes;
@@ -169,8 +212,10 @@ static bool slice_take(struct api_slice *slice, struct view object)
     slice->generation = proto_get(pool, 2).value;
     assert_int_equal(proto_get(pool, 3).value, 1);
     while (proto_next(&in, &f)) {
-        if (f.number != 6 || !api.drops_devices) {
+        if (f.number != 6) {
             put_view(&w, f.number, f.bytes);
+        } else if (!api.drops_devices) {
+            put_view(&w, 6, device_of(f.bytes, version));
         }
     }
     assert_false(w.full);
@@ -220,7 +265,7 @@ static void serve_write(struct api_stream *s)
         answer_failure(s, http);
         return;
     }
-    if (slice_take(slice, object)) {
+    if (slice_take(slice, object, s->version)) {
         api_touch(slice);
         api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
     }
@@ -265,7 +310,7 @@ static void serve_claim(struct api_stream *s)
             answer_failure(s, c->http);
         } else if (c->fault == API_ANSWERS) {
             struct writer w = answer_writer(s);
-            api_put_claim(&w, c);
+            api_put_claim(&w, c, s->version);
             answer_done(s, &w, 200);
         }
         return;
@@ -296,17 +341,63 @@ static void serve_read(struct api_stream *s)
         s->http = 200;
     } else {
         assert_int_equal(strncmp(s->path, SLICES_PATH "?", sizeof SLICES_PATH), 0);
-        api_put_list(&w);
+        api_put_list(&w, s->version);
         answer_done(s, &w, 200);
     }
+}
+
+static void serve_group(struct api_stream *s)
+{
+    struct writer w = answer_writer(s);
+    if (api.group == GROUP_HANGS) {
+        return;
+    }
+    if (api.group == GROUP_ABSENT || (api.served == 0 && api.group == GROUP_TELLS)) {
+        answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
+    } else if (api.group == GROUP_REFUSES) {
+        answer_failure(s, 403);
+    } else if (api.group == GROUP_JSON) {
+        answer_text(s, 200, "application/json",
+                    "{\"kind\":\"APIGroup\",\"versions\":[{\"groupVersion\":\"x\"}]}");
+    } else {
+        api_put_group(&w);
+        answer_done(s, &w, 200);
+    }
+}
+
+/* Takes the version out of a path of the group: the rest is served alike. False: answered. */
+static bool version_served(struct api_stream *s)
+{
+    static const char group[] = "/apis/resource.k8s.io";
+    char path[sizeof s->path];
+    if (s->placed || strncmp(s->path, group, sizeof group - 1) != 0) {
+        return true;
+    }
+    if (s->path[sizeof group - 1] == 0) {
+        serve_group(s);
+        return false;
+    }
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        size_t n = strlen(api_names[i]);
+        const char *at = s->path + sizeof group;
+        if (strncmp(at, api_names[i], n) == 0 && at[n] == '/' && (api.served & SERVES(i)) != 0) {
+            s->version = i;
+            (void)snprintf(path, sizeof path, "%s/v1%s", group, at + n);
+            memcpy(s->path, path, sizeof path);
+            s->placed = true;
+            return true;
+        }
+    }
+    answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
+    return false;
 }
 
 static void api_serve(struct api_stream *s)
 {
     s->whole = true;
-    api_note("%s %s\n", s->method, s->path);
     assert_string_equal(s->authorization, "Bearer secret");
-    if (api.hangs) {
+    api_note("%s %s\n", s->method, s->path);
+    if (api.hangs || !version_served(s)) {
         return;
     }
     if (strcmp(s->method, "GET") == 0) {
@@ -384,14 +475,19 @@ static void api_event(const struct h2_event *e)
     }
 }
 
+static const char *content_type(const struct api_stream *s)
+{
+    const char *type = s->watch ? PROTOBUF ";stream=watch" : PROTOBUF;
+    return (s->type != NULL) ? s->type : type;
+}
+
 static void api_send_head(struct api_stream *s)
 {
     char text[16];
     (void)snprintf(text, sizeof text, "%u", s->http);
     h2_headers_begin(&api.h2, s->id);
     h2_header(&api.h2, ":status", view_text(text), false);
-    h2_header(&api.h2, "content-type", view_text(s->watch ? PROTOBUF ";stream=watch" : PROTOBUF),
-              false);
+    h2_header(&api.h2, "content-type", view_text(content_type(s)), false);
     if (s->retry_after != 0) {
         (void)snprintf(text, sizeof text, "%u", s->retry_after);
         h2_header(&api.h2, "retry-after", view_text(text), false);

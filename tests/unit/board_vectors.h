@@ -7,31 +7,15 @@
 #ifndef TESTS_BOARD_VECTORS_H
 #define TESTS_BOARD_VECTORS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
 #include "boards/board.h"
 #include "cfg/identity.h"
 #include "dra/device.h"
+#include "unit.h"
 
 #define GOLDEN_DIR "tests/vectors/boards"
 #define GOLDEN_BYTES_MAX 65536
 #define TEST_DRIVER_VERSION "2.26.5.0"
 #define TEST_BOOT_ID "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
-    abort();
-}
 
 /* The golden file of a type, NUL-terminated; valid until the next call. */
 static inline const char *golden_load(const char *instance_type)
@@ -69,7 +53,6 @@ static inline void found_add(struct found_node *found, unsigned number, unsigned
     device->node_exists = true;
     (void)snprintf(device->core_count, SYSFS_VALUE_CAP, "%u", cores);
     (void)snprintf(device->connected_devices, SYSFS_VALUE_CAP, "\n");
-    (void)snprintf(device->serial_number, SYSFS_VALUE_CAP, "%016x\n", number + 1);
     found->count++;
 }
 

@@ -6,25 +6,9 @@
 #ifndef TESTS_UNIT_FILTER_HARNESS_H
 #define TESTS_UNIT_FILTER_HARNESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
 #include "protobuf_build.h"
+#include "unit.h"
 #include "wire/kube_filter.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
-    abort();
-}
 
 /* --- running: everything observable becomes one text --- */
 

@@ -11,28 +11,12 @@
 #ifndef TESTS_UNIT_H2_HARNESS_H
 #define TESTS_UNIT_H2_HARNESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
+#include "unit.h"
 #include "wire/h2.h"
 
 #define UNUSED_OK __attribute__((unused))
 #define TRACE_BYTES 262144
 #define TAG_BASE 1000u
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
-    abort();
-}
 
 struct trace {
     size_t len;

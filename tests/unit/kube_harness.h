@@ -6,25 +6,9 @@
 #ifndef TESTS_UNIT_KUBE_HARNESS_H
 #define TESTS_UNIT_KUBE_HARNESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/assert.h"
 #include "protobuf_build.h"
+#include "unit.h"
 #include "wire/kube.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
-    abort();
-}
 
 static struct kube_answer answer;
 
@@ -91,11 +75,11 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_SLICE_SPEC] = "SPEC",
         [KUBE_OBJECT_END] = "END",
         [KUBE_LIST_META] = "LIST",
-        [KUBE_WATCH_EVENT] = "WATCH",
+        [KUBE_WATCH_EVENT] = "WATCH", [KUBE_GROUP_VERSION] = "VERSION",
     };
     struct reader in = reader_of(r->message);
 
-    assert_in_range(r->record, KUBE_TYPE_META, KUBE_WATCH_EVENT);
+    assert_in_range(r->record, KUBE_TYPE_META, KUBE_GROUP_VERSION);
     note(t, names[r->record]);
     note(t, r->truncated ? "!{" : "{");
     while (reader_left(&in) > 0) {
@@ -358,6 +342,9 @@ static inline void put_slice(struct message *m, const char *name, bool beta, boo
     put_varint(&pool, 3, 1);
     put_message(&spec, 2, &pool);
     put_text(&spec, 3, "node-a");
+    if (beta) {
+        put_varint(&spec, 5, 0); /* allNodes, as the server writes it into every slice */
+    }
     put_device(&spec, "neuron-device-0", beta);
     if (extra) {
         put_varint(&spec, 7, 1);
@@ -371,6 +358,9 @@ static inline void put_slice(struct message *m, const char *name, bool beta, boo
     "DEVICE{1=neuron-device-0}\n"
 #define SLICE_TEXT(name) \
     META_TEXT(name, "") DEVICE_TEXT "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a}\nEND{}\n"
+#define BETA_SLICE_TEXT(name)    \
+    META_TEXT(name, "") DEVICE_TEXT \
+    "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a 7=#0}\nEND{}\n"
 
 static inline void put_event(struct message *out, const char *type, struct view object)
 {

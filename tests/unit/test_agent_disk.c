@@ -168,7 +168,7 @@ static void test_unreadable_for_a_time(void **state)
     begin();
     prepare_well(0, 2);
     disk.refuse_read[FILES_STATE] = true;
-    disk.failure = HOST_IO;
+    disk.refusal = HOST_IO;
     restart();
     assert_false(world.agent->ledger.usable);
     struct view reply = prepare_soon(0, 1);
@@ -418,7 +418,7 @@ static void test_store_of_the_future(void **state)
     assert_non_null(strstr(prepare_error(reply, 0), "run the agent version that wrote it"));
     pass(120000);
     assert_memory_equal(store()->bytes, before, sizeof before);
-    assert_int_equal(disk_count(FILES_STATE), 1);
+    assert_int_equal(disk_count(FILES_STATE), 2);
 }
 
 int main(void)

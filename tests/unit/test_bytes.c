@@ -279,6 +279,35 @@ static void test_shown(void **state)
     assert_view(writer_view(&w), "abcde");
 }
 
+/* What does not fit goes, the rest stays: an error keeps the start of its reason. */
+static void test_cut(void **state)
+{
+    char text[12];
+    struct writer w = writer_of(text, sizeof text);
+    (void)state;
+    writer_text(&w, "why: ");
+    writer_cut(&w, view_text("a\nb"));
+    assert_view(writer_view(&w), "why: a b");
+    w.len = 5;
+    writer_cut(&w, view_text("abcdefg"));
+    assert_view(writer_view(&w), "why: abcdefg");
+    w.len = 5;
+    writer_cut(&w, view_text("abcdefgh"));
+    assert_view(writer_view(&w), "why: abcd...");
+    w.len = 5;
+    writer_cut(&w, view_text("abc\xc3\xa4" "efgh"));
+    assert_view(writer_view(&w), "why: abc...");
+    w.len = 10;
+    writer_cut(&w, view_text("abc"));
+    assert_int_equal(w.len, 10);
+    writer_cut(&w, view_text("ab"));
+    assert_int_equal(w.len, 12);
+    assert_false(w.full);
+    writer_u8(&w, 1);
+    writer_cut(&w, view_text("a"));
+    assert_int_equal(w.len, 12);
+}
+
 /* --- texts --- */
 
 static void test_text_copy(void **state)
@@ -450,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_writer_texts),
         cmocka_unit_test(test_writer_full_is_sticky),
         cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_text_copy),
         cmocka_unit_test(test_text_cut),
         cmocka_unit_test(test_end_text),

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HPACK Huffman decoding, RFC 7541 §5.2: every code at every bit position, padding, room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/assert.h"
 #include "hpack_codes.h"
+#include "unit.h"
 #include "wire/hpack.h"
-
-__attribute__((weak)) _Noreturn void assert_failed(const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
-    abort();
-}
 
 static size_t from_hex(const char *hex, uint8_t *out, size_t cap)
 {

@@ -72,7 +72,7 @@ static void test_slice_of_v1beta1(void **state)
     (void)state;
     put_slice(message_new(&object_), "s-1", true, false);
     check(KUBE_SHAPE_SLICE, "201", envelope("resource.k8s.io/v1beta1", "ResourceSlice", &object_),
-          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n" SLICE_TEXT("s-1") "ok");
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n" BETA_SLICE_TEXT("s-1") "ok");
 }
 
 static void test_slice_with_fields_of_others(void **state)
@@ -115,13 +115,37 @@ static void test_list(void **state)
     put_message(message_new(&list), 2, &item);
     check(KUBE_SHAPE_SLICE_LIST, "200",
           envelope("resource.k8s.io/v1beta1", "ResourceSliceList", &list),
-          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSliceList}\n" SLICE_TEXT("s-3") "ok");
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSliceList}\n" BETA_SLICE_TEXT("s-3") "ok");
+}
+
+static void put_version(struct message *out, unsigned field, const char *group_version)
+{
+    static struct message version;
+
+    put_text(message_new(&version), 1, group_version);
+    put_text(&version, 2, "the part behind the slash");
+    put_message(out, field, &version);
+}
+
+static void test_group(void **state)
+{
+    (void)state;
+    put_text(message_new(&object_), 1, "resource.k8s.io");
+    put_version(&object_, 2, "resource.k8s.io/v1");
+    put_version(&object_, 2, "resource.k8s.io/a-name-that-is-longer-than-any-version-that-"
+                             "the-agent-could-know-of");
+    put_version(&object_, 2, "");
+    put_version(&object_, 2, "resource.k8s.io/v1beta1");
+    put_version(&object_, 3, "resource.k8s.io/v1");
+    check(KUBE_SHAPE_GROUP, "200", envelope("v1", "APIGroup", &object_),
+          "TYPE{1=v1 2=APIGroup}\nVERSION{1=resource.k8s.io/v1}\nVERSION!{}\nVERSION{1=}\n"
+          "VERSION{1=resource.k8s.io/v1beta1}\nEND{}\nok");
 }
 
 static void test_status_in_every_shape(void **state)
 {
     (void)state;
-    for (int shape = KUBE_SHAPE_NODE; shape <= KUBE_SHAPE_STATUS; shape++) {
+    for (int shape = KUBE_SHAPE_NODE; shape <= KUBE_SHAPE_GROUP; shape++) {
         /* a watch that is refused has no frames */
         check((enum kube_shape)shape, "404", status_object(), STATUS_TEXT "ok");
     }
@@ -178,7 +202,7 @@ static void test_slice_watch(void **state)
           SLICE_TEXT("s-1")
           "WATCH{1=BOOKMARK}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\nMETA{4=5000}\nEND{}\n"
           "WATCH{1=DELETED}\nTYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n"
-          SLICE_TEXT("s-2")
+          BETA_SLICE_TEXT("s-2")
           "WATCH{1=ERROR}\n" STATUS_TEXT
           "WATCH{1=MODIFIED}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n"
           SLICE_TEXT("s-3") "ok");
@@ -222,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_slice_of_v1beta1),
         cmocka_unit_test(test_slice_with_fields_of_others),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_group),
         cmocka_unit_test(test_status_in_every_shape),
         cmocka_unit_test(test_long_status_message),
         cmocka_unit_test(test_type_after_object),

@@ -199,7 +199,7 @@ static void test_largest_configuration(void **state)
 
     (void)state;
     put_text(message_new(&config), 1, "FromClaim");
-    for (int i = 0; i < CONFIG_REQUESTS_MAX; i++) {
+    for (unsigned i = 0; i < CONFIG_REQUESTS_MAX; i++) {
         put_text(&config, 2, fill(request, REQUEST_CAP - 1));
     }
     put_text(message_new(&inner), 1, fill(json, OPAQUE_BYTES_MAX));

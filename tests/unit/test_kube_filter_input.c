@@ -260,12 +260,6 @@ static void test_every_split_of_a_long_message(void **state)
     assert_non_null(strstr(run_a.text, "= ok done 1"));
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 16;
-}
-
 /* Bytes that look like protobuf often enough to go deep: any verdict, but one for all splits. */
 static void test_noise(void **state)
 {

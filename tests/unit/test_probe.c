@@ -2,6 +2,8 @@
 /* The probe on trees laid out as the kernel module lays them out, and on trees gone wrong. */
 #include "tests/unit/host_harness.h"
 
+#include <sys/resource.h>
+
 #include "host/probe.h"
 
 static struct settings settings;
@@ -12,7 +14,7 @@ static void look(void)
     (void)snprintf(settings.sysfs_root, sizeof settings.sysfs_root, "%s", at("sys"));
     (void)snprintf(settings.proc_root, sizeof settings.proc_root, "%s", at("proc"));
     (void)snprintf(settings.dev_root, sizeof settings.dev_root, "%s", at("dev"));
-    probe_node(&settings, &found);
+    assert_int_equal(probe_node(&settings, &found), 0);
 }
 
 static int begin(void **state)
@@ -34,12 +36,6 @@ static void put_device(unsigned n, const char *neighbours)
     (void)snprintf(path, sizeof path,
                    "sys/devices/virtual/neuron_device/neuron%u/connected_devices", n);
     put(path, neighbours);
-    (void)snprintf(path, sizeof path,
-                   "sys/devices/virtual/neuron_device/neuron%u/info/serial_number", n);
-    put(path, "00112233445566aa\n");
-    (void)snprintf(path, sizeof path,
-                   "sys/devices/virtual/neuron_device/neuron%u/info/architecture/device_name", n);
-    put(path, "Trainium2\n");
     make_directories("sys/class/neuron_device");
     (void)snprintf(path, sizeof path, "sys/class/neuron_device/neuron%u", n);
     (void)snprintf(target, sizeof target, "../../devices/virtual/neuron_device/neuron%u", n);
@@ -83,8 +79,6 @@ static void test_whole_node(void **state)
         assert_true(d->node_exists);
         assert_string_equal(d->core_count, "8");
         assert_string_equal(d->connected_devices, "12, 1, 3, 4");
-        assert_string_equal(d->serial_number, "00112233445566aa");
-        assert_string_equal(d->device_name, "Trainium2");
     }
 }
 
@@ -109,8 +103,6 @@ static void test_absent_and_empty_values(void **state)
     assert_false(d->node_exists);
     assert_string_equal(d->core_count, "");
     assert_string_equal(d->connected_devices, "");
-    assert_string_equal(d->serial_number, "");
-    assert_string_equal(d->device_name, "");
 }
 
 static void test_values_of_an_earlier_look_do_not_stay(void **state)
@@ -187,13 +179,38 @@ static void test_garbage_is_cut(void **state)
     memset(large, '7', sizeof large);
     put_bytes("sys/class/neuron_device/neuron0/core_count", large, sizeof large);
     put_bytes("sys/class/neuron_device/neuron0/connected_devices", "1, 2\0, 3", 8);
-    make_directories("sys/class/neuron_device/neuron0/info/serial_number");
     assert_int_equal(mkfifo(at("sys/class/neuron_device/neuron0/fifo"), 0600), 0);
     look();
     const struct found_device *d = device(0);
     assert_int_equal(strlen(d->core_count), SYSFS_VALUE_CAP - 1);
     assert_string_equal(d->connected_devices, "1, 2");
-    assert_string_equal(d->serial_number, "");
+}
+
+/* A process out of descriptors has seen nothing: that is no node without devices. */
+static void test_shortage_is_no_absence(void **state)
+{
+    struct rlimit old;
+    struct rlimit few;
+    (void)state;
+    put_device(0, "");
+    look();
+    assert_int_equal(found.count, 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = old;
+    int next = dup(STDERR_FILENO);
+    assert_true(next > 0);
+    few.rlim_cur = (rlim_t)next; /* none left */
+    assert_int_equal(close(next), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int none = probe_node(&settings, &found);
+    few.rlim_cur++; /* one left: the class directory opens, its files do not */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int one = probe_node(&settings, &found);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(none, EMFILE);
+    assert_int_equal(one, EMFILE);
+    look();
+    assert_int_equal(found.count, 1);
 }
 
 static void test_instance_type_overrides(void **state)
@@ -227,6 +244,7 @@ int main(void)
         PROBE_TEST(test_more_devices_than_fit),
         PROBE_TEST(test_large_directory),
         PROBE_TEST(test_garbage_is_cut),
+        PROBE_TEST(test_shortage_is_no_absence),
         PROBE_TEST(test_instance_type_overrides),
         PROBE_TEST(test_device_node_is_not_opened),
     };

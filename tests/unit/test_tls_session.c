@@ -40,10 +40,10 @@ static unsigned check_lines(const uint8_t *data, size_t *have, unsigned next)
 }
 
 /*
- * 256 KiB through narrow buffers to a server that stops reading while nobody reads from it, so that
+ * 256 KiB through narrow buffers to a server that is held until its buffers are full, so that
  * writes are cut short and taken up again.
  */
-static void exchange(int fd)
+static void exchange(int fd, const struct server *server)
 {
     static uint8_t out[LINES * LINE_BYTES];
     static uint8_t in[8192];
@@ -54,6 +54,7 @@ static void exchange(int fd)
     for (unsigned i = 0; i < LINES; i++) {
         make_line(out + (size_t)i * LINE_BYTES, i, false);
     }
+    assert_int_equal(kill(server->pid, SIGSTOP), 0);
     while (next < LINES) {
         size_t n = 0;
         enum status s = STATUS_MORE;
@@ -67,6 +68,7 @@ static void exchange(int fd)
         }
         assert_int_equal(s, STATUS_MORE);
         stops += (sent < sizeof out) ? 1u : 0u;
+        assert_int_equal(kill(server->pid, SIGCONT), 0);
         s = tls_read(in + have, sizeof in - have, &n);
         if (s == STATUS_MORE) {
             short events = (sent < sizeof out) ? POLLIN | POLLOUT : POLLIN;
@@ -94,7 +96,7 @@ static void test_exchange(void **state)
         assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &narrow, sizeof narrow), 0);
         assert_int_equal(start(fd, &id), STATUS_OK);
         assert_int_equal(shake(fd, ALL_STEPS), STATUS_OK);
-        exchange(fd);
+        exchange(fd, &server);
         end(fd);
         server_stop(&server);
     }

@@ -214,13 +214,16 @@ def build(full_name):
     return final
 
 
-def programs(k8s):
-    """Every program of a node with this Kubernetes release: file name -> path."""
+def programs(k8s, kubelet=""):
+    """Every program of a node with this Kubernetes release, and of another the kubelet: file
+    name -> path."""
     found = {}
     for full_name in NODE_PRODUCTS + [f"kubernetes-{k8s}"]:
         folder = build(full_name)
         for name in product(full_name).programs:
             found[name] = os.path.join(folder, name)
+    if kubelet:
+        found["kubelet"] = os.path.join(build(f"kubernetes-{kubelet}"), "kubelet")
     return found
 
 

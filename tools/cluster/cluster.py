@@ -7,8 +7,6 @@ command finds it. Everything lives below one run folder and one short folder und
 (unix sockets have room for 107 bytes); the node's programs share a private mount namespace.
 """
 import argparse
-import contextlib
-import fcntl
 import json
 import os
 import shlex
@@ -28,19 +26,12 @@ import config  # noqa: E402
 import images  # noqa: E402
 import pki  # noqa: E402
 import procs  # noqa: E402
+import slots  # noqa: E402
 
-SHORT_ROOT = "/run/neuron-dra"
-SLOTS = 16
-FIRST_PORT = 26000          # below the range from which the kernel hands out ports by itself
-PORTS = ("etcd", "etcd-peer", "apiserver", "kubelet", "kubelet-health", "agent-health")
 NAMESPACE, ACCOUNT = "neuron-dra-driver", "neuron-dra-driver-sa"
-# Folders that the kubelet, containerd and CNI use by fixed names: each node gets its own.
-HIDDEN = ("/run/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/containers")
-# What the kubelet and the CNI plugins set on the machine; the last node to go puts it back.
-SYSCTLS = ("net/ipv4/ip_forward", "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic",
-           "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
 # None of them holds anything that outlives the run, so none is asked to go gently.
-CONTROL_PLANE = ("kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd")
+CONTROL_PLANE = ("kube-controller-manager", "kube-scheduler", "agent-apiserver", "kube-apiserver",
+                 "etcd")
 
 
 class Failure(Exception):
@@ -56,12 +47,15 @@ class Cluster:
         self.kubeconfig = self.path("kubeconfig")
         self.slot = self.started = None
         self.k8s, self.board, self.agent = build.DEFAULT_K8S, "trn2.48xlarge", ""
-        self.driver_version = ""
+        self.driver_version = self.feature_gates = ""
+        self.kubelet = self.k8s
+        # Versions of resource.k8s.io: of the API server, and of the one for the agent if there are two.
+        self.served, self.agent_served = ["v1"], []
         self.programs, self.processes, self.made, self.sysctls = {}, {}, [], {}
         self.node_name = "neuron-node-0"
 
-    KEPT = ("slot", "k8s", "board", "agent", "driver_version", "programs", "processes", "made",
-            "sysctls", "node_name")
+    KEPT = ("slot", "k8s", "kubelet", "board", "agent", "driver_version", "feature_gates", "served",
+            "agent_served", "programs", "processes", "made", "sysctls", "node_name")
 
     def path(self, *parts):
         """Below the run folder."""
@@ -69,11 +63,11 @@ class Cluster:
 
     def short(self, *parts):
         """Below the short folder, for sockets and what the kubelet nests deeply."""
-        return os.path.join(SHORT_ROOT, str(self.slot), *parts)
+        return os.path.join(slots.SHORT_ROOT, str(self.slot), *parts)
 
     def port(self, what):
         """A port of this run's set."""
-        return FIRST_PORT + self.slot * len(PORTS) + PORTS.index(what)
+        return slots.FIRST_PORT + self.slot * len(slots.PORTS) + slots.PORTS.index(what)
 
     @property
     def cgroup(self):
@@ -84,6 +78,17 @@ class Cluster:
     def server(self):
         """The API server's address; by number, so that no name has to be resolved."""
         return f"https://127.0.0.1:{self.port('apiserver')}"
+
+    @property
+    def agent_server(self):
+        """The API server that the agent, kubectl and the tests talk to."""
+        return f"https://127.0.0.1:{self.port('agent-apiserver')}" if self.agent_served else self.server
+
+    @property
+    def seen(self):
+        """The versions of resource.k8s.io that the agent finds, newest first."""
+        found = self.agent_served or self.served
+        return [version for version in config.API_VERSIONS if version in found]
 
     def service_ip(self, number):
         """An address of the service range."""
@@ -100,13 +105,14 @@ class Cluster:
         found and ended even after its run folder was deleted; the run folder has a link to it."""
         content = {key: getattr(self, key) for key in self.KEPT}
         content.update(kubeconfig=self.kubeconfig, cdi=self.path("cdi"), name=self.name,
-                       short=self.short(), log=self.path("logs", "agent.log"), run=self.run)
+                       short=self.short(), log=self.path("logs", "agent.log"), run=self.run,
+                       seen=self.seen)
         pki.write_json(self.short("cluster.json.new"), content)
         os.replace(self.short("cluster.json.new"), self.short("cluster.json"))
 
     def load(self):
         """Finds this run's cluster.json among the slots; whether there was one."""
-        for content in taken_slots():
+        for content in slots.taken_slots():
             if content["run"] == self.run:
                 self.fill(content)
                 return True
@@ -117,7 +123,7 @@ class Cluster:
         self.name, self.run = content["name"], content["run"]
         self.kubeconfig = content["kubeconfig"]
         for key in self.KEPT:
-            setattr(self, key, content[key])
+            setattr(self, key, content.get(key, getattr(self, key)))
 
     def environment(self):
         """What every program of the node sees: nothing of the caller's but the basics."""
@@ -156,74 +162,14 @@ class Cluster:
             time.sleep(0.1)
 
 
-# --- a slot: short folder, ports and network numbers -------------------------------------------
-
-@contextlib.contextmanager
-def slots_locked():
-    """One command at a time looks for a free slot."""
-    handle = os.open(os.path.dirname(SHORT_ROOT), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        os.makedirs(SHORT_ROOT, exist_ok=True)
-        yield
-    finally:
-        os.close(handle)
-
-
-def read_slot(folder):
-    """What a slot's cluster.json says, or None when it has none that can be read."""
-    try:
-        with open(os.path.join(folder, "cluster.json"), encoding="utf-8") as stream:
-            return json.load(stream)
-    except (OSError, ValueError):
-        return None
-
-
-def taken_slots():
-    """The content of every slot's cluster.json."""
-    if not os.path.isdir(SHORT_ROOT):
-        return []
-    found = [read_slot(os.path.join(SHORT_ROOT, name)) for name in sorted(os.listdir(SHORT_ROOT))]
-    return [content for content in found if content is not None]
-
-
 def sweep():
     """Ends what nobody can use any more: runs whose folder was deleted, and dead ones."""
-    for content in taken_slots():
+    for content in slots.taken_slots():
         living = any(procs.alive(record) for record in content["processes"].values())
         if not living or not os.path.isdir(content["run"]):
             lost = Cluster(content["name"])
             lost.fill(content)
             take_down(lost)
-
-
-def ports_are_free(cluster):
-    """Whether nobody listens on any port of the slot's set."""
-    for what in PORTS:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("", cluster.port(what)))
-            except OSError:
-                return False
-    return True
-
-
-def take_slot(cluster):
-    """Finds a free slot and marks it as this run's."""
-    with slots_locked():
-        for cluster.slot in range(SLOTS):
-            folder = cluster.short()
-            if read_slot(folder) is not None or not ports_are_free(cluster):
-                continue
-            procs.remove_tree(folder)
-            remember_machine(cluster)
-            os.makedirs(folder)
-            cluster.processes["runner"] = procs.myself()
-            cluster.save()
-            os.symlink(cluster.short("cluster.json"), cluster.path("cluster.json"))
-            return
-    raise Failure(f"all {SLOTS} slots under {SHORT_ROOT} are taken: end a cluster first")
 
 
 # --- up ------------------------------------------------------------------------------------------
@@ -239,29 +185,13 @@ def check_machine(arguments):
         raise Failure(f"{arguments.agent} is not there: run `make` first, or pass --no-agent")
 
 
-def remember_machine(cluster):
-    """Notes the kernel settings that a node changes, and makes the folders it hides. A node that
-    is not the first takes over the first one's notes: the last to go has to put all right."""
-    others = taken_slots()
-    if others:
-        cluster.sysctls, cluster.made = others[0]["sysctls"], others[0]["made"]
-        return
-    for name in SYSCTLS:
-        with contextlib.suppress(OSError), open("/proc/sys/" + name, encoding="ascii") as stream:
-            cluster.sysctls[name] = stream.read().strip()
-    for folder in HIDDEN:
-        if not os.path.isdir(folder):
-            os.makedirs(folder)
-            cluster.made.append(folder)
-
-
-def answers(cluster, path):
-    """Whether the API server says ok to a path."""
+def answers(cluster, address):
+    """Whether the API server at this address says ok to a path."""
     context = ssl.create_default_context(cafile=cluster.path("pki", "ca.crt"))
     base = cluster.path("pki", "admin")
     context.load_cert_chain(base + ".crt", base + ".key")
     try:
-        with urllib.request.urlopen(cluster.server + path, context=context, timeout=2) as reply:
+        with urllib.request.urlopen(address, context=context, timeout=2) as reply:
             return reply.status == 200
     except (OSError, urllib.error.URLError):
         return False
@@ -271,7 +201,12 @@ def start_control_plane(cluster):
     """etcd, API server, controller manager and scheduler."""
     cluster.start("etcd", config.etcd_args(cluster))
     cluster.start("kube-apiserver", config.apiserver_args(cluster))
-    cluster.wait("API server", "kube-apiserver", lambda: answers(cluster, "/readyz"), 60)
+    cluster.wait("API server", "kube-apiserver",
+                 lambda: answers(cluster, cluster.server + "/readyz"), 60)
+    if cluster.agent_served:
+        cluster.start("agent-apiserver", config.agent_apiserver_args(cluster))
+        cluster.wait("the agent's API server", "agent-apiserver",
+                     lambda: answers(cluster, cluster.agent_server + "/readyz"), 60)
     cluster.start("kube-controller-manager", config.controller_manager_args(cluster))
     cluster.start("kube-scheduler", config.scheduler_args(cluster))
 
@@ -292,7 +227,7 @@ def import_images(cluster):
 def start_namespace(cluster):
     """The mount namespace of every program but the agent, which runs as on a host."""
     cluster.processes["namespace"] = procs.hide_directories(
-        cluster.path("logs", "namespace.log"), HIDDEN, cluster.environment())
+        cluster.path("logs", "namespace.log"), slots.HIDDEN, cluster.environment())
     cluster.save()
 
 
@@ -329,12 +264,15 @@ def start_kubelet(cluster):
 def make_agent_account(cluster):
     """What a chart would install, and a kubeconfig with the service account's token."""
     deploy = os.path.join(build.ROOT, "cfg", "deploy")
-    cluster.kubectl("apply", "-f", os.path.join(deploy, "deviceclass.yaml"),
-                    "-f", os.path.join(deploy, "rbac.yaml"))
+    cluster.kubectl("apply", "-f", os.path.join(deploy, "rbac.yaml"))
+    with open(os.path.join(deploy, "deviceclass.yaml"), encoding="utf-8") as stream:
+        # A device class looks the same in all versions.
+        text = stream.read().replace("resource.k8s.io/v1\n", f"resource.k8s.io/{cluster.seen[0]}\n")
+    cluster.kubectl("apply", "-f", "-", text=text)
     token = cluster.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE,
                             "--duration=720h").strip()
-    pki.write_kubeconfig(cluster.path("agent.kubeconfig"), cluster.path("pki"), cluster.server,
-                         ACCOUNT, {"token": token})
+    pki.write_kubeconfig(cluster.path("agent.kubeconfig"), cluster.path("pki"),
+                         cluster.agent_server, ACCOUNT, {"token": token})
 
 
 def make_board(cluster):
@@ -409,7 +347,7 @@ def next_steps(cluster):
 def command_up(cluster, arguments):
     """Brings a cluster up from nothing; what an earlier run left is taken down first."""
     check_machine(arguments)
-    programs = build.programs(arguments.k8s)
+    programs = build.programs(arguments.k8s, arguments.kubelet)
     with build.one_at_a_time(cluster.run + ".lock"):
         up_locked(cluster, arguments, programs)
 
@@ -425,7 +363,10 @@ def up_locked(cluster, arguments, programs):
     cluster.k8s, cluster.board, cluster.programs = arguments.k8s, arguments.board, programs
     cluster.agent = os.path.abspath(arguments.agent) if arguments.agent else ""
     cluster.driver_version = arguments.driver_version
-    take_slot(cluster)
+    cluster.kubelet = arguments.kubelet or arguments.k8s
+    cluster.served, cluster.agent_served = arguments.serve, arguments.agent_serve
+    cluster.feature_gates = arguments.feature_gates
+    slots.take_slot(cluster)
     begin = time.monotonic()
     try:
         bring_up(cluster, bool(arguments.agent))
@@ -440,22 +381,6 @@ def up_locked(cluster, arguments, programs):
 
 
 # --- down ----------------------------------------------------------------------------------------
-
-def restore_machine(cluster):
-    """Gives the slot back. The last node puts kernel settings back and removes the folders that
-    were made to be hidden; while another lives, removing one would unmount that one's."""
-    with slots_locked():
-        procs.remove_tree(cluster.short())
-        if taken_slots():
-            return
-        for name, value in cluster.sysctls.items():
-            with contextlib.suppress(OSError), open("/proc/sys/" + name, "w",
-                                                    encoding="ascii") as stream:
-                stream.write(value)
-        for folder in cluster.made + [SHORT_ROOT]:
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-
 
 def end_processes(cluster):
     """First who would start something new, then the containers, then the rest of the node."""
@@ -483,7 +408,7 @@ def take_down(cluster):
     """Ends every process of a run and removes everything but its logs."""
     end_processes(cluster)
     left = procs.remove_cgroup(cluster.cgroup)
-    restore_machine(cluster)
+    slots.restore_machine(cluster)
     for entry in os.listdir(cluster.run) if os.path.isdir(cluster.run) else []:
         if entry != "logs":
             path = cluster.path(entry)
@@ -545,12 +470,34 @@ def command_board(cluster, arguments):
     start_agent(cluster)
 
 
+def api_versions(text):
+    """A list of versions of resource.k8s.io from the command line."""
+    found = text.split(",") if text else []
+    unknown = [version for version in found if version not in config.API_VERSIONS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of "
+                                         + ", ".join(config.API_VERSIONS))
+    return found
+
+
+def add_release_arguments(parser):
+    """What a row of the matrix may choose."""
+    parser.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
+    parser.add_argument("--kubelet", default="", help="release of the kubelet if it is another")
+    parser.add_argument("--feature-gates", default="", help="of all programs: NAME=true,…")
+    parser.add_argument("--serve", type=api_versions, default=["v1"], metavar="VERSION,…",
+                        help="served versions of resource.k8s.io")
+    parser.add_argument("--agent-serve", type=api_versions, default=[], metavar="VERSION,…",
+                        help="a second API server on the same etcd, for the agent and kubectl, "
+                             "that serves only these")
+
+
 def parse():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="bring a cluster up and leave it running")
-    up.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
+    add_release_arguments(up)
     up.add_argument("--agent", default=os.path.join(build.ROOT, "build", "neuron-dra-agent"))
     up.add_argument("--quiet", action="store_true", help="do not say what to type next")
     up.add_argument("--no-agent", dest="agent", action="store_const", const="")

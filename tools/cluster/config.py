@@ -11,6 +11,8 @@ import images
 import pki
 
 DRIVER = "neuron.aws.com"
+API_VERSIONS = ("v1", "v1beta2", "v1beta1")     # of resource.k8s.io, newest first
+FIRST_WITH_V1 = (1, 34)
 NETWORK_LAYERS = ("nn-1111111111111111a", "nn-2222222222222222b", "nn-3333333333333333c")
 
 
@@ -99,12 +101,41 @@ def etcd_args(cluster):
             f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=only={peer}"]
 
 
+def feature_gates(cluster):
+    """The flag that every program of Kubernetes takes."""
+    return [f"--feature-gates={cluster.feature_gates}"] if cluster.feature_gates else []
+
+
+def runtime_config(k8s, served):
+    """The flag by which an API server serves just these versions of resource.k8s.io. One that the
+    release does not know must not be named, not even to switch it off."""
+    release = tuple(int(number) for number in k8s.split(".")[:2])
+    known = [version for version in API_VERSIONS if version != "v1" or release >= FIRST_WITH_V1]
+    return "--runtime-config=" + ",".join(
+        f"resource.k8s.io/{version}={'true' if version in served else 'false'}" for version in known)
+
+
 def apiserver_args(cluster):
-    """The API server on loopback. It asks the kubelet by address and with its own certificate, else
+    """The API server of the cluster's own programs."""
+    return [*_apiserver_args(cluster, "apiserver"), "--authorization-mode=Node,RBAC",
+            runtime_config(cluster.k8s, cluster.served)]
+
+
+def agent_apiserver_args(cluster):
+    """A second API server on the same etcd, for the agent, kubectl and the tests. Scheduler,
+    controllers and kubelet of a release work with one version of resource.k8s.io alone, v1beta1
+    before 1.34 and v1 since; so does the authorizer of nodes. An API server without that version
+    can serve everybody else."""
+    return [*_apiserver_args(cluster, "agent-apiserver"), "--authorization-mode=RBAC",
+            runtime_config(cluster.k8s, cluster.agent_served)]
+
+
+def _apiserver_args(cluster, port):
+    """An API server on loopback. It asks the kubelet by address and with its own certificate, else
     `kubectl logs` would look the node's name up in DNS."""
     secrets = cluster.path("pki")
     return [cluster.programs["kube-apiserver"], "--bind-address=127.0.0.1",
-            f"--secure-port={cluster.port('apiserver')}",
+            f"--secure-port={cluster.port(port)}", *feature_gates(cluster),
             f"--etcd-servers=http://127.0.0.1:{cluster.port('etcd')}",
             f"--tls-cert-file={secrets}/apiserver.crt",
             f"--tls-private-key-file={secrets}/apiserver.key",
@@ -116,13 +147,13 @@ def apiserver_args(cluster):
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={secrets}/service-accounts.pub",
             f"--service-account-signing-key-file={secrets}/service-accounts.key",
-            "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+            "--enable-admission-plugins=NodeRestriction",
             "--endpoint-reconciler-type=none", "--allow-privileged=true", "--profiling=false"]
 
 
 def controller_manager_args(cluster):
     """The controller manager, alone and without a port of its own."""
-    return [cluster.programs["kube-controller-manager"],
+    return [cluster.programs["kube-controller-manager"], *feature_gates(cluster),
             f"--kubeconfig={cluster.path('controller-manager.kubeconfig')}",
             "--use-service-account-credentials", "--leader-elect=false", "--secure-port=0",
             f"--root-ca-file={cluster.path('pki', 'ca.crt')}",
@@ -131,7 +162,7 @@ def controller_manager_args(cluster):
 
 def scheduler_args(cluster):
     """The scheduler, alone and without a port of its own."""
-    return [cluster.programs["kube-scheduler"],
+    return [cluster.programs["kube-scheduler"], *feature_gates(cluster),
             f"--kubeconfig={cluster.path('scheduler.kubeconfig')}",
             "--leader-elect=false", "--secure-port=0"]
 
@@ -145,6 +176,7 @@ def kubelet_args(cluster):
     """The kubelet. No --node-ip: a loopback one leaves the node without addresses."""
     labels = ",".join(f"{key}={value}" for key, value in node_labels(cluster.board).items())
     return [cluster.programs["kubelet"], f"--config={cluster.path('kubelet.json')}",
+            *feature_gates(cluster),
             f"--kubeconfig={cluster.path('kubelet.kubeconfig')}",
             f"--root-dir={cluster.short('kubelet')}", f"--cert-dir={cluster.short('kubelet-pki')}",
             f"--hostname-override={cluster.node_name}", f"--node-labels={labels}"]
@@ -184,5 +216,6 @@ def write_files(cluster):
     for name, user in (("admin", "admin"), ("controller-manager", "controller-manager"),
                        ("scheduler", "scheduler"), ("kubelet", "kubelet")):
         path = cluster.kubeconfig if name == "admin" else cluster.path(name + ".kubeconfig")
-        pki.write_kubeconfig(path, secrets, cluster.server, user,
+        server = cluster.agent_server if name == "admin" else cluster.server
+        pki.write_kubeconfig(path, secrets, server, user,
                              pki.certificate_credentials(secrets, name))

@@ -15,35 +15,35 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import build  # noqa: E402
 
 CLUSTER = os.path.join(build.HERE, "cluster.py")
+BOARD = ["--board", "trn2.48xlarge", "--driver-version", "2.26.5.0"]     # what the tests expect
 
 
-def run_tests(state, pattern):
+def run_tests(state, pattern, out):
     """go test against the running cluster; its exit code."""
     env = dict(build.go_environment(), NEURON_DRA_CLUSTER=state)
     command = [build.find_go(), "test", "-v", "-count=1", "-timeout=20m", "."]
     if pattern:
         command.insert(2, "-run=" + pattern)
     return subprocess.run(command, cwd=os.path.join(build.ROOT, "tests", "e2e"), env=env,
-                          check=False).returncode
+                          stdout=out, stderr=out, check=False).returncode
 
 
-def run(name, arguments):
-    """Up, tests, down; the exit code."""
-    up = [sys.executable, CLUSTER, "up", "--name", name, "--k8s", arguments.k8s,
-          "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0", "--quiet"]
-    if arguments.agent:
-        up += ["--agent", arguments.agent]
-    if subprocess.run(up, check=False).returncode != 0:
-        print("e2e.py: no cluster, no tests", file=sys.stderr)
+def run(name, setup, pattern="", keep=False, out=None):
+    """Up as setup (arguments of `cluster.py up`) says, tests, down; the exit code. All output goes
+    to the file out, or to this command's own."""
+    command = [sys.executable, CLUSTER, "up", "--name", name, *BOARD, "--quiet", *setup]
+    if subprocess.run(command, stdout=out, stderr=out, check=False).returncode != 0:
+        print("e2e.py: no cluster, no tests", file=out or sys.stderr, flush=True)
         return 1
     try:
-        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), arguments.run)
+        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), pattern, out)
     finally:
-        if not arguments.keep:
-            subprocess.run([sys.executable, CLUSTER, "down", "--name", name], check=False)
+        if not keep:
+            subprocess.run([sys.executable, CLUSTER, "down", "--name", name], stdout=out,
+                           stderr=out, check=False)
     if code != 0:
         print(f"e2e.py: failed; the programs' logs are in {build.ROOT}/build/{name}/logs",
-              file=sys.stderr)
+              file=out or sys.stderr, flush=True)
     return code
 
 
@@ -56,8 +56,9 @@ def main():
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     name = "e2e/" + arguments.k8s
+    setup = ["--k8s", arguments.k8s] + (["--agent", arguments.agent] if arguments.agent else [])
     with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
-        sys.exit(run(name, arguments))
+        sys.exit(run(name, setup, arguments.run, arguments.keep))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The API server as the agent sees it: Nodes, ResourceClaims and ResourceSlices over HTTP/2 in
+ * protobuf, with discovery, lists, watches, resourceVersion and conflicts, 401, 404, 409, 410 and
+ * 422 as the real one answers them. Owns the connections' HTTP state and the objects. Pure: the
+ * owner moves the bytes and tells the time. Sources: Kubernetes API concepts; resource.k8s.io/v1.
+ *
+ * Not simulated: JSON of objects (406), patches, continue tokens, admission, authorisation beyond
+ * one bearer token. A watch that is behind gets the last state of an object once, not each of its
+ * states in between.
+ */
+#ifndef TESTS_SIM_SIM_API_H
+#define TESTS_SIM_SIM_API_H
+
+#include "tests/sim/sim_store.h"
+#include "wire/h2.h"
+
+struct sim_api_config {
+    const char *token;              /* bearer token that is let in, borrowed; empty: everybody */
+    bool serves[SIM_VERSIONS];      /* versions of resource.k8s.io */
+    uint64_t seed;
+};
+
+struct sim_selector {               /* of a list or watch; empty: everything */
+    char driver[DRIVER_CAP];
+    char node[NAME_CAP];
+    char name[NAME_CAP];
+};
+
+struct sim_query {                  /* what stands behind the '?' */
+    struct sim_selector selector;
+    bool watch;
+    bool bookmarks;
+    bool has_version;
+    bool wrong;                     /* something of it is not understood */
+    uint64_t version;
+    uint64_t timeout_ms;            /* of a watch */
+};
+
+enum sim_target_kind { SIM_TARGET_NONE, SIM_TARGET_OBJECTS, SIM_TARGET_GROUP };
+
+struct sim_target {                 /* what a path names */
+    enum sim_target_kind what;
+    enum sim_kind kind;
+    enum sim_version version;
+    char ns[NAMESPACE_CAP];
+    char name[NAME_CAP];            /* empty: the collection */
+};
+
+enum sim_stream_state { SIM_STREAM_FREE, SIM_STREAM_READING, SIM_STREAM_ANSWERING,
+                        SIM_STREAM_WATCHING };
+
+struct sim_stream {                 /* internal: one request */
+    enum sim_stream_state state;
+    uint32_t id;
+    char method[16];
+    char path[KUBE_PATH_CAP];
+    bool path_cut;
+    bool authorised;
+    bool protobuf;                  /* accepted */
+    bool partial;                   /* accepted as PartialObjectMetadata */
+    bool json;                      /* accepted */
+    bool body_protobuf;
+    bool body_cut;
+    struct sim_target target;
+    struct sim_query query;
+    unsigned http;                  /* 0: not answered yet */
+    const char *content_type;
+    bool headed;
+    bool last;                      /* nothing follows what stands in `out` */
+    bool told;                      /* the owner took the event of this request */
+    uint64_t watch_end_ms;
+    uint64_t bookmark_ms;
+    size_t body_len;
+    size_t out_len;
+    size_t out_sent;
+    uint8_t body[SIM_REQUEST_BYTES];
+    uint8_t out[SIM_ANSWER_BYTES];
+};
+
+struct sim_connection {             /* internal */
+    bool open;
+    bool failed;
+    struct h2 h2;
+    struct h2_stream streams[SIM_STREAMS_MAX];
+    struct sim_stream stream[SIM_STREAMS_MAX];
+    uint8_t rx[SIM_RX_BYTES];
+    uint8_t tx[SIM_TX_BYTES];
+    uint8_t field[SIM_FIELD_BYTES];
+    uint8_t scratch[SIM_FIELD_BYTES];
+};
+
+struct sim_api {
+    struct sim_api_config config;
+    uint64_t now_ms;
+    uint64_t now_s;                 /* Unix time, for creationTimestamp only */
+    struct sim_store store;
+    struct sim_connection connection[SIM_CONNECTIONS_MAX];
+    uint8_t scratch[SIM_ANSWER_BYTES]; /* one object or list while it gets its envelope */
+};
+
+/* One answered request. */
+struct sim_api_event {
+    const char *method;             /* texts are borrowed until the next call */
+    const char *path;
+    unsigned http;
+};
+
+void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64_t now_ms);
+
+/*
+ * What somebody with kubectl does: creates or replaces an object of which `object` is the v1
+ * encoding without envelope; its metadata may name a UID. Errors as of sim_store_create.
+ */
+MUST_USE enum status sim_api_put(struct sim_api *a, enum sim_kind kind, struct view object);
+/* PEER_NOT_FOUND: there is none. */
+MUST_USE enum status sim_api_delete(struct sim_api *a, enum sim_kind kind, const char *ns,
+                                    const char *name);
+
+/* A connection was accepted: its number, or -1 when there are too many. */
+int sim_api_open(struct sim_api *a);
+struct writer sim_api_rx(struct sim_api *a, unsigned connection);
+void sim_api_rx_commit(struct sim_api *a, unsigned connection, size_t n);
+void sim_api_end(struct sim_api *a, unsigned connection);
+struct view sim_api_tx(struct sim_api *a, unsigned connection);
+void sim_api_tx_commit(struct sim_api *a, unsigned connection, size_t n);
+/* Whether the owner must close it now; true also says that its number is free again. */
+bool sim_api_done(struct sim_api *a, unsigned connection);
+
+/* Takes what came, answers, feeds the watches. Times never go back. */
+void sim_api_step(struct sim_api *a, uint64_t now_ms, uint64_t now_s);
+uint64_t sim_api_deadline(const struct sim_api *a);
+/* Next answered request; STATUS_MORE: none. Watches are told when they begin. */
+MUST_USE enum status sim_api_next(struct sim_api *a, struct sim_api_event *e);
+
+#endif

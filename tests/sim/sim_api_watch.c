@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches of the API server model: framed WatchEvents. See sim_api_internal.h. */
+#include "base/assert.h"
+#include "tests/sim/sim_api_internal.h"
+
+enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EXTENSION_RAW = 1 };
+#define DEFAULT_WATCH_MS 1800000
+
+static size_t varint_len(size_t value)
+{
+    size_t n = 1;
+    while (value >= 0x80) {
+        value >>= 7;
+        n++;
+    }
+    return n;
+}
+
+/* A big-endian length and a bare WatchEvent around an enveloped object; nothing when no room. */
+static bool put_event(struct sim_stream *s, const char *type, struct view object)
+{
+    struct writer w = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
+    size_t extension = 1 + varint_len(object.len) + object.len;
+    size_t type_len = view_text(type).len;
+    size_t event = 2 + type_len + 1 + varint_len(extension) + extension;
+    writer_u32(&w, (uint32_t)event);
+    sim_put_text(&w, EVENT_TYPE, type);
+    sim_put_head(&w, EVENT_OBJECT, extension);
+    sim_put_bytes(&w, EXTENSION_RAW, object);
+    if (!w.full) {
+        ASSERT(w.len == event + 4);
+        s->out_len += w.len;
+    }
+    return !w.full;
+}
+
+static bool put_object_event(struct sim_api *a, struct sim_stream *s, const char *type,
+                             const struct sim_object *o)
+{
+    uint8_t bytes[SIM_REQUEST_BYTES];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    sim_put_object(a, s, o, &w);
+    ASSERT(!w.full);
+    return put_event(s, type, writer_view(&w));
+}
+
+void sim_watch_begin(struct sim_api *a, struct sim_stream *s)
+{
+    uint64_t life = s->query.timeout_ms > 0 ? s->query.timeout_ms : DEFAULT_WATCH_MS;
+    s->http = 200;
+    s->content_type = "application/vnd.kubernetes.protobuf;stream=watch";
+    s->state = SIM_STREAM_WATCHING;
+    s->watch_end_ms = a->now_ms + life;
+    s->bookmark_ms = s->query.bookmarks ? a->now_ms + SIM_BOOKMARK_MS : UINT64_MAX;
+    if (s->query.version > 0 && s->query.version < a->store.forgotten) {
+        uint8_t bytes[2048];
+        struct writer w = writer_of(bytes, sizeof bytes);
+        sim_put_expired(a, &w);
+        s->last = put_event(s, "ERROR", writer_view(&w));
+    }
+}
+
+/* What the watch is told of an object; NULL: nothing, it came and went in between. */
+static const char *type_of(const struct sim_stream *s, const struct sim_object *o)
+{
+    bool fresh = o->created_version > s->query.version;
+    if (o->state == SIM_DELETED) {
+        return fresh ? NULL : "DELETED";
+    }
+    return fresh ? "ADDED" : "MODIFIED";
+}
+
+static void take_changes(struct sim_api *a, struct sim_stream *s)
+{
+    uint64_t told = s->query.version;
+    bool room = true;
+    const struct sim_object *o = sim_store_after(&a->store, s->target.kind, told);
+    while (o != NULL && room) {
+        const char *type = sim_selected(&s->query.selector, o) ? type_of(s, o) : NULL;
+        room = type == NULL || put_object_event(a, s, type, o);
+        told = room ? o->version : told;
+        o = sim_store_after(&a->store, s->target.kind, told);
+    }
+    s->query.version = told;
+}
+
+void sim_watch_turn(struct sim_api *a, struct sim_stream *s)
+{
+    if (s->last || s->out_sent < s->out_len) {
+        return;
+    }
+    s->out_len = 0;
+    s->out_sent = 0;
+    take_changes(a, s);
+    if (a->now_ms >= s->watch_end_ms) {
+        s->last = true;
+    } else if (a->now_ms >= s->bookmark_ms && s->out_len == 0) {
+        (void)put_object_event(a, s, "BOOKMARK", NULL);
+        s->query.version = a->store.version;
+        s->bookmark_ms = a->now_ms + SIM_BOOKMARK_MS;
+    }
+}
+
+uint64_t sim_watch_deadline(const struct sim_stream *s)
+{
+    if (s->last || s->out_sent < s->out_len) {
+        return UINT64_MAX; /* waits for the peer's window, not for time */
+    }
+    return s->bookmark_ms < s->watch_end_ms ? s->bookmark_ms : s->watch_end_ms;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim table in the face of disks, stores and neighbours that do the unexpected: what was
+ * unprepared stays so, what was confirmed is on the disk, and what one claim suffers is told to it
+ * alone.
+ */
+#include "agent_kubelet.h"
+
+#define CLAIMS 8
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+}
+
+static struct disk_file *store(void)
+{
+    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    assert_non_null(f);
+    return f;
+}
+
+static void error_has(struct view reply, unsigned n, const char *text)
+{
+    if (strstr(prepare_error(reply, n), text) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", text, prepare_error(reply, n));
+    }
+}
+
+/* --- a store that vanishes and comes back --- */
+
+/* An unprepare is the first to notice: its record does not come back with the file. */
+static void test_unprepare_notices_the_loss(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    struct disk_file *f = store();
+    disk_rename(f, "taken away");
+    unprepare_well(0, 2);
+    pass(60000);
+    unprepare_well(1, 1);
+    assert_int_equal(held(), 1);
+    disk_rename(f, STORE_FILE_NAME);
+    pass(60000);
+    assert_true(world.agent->ledger.usable);
+    assert_int_equal(held(), 1);
+    api.claim[5].result[0].device = "neuron-device-0";
+    prepare_well(5, 1);
+    restart();
+    assert_int_equal(held(), 2);
+    unprepare_well(5, 1);
+    unprepare_well(2, 1);
+}
+
+/* All that it held was unprepared meanwhile: a new one is made. */
+static void test_nothing_held_in_what_vanished(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_rename(store(), "taken away");
+    unprepare_well(0, 2);
+    pass(60000);
+    assert_true(world.agent->ledger.usable);
+    assert_int_equal(world.agent->ledger.freeing, 0);
+    log_forget();
+    prepare_well(0, 2);
+    restart();
+    assert_int_equal(held(), 2);
+}
+
+/* What comes back is damaged: its readable records are carried over, not those that were freed. */
+static void test_comes_back_damaged(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    struct disk_file *f = store();
+    disk_rename(f, "taken away");
+    unprepare_well(1, 1);
+    memset(f->bytes, 0, STORE_HEADER_BYTES);
+    disk_rename(f, STORE_FILE_NAME);
+    pass(60000);
+    assert_true(world.agent->ledger.usable);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 3);
+    restart();
+    assert_int_equal(held(), 3);
+}
+
+/* Claims unprepared while nothing was known of the store are forgotten once it is read. */
+static void test_unprepared_before_the_first_reading(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    disk.refuse_read[FILES_STATE] = true;
+    start();
+    unprepare_well(1, 1);
+    unprepare_well(1, 1);
+    assert_int_equal(world.agent->ledger.gone_count, 1);
+    /* more than can be remembered is refused in words, and nothing of it is touched */
+    struct peer *p = service_open();
+    for (unsigned n = 2; n < CLAIMS_MAX + 1; n += 16) {
+        (void)call_now(p, UNPREPARE, claims_request(n, 16));
+    }
+    struct view reply = call_now(p, UNPREPARE, claims_request(0, 1));
+    assert_non_null(strstr(unprepare_error(reply, 0), "claim store "));
+    assert_non_null(cdi_of(0));
+    disk.refuse_read[FILES_STATE] = false;
+    pass(40000);
+    assert_int_equal(held(), 1);
+    unprepare_well(0, 1);
+}
+
+/* --- another agent --- */
+
+static unsigned said(const char *text)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
+        n++;
+    }
+    return n;
+}
+
+static void test_another_agent(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    log_forget();
+    disk.locked_by_other = true;
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    cdi_of(1)->used = false;
+    node_up();
+    error_has(prepare_now(1, 1), 1, "another agent uses this store");
+    error_has(prepare_now(1, 1), 1, "end the other agent of this node");
+    struct peer *p = service_open();
+    struct view reply = call_now(p, UNPREPARE, claims_request(0, 1));
+    assert_non_null(strstr(unprepare_error(reply, 0), "another agent uses this store"));
+    pass(120000);
+    /* nothing was touched, and it was said once */
+    assert_int_equal(disk.calls, 0);
+    assert_int_equal(said("event=store_trouble"), 1);
+    assert_int_equal(said("claim_unprepared"), 0);
+    disk.locked_by_other = false;
+    pass(STORE_BUSY_MS);
+    assert_int_equal(held(), 2);
+    prepare_well(1, 1);
+    unprepare_well(0, 2);
+}
+
+/* It took the store over from a running one: that one answers nothing from its memory. */
+static void test_taken_over(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    struct disk_file *f = store();
+    disk_rename(f, "taken away");
+    error_has(prepare_now(2, 1), 2, "cannot be written");
+    disk.locked_by_other = true;
+    pass(1000);
+    disk_rename(f, STORE_FILE_NAME);
+    cdi_of(0)->used = false;
+    error_has(prepare_now(0, 1), 0, "another agent uses this store");
+    assert_null(cdi_of(0));
+    disk.locked_by_other = false;
+    pass(STORE_BUSY_MS);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 2);
+}
+
+/* --- disks that fail twice --- */
+
+/* The write was done and said to have failed, and its undoing is refused: it is tried again. */
+static void test_undo_refused(void **state)
+{
+    (void)state;
+    begin();
+    disk_fault(FAULT_ERROR_AFTER, 3, true, HOST_IO);
+    disk.refuse_from = 4;
+    error_has(prepare_now(0, 1), 0, "cannot be written");
+    assert_int_equal(held(), 0);
+    assert_int_equal(world.agent->ledger.freeing, 1);
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    disk.refuse_from = 0;
+    pass(60000);
+    assert_int_equal(world.agent->ledger.freeing, 0);
+    restart();
+    assert_int_equal(held(), 0);
+}
+
+/* The same claim again takes the slot whose freeing was refused: it never has two. */
+static void test_undo_refused_and_prepared_again(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(3, 1);
+    disk_fault(FAULT_ERROR_AFTER, 3, true, HOST_IO);
+    disk.refuse_from = 4;
+    error_has(prepare_now(0, 1), 0, "cannot be written");
+    disk.refuse_from = 0;
+    disk_fault(FAULT_KILL_AFTER, 3, true, STATUS_OK);
+    (void)call_send(service_open(), PREPARE, claims_request(0, 1));
+    settle();
+    assert_true(world.was_killed);
+    start();
+    pass(2000);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 1);
+    unprepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 1);
+}
+
+static void power_cut(void)
+{
+    kill_agent();
+    disk_power_cut();
+    start();
+    pass(3000);
+}
+
+/* A flush that failed took the pages with it: the next one, which succeeds, proves nothing. */
+static void test_failed_flush_of_an_unprepare(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_fault(FAULT_ERROR, 3, true, HOST_IO); /* record, CDI file, flush */
+    unprepare_well(0, 1);
+    assert_true(world.agent->ledger.dirty);
+    pass(60000);
+    assert_false(world.agent->ledger.dirty);
+    power_cut();
+    assert_int_equal(held(), 1);
+    assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
+}
+
+static void test_failed_flush_of_a_prepare(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    api.claim[1].fault = API_HANGS;
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
+    settle();
+    assert_int_equal(held(), 1);
+    /* another call's flush fails, for that call alone */
+    disk_fault(FAULT_ERROR, 4, true, HOST_IO);
+    error_has(prepare_now(2, 1), 2, "cannot be flushed");
+    api_release();
+    pass(1000);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_string_equal(prepare_error(call_reply_of(c), 1), "");
+    power_cut();
+    assert_int_equal(held(), 2);
+    prepare_well(0, 2);
+}
+
+/* One flush a call, as before. */
+static void test_one_flush(void **state)
+{
+    (void)state;
+    begin();
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    prepare_well(0, 8);
+    assert_int_equal(disk.calls, 8 * 3 + 1);
+}
+
+/* --- reading --- */
+
+/* A record that cannot be read when the answer is sent fails its own claim. */
+static void test_unreadable_in_the_answer(void **state)
+{
+    (void)state;
+    begin();
+    disk_fault(FAULT_ERROR, 2 * 3 + 1 + 1, false, HOST_IO); /* two claims, the flush, a reading */
+    struct view reply = prepare_now(0, 2);
+    error_has(reply, 0, "stored record of this claim cannot be read (host-io)");
+    assert_string_equal(prepare_error(reply, 1), "");
+    prepare_well(0, 2);
+}
+
+/* A reading that fails for the moment damages nothing. */
+static void test_passing_failure_at_start(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    for (unsigned at = 1; at < 16; at++) {
+        kill_agent();
+        disk_fault(FAULT_ERROR, at, false, HOST_IO);
+        start();
+        pass(40000);
+        assert_true(world.agent->ledger.usable);
+        assert_int_equal(held(), 2);
+        assert_int_equal(world.agent->ledger.entry[0].state, LEDGER_HELD);
+    }
+    unprepare_well(0, 2);
+}
+
+/* The number of slots that are lost is said at every start. */
+static void test_damaged_slots_are_counted(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    memset(store()->bytes + store_offset(1, 0), 0, STORE_SLOT_BYTES);
+    log_forget();
+    restart();
+    log_has("slots_damaged=1");
+}
+
+/* A new store where claims were prepared is no everyday event. */
+static void test_store_gone_before_start(void **state)
+{
+    (void)state;
+    begin();
+    log_has("event=store_created");
+    prepare_well(0, 3);
+    kill_agent();
+    store()->used = false;
+    log_forget();
+    start();
+    log_has("event=store_damaged");
+    log_has("cdi_files=3");
+    assert_int_equal(said("event=store_created"), 0);
+    assert_true(world.agent->ledger.usable);
+}
+
+/* --- what claims are told --- */
+
+static void test_remedy_of_a_conflict(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[1].result[0].device = "neuron-device-0";
+    struct view reply = prepare_now(1, 1);
+    assert_string_equal(prepare_error(reply, 1),
+                        "claim ml/claim-1: requested device neuron-device-0 is already held by "
+                        "claim ml/claim-0 (c1a10000-0000-4000-8000-000000000000); if no pod uses "
+                        "that one: drain the node, stop the agent, delete its claims.store");
+}
+
+static void test_device_is_gone(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(6, 2);
+    kill_agent();
+    found_set("trn2.48xlarge", 7, 8);
+    start();
+    struct view reply = prepare_soon(6, 2);
+    assert_string_equal(prepare_error(reply, 6), "");
+    error_has(reply, 7, "neuron-device-7 is not found on this node any more");
+    unprepare_well(6, 2);
+}
+
+/* The line shows what the user wrote, once for each request and kind. */
+static void test_configuration_as_written(void **state)
+{
+    (void)state;
+    begin();
+    struct api_claim *c = &api.claim[0];
+    c->results = 3;
+    c->result[1].request = "other";
+    c->result[1].device = "neuron-device-9";
+    c->result[2].request = "req";
+    c->result[2].device = "neuron-device-10";
+    c->parameters = "{\"apiVersion\":\"resource.neuron.aws.com/v1alphav1\","
+                    "\"kind\":\"NeuronConfig\",\"logicalNeuronCore\":1}";
+    prepare_well(0, 1);
+    log_has("apiVersion=resource.neuron.aws.com/v1alphav1 kind=NeuronConfig logicalNeuronCore=1");
+    assert_int_equal(said("logicalNeuronCore=1"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unprepare_notices_the_loss),
+        cmocka_unit_test(test_nothing_held_in_what_vanished),
+        cmocka_unit_test(test_comes_back_damaged),
+        cmocka_unit_test(test_unprepared_before_the_first_reading),
+        cmocka_unit_test(test_another_agent),
+        cmocka_unit_test(test_taken_over),
+        cmocka_unit_test(test_undo_refused),
+        cmocka_unit_test(test_undo_refused_and_prepared_again),
+        cmocka_unit_test(test_failed_flush_of_an_unprepare),
+        cmocka_unit_test(test_failed_flush_of_a_prepare),
+        cmocka_unit_test(test_one_flush),
+        cmocka_unit_test(test_unreadable_in_the_answer),
+        cmocka_unit_test(test_passing_failure_at_start),
+        cmocka_unit_test(test_damaged_slots_are_counted),
+        cmocka_unit_test(test_store_gone_before_start),
+        cmocka_unit_test(test_remedy_of_a_conflict),
+        cmocka_unit_test(test_device_is_gone),
+        cmocka_unit_test(test_configuration_as_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

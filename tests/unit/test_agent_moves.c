@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent when the API server moves it to another connection or asks it to wait: what was
+ * begun is ended, nothing is held up, and nobody is alarmed.
+ */
+#include "agent_kubelet.h"
+
+static void up(uint32_t window)
+{
+    world_new();
+    claim_add(0);
+    api.window = window;
+    node_up();
+    pass(20000);
+    assert_true(world.agent->publish.current);
+    log_forget();
+    api_forget();
+}
+
+/* GOAWAY comes while a PUT waits for the server's window: the rest of it still goes out. */
+static void test_put_ends_while_the_connection_drains(void **state)
+{
+    bool sent = false;
+    (void)state;
+    up(2000);
+    const struct publish *p = &world.agent->publish;
+    world.found.count = 15;
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    for (unsigned i = 0; i < 1000 && !sent; i++) {
+        (void)api_to_agent();
+        step();
+        sent = p->step == PUBLISH_WRITE && p->body_sent > 0 && p->body_sent < p->body_len;
+    }
+    assert_true(sent);
+    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    struct peer *kubelet = service_open();
+    const struct peer_call *call = call_send(kubelet, PREPARE, claims_request(0, 1));
+    pass(5000);
+    assert_true(call->ended);
+    assert_string_equal(prepare_error(call_reply_of(call), 0), "");
+    assert_int_equal(world.agent->api.state, API_UP);
+    assert_true(p->current);
+    assert_int_equal(p->wanted.count, 15);
+    log_has("event=api_moved");
+    assert_null(strstr(world.log, "event=api_lost"));
+}
+
+/* A server that moves its clients now and then is met at once on the next connection. */
+static void test_goaway_is_no_failure(void **state)
+{
+    (void)state;
+    up(65535);
+    pass(API_BACKOFF_MAX_MS);
+    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    settle();
+    pass(100);
+    assert_int_equal(world.agent->api.state, API_UP);
+    log_has("event=api_moved");
+    assert_null(strstr(world.log, "level=warn"));
+}
+
+/* One that does it on every connection is met more and more slowly. */
+static void test_goaway_for_ever_is_slowed_down(void **state)
+{
+    unsigned connections = 0;
+    (void)state;
+    up(65535);
+    for (unsigned i = 0; i < 200; i++) {
+        if (world.agent->api.state == API_UP) {
+            connections++;
+            h2_goaway(&api.h2, H2_NO_ERROR, false);
+        }
+        pass(100);
+    }
+    assert_in_range(connections, 3, 20);
+}
+
+static void test_long_retry_after_is_kept(void **state)
+{
+    (void)state;
+    up(65535);
+    api.list_http = 429;
+    api.retry_after = 60;
+    world.found.count = 15;
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(50000);
+    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/resourceslices"), 1);
+    pass(30000);
+    assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/resourceslices"), 2);
+}
+
+/* The start of a reason that is longer than an error may be is told. */
+static void test_reason_of_a_refusal_is_told(void **state)
+{
+    (void)state;
+    up(65535);
+    api.claim[0].http = 403;
+    const char *error = prepare_error(prepare_now(0, 1), 0);
+    const char *reason = strstr(error, "HTTP 403 ");
+    assert_non_null(reason);
+    assert_true(strlen(reason) > strlen("HTTP 403 ") + 10);
+}
+
+/* A finding that comes later is said, and said once. */
+static void test_findings_are_said_once(void **state)
+{
+    (void)state;
+    up(65535);
+    (void)snprintf(world.found.devices[3].connected_devices, SYSFS_VALUE_CAP, "x, y");
+    for (unsigned i = 0; i < 5; i++) {
+        agent_found(world.agent, &world.found);
+        world.poked = true;
+        pass(100);
+    }
+    const char *first = strstr(world.log, "event=device_finding");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "event=device_finding"));
+    assert_int_equal(api_writes(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_put_ends_while_the_connection_drains),
+        cmocka_unit_test(test_goaway_is_no_failure),
+        cmocka_unit_test(test_goaway_for_ever_is_slowed_down),
+        cmocka_unit_test(test_long_retry_after_is_kept),
+        cmocka_unit_test(test_reason_of_a_refusal_is_told),
+        cmocka_unit_test(test_findings_are_said_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

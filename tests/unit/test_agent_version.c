@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent and the versions of resource.k8s.io: the best that is served is spoken, a change
+ * is followed while running, and no answer to the question for the versions leads astray.
+ */
+#include "agent_kubelet.h"
+
+#define GROUP_PATH "/apis/resource.k8s.io"
+#define V1BETA2_PATH "/apis/resource.k8s.io/v1beta2/resourceslices"
+#define V1BETA1_PATH "/apis/resource.k8s.io/v1beta1/resourceslices"
+#define DAY_MS 86400000u
+
+/* A node whose server serves these versions, running for as long as all retries at start take. */
+static void up(unsigned served, enum api_group group)
+{
+    world_new();
+    api.served = served;
+    api.group = group;
+    node_up();
+}
+
+static unsigned group_asked(void)
+{
+    return api_asked("GET " GROUP_PATH "\n");
+}
+
+static unsigned all_asked(void)
+{
+    return api_asked("GET ") + api_writes();
+}
+
+/* The slice is stored whole, and known to be right. */
+static void check_published(void)
+{
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
+    assert_true(world.agent->publish.current);
+}
+
+/* A new claim is prepared within that time, and unprepared. */
+static void check_prepares_within(unsigned n, uint64_t ms)
+{
+    (void)claim_add(n);
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(n, 1));
+    pass(ms);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), n), "");
+    peer_close(p);
+    unprepare_well(n, 1);
+}
+
+static void check_prepares(unsigned n)
+{
+    check_prepares_within(n, 0);
+}
+
+/* --- what is served is spoken --- */
+
+static void test_each_version_alone(void **state)
+{
+    static const char *const list[API_VERSIONS] = {
+        "GET " SLICES_PATH "?", "GET " V1BETA2_PATH "?", "GET " V1BETA1_PATH "?"};
+    static const char *const said[API_VERSIONS] = {
+        "api_version version=resource.k8s.io/v1", "api_version version=resource.k8s.io/v1beta2",
+        "api_version version=resource.k8s.io/v1beta1"};
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        up(SERVES(i), GROUP_TELLS);
+        check_published();
+        /* group, Node, list, create, watch: the same five for every version */
+        assert_int_equal(all_asked(), 5);
+        assert_int_equal(group_asked(), 1);
+        assert_int_equal(api_asked(list[i]), 2);
+        log_has(said[i]);
+        check_prepares(0);
+        assert_int_equal(api_slices(), 1);
+    }
+}
+
+static void test_best_of_several(void **state)
+{
+    (void)state;
+    for (unsigned served = 1; served < 8; served++) {
+        unsigned best = API_V1;
+        while ((served & SERVES(best)) == 0) {
+            best++;
+        }
+        up(served, GROUP_TELLS);
+        check_published();
+        assert_int_equal(all_asked(), 5);
+        assert_int_equal(world.agent->version.now, best);
+    }
+}
+
+/* What is stored is the same object in every version: an upgrade alone writes nothing. */
+static void test_restart_in_another_version(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA1), GROUP_TELLS);
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        kill_agent();
+        api.served = SERVES(i);
+        api_forget();
+        start();
+        register_driver();
+        pass(2000);
+        assert_int_equal(api_writes(), 0);
+        check_published();
+    }
+}
+
+/* What others do to a slice is noticed in the layout of v1beta1 too. */
+static void test_repair_in_v1beta1(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA1), GROUP_TELLS);
+    for (unsigned i = 0; i < 3; i++) {
+        api_slice_cut(api_slice_only());
+        pass(1000);
+        check_published();
+        api_slice_delete(api_slice_only());
+        pass(1000);
+        check_published();
+    }
+    assert_int_equal(api_asked("PUT " V1BETA1_PATH "/"), 3);
+    assert_int_equal(api_asked("POST " V1BETA1_PATH "\n"), 4);
+    (void)api_slice_double(api_slice_only(), "another");
+    pass(1000);
+    check_published();
+    assert_int_equal(api_asked("DELETE " V1BETA1_PATH "/"), 1);
+}
+
+/* --- changes while running --- */
+
+static void test_change_with_the_connection(void **state)
+{
+    static const unsigned served[] = {SERVES(API_V1BETA1), SERVES(API_V1),
+                                      SERVES(API_V1BETA1) | SERVES(API_V1BETA2), SERVES(API_V1),
+                                      SERVES(API_V1BETA1)};
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    for (unsigned i = 0; i < sizeof served / sizeof served[0]; i++) {
+        pass(API_BACKOFF_MAX_MS); /* it was good for some time: the next one is tried soon */
+        pass(API_BACKOFF_MAX_MS); /* connections that end soon are waited for longer each time */
+        api.served = served[i];
+        api_forget();
+        api_end("the server restarts");
+        check_prepares_within(i, 3000); /* asked while there is no connection yet */
+        check_published();
+        assert_int_equal(api_writes(), 0);
+        assert_int_equal(group_asked(), 1);
+        assert_true(all_asked() <= 5);
+        assert_non_null(api_watch_stream());
+    }
+}
+
+/* A proxy keeps the connection while the server behind it changes: a claim finds out. */
+static void test_change_found_by_a_claim(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    for (unsigned i = 0; i < 4; i++) {
+        api.served = (i % 2 == 0) ? SERVES(API_V1BETA1) : SERVES(API_V1);
+        api_forget();
+        check_prepares(i);
+        assert_int_equal(group_asked(), 1);
+        assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/namespaces/"), 1);
+        assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1beta1/namespaces/"), 1);
+        pass(2000);
+        check_published();
+    }
+    assert_int_equal(api.connections, 1);
+}
+
+/* The same by the watch, which ends and cannot be opened again, or by the rounds. */
+static void test_change_found_without_a_claim(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    for (unsigned i = 0; i < 4; i++) {
+        pass(2 * API_REFUSED_MS); /* a watch that ends soon is opened again more slowly */
+        api.served = (i % 2 == 0) ? SERVES(API_V1BETA2) : SERVES(API_V1);
+        api_watch_end();
+        pass(3000);
+        check_published();
+        assert_non_null(api_watch_stream());
+        assert_int_equal(api_watch_stream()->version, world.agent->version.now);
+    }
+    api.served = SERVES(API_V1BETA1);
+    pass(900000);
+    assert_int_equal(world.agent->version.now, API_V1BETA1);
+    check_published();
+    assert_int_equal(api.connections, 1);
+}
+
+/* Written in the version that the server stopped serving just now. */
+static void test_change_between_list_and_write(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    for (unsigned i = 0; i < 2; i++) {
+        api.write_http = 500;
+        api_slice_cut(api_slice_only());
+        pass(300);
+        assert_false(world.agent->publish.current);
+        api.write_http = 0;
+        api.served = (i == 0) ? SERVES(API_V1BETA1) : SERVES(API_V1);
+        pass(3000);
+        check_published();
+    }
+}
+
+/* Claims under way at the moment of the change are asked for again. */
+static void test_change_under_many_claims(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    for (unsigned n = 0; n < 12; n++) {
+        (void)claim_add(n);
+    }
+    api.served = SERVES(API_V1BETA2);
+    prepare_well(0, 12);
+    assert_true(group_asked() <= 3);
+    assert_int_equal(held(), 12);
+}
+
+/* An older version is left as soon as a better one is served, without a new connection too. */
+static void test_better_one_is_found_in_time(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA1), GROUP_TELLS);
+    api.served = SERVES(API_V1BETA1) | SERVES(API_V1);
+    pass(VERSION_CHECK_MS + VERSION_CHECK_MS / 4);
+    assert_int_equal(world.agent->version.now, API_V1);
+    api_forget();
+    pass(DAY_MS);
+    assert_int_equal(group_asked(), 0);
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(api.connections, 1);
+}
+
+static void test_quiet_day_in_v1beta1(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA1), GROUP_TELLS);
+    api_forget();
+    pass(DAY_MS);
+    assert_true(group_asked() <= 24);
+    assert_true(group_asked() >= 18);
+    assert_int_equal(api_writes(), 0);
+    check_published();
+}
+
+/* --- a 404 that is about the object --- */
+
+static void test_missing_claim_is_not_a_missing_version(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        up(SERVES(i), GROUP_TELLS);
+        api_forget();
+        struct view reply = prepare_now(7, 1);
+        assert_string_equal(prepare_error(reply, 7),
+                            "claim ml/claim-7 not found on the API server");
+        assert_int_equal(group_asked(), 0);
+        assert_int_equal(all_asked(), 1);
+        assert_true(world.agent->publish.current);
+    }
+}
+
+/* --- answers that tell nothing --- */
+
+static void test_group_tells_nothing(void **state)
+{
+    static const enum api_group groups[] = {GROUP_ABSENT, GROUP_REFUSES, GROUP_OTHER,
+                                            GROUP_TRUNCATED, GROUP_JSON};
+    (void)state;
+    for (unsigned g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        for (unsigned i = 0; i < API_VERSIONS; i++) {
+            up(SERVES(i), groups[g]);
+            check_published();
+            check_prepares(0);
+            /* one list more for each version that is tried in vain */
+            assert_int_equal(all_asked() - api_asked("GET /apis/resource.k8s.io/v1/namespaces/") -
+                                 api_asked("GET /apis/resource.k8s.io/v1beta2/namespaces/") -
+                                 api_asked("GET /apis/resource.k8s.io/v1beta1/namespaces/"),
+                             5 + i);
+            assert_int_equal(world.agent->version.now, i);
+        }
+    }
+}
+
+/* The first claim comes before the first list: it waits until that has told the version. */
+static void test_claim_before_the_first_list(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        world_new();
+        api.served = SERVES(i);
+        api.group = GROUP_ABSENT;
+        start();
+        pass(1000);
+        (void)claim_add(0);
+        struct peer *p = service_open();
+        struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+        settle();
+        assert_int_equal(c->ended, i == API_V1);
+        register_driver();
+        pass(1000);
+        assert_true(c->ended);
+        assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    }
+}
+
+static void test_group_is_huge(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        up(SERVES(i), GROUP_HUGE);
+        pass(1000);
+        check_published();
+        assert_int_equal(world.agent->version.now, i);
+    }
+}
+
+static void test_group_hangs(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1BETA2), GROUP_HANGS);
+    pass(VERSION_GET_MS + 1000);
+    check_published();
+    check_prepares(0);
+}
+
+/* Versions that are named but not served are left for the next ones. */
+static void test_group_lies(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        up(SERVES(i), GROUP_LIES);
+        check_published();
+        assert_int_equal(world.agent->version.now, i);
+        assert_int_equal(group_asked(), 1 + i);
+        check_prepares(0);
+    }
+    api_forget();
+    pass(DAY_MS);
+    assert_true(group_asked() < 80);
+    assert_true(world.agent->publish.current);
+}
+
+/* --- none --- */
+
+static void test_none_is_served(void **state)
+{
+    static const enum api_group groups[] = {GROUP_TELLS, GROUP_LIES, GROUP_OTHER, GROUP_HANGS};
+    (void)state;
+    for (unsigned g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        up(0, groups[g]);
+        pass(10000);
+        log_has("api_unserved");
+        log_has("--runtime-config=resource.k8s.io/v1beta1=true");
+        assert_int_equal(api_slices(), 0);
+        assert_true(world.agent->registration.registered);
+        struct peer *p = service_open();
+        const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+        pass(CLAIM_GET_MS);
+        assert_true(c->ended);
+        assert_non_null(strstr(prepare_error(call_reply_of(c), 0),
+                               "it serves none of resource.k8s.io/v1"));
+        peer_close(p);
+        unprepare_well(0, 1);
+        log_forget();
+        api_forget();
+        pass(DAY_MS);
+        /* slow: at most eight requests (lies are asked thrice) every five minutes */
+        assert_true(all_asked() <= 8 * (DAY_MS / VERSION_NONE_MAX_MS) + 40);
+        assert_true(all_asked() > 200);
+        api.served = SERVES(API_V1BETA1);
+        pass(VERSION_NONE_MAX_MS + VERSION_NONE_MAX_MS / 4 + VERSION_GET_MS);
+        check_published();
+        check_prepares(0);
+    }
+}
+
+/* The API is switched off under a running agent, and on again by a restart of the server. */
+static void test_none_for_a_time(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    (void)claim_add(0);
+    (void)claim_add(1);
+    prepare_well(0, 2);
+    api.served = 0;
+    api_end("the server restarts");
+    pass(5000);
+    log_has("api_unserved");
+    assert_false(world.agent->publish.current);
+    prepare_well(1, 1); /* known: needs no server */
+    unprepare_well(0, 1);
+    api.served = SERVES(API_V1BETA2);
+    api_end("the server restarts");
+    pass(3000);
+    check_published();
+    assert_int_equal(api_slices(), 1);
+    assert_int_equal(held(), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_version_alone),
+        cmocka_unit_test(test_best_of_several),
+        cmocka_unit_test(test_restart_in_another_version),
+        cmocka_unit_test(test_repair_in_v1beta1),
+        cmocka_unit_test(test_change_with_the_connection),
+        cmocka_unit_test(test_change_found_by_a_claim),
+        cmocka_unit_test(test_change_found_without_a_claim),
+        cmocka_unit_test(test_change_between_list_and_write),
+        cmocka_unit_test(test_change_under_many_claims),
+        cmocka_unit_test(test_better_one_is_found_in_time),
+        cmocka_unit_test(test_quiet_day_in_v1beta1),
+        cmocka_unit_test(test_missing_claim_is_not_a_missing_version),
+        cmocka_unit_test(test_group_tells_nothing),
+        cmocka_unit_test(test_claim_before_the_first_list),
+        cmocka_unit_test(test_group_is_huge),
+        cmocka_unit_test(test_group_hangs),
+        cmocka_unit_test(test_group_lies),
+        cmocka_unit_test(test_none_is_served),
+        cmocka_unit_test(test_none_for_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

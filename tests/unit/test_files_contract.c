@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of the files port (agent/files.h) as one table of cases, each run over the real port
+ * and over the one in memory that the tests of the whole agent use: those are worth what the latter
+ * resembles the former.
+ */
+#define _GNU_SOURCE 1
+#include "tests/unit/host_harness.h"
+
+#include "agent_files.h"
+#include "host/files.h"
+
+enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, COUNT };
+
+struct step {
+    enum operation operation;
+    enum files_dir dir;
+    const char *name;   /* COUNT: prefix */
+    uint64_t offset;    /* COUNT: the number that is expected */
+    const char *text;   /* READ: what is expected; WRITE: bytes; COMMIT, REMOVE: the other name */
+    enum status want;
+};
+
+#define CDI FILES_CDI
+#define STATE FILES_STATE
+#define STEPS_MAX 12
+#define OK STATUS_OK
+#define ABSENT HOST_ABSENT
+
+static const struct files_case {
+    const char *about;
+    struct step step[STEPS_MAX]; /* ends with an empty name */
+} cases[] = {
+    {"nothing is there",
+     {{READ, CDI, "x", 0, "", ABSENT},
+      {READ, STATE, "x", 0, "", ABSENT},
+      {REMOVE, CDI, "x", 0, NULL, ABSENT},
+      {REMOVE, STATE, "x", 0, NULL, ABSENT},
+      {REMOVE, STATE, "x", 0, "y", ABSENT},
+      {COMMIT, CDI, "x", 0, "y", ABSENT},
+      {COMMIT, STATE, "x", 0, NULL, ABSENT},
+      {COUNT, CDI, "", 0, NULL, OK}}},
+    {"only the front of a state file makes it",
+     {{WRITE, STATE, "s", 4, "5678", ABSENT},
+      {READ, STATE, "s", 0, "", ABSENT},
+      {WRITE, STATE, "s", 0, "1234", OK},
+      {WRITE, STATE, "s", 4, "5678", OK},
+      {READ, STATE, "s", 0, "12345678", OK},
+      {COMMIT, STATE, "s", 0, NULL, OK},
+      {READ, STATE, "s", 0, "12345678", OK}}},
+    {"state is written in place",
+     {{WRITE, STATE, "s", 0, "12345678", OK},
+      {WRITE, STATE, "s", 2, "ab", OK},
+      {READ, STATE, "s", 0, "12ab5678", OK},
+      {WRITE, STATE, "s", 0, "x", OK},
+      {READ, STATE, "s", 0, "x2ab5678", OK},
+      {READ, STATE, "s", 6, "78", OK},
+      {READ, STATE, "s", 8, "", OK},
+      {READ, STATE, "s", 800, "", OK}}},
+    {"a hole reads as zeros' length",
+     {{WRITE, STATE, "s", 0, "1", OK},
+      {WRITE, STATE, "s", 9, "z", OK},
+      {READ, STATE, "s", 9, "z", OK},
+      {READ, STATE, "s", 10, "", OK}}},
+    {"CDI files are written whole",
+     {{WRITE, CDI, "a.tmp", 0, "a long first content", OK},
+      {WRITE, CDI, "a.tmp", 0, "short", OK},
+      {READ, CDI, "a.tmp", 0, "short", OK},
+      {READ, CDI, "a.tmp", 3, "rt", OK},
+      {WRITE, CDI, "a.tmp", 0, "", OK},
+      {READ, CDI, "a.tmp", 0, "", OK}}},
+    {"a commit renames over what is there",
+     {{WRITE, CDI, "a.json", 0, "old", OK},
+      {WRITE, CDI, "a.tmp", 0, "new", OK},
+      {COMMIT, CDI, "a.tmp", 0, NULL, OK},
+      {READ, CDI, "a.json", 0, "old", OK},
+      {COMMIT, CDI, "a.tmp", 0, "a.json", OK},
+      {READ, CDI, "a.json", 0, "new", OK},
+      {READ, CDI, "a.tmp", 0, "", ABSENT},
+      {COUNT, CDI, "a.", 1, NULL, OK}}},
+    {"a state file is replaced",
+     {{WRITE, STATE, "s", 0, "damaged", OK},
+      {WRITE, STATE, "s.new", 0, "fresh", OK},
+      {REMOVE, STATE, "s", 0, "s.damaged", OK},
+      {READ, STATE, "s", 0, "", ABSENT},
+      {COMMIT, STATE, "s.new", 0, "s", OK},
+      {READ, STATE, "s", 0, "fresh", OK},
+      {READ, STATE, "s.damaged", 0, "damaged", OK},
+      {READ, STATE, "s.new", 0, "", ABSENT},
+      {WRITE, STATE, "s", 5, "er", OK},
+      {READ, STATE, "s", 0, "fresher", OK}}},
+    {"putting aside replaces too",
+     {{WRITE, STATE, "s", 0, "second", OK},
+      {WRITE, STATE, "s.damaged", 0, "first", OK},
+      {REMOVE, STATE, "s", 0, "s.damaged", OK},
+      {READ, STATE, "s.damaged", 0, "second", OK},
+      {COUNT, STATE, "s", 1, NULL, OK}}},
+    {"what is removed is gone",
+     {{WRITE, CDI, "a.json", 0, "1", OK},
+      {WRITE, STATE, "s", 0, "2", OK},
+      {REMOVE, CDI, "a.json", 0, NULL, OK},
+      {REMOVE, STATE, "s", 0, NULL, OK},
+      {READ, CDI, "a.json", 0, "", ABSENT},
+      {WRITE, STATE, "s", 1, "3", ABSENT},
+      {REMOVE, CDI, "a.json", 0, NULL, ABSENT}}},
+    {"the directories do not share names",
+     {{WRITE, CDI, "a", 0, "1", OK},
+      {READ, STATE, "a", 0, "", ABSENT},
+      {WRITE, STATE, "a", 0, "2", OK},
+      {READ, CDI, "a", 0, "1", OK},
+      {READ, STATE, "a", 0, "2", OK}}},
+    {"names are counted by their start",
+     {{WRITE, CDI, "p_1", 0, "1", OK},
+      {WRITE, CDI, "p_22", 0, "1", OK},
+      {WRITE, CDI, "q_1", 0, "1", OK},
+      {WRITE, STATE, "p_1", 0, "1", OK},
+      {COUNT, CDI, "p_", 2, NULL, OK},
+      {COUNT, CDI, "p_22", 1, NULL, OK},
+      {COUNT, CDI, "p_223", 0, NULL, OK},
+      {COUNT, STATE, "p", 1, NULL, OK}}},
+    {"a lock makes its file and can be had again",
+     {{LOCK, STATE, "s.lock", 0, NULL, OK},
+      {READ, STATE, "s.lock", 0, "", OK},
+      {LOCK, STATE, "s.lock", 0, NULL, OK},
+      {WRITE, STATE, "s", 0, "1", OK},
+      {REMOVE, STATE, "s.lock", 0, NULL, OK},
+      {LOCK, STATE, "s.lock", 0, NULL, OK},
+      {READ, STATE, "s.lock", 0, "", OK},
+      {READ, STATE, "s", 0, "1", OK}}},
+};
+
+static enum status run_read(const struct files *p, const struct step *s)
+{
+    uint8_t bytes[64] = {'?'};
+    struct writer w = writer_of(bytes, sizeof bytes);
+    w.len = 1; /* what is read is appended */
+    enum status got = p->read(p->ctx, s->dir, s->name, s->offset, &w);
+    assert_false(w.full);
+    assert_true(view_is(view_from(writer_view(&w), 1), s->text));
+    assert_int_equal(bytes[0], '?');
+    return got;
+}
+
+static enum status run_count(const struct files *p, const struct step *s)
+{
+    unsigned n = 77;
+    enum status got = p->count(p->ctx, s->dir, s->name, &n);
+    assert_int_equal(n, s->offset);
+    return got;
+}
+
+static enum status run_step(const struct files *p, const struct step *s)
+{
+    switch (s->operation) {
+    case READ:
+        return run_read(p, s);
+    case WRITE:
+        return p->write(p->ctx, s->dir, s->name, s->offset, view_text(s->text));
+    case COMMIT:
+        return p->commit(p->ctx, s->dir, s->name, s->text);
+    case REMOVE:
+        return p->remove(p->ctx, s->dir, s->name, s->text);
+    case LOCK:
+        return p->lock(p->ctx, s->name);
+    default:
+        return run_count(p, s);
+    }
+}
+
+static void run_case(const struct files *p, const struct files_case *c)
+{
+    for (unsigned i = 0; i < STEPS_MAX && c->step[i].name != NULL; i++) {
+        enum status got = run_step(p, &c->step[i]);
+        if (got != c->step[i].want) {
+            fail_msg("%s: step %u: %s", c->about, i + 1, status_name(got));
+        }
+        if (got != STATUS_OK) {
+            assert_true(strlen(p->why(p->ctx)) > 3);
+        }
+    }
+}
+
+static void test_in_memory(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        disk_clear();
+        run_case(&disk_files, &cases[i]);
+    }
+}
+
+static void test_real(void **state)
+{
+    static char paths[2][256];
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct host_files real;
+        (void)snprintf(paths[0], sizeof paths[0], "%s/%u/cdi", harness_root, i);
+        (void)snprintf(paths[1], sizeof paths[1], "%s/%u/state", harness_root, i);
+        make_directories(strchr(paths[1] + 6, '/') + 1);
+        struct files port = host_files_init(&real, paths[0], paths[1]);
+        run_case(&port, &cases[i]);
+        host_files_end(&real);
+    }
+}
+
+/* --- the lock, which needs two --- */
+
+static void test_one_holder(void **state)
+{
+    static char paths[2][256];
+    struct host_files first;
+    struct host_files second;
+    (void)state;
+    (void)snprintf(paths[0], sizeof paths[0], "%s", at("cdi"));
+    (void)snprintf(paths[1], sizeof paths[1], "%s", at("plugins/neuron"));
+    struct files a = host_files_init(&first, paths[0], paths[1]);
+    struct files b = host_files_init(&second, paths[0], paths[1]);
+    /* the directory is made for it */
+    assert_int_equal(a.lock(a.ctx, "s.lock"), STATUS_OK);
+    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
+    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
+    assert_int_equal(a.lock(a.ctx, "s.lock"), STATUS_OK);
+    /* it outlives what happens to other files */
+    assert_int_equal(a.write(a.ctx, STATE, "s", 0, view_text("1")), STATUS_OK);
+    assert_int_equal(a.commit(a.ctx, STATE, "s", "t"), STATUS_OK);
+    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
+    host_files_end(&first);
+    assert_int_equal(b.lock(b.ctx, "s.lock"), STATUS_OK);
+    a = host_files_init(&first, paths[0], paths[1]);
+    assert_int_equal(a.lock(a.ctx, "s.lock"), HOST_BUSY);
+    host_files_end(&first);
+    host_files_end(&second);
+}
+
+/* --- the words --- */
+
+static void test_words(void **state)
+{
+    struct host_files real;
+    static char cdi[256];
+    (void)state;
+    (void)snprintf(cdi, sizeof cdi, "%s", at("d"));
+    make_directories("d/directory");
+    assert_int_equal(symlink("nowhere", at("d/link")), 0);
+    assert_int_equal(mkfifo(at("d/fifo"), 0600), 0);
+    assert_int_equal(mkfifo(at("d/unread"), 0600), 0);
+    struct files p = host_files_init(&real, cdi, cdi);
+    uint8_t bytes[8];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(p.read(p.ctx, STATE, "absent", 0, &w), HOST_ABSENT);
+    assert_string_equal(p.why(p.ctx), "no such file or directory");
+    assert_int_equal(p.read(p.ctx, STATE, "directory", 0, &w), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "is a directory");
+    assert_int_equal(p.write(p.ctx, CDI, "directory", 0, view_text("x")), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "is a directory");
+    assert_int_equal(p.read(p.ctx, STATE, "link", 0, &w), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "it is a symbolic link");
+    assert_int_equal(p.read(p.ctx, STATE, "fifo", 0, &w), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "not a plain file");
+    assert_int_equal(p.write(p.ctx, CDI, "unread", 0, view_text("x")), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "a FIFO or socket, not a plain file");
+    assert_int_equal(p.lock(p.ctx, "directory"), HOST_IO);
+    assert_string_equal(p.why(p.ctx), "is a directory");
+    host_files_end(&real);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_memory),
+        HOST_TEST(test_real),
+        HOST_TEST(test_one_holder),
+        HOST_TEST(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the analysis gates share: jobs in parallel, results kept by content, findings, deviation records.
+
+A tool's output for a source is kept below build/lint, together with a key over everything that went into it: the
+source, the headers of this tree that it includes, the tool's version, its configuration and its flags. A run of
+which nothing changed is not repeated.
+
+A finding stands unless a record in cfg/lint/deviations.toml covers it; a record or place that covers nothing is a
+finding itself.
+"""
+
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tomllib
+
+import check_style
+import gate
+
+FOLDERS = ("src", "boards")
+RECORDS = "cfg/lint/deviations.toml"
+RECORDS_MAX = 25
+CACHE = "build/lint"
+FLAGS = "build/lint/flags"
+# A tree without a Makefile (the checkers' tests) is compiled so.
+PLAIN_FLAGS = "-std=gnu11 -Isrc -I."
+RECORD_FIELDS = {"tool", "rule", "reason", "where", "code"}
+TREE = "tree"
+
+DIAGNOSTIC = re.compile(r"^([^\s:][^:]*):(\d+):(\d+): ((?:fatal )?error|warning|style|performance|portability|"
+                        r"information): (.*?)(?: \[([^\[\]]+)\])?$")
+
+
+class Finding:
+    """One diagnostic of a tool."""
+
+    def __init__(self, path, line, rule, text):
+        self.path, self.line, self.rule, self.text = path, line, rule, text
+
+    def key(self):
+        return (self.path, self.line, self.rule, self.text)
+
+
+# --- sources and flags --------------------------------------------------------------------------------
+
+
+def sources(root):
+    """Relative paths of the hand-written product sources."""
+    return [path for path in gate.own_c_files(root, FOLDERS) if path.suffix == ".c"]
+
+
+def is_own(path):
+    """Whether a diagnostic's place is for us to mend."""
+    return path.startswith(("src/", "boards/", "cfg/")) and not path.startswith("cfg/mbedtls/")
+
+
+def flags(root):
+    """Language, definitions and include folders of the product."""
+    path = pathlib.Path(root) / FLAGS
+    return shlex.split(path.read_text() if path.exists() else PLAIN_FLAGS)
+
+
+def included(root, path, known):
+    """Adds to `known` the files of this tree that a file includes, however deep."""
+    known.add(path)
+    text = (pathlib.Path(root) / path).read_text(errors="replace")
+    for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M):
+        for folder in ("src", "", str(pathlib.PurePath(path).parent)):
+            found = os.path.normpath(os.path.join(folder, name))
+            if found not in known and (pathlib.Path(root) / found).is_file():
+                included(root, found, known)
+
+
+# --- jobs and their kept results ----------------------------------------------------------------------
+
+
+class Job:
+    """One call of a tool: the command, and the sources that it reads."""
+
+    def __init__(self, tool, name, command, reads, settings=""):
+        self.tool, self.name, self.command, self.reads = tool, name, command, reads
+        self.settings = settings  # text of what else decides about the result
+
+
+def version(command):
+    return subprocess.run([command, "--version"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=True).stdout
+
+
+def key_of(root, job, about):
+    digest = hashlib.sha256(about.encode())
+    digest.update("\0".join([*job.command, job.settings]).encode())
+    files = set()
+    for path in job.reads:
+        included(root, str(path), files)
+    for path in sorted(files):
+        digest.update(b"\0" + path.encode() + b"\0" + (pathlib.Path(root) / path).read_bytes())
+    return digest.hexdigest()
+
+
+def run_job(root, job, about):
+    """Output of a tool, from the cache if nothing changed. (text, whether it was kept)"""
+    kept = pathlib.Path(root) / CACHE / job.tool / (job.name.replace("/", "_") + ".txt")
+    key = key_of(root, job, about)
+    if kept.exists():
+        first, _, text = kept.read_text().partition("\n")
+        if first == key:
+            return text, True
+    done = subprocess.run(job.command, cwd=root, text=True, errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    text = done.stdout + (f"{job.name}:1:1: error: {job.command[0]} ended with {done.returncode}: "
+                          f"{done.stdout.strip()[:200]} [exit]\n" if done.returncode < 0 else "")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    fresh = kept.with_suffix(f".{os.getpid()}")
+    fresh.write_text(key + "\n" + text)
+    fresh.replace(kept)
+    return text, False
+
+
+def run_jobs(root, jobs):
+    """Outputs of the jobs in their order, and how many of them were kept."""
+    about = {tool: version(tool) for tool in {job.command[0] for job in jobs}}
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+        done = list(pool.map(lambda job: run_job(root, job, about[job.command[0]]), jobs))
+    return [text for text, _ in done], sum(kept for _, kept in done)
+
+
+# --- findings -----------------------------------------------------------------------------------------
+
+
+def read_findings(root, text):
+    """The diagnostics on our own files, each once."""
+    seen, prefix = set(), str(pathlib.Path(root).resolve()) + "/"
+    for line in text.splitlines():
+        found = DIAGNOSTIC.match(line)
+        if not found:
+            continue
+        path = os.path.normpath(found[1]).removeprefix(prefix)
+        finding = Finding(path, int(found[2]), found[6] or found[4], found[5])
+        if is_own(path) and finding.key() not in seen:
+            seen.add(finding.key())
+            yield finding
+
+
+# --- deviation records --------------------------------------------------------------------------------
+
+
+def read_records(root):
+    path = pathlib.Path(root) / RECORDS
+    if not path.exists():
+        return []
+    with open(path, "rb") as file:
+        return tomllib.load(file).get("deviation", [])
+
+
+def places_of(record):
+    where = record.get("where", [])
+    return [where] if isinstance(where, str) else where
+
+
+class Functions:
+    """Name of the function that a line of a source belongs to."""
+
+    def __init__(self, root):
+        self.root, self.of_file = root, {}
+
+    def at(self, path, line):
+        if path not in self.of_file:
+            self.of_file[path] = check_style.list_functions(self.root, [path])
+        return next((f.name for f in self.of_file[path] if f.first - 1 <= line <= f.last), "")
+
+
+def covers(root, functions, record, place, finding):
+    """Whether one place of a record covers a finding."""
+    path, _, function = place.partition(":")
+    if place != TREE and path != finding.path:
+        return False
+    if function and functions.at(finding.path, finding.line) != function:
+        return False
+    if "code" in record:
+        lines = (pathlib.Path(root) / finding.path).read_text().splitlines()
+        return 0 < finding.line <= len(lines) and bool(re.search(record["code"], lines[finding.line - 1]))
+    return True
+
+
+def judge(report, root, tool, findings, describe):
+    """Reports what no record covers, and what records cover nothing. Returns the number of deviations."""
+    if not sources(root):
+        report.add("src", "no C sources found: the check is looking in the wrong place")
+    records = [record for record in read_records(root) if record.get("tool") == tool]
+    used = {(number, place): 0 for number, record in enumerate(records) for place in places_of(record)}
+    functions, covered = Functions(root), 0
+    for finding in findings:
+        by = [(number, place) for number, place in used
+              if records[number].get("rule") == finding.rule
+              and covers(root, functions, records[number], place, finding)]
+        covered += bool(by)
+        for match in by:
+            used[match] += 1
+        if not by:
+            report.add(f"{finding.path}:{finding.line}", describe(finding))
+    for (number, place), count in used.items():
+        if not count:
+            report.add(RECORDS, f"{tool} {records[number].get('rule')}: nothing at '{place}' needs this record: "
+                                "remove it or that place")
+    return covered
