@@ -100,6 +100,11 @@
  */
 #define FETCHES_PER_CALL_MAX 4u
 /*
+ * GETs that only calls with none in flight take: claims that hang in two calls leave these to the
+ * next ones. Reached: a call that reads already waits.
+ */
+#define FETCHES_SPARE 2u
+/*
  * One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). Longer: the
  * claim is refused.
  */
@@ -459,6 +464,11 @@
  * again within its own retry.
  */
 #define SOCKET_CHECK_MS 5000u
+/*
+ * How much longer a call may queue for its first GET while the API server is there: with it and a
+ * GET of CLAIM_GET_MS the kubelet's 45 s are kept. Reached: its claims fail with the reason.
+ */
+#define CLAIM_QUEUE_MS 20000u
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
 #define API_REQUEST_MS 15000u
 /*

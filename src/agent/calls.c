@@ -179,6 +179,7 @@ void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event,
     c->used = true;
     c->unprepare = unprepare;
     c->replying = false;
+    c->asked = false;
     c->begun = false;
     c->link = (uint8_t)link;
     c->id = event->call;
@@ -289,6 +290,13 @@ void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b,
     prepare_new(a, o, b);
 }
 
+/* A call that waits behind others for its first GET may wait longer than for a server that is away. */
+static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
+{
+    bool queues = api_ready(a) && !a->call[o->call].asked;
+    return o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u);
+}
+
 static void prepare_step(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
@@ -303,7 +311,7 @@ static void prepare_step(struct agent *a, unsigned index)
         fail_with(a, o, &why);
     } else if (!a->ledger.usable) {
         operation_fail(a, o, view_text(a->ledger.trouble));
-    } else if (a->now_ms >= o->deadline_ms) {
+    } else if (a->now_ms >= wait_deadline(a, o)) {
         writer_text(&why, "the claim cannot be read from the API server: ");
         writer_text(&why, version_waits_for(a));
         fail_with(a, o, &why);
@@ -428,14 +436,18 @@ static void call_step(struct agent *a, unsigned index)
     }
 }
 
-/* A call whose claims all hang leaves GETs to the others. */
+/* Calls whose claims all hang leave GETs to others: the last free ones are for calls without any. */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
-    unsigned n = 0;
+    unsigned own = 0;
+    unsigned idle = 0;
     for (unsigned i = 0; i < c->count; i++) {
-        n += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
+        own += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
     }
-    return n < FETCHES_PER_CALL_MAX;
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        idle += a->fetch[i].used ? 0u : 1u;
+    }
+    return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
 
 /*
@@ -457,6 +469,7 @@ static void begin_fetches(struct agent *a)
             if (waits && !fetch_begin(a, at)) {
                 return;
             }
+            c->asked = c->asked || waits;
         }
         if (!more) {
             return;
@@ -481,8 +494,8 @@ uint64_t calls_deadline(const struct agent *a)
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
         const struct operation *o = &a->operation[i];
-        if (o->state == OPERATION_WAITING && o->deadline_ms < at) {
-            at = o->deadline_ms;
+        if (o->state == OPERATION_WAITING && wait_deadline(a, o) < at) {
+            at = wait_deadline(a, o);
         }
     }
     return at;

@@ -219,15 +219,17 @@ static void watch_repair(struct agent *a, const char *what)
 /* A stored slice of ours that is not as wanted, or one too many. */
 static void watch_judge(struct agent *a, bool ours)
 {
-    const struct publish *p = &a->publish;
+    struct publish *p = &a->publish;
     const struct slice_seen *s = &p->watch_now;
     bool right =
         s->same_devices && s->same_count && view_is(view_text(s->owner_uid), p->node_uid);
-    if (right && (ours || p->step != PUBLISH_IDLE)) {
-        return; /* during a round the right content is our own write */
+    if (right && ours) {
+        return;
     }
     if (p->step == PUBLISH_IDLE) {
         watch_repair(a, right ? "doubled" : "changed");
+    } else if (right) {
+        p->again = true; /* our own write, or somebody else's beside it: look again */
     } else {
         publish_hint(a, SLICE_REPAIR_MS); /* perhaps the state before our write: look again */
     }

@@ -125,6 +125,7 @@ struct call {
     bool used;
     bool unprepare;
     bool replying;
+    bool asked;          /* the GET of one of its claims was sent */
     bool begun;          /* the reply's length prefix is out */
     uint8_t link;
     struct grpc_call_id id;

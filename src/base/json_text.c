@@ -229,7 +229,7 @@ static size_t character_length(struct view v)
     return 0;
 }
 
-/* Bytes at the front that stand for themselves: ASCII that needs no escape; nearly every text is. */
+/* Bytes at the front that stand for themselves: ASCII that needs no escape. Nearly all text is. */
 static size_t plain_length(struct view v)
 {
     size_t n = 0;

@@ -54,7 +54,7 @@ struct api_claim {
     const char *parameters; /* NULL: no configuration */
     bool unallocated;
     enum api_fault fault;
-    unsigned http;          /* 0: 200 */
+    unsigned http;          /* 0: 200, 999: 404 as a line of text */
 };
 
 struct api_slice {

@@ -306,6 +306,8 @@ static void serve_claim(struct api_stream *s)
         if (c->fault == API_RESETS) {
             h2_reset(&api.h2, s->id, H2_INTERNAL_ERROR);
             s->id = 0;
+        } else if (c->fault == API_ANSWERS && c->http == 999) {
+            answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
         } else if (c->fault == API_ANSWERS && c->http != 0) {
             answer_failure(s, c->http);
         } else if (c->fault == API_ANSWERS) {

@@ -103,6 +103,30 @@ static void test_reason_of_a_refusal_is_told(void **state)
     assert_true(strlen(reason) > strlen("HTTP 403 ") + 10);
 }
 
+/* Claims that hang in two calls, or in more than there are GETs, delay no other call for long. */
+static void test_hanging_claims_delay_nobody(void **state)
+{
+    (void)state;
+    up(65535);
+    for (unsigned n = 1; n < 16; n++) {
+        claim_add(n)->fault = API_HANGS;
+    }
+    struct peer *p = service_open();
+    (void)call_send(p, PREPARE, claims_request(1, 4));
+    (void)call_send(p, PREPARE, claims_request(5, 4));
+    settle();
+    prepare_well(0, 1);
+    unprepare_well(0, 1);
+    for (unsigned n = 9; n < 15; n++) {
+        (void)call_send(p, PREPARE, claims_request(n, 1));
+    }
+    struct peer *q = service_open();
+    const struct peer_call *c = call_send(q, PREPARE, claims_request(0, 1));
+    pass(2u * CLAIM_GET_MS);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+}
+
 /* A finding that comes later is said, and said once. */
 static void test_findings_are_said_once(void **state)
 {
@@ -128,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_goaway_for_ever_is_slowed_down),
         cmocka_unit_test(test_long_retry_after_is_kept),
         cmocka_unit_test(test_reason_of_a_refusal_is_told),
+        cmocka_unit_test(test_hanging_claims_delay_nobody),
         cmocka_unit_test(test_findings_are_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,30 @@ static void test_missing_claim_is_not_a_missing_version(void **state)
     }
 }
 
+/* Somebody between us and the server answers with a 404 of his own: the list is the judge. */
+static void test_claim_refused_by_a_stranger(void **state)
+{
+    static const enum api_group groups[] = {GROUP_TELLS, GROUP_ABSENT, GROUP_LIES};
+    (void)state;
+    for (unsigned g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        up(SERVES(API_V1), groups[g]);
+        claim_add(3)->http = 999; /* a line of text, with 404 */
+        struct peer *p = service_open();
+        const struct peer_call *c = call_send(p, PREPARE, claims_request(3, 1));
+        pass(1000);
+        assert_true(c->ended);
+        assert_string_equal(prepare_error(call_reply_of(c), 3),
+                            "claim ml/claim-3 cannot be read from the API server: "
+                            "HTTP 404 404 page not found");
+        peer_close(p);
+        pass(1000);
+        assert_int_equal(world.agent->version.now, API_V1);
+        assert_int_equal(api_asked("GET " V1BETA2_PATH), 0);
+        check_published();
+        check_prepares(4);
+    }
+}
+
 /* --- answers that tell nothing --- */
 
 static void test_group_tells_nothing(void **state)
@@ -400,9 +424,11 @@ static void test_none_for_a_time(void **state)
     prepare_well(1, 1); /* known: needs no server */
     unprepare_well(0, 1);
     api.served = SERVES(API_V1BETA2);
-    api_end("the server restarts");
-    pass(3000);
+    api_forget();
+    pass(VERSION_NONE_MAX_MS);
     check_published();
+    /* the Node may be another one by now */
+    assert_int_equal(api_asked("GET /api/v1/nodes/"), 1);
     assert_int_equal(api_slices(), 1);
     assert_int_equal(held(), 1);
 }
@@ -422,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_better_one_is_found_in_time),
         cmocka_unit_test(test_quiet_day_in_v1beta1),
         cmocka_unit_test(test_missing_claim_is_not_a_missing_version),
+        cmocka_unit_test(test_claim_refused_by_a_stranger),
         cmocka_unit_test(test_group_tells_nothing),
         cmocka_unit_test(test_claim_before_the_first_list),
         cmocka_unit_test(test_group_is_huge),

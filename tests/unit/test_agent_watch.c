@@ -128,6 +128,28 @@ static void test_doubled(void **state)
     assert_int_equal(api_writes(), 1);
 }
 
+static bool created(void)
+{
+    return writing() && api_slices() == 1;
+}
+
+/* The double comes while the answer to our own creation is on its way. */
+static void test_doubled_in_a_write(void **state)
+{
+    (void)state;
+    up();
+    world.halt = created;
+    api_slice_delete(api_slice_only());
+    pass(1000);
+    assert_true(created());
+    world.halt = NULL;
+    (void)api_slice_double(api_slice_only(), "double");
+    pass(5000);
+    check_right();
+    assert_int_equal(api_asked("POST "), 1);
+    assert_int_equal(api_asked("DELETE "), 1);
+}
+
 /* Several hints become one round. */
 static void test_hints_are_gathered(void **state)
 {
@@ -419,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_deleted_in_a_write),
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_doubled),
+        cmocka_unit_test(test_doubled_in_a_write),
         cmocka_unit_test(test_hints_are_gathered),
         cmocka_unit_test(test_bookmark),
         cmocka_unit_test(test_end_and_resume),

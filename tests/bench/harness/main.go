@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 type options struct {
 	agent, reference, simnode, dir, out, command string
 	claims, starts, limited                      int
+	patience                                     time.Duration
 }
 
 func main() {
@@ -30,6 +32,7 @@ func main() {
 	flag.IntVar(&o.claims, "claims", 500, "claims prepared on each side for each figure")
 	flag.IntVar(&o.limited, "limited", 100, "claims prepared on each side under the CPU limit")
 	flag.IntVar(&o.starts, "starts", 20, "starts of each side")
+	flag.DurationVar(&o.patience, "patience", 2*time.Minute, "longest wait for others to leave the machine alone")
 	flag.Parse()
 	result, err := run(&o)
 	if err == nil {

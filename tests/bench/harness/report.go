@@ -122,7 +122,7 @@ func machine(p places, loadBefore string) map[string]string {
 		"go":          runtime.Version(),
 		"state":       fileSystem(p.state + "/."),
 		"cdi":         fileSystem(p.cdi),
-		"load before": strings.TrimSpace(loadBefore),
+		"load before": loadBefore,
 	}
 }
 
