@@ -42,12 +42,14 @@ const struct board *board_find(const char *instance_type);
 /* Row `index` of all rows, families in the order of their age; NULL after the last. */
 const struct board *board_at(unsigned index);
 
+/* Rows that a family has room for, the last one empty. */
+#define FAMILY_ROWS 6u
 /*
  * Rows of one family, ended by a row without a name: a new type is one row there and one golden
  * file.
  */
-extern const struct board trn1_boards[];
+extern const struct board trn1_boards[FAMILY_ROWS];
 /* Same for trn2 and its UltraServers. */
-extern const struct board trn2_boards[];
+extern const struct board trn2_boards[FAMILY_ROWS];
 
 #endif

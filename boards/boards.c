@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* In front of the type's name on HyperPod nodes. */
 #define HYPERPOD_PREFIX "ml."
 
@@ -27,17 +29,15 @@ const struct board *board_at(unsigned index)
 
 const struct board *board_find(const char *instance_type)
 {
-    size_t prefix = strlen(HYPERPOD_PREFIX);
-    bool hyperpod = strlen(instance_type) > prefix
-                    && memcmp(instance_type, HYPERPOD_PREFIX, prefix) == 0;
-    const char *name = hyperpod ? instance_type + prefix : instance_type;
-    const struct board *row = board_at(0);
-    for (unsigned i = 1; row != NULL; i++) {
-        size_t len = strlen(row->instance_type);
-        if (len == strlen(name) && memcmp(row->instance_type, name, len) == 0) {
-            return row;
-        }
-        row = board_at(i);
+    struct view name = view_text(instance_type);
+    if (view_starts(name, HYPERPOD_PREFIX)) {
+        name = view_from(name, strlen(HYPERPOD_PREFIX));
     }
-    return NULL;
+    unsigned index = 0;
+    const struct board *row = board_at(index);
+    while (row != NULL && !view_is(name, row->instance_type)) {
+        index++;
+        row = board_at(index);
+    }
+    return row;
 }

@@ -34,7 +34,7 @@ static const struct efa_map trn1n_efa = {
     .group16 = "9ea13cbe1ff23763",
 };
 
-const struct board trn1_boards[] = {
+const struct board trn1_boards[FAMILY_ROWS] = {
     {
         .instance_type = "trn1.2xlarge",
         .devices = 1,

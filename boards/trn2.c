@@ -22,7 +22,7 @@ static const struct efa_map trn2_efa = {
     .group16 = "821d14afaf11327d",
 };
 
-const struct board trn2_boards[] = {
+const struct board trn2_boards[FAMILY_ROWS] = {
     {
         .instance_type = "trn2.3xlarge",
         .devices = 1,

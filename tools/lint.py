@@ -38,8 +38,8 @@ DIAGNOSTIC = re.compile(r"^([^\s:][^:]*):(\d+):(\d+): ((?:fatal )?error|warning|
 class Finding:
     """One diagnostic of a tool."""
 
-    def __init__(self, path, line, rule, text):
-        self.path, self.line, self.rule, self.text = path, line, rule, text
+    def __init__(self, path, line, rule, text, severity="warning"):
+        self.path, self.line, self.rule, self.text, self.severity = path, line, rule, text, severity
 
     def key(self):
         return (self.path, self.line, self.rule, self.text)
@@ -102,6 +102,14 @@ def key_of(root, job, about):
     return digest.hexdigest()
 
 
+def failure(root, job, done):
+    """A diagnostic of our own for a tool that failed without one on our files: it has seen nothing."""
+    if not done.returncode or any(finding.severity.endswith("error") for finding in read_findings(root, done.stdout)):
+        return ""
+    words = next((line for line in done.stdout.splitlines() if "error" in line.lower()), done.stdout[:200].strip())
+    return f"{job.reads[0]}:1:1: error: {job.command[0]} failed ({done.returncode}): {words} [exit]\n"
+
+
 def run_job(root, job, about):
     """Output of a tool, from the cache if nothing changed. (text, whether it was kept)"""
     kept = pathlib.Path(root) / CACHE / job.tool / (job.name.replace("/", "_") + ".txt")
@@ -112,8 +120,7 @@ def run_job(root, job, about):
             return text, True
     done = subprocess.run(job.command, cwd=root, text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
-    text = done.stdout + (f"{job.name}:1:1: error: {job.command[0]} ended with {done.returncode}: "
-                          f"{done.stdout.strip()[:200]} [exit]\n" if done.returncode < 0 else "")
+    text = done.stdout + failure(root, job, done)
     kept.parent.mkdir(parents=True, exist_ok=True)
     fresh = kept.with_suffix(f".{os.getpid()}")
     fresh.write_text(key + "\n" + text)
@@ -140,7 +147,7 @@ def read_findings(root, text):
         if not found:
             continue
         path = os.path.normpath(found[1]).removeprefix(prefix)
-        finding = Finding(path, int(found[2]), found[6] or found[4], found[5])
+        finding = Finding(path, int(found[2]), found[6] or found[4], found[5], found[4])
         if is_own(path) and finding.key() not in seen:
             seen.add(finding.key())
             yield finding

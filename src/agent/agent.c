@@ -64,8 +64,8 @@ static void report_findings(struct agent *a, const struct device_findings *findi
             log_number(&a->log, "device", f->number);
         }
         log_text(&a->log, "value", f->text);
-        log_text(&a->log, "remedy", f->remedy);
-        log_end(&a->log);
+        event_remedy(a, f->remedy);
+        event_end(a);
     }
 }
 
@@ -88,13 +88,13 @@ void agent_found(struct agent *a, const struct found_node *found)
     log_text(&a->log, "instance_type", a->devices.instance_type);
     log_number(&a->log, "devices", a->devices.count);
     log_text(&a->log, "driver_version", a->devices.driver_version);
-    log_end(&a->log);
+    event_end(a);
     publish_changed(a);
 }
 
 void agent_host_event(struct agent *a, int event_id, const char *text)
 {
-    ASSERT(event_id >= 0 && event_id < EVENT_COUNT);
+    ASSERT(event_id >= 0 && event_id < (int)EVENT_COUNT);
     event_say(a, (enum event_id)event_id, "text", text);
 }
 
@@ -178,7 +178,7 @@ void agent_step(struct agent *a)
         event_begin(a, EVENT_STARTED);
         log_text(&a->log, "version", AGENT_VERSION);
         log_text(&a->log, "node", a->settings->node_name);
-        log_end(&a->log);
+        event_end(a);
     }
     ledger_step(a);
     for (unsigned link = 0; link < SERVER_LINKS; link++) {

@@ -84,8 +84,9 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
     event_begin(a, EVENT_API_FAILED);
     log_text(&a->log, "status", status_name(status));
     log_text(&a->log, "text", why);
-    log_number(&a->log, "retry_ms", (int64_t)(a->api.connect_at_ms - a->now_ms));
-    log_end(&a->log);
+    uint64_t retry_ms = a->api.connect_at_ms - a->now_ms;
+    log_number(&a->log, "retry_ms", (int64_t)retry_ms);
+    event_end(a);
 }
 
 /* --- requests --- */

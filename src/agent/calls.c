@@ -55,7 +55,7 @@ void operation_fail(struct agent *a, struct operation *o, struct view why)
     log_text(&a->log, "claim", o->id.name);
     log_text(&a->log, "claim_uid", o->id.uid);
     log_text(&a->log, "error", o->error);
-    log_end(&a->log);
+    event_end(a);
 }
 
 /* --- beginning a call --- */
@@ -245,7 +245,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
     }
     event_begin(a, EVENT_CLAIM_REPEATED);
     log_text(&a->log, "claim_uid", o->id.uid);
-    log_end(&a->log);
+    event_end(a);
     o->slot = (uint16_t)slot;
     o->state = OPERATION_WRITTEN;
 }
@@ -278,7 +278,7 @@ void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b,
     struct operation *o = &a->operation[operation];
     ASSERT(o->state == OPERATION_FETCHING);
     o->state = OPERATION_WAITING;
-    if (b == 0) {
+    if (b == NULL) {
         operation_fail(a, o, view_text(why));
         return;
     }
@@ -293,7 +293,7 @@ void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b,
 /* A call that waits behind others for its first GET may wait longer than for a server that is away. */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
-    bool queues = api_ready(a) && !a->call[o->call].asked;
+    bool queues = api_ready(a) && version_ready(a) && !a->call[o->call].asked;
     return o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u);
 }
 
@@ -353,7 +353,7 @@ static void unprepare_step(struct agent *a, unsigned index)
         log_text(&a->log, "namespace", o->id.namespace_);
         log_text(&a->log, "claim", o->id.name);
         log_text(&a->log, "claim_uid", o->id.uid);
-        log_end(&a->log);
+        event_end(a);
     }
     o->state = OPERATION_WRITTEN;
 }

@@ -82,12 +82,12 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
     if (b->lnc_version[at] != NULL) {
         log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
         log_number(&a->log, "logicalNeuronCore", r->logical_neuron_core);
-        log_end(&a->log);
+        event_end(a);
     }
     if (b->mode_version[at] != NULL) {
         log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
         log_number(&a->log, "ultraserverMode", r->ultraserver_mode);
-        log_end(&a->log);
+        event_end(a);
     }
 }
 
@@ -115,5 +115,5 @@ void log_prepared(struct agent *a, const struct claim_builder *b)
     log_text(&a->log, "claim", r->id.name);
     log_text(&a->log, "claim_uid", r->id.uid);
     log_number(&a->log, "devices", r->count);
-    log_end(&a->log);
+    event_end(a);
 }

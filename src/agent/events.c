@@ -12,25 +12,39 @@ struct event_row {
     enum log_level level;
 };
 
+#define EVENT_ROW(id, lvl, text, cause, todo)                                                      \
+    [(id)] = {.name = (text), .remedy = (todo), .level = (lvl)},
 static const struct event_row event_rows[EVENT_COUNT] = {
-#define X(id, lvl, text, cause, todo) [id] = {.name = text, .remedy = todo, .level = lvl},
-    AGENT_EVENTS(X)
-#undef X
+    AGENT_EVENTS(EVENT_ROW)
 };
 
 void event_begin(struct agent *a, enum event_id id)
 {
-    ASSERT((unsigned)id < EVENT_COUNT);
+    ASSERT((unsigned)id < (unsigned)EVENT_COUNT);
     a->counter[id]++;
+    a->event = id;
+    a->remedy_said = false;
     log_begin(&a->log, event_rows[id].level, event_rows[id].name);
+}
+
+void event_remedy(struct agent *a, const char *text)
+{
+    log_text(&a->log, "remedy", text);
+    a->remedy_said = true;
+}
+
+void event_end(struct agent *a)
+{
+    const struct event_row *row = &event_rows[a->event];
+    if (row->level <= LOG_WARN && !a->remedy_said) {
+        event_remedy(a, row->remedy);
+    }
+    log_end(&a->log);
 }
 
 void event_say(struct agent *a, enum event_id id, const char *key, const char *text)
 {
     event_begin(a, id);
     log_text(&a->log, key, text);
-    if (event_rows[id].level <= LOG_WARN) {
-        log_text(&a->log, "remedy", event_rows[id].remedy);
-    }
-    log_end(&a->log);
+    event_end(a);
 }

@@ -14,19 +14,19 @@
     X(EVENT_STOPPED, LOG_INFO, "stopped", "running calls have ended", "nothing")                   \
     X(EVENT_HOST_LISTENING, LOG_INFO, "listening", "a server socket is open", "nothing")           \
     X(EVENT_HOST_LISTEN_FAILED, LOG_WARN, "listen_failed",                                         \
-      "a server socket cannot be opened; it is tried again", "see the text")                       \
+      "a server socket cannot be opened; it is tried again", "mend what the text names")           \
     X(EVENT_HOST_SOCKET_LOST, LOG_WARN, "socket_lost",                                             \
       "a socket file was removed or replaced; it is made anew",                                    \
       "find out who else uses these paths")                                                        \
     X(EVENT_HOST_PEER_DENIED, LOG_WARN, "peer_denied", "a peer of another user was turned away",   \
       "only root and the agent's own user are served")                                             \
     X(EVENT_HOST_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",   \
-      "see the text")                                                                              \
+      "end what holds the descriptors or the memory that the text names")                          \
     X(EVENT_HOST_TOKEN_UNREADABLE, LOG_WARN, "token_unreadable",                                   \
       "the token file cannot be read; the old one stays", "check the service account volume")      \
     X(EVENT_BOARD, LOG_INFO, "board", "devices were found", "nothing")                             \
     X(EVENT_DEVICE_FINDING, LOG_WARN, "device_finding", "a fact of the node is missing or odd",    \
-      "see the remedy")                                                                            \
+      "told with each finding")                                                                    \
     X(EVENT_REGISTRATION_ASKED, LOG_INFO, "registration_asked", "the kubelet called GetInfo",      \
       "nothing")                                                                                   \
     X(EVENT_REGISTERED, LOG_INFO, "registered", "the kubelet accepted the driver", "nothing")      \
@@ -55,7 +55,7 @@
     X(EVENT_CLAIM_REPEATED, LOG_INFO, "claim_repeated", "a prepared claim was asked for again",    \
       "nothing")                                                                                   \
     X(EVENT_CLAIM_REFUSED, LOG_WARN, "claim_refused", "a claim could not be prepared",             \
-      "see the text")                                                                              \
+      "mend what the error names; the kubelet tries again by itself")                              \
     X(EVENT_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "nothing")   \
     X(EVENT_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                       \
       "a claim carries configuration for its devices", "nothing")                                  \
@@ -74,9 +74,9 @@
       "the claim store cannot be read or written",                                                 \
       "check space and rights of the plugin directory")                                            \
     X(EVENT_CALL_REFUSED, LOG_WARN, "call_refused", "a gRPC call was malformed or over a limit",   \
-      "see the text")                                                                              \
+      "only the kubelet and health probes are served; see who else calls this socket")             \
     X(EVENT_CONNECTION_FAILED, LOG_WARN, "connection_failed", "a peer broke the protocol",         \
-      "see the text")                                                                              \
+      "this socket speaks gRPC over HTTP/2; see who else connects to it")                          \
     X(EVENT_API_VERSION, LOG_INFO, "api_version",                                                  \
       "the version of resource.k8s.io that is spoken from now on", "nothing")                      \
     X(EVENT_API_UNSERVED, LOG_ERROR, "api_unserved",                                               \
@@ -92,11 +92,10 @@
     X(EVENT_SLICE_OVERTAKEN, LOG_INFO, "slice_overtaken",                                          \
       "somebody else wrote the slice between list and write; it is listed again", "nothing")
 
+#define EVENT_NUMBER(id, level, name, cause, remedy) id,
 /* Numbers of the events: index of a counter in struct agent. */
 enum event_id {
-#define X(id, level, name, cause, remedy) id,
-    AGENT_EVENTS(X)
-#undef X
+    AGENT_EVENTS(EVENT_NUMBER)
         EVENT_COUNT
 };
 

@@ -12,7 +12,7 @@
 #include "generated/registration.pb.h"
 #include "pb_encode.h"
 
-#define ON(kind) (1u << (kind))
+#define ON(kind) (1u << (unsigned)(kind))
 
 static void refuse(struct agent *a, unsigned link, const struct grpc_event *event,
                    enum grpc_status code, const char *text)
@@ -20,7 +20,7 @@ static void refuse(struct agent *a, unsigned link, const struct grpc_event *even
     event_begin(a, EVENT_CALL_REFUSED);
     log_view(&a->log, "path", event->path);
     log_text(&a->log, "text", text);
-    log_end(&a->log);
+    event_end(a);
     answer_status(a, link, event->call, code, text);
 }
 
@@ -105,9 +105,10 @@ void kubelet_step(struct agent *a)
     }
     event_begin(a, EVENT_REGISTRATION_RENEWED);
     log_text(&a->log, "socket", a->settings->registration_socket);
-    log_number(&a->log, "waited_s", (int64_t)(r->retry_ms / 1000u));
+    uint64_t waited_s = r->retry_ms / 1000u;
+    log_number(&a->log, "waited_s", (int64_t)waited_s);
     log_text(&a->log, "last_error", r->last_error);
-    log_end(&a->log);
+    event_end(a);
     a->order_renew = true;
     r->waiting_ms = a->now_ms;
     r->retry_ms = (r->retry_ms * 2u > REGISTRATION_RETRY_MAX_MS) ? REGISTRATION_RETRY_MAX_MS

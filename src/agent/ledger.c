@@ -15,14 +15,22 @@
 /* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
 static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
+/* The first character that differs ends it: cheaper than two lengths and a comparison. */
+static bool same_uid(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (i < UID_CAP - 1u && a[i] == b[i] && a[i] != '\0') {
+        i++;
+    }
+    return a[i] == b[i];
+}
+
 int ledger_find(const struct agent *a, const char *uid)
 {
-    /* With its NUL: the first character that differs ends the comparison. */
-    size_t len = strlen(uid) + 1u;
-    ASSERT(len <= sizeof a->ledger.entry[0].id.uid);
+    ASSERT(strlen(uid) < sizeof a->ledger.entry[0].id.uid);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_HELD && memcmp(e->id.uid, uid, len) == 0) {
+        if (e->state == LEDGER_HELD && same_uid(e->id.uid, uid)) {
             return (int)i;
         }
     }
@@ -54,7 +62,8 @@ void ledger_tidy(struct agent *a)
 static int free_slot(const struct agent *a, const char *uid)
 {
     int at = -1;
-    for (unsigned i = CLAIMS_MAX; i-- > 0u;) {
+    for (unsigned left = CLAIMS_MAX; left > 0u; left--) {
+        unsigned i = left - 1u;
         const struct ledger_entry *e = &a->ledger.entry[i];
         if (e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid)) {
             return (int)i;
@@ -120,8 +129,8 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
         event_begin(a, EVENT_CDI_TROUBLE);
         log_text(&a->log, "file", name);
         log_text(&a->log, "reason", ledger_reason(a, s));
-        log_text(&a->log, "remedy", ledger_remedy(s));
-        log_end(&a->log);
+        event_remedy(a, ledger_remedy(s));
+        event_end(a);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
         status_ignore(cleared, "the next claim writes it anew, a start removes it");
     }
@@ -156,7 +165,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     event_begin(a, EVENT_CDI_REBUILT);
     log_text(&a->log, "claim_uid", r->id.uid);
     log_text(&a->log, "file", name);
-    log_end(&a->log);
+    event_end(a);
     return cdi_put(a, r, writer_view(&wanted), why);
 }
 
@@ -169,8 +178,8 @@ static void cdi_remove(struct agent *a, const char *uid)
         event_begin(a, EVENT_CDI_TROUBLE);
         log_text(&a->log, "file", name);
         log_text(&a->log, "reason", ledger_reason(a, s));
-        log_text(&a->log, "remedy", "remove the file by hand once the CDI root can be written");
-        log_end(&a->log);
+        event_remedy(a, "remove the file by hand once the CDI root can be written");
+        event_end(a);
     }
 }
 
@@ -226,8 +235,8 @@ static void log_trouble(struct agent *a, const char *doing, enum status s)
     event_begin(a, EVENT_STORE_TROUBLE);
     log_text(&a->log, "doing", doing);
     log_text(&a->log, "reason", ledger_reason(a, s));
-    log_text(&a->log, "remedy", ledger_remedy(s));
-    log_end(&a->log);
+    event_remedy(a, ledger_remedy(s));
+    event_end(a);
 }
 
 static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)

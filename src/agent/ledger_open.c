@@ -16,7 +16,7 @@ static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
-static unsigned count_entries(const struct agent *a, enum ledger_state state)
+static unsigned count_entries(const struct agent *a, uint8_t state)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
@@ -47,7 +47,7 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
     if (!said) {
         event_begin(a, EVENT_STORE_TROUBLE);
         log_text(&a->log, "text", l->trouble);
-        log_end(&a->log);
+        event_end(a);
     }
     uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);
     l->retry_ms = a->now_ms + wait;
@@ -97,7 +97,8 @@ static enum status load_slot(struct agent *a, const char *name, unsigned slot,
     uint8_t before = e->state;
     struct store_half halves[2];
     /* The second half's bytes are needed only when it counts: judged first, read again if so. */
-    for (unsigned half = 2; half-- > 0u;) {
+    for (unsigned i = 0; i < 2u; i++) {
+        unsigned half = 1u - i;
         struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
         enum status s = f->read(f->ctx, FILES_STATE, name, store_offset(slot, half), &bytes);
         if (s != STATUS_OK) {
@@ -130,9 +131,9 @@ static void slot_damaged(struct agent *a, unsigned slot)
 {
     event_begin(a, EVENT_STORE_SLOT_DAMAGED);
     log_number(&a->log, "slot", (int64_t)slot);
-    log_text(&a->log, "remedy",
+    event_remedy(a,
              "the other claims are not touched; delete and re-create the pod that lost its claim");
-    log_end(&a->log);
+    event_end(a);
 }
 
 /* A claim that was unprepared while the store could not be written does not come back with it. */
@@ -286,8 +287,8 @@ static bool vanished(struct agent *a)
     event_begin(a, EVENT_STORE_DAMAGED);
     log_text(&a->log, "file", STORE_FILE_NAME);
     log_number(&a->log, "claims_held", a->ledger.held);
-    log_text(&a->log, "remedy", "put the file back, or end the pods that hold Neuron claims");
-    log_end(&a->log);
+    event_remedy(a, "put the file back, or end the pods that hold Neuron claims");
+    event_end(a);
     return true;
 }
 
@@ -297,9 +298,9 @@ static enum status repair(struct agent *a)
     event_begin(a, EVENT_STORE_DAMAGED);
     log_text(&a->log, "file", STORE_FILE_NAME);
     log_text(&a->log, "kept_as", aside);
-    log_text(&a->log, "remedy",
+    event_remedy(a,
              "nothing if claims_held below is what runs here; else re-create the missing pods");
-    log_end(&a->log);
+    event_end(a);
     return create(a, aside);
 }
 
@@ -317,10 +318,10 @@ static void say_created(struct agent *a)
     log_text(&a->log, "file", STORE_FILE_NAME);
     log_text(&a->log, "text", "there was none, but CDI files of claims: a new one is made");
     log_number(&a->log, "cdi_files", files);
-    log_text(&a->log, "remedy",
+    event_remedy(a,
              "end the pods of this node that hold Neuron claims, then delete what is left of the "
              CDI_FILE_PREFIX " files in the CDI root");
-    log_end(&a->log);
+    event_end(a);
 }
 
 static enum status open_or_create(struct agent *a)
@@ -352,7 +353,7 @@ static void say_opened(struct agent *a)
     if (damaged > 0u) {
         log_number(&a->log, "slots_damaged", damaged);
     }
-    log_end(&a->log);
+    event_end(a);
 }
 
 void ledger_open(struct agent *a)

@@ -11,7 +11,7 @@
 static const struct {
     uint8_t first;
     uint8_t count;
-} kinds[] = {
+} kinds[LINK_HEALTH + 1] = {
     [LINK_REGISTRATION] = {0, REGISTRATION_LINKS},
     [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS},
     [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},
@@ -31,7 +31,7 @@ static void link_fail(struct agent *a, unsigned link)
     log_number(&a->log, "link", (int64_t)link);
     log_text(&a->log, "status", status_name(why));
     log_number(&a->log, "h2_code", (int64_t)code);
-    log_end(&a->log);
+    event_end(a);
 }
 
 static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)

@@ -5,8 +5,8 @@
  * wanted, write what differs. Rounds begin after a change, after a hint of the watch, and every
  * --reconcile-interval. An unchanged inventory causes no write.
  *
- * Pool rules (k8s.io/api/resource, ResourcePool): one slice, resourceSliceCount 1; an update keeps the
- * generation, a new slice gets the highest generation seen plus one.
+ * Pool rules (k8s.io/api/resource, ResourcePool): one slice, resourceSliceCount 1; an update keeps
+ * the generation, a new slice gets the highest generation seen plus one.
  */
 #include "agent/publish.h"
 
@@ -78,7 +78,7 @@ static void round_over(struct agent *a)
         event_begin(a, EVENT_SLICE_CURRENT);
         log_text(&a->log, "slice", p->kept.name);
         log_number(&a->log, "devices", p->wanted.count);
-        log_end(&a->log);
+        event_end(a);
         p->said = true;
     }
 }
@@ -101,7 +101,7 @@ static uint64_t retry_wait(struct agent *a, const struct request *r)
 static void round_failed(struct agent *a, const struct request *r, enum status status)
 {
     struct publish *p = &a->publish;
-    static const char *const doing[] = {
+    static const char *const doing[PUBLISH_WRITE + 1] = {
         [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
         [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
         [PUBLISH_WRITE] = "write slice",
@@ -117,7 +117,7 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     log_text(&a->log, "reason", r->reason);
     log_text(&a->log, "message", r->message);
     log_number(&a->log, "retry_ms", (int64_t)wait);
-    log_end(&a->log);
+    event_end(a);
     p->step = PUBLISH_IDLE;
     p->running = false;
     p->again = false;
@@ -263,7 +263,7 @@ static bool nothing_to_send(struct agent *a)
     return false;
 }
 
-static bool (*const step_functions[])(struct agent *a) = {
+static bool (*const step_functions[PUBLISH_WRITE + 1])(struct agent *a) = {
     [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = step_node,   [PUBLISH_LIST] = step_list,
     [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
 };
@@ -421,7 +421,7 @@ static void write_end(struct agent *a)
     log_text(&a->log, "how", update ? "updated" : "created");
     log_number(&a->log, "devices", p->wanted.count);
     log_number(&a->log, "generation", p->kept.generation);
-    log_end(&a->log);
+    event_end(a);
     p->said = p->said || p->current;
     round_over(a);
 }
@@ -430,7 +430,7 @@ uint64_t publish_watch_wait(struct agent *a)
 {
     struct publish *p = &a->publish;
     const struct request *r = &a->api.request[REQUEST_WATCH];
-    uint64_t longest = WATCH_SECONDS * 1000u + API_REQUEST_MS;
+    uint64_t longest = (uint64_t)WATCH_SECONDS * 1000u + API_REQUEST_MS;
     if (r->deadline_ms < a->now_ms + longest - API_REFUSED_MS) {
         p->watch_backoff_ms = 0; /* it ran well for a time */
     }
@@ -438,17 +438,17 @@ uint64_t publish_watch_wait(struct agent *a)
 }
 
 /* The rounds of the interval go on without a watch. */
-static void watch_refused(struct agent *a, const struct request *r, uint64_t wait)
+static void watch_refused(struct agent *a, const struct request *r, uint64_t wait_ms)
 {
-    bool operator_needed = r->answer.http_status < 500u && wait < API_REFUSED_MS;
-    wait = operator_needed ? API_REFUSED_MS : wait;
+    bool operator_needed = r->answer.http_status < 500u && wait_ms < API_REFUSED_MS;
+    uint64_t wait = operator_needed ? API_REFUSED_MS : wait_ms;
     event_begin(a, EVENT_API_ERROR);
     log_text(&a->log, "doing", "watch slices");
     log_number(&a->log, "http", r->answer.http_status);
     log_text(&a->log, "reason", r->reason);
     log_text(&a->log, "message", r->message);
     log_number(&a->log, "retry_ms", (int64_t)wait);
-    log_end(&a->log);
+    event_end(a);
     a->publish.watch_due_ms = a->now_ms + wait;
 }
 

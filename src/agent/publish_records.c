@@ -212,7 +212,7 @@ static void watch_repair(struct agent *a, const char *what)
     event_begin(a, EVENT_SLICE_REPAIR);
     log_text(&a->log, "slice", a->publish.watch_now.name);
     log_text(&a->log, "what", what);
-    log_end(&a->log);
+    event_end(a);
     publish_hint(a, SLICE_REPAIR_MS);
 }
 

@@ -28,7 +28,7 @@ static bool write_device(pb_ostream_t *out, const pb_field_t *field, const struc
     s = text_copy(device.pool_name, sizeof device.pool_name, view_text(r->pool));
     ASSERT(s == STATUS_OK);
     cdi_device_id(r->id.uid, result->request, device.cdi_device_ids[0]);
-    device.has_share_id = result->share_id[0] != 0;
+    device.has_share_id = result->share_id[0] != '\0';
     text_cut(device.share_id, sizeof device.share_id, view_text(result->share_id));
     return pb_encode_tag_for_field(out, field) &&
            pb_encode_submessage(out, dra_Device_fields, &device);

@@ -82,7 +82,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
 
 static const char *value_word(const struct setting_row *row)
 {
-    static const char *const words[] = {
+    static const char *const words[KIND_TAINT + 1] = {
         [KIND_NODE_NAME] = "NAME", [KIND_FOLDER] = "DIRECTORY", [KIND_FILE] = "FILE",
         [KIND_TEXT] = "TEXT", [KIND_UID] = "UID", [KIND_PORT] = "PORT",
         [KIND_BOOL] = "true|false",

@@ -72,7 +72,7 @@ static bool subdomain_step(uint8_t before, uint8_t c)
 /* DNS-1123 subdomain as the API server checks it: labels of a-z, 0-9 and inner dashes. */
 static bool is_subdomain(struct view v)
 {
-    uint8_t before = '.';
+    uint8_t before = (uint8_t)'.';
     for (size_t i = 0; i < v.len; i++) {
         if (!subdomain_step(before, v.data[i])) {
             return false;
@@ -279,7 +279,7 @@ struct duration_unit {
 
 /* Longer names first where one begins another. */
 static const struct duration_unit duration_units[] = {
-    {"ns", 1u},           {"us", 1000u},       {"\xc2\xb5s", 1000u},   {"\xce\xbcs", 1000u},
+    {"ns", 1u},           {"us", 1000u},       {"\xc2\xb5" "s", 1000u}, {"\xce\xbc" "s", 1000u},
     {"ms", 1000000u},     {"s", 1000000000u},  {"m", 60000000000u},    {"h", 3600000000000u},
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])

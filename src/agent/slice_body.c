@@ -31,8 +31,8 @@ static enum status set_text(bool *has, char *text, size_t cap, const char *value
     return text_copy(text, cap, view_text(value));
 }
 
-#define SET(message, field, value)                                                                 \
-    set_text(&(message).has_##field, (message).field, sizeof(message).field, value)
+#define SET(message, has, field, value)                                                            \
+    set_text(&(message).has, (message).field, sizeof(message).field, (value))
 
 /* --- devices, by callback: their number has no bound in the message --- */
 
@@ -49,10 +49,10 @@ static void set_value(kube_DeviceAttribute *v, const struct attribute *at)
         v->bool_value = at->number != 0;
         break;
     case ATTRIBUTE_STRING:
-        s = SET(*v, string_value, at->text);
+        s = SET(*v, has_string_value, string_value, at->text);
         break;
     case ATTRIBUTE_VERSION:
-        s = SET(*v, version_value, at->text);
+        s = SET(*v, has_version_value, version_value, at->text);
         break;
     }
     ASSERT(s == STATUS_OK);
@@ -63,7 +63,7 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     const struct attributes *all = *arg;
     for (unsigned i = 0; i < all->count; i++) {
         kube_Device_AttributesEntry e = kube_Device_AttributesEntry_init_zero;
-        enum status s = SET(e, key, all->attribute[i].key);
+        enum status s = SET(e, has_key, key, all->attribute[i].key);
         ASSERT(s == STATUS_OK);
         e.has_value = true;
         set_value(&e.value, &all->attribute[i]);
@@ -91,7 +91,7 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
     const struct devices *devices = &p->wanted;
     for (unsigned i = 0; i < devices->count; i++) {
         kube_Device d = kube_Device_init_zero;
-        enum status s = SET(d, name, devices->device[i].name);
+        enum status s = SET(d, has_name, name, devices->device[i].name);
         ASSERT(s == STATUS_OK);
         device_attributes(devices, i, &p->attributes);
         d.attributes.funcs.encode = (p->version == API_V1BETA1) ? write_basic : write_attributes;
@@ -110,13 +110,13 @@ static void set_owner(const struct agent *a, kube_ObjectMeta *m)
 {
     kube_OwnerReference *o = &m->ownerReferences[0];
     m->ownerReferences_count = 1;
-    enum status s = SET(*o, kind, "Node");
+    enum status s = SET(*o, has_kind, kind, "Node");
     ASSERT(s == STATUS_OK);
-    s = SET(*o, apiVersion, "v1");
+    s = SET(*o, has_apiVersion, apiVersion, "v1");
     ASSERT(s == STATUS_OK);
-    s = SET(*o, name, a->settings->node_name);
+    s = SET(*o, has_name, name, a->settings->node_name);
     ASSERT(s == STATUS_OK);
-    s = SET(*o, uid, a->publish.node_uid);
+    s = SET(*o, has_uid, uid, a->publish.node_uid);
     ASSERT(s == STATUS_OK);
     o->has_controller = true;
     o->controller = true;
@@ -146,21 +146,21 @@ static void slice_object(struct agent *a, kube_ResourceSlice *slice)
     set_owner(a, &slice->metadata);
     enum status s = STATUS_OK;
     if (p->keep >= 0) {
-        s = SET(slice->metadata, name, p->kept.name);
+        s = SET(slice->metadata, has_name, name, p->kept.name);
         ASSERT(s == STATUS_OK);
-        s = SET(slice->metadata, uid, p->kept.uid);
+        s = SET(slice->metadata, has_uid, uid, p->kept.uid);
         ASSERT(s == STATUS_OK);
-        s = SET(slice->metadata, resourceVersion, p->kept.resource_version);
+        s = SET(slice->metadata, has_resourceVersion, resourceVersion, p->kept.resource_version);
         ASSERT(s == STATUS_OK);
     } else {
         set_generate_name(a, &slice->metadata);
     }
-    s = SET(*spec, driver, DRIVER_NAME);
+    s = SET(*spec, has_driver, driver, DRIVER_NAME);
     ASSERT(s == STATUS_OK);
-    s = SET(*spec, nodeName, node);
+    s = SET(*spec, has_nodeName, nodeName, node);
     ASSERT(s == STATUS_OK);
     spec->has_pool = true;
-    s = SET(spec->pool, name, node);
+    s = SET(spec->pool, has_name, name, node);
     ASSERT(s == STATUS_OK);
     spec->pool.has_generation = true;
     spec->pool.generation = p->generation;
@@ -175,9 +175,10 @@ static void delete_options(const struct publish *p, kube_DeleteOptions *options)
     int at = publish_doomed(p);
     ASSERT(at >= 0);
     options->has_preconditions = true;
-    enum status s = SET(options->preconditions, uid, p->seen[at].uid);
+    enum status s = SET(options->preconditions, has_uid, uid, p->seen[at].uid);
     ASSERT(s == STATUS_OK);
-    s = SET(options->preconditions, resourceVersion, p->seen[at].resource_version);
+    s = SET(options->preconditions, has_resourceVersion, resourceVersion,
+            p->seen[at].resource_version);
     ASSERT(s == STATUS_OK);
 }
 

@@ -58,8 +58,8 @@ struct registration {
 
 /* --- ledger.c: the claim table over the store and the CDI files --- */
 
-/* State of a slot. */
-enum ledger_state {
+/* `state` of a slot. */
+enum {
     LEDGER_FREE,
     LEDGER_HELD,
     LEDGER_FREEING, /* to be free, but the store refused the write: tried again with every sync */
@@ -68,7 +68,7 @@ enum ledger_state {
 
 /* What is remembered of a slot; its record stays on the disk. */
 struct ledger_entry {
-    uint8_t state;     /* enum ledger_state */
+    uint8_t state;     /* LEDGER_… */
     uint8_t half;      /* which half counts */
     bool unsynced;     /* written since the last good sync */
     uint64_t sequence; /* of that half */
@@ -320,9 +320,13 @@ struct agent {
     bool stopping;
     uint64_t stop_ms;      /* when running calls are ended */
     bool step_now;         /* something changed outside a step */
-    bool order_renew, order_close_registration, order_exit;
+    bool order_renew;
+    bool order_close_registration;
+    bool order_exit;
     bool exited;
     uint64_t counter[EVENT_COUNT];
+    enum event_id event;   /* whose line is under way */
+    bool remedy_said;      /* in that line */
     struct log log;
     struct devices devices;
     struct registration registration;
@@ -343,9 +347,13 @@ struct agent {
 
 /*
  * events.c: begins the line of an event and counts it; add fields with log_text & co, end with
- * log_end(&a->log).
+ * event_end.
  */
 void event_begin(struct agent *a, enum event_id id);
+/* The remedy of the event under way, where the cause asks for another one than the catalogue's. */
+void event_remedy(struct agent *a, const char *text);
+/* Ends the line; a warning or error without a remedy of its own gets the catalogue's. */
+void event_end(struct agent *a);
 /* A whole event with one text field. */
 void event_say(struct agent *a, enum event_id id, const char *key, const char *text);
 

@@ -16,7 +16,7 @@
  * process. Pure layers only declare it: src/host defines it for the product, tests may define their
  * own. Does not return.
  */
-_Noreturn void assert_failed(const char *file, int line);
+__attribute__((noreturn)) void assert_failed(const char *file, int line);
 
 /* States what must hold here; `condition` has no side effect. Returns only when it is true. */
 #define ASSERT(condition)                                                                          \

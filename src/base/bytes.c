@@ -63,19 +63,22 @@ static bool is_blank(uint8_t c)
 
 struct view view_trim(struct view a)
 {
-    while (a.len > 0u && is_blank(a.data[a.len - 1u])) {
-        a.len--;
+    size_t begin = 0;
+    size_t end = a.len;
+    while (end > 0u && is_blank(a.data[end - 1u])) {
+        end--;
     }
-    while (a.len > 0u && is_blank(a.data[0])) {
-        a = view_from(a, 1);
+    while (begin < end && is_blank(a.data[begin])) {
+        begin++;
     }
-    return a;
+    return view_from(view_first(a, end), begin);
 }
 
 size_t view_find(struct view a, uint8_t byte)
 {
-    const uint8_t *at = (a.len == 0u) ? 0 : memchr(a.data, byte, a.len);
-    return (at == NULL) ? a.len : (size_t)(at - a.data);
+    const uint8_t *at = (a.len == 0u) ? NULL : memchr(a.data, byte, a.len);
+    ptrdiff_t index = (at == NULL) ? (ptrdiff_t)a.len : at - a.data;
+    return (size_t)index;
 }
 
 enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
@@ -89,7 +92,7 @@ enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
         if (c < '0' || c > '9') {
             return PEER_MALFORMED;
         }
-        uint64_t digit = (uint64_t)c - '0';
+        uint64_t digit = (uint64_t)c - (uint64_t)'0';
         if (digit > max || n > (max - digit) / 10u) {
             return PEER_MALFORMED;
         }
@@ -200,7 +203,8 @@ enum status reader_varint(struct reader *r, uint64_t *value)
         if (i == 9u && byte > 1u) {
             return PEER_MALFORMED;
         }
-        n |= (byte & 0x7fu) << (7u * i);
+        uint64_t bits = byte & 0x7fu;
+        n |= bits << (7u * i);
         if ((byte & 0x80u) == 0u) {
             *value = n;
             r->pos += i + 1u;
@@ -253,9 +257,11 @@ void writer_text(struct writer *w, const char *text)
 
 static void write_number(struct writer *w, uint64_t value, unsigned n)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[8] = {0};
+    ASSERT(n <= sizeof bytes);
     for (unsigned i = 0; i < n; i++) {
-        bytes[i] = (uint8_t)(value >> (8u * (n - 1u - i)));
+        unsigned below = 8u * (n - 1u - i);
+        bytes[i] = (uint8_t)(value >> below);
     }
     writer_bytes(w, bytes, n);
 }
@@ -272,7 +278,7 @@ void writer_u16(struct writer *w, uint16_t value)
 
 void writer_u24(struct writer *w, uint32_t value)
 {
-    ASSERT(value < (1u << 24));
+    ASSERT(value <= 0xffffffu);
     write_number(w, value, 3);
 }
 
@@ -290,12 +296,13 @@ void writer_varint(struct writer *w, uint64_t value)
 {
     uint8_t bytes[10];
     unsigned n = 0;
-    while (value >= 0x80u) {
-        bytes[n] = (uint8_t)(value | 0x80u);
-        value >>= 7;
+    uint64_t rest = value;
+    while (rest >= 0x80u) {
+        bytes[n] = (uint8_t)(rest | 0x80u);
+        rest >>= 7;
         n++;
     }
-    bytes[n] = (uint8_t)value;
+    bytes[n] = (uint8_t)rest;
     writer_bytes(w, bytes, n + 1u);
 }
 
@@ -303,11 +310,12 @@ void writer_decimal(struct writer *w, uint64_t value)
 {
     uint8_t digits[20];
     unsigned at = sizeof digits;
+    uint64_t rest = value;
     do {
         at--;
-        digits[at] = (uint8_t)('0' + value % 10u);
-        value /= 10u;
-    } while (value > 0u);
+        digits[at] = (uint8_t)('0' + rest % 10u);
+        rest /= 10u;
+    } while (rest > 0u);
     writer_bytes(w, digits + at, sizeof digits - at);
 }
 
@@ -330,7 +338,8 @@ void writer_hex(struct writer *w, uint64_t value, unsigned digits)
     uint8_t text[16];
     ASSERT(digits >= 1u && digits <= sizeof text);
     for (unsigned i = 0; i < digits; i++) {
-        text[i] = (uint8_t)hex[(value >> (4u * (digits - 1u - i))) & 0xfu];
+        unsigned below = 4u * (digits - 1u - i);
+        text[i] = (uint8_t)hex[(value >> below) & 0xfu];
     }
     writer_bytes(w, text, digits);
 }

@@ -176,7 +176,8 @@ static enum status end(struct json_reader *r, struct json_token *token, uint8_t 
 {
     ASSERT(r->depth > 0u);
     bool object = r->stack[r->depth - 1u] == '{';
-    if (bracket != (object ? '}' : ']')) {
+    uint8_t closing = object ? (uint8_t)'}' : (uint8_t)']';
+    if (bracket != closing) {
         return PEER_MALFORMED;
     }
     r->in.pos++;

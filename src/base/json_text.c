@@ -10,7 +10,8 @@ static uint32_t hex4(struct view v)
     uint32_t n = 0;
     for (unsigned i = 0; i < 4u; i++) {
         uint8_t c = v.data[i];
-        uint32_t digit = (c <= '9') ? (uint32_t)c - '0' : ((uint32_t)c | 0x20u) - 'a' + 10u;
+        uint32_t lower = (uint32_t)c | 0x20u;
+        uint32_t digit = (c <= '9') ? c - (uint32_t)'0' : lower - (uint32_t)'a' + 10u;
         n = n << 4 | digit;
     }
     return n;
@@ -62,13 +63,14 @@ enum status json_unescape(struct view raw, struct writer *out)
 {
     size_t start = out->len;
     bool was_full = out->full;
-    while (raw.len > 0u) {
-        size_t plain = view_find(raw, '\\');
-        writer_view_of(out, view_first(raw, plain));
-        raw = view_from(raw, plain);
-        if (raw.len > 0u) {
-            ASSERT(raw.len >= 2u); /* the tokenizer checked every escape */
-            raw = view_from(raw, unescape_one(raw, out));
+    struct view rest = raw;
+    while (rest.len > 0u) {
+        size_t plain = view_find(rest, '\\');
+        writer_view_of(out, view_first(rest, plain));
+        rest = view_from(rest, plain);
+        if (rest.len > 0u) {
+            ASSERT(rest.len >= 2u); /* the tokenizer checked every escape */
+            rest = view_from(rest, unescape_one(rest, out));
         }
     }
     if (out->full) {
@@ -95,7 +97,8 @@ enum status json_integer(struct view literal, int64_t *value)
     if (s != STATUS_OK) {
         return s;
     }
-    *value = negative ? (int64_t)(0u - size) : (int64_t)size;
+    uint64_t bits = negative ? 0u - size : size;
+    *value = (int64_t)bits;
     return STATUS_OK;
 }
 
@@ -264,8 +267,9 @@ static size_t write_piece(struct writer *out, struct view text)
 static void write_string(struct writer *out, struct view text)
 {
     writer_u8(out, '"');
-    while (text.len > 0u) {
-        text = view_from(text, write_piece(out, text));
+    struct view rest = text;
+    while (rest.len > 0u) {
+        rest = view_from(rest, write_piece(out, rest));
     }
     writer_u8(out, '"');
 }

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 
-static const char *const level_names[] = {
+static const char *const level_names[LOG_DEBUG + 1] = {
     [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
 /* Room that a cut line keeps for saying so and for its end. */
@@ -164,13 +164,13 @@ void log_number(struct log *l, const char *key, int64_t value)
 static void open_line(struct log *l, enum log_level level, const char *event)
 {
     uint8_t time_bytes[32];
-    struct writer time = writer_of(time_bytes, sizeof time_bytes);
+    struct writer stamp = writer_of(time_bytes, sizeof time_bytes);
     size_t room = sizeof l->buffer - l->len;
     ASSERT(room >= LOG_LINE_BYTES_MAX);
     l->line = writer_of(l->buffer + l->len, LOG_LINE_BYTES_MAX);
     l->cut = false;
-    write_time(&time, l->wall_ms);
-    log_view(l, "ts", writer_view(&time));
+    write_time(&stamp, l->wall_ms);
+    log_view(l, "ts", writer_view(&stamp));
     log_text(l, "level", level_names[level]);
     log_text(l, "event", event);
 }

@@ -30,7 +30,7 @@ static const char *const status_names[STATUS_COUNT] = {
 
 const char *status_name(enum status s)
 {
-    ASSERT((unsigned)s < STATUS_COUNT);
+    ASSERT((unsigned)s < (unsigned)STATUS_COUNT);
     ASSERT(status_names[s] != NULL);
     return status_names[s];
 }

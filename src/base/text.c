@@ -35,10 +35,10 @@ static size_t cut_length(struct view v, size_t max)
 void text_cut(char *text, size_t cap, struct view v)
 {
     ASSERT(cap >= 1u);
-    v = view_first(v, view_find(v, 0));
-    size_t n = cut_length(v, cap - 1u);
+    struct view shown = view_first(v, view_find(v, 0));
+    size_t n = cut_length(shown, cap - 1u);
     if (n > 0u) {
-        memmove(text, v.data, n);
+        memmove(text, shown.data, n);
     }
     text[n] = 0;
 }
@@ -80,9 +80,11 @@ enum status writer_end_text(struct writer *w)
  * U+10FFFF.
  */
 static const struct {
-    uint8_t first, last;
+    uint8_t first;
+    uint8_t last;
     uint8_t more;
-    uint8_t low, high;
+    uint8_t low;
+    uint8_t high;
 } leads[] = {
     {0x00, 0x7f, 0, 0, 0},       {0xc2, 0xdf, 1, 0x80, 0xbf}, {0xe0, 0xe0, 2, 0xa0, 0xbf},
     {0xe1, 0xec, 2, 0x80, 0xbf}, {0xed, 0xed, 2, 0x80, 0x9f}, {0xee, 0xef, 2, 0x80, 0xbf},
@@ -114,12 +116,13 @@ static size_t utf8_length(struct view v)
 
 bool view_is_utf8(struct view v)
 {
-    while (v.len > 0u) {
-        size_t n = utf8_length(v);
+    struct view rest = v;
+    while (rest.len > 0u) {
+        size_t n = utf8_length(rest);
         if (n == 0u) {
             return false;
         }
-        v = view_from(v, n);
+        rest = view_from(rest, n);
     }
     return true;
 }

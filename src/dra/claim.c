@@ -444,7 +444,7 @@ enum status claim_end(struct claim_builder *b)
         return b->failed;
     }
     const char *what = lacking(b);
-    if (what != 0) {
+    if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
         writer_text(&why, what);
         return b->failed;

@@ -82,7 +82,11 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
 void claim_meta(struct claim_builder *b, struct view uid);
 /* status.allocation.devices.results[i] as the API server told it; views are borrowed. */
 struct claim_result_in {
-    struct view request, driver, pool, device, share_id;
+    struct view request;
+    struct view driver;
+    struct view pool;
+    struct view device;
+    struct view share_id;
     bool admin_access;
 };
 /*

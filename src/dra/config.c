@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "cfg/identity.h"
 
+#define VALUE(n) (1u << (n))
+
 /* A kind has one field beside apiVersion and kind: a small integer. */
 static const struct kind_row {
     const char *name;
@@ -17,9 +19,9 @@ static const struct kind_row {
     const char *values; /* the allowed ones, in words */
     uint8_t mask;       /* bit n: value n is allowed */
 } kind_rows[] = {
-    [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", 1u << 1 | 1u << 2},
+    [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", VALUE(1) | VALUE(2)},
     [CONFIG_ULTRASERVER] = {"UltraServerConfig", "ultraserverMode", "1, 2, 4",
-                            1u << 1 | 1u << 2 | 1u << 4},
+                            VALUE(1) | VALUE(2) | VALUE(4)},
 };
 enum { KINDS = sizeof kind_rows / sizeof kind_rows[0], VALUE_LIMIT = 8 };
 
@@ -31,7 +33,8 @@ static const char *const versions[] = {
 };
 enum { VERSIONS = sizeof versions / sizeof versions[0] };
 
-enum field { FIELD_VERSION, FIELD_KIND, FIELD_VALUE, FIELDS };
+/* Members of a configuration. */
+enum { FIELD_VERSION, FIELD_KIND, FIELD_VALUE, FIELDS };
 
 struct decoder {
     struct json_reader in;
@@ -298,7 +301,7 @@ static enum status check_value(struct decoder *d, struct config *out)
     if (given && (d->number.kind != JSON_NUMBER || json_integer(d->number.text, &n) != STATUS_OK)) {
         return wrong_type(d, d->row->field, "integer", &d->number);
     }
-    if (given && n >= 0 && n < VALUE_LIMIT && (d->row->mask >> n & 1u) != 0u) {
+    if (given && n >= 0 && n < VALUE_LIMIT && ((d->row->mask >> (unsigned)n) & 1u) != 0u) {
         out->value = (uint8_t)n;
         return STATUS_OK;
     }
@@ -341,7 +344,7 @@ static enum status not_configurable(const char *what, const char *instance_type,
 {
     writer_text(why, what);
     writer_text(why, " is not configurable for instance type ");
-    writer_text(why, (instance_type[0] != 0) ? instance_type : "(unknown)");
+    writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
     return PEER_UNSUPPORTED;
 }
 
@@ -353,7 +356,7 @@ enum status config_check(const struct config *c, const struct board *board,
         return not_configurable("UltraServer mode", instance_type, why);
     }
     ASSERT(c->kind == CONFIG_NEURON);
-    if (board == 0 || board->lnc_allowed == 0u) {
+    if (board == NULL || board->lnc_allowed == 0u) {
         return not_configurable("LNC value", instance_type, why);
     }
     if ((board->lnc_allowed >> c->value & 1u) == 0u) {

@@ -54,7 +54,7 @@ static const char *const finding_remedies[DEVICE_FINDING_KINDS] = {
 
 const char *device_finding_name(enum device_finding_kind kind)
 {
-    ASSERT((unsigned)kind < DEVICE_FINDING_KINDS);
+    ASSERT((unsigned)kind < (unsigned)DEVICE_FINDING_KINDS);
     ASSERT(finding_names[kind] != NULL);
     return finding_names[kind];
 }
@@ -70,7 +70,10 @@ static void printable_cut(char *text, size_t cap, struct view value)
 {
     size_t len = (value.len < cap - 1u) ? value.len : cap - 1u;
     for (size_t i = 0; i < len; i++) {
-        text[i] = printable(value.data[i]) ? (char)value.data[i] : '?';
+        text[i] = '?';
+        if (printable(value.data[i])) {
+            text[i] = (char)value.data[i];
+        }
     }
     text[len] = '\0';
 }
@@ -78,7 +81,7 @@ static void printable_cut(char *text, size_t cap, struct view value)
 static void report(struct device_findings *findings, enum device_finding_kind kind,
                    uint16_t number, struct view value)
 {
-    ASSERT((unsigned)kind < DEVICE_FINDING_KINDS && finding_remedies[kind] != NULL);
+    ASSERT((unsigned)kind < (unsigned)DEVICE_FINDING_KINDS && finding_remedies[kind] != NULL);
     if (findings->count == DEVICE_FINDINGS_MAX) {
         findings->more++;
         return;

@@ -88,7 +88,8 @@ enum status store_header_read(struct view bytes, struct store_header *h)
 uint64_t store_offset(unsigned slot, unsigned half)
 {
     ASSERT(slot < CLAIMS_MAX && half < 2u);
-    uint64_t at = (uint64_t)slot * STORE_SLOT_BYTES + (uint64_t)half * STORE_HALF_BYTES;
+    uint64_t at = (uint64_t)slot * STORE_SLOT_BYTES;
+    at += (uint64_t)half * STORE_HALF_BYTES;
     return STORE_HEADER_BYTES + at;
 }
 
@@ -223,7 +224,7 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
 enum status store_record_encode(const struct claim_record *r, struct writer *out)
 {
     ASSERT(claim_record_valid(r));
-    store_ClaimRecord m = store_ClaimRecord_init_zero;
+    store_ClaimRecord m = {0};
     /* nanopb's argument is not const; the encoder only reads. */
     const union {
         const struct claim_record *record;
@@ -290,7 +291,7 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
 
 static bool read_record(struct view bytes, struct claim_record *r)
 {
-    store_ClaimRecord m = store_ClaimRecord_init_zero;
+    store_ClaimRecord m = {0};
     m.results.funcs.decode = read_result;
     m.results.arg = r;
     pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);

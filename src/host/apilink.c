@@ -16,6 +16,7 @@
 
 #include "agent/events.h"
 #include "base/assert.h"
+#include "host/sockets.h"
 #include "host/system.h"
 
 
@@ -113,18 +114,6 @@ static void shake_begin(struct apilink *l, uint64_t now_ms)
 
 /* --- TCP --- */
 
-static int connect_address(int fd, const struct ip_address *a, uint16_t port)
-{
-    if (a->v6) {
-        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-        memcpy(&to.sin6_addr, a->bytes, sizeof to.sin6_addr);
-        return connect(fd, (const struct sockaddr *)&to, sizeof to);
-    }
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    memcpy(&to.sin_addr, a->bytes, sizeof to.sin_addr);
-    return connect(fd, (const struct sockaddr *)&to, sizeof to);
-}
-
 static void socket_tune(int fd)
 {
     int on = 1;
@@ -143,7 +132,7 @@ static bool connect_begin(struct apilink *l, const struct ip_address *a)
         return false;
     }
     socket_tune(l->fd);
-    if (connect_address(l->fd, a, l->credentials.port) != 0 && errno != EINPROGRESS) {
+    if (address_connect(l->fd, a, l->credentials.port) != 0 && errno != EINPROGRESS) {
         l->error = errno;
         socket_close(l);
         return false;
@@ -340,7 +329,9 @@ static short open_events(const struct apilink *l)
 {
     struct writer room = agent_link_rx(l->agent, LINK_API);
     bool out = agent_link_tx(l->agent, LINK_API).len > 0u || l->read_wants_write;
-    return (short)(((writer_room(&room) > 0u) ? POLLIN : 0) | (out ? POLLOUT : 0));
+    short events = (writer_room(&room) > 0u) ? POLLIN : 0;
+    events |= out ? POLLOUT : 0;
+    return events;
 }
 
 int apilink_interest(struct apilink *l, short *events)

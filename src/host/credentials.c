@@ -6,8 +6,8 @@
 #include "host/credentials.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "host/system.h"
@@ -153,7 +153,7 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     const char *slash = strrchr(kubeconfig, '/');
     struct writer w = writer_of(out, PATH_CAP);
     if (name.data[0] != '/' && slash != NULL) {
-        writer_bytes(&w, kubeconfig, (size_t)(slash - kubeconfig) + 1u);
+        writer_bytes(&w, kubeconfig, strlen(kubeconfig) - strlen(slash) + 1u);
     }
     writer_view_of(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
@@ -262,12 +262,24 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
 
 /* --- in the cluster --- */
 
+/* Value of a variable of the environment, NULL: it is not set. */
+static const char *variable(const char *name)
+{
+    size_t len = strlen(name);
+    for (char *const *row = environ; *row != NULL; row++) {
+        if (strncmp(*row, name, len) == 0 && (*row)[len] == '=') {
+            return &(*row)[len + 1u];
+        }
+    }
+    return NULL;
+}
+
 static enum status load_service_account(struct credentials *c, struct writer *why)
 {
-    const char *host = getenv("KUBERNETES_SERVICE_HOST");
-    const char *port_text = getenv("KUBERNETES_SERVICE_PORT");
+    const char *host = variable("KUBERNETES_SERVICE_HOST");
+    const char *port_text = variable("KUBERNETES_SERVICE_PORT");
     uint64_t port = 0;
-    if (host == NULL || port_text == 0 || host[0] == '\0') {
+    if (host == NULL || port_text == NULL || host[0] == '\0') {
         return say(
             why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
             "run in a pod, or give --kubeconfig", HOST_ABSENT);

@@ -18,15 +18,6 @@
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
 
-/* Record of getdents64(2); opendir(3) allocates. */
-struct directory_entry {
-    uint64_t inode;
-    int64_t next;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-};
-
 /* Keeps the cause of a failure for port_why. */
 static enum status failed(struct host_files *f, int error)
 {
@@ -42,7 +33,7 @@ static const char *directory_of(const struct host_files *f, enum files_dir dir)
 static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum files_dir dir,
                     const char *name)
 {
-    ASSERT(name[0] != 0 && memchr(name, '/', strlen(name)) == 0);
+    ASSERT(name[0] != '\0' && memchr(name, '/', strlen(name)) == NULL);
     struct writer w = writer_of(path, FILE_PATH_CAP);
     writer_text(&w, directory_of(f, dir));
     writer_text(&w, "/");
@@ -154,12 +145,13 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
     size_t before = out->len;
     unsigned retries = 0;
     while (out->len < out->cap) {
-        off_t at = (off_t)(offset + (out->len - before));
-        ssize_t n = pread(fd, &out->data[out->len], out->cap - out->len, at);
+        uint64_t at = offset + (out->len - before);
+        ssize_t n = pread(fd, &out->data[out->len], out->cap - out->len, (off_t)at);
         if (n == 0) {
             break;
         }
-        if (n < 0 && (errno != EINTR || ++retries > SYSCALL_RETRIES_MAX)) {
+        retries += (n < 0) ? 1u : 0u;
+        if (n < 0 && (errno != EINTR || retries > SYSCALL_RETRIES_MAX)) {
             out->len = before;
             return failed(f, errno);
         }
@@ -172,7 +164,7 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
                              struct writer *out)
 {
     struct host_files *f = ctx;
-    ASSERT(f != 0 && out->len <= out->cap && offset <= INT64_MAX - out->cap);
+    ASSERT(f != NULL && out->len <= out->cap && offset <= INT64_MAX - out->cap);
     if (dir == FILES_STATE) {
         enum status s = state_open(f, name, false, false);
         return (s == STATUS_OK) ? read_at(f, f->state_fd, offset, out) : s;
@@ -213,7 +205,7 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
                               struct view bytes)
 {
     struct host_files *f = ctx;
-    ASSERT(f != 0 && offset <= INT64_MAX - bytes.len);
+    ASSERT(f != NULL && offset <= INT64_MAX - bytes.len);
     if (dir == FILES_CDI) {
         ASSERT(offset == 0u);
         return write_whole(f, name, bytes);
@@ -234,7 +226,7 @@ static enum status rename_in(struct host_files *f, enum files_dir dir, const cha
     char to_path[FILE_PATH_CAP];
     path_of(from_path, f, dir, from);
     path_of(to_path, f, dir, to);
-    return (rename(from_path, to_path) == 0) ? STATUS_OK : failed(f, errno);
+    return (renameat(AT_FDCWD, from_path, AT_FDCWD, to_path) == 0) ? STATUS_OK : failed(f, errno);
 }
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
@@ -246,8 +238,8 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
     if (fdatasync(f->state_fd) != 0) {
         return failed(f, errno);
     }
-    bool flush = f->state_created || final_name != 0;
-    if (final_name != 0) {
+    bool flush = f->state_created || final_name != NULL;
+    if (final_name != NULL) {
         s = rename_in(f, FILES_STATE, name, final_name);
         state_drop(f);
     }
@@ -262,26 +254,26 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
                                const char *final_name)
 {
     struct host_files *f = ctx;
-    ASSERT(f != 0 && name != 0);
+    ASSERT(f != NULL && name != NULL);
     if (dir == FILES_STATE) {
         return commit_state(f, name, final_name);
     }
     /* CDI files are not flushed: the runtime reads them through the same page cache, and a reboot
      * rebuilds them. */
-    return (final_name == 0) ? STATUS_OK : rename_in(f, dir, name, final_name);
+    return (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
 }
 
 static enum status port_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
 {
     struct host_files *f = ctx;
-    ASSERT(f != 0 && name != 0);
+    ASSERT(f != NULL && name != NULL);
     if (dir == FILES_STATE) {
         state_drop(f);
     }
     char path[FILE_PATH_CAP];
     path_of(path, f, dir, name);
     enum status s = STATUS_OK;
-    if (aside != 0) {
+    if (aside != NULL) {
         s = rename_in(f, dir, name, aside);
     } else if (unlink(path) != 0) {
         s = failed(f, errno);
@@ -332,18 +324,14 @@ static enum status port_lock(void *ctx, const char *name)
 
 /* --- counting --- */
 
-static unsigned count_in(const uint8_t *bytes, size_t len, const char *prefix)
+static unsigned count_in(struct view records, const char *prefix)
 {
     unsigned n = 0;
     size_t at = 0;
-    while (at < len) {
-        struct directory_entry head;
-        ASSERT(len - at >= sizeof head);
-        memcpy(&head, &bytes[at], sizeof head);
-        size_t name = offsetof(struct directory_entry, name);
-        ASSERT(head.size > name && head.size <= len - at);
-        n += view_starts(view_of(&bytes[at + name], head.size - name), prefix) ? 1u : 0u;
-        at += head.size;
+    const char *name = directory_entry(records, &at);
+    while (name != NULL) {
+        n += view_starts(view_text(name), prefix) ? 1u : 0u;
+        name = directory_entry(records, &at);
     }
     return n;
 }
@@ -360,7 +348,7 @@ static enum status port_count(void *ctx, enum files_dir dir, const char *prefix,
     }
     for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
         n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        *count += (n > 0) ? count_in(bytes, (size_t)n, prefix) : 0u;
+        *count += (n > 0) ? count_in(view_of(bytes, (size_t)n), prefix) : 0u;
     }
     int error = errno;
     (void)close(fd);
@@ -384,7 +372,7 @@ static const char *port_why(void *ctx)
 
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir)
 {
-    ASSERT(cdi_dir[0] != 0 && state_dir[0] != 0);
+    ASSERT(cdi_dir[0] != '\0' && state_dir[0] != '\0');
     *f = (struct host_files){
         .cdi_dir = cdi_dir, .state_dir = state_dir, .state_fd = -1, .lock_fd = -1};
     return (struct files){.ctx = f,

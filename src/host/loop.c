@@ -25,7 +25,8 @@
 #include "host/servers.h"
 #include "host/system.h"
 
-enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER, SLOT_LINK = SLOT_SERVER + SERVERS };
+enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER };
+#define SLOT_LINK (SLOT_SERVER + SERVERS)
 #define SLOTS (SLOT_LINK + SERVER_LINKS)
 
 struct link {
@@ -50,7 +51,7 @@ struct host {
     bool exiting;
     struct server server[SERVERS];
     struct link link[SERVER_LINKS];
-    struct pollfd poll[SLOTS];
+    struct pollfd slots[SLOTS];
     char state_dir[PATH_CAP];
     struct apilink api;
     struct found_node found;
@@ -211,7 +212,8 @@ static struct pollfd link_interest(struct host *h, unsigned i)
     bool out = agent_link_tx(h->agent, i).len > 0u;
     struct writer room = agent_link_rx(h->agent, i);
     bool in = !l->ended && writer_room(&room) > 0u;
-    p.events = (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
+    p.events = in ? POLLIN : 0;
+    p.events |= out ? POLLOUT : 0;
     /* Without interest poll would still report a hang-up: wanted while reading goes on, noise
      * afterwards. */
     p.fd = (l->ended && !out) ? -1 : l->fd;
@@ -220,18 +222,18 @@ static struct pollfd link_interest(struct host *h, unsigned i)
 
 static void poll_fill(struct host *h)
 {
-    h->poll[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
+    h->slots[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     bool log_waits = agent_log(h->agent).len > 0u;
-    h->poll[SLOT_STDERR] = (struct pollfd){.fd = log_waits ? STDERR_FILENO : -1, .events = POLLOUT};
+    h->slots[SLOT_STDERR] = (struct pollfd){.fd = log_waits ? STDERR_FILENO : -1, .events = POLLOUT};
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
-    h->poll[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
+    h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     for (unsigned i = 0; i < SERVERS; i++) {
-        h->poll[SLOT_SERVER + i] =
+        h->slots[SLOT_SERVER + i] =
             (struct pollfd){.fd = server_poll(&h->server[i], h->now_ms), .events = POLLIN};
     }
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        h->poll[SLOT_LINK + i] = link_interest(h, i);
+        h->slots[SLOT_LINK + i] = link_interest(h, i);
     }
 }
 
@@ -260,7 +262,7 @@ static int wait_ms(struct host *h)
 static void signals_take(struct host *h)
 {
     struct signalfd_siginfo info;
-    if ((h->poll[SLOT_SIGNAL].revents & POLLIN) == 0) {
+    if ((h->slots[SLOT_SIGNAL].revents & POLLIN) == 0) {
         return;
     }
     ssize_t n = read(h->signal_fd, &info, sizeof info);
@@ -359,7 +361,7 @@ static void agent_turn(struct host *h)
 static void turn(struct host *h)
 {
     poll_fill(h);
-    int ready = poll(h->poll, SLOTS, wait_ms(h));
+    int ready = poll(h->slots, SLOTS, wait_ms(h));
     /* descriptors_enough saw to the rest */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     h->now_ms = clock_now_ms();
@@ -367,15 +369,15 @@ static void turn(struct host *h)
     if (ready > 0) {
         signals_take(h);
         for (unsigned i = 0; i < SERVER_LINKS; i++) {
-            link_read(h, i, h->poll[SLOT_LINK + i].revents);
+            link_read(h, i, h->slots[SLOT_LINK + i].revents);
         }
         for (unsigned i = 0; i < SERVERS; i++) {
-            if (h->poll[SLOT_SERVER + i].revents != 0) {
+            if (h->slots[SLOT_SERVER + i].revents != 0) {
                 accept_some(h, &h->server[i]);
             }
         }
     }
-    apilink_turn(&h->api, (ready > 0) ? h->poll[SLOT_API].revents : 0, h->now_ms);
+    apilink_turn(&h->api, (ready > 0) ? h->slots[SLOT_API].revents : (short)0, h->now_ms);
     for (unsigned i = 0; i < SERVERS; i++) {
         server_try(&h->server[i], h->agent, h->now_ms);
     }
@@ -418,14 +420,13 @@ static enum status descriptors_enough(void)
 static enum status signals_begin(struct host *h)
 {
     sigset_t stop;
-    int failed = sigemptyset(&stop);
-    failed |= sigaddset(&stop, SIGTERM);
-    failed |= sigaddset(&stop, SIGINT);
-    failed |= sigprocmask(SIG_BLOCK, &stop, 0);
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    failed |= sigaction(SIGPIPE, &ignore, 0);
-    failed |= sigaction(SIGHUP, &ignore, 0);
-    h->signal_fd = (failed == 0) ? signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC) : -1;
+    bool good = sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 &&
+                sigaddset(&stop, SIGINT) == 0;
+    /* Blocked and never read: a broken pipe is an error of its write, a hang-up is nothing. */
+    sigset_t blocked = stop;
+    good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
+           sigprocmask(SIG_BLOCK, &blocked, NULL) == 0;
+    h->signal_fd = good ? signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC) : -1;
     return (h->signal_fd >= 0) ? STATUS_OK : HOST_IO;
 }
 
@@ -437,7 +438,7 @@ static enum status state_begin(struct host *h, struct writer *why)
     int error = 0;
     ASSERT(slash != NULL && slash != socket_path);
     enum status s = text_copy(h->state_dir, sizeof h->state_dir,
-                              view_of(socket_path, (size_t)(slash - socket_path)));
+                              view_of(socket_path, strlen(socket_path) - strlen(slash)));
     ASSERT(s == STATUS_OK);
     s = directory_make(h->state_dir, 0750, &error);
     if (s != STATUS_OK) {

@@ -6,19 +6,20 @@
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
+/* The words below, a path and a line number. */
+#define PANIC_LINE_BYTES 256u
 
 /* Decimal digits of `number` at the end of `text`; returns where they begin. */
 static char *decimal(char text[PANIC_DIGITS + 1], int number)
 {
     unsigned left = (number < 0) ? 0u : (unsigned)number;
     char *at = &text[PANIC_DIGITS];
-    *at = 0;
+    *at = '\0';
     for (unsigned i = 0; i < PANIC_DIGITS && (left > 0u || i == 0u); i++) {
         at--;
         *at = (char)('0' + left % 10u);
@@ -27,25 +28,29 @@ static char *decimal(char text[PANIC_DIGITS + 1], int number)
     return at;
 }
 
-static struct iovec piece(const char *text)
+/* Adds what there is room for behind the first `len` bytes; returns how many they are then. */
+static size_t append(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
-    /* writev only reads; its type just does not say so. */
-    return (struct iovec){.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+    size_t room = PANIC_LINE_BYTES - len;
+    size_t n = strlen(text);
+    n = (n < room) ? n : room;
+    memcpy(&line[len], text, n);
+    return len + n;
 }
 
-_Noreturn void assert_failed(const char *file, int line)
+void assert_failed(const char *file, int line)
 {
     char digits[PANIC_DIGITS + 1];
-    struct iovec pieces[] = {
-        piece("level=error event=assertion_failed at="),
-        piece(file),
-        piece(":"),
-        piece(decimal(digits, line)),
-        piece(" remedy=\"report this line; the next start continues from the claim store\"\n"),
-    };
+    char text[PANIC_LINE_BYTES];
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, PANIC_WAIT_MS) == 1) {
-        ssize_t written = writev(STDERR_FILENO, pieces, (int)(sizeof pieces / sizeof pieces[0]));
+        size_t len = append(text, 0, "level=error event=assertion_failed at=");
+        len = append(text, len, file);
+        len = append(text, len, ":");
+        len = append(text, len, decimal(digits, line));
+        len = append(text, len,
+                     " remedy=\"report this line; the next start continues from the claim store\"\n");
+        ssize_t written = write(STDERR_FILENO, text, len);
         (void)written;
     }
     _exit(1);

@@ -14,22 +14,13 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/system.h"
 
 #define PROBE_PATH_CAP (PATH_CAP + 64u)
 /* "neuron" and the five digits of a uint16, a slash, the longest file name below it, NUL. */
 #define DEVICE_PATH_CAP 64u
 
 static const char device_prefix[] = "neuron";
-
-/* Record of getdents64(2): each takes a multiple of 8 bytes, 24 at least, so the padding is there.
- */
-struct directory_entry {
-    uint64_t inode;
-    int64_t next;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-};
 
 /* The process lacks something: this tells nothing about the file. */
 static bool is_shortage(int error)
@@ -148,16 +139,13 @@ static void entry_take(struct class_scan *scan, const char *name)
     device_read(scan, name, d);
 }
 
-static void entries_take(struct class_scan *scan, const uint8_t *bytes, size_t len)
+static void entries_take(struct class_scan *scan, struct view records)
 {
     size_t at = 0;
-    while (at < len) {
-        struct directory_entry head;
-        ASSERT(len - at >= sizeof head);
-        memcpy(&head, &bytes[at], sizeof head);
-        ASSERT(head.size > offsetof(struct directory_entry, name) && head.size <= len - at);
-        entry_take(scan, (const char *)&bytes[at + offsetof(struct directory_entry, name)]);
-        at += head.size;
+    const char *name = directory_entry(records, &at);
+    while (name != NULL) {
+        entry_take(scan, name);
+        name = directory_entry(records, &at);
     }
 }
 
@@ -175,7 +163,7 @@ static int class_read(const struct settings *settings, struct found_node *out)
     for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
         n = syscall(SYS_getdents64, scan.fd, bytes, sizeof bytes);
         if (n > 0) {
-            entries_take(&scan, bytes, (size_t)n);
+            entries_take(&scan, view_of(bytes, (size_t)n));
         }
     }
     if (n < 0) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/sockets.h"
 #include "host/system.h"
 
 #define DNS_PORT 53u
@@ -129,18 +130,6 @@ static void file_lines(struct resolver *r, const char *path,
 
 /* --- asking --- */
 
-static int connect_server(int fd, const struct ip_address *a)
-{
-    if (a->v6) {
-        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT)};
-        memcpy(&to.sin6_addr, a->bytes, sizeof to.sin6_addr);
-        return connect(fd, (const struct sockaddr *)&to, sizeof to);
-    }
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DNS_PORT)};
-    memcpy(&to.sin_addr, a->bytes, sizeof to.sin_addr);
-    return connect(fd, (const struct sockaddr *)&to, sizeof to);
-}
-
 static enum status query_send(struct resolver *r, uint16_t id, enum dns_type type)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
@@ -172,7 +161,7 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
     if (r->fd < 0) {
         return errno_status(errno);
     }
-    if (connect_server(r->fd, server) != 0) {
+    if (address_connect(r->fd, server, DNS_PORT) != 0) {
         r->try_ms = now_ms; /* no route to it: the next one at once */
         return STATUS_MORE;
     }

@@ -52,16 +52,41 @@ static int bind_unix(int fd, const char *path)
     return failed;
 }
 
+/*
+ * The same path with a dot for the first letter of its name: nobody looks for sockets there (the
+ * kubelet's plugin watcher passes hidden names), and it is no longer than the path.
+ */
+static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
+{
+    size_t len = strlen(path);
+    size_t name = len;
+    ASSERT(len > 0u && len < SOCKET_PATH_CAP);
+    memcpy(hidden, path, len + 1u);
+    while (name > 0u && path[name - 1u] != '/') {
+        name--;
+    }
+    hidden[name] = '.';
+}
+
+/* The socket listens before it gets its name: who sees the name can connect. */
 static enum status open_unix(struct listener *l, int fd, int *error)
 {
     struct stat st;
+    char hidden[SOCKET_PATH_CAP];
     enum status s = stale_remove(l->path, error);
+    hidden_path(hidden, l->path);
+    s = (s == STATUS_OK) ? stale_remove(hidden, error) : s;
     if (s != STATUS_OK) {
         return s;
     }
-    if (bind_unix(fd, l->path) != 0 || lstat(l->path, &st) != 0 ||
-        listen(fd, LISTEN_BACKLOG) != 0) {
+    if (bind_unix(fd, hidden) != 0) {
         *error = errno;
+        return errno_status(*error);
+    }
+    if (listen(fd, LISTEN_BACKLOG) != 0 || lstat(hidden, &st) != 0 ||
+        rename(hidden, l->path) != 0) {
+        *error = errno;
+        (void)unlink(hidden);
         return errno_status(*error);
     }
     l->device = st.st_dev;
@@ -189,12 +214,28 @@ static enum status check_peer(struct accepted *out)
     return HOST_DENIED;
 }
 
+int address_connect(int fd, const struct ip_address *a, uint16_t port)
+{
+    if (a->v6) {
+        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        memcpy(to.sin6_addr.s6_addr, a->bytes, sizeof to.sin6_addr.s6_addr);
+        return connect(fd, (const struct sockaddr *)&to, sizeof to);
+    }
+    uint32_t v4 = 0;
+    struct reader r = reader_of(view_of(a->bytes, sizeof v4));
+    enum status s = reader_u32(&r, &v4);
+    ASSERT(s == STATUS_OK);
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(v4)};
+    return connect(fd, (const struct sockaddr *)&to, sizeof to);
+}
+
 enum status listener_accept(const struct listener *l, struct accepted *out)
 {
     ASSERT(l->fd >= 0);
     *out = (struct accepted){.fd = -1};
     for (unsigned i = 0; i < SYSCALL_RETRIES_MAX && out->fd < 0; i++) {
-        out->fd = accept4(l->fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        out->fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (out->fd < 0 && !accept_again(errno)) {
             break;
         }

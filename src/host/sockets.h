@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "wire/dns.h"
 
 /* One server socket, open or not. */
 struct listener {
@@ -36,6 +37,12 @@ enum listener_file {
 };
 /* Compares the file that bears the name now with the one that was made. */
 enum listener_file listener_file(const struct listener *l);
+
+/*
+ * connect(2) to a TCP or UDP port of an address. 0, or -1 with the cause in errno: a non-blocking
+ * socket gives EINPROGRESS.
+ */
+MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 
 /* What listener_accept found. */
 struct accepted {

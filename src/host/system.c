@@ -98,7 +98,8 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
         if (n == 0) {
             break;
         }
-        if (n < 0 && (errno != EINTR || ++retries > SYSCALL_RETRIES_MAX)) {
+        retries += (n < 0) ? 1u : 0u;
+        if (n < 0 && (errno != EINTR || retries > SYSCALL_RETRIES_MAX)) {
             *error = errno;
             return -1;
         }
@@ -161,7 +162,8 @@ enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error
         const uint8_t *from = &bytes.data[done];
         ssize_t n = (offset < 0) ? write(fd, from, bytes.len - done)
                                  : pwrite(fd, from, bytes.len - done, offset + (off_t)done);
-        if (n <= 0 && ((n < 0 && errno != EINTR) || ++retries > SYSCALL_RETRIES_MAX)) {
+        retries += (n <= 0) ? 1u : 0u;
+        if ((n < 0 && errno != EINTR) || retries > SYSCALL_RETRIES_MAX) {
             *error = (n < 0) ? errno : EIO;
             return errno_status(*error);
         }
@@ -181,7 +183,7 @@ enum status directory_make(const char *path, mode_t mode, int *error)
         if (part[i] != '/' && part[i] != '\0') {
             continue;
         }
-        part[i] = 0;
+        part[i] = '\0';
         if (mkdir(part, mode) != 0 && errno != EEXIST) {
             refused = errno;
         }
@@ -196,10 +198,28 @@ enum status directory_make(const char *path, mode_t mode, int *error)
     return errno_status(*error);
 }
 
-static uint64_t clock_ms(clockid_t clock)
+/* struct linux_dirent64: inode and offset, length of the record in 16 bits, type, name. */
+enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
+
+const char *directory_entry(struct view records, size_t *at)
+{
+    if (*at >= records.len) {
+        return NULL;
+    }
+    struct view left = view_from(records, *at);
+    ASSERT(left.len >= RECORD_BYTES_MIN);
+    size_t size = left.data[RECORD_SIZE_AT];
+    size |= (size_t)left.data[RECORD_SIZE_AT + 1] << 8;
+    ASSERT(size >= RECORD_BYTES_MIN && size <= left.len);
+    *at += size;
+    return (const char *)&left.data[RECORD_NAME_AT];
+}
+
+static uint64_t clock_ms(clockid_t id)
 {
     struct timespec t = {0};
-    int failed = clock_gettime(clock, &t);
+    int failed = clock_gettime(id, &t);
     ASSERT(failed == 0 && t.tv_sec >= 0);
     return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }

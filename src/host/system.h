@@ -38,6 +38,12 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
+/*
+ * Name of the record at *at among those that getdents64(2) wrote, borrowed from them; moves *at
+ * behind it. NULL: there is none left. (opendir(3) allocates.)
+ */
+const char *directory_entry(struct view records, size_t *at);
+
 /* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);
 /* Unix milliseconds (CLOCK_REALTIME); may step. */

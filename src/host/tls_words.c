@@ -166,7 +166,8 @@ static const struct reason *judge_code(const struct tls_failure *failure)
 {
     static const struct reason unreadable = {0, PEER_UNTRUSTED, UNREADABLE};
     static const struct reason damaged = {0, PEER_PROTOCOL, DAMAGED};
-    int module = -(int)((unsigned)-failure->code & 0xff80u);
+    unsigned code = (unsigned)-failure->code & 0xff80u;
+    int module = -(int)code;
     if (module <= MBEDTLS_ERR_X509_FEATURE_UNAVAILABLE && module > MBEDTLS_ERR_X509_FATAL_ERROR) {
         return &unreadable;
     }

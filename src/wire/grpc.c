@@ -21,7 +21,8 @@ _Static_assert(GRPC_BUFFERS < UINT8_MAX, "an index of a buffer is one octet");
 
 static struct grpc_call_id call_id(const struct grpc_server *s, const struct grpc_call *call)
 {
-    return (struct grpc_call_id){.index = (uint16_t)(call - s->calls), .serial = call->serial};
+    ptrdiff_t index = call - s->calls;
+    return (struct grpc_call_id){.index = (uint16_t)index, .serial = call->serial};
 }
 
 static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)

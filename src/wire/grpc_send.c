@@ -102,7 +102,8 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     if (text != NULL && text[0] != '\0') {
         header_message(c, text);
     }
-    if (call->state == GRPC_CALL_REFUSED && call->refusal == GRPC_REFUSE_COMPRESSED) {
+    if (call->state == GRPC_CALL_REFUSED &&
+        (enum grpc_refusal)call->refusal == GRPC_REFUSE_COMPRESSED) {
         header_text(c, "grpc-accept-encoding", "identity");
     }
     return end_headers(c, true);
@@ -119,7 +120,7 @@ static enum status send_http(struct grpc_server *s, const struct grpc_call *call
     h2_headers_begin(c, call->stream);
     header_number(c, ":status", code);
     header_text(c, "content-type", "text/plain");
-    if (call->refusal == GRPC_REFUSE_METHOD) {
+    if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
         header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
     }
     st = end_headers(c, !body);
@@ -199,15 +200,13 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
 /* Sends what there is room for; returns how many octets. */
 static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes)
 {
-    enum status st;
-
-    bytes = view_first(bytes, h2_data_room(&s->h2, call->stream));
-    if (bytes.len == 0u) {
+    struct view piece = view_first(bytes, h2_data_room(&s->h2, call->stream));
+    if (piece.len == 0u) {
         return 0;
     }
-    st = h2_data(&s->h2, call->stream, bytes, false);
+    enum status st = h2_data(&s->h2, call->stream, piece, false);
     ASSERT(st == STATUS_OK); /* there is no room on a stream that is gone */
-    return bytes.len;
+    return piece.len;
 }
 
 /* A peer's window may be smaller than a prefix. true: all of it is sent. */

@@ -96,15 +96,15 @@ bool h2_valid(const struct h2 *c)
 
 unsigned h2_streams_open(const struct h2 *c)
 {
-    unsigned open = 0;
+    unsigned count = 0;
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         const struct h2_stream *s = &c->mem.streams[i];
         if (s->id != 0u && s->state != H2_STREAM_RESET_DUE) {
-            open++;
+            count++;
         }
     }
-    ASSERT(open <= c->mem.streams_cap);
-    return open;
+    ASSERT(count <= c->mem.streams_cap);
+    return count;
 }
 
 enum status h2_failure(const struct h2 *c, uint32_t *code)

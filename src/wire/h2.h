@@ -104,7 +104,7 @@ struct h2_list {
     uint8_t kind;
     uint8_t pseudo;       /* set of pseudo-header fields seen */
     bool regular;         /* a regular field was seen */
-    bool connect;
+    bool is_connect;
     bool has_length;
     uint16_t status;      /* of a response */
     uint64_t length;      /* content-length */

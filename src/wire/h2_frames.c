@@ -19,7 +19,8 @@ static uint32_t take_u32(struct reader *r)
 static bool is_idle(const struct h2 *c, uint32_t id, const struct h2_stream *s)
 {
     ASSERT(id != 0u && (s == NULL || s->id == id));
-    return s == NULL ? h2_stream_past(c, id) == H2_PAST_IDLE : s->state == H2_STREAM_RESERVED;
+    bool past_idle = s == NULL && h2_stream_past(c, id) == H2_PAST_IDLE;
+    return past_idle || (s != NULL && s->state == H2_STREAM_RESERVED);
 }
 
 /* An error that a frame makes on whatever its stream is now. */

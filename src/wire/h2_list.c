@@ -54,7 +54,7 @@ static bool value_valid(struct view value)
 static bool method_valid(struct h2_list *list, struct view value)
 {
     ASSERT((list->pseudo & PSEUDO_METHOD) != 0u);
-    list->connect = view_is(value, "CONNECT");
+    list->is_connect = view_is(value, "CONNECT");
     return value.len > 0u;
 }
 
@@ -178,7 +178,7 @@ static bool request_complete(const struct h2_list *list)
 {
     ASSERT(list->kind == H2_LIST_REQUEST);
     unsigned mandatory = PSEUDO_METHOD | PSEUDO_SCHEME | PSEUDO_PATH;
-    if (list->connect) {
+    if (list->is_connect) {
         return list->pseudo == (PSEUDO_METHOD | PSEUDO_AUTHORITY);
     }
     return (list->pseudo & mandatory) == mandatory;

@@ -82,6 +82,7 @@ void h2_rx_finish_piece(struct h2 *c)
 /* §3.4: octet by octet, so that a wrong first one is seen at once. */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {
+    static const uint8_t preface[] = H2_PREFACE;
     (void)event;
     ASSERT(c->role == H2_SERVER && c->preface_have < H2_PREFACE_BYTES);
     size_t here = c->rx_len - c->rx_pos;
@@ -90,7 +91,7 @@ static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
     if (n == 0u) {
         return H2_STEP_STARVED;
     }
-    if (memcmp(c->mem.rx + c->rx_pos, &H2_PREFACE[c->preface_have], n) != 0) {
+    if (memcmp(&c->mem.rx[c->rx_pos], &preface[c->preface_have], n) != 0) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
     c->rx_pos += n;
@@ -159,9 +160,9 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
     if (reader_left(&r) < H2_FRAME_HEADER_BYTES) {
         return H2_STEP_STARVED;
     }
-    bool read = reader_u24(&r, &f->length) == STATUS_OK && reader_u8(&r, &f->type) == STATUS_OK &&
-                reader_u8(&r, &f->flags) == STATUS_OK && reader_u32(&r, &f->stream) == STATUS_OK;
-    ASSERT(read);
+    bool whole = reader_u24(&r, &f->length) == STATUS_OK && reader_u8(&r, &f->type) == STATUS_OK &&
+                 reader_u8(&r, &f->flags) == STATUS_OK && reader_u32(&r, &f->stream) == STATUS_OK;
+    ASSERT(whole);
     f->stream &= H2_STREAM_MAX; /* §4.1: the reserved bit is ignored */
     c->rx_pos += H2_FRAME_HEADER_BYTES;
     const struct frame_rule *rule = rule_of(f);

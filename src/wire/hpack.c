@@ -29,7 +29,8 @@ static const struct {
 
 /* Continuation octets of an integer: 4 of 7 bits hold more than HPACK_INTEGER_MAX. */
 #define INTEGER_OCTETS_MAX 4u
-_Static_assert(HPACK_INTEGER_MAX < 1u << (7u * INTEGER_OCTETS_MAX), "integers must fit their octets");
+_Static_assert(HPACK_INTEGER_MAX < UINT32_C(1) << (7u * INTEGER_OCTETS_MAX),
+               "integers must fit their octets");
 _Static_assert(HPACK_INTEGER_MAX >= 255u, "a full prefix must be in range");
 
 struct literal_string {
@@ -64,7 +65,7 @@ static enum status integer(struct reader *in, unsigned prefix_bits, uint32_t *va
         if (s != STATUS_OK) {
             return s;
         }
-        uint32_t part = (uint32_t)(octet & 0x7fu) << (7u * i);
+        uint32_t part = ((uint32_t)octet & 0x7fu) << (7u * i);
         if (part > HPACK_INTEGER_MAX - sum) {
             return PEER_MALFORMED;
         }
@@ -121,16 +122,16 @@ static enum status parse(struct reader *in, struct representation *rep)
     return parse_literal(in, rep);
 }
 
-static enum status resolve_string(const struct literal_string *string, struct writer *scratch)
+static enum status resolve_string(const struct literal_string *literal, struct writer *scratch)
 {
     ASSERT(!scratch->full);
-    if (string->huffman) {
-        return hpack_huffman_decode(string->octets, scratch);
+    if (literal->huffman) {
+        return hpack_huffman_decode(literal->octets, scratch);
     }
-    if (string->octets.len > writer_room(scratch)) {
+    if (literal->octets.len > writer_room(scratch)) {
         return FULL_BUFFER;
     }
-    writer_view_of(scratch, string->octets);
+    writer_view_of(scratch, literal->octets);
     return STATUS_OK;
 }
 

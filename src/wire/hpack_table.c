@@ -133,7 +133,7 @@ static enum status ring_copy(const struct hpack_decoder *d, uint32_t offset, siz
     }
     uint32_t start = offset % HPACK_TABLE_BYTES;
     ASSERT(len <= HPACK_TABLE_BYTES);
-    size_t to_end = HPACK_TABLE_BYTES - start;
+    uint32_t to_end = HPACK_TABLE_BYTES - start;
     size_t head = len < to_end ? len : to_end;
     writer_bytes(out, d->ring + start, head);
     writer_bytes(out, d->ring, len - head);

@@ -30,7 +30,7 @@ static bool shape_is_watch(enum kube_shape shape)
 
 void kube_answer_init(struct kube_answer *a, enum kube_shape shape)
 {
-    ASSERT((unsigned)shape <= KUBE_SHAPE_GROUP);
+    ASSERT((unsigned)shape <= (unsigned)KUBE_SHAPE_GROUP);
     a->shape = shape;
     a->http_status = 0;
     a->is_protobuf = false;
@@ -93,7 +93,10 @@ static void keep_text_byte(struct kube_answer *a, uint8_t byte)
         a->message_ended = a->message_len > 0u;
         return;
     }
-    a->message[a->message_len] = printable ? (char)byte : '?';
+    a->message[a->message_len] = '?';
+    if (printable) {
+        a->message[a->message_len] = (char)byte;
+    }
     a->message_len++;
     a->message[a->message_len] = '\0';
 }

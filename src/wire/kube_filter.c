@@ -50,12 +50,13 @@ static bool rule_keeps(const struct kube_rule *rule)
 static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_record)
 {
     unsigned depth = 1;
+    uint8_t above = parent;
 
     *in_record = false;
-    while (parent != KUBE_ROOT && depth <= rules.count) {
-        ASSERT(parent < rules.count);
-        *in_record = *in_record || rules.rules[parent].kind == KUBE_RECORD;
-        parent = rules.rules[parent].parent;
+    while (above != KUBE_ROOT && depth <= rules.count) {
+        ASSERT(above < rules.count);
+        *in_record = *in_record || rules.rules[above].kind == KUBE_RECORD;
+        above = rules.rules[above].parent;
         depth++;
     }
     return depth;
@@ -299,7 +300,7 @@ static void keep_cut_end(struct kube_filter *f)
     f->len = (uint16_t)(f->kept_at + len);
     for (uint8_t i = 0; i < f->kept_size; i++) {
         uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0u;
-        size[i] = (uint8_t)(((unsigned)len >> (VARINT_BITS * i)) & 0x7fu) | more;
+        size[i] = (uint8_t)((len >> (VARINT_BITS * i)) & 0x7fu) | more;
     }
 }
 
@@ -420,7 +421,7 @@ static enum step varint_byte(struct kube_filter *f, uint8_t byte)
     if (f->varint_len == VARINT_BYTES_MAX - 1u && byte > 1u) {
         return fail(f);
     }
-    f->varint |= (uint64_t)(byte & 0x7fu) << (VARINT_BITS * f->varint_len);
+    f->varint |= ((uint64_t)byte & 0x7fu) << (VARINT_BITS * f->varint_len);
     f->varint_len++;
     if ((byte & VARINT_MORE) != 0u) {
         return STEP_ON;

@@ -197,8 +197,7 @@ static size_t varint_size(uint64_t value)
 {
     size_t n = 1;
 
-    while (value >= 0x80u) {
-        value >>= 7;
+    for (uint64_t rest = value; rest >= 0x80u; rest >>= 7) {
         n++;
     }
     return n;

@@ -45,7 +45,7 @@ enum {
 
 /* --- ObjectMeta of the object at row `object`; managedFields and annotations have no row --- */
 
-#define ROWS_META 10u
+#define ROWS_META 10
 #define META_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 1, KUBE_META, 0, 0},                                      \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, NAME_CAP - 1},               /* name */                \
@@ -141,7 +141,7 @@ static const struct kube_rule claim_rows[] = {
 /* --- ResourceSlice --- */
 
 /* spec of the slice at row `object`, all but its devices */
-#define ROWS_SPEC 9u
+#define ROWS_SPEC 9
 #define SPEC_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0},                                \
     [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DRIVER_CAP - 1},       /* driver */                    \
@@ -203,7 +203,7 @@ static const struct kube_rule beta_slice_rows[] = {
 
 /* --- ResourceSliceList --- */
 
-#define ROWS_LIST 4u
+#define ROWS_LIST 4
 #define LIST_ROWS(at)                                                                              \
     [(at)]     = {ROW_RAW, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0},                                  \
     [(at) + 1] = {(at), KUBE_KEEP, 2, 0, 1, RESOURCE_VERSION_CAP - 1},                             \

@@ -124,7 +124,7 @@ static enum status refuse_field(struct walk *w, enum field f)
 static enum status refuse_unsupported(struct walk *w)
 {
     const struct node *insecure = &w->found[FIELD_INSECURE];
-    for (unsigned f = 0; f < FIELD_COUNT; f++) {
+    for (unsigned f = 0; f < (unsigned)FIELD_COUNT; f++) {
         const struct node *node = &w->found[f];
         bool empty = node->kind == NODE_SCALAR && node->raw.len == 0u;
         if (kubeconfig_fields[f].refused != NULL && given(w, (enum field)f) && !empty) {

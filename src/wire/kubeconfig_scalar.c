@@ -178,7 +178,11 @@ static bool to_next_text(struct yaml_reader *r)
 static bool plain_goes_on(struct yaml_reader *r, int parent)
 {
     struct yaml_reader ahead = *r;
-    if (!to_next_text(&ahead) || (int)(ahead.pos - ahead.line_start) <= parent) {
+    if (!to_next_text(&ahead)) {
+        return false;
+    }
+    size_t columns = ahead.pos - ahead.line_start;
+    if ((int)columns <= parent) {
         return false;
     }
     uint8_t c = ahead.text.data[ahead.pos];

@@ -57,12 +57,12 @@ static bool take_hex(struct reader *in, size_t digits, uint32_t *value)
     for (size_t i = 0; i < text.len; i++) {
         static const char alphabet[] = "0123456789abcdef";
         uint8_t c = text.data[i];
-        uint8_t lower = (c >= 'A' && c <= 'F') ? (uint8_t)(c - 'A' + 'a') : c;
-        const char *at = memchr(alphabet, lower, sizeof alphabet - 1u);
-        if (at == NULL) {
+        uint8_t lower = (c >= 'A' && c <= 'F') ? (uint8_t)(c | 0x20u) : c;
+        size_t digit = view_find(view_text(alphabet), lower);
+        if (digit == sizeof alphabet - 1u) {
             return false;
         }
-        sum = (sum << 4) | (uint64_t)(at - alphabet);
+        sum = (sum << 4) | digit;
     }
     *value = (uint32_t)sum;
     return true;

@@ -104,7 +104,7 @@ static enum status take_field(struct walk *w, enum section section, const struct
     if (s != STATUS_OK) {
         return s;
     }
-    for (unsigned f = 0; f < FIELD_COUNT; f++) {
+    for (unsigned f = 0; f < (unsigned)FIELD_COUNT; f++) {
         if (kubeconfig_fields[f].section != section || !scalar_is(key, kubeconfig_fields[f].key)) {
             continue;
         }
@@ -180,7 +180,7 @@ static enum status finish_entry(struct walk *w, enum section section)
                          " of this name is given twice");
     }
     w->found_line[section] = w->entry.name.line;
-    for (unsigned f = 0; f < FIELD_COUNT; f++) {
+    for (unsigned f = 0; f < (unsigned)FIELD_COUNT; f++) {
         if (kubeconfig_fields[f].section == section) {
             w->found[f] = w->entry.field[f];
         }
@@ -240,7 +240,7 @@ static enum status walk_list(struct walk *w, enum section section)
 static enum status take_top_key(struct walk *w, const struct node *key)
 {
     struct node value;
-    for (unsigned section = 0; section < SECTION_COUNT; section++) {
+    for (unsigned section = 0; section < (unsigned)SECTION_COUNT; section++) {
         if (!scalar_is(key, kubeconfig_sections[section].list)) {
             continue;
         }

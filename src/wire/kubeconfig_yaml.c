@@ -49,7 +49,8 @@ static bool at_indicator(const struct yaml_reader *r)
 static int column(const struct yaml_reader *r)
 {
     ASSERT(r->pos >= r->line_start);
-    return (int)(r->pos - r->line_start);
+    size_t columns = r->pos - r->line_start;
+    return (int)columns;
 }
 
 struct view yaml_rest(const struct yaml_reader *r)
@@ -145,13 +146,14 @@ bool yaml_seek(struct yaml_reader *r)
 static size_t quoted_length(struct view rest)
 {
     uint8_t quote = rest.data[0];
-    for (size_t i = 1; i < rest.len; i++) {
-        bool pair = quote == '\'' && i + 1u < rest.len && rest.data[i + 1u] == quote;
-        if ((rest.data[i] == '\\' && quote == '"') || (rest.data[i] == quote && pair)) {
-            i++;
-        } else if (rest.data[i] == quote) {
-            return i + 1u;
+    size_t at = 1;
+    while (at < rest.len) {
+        bool pair = quote == '\'' && at + 1u < rest.len && rest.data[at + 1u] == quote;
+        bool escape = (rest.data[at] == '\\' && quote == '"') || (rest.data[at] == quote && pair);
+        if (!escape && rest.data[at] == quote) {
+            return at + 1u;
         }
+        at += escape ? 2u : 1u;
     }
     return 0;
 }

@@ -85,10 +85,16 @@ class Analysers(Lint):
         self.assert_found(report, "bad.c:10:", "-Wanalyzer")
         self.assert_found(report, "bad.c:10:", "core.NullDereference")
 
-    def test_descriptor(self):
-        report = self.check("#include <fcntl.h>\nint f(void);\nint f(void)\n{\n"
-                            "    int fd = open(\"/\", O_RDONLY);\n    return fd > 3;\n}\n")
-        self.assert_found(report, "bad.c", "-Wanalyzer-fd-leak")
+    def test_freed(self):
+        report = self.check("#include <stdlib.h>\nint f(int *p);\nint f(int *p)\n{\n    free(p);\n    return *p;\n}\n")
+        self.assert_found(report, "bad.c:7:", "-Wanalyzer-use-after-free")
+        self.assert_found(report, "bad.c:7:", "unix.Malloc")
+
+    def test_tool_that_fails(self):
+        self.write(BAD, GOOD)
+        job = lint.Job("clang", BAD, ["clang-19", "--analyze", "-Xclang", "-analyzer-checker=nothing", BAD], [BAD])
+        (text,), _ = lint.run_jobs(self.root, [job])
+        self.assertEqual([finding.rule for finding in lint.read_findings(self.root, text)], ["exit"])
 
     def test_dead_store(self):
         self.assert_found(self.check("int f(int n);\nint f(int n)\n{\n    int m = n;\n    m = 4;\n    return n;\n}\n"),

@@ -254,6 +254,7 @@ static struct view api_spec(const struct api_slice *s, unsigned version)
     if (version != API_V1BETA1) {
         return view_of(s->spec, s->spec_len);
     }
+    put_int(&w, 5, 0); /* allNodes: a value there, not a pointer, and so written even when false */
     while (proto_next(&in, &f)) {
         if (f.number == 6) {
             api_put_basic(&w, f.bytes);
@@ -262,7 +263,6 @@ static struct view api_spec(const struct api_slice *s, unsigned version)
         }
         from = in.pos;
     }
-    put_int(&w, 5, 0); /* allNodes: a value there, not a pointer, and so written even when false */
     assert_false(w.full);
     return writer_view(&w);
 }

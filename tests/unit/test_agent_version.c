@@ -131,6 +131,24 @@ static void test_repair_in_v1beta1(void **state)
     assert_int_equal(api_asked("DELETE " V1BETA1_PATH "/"), 1);
 }
 
+/* allNodes is in every slice of v1beta1, and means something only when it is true. */
+static void test_all_nodes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        up(SERVES(i), GROUP_TELLS);
+        struct api_slice *s = api_slice_only();
+        struct writer w = writer_of(s->spec + s->spec_len, sizeof s->spec - s->spec_len);
+        put_int(&w, 5, 1);
+        s->spec_len += w.len;
+        api_touch(s);
+        api_watch_slice("MODIFIED", s);
+        pass(1000);
+        assert_int_equal(api_asked("PUT "), 1);
+        check_published();
+    }
+}
+
 /* --- changes while running --- */
 
 static void test_change_with_the_connection(void **state)
@@ -408,6 +426,22 @@ static void test_none_is_served(void **state)
     }
 }
 
+/* A list exists as long as its version does: whatever its 404 says, the version is not served. */
+static void test_named_but_not_listed(void **state)
+{
+    (void)state;
+    up(SERVES(API_V1), GROUP_TELLS);
+    api.list_http = 404;
+    api_end("the server restarts");
+    pass(5000);
+    log_has("api_unserved");
+    assert_false(world.agent->publish.current);
+    api.list_http = 0;
+    pass(VERSION_NONE_MAX_MS);
+    check_published();
+    assert_int_equal(api_writes(), 1);
+}
+
 /* The API is switched off under a running agent, and on again by a restart of the server. */
 static void test_none_for_a_time(void **state)
 {
@@ -440,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_best_of_several),
         cmocka_unit_test(test_restart_in_another_version),
         cmocka_unit_test(test_repair_in_v1beta1),
+        cmocka_unit_test(test_all_nodes),
         cmocka_unit_test(test_change_with_the_connection),
         cmocka_unit_test(test_change_found_by_a_claim),
         cmocka_unit_test(test_change_found_without_a_claim),
@@ -455,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_group_hangs),
         cmocka_unit_test(test_group_lies),
         cmocka_unit_test(test_none_is_served),
+        cmocka_unit_test(test_named_but_not_listed),
         cmocka_unit_test(test_none_for_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,7 +364,7 @@ static void test_one_stream(void **state)
     /* the watch has the only stream; a claim waits for it and fails in words */
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
-    pass(10000);
+    pass(CLAIM_GET_MS + CLAIM_QUEUE_MS);
     assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "all requests are busy"));
     /* now the claim's GET has it, and hangs, and the watch waits */
     api.claim[0].fault = API_HANGS;

@@ -4,21 +4,18 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"hash/crc32"
 
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
+	"k8s.io/kubernetes/pkg/kubelet/checkpointmanager/checksum"
 )
 
 const checkpointFile = "checkpoint.json"
 
 // checkpoint is all that was prepared, by claim UID, in the form that drivers give to the kubelet's
-// checkpoint manager: JSON under a checksum over itself. They take the kubelet's checksum, which prints the
-// text byte by byte before it hashes it and makes a prepare ten times slower once 256 claims are held; this
-// one is cheap.
+// checkpoint manager: JSON under the kubelet's checksum over itself.
 type checkpoint struct {
-	Checksum uint32       `json:"checksum"`
-	V1       checkpointV1 `json:"v1"`
+	Checksum checksum.Checksum `json:"checksum"`
+	V1       checkpointV1      `json:"v1"`
 }
 
 type checkpointV1 struct {
@@ -42,7 +39,7 @@ func (c *checkpoint) MarshalCheckpoint() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Checksum = crc32.ChecksumIEEE(text)
+	c.Checksum = checksum.New(text)
 	return json.Marshal(c)
 }
 
@@ -56,8 +53,5 @@ func (c *checkpoint) VerifyChecksum() error {
 	if err != nil {
 		return err
 	}
-	if sum := crc32.ChecksumIEEE(text); sum != stored {
-		return fmt.Errorf("checksum %d instead of %d", sum, stored)
-	}
-	return nil
+	return stored.Verify(text)
 }
