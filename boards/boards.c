@@ -33,11 +33,11 @@ const struct board *board_find(const char *instance_type)
     if (view_starts(name, HYPERPOD_PREFIX)) {
         name = view_from(name, strlen(HYPERPOD_PREFIX));
     }
-    unsigned index = 0;
-    const struct board *row = board_at(index);
+    unsigned at = 0;
+    const struct board *row = board_at(at);
     while (row != NULL && !view_is(name, row->instance_type)) {
-        index++;
-        row = board_at(index);
+        at++;
+        row = board_at(at);
     }
     return row;
 }

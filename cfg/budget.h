@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory budget: what each owner costs, added up, and the relations between limits that must
- * hold. Owns no number of its own but the ceiling; a limit that grows past what the others allow
- * does not compile.
+ * The memory budget: its ceiling, and the relations between limits that must hold. Owns no number
+ * of its own but the ceiling; a limit that grows past what the others allow does not compile.
  */
 #ifndef CFG_BUDGET_H
 #define CFG_BUDGET_H
@@ -10,8 +9,8 @@
 #include "cfg/limits.h"
 
 /*
- * All static memory of the program. Most of it is tables that stay untouched, and so never
- * resident, on a quiet node.
+ * All static memory of the program, libraries included; tools/check_binary.py holds the binary to
+ * it. Most of it is tables that stay untouched, and so never resident, on a quiet node.
  */
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 

@@ -22,6 +22,5 @@
 #define SERVICE_SOCKET_STEM "dra"     /* "-<pod UID>" comes between under rolling updates */
 #define SERVICE_SOCKET_SUFFIX ".sock"
 #define REGISTRATION_SOCKET_SUFFIX "-reg.sock"
-#define EVENT_SOURCE DRIVER_NAME
 
 #endif

@@ -99,10 +99,7 @@
  * the next GET waits.
  */
 #define FETCHES_PER_CALL_MAX 4u
-/*
- * GETs that only calls with none in flight take: claims that hang in two calls leave these to the
- * next ones. Reached: a call that reads already waits.
- */
+/* GETs that only calls with none in flight take. Reached: a call that reads already waits. */
 #define FETCHES_SPARE 2u
 /*
  * One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). Longer: the
@@ -459,10 +456,7 @@
 /* ---- times (milliseconds) ---- */
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
 #define CLAIM_GET_MS 10000u
-/*
- * The socket files are looked at this often: whatever wiped them, the kubelet finds the driver
- * again within its own retry.
- */
+/* The socket files are looked at this often: what was wiped is back within the kubelet's retry. */
 #define SOCKET_CHECK_MS 5000u
 /*
  * How much longer a call may queue for its first GET while the API server is there: with it and a

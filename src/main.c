@@ -16,7 +16,7 @@
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
 #define WHY_BYTES 1024u
 
-static int print(struct writer *w)
+static int print(const struct writer *w)
 {
     int error = 0;
     ASSERT(!w->full);

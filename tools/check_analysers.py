@@ -11,6 +11,8 @@ GCC = "gcc"
 CLANG = "clang-19"
 GCC_FLAGS = ["-O1", "-fanalyzer", "-c", "-o", "/dev/null", "-fdiagnostics-plain-output"]
 CLANG_FLAGS = ["--analyze", "--analyzer-output", "text", "-Wno-unused-command-line-argument"]
+# Paths that are followed in one function: a third of the default, which takes three times as long and found the same.
+NODES_MAX = 75000
 # On top of the checkers that are on by themselves (core, deadcode, unix).
 CHECKERS = ["nullability", "security", "optin.core", "optin.portability", "optin.taint",
             "alpha.core.CastToStruct", "alpha.core.TestAfterDivZero",
@@ -23,6 +25,7 @@ NO_CHECKERS = ["security.insecureAPI.DeprecatedOrUnsafeBufferHandling"]
 def jobs(root):
     chosen = [word for name in CHECKERS for word in ("-Xclang", f"-analyzer-checker={name}")]
     chosen += [word for name in NO_CHECKERS for word in ("-Xclang", f"-analyzer-disable-checker={name}")]
+    chosen += ["-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={NODES_MAX}"]
     for path in lint.sources(root):
         yield lint.Job("gcc", str(path), [GCC, *GCC_FLAGS, *lint.flags(root), str(path)], [path])
         yield lint.Job("clang", str(path), [CLANG, *CLANG_FLAGS, *chosen, *lint.flags(root), str(path)], [path])

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The finished binary: no heap, no stdio formatting, its size, and how it is hardened.
+"""The finished binary: no heap, no stdio formatting, its size, its static memory, and how it is hardened.
 
 Symbols are read from the twin with symbols, build/neuron-dra-agent.debug; everything else from the binary that is
 shipped.
 """
 
+import math
 import pathlib
 import re
 import sys
@@ -15,6 +16,7 @@ import gate
 BINARY = "build/neuron-dra-agent"
 DEBUG = BINARY + ".debug"
 SIZE_MAX = 400 * 1024
+BUDGET = "cfg/budget.h"
 
 HEAP = {"malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", "posix_memalign", "memalign",
         "valloc", "pvalloc", "malloc_usable_size", "sbrk", "brk", "strdup", "strndup", "asprintf", "vasprintf",
@@ -44,6 +46,26 @@ def check_size(report, path):
     if size > SIZE_MAX:
         report.add(BINARY, f"{size} bytes: {size - SIZE_MAX} more than the bound of {SIZE_MAX}")
     return size
+
+
+def ram_bound(root):
+    """RAM_BYTES_MAX of cfg/budget.h: a product of numbers."""
+    found = re.search(r"#define RAM_BYTES_MAX \(([0-9u *]+)\)", (pathlib.Path(root) / BUDGET).read_text())
+    if not found:
+        raise ValueError(f"{BUDGET}: RAM_BYTES_MAX is not a product of numbers in parentheses")
+    return math.prod(int(factor.strip(" u")) for factor in found[1].split("*"))
+
+
+def check_memory(report, root, path):
+    """Tables, buffers and the TLS arena, libraries included: all memory but the stack."""
+    sections = dict(re.findall(r"^(\.\S+)\s+(\d+)", gate.run(["size", "-A", str(path)]), re.M))
+    used = sum(int(sections.get(name, 0)) for name in (".data", ".bss", ".tdata", ".tbss"))
+    bound = ram_bound(root)
+    if not used:
+        report.add(BINARY, "no writable section found: this check reads the wrong file")
+    if used > bound:
+        report.add(BINARY, f"{used} bytes of static memory: {used - bound} more than RAM_BYTES_MAX in {BUDGET}")
+    return used
 
 
 def check_elf(report, path):
@@ -77,8 +99,9 @@ def check(root):
         return report
     symbols = check_symbols(report, debug)
     size = check_size(report, binary)
+    memory = check_memory(report, root, debug)
     check_elf(report, binary)
-    report.looked_at = f"{size} of {SIZE_MAX} bytes, {symbols} symbols"
+    report.looked_at = f"{size} of {SIZE_MAX} bytes, static memory {memory}, {symbols} symbols"
     return report
 
 

@@ -24,7 +24,8 @@ static void send_or_keep(struct agent *a, const struct answer *wanted)
         return; /* sent, or the call is gone */
     }
     /* Each link has places of its own: a peer that does not listen takes none from the others. */
-    struct answer *own = &a->answer[(unsigned)wanted->link * ANSWERS_PER_LINK];
+    size_t first = (size_t)wanted->link * ANSWERS_PER_LINK;
+    struct answer *own = &a->answer[first];
     for (unsigned i = 0; i < ANSWERS_PER_LINK; i++) {
         if (!own[i].used) {
             own[i] = *wanted;

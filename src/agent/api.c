@@ -157,6 +157,7 @@ void api_cancel(struct agent *a, unsigned index)
 
 static void owner_record(struct agent *a, unsigned index, const struct kube_record *record)
 {
+    ASSERT(index < REQUESTS_MAX);
     if (index < FETCHES_MAX) {
         fetch_record(a, index, record);
     } else if (a->api.request[index].kind == REQUEST_VERSIONS) {
@@ -277,21 +278,21 @@ static bool request_alive(const struct agent *a, unsigned index, uint32_t stream
 
 static void request_event(struct agent *a, const struct h2_event *e)
 {
-    unsigned index = e->tag;
-    if (!request_alive(a, index, e->stream)) {
+    unsigned at = e->tag;
+    if (!request_alive(a, at, e->stream)) {
         return;
     }
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
-            kube_answer_field(&a->api.request[index].answer, e->name, e->value);
+            kube_answer_field(&a->api.request[at].answer, e->name, e->value);
         }
         break;
     case H2_EVENT_DATA:
-        request_data(a, index, e->data);
+        request_data(a, at, e->data);
         break;
     case H2_EVENT_RESET:
-        owner_end(a, index, PEER_CLOSED);
+        owner_end(a, at, PEER_CLOSED);
         return;
     case H2_EVENT_HEADERS_END:
     case H2_EVENT_GOAWAY:
@@ -299,8 +300,8 @@ static void request_event(struct agent *a, const struct h2_event *e)
     case H2_EVENT_WRITABLE:
         break;
     }
-    if (e->end_stream && e->kind != H2_EVENT_FIELD && request_alive(a, index, e->stream)) {
-        request_over(a, index);
+    if (e->end_stream && e->kind != H2_EVENT_FIELD && request_alive(a, at, e->stream)) {
+        request_over(a, at);
     }
 }
 
@@ -373,7 +374,7 @@ static void pull_events(struct agent *a)
 static void expire_requests(struct agent *a)
 {
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        struct request *r = &a->api.request[i];
+        const struct request *r = &a->api.request[i];
         if (r->kind != REQUEST_NONE && a->now_ms >= r->deadline_ms) {
             h2_reset(&a->api.h2, r->stream, H2_CANCEL);
             owner_end(a, i, PEER_TIMEOUT);

@@ -13,7 +13,7 @@ static uint64_t random_next(struct agent *a)
     a->random ^= a->random >> 12;
     a->random ^= a->random << 25;
     a->random ^= a->random >> 27;
-    return a->random * 2685821657736338717ull;
+    return a->random * UINT64_C(2685821657736338717);
 }
 
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms)

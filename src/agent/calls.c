@@ -194,7 +194,7 @@ void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event,
 void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        struct call *c = &a->call[i];
+        const struct call *c = &a->call[i];
         if (c->used && c->link == link && c->id.index == id.index && c->id.serial == id.serial) {
             /* What is written stays: the kubelet asks again, and the ledger answers. */
             call_release(a, i);
@@ -205,7 +205,7 @@ void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id)
 void calls_abandon(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        struct call *c = &a->call[i];
+        const struct call *c = &a->call[i];
         if (c->used) {
             answer_status(a, c->link, c->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
             call_release(a, i);
@@ -272,7 +272,8 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     o->state = OPERATION_WRITTEN;
 }
 
-void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b, const char *why)
+void calls_fetched(struct agent *a, unsigned operation, const struct claim_builder *b,
+                   const char *why)
 {
     ASSERT(operation < OPERATIONS_MAX);
     struct operation *o = &a->operation[operation];
@@ -290,7 +291,7 @@ void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b,
     prepare_new(a, o, b);
 }
 
-/* A call that waits behind others for its first GET may wait longer than for a server that is away. */
+/* A call that queues for its first GET may wait longer than one whose server is away. */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
     bool queues = api_ready(a) && version_ready(a) && !a->call[o->call].asked;
@@ -305,7 +306,9 @@ static void prepare_step(struct agent *a, unsigned index)
     int slot = ledger_find(a, o->id.uid);
     if (a->ledger.busy) {
         operation_fail(a, o, view_text(a->ledger.trouble));
-    } else if (slot >= 0) {
+        return;
+    }
+    if (slot >= 0) {
         prepare_known(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
         fail_with(a, o, &why);
@@ -436,7 +439,7 @@ static void call_step(struct agent *a, unsigned index)
     }
 }
 
-/* Calls whose claims all hang leave GETs to others: the last free ones are for calls without any. */
+/* Calls whose claims all hang leave GETs to others: the last ones are for calls without any. */
 static bool may_fetch(const struct agent *a, const struct call *c)
 {
     unsigned own = 0;
@@ -450,6 +453,11 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
 
+static bool has_round(const struct call *c, unsigned round)
+{
+    return c->used && !c->unprepare && round < c->count;
+}
+
 /*
  * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
  * anybody's next one.
@@ -460,7 +468,7 @@ static void begin_fetches(struct agent *a)
         bool more = false;
         for (unsigned i = 0; i < CALLS_MAX; i++) {
             struct call *c = &a->call[i];
-            if (!c->used || c->unprepare || round >= c->count) {
+            if (!has_round(c, round)) {
                 continue;
             }
             more = true;

@@ -92,6 +92,7 @@
     X(EVENT_SLICE_OVERTAKEN, LOG_INFO, "slice_overtaken",                                          \
       "somebody else wrote the slice between list and write; it is listed again", "nothing")
 
+/* A row of the catalogue as its number alone. */
 #define EVENT_NUMBER(id, level, name, cause, remedy) id,
 /* Numbers of the events: index of a counter in struct agent. */
 enum event_id {

@@ -7,11 +7,12 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
+#define LINK_KINDS ((unsigned)LINK_HEALTH + 1u)
 /* First link and number of links of each kind: one row per enum link_kind. */
 static const struct {
     uint8_t first;
     uint8_t count;
-} kinds[LINK_HEALTH + 1] = {
+} kinds[LINK_KINDS] = {
     [LINK_REGISTRATION] = {0, REGISTRATION_LINKS},
     [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS},
     [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},

@@ -46,7 +46,7 @@ void publish_disconnected(struct agent *a)
 
 void publish_version(struct agent *a)
 {
-    struct publish *p = &a->publish;
+    const struct publish *p = &a->publish;
     if (p->step == PUBLISH_IDLE && p->kept.name[0] != '\0') {
         publish_hint(a, 0);
     }
@@ -98,10 +98,12 @@ static uint64_t retry_wait(struct agent *a, const struct request *r)
     return (asked > wait) ? asked : wait;
 }
 
+#define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
+
 static void round_failed(struct agent *a, const struct request *r, enum status status)
 {
     struct publish *p = &a->publish;
-    static const char *const doing[PUBLISH_WRITE + 1] = {
+    static const char *const doing[PUBLISH_STEPS] = {
         [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
         [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
         [PUBLISH_WRITE] = "write slice",
@@ -263,7 +265,7 @@ static bool nothing_to_send(struct agent *a)
     return false;
 }
 
-static bool (*const step_functions[PUBLISH_WRITE + 1])(struct agent *a) = {
+static bool (*const step_functions[PUBLISH_STEPS])(struct agent *a) = {
     [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = step_node,   [PUBLISH_LIST] = step_list,
     [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
 };
@@ -295,7 +297,7 @@ static void pass_steps(struct agent *a)
 static void send_body(struct agent *a)
 {
     struct publish *p = &a->publish;
-    struct request *r = &a->api.request[REQUEST_PUBLISHER];
+    const struct request *r = &a->api.request[REQUEST_PUBLISHER];
     while (p->body_sent < p->body_len) {
         size_t room = h2_data_room(&a->api.h2, r->stream);
         room = (room < sizeof a->scratch.entry) ? room : sizeof a->scratch.entry;
@@ -396,7 +398,7 @@ static void pace_writes(struct agent *a)
 {
     struct publish *p = &a->publish;
     /* longer than the longest wait, or waiting would look like peace */
-    bool close = p->write_ms != 0u && a->now_ms - p->write_ms < 2u * API_BACKOFF_MAX_MS;
+    bool close = p->write_ms != 0u && a->now_ms - p->write_ms < UINT64_C(2) * API_BACKOFF_MAX_MS;
     p->writes = close ? p->writes + 1u : 0u;
     p->fight_ms = close ? p->fight_ms : 0u;
     p->write_ms = a->now_ms;

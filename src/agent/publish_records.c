@@ -45,7 +45,8 @@ void publish_want(struct agent *a)
     p->watch_compare.differs = true;
 }
 
-static void slice_meta(struct agent *a, struct slice_parts t, const struct kube_record *record)
+static void slice_meta(const struct agent *a, struct slice_parts t,
+                       const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     slice_begin(a, t);
@@ -106,7 +107,8 @@ static void slice_spec(const struct agent *a, struct slice_parts t, struct view 
 }
 
 /* true: the record was a piece of a slice. */
-static bool slice_record(struct agent *a, struct slice_parts t, const struct kube_record *record)
+static bool slice_record(const struct agent *a, struct slice_parts t,
+                         const struct kube_record *record)
 {
     switch (record->record) {
     case KUBE_META:

@@ -80,9 +80,11 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .help = "least important event that is logged"},
 };
 
+#define SETTING_KINDS ((unsigned)KIND_TAINT + 1u)
+
 static const char *value_word(const struct setting_row *row)
 {
-    static const char *const words[KIND_TAINT + 1] = {
+    static const char *const words[SETTING_KINDS] = {
         [KIND_NODE_NAME] = "NAME", [KIND_FOLDER] = "DIRECTORY", [KIND_FILE] = "FILE",
         [KIND_TEXT] = "TEXT", [KIND_UID] = "UID", [KIND_PORT] = "PORT",
         [KIND_BOOL] = "true|false",
@@ -131,7 +133,8 @@ bool settings_help(struct writer *out, unsigned part)
                          "  run       serve the kubelet and publish the devices (default)\n"
                          "  version   print version and build (also --version)\n"
                          "  help      print this text (also --help)\n\n"
-                         "Flags (a flag wins over its variable; of a flag given twice the last one\n"
+                         "Flags (a flag wins over its variable; of a flag given twice the last "
+                         "one\n"
                          "counts; an empty variable counts as not set, but for UNHEALTHY_TAINT;\n"
                          "durations as in 1h30m, 10m, 1.5s, 500ms):\n");
     } else if (part <= SETTINGS_COUNT) {

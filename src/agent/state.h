@@ -402,7 +402,8 @@ uint64_t calls_deadline(const struct agent *a);
 /* Ends every running call with UNAVAILABLE (stop). */
 void calls_abandon(struct agent *a);
 /* Result of a fetch: b is complete, or NULL and `why`. */
-void calls_fetched(struct agent *a, unsigned operation, struct claim_builder *b, const char *why);
+void calls_fetched(struct agent *a, unsigned operation, const struct claim_builder *b,
+                   const char *why);
 
 /* Opens the store when it is due, and repeats what the disk refused. */
 void ledger_step(struct agent *a);

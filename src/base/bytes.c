@@ -77,8 +77,8 @@ struct view view_trim(struct view a)
 size_t view_find(struct view a, uint8_t byte)
 {
     const uint8_t *at = (a.len == 0u) ? NULL : memchr(a.data, byte, a.len);
-    ptrdiff_t index = (at == NULL) ? (ptrdiff_t)a.len : at - a.data;
-    return (size_t)index;
+    ptrdiff_t offset = (at == NULL) ? (ptrdiff_t)a.len : at - a.data;
+    return (size_t)offset;
 }
 
 enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
@@ -203,8 +203,8 @@ enum status reader_varint(struct reader *r, uint64_t *value)
         if (i == 9u && byte > 1u) {
             return PEER_MALFORMED;
         }
-        uint64_t bits = byte & 0x7fu;
-        n |= bits << (7u * i);
+        unsigned below = 7u * i;
+        n |= (byte & 0x7fu) << below;
         if ((byte & 0x80u) == 0u) {
             *value = n;
             r->pos += i + 1u;

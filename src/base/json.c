@@ -244,7 +244,7 @@ static enum status next(struct json_reader *r, struct json_token *token)
     token->text = view_of(0, 0);
     if (r->in.pos >= r->in.len) {
         token->kind = JSON_END;
-        return (r->expect == EXPECT_NOTHING) ? STATUS_OK : PEER_MALFORMED;
+        return ((enum expect)r->expect == EXPECT_NOTHING) ? STATUS_OK : PEER_MALFORMED;
     }
     uint8_t c = r->in.data[r->in.pos];
     switch ((enum expect)r->expect) {

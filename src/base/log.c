@@ -10,7 +10,8 @@
 #include "base/assert.h"
 #include "base/json.h"
 
-static const char *const level_names[LOG_DEBUG + 1] = {
+#define LOG_LEVELS ((unsigned)LOG_DEBUG + 1u)
+static const char *const level_names[LOG_LEVELS] = {
     [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
 /* Room that a cut line keeps for saying so and for its end. */
@@ -91,7 +92,7 @@ static void write_quoted(struct writer *w, struct view v)
     json_string(&json, v);
 }
 
-static void write_key(struct log *l, struct writer *w, const char *key, bool first)
+static void write_key(const struct log *l, struct writer *w, const char *key, bool first)
 {
     if (l->format == LOG_JSON) {
         writer_text(w, first ? "{" : ",");
@@ -106,7 +107,7 @@ static void write_key(struct log *l, struct writer *w, const char *key, bool fir
     writer_u8(w, '=');
 }
 
-static void write_value(struct log *l, struct writer *w, struct view v)
+static void write_value(const struct log *l, struct writer *w, struct view v)
 {
     if (l->format == LOG_JSON || needs_quotes(v)) {
         write_quoted(w, v);

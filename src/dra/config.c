@@ -11,6 +11,7 @@
 #include "cfg/identity.h"
 
 #define VALUE(n) (1u << (n))
+#define KINDS ((unsigned)CONFIG_ULTRASERVER + 1u)
 
 /* A kind has one field beside apiVersion and kind: a small integer. */
 static const struct kind_row {
@@ -18,12 +19,12 @@ static const struct kind_row {
     const char *field;
     const char *values; /* the allowed ones, in words */
     uint8_t mask;       /* bit n: value n is allowed */
-} kind_rows[] = {
+} kind_rows[KINDS] = {
     [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", VALUE(1) | VALUE(2)},
     [CONFIG_ULTRASERVER] = {"UltraServerConfig", "ultraserverMode", "1, 2, 4",
                             VALUE(1) | VALUE(2) | VALUE(4)},
 };
-enum { KINDS = sizeof kind_rows / sizeof kind_rows[0], VALUE_LIMIT = 8 };
+enum { VALUE_LIMIT = 8 };
 
 /* The released spelling first; the others are those of the beta's documents. */
 static const char *const versions[] = {

@@ -88,9 +88,8 @@ enum status store_header_read(struct view bytes, struct store_header *h)
 uint64_t store_offset(unsigned slot, unsigned half)
 {
     ASSERT(slot < CLAIMS_MAX && half < 2u);
-    uint64_t at = (uint64_t)slot * STORE_SLOT_BYTES;
-    at += (uint64_t)half * STORE_HALF_BYTES;
-    return STORE_HEADER_BYTES + at;
+    uint64_t halves = (uint64_t)slot * 2u + half;
+    return STORE_HEADER_BYTES + halves * STORE_HALF_BYTES;
 }
 
 static uint32_t half_sum(uint64_t sequence, unsigned slot, struct view record)
@@ -115,7 +114,7 @@ void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, stru
     writer_u32(out, 0);
     writer_view_of(out, record);
 }
-_Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4u + 8u + 4u + 4u, "layout of a half's header");
+_Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4u + 8u + 4u + 4u, "layout of its header");
 _Static_assert(STORE_HALF_HEADER + STORE_RECORD_MAX <= STORE_HALF_BYTES, "the longest record fits");
 
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out)
@@ -327,7 +326,7 @@ SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3u * UID_CAP + 2u * NAME_CAP + 7u * 3u + 33u
-                       + 12u
+_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3u * UID_CAP + 2u * NAME_CAP +
+                       7u * 3u + 33u + 12u
                    <= STORE_RECORD_MAX,
                "the longest record fits");

@@ -21,7 +21,7 @@
 
 #include "dra/claim.h"
 
-#define STORE_SLOT_BYTES (2u * STORE_HALF_BYTES) /* two halves */
+#define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* two halves */
 /* The whole file. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
 #define STORE_HALF_HEADER 24u    /* bytes before the record of a half */

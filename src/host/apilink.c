@@ -75,7 +75,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
 
 static void opened(struct apilink *l, uint64_t now_ms)
 {
-    struct credentials *c = &l->credentials;
+    const struct credentials *c = &l->credentials;
     l->phase = APILINK_OPEN;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
     agent_api_identity(l->agent, view_text(c->token), view_text(c->authority));

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -226,7 +225,7 @@ static enum status rename_in(struct host_files *f, enum files_dir dir, const cha
     char to_path[FILE_PATH_CAP];
     path_of(from_path, f, dir, from);
     path_of(to_path, f, dir, to);
-    return (renameat(AT_FDCWD, from_path, AT_FDCWD, to_path) == 0) ? STATUS_OK : failed(f, errno);
+    return (path_rename(from_path, to_path) == 0) ? STATUS_OK : failed(f, errno);
 }
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
@@ -235,6 +234,7 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
     if (s != STATUS_OK) {
         return s;
     }
+    ASSERT(f->state_fd >= 0);
     if (fdatasync(f->state_fd) != 0) {
         return failed(f, errno);
     }

@@ -119,7 +119,7 @@ static void link_end(struct host *h, unsigned i, bool broken)
 /* One read of at most the room that the agent has; then the others have their turn. */
 static void link_read(struct host *h, unsigned i, short revents)
 {
-    struct link *l = &h->link[i];
+    const struct link *l = &h->link[i];
     if (l->fd < 0 || l->ended || (revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
         return;
     }
@@ -224,7 +224,8 @@ static void poll_fill(struct host *h)
 {
     h->slots[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     bool log_waits = agent_log(h->agent).len > 0u;
-    h->slots[SLOT_STDERR] = (struct pollfd){.fd = log_waits ? STDERR_FILENO : -1, .events = POLLOUT};
+    int log_fd = log_waits ? STDERR_FILENO : -1;
+    h->slots[SLOT_STDERR] = (struct pollfd){.fd = log_fd, .events = POLLOUT};
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
@@ -278,7 +279,8 @@ static void probe_failed(struct host *h, int error)
     if (error == h->probe_error) {
         return; /* said already */
     }
-    writer_text(&w, h->probed ? "the devices of the last look are kept: " : "no device is published: ");
+    writer_text(&w, h->probed ? "the devices of the last look are kept: "
+                              : "no device is published: ");
     writer_text(&w, "class/neuron_device below the sysfs root: ");
     writer_errno(&w, error);
     enum status ended = writer_end_text(&w);
@@ -377,7 +379,11 @@ static void turn(struct host *h)
             }
         }
     }
-    apilink_turn(&h->api, (ready > 0) ? h->slots[SLOT_API].revents : (short)0, h->now_ms);
+    short api_events = 0;
+    if (ready > 0) {
+        api_events = h->slots[SLOT_API].revents;
+    }
+    apilink_turn(&h->api, api_events, h->now_ms);
     for (unsigned i = 0; i < SERVERS; i++) {
         server_try(&h->server[i], h->agent, h->now_ms);
     }
@@ -425,7 +431,7 @@ static enum status signals_begin(struct host *h)
     /* Blocked and never read: a broken pipe is an error of its write, a hang-up is nothing. */
     sigset_t blocked = stop;
     good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
-           sigprocmask(SIG_BLOCK, &blocked, NULL) == 0;
+           pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0;
     h->signal_fd = good ? signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC) : -1;
     return (h->signal_fd >= 0) ? STATUS_OK : HOST_IO;
 }

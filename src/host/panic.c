@@ -48,8 +48,8 @@ void assert_failed(const char *file, int line)
         len = append(text, len, file);
         len = append(text, len, ":");
         len = append(text, len, decimal(digits, line));
-        len = append(text, len,
-                     " remedy=\"report this line; the next start continues from the claim store\"\n");
+        len = append(text, len, " remedy=\"report this line; ");
+        len = append(text, len, "the next start continues from the claim store\"\n");
         ssize_t written = write(STDERR_FILENO, text, len);
         (void)written;
     }

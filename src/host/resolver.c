@@ -130,7 +130,7 @@ static void file_lines(struct resolver *r, const char *path,
 
 /* --- asking --- */
 
-static enum status query_send(struct resolver *r, uint16_t id, enum dns_type type)
+static enum status query_send(const struct resolver *r, uint16_t id, enum dns_type type)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
     struct writer w = writer_of(bytes, sizeof bytes);

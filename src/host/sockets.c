@@ -84,7 +84,7 @@ static enum status open_unix(struct listener *l, int fd, int *error)
         return errno_status(*error);
     }
     if (listen(fd, LISTEN_BACKLOG) != 0 || lstat(hidden, &st) != 0 ||
-        rename(hidden, l->path) != 0) {
+        path_rename(hidden, l->path) != 0) {
         *error = errno;
         (void)unlink(hidden);
         return errno_status(*error);
@@ -233,9 +233,10 @@ int address_connect(int fd, const struct ip_address *a, uint16_t port)
 enum status listener_accept(const struct listener *l, struct accepted *out)
 {
     ASSERT(l->fd >= 0);
+    socklen_t unused = 0;
     *out = (struct accepted){.fd = -1};
     for (unsigned i = 0; i < SYSCALL_RETRIES_MAX && out->fd < 0; i++) {
-        out->fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        out->fd = accept4(l->fd, NULL, &unused, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (out->fd < 0 && !accept_again(errno)) {
             break;
         }

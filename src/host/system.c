@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -198,6 +199,11 @@ enum status directory_make(const char *path, mode_t mode, int *error)
     return errno_status(*error);
 }
 
+int path_rename(const char *from, const char *to)
+{
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
 /* struct linux_dirent64: inode and offset, length of the record in 16 bits, type, name. */
 enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
@@ -207,13 +213,14 @@ const char *directory_entry(struct view records, size_t *at)
     if (*at >= records.len) {
         return NULL;
     }
-    struct view left = view_from(records, *at);
-    ASSERT(left.len >= RECORD_BYTES_MIN);
-    size_t size = left.data[RECORD_SIZE_AT];
-    size |= (size_t)left.data[RECORD_SIZE_AT + 1] << 8;
-    ASSERT(size >= RECORD_BYTES_MIN && size <= left.len);
+    const uint8_t *record = &records.data[*at];
+    size_t left = records.len - *at;
+    ASSERT(left >= RECORD_BYTES_MIN);
+    size_t size = record[RECORD_SIZE_AT];
+    size |= (size_t)record[RECORD_SIZE_AT + 1] << 8;
+    ASSERT(size >= RECORD_BYTES_MIN && size <= left);
     *at += size;
-    return (const char *)&left.data[RECORD_NAME_AT];
+    return (const char *)&record[RECORD_NAME_AT];
 }
 
 static uint64_t clock_ms(clockid_t id)

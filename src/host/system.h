@@ -38,6 +38,9 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
+/* rename(2), without stdio.h that declares it. 0, or -1 with the cause in errno. */
+MUST_USE int path_rename(const char *from, const char *to);
+
 /*
  * Name of the record at *at among those that getdents64(2) wrote, borrowed from them; moves *at
  * behind it. NULL: there is none left. (opendir(3) allocates.)

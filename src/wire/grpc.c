@@ -21,8 +21,8 @@ _Static_assert(GRPC_BUFFERS < UINT8_MAX, "an index of a buffer is one octet");
 
 static struct grpc_call_id call_id(const struct grpc_server *s, const struct grpc_call *call)
 {
-    ptrdiff_t index = call - s->calls;
-    return (struct grpc_call_id){.index = (uint16_t)index, .serial = call->serial};
+    ptrdiff_t at = call - s->calls;
+    return (struct grpc_call_id){.index = (uint16_t)at, .serial = call->serial};
 }
 
 static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
@@ -498,15 +498,15 @@ uint64_t grpc_deadline(const struct grpc_server *s)
 
 unsigned grpc_calls_open(const struct grpc_server *s)
 {
-    unsigned open = 0;
+    unsigned count = 0;
 
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
         if (s->calls[i].stream != 0u) {
-            open++;
+            count++;
         }
     }
-    ASSERT(open <= H2_SERVER_STREAMS);
-    return open;
+    ASSERT(count <= H2_SERVER_STREAMS);
+    return count;
 }
 
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)

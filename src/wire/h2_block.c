@@ -107,14 +107,14 @@ enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *eve
     struct reader r = reader_of(fixed);
     uint8_t padding = 0;
     uint32_t dependency = 0;
-    bool read = true;
+    bool whole = true;
     if ((c->frame.flags & H2_FLAG_PADDED) != 0u) {
-        read = reader_u8(&r, &padding) == STATUS_OK;
+        whole = reader_u8(&r, &padding) == STATUS_OK;
     }
     if ((c->frame.flags & H2_FLAG_PRIORITY) != 0u) {
-        read = read && reader_u32(&r, &dependency) == STATUS_OK;
+        whole = whole && reader_u32(&r, &dependency) == STATUS_OK;
     }
-    ASSERT(read && c->block.stream == 0u);
+    ASSERT(whole && c->block.stream == 0u);
     if (padding > c->left) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }

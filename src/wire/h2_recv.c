@@ -123,7 +123,8 @@ static uint32_t prefix_bytes(const struct h2_frame *f, const struct frame_rule *
 {
     ASSERT((rule->prefix_flags & ~(H2_FLAG_PADDED | H2_FLAG_PRIORITY)) == 0u);
     unsigned flags = f->flags & rule->prefix_flags;
-    return ((flags & H2_FLAG_PADDED) != 0u ? 1u : 0u) + ((flags & H2_FLAG_PRIORITY) != 0u ? 5u : 0u);
+    uint32_t padding = (flags & H2_FLAG_PADDED) != 0u ? 1u : 0u;
+    return padding + ((flags & H2_FLAG_PRIORITY) != 0u ? 5u : 0u);
 }
 
 static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *rule)

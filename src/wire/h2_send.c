@@ -72,7 +72,7 @@ void h2_send_preface(struct h2 *c)
     if (c->role == H2_CLIENT) {
         writer_text(&w, H2_PREFACE);
     }
-    frame_header(&w, 5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
+    frame_header(&w, (size_t)5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
     setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
     setting(&w, H2_SETTING_ENABLE_PUSH, 0);
     setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS,
@@ -193,7 +193,7 @@ void h2_goaway(struct h2 *c, enum h2_error code, bool final)
 enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
 {
     ASSERT(h2_valid(c) && c->role == H2_CLIENT);
-    struct h2_stream *last = h2_stream_find(c, c->next_id - 2u);
+    const struct h2_stream *last = h2_stream_find(c, c->next_id - 2u);
     ASSERT(last == NULL || last->state != H2_STREAM_RESERVED);
     if (c->failure != STATUS_OK || c->goaway_received || c->closing ||
         c->next_id > H2_STREAM_MAX) {

@@ -29,7 +29,7 @@ static const struct {
 
 /* Continuation octets of an integer: 4 of 7 bits hold more than HPACK_INTEGER_MAX. */
 #define INTEGER_OCTETS_MAX 4u
-_Static_assert(HPACK_INTEGER_MAX < UINT32_C(1) << (7u * INTEGER_OCTETS_MAX),
+_Static_assert(HPACK_INTEGER_MAX < (uint32_t)1u << (7u * INTEGER_OCTETS_MAX),
                "integers must fit their octets");
 _Static_assert(HPACK_INTEGER_MAX >= 255u, "a full prefix must be in range");
 

@@ -35,7 +35,7 @@ static struct static_match static_find(struct view name, struct view value)
 static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_bits, size_t value)
 {
     ASSERT(value <= HPACK_INTEGER_MAX);
-    uint32_t prefix_max = (UINT32_C(1) << prefix_bits) - 1u;
+    uint32_t prefix_max = ((uint32_t)1u << prefix_bits) - 1u;
     if (value < prefix_max) {
         writer_u8(out, (uint8_t)(pattern | value));
         return;

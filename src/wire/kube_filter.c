@@ -63,21 +63,21 @@ static unsigned rule_depth(struct kube_rules rules, uint8_t parent, bool *in_rec
 }
 
 /* A parent stands before its children and can be entered. */
-static bool parent_valid(struct kube_rules rules, uint8_t index)
+static bool parent_valid(struct kube_rules rules, uint8_t row)
 {
-    uint8_t parent = rules.rules[index].parent;
+    uint8_t parent = rules.rules[row].parent;
 
-    return parent == KUBE_ROOT || (parent < index && rule_enters(&rules.rules[parent]));
+    return parent == KUBE_ROOT || (parent < row && rule_enters(&rules.rules[parent]));
 }
 
-static bool rule_valid(struct kube_rules rules, uint8_t index)
+static bool rule_valid(struct kube_rules rules, uint8_t row)
 {
-    const struct kube_rule *rule = &rules.rules[index];
+    const struct kube_rule *rule = &rules.rules[row];
     bool in_record;
     bool writes = rule_keeps(rule) || rule->kind == KUBE_PRESENT;
     bool any_field = rule->field == KUBE_ANY_FIELD && rule->kind != KUBE_PRESENT;
 
-    if (rule->kind > KUBE_PRESENT || any_field || !parent_valid(rules, index)) {
+    if (rule->kind > KUBE_PRESENT || any_field || !parent_valid(rules, row)) {
         return false;
     }
     if (rule_depth(rules, rule->parent, &in_record) + 1u > KUBE_DEPTH_MAX) {
@@ -298,9 +298,11 @@ static void keep_cut_end(struct kube_filter *f)
 
     ASSERT(f->kept_size >= 1u && f->kept_at <= f->len);
     f->len = (uint16_t)(f->kept_at + len);
-    for (uint8_t i = 0; i < f->kept_size; i++) {
+    for (unsigned i = 0; i < f->kept_size; i++) {
         uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0u;
-        size[i] = (uint8_t)((len >> (VARINT_BITS * i)) & 0x7fu) | more;
+        unsigned below = VARINT_BITS * i;
+        uint8_t bits = (uint8_t)((len >> below) & 0x7fu);
+        size[i] = bits | more;
     }
 }
 
@@ -575,8 +577,8 @@ bool kube_filter_done(const struct kube_filter *f)
 
 enum status kube_filter_end(struct kube_filter *f)
 {
-    bool boundary = f->depth == 1u && f->frames[0].left == LENGTH_UNKNOWN && f->phase == PHASE_TAG &&
-                    f->varint_len == 0u;
+    bool boundary = f->depth == 1u && f->frames[0].left == LENGTH_UNKNOWN &&
+                    f->phase == PHASE_TAG && f->varint_len == 0u;
 
     ASSERT(kube_filter_valid(f));
     if (f->failed == STATUS_OK && f->depth != 0u && !boundary) {

@@ -48,15 +48,15 @@ enum {
 #define ROWS_META 10
 #define META_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 1, KUBE_META, 0, 0},                                      \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, NAME_CAP - 1},               /* name */                \
-    [(at) + 2] = {(at), KUBE_KEEP, 2, 0, 7, NAME_CAP - 1},               /* generateName */        \
-    [(at) + 3] = {(at), KUBE_KEEP, 3, 0, 2, NAMESPACE_CAP - 1},          /* namespace */           \
-    [(at) + 4] = {(at), KUBE_KEEP, 5, 0, 3, UID_CAP - 1},                /* uid */                 \
-    [(at) + 5] = {(at), KUBE_KEEP, 6, 0, 4, RESOURCE_VERSION_CAP - 1},   /* resourceVersion */     \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, NAME_CAP - 1u},              /* name */                \
+    [(at) + 2] = {(at), KUBE_KEEP, 2, 0, 7, NAME_CAP - 1u},              /* generateName */        \
+    [(at) + 3] = {(at), KUBE_KEEP, 3, 0, 2, NAMESPACE_CAP - 1u},         /* namespace */           \
+    [(at) + 4] = {(at), KUBE_KEEP, 5, 0, 3, UID_CAP - 1u},               /* uid */                 \
+    [(at) + 5] = {(at), KUBE_KEEP, 6, 0, 4, RESOURCE_VERSION_CAP - 1u},  /* resourceVersion */     \
     [(at) + 6] = {(at), KUBE_DESCEND, 9, 0, 0, 0},                       /* deletionTimestamp */   \
     [(at) + 7] = {(at) + 6, KUBE_KEEP, 1, 0, 5, 0},                      /* Time.seconds */        \
     [(at) + 8] = {(at), KUBE_DESCEND, 13, 0, 0, 0},                      /* ownerReferences */     \
-    [(at) + 9] = {(at) + 8, KUBE_KEEP, 4, 0, 6, UID_CAP - 1}             /* uid */
+    [(at) + 9] = {(at) + 8, KUBE_KEEP, 4, 0, 6, UID_CAP - 1u}            /* uid */
 
 /* --- Status --- */
 
@@ -75,13 +75,13 @@ static const struct kube_rule status_rows[] = {
 
 /* --- an object whose content does not matter --- */
 
-static const struct kube_rule any_rows[] = {
+static const struct kube_rule any_rows[ROWS_ENVELOPE] = {
     ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
 };
 
 /* --- APIGroup: group and version of each entry of `versions` --- */
 
-static const struct kube_rule group_rows[] = {
+static const struct kube_rule group_rows[ROWS_ENVELOPE + 2] = {
     ENVELOPE_ROWS(KUBE_RECORD, KUBE_OBJECT_END),
     [ROWS_ENVELOPE]     = {ROW_RAW, KUBE_RECORD, 2, KUBE_GROUP_VERSION, 0, 0},
     [ROWS_ENVELOPE + 1] = {ROWS_ENVELOPE, KUBE_KEEP, 1, 0, 1, TYPE_NAME_MAX},
@@ -144,12 +144,12 @@ static const struct kube_rule claim_rows[] = {
 #define ROWS_SPEC 9
 #define SPEC_ROWS(object, at)                                                                      \
     [(at)]     = {(object), KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0},                                \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DRIVER_CAP - 1},       /* driver */                    \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DRIVER_CAP - 1u},      /* driver */                    \
     [(at) + 2] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                 /* pool */                      \
-    [(at) + 3] = {(at) + 2, KUBE_KEEP, 1, 0, 2, NAME_CAP - 1},     /* name */                      \
+    [(at) + 3] = {(at) + 2, KUBE_KEEP, 1, 0, 2, NAME_CAP - 1u},    /* name */                      \
     [(at) + 4] = {(at) + 2, KUBE_KEEP, 2, 0, 3, 0},                /* generation */                \
     [(at) + 5] = {(at) + 2, KUBE_KEEP, 3, 0, 4, 0},                /* resourceSliceCount */        \
-    [(at) + 6] = {(at), KUBE_KEEP, 3, 0, 5, NAME_CAP - 1},         /* nodeName */                  \
+    [(at) + 6] = {(at), KUBE_KEEP, 3, 0, 5, NAME_CAP - 1u},        /* nodeName */                  \
     /* allNodes: a server writes it into every slice of v1beta1, even when false */                \
     [(at) + 7] = {(at), KUBE_KEEP, 5, 0, 7, 0},                                                    \
     [(at) + 8] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
@@ -157,25 +157,25 @@ static const struct kube_rule claim_rows[] = {
 /* one attribute: entry of the map in field `field` of the message at row `holder` */
 #define ATTRIBUTE_ROWS(holder, field, at)                                                          \
     [(at)]     = {(holder), KUBE_RECORD, (field), KUBE_SLICE_ATTRIBUTE, 0, 0},                     \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, ATTRIBUTE_KEY_CAP - 1},                                \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, ATTRIBUTE_KEY_CAP - 1u},                              \
     [(at) + 2] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                                                 \
     [(at) + 3] = {(at) + 2, KUBE_KEEP, 2, 0, 2, 0},                          /* int */             \
     [(at) + 4] = {(at) + 2, KUBE_KEEP, 3, 0, 3, 0},                          /* bool */            \
-    [(at) + 5] = {(at) + 2, KUBE_KEEP, 4, 0, 4, ATTRIBUTE_VALUE_CAP - 1},    /* string */          \
-    [(at) + 6] = {(at) + 2, KUBE_KEEP, 5, 0, 5, ATTRIBUTE_VALUE_CAP - 1},    /* version */         \
+    [(at) + 5] = {(at) + 2, KUBE_KEEP, 4, 0, 4, ATTRIBUTE_VALUE_CAP - 1u},   /* string */          \
+    [(at) + 6] = {(at) + 2, KUBE_KEEP, 5, 0, 5, ATTRIBUTE_VALUE_CAP - 1u},   /* version */         \
     [(at) + 7] = {(at) + 2, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 6, 0}
 
 /* devices of the spec at row `spec`: v1 and v1beta2 */
 #define DEVICE_ROWS(spec, at)                                                                      \
     [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1},                                  \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1u},                                \
     [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
     ATTRIBUTE_ROWS((at), 2, (at) + 3)
 
 /* the same in v1beta1, where a message `basic` stands between */
 #define BETA_DEVICE_ROWS(spec, at)                                                                 \
     [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1},                                  \
+    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1u},                                \
     [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
     [(at) + 3] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                                                 \
     [(at) + 4] = {(at) + 3, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                \
@@ -206,12 +206,12 @@ static const struct kube_rule beta_slice_rows[] = {
 #define ROWS_LIST 4
 #define LIST_ROWS(at)                                                                              \
     [(at)]     = {ROW_RAW, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0},                                  \
-    [(at) + 1] = {(at), KUBE_KEEP, 2, 0, 1, RESOURCE_VERSION_CAP - 1},                             \
+    [(at) + 1] = {(at), KUBE_KEEP, 2, 0, 1, RESOURCE_VERSION_CAP - 1u},                           \
     [(at) + 2] = {(at), KUBE_KEEP, 3, 0, 2, CONTINUE_MAX},                                         \
     [(at) + 3] = {ROW_RAW, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}
 
 enum {
-    LIST_ITEM = ROWS_ENVELOPE + ROWS_LIST - 1u,
+    LIST_ITEM = ROWS_ENVELOPE + ROWS_LIST - 1,
     LIST_META,
     LIST_SPEC = LIST_META + ROWS_META,
     LIST_DEVICE = LIST_SPEC + ROWS_SPEC
@@ -237,9 +237,12 @@ static const struct kube_rule beta_slice_list_rows[] = {
 
 #define TABLE(table) {(table), (uint8_t)(sizeof(table) / sizeof(table)[0]), KUBE_ROOT}
 
+#define SHAPES ((unsigned)KUBE_SHAPE_GROUP + 1u)
+#define BETA_SHAPES ((unsigned)KUBE_SHAPE_SLICE_WATCH + 1u)
+
 static const struct kube_rules status_table = TABLE(status_rows);
 
-static const struct kube_rules shape_tables[] = {
+static const struct kube_rules shape_tables[SHAPES] = {
     [KUBE_SHAPE_NODE]        = TABLE(node_rows),
     [KUBE_SHAPE_CLAIM]       = TABLE(claim_rows),
     [KUBE_SHAPE_SLICE]       = TABLE(slice_rows),
@@ -251,7 +254,7 @@ static const struct kube_rules shape_tables[] = {
 };
 
 /* Shapes that v1beta1 lays out otherwise. */
-static const struct kube_rules beta_tables[] = {
+static const struct kube_rules beta_tables[BETA_SHAPES] = {
     [KUBE_SHAPE_SLICE]       = TABLE(beta_slice_rows),
     [KUBE_SHAPE_SLICE_LIST]  = TABLE(beta_slice_list_rows),
     [KUBE_SHAPE_SLICE_WATCH] = TABLE(beta_slice_rows),

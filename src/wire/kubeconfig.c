@@ -251,7 +251,7 @@ static enum status find_all(struct walk *w, struct view text, struct name names[
     return s;
 }
 
-enum status kubeconfig_read(struct writer *text, struct kubeconfig *out, struct writer *why)
+enum status kubeconfig_read(const struct writer *text, struct kubeconfig *out, struct writer *why)
 {
     struct name names[SECTION_COUNT];
     struct kubeconfig k;

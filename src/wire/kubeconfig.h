@@ -41,7 +41,7 @@ struct kubeconfig {          /* views borrow from the text handed in; empty: not
  * auth-provider, insecure, no certificate authority, proxy-url, basic authentication,
  * impersonation, a server that is not https. FULL_BUFFER: larger than KUBECONFIG_BYTES_MAX.
  */
-MUST_USE enum status kubeconfig_read(struct writer *text, struct kubeconfig *out,
+MUST_USE enum status kubeconfig_read(const struct writer *text, struct kubeconfig *out,
                                      struct writer *why);
 /*
  * Splits "https://host[:port][/]"; IPv6 hosts come in brackets and are returned without. Port 443

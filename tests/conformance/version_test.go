@@ -159,7 +159,6 @@ func TestVersionChangesOnOneConnection(t *testing.T) {
 		k.prepareOK(named(c)) // at once, not after a retry of the kubelet
 		k.unprepareOK(named(c))
 		a.waitLog(mark, "event=api_version", "version=resource.k8s.io/"+served)
-		a.waitLog(mark, "event=slice_current")
 		if n := api.seen("group") - asked; n != 1 {
 			t.Errorf("%s: asked %d times for the versions", served, n)
 		}

@@ -251,6 +251,7 @@ class Binary(Tree):
 
     def link(self, text, *flags):
         self.write("main.c", text)
+        self.write(check_binary.BUDGET, "#define RAM_BYTES_MAX (2u * 1024u)\n")
         (self.root / "build").mkdir(exist_ok=True)
         subprocess.run(["gcc", "-w", *flags, "main.c", "-o", check_binary.DEBUG], cwd=self.root, check=True)
         subprocess.run(["objcopy", "--strip-all", check_binary.DEBUG, check_binary.BINARY],
@@ -274,6 +275,10 @@ class Binary(Tree):
 
     def test_dynamic(self):
         self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n"), "not static")
+
+    def test_static_memory(self):
+        report = self.link("char table[2048];\nint main(void)\n{\n    return table[0];\n}\n")
+        self.assert_found(report, "bytes of static memory", "RAM_BYTES_MAX")
 
     def test_executable_stack(self):
         self.assert_found(self.link("int main(void)\n{\n    return 0;\n}\n", "-Wl,-z,execstack"),

@@ -38,8 +38,9 @@ class Tidy(Lint):
         self.assert_clean(check_tidy.check(self.root))
 
     def test_bugprone(self):
-        self.assert_found(self.check("int f(int n);\nint f(int n)\n{\n    if (n > 0) {\n        return 1;\n"
-                                     "    } else {\n        return 1;\n    }\n}\n"), "bad.c:5:", "bugprone-branch-clone")
+        report = self.check("int f(int n);\nint f(int n)\n{\n    if (n > 0) {\n        return 1;\n"
+                            "    } else {\n        return 1;\n    }\n}\n")
+        self.assert_found(report, "bad.c:5:", "bugprone-branch-clone")
 
     def test_cert(self):
         self.assert_found(self.check("#include <stdlib.h>\nint f(const char *s);\nint f(const char *s)\n{\n"
