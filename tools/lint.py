@@ -120,7 +120,8 @@ def run_job(root, job, about):
             return text, True
     done = subprocess.run(job.command, cwd=root, text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
-    text = done.stdout + failure(root, job, done)
+    # Kept without the name of this folder: the tree may be moved or copied with what is kept.
+    text = done.stdout.replace(str(pathlib.Path(root).resolve()) + "/", "") + failure(root, job, done)
     kept.parent.mkdir(parents=True, exist_ok=True)
     fresh = kept.with_suffix(f".{os.getpid()}")
     fresh.write_text(key + "\n" + text)

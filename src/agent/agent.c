@@ -12,11 +12,6 @@
 
 static struct agent the_agent;
 
-bool agent_ready(const struct agent *a)
-{
-    return a->registration.registered && a->publish.current && !a->stopping;
-}
-
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms)
 {

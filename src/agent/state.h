@@ -361,7 +361,7 @@ void event_say(struct agent *a, enum event_id id, const char *key, const char *t
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles a backoff between its bounds and returns the jittered wait. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
-/* Whether we are registered with the kubelet, and the stored slices are the wanted ones. */
+/* ready.c: whether the kubelet knows us and the stored slices are the wanted ones. */
 bool agent_ready(const struct agent *a);
 
 /* --- modules to each other --- */

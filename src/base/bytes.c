@@ -257,13 +257,13 @@ void writer_text(struct writer *w, const char *text)
 
 static void write_number(struct writer *w, uint64_t value, unsigned n)
 {
-    uint8_t bytes[8] = {0};
+    uint8_t bytes[8];
     ASSERT(n <= sizeof bytes);
-    for (unsigned i = 0; i < n; i++) {
-        unsigned below = 8u * (n - 1u - i);
-        bytes[i] = (uint8_t)(value >> below);
+    for (unsigned i = 0; i < sizeof bytes; i++) {
+        unsigned below = 8u * i;
+        bytes[sizeof bytes - 1u - i] = (uint8_t)(value >> below);
     }
-    writer_bytes(w, bytes, n);
+    writer_bytes(w, &bytes[sizeof bytes - n], n);
 }
 
 void writer_u8(struct writer *w, uint8_t value)

@@ -41,6 +41,7 @@ struct host {
     struct agent *agent;
     struct files files;
     struct host_files disk;
+    int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
     uint64_t now_ms;
     uint64_t probe_ms; /* when the node is looked at again */
@@ -396,10 +397,14 @@ static void turn(struct host *h)
 /* --- beginning and end --- */
 
 /* Descriptors 0 to 2 must exist: the first socket would else become stderr and get the log. */
-static enum status standard_descriptors(void)
+static enum status standard_descriptors(struct host *h)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+        if (fcntl(fd, F_GETFD) >= 0) {
+            continue;
+        }
+        h->stand_in[fd] = open("/dev/null", O_RDWR);
+        if (h->stand_in[fd] != fd) {
             return HOST_IO;
         }
     }
@@ -461,7 +466,7 @@ static enum status state_begin(struct host *h, struct writer *why)
 static enum status process_begin(struct host *h, struct writer *why)
 {
     (void)umask(022);
-    enum status s = standard_descriptors();
+    enum status s = standard_descriptors(h);
     if (s != STATUS_OK) {
         writer_text(why,
                     "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
