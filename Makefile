@@ -364,7 +364,7 @@ bench: all deps-all ## the agent beside a Go plugin on the kubelet's own library
 		-dir $(BENCH) -out $(BENCH)/bench.json
 
 .PHONY: check
-check: deps-test ## the gates: warnings, layers, heap, size, style, generated files
+check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, style, generated files
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test

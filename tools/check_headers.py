@@ -6,7 +6,7 @@ Read from src/**/*.h and boards/*.h. A script can see that something is said, no
 
   file      what it owns, what it never does, and in src/wire and src/dra the source of its format
   function  a comment above or beside each; the verdicts of one that returns enum status, which must be MUST_USE;
-            what a bool says ("whether", "true", "false"); whether a pointer can be NULL; the unit of a length
+            what a bool says ("whether", "true", "false"); whether a pointer can be NULL; the unit of a length or time
   struct    a comment above, beside or within; whose memory a pointer member is (or that it is a function)
   enum      a comment above or within
   macro     a comment above or beside
@@ -30,8 +30,9 @@ SOURCE = {
 VERDICT = re.compile(r"\b((PEER|FULL|HOST)_[A-Z*]+|STATUS_(MORE|OK)|same (verdicts|as)|verdicts? (of|as))", re.I)
 # What only passes a verdict on need not be looked at.
 ALWAYS = re.compile(r"\b(always (PEER|FULL|HOST)_|may be ignored)")
-LENGTH = re.compile(r"\b(?:size_t|uint32_t|unsigned)\s+(len|length|cap|size|n|bytes)\b")
-UNIT = re.compile(r"\b(bytes?|octets?|digits|entries|milliseconds|characters)\b", re.I)
+LENGTH = re.compile(r"\b(?:size_t|u?int(?:16|32|64)_t|unsigned|int)\s+(len|length|cap|size|n|bytes|"
+                    r"timeout|delay|wait|pause|interval|period|deadline|now|after|age|rate)\b")
+UNIT = re.compile(r"\b(bytes?|octets?|digits|entries|(milli|nano)?seconds|ms|characters)\b", re.I)
 POINTER_MEMBER = re.compile(r"^[^()]*\*\s*(?:const\s+)?\w+(?:\[\w*\])*\s*;|^[^()]*\*\s*(?:const\s+)?\w+\[[^]]*\]\s*;")
 OWNERSHIP = re.compile(r"\b(borrow(s|ed)|static|own(s|ed|er)?|caller'?s?|NULL|input|const rows?|literals?|handed|"
                        r"argument|opaque)\b", re.I)

@@ -56,13 +56,15 @@ def jobs(root):
     addon.parent.mkdir(parents=True, exist_ok=True)
     addon.write_text(json.dumps({"script": "misra.py", "python": "/usr/bin/python3",
                                  "args": [f"--rule-texts={RULES}"]}))
+    # Without one, cppcheck puts its own files beside the sources.
+    scratch = pathlib.Path(root) / lint.CACHE / "cppcheck-scratch"
     paths = lint.sources(root)
-    command = [program(root), f"--addon={addon}", "--enable=style,warning,performance,portability", "--std=c11",
-               "--platform=unix64", "--quiet", f"--library=posix,gnu,{LIBRARY}", f"--template={TEMPLATE}",
-               *(f"--suppress={name}" for name in NOT_ASKED),
-               *COMPILER, *own_flags(root), "-I" + MUSL,
+    command = [program(root), f"--addon={addon}", f"--cppcheck-build-dir={scratch}",
+               "--enable=style,warning,performance,portability", "--std=c11", "--platform=unix64", "--quiet",
+               f"--library=posix,gnu,{LIBRARY}", f"--template={TEMPLATE}",
+               *(f"--suppress={name}" for name in NOT_ASKED), *COMPILER, *own_flags(root), "-I" + MUSL,
                *map(str, paths)]
-    yield lint.Job("cppcheck", "all", command, paths, RULES.read_text() + LIBRARY.read_text())
+    yield lint.Job("cppcheck", "all", command, paths, RULES.read_text() + LIBRARY.read_text(), scratch)
 
 
 def describe(finding):

@@ -8,8 +8,8 @@ compiled; its frames and calls are read from the machine code of the linked prog
 
 Calls through pointers are resolved by cfg/lint/stack.txt, which says its own form. Fails: a chain above the bound, a
 call through a pointer that no row names, a row that nothing needs, recursion without a bound, a frame of run-time
-size, and a function that is in the program although no chain leads to it: somebody calls it by a pointer, and a row
-lacks it.
+size, a function that is in the program although no chain leads to it, and one whose address is taken although no row
+names it: somebody calls it by a pointer, and a row lacks it.
 
 Not counted: frames of signal handlers (there are none), and what the kernel puts above main (arguments, environment).
 """
@@ -72,6 +72,7 @@ class Program:
         self.functions = {}
         self.sites = []
         self.seen_as_copy = set()
+        self.pointed_at = set()  # titles of functions whose address stands in a table or is loaded in code
 
     def read(self, text):
         edges = []
@@ -190,6 +191,20 @@ def join_aliases(program, symbols):
             if same:
                 function.calls.discard(target)
                 function.calls.add(same[0])
+
+
+def addresses_taken(relocations, code):
+    """Addresses that tables hold (readelf -r of a position-independent program) or that instructions load (x86-64)."""
+    for pattern, text in ((r"\bR_\w+_RELATIVE\s+([0-9a-f]+)\s*$", relocations),
+                          (r"\blea\s+.*\(%rip\),%r\w+\s+# ([0-9a-f]+) <", code)):
+        yield from (int(address, 16) for address in re.findall(pattern, text, re.M))
+
+
+def find_pointed_at(program, symbols, path, code):
+    """Functions of gcc's record; those of musl are called by each other only."""
+    taken = set(addresses_taken(gate.run(["readelf", "-rW", path]), code))
+    program.pointed_at = {title for title in program.functions
+                          if int(symbols[check_calls.name_of(title)], 16) in taken}
 
 
 # --- the table ---
@@ -445,6 +460,16 @@ def check_unreached(report, program, table, seen):
                                       f"the row of the pointer that calls it lacks it ({TABLE})")
 
 
+def check_pointed_at(report, program, table):
+    """What can be called by a pointer stands in a row, even when somebody calls it directly as well."""
+    named = {name for row in table.calls for callee in row.callees for name in callee.split("/")}
+    named |= {name for row in table.unused for name in row.words[2:]} | {ROOT_FUNCTION}
+    for title in sorted(program.pointed_at):
+        if base_name(title) not in named:
+            report.add(program.functions[title].path, f"the address of {base_name(title)}() is taken and no row names "
+                                                      f"it: the row of the pointer that calls it lacks it ({TABLE})")
+
+
 def chain_text(program, chain):
     steps = [f"{base_name(title)}({program.functions[title].frame})" for title in chain]
     return " > ".join(steps)
@@ -472,11 +497,12 @@ def read_program(report, root):
     program.functions = {t: f for t, f in program.functions.items() if check_calls.name_of(t) in symbols}
     program.sites = [site for site in program.sites if site[0] in program.functions]
     join_aliases(program, symbols)
+    machine = gate.run(["objdump", "-d", "--no-show-raw-insn", str(root / PROGRAM)])
+    find_pointed_at(program, symbols, str(root / PROGRAM), machine)
     for function in program.functions.values():
         function.calls.update(IMPLICIT)
     if platform.machine() == "x86_64":
-        text = gate.run(["objdump", "-d", "--no-show-raw-insn", str(root / PROGRAM)])
-        add_libc(report, program, table, read_machine(text))
+        add_libc(report, program, table, read_machine(machine))
     else:
         add_libc_elsewhere(program, table)
     return program, table
@@ -498,6 +524,7 @@ def check(root):
             report.add(function.path, f"{base_name(title)}() has a stack frame of run-time size")
     heads = bounded_heads(report, program, table, root)
     check_unreached(report, program, table, reachable(program, [main]) | program.seen_as_copy)
+    check_pointed_at(report, program, table)
     whole, whole_chain = Depth(program, heads, lambda f: f.frame).of(main)
     ours, _ = Depth(program, heads, lambda f: f.frame if f.ours else 0).of(main)
     whole, ours = whole + RED_ZONE, ours + RED_ZONE

@@ -135,7 +135,9 @@ def judge(rows):
     problems = []
     for name, folders in wanted:
         lines = total(row for path, row in rows.items() if folder_of(path) in folders)["lines"]
-        if lines.percent < LINES_MIN:
+        if not lines.count:
+            problems.append(f"{name}: nothing was measured: the report names no file of it")
+        elif lines.percent < LINES_MIN:
             problems.append(f"{name}: {lines.percent:.2f} % of lines, wanted {LINES_MIN:.0f} %: "
                             "tools/coverage.py --uncovered FILE names them")
     return problems

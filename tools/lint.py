@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 
@@ -81,9 +82,10 @@ def included(root, path, known):
 class Job:
     """One call of a tool: the command, and the sources that it reads."""
 
-    def __init__(self, tool, name, command, reads, settings=""):
+    def __init__(self, tool, name, command, reads, settings="", scratch=None):
         self.tool, self.name, self.command, self.reads = tool, name, command, reads
         self.settings = settings  # text of what else decides about the result
+        self.scratch = scratch    # a folder that is there and empty when the tool begins
 
 
 def version(command):
@@ -118,6 +120,9 @@ def run_job(root, job, about):
         first, _, text = kept.read_text().partition("\n")
         if first == key:
             return text, True
+    if job.scratch:
+        shutil.rmtree(job.scratch, ignore_errors=True)
+        pathlib.Path(job.scratch).mkdir(parents=True)
     done = subprocess.run(job.command, cwd=root, text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     # Kept without the name of this folder: the tree may be moved or copied with what is kept.

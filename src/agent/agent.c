@@ -75,6 +75,7 @@ void agent_found(struct agent *a, const struct found_node *found)
     /* what is not published, like a boot id that became readable, is taken over all the same */
     a->devices = *next;
     a->found = true;
+    a->devices_known = !found->unknown;
     report_findings(a, findings);
     if (same) {
         return;

@@ -453,6 +453,18 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
 
+/* Its first GET begins: what is left of the call waits from now on as if it had come just now. */
+static void call_asks(struct agent *a, struct call *c)
+{
+    uint64_t fresh = a->now_ms + CLAIM_GET_MS;
+    for (unsigned i = 0; i < c->count && !c->asked; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        uint64_t latest = o->deadline_ms + CLAIM_QUEUE_MS;
+        o->deadline_ms = (fresh < latest) ? fresh : latest;
+    }
+    c->asked = true;
+}
+
 static bool has_round(const struct call *c, unsigned round)
 {
     return c->used && !c->unprepare && round < c->count;
@@ -477,7 +489,9 @@ static void begin_fetches(struct agent *a)
             if (waits && !fetch_begin(a, at)) {
                 return;
             }
-            c->asked = c->asked || waits;
+            if (waits) {
+                call_asks(a, c);
+            }
         }
         if (!more) {
             return;

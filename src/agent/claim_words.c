@@ -36,7 +36,8 @@ static bool device_here(const struct devices *d, unsigned number)
 
 enum status devices_here(const struct agent *a, const struct claim_record *r, struct writer *why)
 {
-    for (unsigned i = 0; i < r->count; i++) {
+    /* A look that failed must not cost a running pod its claim. */
+    for (unsigned i = 0; i < r->count && a->devices_known; i++) {
         if (!device_here(&a->devices, r->result[i].number)) {
             writer_text(why, "prepared device " DEVICE_NAME_PREFIX);
             writer_decimal(why, r->result[i].number);

@@ -47,6 +47,7 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
     if (!said) {
         event_begin(a, EVENT_STORE_TROUBLE);
         log_text(&a->log, "text", l->trouble);
+        event_remedy(a, ledger_remedy(s));
         event_end(a);
     }
     uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);
@@ -361,11 +362,13 @@ void ledger_open(struct agent *a)
     ASSERT(!a->ledger.usable);
     /* Before anything is looked at: the files of another agent are not ours to judge or mend. */
     enum status s = a->files->lock(a->files->ctx, STORE_LOCK_NAME);
-    if (s == STATUS_OK) {
-        a->ledger.busy = false;
-        ledger_tidy(a);
-        s = open_or_create(a);
+    if (s != STATUS_OK) {
+        not_usable(a, "locked by " STORE_LOCK_NAME " beside it", s);
+        return;
     }
+    a->ledger.busy = false;
+    ledger_tidy(a);
+    s = open_or_create(a);
     if (s != STATUS_OK) {
         not_usable(a, "opened or created", s);
         return;

@@ -341,11 +341,11 @@ static uint64_t watch_due(const struct agent *a)
     return possible ? p->watch_due_ms : UINT64_MAX;
 }
 
-/* The next request may be sent: its version is known and its entry is free. */
+/* The next request may be sent: its content and its version are known, its entry is free. */
 static bool may_begin(const struct agent *a)
 {
     bool used = a->api.request[REQUEST_PUBLISHER].kind != REQUEST_NONE;
-    return api_ready(a) && version_ready(a) && !used;
+    return a->devices_known && api_ready(a) && version_ready(a) && !used;
 }
 
 void publish_step(struct agent *a)

@@ -316,6 +316,7 @@ struct agent {
     uint64_t started_ms;
     bool started;          /* the first step was made */
     bool found;            /* the node was looked at */
+    bool devices_known;    /* a look did not fail */
     uint32_t findings_sum; /* of the findings that were said last; 0: none */
     bool stopping;
     uint64_t stop_ms;      /* when running calls are ended */

@@ -27,6 +27,7 @@ struct found_node {
     char product_name[SYSFS_VALUE_CAP];        /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP];      /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
+    bool unknown;                              /* the look failed: `count` 0 tells nothing */
     uint16_t count;
     uint16_t ignored;                          /* left out: over DEVICES_MAX, or not neuronN */
     struct found_device devices[DEVICES_MAX];  /* any order */

@@ -144,7 +144,10 @@ static void link_read(struct host *h, unsigned i, short revents)
 static bool link_write(struct host *h, unsigned i)
 {
     struct link *l = &h->link[i];
-    struct view tx = (l->fd >= 0) ? agent_link_tx(h->agent, i) : view_of(0, 0);
+    if (l->fd < 0) {
+        return false;
+    }
+    struct view tx = agent_link_tx(h->agent, i);
     if (tx.len == 0u) {
         return false;
     }
@@ -301,6 +304,7 @@ static void node_look(struct host *h)
         probe_failed(h, error);
         h->found.count = 0;
     }
+    h->found.unknown = error != 0;
     if (error == 0 || !h->probed) {
         agent_found(h->agent, &h->found);
         h->probed = true;

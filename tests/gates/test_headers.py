@@ -61,6 +61,7 @@ class Headers(test_gates.Tree):
 
     def test_unit(self):
         self.assert_found(self.check("/* Fills it. */\nvoid f(char *text, size_t cap);\n"), "f()", "unit", "cap")
+        self.assert_found(self.check("/* Waits. */\nvoid f(uint64_t timeout);\n"), "f()", "unit", "timeout")
 
     def test_types(self):
         self.assert_found(self.check("struct s {\n    int a;\n};\n"), "struct s has no comment")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy, cppcheck with MISRA and the analysers on sources with one violation each, and their records."""
 
+import shutil
 import unittest
 
 from test_gates import GOOD, SPDX, Tree
@@ -186,6 +187,12 @@ class Deviations(Lint):
         self.records(*(record(tool="misra", rule=f"1.{n}", where="tree", reason=REASON) for n in range(26)))
         self.assert_found(check_deviations.check(self.root), "26 records", "25 at most")
 
+    def test_silenced_in_the_source(self):
+        for line in ("int a; // NOLINT(cert-err33-c)", "/* NOLINTNEXTLINE */", "/* cppcheck-suppress misra */",
+                     '#pragma GCC diagnostic ignored "-Wshadow"', "#ifndef __clang_analyzer__"):
+            self.write("src/base/silent.c", SPDX + line + "\n")
+            self.assert_found(check_deviations.check(self.root), "src/base/silent.c", "silences a tool")
+
     def test_bad_records(self):
         self.records(record(tool="lint", rule="1", where=["src/gone.c"], reason="so", wher=["x"], code="("),
                      record(tool="misra", rule="2", where="tree", reason=REASON) * 2,
@@ -211,6 +218,18 @@ class Kept(Lint):
         first, kept = self.run_tidy()
         self.assertEqual(kept, 0)
         self.assertEqual(self.run_tidy(), (first, 1))
+
+    def test_moved(self):
+        """A finding does not get lost with the name of its folder."""
+        self.write(BAD, SPDX + "#define TWICE(n) n * 2\n")
+        self.run_tidy()
+        before = check_tidy.check(self.root).findings
+        moved = self.root.with_name(self.root.name + "-moved")
+        self.addCleanup(shutil.rmtree, moved)
+        shutil.copytree(self.root, moved)
+        self.assertEqual(lint.run_jobs(moved, list(check_tidy.jobs(moved)))[1], len(lint.sources(moved)))
+        self.assertTrue(before)
+        self.assertEqual(check_tidy.check(moved).findings, before)
 
     def test_changed_header(self):
         self.write("src/base/part.h", SPDX)

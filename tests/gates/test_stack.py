@@ -16,12 +16,12 @@ struct port { int (*read)(int); };
 
 
 class Stack(test_gates.Tree):
-    def check(self, code, table=""):
+    def check(self, code, table="", flags=("-static",)):
         """Links a program without a C library, so that nothing but the code under test is in it."""
         self.write("src/main.c", MAIN + code)
         self.write(check_stack.TABLE, table)
         (self.root / check_stack.GRAPHS).mkdir(parents=True, exist_ok=True)
-        subprocess.run(["gcc", "-O1", "-w", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector",
+        subprocess.run(["gcc", "-O1", "-w", "-nostdlib", *flags, "-ffreestanding", "-fno-stack-protector",
                         "-fno-inline", "-ffunction-sections", "-Wl,--gc-sections,-e,main",
                         "-fcallgraph-info=su,da", "-dumpdir", check_stack.GRAPHS + "/", "src/main.c",
                         "-o", check_stack.PROGRAM], cwd=self.root, check=True)
@@ -59,6 +59,16 @@ class Stack(test_gates.Tree):
 
     def test_callee_that_is_not_there(self):
         self.assert_found(self.check(self.POINTER, "call src/*.c read leaf large gone\n"), "stack.txt:1", "gone()")
+
+    def test_callee_that_is_called_directly_too(self):
+        """Neither unreached nor in the row: recursion through the pointer would not be seen."""
+        for takes in ("int (*const table[])(int) = {leaf, large};\n"
+                      "int main(int n) { return table[n & 1](n) + large(n); }\n",
+                      "int main(int n) { int (*volatile table[])(int) = {leaf, large};\n"
+                      "    return table[n & 1](n) + large(n); }\n"):
+            flags = ("-fPIE", "-static-pie")
+            self.assert_found(self.check(takes, "call src/*.c table leaf\n", flags), "src/main.c", "large() is taken")
+            self.assert_clean(self.check(takes, "call src/*.c table leaf large\n", flags))
 
     def test_row_that_nothing_needs(self):
         self.assert_found(self.check("int main(int n) { return leaf(n); }\n", "call src/*.c write leaf\n"),

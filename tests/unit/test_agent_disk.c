@@ -152,6 +152,13 @@ static void test_no_store_at_start(void **state)
     node_up();
     assert_false(world.agent->ledger.usable);
     struct view reply = prepare_now(0, 1);
+    /* the file that is meant, and one remedy */
+    assert_non_null(strstr(prepare_error(reply, 0),
+                           "claims.store cannot be locked by claims.store.lock beside it"));
+    log_has(" remedy=\"free space there\"");
+    (void)disk_make(FILES_STATE, STORE_LOCK_NAME);
+    pass(40000);
+    reply = prepare_now(0, 1);
     assert_non_null(strstr(prepare_error(reply, 0), "claims.store cannot be opened or created"));
     assert_int_equal(disk_count(FILES_CDI), 0);
     unprepare_well(0, 1);

@@ -61,6 +61,28 @@ static void test_hanging_call_and_another(void **state)
     check_idle();
 }
 
+/* It comes late to its first GET, while others hang: all its claims are read, not the first few. */
+static void test_queued_call(void **state)
+{
+    (void)state;
+    begin();
+    struct peer *p = service_open();
+    for (unsigned n = 0; n < 2u * FETCHES_MAX; n++) {
+        api.claim[n].fault = API_HANGS;
+        (void)call_send(p, PREPARE, claims_request(n, 1));
+        settle();
+    }
+    pass(500);
+    const struct peer_call *late = call_send(service_open(), PREPARE, claims_request(16, 6));
+    pass(CLAIM_GET_MS + CLAIM_GET_MS - 501);
+    assert_false(late->ended);
+    pass(1);
+    struct view reply = call_reply_of(late);
+    for (unsigned n = 16; n < 22; n++) {
+        assert_string_equal(prepare_error(reply, n), "");
+    }
+}
+
 static void test_api_away(void **state)
 {
     (void)state;
@@ -386,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hanging_get),
         cmocka_unit_test(test_hanging_call_and_another),
+        cmocka_unit_test(test_queued_call),
         cmocka_unit_test(test_api_away),
         cmocka_unit_test(test_api_comes_in_time),
         cmocka_unit_test(test_connection_ends_in_a_get),

@@ -367,6 +367,27 @@ static void test_device_is_gone(void **state)
     unprepare_well(6, 2);
 }
 
+/* The first look of a new process fails: what it holds is answered, what is new is not. */
+static void test_devices_unknown(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(6, 1);
+    kill_agent();
+    found_set("trn2.48xlarge", 0, 8);
+    world.found.unknown = true;
+    api_forget();
+    start();
+    struct view reply = prepare_soon(6, 2);
+    pass(60000);
+    assert_int_equal(api_writes(), 0);
+    assert_string_equal(prepare_error(reply, 6), "");
+    assert_string_not_equal(prepare_error(reply, 7), "");
+    found_trn2();
+    agent_found(world.agent, &world.found);
+    prepare_well(6, 2);
+}
+
 /* The line shows what the user wrote, once for each request and kind. */
 static void test_configuration_as_written(void **state)
 {
@@ -405,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_store_gone_before_start),
         cmocka_unit_test(test_remedy_of_a_conflict),
         cmocka_unit_test(test_device_is_gone),
+        cmocka_unit_test(test_devices_unknown),
         cmocka_unit_test(test_configuration_as_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

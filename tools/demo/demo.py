@@ -219,12 +219,14 @@ class Demo:
         screen = self.screen
         screen.step("The agent starts")
         binary = self.build / "neuron-dra-agent"
-        screen.say(f"{binary.name}: {binary.stat().st_size:,} bytes, static, one thread, no heap.")
+        screen.say(f"{binary.name}: {binary.stat().st_size:,} bytes.")
         self.agent = self.new_agent()
-        when, driver, endpoint, service = self.kubelet.registered()
+        when, driver, endpoint, service = self.kubelet.registered(self.agent)
         screen.fact(driver == DRIVER and service == "v1.DRAPlugin",
                     f"registered with the kubelet as {driver}, {service}, "
                     f"{(when - self.agent.begun) * 1000:.0f} ms after exec", f"{driver} {service} {endpoint}")
+        threads = os.listdir(f"/proc/{self.agent.process.pid}/task")
+        screen.fact(len(threads) == 1, "it is one thread", f"{len(threads)} threads")
         _, when, _ = self.agent.find(lambda line: "event=slice_published" in line)
         created = self.api.requests("POST", "/resourceslices")
         screen.fact([code for _, code in created] == [201],
@@ -299,7 +301,7 @@ class Demo:
         claim = self.claim("misspelt", ["neuron-device-0"], config)
         self.show_claim(claim)
         self.refused(claim, 'strict decoding error: unknown field "logicalNeuronCores"',
-                     "logicalNeuronCore")
+                     "known fields: apiVersion, kind, logicalNeuronCore")
 
     def refuse_held(self, serving):
         screen = self.screen
@@ -318,8 +320,8 @@ class Demo:
         self.cdi_path(training[0]).unlink()
         gets = len(self.api.requests("GET", "/resourceclaims/"))
         self.agent = self.new_agent()
-        when, _, _, _ = self.kubelet.registered(since)
-        screen.fact(True, f"a new one is registered {(when - self.agent.begun) * 1000:.0f} ms after exec")
+        when, driver, _, _ = self.kubelet.registered(self.agent, since)
+        screen.fact(driver == DRIVER, f"a new one is registered {(when - self.agent.begun) * 1000:.0f} ms after exec")
         for claim, reply in (training, serving):
             again, wrong, seconds = self.prepare(claim)
             screen.fact(not wrong and again == reply,
@@ -340,8 +342,11 @@ class Demo:
         screen.step("The pods are gone: unprepare, without asking anybody")
         self.api.delete("claim", NAMESPACE, training[0].metadata.name)
         self.api.delete("claim", NAMESPACE, serving[0].metadata.name)
+        gets = len(self.api.requests("GET", "/resourceclaims/"))
         _, wrong, seconds = self.kubelet.call("unprepare", DRIVER, training[0], serving[0])
         screen.fact(not wrong, f"NodeUnprepareResources of both in {seconds * 1000:.1f} ms", wrong)
+        asked = len(self.api.requests("GET", "/resourceclaims/")) - gets
+        screen.fact(asked == 0, "the API server was not asked", f"{asked} requests")
         screen.fact(self.cdi_files() == {}, "the CDI directory is empty", str(sorted(self.cdi_files())))
         screen.fact(self.holders() == [""] * DEVICES, f"all {DEVICES} devices are free")
 
@@ -418,6 +423,9 @@ def main():
             state = "runs" if code_of is None else f"has ended with {code_of}"
             screen.write(f"\nThe agent {state}; its log ends with:\n{demo.agent.tail(20)}")
     finally:
+        # A second Ctrl-C would leave the folder behind.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         demo.end()
         shutil.rmtree(folder)
     seconds = time.monotonic() - begin

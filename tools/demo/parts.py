@@ -13,6 +13,7 @@ import time
 from screen import Surprise
 
 NOTICE_MS = "10"  # the real kubelet looks for new sockets once a second
+LOOK_S = 0.2  # how often a wait looks whether the other program has ended
 LIMIT_S = 20.0  # for anything that takes milliseconds on an idle machine
 
 
@@ -27,7 +28,10 @@ class Program:
         self.ended = False
         self.begun = time.monotonic()
         pipes = {"stdin": subprocess.PIPE, output: subprocess.PIPE}
-        self.process = subprocess.Popen(command, env=env, text=True, errors="replace", **pipes)
+        try:
+            self.process = subprocess.Popen(command, env=env, text=True, errors="replace", **pipes)
+        except OSError as error:
+            raise Surprise(f"{command[0]}: {error.strerror}: build it with 'make demo'") from None
         self.stream = getattr(self.process, output)
         self.reader = threading.Thread(target=self.collect, daemon=True)
         self.reader.start()
@@ -41,8 +45,11 @@ class Program:
             self.ended = True
             self.changed.notify_all()
 
-    def find(self, test, since=0):
-        """(index, time, line) of the first line from `since` on that passes; waits for it."""
+    def find(self, test, since=0, about=None):
+        """(index, time, line) of the first line from `since` on that passes; waits for it.
+
+        `about`: the program of which the line will tell; its end is the end of waiting.
+        """
         deadline = time.monotonic() + LIMIT_S
         with self.changed:
             at = since
@@ -55,7 +62,9 @@ class Program:
                 if self.ended or left <= 0:
                     raise Surprise(f"{self.name} {'ended' if self.ended else 'was silent'} before it said "
                                    f"what was expected. Its last lines:\n{self.tail()}")
-                self.changed.wait(left)
+                if about and about.ended:
+                    raise Surprise(f"{about.name} ended before {self.name} heard of it.")
+                self.changed.wait(min(left, LOOK_S) if about else left)
 
     def wait_for(self, start, since=0):
         """Rest of the first line from `since` on that begins so."""
@@ -99,7 +108,7 @@ class Program:
 
 class ApiServer(Program):
     def __init__(self, program, certificate, key, token):
-        super().__init__("the API server", [program, "--cert", certificate, "--key", key,
+        super().__init__("the API server", [str(program), "--cert", certificate, "--key", key,
                                             "--token", token])
         self.port = int(self.wait_for("listening "))
 
@@ -131,12 +140,12 @@ class ApiServer(Program):
 
 class Kubelet(Program):
     def __init__(self, program, registry):
-        super().__init__("the kubelet", [program, "--registry", registry,
+        super().__init__("the kubelet", [str(program), "--registry", registry,
                                          "--notice-ms", NOTICE_MS])
 
-    def registered(self, since=0):
-        """(time, driver, endpoint, service) of the next registration."""
-        _, when, line = self.find(lambda text: text.startswith("registered "), since)
+    def registered(self, agent, since=0):
+        """(time, driver, endpoint, service) of the agent's registration."""
+        _, when, line = self.find(lambda text: text.startswith("registered "), since, agent)
         return (when, *line.split()[1:])
 
     def call(self, method, driver, *claims):
