@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "tests/sim/sim_api_internal.h"
+#include "tests/sim/sim_percent.h"
 
 #define GROUP "resource.k8s.io"
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
@@ -82,17 +83,6 @@ void sim_field_read(const struct sim_api *a, struct sim_stream *s, struct view n
 
 /* --- percent-encoding, RFC 3986 §2.1 --- */
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool decoded(struct view v, char *out, size_t cap)
 {
     struct writer w = writer_of(out, cap);
@@ -101,12 +91,11 @@ static bool decoded(struct view v, char *out, size_t cap)
             writer_u8(&w, v.data[i]);
             continue;
         }
-        int high = i + 2 < v.len ? hex_digit(v.data[i + 1]) : -1;
-        int low = i + 2 < v.len ? hex_digit(v.data[i + 2]) : -1;
-        if (high < 0 || low < 0) {
+        int octet = sim_percent_octet(view_from(v, i));
+        if (octet < 0) {
             return false;
         }
-        writer_u8(&w, (uint8_t)(high * 16 + low));
+        writer_u8(&w, (uint8_t)octet);
         i += 2;
     }
     return writer_end_text(&w) == STATUS_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "tests/sim/sim_percent.h"
 
 #define NO_STATUS (-1)
 #define TIMEOUT_CAP 24
@@ -120,26 +121,14 @@ static void end_call(struct sim_call *call, int code, const char *text)
     text_cut(call->text, sizeof call->text, view_text(text));
 }
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* grpc-message is percent-encoded; what does not decode stays as it is. */
 static void take_message(struct sim_call *call, struct view v)
 {
     struct writer w = writer_of(call->text, sizeof call->text - 1);
     for (size_t i = 0; i < v.len; i++) {
-        int high = i + 2 < v.len ? hex_digit(v.data[i + 1]) : -1;
-        int low = i + 2 < v.len ? hex_digit(v.data[i + 2]) : -1;
-        if (v.data[i] == '%' && high >= 0 && low >= 0) {
-            writer_u8(&w, (uint8_t)(high * 16 + low));
+        int octet = sim_percent_octet(view_from(v, i));
+        if (octet >= 0) {
+            writer_u8(&w, (uint8_t)octet);
             i += 2;
         } else {
             writer_u8(&w, v.data[i]);
