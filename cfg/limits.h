@@ -6,6 +6,8 @@
 #ifndef CFG_LIMITS_H
 #define CFG_LIMITS_H
 
+#include "cfg/limits_wire.h"
+
 /* ---- names (Kubernetes API) ---- */
 /*
  * Text of a claim UID with its NUL: a UUID is 36 characters; 63 leaves room for other API servers.
@@ -164,172 +166,6 @@
  */
 #define CDI_ID_CAP 192u
 
-/* ---- JSON ---- */
-/*
- * Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what
- * others nest. Deeper: not decoded further, the claim is refused with words.
- */
-#define JSON_DEPTH_MAX 16u
-
-/* ---- HTTP/2 (RFC 9113) and HPACK (RFC 7541) ---- */
-/*
- * Dynamic table of the decoder of a server connection: the protocol's default (RFC 9113 §6.5.2);
- * clients may use it before our SETTINGS arrive. Full: the oldest entries are evicted, RFC 7541
- * §4.4.
- */
-#define HPACK_TABLE_BYTES 4096u
-/*
- * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES
- * gives out first.
- */
-#define HPACK_ENTRIES_MAX 128u
-/* Integer of HPACK: larger ones are a compression error; every length that matters is smaller. */
-#define HPACK_INTEGER_MAX 1048576u
-/*
- * One header field of a server connection as it stands in the block (kubelet paths are under 300
- * bytes). Longer: ENHANCE_YOUR_CALM.
- */
-#define H2_SERVER_FIELD_BYTES 4096u
-/*
- * Same of the API connection: 30 warnings of 1 KiB each are 30 fields; one field stays under this.
- * Longer: ENHANCE_YOUR_CALM.
- */
-#define H2_CLIENT_FIELD_BYTES 8192u
-/*
- * Decoded bytes of one header list that we announce and serve (RFC 9113 §6.5.2, fields count 32
- * more each). Lists are not stored, so it bounds work only; four of the longest fields of a
- * server connection. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
- */
-#define H2_HEADER_LIST_MAX 16384u
-/*
- * Decoded bytes of one header list after which the connection ends; between the two the request is
- * refused and decoding goes on to keep the table in step.
- */
-#define H2_HEADER_LIST_HARD_MAX 65536u
-/* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
-#define H2_CONTINUATIONS_MAX 8u
-/* Entries of one SETTINGS frame (CVE-2020-11080). More: ENHANCE_YOUR_CALM. */
-#define H2_SETTINGS_MAX 32u
-/*
- * Largest frame that we accept: the protocol's minimum and default (RFC 9113 §4.2). Longer:
- * FRAME_SIZE_ERROR.
- */
-#define H2_FRAME_MAX 16384u
-/*
- * Receive buffer of a server connection: control frames and one piece of a long one. Full: the peer
- * waits until it is taken.
- */
-#define H2_SERVER_RX_BYTES 4096u
-/*
- * Send buffer of a server connection: one encoded claim entry need not fit, it goes out in pieces.
- * Full: the rest waits for room, input as well.
- */
-#define H2_SERVER_TX_BYTES 8192u
-/*
- * Receive buffer of the API connection: one TLS record of 16 KiB. Full: the server waits until it
- * is taken.
- */
-#define H2_CLIENT_RX_BYTES 16640u
-/*
- * Send buffer of the API connection: request headers with a token of 4 KiB and a piece of a body.
- * Full: the request or the rest of its body waits.
- */
-#define H2_CLIENT_TX_BYTES 16384u
-/*
- * Streams of one server connection (SETTINGS_MAX_CONCURRENT_STREAMS). Further ones: REFUSED_STREAM.
- */
-#define H2_SERVER_STREAMS 16u
-/*
- * Streams of the API connection: 8 claim GETs, 2 watches, node, list, one write, spare. Reached:
- * the request waits.
- */
-#define H2_CLIENT_STREAMS 16u
-/*
- * Window that we announce for each stream of a server connection. Used up: the peer waits for
- * WINDOW_UPDATE; sends on: FLOW_CONTROL_ERROR.
- */
-#define H2_SERVER_WINDOW 32768u
-/* Window of each stream of the API connection: under one TLS record. Used up: likewise. */
-#define H2_CLIENT_WINDOW 16384u
-/*
- * Abuse credit of a connection: each cheap frame that moves nothing costs one, each completed
- * request gives one back (RFC 9113 §10.5). Used up: the connection ends with ENHANCE_YOUR_CALM.
- */
-#define H2_CREDIT_MAX 256u
-/* Credit that comes back each second; a peer that behaves never gets near the end of it. */
-#define H2_CREDIT_PER_SECOND 10u
-/*
- * Credit that each HEADERS or DATA frame of ours gives back: grpc-go answers one DATA with two
- * WINDOW_UPDATEs and a PING. What a peer sends beyond that costs H2_CREDIT_MAX.
- */
-#define H2_REFUND_PER_FRAME 3u
-/*
- * Streams whose end is remembered, to tell late frames from wrong ones (RFC 9113 §5.1
- * "closed"). Older ones get the milder answer.
- */
-#define H2_CLOSED_MEMORY 32u
-/*
- * 1xx header lists of one response, RFC 9110 §15.2; servers send one or two. More: the stream
- * is reset with ENHANCE_YOUR_CALM.
- */
-#define H2_INFORMATIONAL_MAX 8u
-/*
- * Dynamic table size updates of one block: RFC 7541 §4.2 never needs more than two. More:
- * COMPRESSION_ERROR.
- */
-#define HPACK_SIZE_UPDATES_MAX 2u
-/*
- * Send room that header blocks and DATA leave to acknowledgements, WINDOW_UPDATE, RST_STREAM and
- * GOAWAY; each takes 9 to 17 bytes. Less free: header blocks and DATA wait.
- */
-#define H2_TX_RESERVE 128u
-/*
- * Least buffers of a connection: the largest SETTINGS in one piece; the reserve, our SETTINGS
- * and a short header block.
- */
-#define H2_RX_BYTES_MIN 256u
-#define H2_TX_BYTES_MIN 512u
-/* Milliseconds in which the peer's preface, its SETTINGS included, must arrive. */
-#define H2_PREFACE_MS 5000u
-/* Milliseconds for which a header block may stay open. */
-#define H2_HEADER_BLOCK_MS 5000u
-/* Milliseconds for which pending output may make no progress. */
-#define H2_STALL_MS 30000u
-
-/* ---- gRPC ---- */
-/*
- * Path of a method with NUL:
- * "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources" is 72. Longer:
- * UNIMPLEMENTED.
- */
-#define GRPC_PATH_CAP 96u
-/*
- * Message kept inside the call itself: registration and health messages. Longer: a buffer of
- * GRPC_BUFFERS is taken.
- */
-#define GRPC_SMALL_BYTES 256u
-/* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
-#define GRPC_MESSAGE_BYTES_MAX 24576u
-/*
- * Buffers for messages over GRPC_SMALL_BYTES, shared by all connections; each is held only while a
- * message arrives. None free: UNAVAILABLE.
- */
-#define GRPC_BUFFERS 8u
-/*
- * Milliseconds in which a request must be complete: half a message holds a buffer. Longer:
- * DEADLINE_EXCEEDED.
- */
-#define GRPC_ARRIVAL_MS 10000u
-/* Status message with NUL. Longer texts are cut. */
-#define GRPC_STATUS_TEXT_CAP 512u
-
-/*
- * Small answers (PluginInfo with a socket path of 107 bytes is the longest) that wait for a peer's
- * window: the kubelet asks one thing at a time, probes two. Full: that peer's connection ends.
- */
-#define ANSWERS_PER_LINK 4u
-#define ANSWER_BYTES_MAX 256u
-
 /* ---- connections ---- */
 /* Connections to each server socket. The oldest idle one gives way. */
 #define REGISTRATION_LINKS 4u
@@ -372,45 +208,6 @@
 #define KUBE_MESSAGE_CAP 512u
 /* Slices of ours that one list can show before the rest is deleted in further rounds. */
 #define SLICES_SEEN_MAX 8u
-
-/* ---- TLS ---- */
-/*
- * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client
- * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072); each
- * further CA in the bundle takes 3 KB. More: the connection fails and says so.
- */
-#define TLS_ARENA_BYTES 73728u
-/*
- * Name of the server with NUL: a DNS name has at most 253 characters. Longer: the connection fails
- * and says so.
- */
-#define TLS_NAME_CAP 256u
-
-/* ---- kubeconfig ---- */
-/* Kubeconfig file: several contexts with inline certificates. Larger: refused with words. */
-#define KUBECONFIG_BYTES_MAX 65536u
-/*
- * One PEM or base64 value with NUL (CA bundles of a dozen certificates). Longer: refused with
- * words.
- */
-#define PEM_BYTES_MAX 32768u
-/*
- * Open mappings and sequences in a kubeconfig. Deeper: refused with words; the real ones have four
- * levels.
- */
-#define YAML_DEPTH_MAX 8u
-/*
- * Name of a context, cluster or user in it: cloud tools write names of resources, up to 160
- * characters. Longer: refused with words.
- */
-#define KUBECONFIG_NAME_BYTES_MAX 512u
-/*
- * File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). Longer: refused
- * with words.
- */
-#define PATH_CAP 512u
-/* Unix socket path with NUL: sockaddr_un.sun_path (unix(7)). Longer: refused with words. */
-#define SOCKET_PATH_CAP 108u
 
 /* ---- settings ---- */
 /*
@@ -578,20 +375,5 @@
 #define STDERR_WRITE_MAX 4096u
 /* How long the last log lines may wait for a slow reader of stderr before the process ends. */
 #define STDERR_DRAIN_MS 200u
-
-/* ---- name resolution ---- */
-/* /etc/hosts and /etc/resolv.conf: what lies beyond is not read. */
-#define RESOLVER_FILE_BYTES_MAX 8192u
-/* Name servers that are asked (resolv.conf(5): three). Further ones are not asked. */
-#define NAMESERVERS_MAX 3u
-/*
- * Pause before the next name server is asked, and rounds through all of them. Reached: the attempt
- * fails with PEER_TIMEOUT.
- */
-#define DNS_TRY_MS 1500u
-#define DNS_TRIES_MAX 6u
-/* DNS message over UDP (RFC 1035 §4.2.1). Longer answers come cut and are used as far as they go.
- */
-#define DNS_MESSAGE_MAX 512u
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each number of cfg/limits.h says what it bounds, why, and what is seen when it is reached, and bounds something.
+"""Each number of cfg/limits*.h says what it bounds, why, and what is seen when it is reached, and bounds something.
 
 Used means: by code of the product (src, boards), itself or through another limit that is. Tests and the sums of
 cfg/budget.h do not count: a number that only they name bounds nothing.
@@ -16,8 +16,10 @@ import sys
 import gate
 
 LIMITS = "cfg/limits.h"
+# The main file and its parts.
+PARTS = "limits*.h"
 # An include guard is no limit.
-GUARD = "CFG_LIMITS_H"
+GUARD = re.compile(r"CFG_LIMITS_(\w+_)?H")
 WORDS_MIN = 6
 NO_CONSEQUENCE = ("_MS", "_SECOND", "_SECONDS", "_MIN")
 CONSEQUENCE = re.compile(
@@ -26,20 +28,20 @@ CONSEQUENCE = re.compile(
 
 
 class Limit:
-    def __init__(self, name, line, value, comment):
-        self.name, self.line, self.value = name, line, value
+    def __init__(self, name, place, value, comment):
+        self.name, self.place, self.value = name, place, value
         self.comment = " ".join(re.sub(r"[/*]+", " ", comment).split())
 
 
-def read_limits(text):
+def read_limits(path, text):
     """The limits of the file, each with the comment above it, above the group it stands in, or beside it."""
     above, in_comment, after_limit = "", False, False
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         found = re.match(r"#\s*define\s+(\w+)\s*(.*)", stripped)
-        if found and found[1] != GUARD:
+        if found and not GUARD.fullmatch(found[1]):
             value, _, beside = found[2].partition("/*")
-            yield Limit(found[1], number, value, above + " " + beside)
+            yield Limit(found[1], f"{path}:{number}", value, above + " " + beside)
             after_limit = True
         elif in_comment or stripped.startswith("/*"):
             if not in_comment and (after_limit or re.match(r"/\*\s*-{2,}", above)):
@@ -68,30 +70,29 @@ def used_names(root, limits):
 
 
 def check_comment(report, limit):
-    place = f"{LIMITS}:{limit.line}"
     if len(limit.comment.split()) < WORDS_MIN:
-        report.add(place, f"{limit.name}: say above it what it bounds, why this value, and what is seen when it is "
-                          "reached")
+        report.add(limit.place, f"{limit.name}: say above it what it bounds, why this value, and what is seen when "
+                                "it is reached")
     elif not limit.name.endswith(NO_CONSEQUENCE) and not CONSEQUENCE.search(limit.comment):
-        report.add(place, f"{limit.name}: say what is seen when it is reached ('Longer: …', 'More: …', 'Never "
-                          "reached: …')")
+        report.add(limit.place, f"{limit.name}: say what is seen when it is reached ('Longer: …', 'More: …', 'Never "
+                                "reached: …')")
 
 
 def check(root):
     report = gate.Report()
-    path = pathlib.Path(root) / LIMITS
-    if not path.exists():
+    paths = sorted((pathlib.Path(root) / LIMITS).parent.glob(PARTS))
+    if not paths:
         report.add(LIMITS, "is not there")
         return report
-    limits = list(read_limits(path.read_text()))
+    limits = [limit for path in paths for limit in read_limits(path.relative_to(root), path.read_text())]
     used = used_names(root, limits)
     names = set()
     for limit in limits:
         check_comment(report, limit)
         if limit.name not in used:
-            report.add(f"{LIMITS}:{limit.line}", f"{limit.name}: nobody uses it in src or boards: use it or remove it")
+            report.add(limit.place, f"{limit.name}: nobody uses it in src or boards: use it or remove it")
         if limit.name in names:
-            report.add(f"{LIMITS}:{limit.line}", f"{limit.name}: defined twice")
+            report.add(limit.place, f"{limit.name}: defined twice")
         names.add(limit.name)
     if not limits:
         report.add(LIMITS, "holds no limit: the check reads the wrong file")

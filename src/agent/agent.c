@@ -54,11 +54,11 @@ static void report_findings(struct agent *a, const struct device_findings *findi
     for (unsigned i = 0; i < findings->count; i++) {
         const struct device_finding *f = &findings->finding[i];
         event_begin(a, EVENT_DEVICE_FINDING);
-        log_text(&a->log, "finding", device_finding_name(f->kind));
+        event_text(a, "finding", device_finding_name(f->kind));
         if (f->number != DEVICE_FINDING_NO_NUMBER) {
-            log_number(&a->log, "device", f->number);
+            event_number(a, "device", f->number);
         }
-        log_text(&a->log, "value", f->text);
+        event_text(a, "value", f->text);
         event_remedy(a, f->remedy);
         event_end(a);
     }
@@ -81,9 +81,9 @@ void agent_found(struct agent *a, const struct found_node *found)
         return;
     }
     event_begin(a, EVENT_BOARD);
-    log_text(&a->log, "instance_type", a->devices.instance_type);
-    log_number(&a->log, "devices", a->devices.count);
-    log_text(&a->log, "driver_version", a->devices.driver_version);
+    event_text(a, "instance_type", a->devices.instance_type);
+    event_number(a, "devices", a->devices.count);
+    event_text(a, "driver_version", a->devices.driver_version);
     event_end(a);
     publish_changed(a);
 }
@@ -172,8 +172,8 @@ void agent_step(struct agent *a)
     if (!a->started) {
         a->started = true;
         event_begin(a, EVENT_STARTED);
-        log_text(&a->log, "version", AGENT_VERSION);
-        log_text(&a->log, "node", a->settings->node_name);
+        event_text(a, "version", AGENT_VERSION);
+        event_text(a, "node", a->settings->node_name);
         event_end(a);
     }
     ledger_step(a);

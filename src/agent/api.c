@@ -82,10 +82,10 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
     text_cut(a->api.trouble, sizeof a->api.trouble, view_text(why));
     plan_connection(a);
     event_begin(a, EVENT_API_FAILED);
-    log_text(&a->log, "status", status_name(status));
-    log_text(&a->log, "text", why);
+    event_text(a, "status", status_name(status));
+    event_text(a, "text", why);
     uint64_t retry_ms = a->api.connect_at_ms - a->now_ms;
-    log_number(&a->log, "retry_ms", (int64_t)retry_ms);
+    event_number(a, "retry_ms", (int64_t)retry_ms);
     event_end(a);
 }
 

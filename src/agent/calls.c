@@ -8,7 +8,7 @@
  * claim that the ledger knows needs no API server: it goes straight to WRITTEN. One flush covers
  * all claims of a call.
  */
-#include "agent/calls.h"
+#include "agent/calls_internal.h"
 
 #include "agent/decode.h"
 #include "base/assert.h"
@@ -51,10 +51,10 @@ void operation_fail(struct agent *a, struct operation *o, struct view why)
     o->state = OPERATION_FAILED;
     text_cut(o->error, sizeof o->error, why);
     event_begin(a, EVENT_CLAIM_REFUSED);
-    log_text(&a->log, "namespace", o->id.namespace_);
-    log_text(&a->log, "claim", o->id.name);
-    log_text(&a->log, "claim_uid", o->id.uid);
-    log_text(&a->log, "error", o->error);
+    event_text(a, "namespace", o->id.namespace_);
+    event_text(a, "claim", o->id.name);
+    event_text(a, "claim_uid", o->id.uid);
+    event_text(a, "error", o->error);
     event_end(a);
 }
 
@@ -244,7 +244,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
         return;
     }
     event_begin(a, EVENT_CLAIM_REPEATED);
-    log_text(&a->log, "claim_uid", o->id.uid);
+    event_text(a, "claim_uid", o->id.uid);
     event_end(a);
     o->slot = (uint16_t)slot;
     o->state = OPERATION_WRITTEN;
@@ -353,9 +353,9 @@ static void unprepare_step(struct agent *a, unsigned index)
             return;
         }
         event_begin(a, EVENT_CLAIM_UNPREPARED);
-        log_text(&a->log, "namespace", o->id.namespace_);
-        log_text(&a->log, "claim", o->id.name);
-        log_text(&a->log, "claim_uid", o->id.uid);
+        event_text(a, "namespace", o->id.namespace_);
+        event_text(a, "claim", o->id.name);
+        event_text(a, "claim_uid", o->id.uid);
         event_end(a);
     }
     o->state = OPERATION_WRITTEN;

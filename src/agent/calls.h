@@ -1,38 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calls.c and replies.c share: the answer of a call. Owns no state (struct call in state.h).
- * Internal to src/agent.
+ * NodePrepareResources and NodeUnprepareResources (calls.c, replies.c). Owns struct call and struct
+ * operation. Internal to src/agent.
  */
 #ifndef AGENT_CALLS_H
 #define AGENT_CALLS_H
 
-#include <string.h>
+#include "agent/agent.h"
+#include "dra/claim.h"
+#include "wire/grpc.h"
 
-#include "agent/state.h"
-#include "cfg/identity.h"
+/* How far one claim of a call has come; `state` of struct operation. */
+enum {
+    OPERATION_FREE,
+    OPERATION_WAITING,  /* for a claim GET to begin */
+    OPERATION_FETCHING,
+    OPERATION_WRITTEN,  /* in store and CDI, not flushed */
+    OPERATION_DONE,     /* success, flushed */
+    OPERATION_FAILED    /* `error` says why */
+};
 
-/* Ends one operation without success: `why` becomes its error and a log line. Not empty. */
-void operation_fail(struct agent *a, struct operation *o, struct view why);
-/*
- * Sends as much of the answer of a complete call as there is room for. true: all is out or its peer
- * is gone, and the call is over.
- */
-bool call_reply(struct agent *a, unsigned index);
+/* One claim of a call. */
+struct operation {
+    uint8_t state;      /* OPERATION_… */
+    uint8_t fetch;      /* FETCHING: index of the fetch */
+    uint8_t refuted;    /* bit per api_version in which its claim's path was not known */
+    uint16_t call;
+    uint16_t slot;      /* WRITTEN, DONE of prepare: where the record is */
+    bool fresh;         /* this operation wrote the record */
+    uint32_t entry_len; /* bytes of its entry in the reply */
+    uint64_t deadline_ms;
+    struct claim_id id;
+    char error[CLAIM_ERROR_CAP];
+};
 
-/* --- claim_words.c: each `why` gets one line with the remedy --- */
+/* One prepare or unprepare call. */
+struct call {
+    bool used;
+    bool unprepare;
+    bool replying;
+    bool asked;          /* the GET of one of its claims was sent */
+    bool begun;          /* the reply's length prefix is out */
+    uint8_t link;
+    struct grpc_call_id id;
+    uint16_t count;
+    uint16_t at;         /* replying: operation under way */
+    uint32_t offset;     /* bytes of its entry already sent */
+    uint16_t operation[CLAIMS_PER_CALL_MAX];
+};
+/* Calls that all links together can have open. */
+#define CALLS_MAX (SERVICE_LINKS * H2_SERVER_STREAMS)
 
-/* The record of a held claim could not be read. */
-void say_unreadable(const struct agent *a, enum status s, struct writer *why);
-/* A device of the record is held by the claim in `slot`. */
-void say_conflict(const struct agent *a, unsigned slot, const struct claim_record *r,
-                  struct writer *why);
-/*
- * Whether the devices of a held claim are still on the node; after a reboot one may be gone, and
- * the container runtime would only say "no such file". PEER_NOT_FOUND: `why` names it.
- */
-MUST_USE enum status devices_here(const struct agent *a, const struct claim_record *r,
-                                  struct writer *why);
-/* Logs a claim that was prepared, and the configuration of its requests. */
-void log_prepared(struct agent *a, const struct claim_builder *b);
+/* Begins a prepare or unprepare call (calls.c); answers it itself when it cannot. */
+void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare);
+void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id);
+void calls_step(struct agent *a);
+uint64_t calls_deadline(const struct agent *a);
+/* Ends every running call with UNAVAILABLE (stop). */
+void calls_abandon(struct agent *a);
+/* Result of a fetch: b is complete, or NULL and `why`. */
+void calls_fetched(struct agent *a, unsigned operation, const struct claim_builder *b,
+                   const char *why);
 
 #endif

@@ -4,7 +4,7 @@
  * with its remedy, and the lines about a claim that was prepared. Owns these words, decides
  * nothing.
  */
-#include "agent/calls.h"
+#include "agent/calls_internal.h"
 #include "base/assert.h"
 
 /* --- errors --- */
@@ -71,9 +71,9 @@ void say_conflict(const struct agent *a, unsigned slot, const struct claim_recor
 static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
 {
     event_begin(a, EVENT_CLAIM_CONFIG);
-    log_text(&a->log, "request", request);
-    log_text(&a->log, "apiVersion", version);
-    log_text(&a->log, "kind", kind);
+    event_text(a, "request", request);
+    event_text(a, "apiVersion", version);
+    event_text(a, "kind", kind);
 }
 
 /* What the result's request was configured with: one line for each kind. */
@@ -82,12 +82,12 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
     const struct claim_result *r = &b->record.result[at];
     if (b->lnc_version[at] != NULL) {
         log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
-        log_number(&a->log, "logicalNeuronCore", r->logical_neuron_core);
+        event_number(a, "logicalNeuronCore", r->logical_neuron_core);
         event_end(a);
     }
     if (b->mode_version[at] != NULL) {
         log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
-        log_number(&a->log, "ultraserverMode", r->ultraserver_mode);
+        event_number(a, "ultraserverMode", r->ultraserver_mode);
         event_end(a);
     }
 }
@@ -112,9 +112,9 @@ void log_prepared(struct agent *a, const struct claim_builder *b)
         }
     }
     event_begin(a, EVENT_CLAIM_PREPARED);
-    log_text(&a->log, "namespace", r->id.namespace_);
-    log_text(&a->log, "claim", r->id.name);
-    log_text(&a->log, "claim_uid", r->id.uid);
-    log_number(&a->log, "devices", r->count);
+    event_text(a, "namespace", r->id.namespace_);
+    event_text(a, "claim", r->id.name);
+    event_text(a, "claim_uid", r->id.uid);
+    event_number(a, "devices", r->count);
     event_end(a);
 }

@@ -27,9 +27,24 @@ void event_begin(struct agent *a, enum event_id id)
     log_begin(&a->log, event_rows[id].level, event_rows[id].name);
 }
 
+void event_text(struct agent *a, const char *key, const char *value)
+{
+    log_text(&a->log, key, value);
+}
+
+void event_view(struct agent *a, const char *key, struct view value)
+{
+    log_view(&a->log, key, value);
+}
+
+void event_number(struct agent *a, const char *key, int64_t value)
+{
+    log_number(&a->log, key, value);
+}
+
 void event_remedy(struct agent *a, const char *text)
 {
-    log_text(&a->log, "remedy", text);
+    event_text(a, "remedy", text);
     a->remedy_said = true;
 }
 
@@ -45,6 +60,6 @@ void event_end(struct agent *a)
 void event_say(struct agent *a, enum event_id id, const char *key, const char *text)
 {
     event_begin(a, id);
-    log_text(&a->log, key, text);
+    event_text(a, key, text);
     event_end(a);
 }

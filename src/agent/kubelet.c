@@ -18,8 +18,8 @@ static void refuse(struct agent *a, unsigned link, const struct grpc_event *even
                    enum grpc_status code, const char *text)
 {
     event_begin(a, EVENT_CALL_REFUSED);
-    log_view(&a->log, "path", event->path);
-    log_text(&a->log, "text", text);
+    event_view(a, "path", event->path);
+    event_text(a, "text", text);
     event_end(a);
     answer_status(a, link, event->call, code, text);
 }
@@ -104,10 +104,10 @@ void kubelet_step(struct agent *a)
         return;
     }
     event_begin(a, EVENT_REGISTRATION_RENEWED);
-    log_text(&a->log, "socket", a->settings->registration_socket);
+    event_text(a, "socket", a->settings->registration_socket);
     uint64_t waited_s = r->retry_ms / 1000u;
-    log_number(&a->log, "waited_s", (int64_t)waited_s);
-    log_text(&a->log, "last_error", r->last_error);
+    event_number(a, "waited_s", (int64_t)waited_s);
+    event_text(a, "last_error", r->last_error);
     event_end(a);
     a->order_renew = true;
     r->waiting_ms = a->now_ms;

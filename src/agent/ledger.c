@@ -127,8 +127,8 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
         event_begin(a, EVENT_CDI_TROUBLE);
-        log_text(&a->log, "file", name);
-        log_text(&a->log, "reason", ledger_reason(a, s));
+        event_text(a, "file", name);
+        event_text(a, "reason", ledger_reason(a, s));
         event_remedy(a, ledger_remedy(s));
         event_end(a);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
@@ -163,8 +163,8 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
         return STATUS_OK;
     }
     event_begin(a, EVENT_CDI_REBUILT);
-    log_text(&a->log, "claim_uid", r->id.uid);
-    log_text(&a->log, "file", name);
+    event_text(a, "claim_uid", r->id.uid);
+    event_text(a, "file", name);
     event_end(a);
     return cdi_put(a, r, writer_view(&wanted), why);
 }
@@ -176,8 +176,8 @@ static void cdi_remove(struct agent *a, const char *uid)
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         event_begin(a, EVENT_CDI_TROUBLE);
-        log_text(&a->log, "file", name);
-        log_text(&a->log, "reason", ledger_reason(a, s));
+        event_text(a, "file", name);
+        event_text(a, "reason", ledger_reason(a, s));
         event_remedy(a, "remove the file by hand once the CDI root can be written");
         event_end(a);
     }
@@ -233,8 +233,8 @@ void ledger_trouble_text(const struct agent *a, const char *doing, enum status s
 static void log_trouble(struct agent *a, const char *doing, enum status s)
 {
     event_begin(a, EVENT_STORE_TROUBLE);
-    log_text(&a->log, "doing", doing);
-    log_text(&a->log, "reason", ledger_reason(a, s));
+    event_text(a, "doing", doing);
+    event_text(a, "reason", ledger_reason(a, s));
     event_remedy(a, ledger_remedy(s));
     event_end(a);
 }

@@ -46,7 +46,7 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
     l->busy = s == HOST_BUSY;
     if (!said) {
         event_begin(a, EVENT_STORE_TROUBLE);
-        log_text(&a->log, "text", l->trouble);
+        event_text(a, "text", l->trouble);
         event_remedy(a, ledger_remedy(s));
         event_end(a);
     }
@@ -131,7 +131,7 @@ static enum status load_slot(struct agent *a, const char *name, unsigned slot,
 static void slot_damaged(struct agent *a, unsigned slot)
 {
     event_begin(a, EVENT_STORE_SLOT_DAMAGED);
-    log_number(&a->log, "slot", (int64_t)slot);
+    event_number(a, "slot", (int64_t)slot);
     event_remedy(a,
              "the other claims are not touched; delete and re-create the pod that lost its claim");
     event_end(a);
@@ -286,8 +286,8 @@ static bool vanished(struct agent *a)
         return false;
     }
     event_begin(a, EVENT_STORE_DAMAGED);
-    log_text(&a->log, "file", STORE_FILE_NAME);
-    log_number(&a->log, "claims_held", a->ledger.held);
+    event_text(a, "file", STORE_FILE_NAME);
+    event_number(a, "claims_held", a->ledger.held);
     event_remedy(a, "put the file back, or end the pods that hold Neuron claims");
     event_end(a);
     return true;
@@ -297,8 +297,8 @@ static enum status repair(struct agent *a)
 {
     const char *aside = aside_name(a);
     event_begin(a, EVENT_STORE_DAMAGED);
-    log_text(&a->log, "file", STORE_FILE_NAME);
-    log_text(&a->log, "kept_as", aside);
+    event_text(a, "file", STORE_FILE_NAME);
+    event_text(a, "kept_as", aside);
     event_remedy(a,
              "nothing if claims_held below is what runs here; else re-create the missing pods");
     event_end(a);
@@ -316,9 +316,9 @@ static void say_created(struct agent *a)
         return;
     }
     event_begin(a, EVENT_STORE_DAMAGED);
-    log_text(&a->log, "file", STORE_FILE_NAME);
-    log_text(&a->log, "text", "there was none, but CDI files of claims: a new one is made");
-    log_number(&a->log, "cdi_files", files);
+    event_text(a, "file", STORE_FILE_NAME);
+    event_text(a, "text", "there was none, but CDI files of claims: a new one is made");
+    event_number(a, "cdi_files", files);
     event_remedy(a,
              "end the pods of this node that hold Neuron claims, then delete what is left of the "
              CDI_FILE_PREFIX " files in the CDI root");
@@ -350,9 +350,9 @@ static void say_opened(struct agent *a)
 {
     unsigned damaged = count_entries(a, LEDGER_DAMAGED);
     event_begin(a, EVENT_STORE_OPENED);
-    log_number(&a->log, "claims_held", a->ledger.held);
+    event_number(a, "claims_held", a->ledger.held);
     if (damaged > 0u) {
-        log_number(&a->log, "slots_damaged", damaged);
+        event_number(a, "slots_damaged", damaged);
     }
     event_end(a);
 }

@@ -29,9 +29,9 @@ static void link_fail(struct agent *a, unsigned link)
         return;
     }
     event_begin(a, EVENT_CONNECTION_FAILED);
-    log_number(&a->log, "link", (int64_t)link);
-    log_text(&a->log, "status", status_name(why));
-    log_number(&a->log, "h2_code", (int64_t)code);
+    event_number(a, "link", (int64_t)link);
+    event_text(a, "status", status_name(why));
+    event_number(a, "h2_code", (int64_t)code);
     event_end(a);
 }
 

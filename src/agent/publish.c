@@ -8,7 +8,7 @@
  * Pool rules (k8s.io/api/resource, ResourcePool): one slice, resourceSliceCount 1; an update keeps
  * the generation, a new slice gets the highest generation seen plus one.
  */
-#include "agent/publish.h"
+#include "agent/publish_internal.h"
 
 #include "base/assert.h"
 
@@ -76,8 +76,8 @@ static void round_over(struct agent *a)
     }
     if (p->current && !p->said) {
         event_begin(a, EVENT_SLICE_CURRENT);
-        log_text(&a->log, "slice", p->kept.name);
-        log_number(&a->log, "devices", p->wanted.count);
+        event_text(a, "slice", p->kept.name);
+        event_number(a, "devices", p->wanted.count);
         event_end(a);
         p->said = true;
     }
@@ -113,12 +113,12 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     /* Somebody else wrote or deleted the slice since it was listed: everyday life. */
     bool overtaken = p->step == PUBLISH_WRITE && (http == 409u || (http == 404u && p->keep >= 0));
     event_begin(a, overtaken ? EVENT_SLICE_OVERTAKEN : EVENT_API_ERROR);
-    log_text(&a->log, "doing", doing[p->step]);
-    log_text(&a->log, "status", status_name(status));
-    log_number(&a->log, "http", http);
-    log_text(&a->log, "reason", r->reason);
-    log_text(&a->log, "message", r->message);
-    log_number(&a->log, "retry_ms", (int64_t)wait);
+    event_text(a, "doing", doing[p->step]);
+    event_text(a, "status", status_name(status));
+    event_number(a, "http", http);
+    event_text(a, "reason", r->reason);
+    event_text(a, "message", r->message);
+    event_number(a, "retry_ms", (int64_t)wait);
     event_end(a);
     p->step = PUBLISH_IDLE;
     p->running = false;
@@ -419,10 +419,10 @@ static void write_end(struct agent *a)
     p->current = perfect(p, &p->kept);
     pace_writes(a);
     event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
-    log_text(&a->log, "slice", p->kept.name);
-    log_text(&a->log, "how", update ? "updated" : "created");
-    log_number(&a->log, "devices", p->wanted.count);
-    log_number(&a->log, "generation", p->kept.generation);
+    event_text(a, "slice", p->kept.name);
+    event_text(a, "how", update ? "updated" : "created");
+    event_number(a, "devices", p->wanted.count);
+    event_number(a, "generation", p->kept.generation);
     event_end(a);
     p->said = p->said || p->current;
     round_over(a);
@@ -445,11 +445,11 @@ static void watch_refused(struct agent *a, const struct request *r, uint64_t wai
     bool operator_needed = r->answer.http_status < 500u && wait_ms < API_REFUSED_MS;
     uint64_t wait = operator_needed ? API_REFUSED_MS : wait_ms;
     event_begin(a, EVENT_API_ERROR);
-    log_text(&a->log, "doing", "watch slices");
-    log_number(&a->log, "http", r->answer.http_status);
-    log_text(&a->log, "reason", r->reason);
-    log_text(&a->log, "message", r->message);
-    log_number(&a->log, "retry_ms", (int64_t)wait);
+    event_text(a, "doing", "watch slices");
+    event_number(a, "http", r->answer.http_status);
+    event_text(a, "reason", r->reason);
+    event_text(a, "message", r->message);
+    event_number(a, "retry_ms", (int64_t)wait);
     event_end(a);
     a->publish.watch_due_ms = a->now_ms + wait;
 }

@@ -5,7 +5,7 @@
  * publish.
  */
 #include "agent/decode.h"
-#include "agent/publish.h"
+#include "agent/publish_internal.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 
@@ -212,8 +212,8 @@ static void watch_type(struct publish *p, struct view message)
 static void watch_repair(struct agent *a, const char *what)
 {
     event_begin(a, EVENT_SLICE_REPAIR);
-    log_text(&a->log, "slice", a->publish.watch_now.name);
-    log_text(&a->log, "what", what);
+    event_text(a, "slice", a->publish.watch_now.name);
+    event_text(a, "what", what);
     event_end(a);
     publish_hint(a, SLICE_REPAIR_MS);
 }

@@ -5,7 +5,7 @@
  * records do not change while a call replies, and nothing of the size of a whole answer is ever
  * kept.
  */
-#include "agent/calls.h"
+#include "agent/calls_internal.h"
 #include "base/assert.h"
 #include "generated/dra.pb.h"
 #include "pb_encode.h"

@@ -4,7 +4,7 @@
  * API server's protobuf envelope. Owns nothing. A body is never kept: each piece is the encoder run
  * again with everything outside the piece thrown away, so that a slice of any size costs no memory.
  */
-#include "agent/publish.h"
+#include "agent/publish_internal.h"
 #include "base/assert.h"
 #include "generated/kube.pb.h"
 #include "pb_encode.h"

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection to the API server and its requests (api.c). Owns struct api. Internal to
+ * src/agent.
+ */
+#ifndef AGENT_API_H
+#define AGENT_API_H
+
+#include "agent/agent.h"
+#include "wire/kube.h"
+
+/* Versions of resource.k8s.io in order of preference. */
+enum api_version { API_V1, API_V1BETA2, API_V1BETA1, API_VERSIONS };
+
+/* What a request is for. */
+enum request_kind {
+    REQUEST_NONE,
+    REQUEST_CLAIM,       /* owner: fetch index */
+    REQUEST_VERSIONS,    /* on the publisher's entry */
+    REQUEST_NODE,
+    REQUEST_SLICE_LIST,
+    REQUEST_SLICE_WRITE, /* POST or PUT */
+    REQUEST_SLICE_DELETE,
+    REQUEST_SLICE_WATCH,
+    REQUEST_NODE_WATCH,
+    REQUEST_EVENT,       /* POST of an Event */
+    REQUEST_CLAIM_STATUS /* PATCH of a claim's status */
+};
+
+/*
+ * One entry per owner: the fetches, the publisher's request, its watch, the Node (node.c), the
+ * event recorder (recorder.c), the claim status writer (claim_status.c).
+ */
+#define REQUEST_PUBLISHER FETCHES_MAX
+#define REQUEST_WATCH (FETCHES_MAX + 1u)
+#define REQUEST_NODE_ENTRY (FETCHES_MAX + 2u)
+#define REQUEST_RECORDER (FETCHES_MAX + 3u)
+#define REQUEST_STATUS_WRITER (FETCHES_MAX + 4u)
+/* All entries. */
+#define REQUESTS_MAX (FETCHES_MAX + 5u)
+
+/* One request to the API server. */
+struct request {
+    enum request_kind kind;
+    enum api_version version; /* of resource.k8s.io, spoken when it was sent */
+    uint32_t stream;
+    uint64_t deadline_ms;
+    bool refused;          /* the answer is a Status of failure */
+    char reason[64];       /* of that Status */
+    char message[KUBE_MESSAGE_CAP];
+    struct kube_answer answer;
+};
+
+/* The connection to the API server. */
+enum api_state { API_DOWN, API_CONNECTING, API_UP, API_DRAINING };
+
+/* The connection to the API server and its requests. */
+struct api {
+    enum api_state state;
+    bool close_wanted;      /* an ORDER_CLOSE_API is owed */
+    bool connect_wanted;    /* an ORDER_CONNECT_API is owed */
+    bool tried;             /* a connection was tried at least once */
+    uint64_t opened_ms;     /* when this connection was opened */
+    bool pinged;
+    uint64_t ping_ms;       /* when the PING under way was sent */
+    bool busy;              /* events were left over in the last step */
+    uint64_t heard_ms;      /* last bytes from the server */
+    uint64_t connect_at_ms; /* when the next connection is tried */
+    uint64_t backoff_ms;
+    char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
+    char ended[CLAIM_ERROR_CAP];   /* why the transport of this connection ended; empty: closed */
+    char token[TOKEN_CAP];
+    char authority[NAME_CAP + 8u];
+    struct request request[REQUESTS_MAX];
+    struct h2 h2;
+    struct h2_stream streams[H2_CLIENT_STREAMS];
+    uint8_t rx[H2_CLIENT_RX_BYTES];
+    uint8_t tx[H2_CLIENT_TX_BYTES];
+    uint8_t field[H2_CLIENT_FIELD_BYTES];
+    uint8_t scratch[H2_CLIENT_FIELD_BYTES];
+};
+
+/* The connection: see above for the verbs. */
+void api_init(struct agent *a);
+void api_step(struct agent *a);
+uint64_t api_deadline(const struct agent *a);
+/* Whether requests may be opened now. */
+bool api_ready(const struct agent *a);
+/*
+ * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream). After success
+ * the owner hears of it by its …_record and …_end function; the body, if any, is sent by the owner.
+ */
+MUST_USE enum status api_send(struct agent *a, unsigned index, enum request_kind kind,
+                              enum kube_shape shape, struct kube_request *head);
+/* Ends a request without waiting for its answer; the owner hears no more of it. */
+void api_cancel(struct agent *a, unsigned index);
+
+/* Ends the connection: every request fails with PEER_CLOSED, a new connection is planned. */
+void api_lost(struct agent *a, const char *why);
+
+#endif
