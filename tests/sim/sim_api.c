@@ -12,6 +12,9 @@ void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64
     a->config = *config;
     a->now_ms = now_ms;
     a->now_s = 0;
+    a->events = 0;
+    a->patches = 0;
+    memset(a->fault, 0, sizeof a->fault);
     sim_store_init(&a->store, config->seed);
     for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
         a->connection[i].open = false;
@@ -77,7 +80,8 @@ int sim_api_open(struct sim_api *a)
             .tx = c->tx, .tx_cap = sizeof c->tx,
             .field = c->field, .field_cap = sizeof c->field,
             .scratch = c->scratch, .scratch_cap = sizeof c->scratch,
-            .streams = c->streams, .streams_cap = SIM_STREAMS_MAX,
+            .streams = c->streams,
+            .streams_cap = a->config.streams > 0 ? a->config.streams : SIM_STREAMS_MAX,
             .window = SIM_WINDOW, .table_size = HPACK_TABLE_BYTES,
         };
         if (!c->open) {
@@ -128,6 +132,11 @@ bool sim_api_done(struct sim_api *a, unsigned connection)
     return true;
 }
 
+void sim_api_goaway(struct sim_api *a, unsigned connection, bool final)
+{
+    h2_goaway(&connection_of(a, connection)->h2, H2_NO_ERROR, final);
+}
+
 /* --- requests --- */
 
 static struct sim_stream *stream_of(struct sim_connection *c, uint32_t id)
@@ -167,14 +176,6 @@ static void take_body(struct sim_stream *s, struct view data)
     }
 }
 
-static void request_complete(struct sim_api *a, struct sim_stream *s)
-{
-    s->state = SIM_STREAM_ANSWERING;
-    sim_serve(a, s);
-    ASSERT(s->http != 0);
-    s->told = false;
-}
-
 /* The stream of an event; a field of a new one opens it. */
 static struct sim_stream *stream_for(struct sim_api *a, struct sim_connection *c,
                                      const struct h2_event *e)
@@ -190,7 +191,8 @@ static struct sim_stream *stream_for(struct sim_api *a, struct sim_connection *c
     return s;
 }
 
-static void take_request(struct sim_api *a, struct sim_stream *s, const struct h2_event *e)
+static void take_request(struct sim_api *a, struct sim_connection *c, struct sim_stream *s,
+                         const struct h2_event *e)
 {
     if (e->kind == H2_EVENT_FIELD && !e->trailers) {
         sim_field_read(a, s, e->name, e->value);
@@ -199,7 +201,8 @@ static void take_request(struct sim_api *a, struct sim_stream *s, const struct h
     }
     bool whole = e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END;
     if (whole && e->end_stream) {
-        request_complete(a, s);
+        s->told = false;
+        sim_request(a, c, s);
     }
 }
 
@@ -209,21 +212,29 @@ static void take_event(struct sim_api *a, struct sim_connection *c, const struct
     if (s != NULL && e->kind == H2_EVENT_RESET) {
         s->state = SIM_STREAM_FREE;
     } else if (s != NULL && s->state == SIM_STREAM_READING) {
-        take_request(a, s, e);
+        take_request(a, c, s, e);
     }
 }
 
 /* --- answers --- */
 
+static void send_number(struct sim_connection *c, const char *name, uint64_t number)
+{
+    uint8_t bytes[20];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    writer_decimal(&w, number);
+    h2_header(&c->h2, name, writer_view(&w), false);
+}
+
 static bool send_head(struct sim_connection *c, struct sim_stream *s)
 {
-    uint8_t bytes[8];
-    struct writer status = writer_of(bytes, sizeof bytes);
-    writer_decimal(&status, s->http);
     h2_headers_begin(&c->h2, s->id);
-    h2_header(&c->h2, ":status", writer_view(&status), false);
+    send_number(c, ":status", s->http);
     h2_header(&c->h2, "content-type", view_text(s->content_type), false);
     h2_header(&c->h2, "cache-control", view_text("no-cache, private"), false);
+    if (s->retry_after_s > 0) {
+        send_number(c, "retry-after", s->retry_after_s);
+    }
     s->headed = h2_headers_end(&c->h2, false) == STATUS_OK;
     return s->headed;
 }
@@ -273,7 +284,8 @@ static void connection_turn(struct sim_api *a, struct sim_connection *c)
         if (stream->state == SIM_STREAM_WATCHING) {
             sim_watch_turn(a, stream);
         }
-        if (stream->state != SIM_STREAM_FREE && stream->http != 0) {
+        bool held = sim_fault_meets(a, SIM_FAULT_HELD, stream);
+        if (stream->state != SIM_STREAM_FREE && stream->http != 0 && !held) {
             send_answer(c, stream);
         }
     }
@@ -321,7 +333,9 @@ enum status sim_api_next(struct sim_api *a, struct sim_api_event *e)
             struct sim_stream *s = &a->connection[i].stream[n];
             if (!s->told) {
                 s->told = true;
-                *e = (struct sim_api_event){.method = s->method, .path = s->path, .http = s->http};
+                *e = (struct sim_api_event){.method = s->method, .path = s->path,
+                                            .body = view_of(s->body, s->body_len),
+                                            .asked = s->asked, .http = s->http};
                 return STATUS_OK;
             }
         }

@@ -2,12 +2,13 @@
 /*
  * The API server as the agent sees it: Nodes, ResourceClaims and ResourceSlices over HTTP/2 in
  * protobuf, with discovery, lists, watches, resourceVersion and conflicts, 401, 404, 409, 410 and
- * 422 as the real one answers them. Owns the connections' HTTP state and the objects. Pure: the
- * owner moves the bytes and tells the time. Sources: Kubernetes API concepts; resource.k8s.io/v1.
+ * 422 as the real one answers them; and what goes wrong with it, as the owner says. Owns the
+ * connections' HTTP state and the objects. Pure: the owner moves the bytes and tells the time.
+ * Sources: Kubernetes API concepts; resource.k8s.io/v1; events.k8s.io/v1.
  *
- * Not simulated: JSON of objects (406), patches, continue tokens, admission, authorisation beyond
- * one bearer token. A watch that is behind gets the last state of an object once, not each of its
- * states in between.
+ * Not simulated: JSON of objects (406), continue tokens, admission, authorisation beyond one bearer
+ * token. Events are judged and counted, patches of a claim's status are counted: neither is kept.
+ * A watch that is behind gets the last state of an object once, not each of its states in between.
  */
 #ifndef TESTS_SIM_SIM_API_H
 #define TESTS_SIM_SIM_API_H
@@ -18,7 +19,46 @@
 struct sim_api_config {
     const char *token;              /* bearer token that is let in, borrowed; empty: everybody */
     bool serves[SIM_VERSIONS];      /* versions of resource.k8s.io */
+    unsigned streams;               /* of one connection; 0: as many as there is room for */
     uint64_t seed;
+};
+
+/* What a request asks for; a set of them is a sum. */
+enum sim_asked {
+    SIM_ASK_OTHER = 1,
+    SIM_ASK_GROUP = 2,
+    SIM_ASK_NODE = 4,               /* GET, list or watch of Nodes */
+    SIM_ASK_LIST = 8,               /* of slices, or a GET of one */
+    SIM_ASK_WATCH = 16,             /* of slices */
+    SIM_ASK_CREATE = 32,
+    SIM_ASK_UPDATE = 64,
+    SIM_ASK_DELETE = 128,
+    SIM_ASK_CLAIM = 256,
+    SIM_ASK_EVENT = 512,
+    SIM_ASK_STATUS = 1024,          /* PATCH of a claim's status */
+    SIM_ASK_ALL = 2047
+};
+
+/* What can go wrong with the requests of a set; each has an entry of its own. */
+enum sim_fault_kind {
+    SIM_FAULT_ANSWER,     /* answered by `http`, not done */
+    SIM_FAULT_REFUSED,    /* REFUSED_STREAM, not done */
+    SIM_FAULT_RESET,      /* done, then the stream is reset without an answer */
+    SIM_FAULT_HELD,       /* done, the answer waits until the fault ends */
+    SIM_FAULT_SILENT,     /* neither done nor answered */
+    SIM_FAULT_OTHER,      /* done, but the answer carries another object */
+    SIM_FAULT_UNSELECTED, /* lists and watches ignore their selector */
+    SIM_FAULT_DROPPED,    /* what is stored lacks the attributes named `key` */
+    SIM_FAULT_UNTOLD,     /* watches are told nothing of what changes meanwhile */
+    SIM_FAULT_EXPIRED,    /* watches begin with the ERROR event of 410 */
+    SIM_FAULT_KINDS
+};
+
+struct sim_fault {
+    unsigned asked;                 /* set of enum sim_asked that it meets; 0: off */
+    unsigned http;                  /* SIM_FAULT_ANSWER */
+    unsigned retry_after_s;         /* SIM_FAULT_ANSWER; 0: not said */
+    const char *key;                /* SIM_FAULT_DROPPED; borrowed */
 };
 
 struct sim_selector {               /* of a list or watch; empty: everything */
@@ -37,7 +77,8 @@ struct sim_query {                  /* what stands behind the '?' */
     uint64_t timeout_ms;            /* of a watch */
 };
 
-enum sim_target_kind { SIM_TARGET_NONE, SIM_TARGET_OBJECTS, SIM_TARGET_GROUP };
+enum sim_target_kind { SIM_TARGET_NONE, SIM_TARGET_OBJECTS, SIM_TARGET_GROUP, SIM_TARGET_EVENTS,
+                       SIM_TARGET_CLAIM_STATUS };
 
 struct sim_target {                 /* what a path names */
     enum sim_target_kind what;
@@ -61,6 +102,9 @@ struct sim_stream {                 /* internal: one request */
     bool partial;                   /* accepted as PartialObjectMetadata */
     bool json;                      /* accepted */
     bool body_protobuf;
+    bool body_patch;                /* server-side apply, or a merge patch */
+    unsigned asked;                 /* enum sim_asked; 0: not complete yet */
+    unsigned retry_after_s;
     bool body_cut;
     struct sim_target target;
     struct sim_query query;
@@ -94,16 +138,21 @@ struct sim_api {
     struct sim_api_config config;
     uint64_t now_ms;
     uint64_t now_s;                 /* Unix time, for creationTimestamp only */
+    uint64_t events;                /* stored Events, so to say */
+    uint64_t patches;               /* of claims' status */
+    struct sim_fault fault[SIM_FAULT_KINDS];
     struct sim_store store;
     struct sim_connection connection[SIM_CONNECTIONS_MAX];
     uint8_t scratch[SIM_ANSWER_BYTES]; /* one object or list while it gets its envelope */
 };
 
-/* One answered request. */
+/* One complete request. */
 struct sim_api_event {
-    const char *method;             /* texts are borrowed until the next call */
+    const char *method;             /* texts and bytes are borrowed until the next call */
     const char *path;
-    unsigned http;
+    struct view body;
+    unsigned asked;                 /* enum sim_asked */
+    unsigned http;                  /* 0: it gets no answer */
 };
 
 void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64_t now_ms);
@@ -117,6 +166,13 @@ MUST_USE enum status sim_api_put(struct sim_api *a, enum sim_kind kind, struct v
 MUST_USE enum status sim_api_delete(struct sim_api *a, enum sim_kind kind, const char *ns,
                                     const char *name);
 
+/* From now on requests that `fault` names meet this fault; it is copied. */
+void sim_api_fault(struct sim_api *a, enum sim_fault_kind kind, const struct sim_fault *fault);
+/* The fault ends; held answers go out. */
+void sim_api_fault_end(struct sim_api *a, enum sim_fault_kind kind);
+/* History is compacted: a watch from before now gets 410. */
+void sim_api_forget(struct sim_api *a);
+
 /* A connection was accepted: its number, or -1 when there are too many. */
 int sim_api_open(struct sim_api *a);
 struct writer sim_api_rx(struct sim_api *a, unsigned connection);
@@ -126,11 +182,13 @@ struct view sim_api_tx(struct sim_api *a, unsigned connection);
 void sim_api_tx_commit(struct sim_api *a, unsigned connection, size_t n);
 /* Whether the owner must close it now; true also says that its number is free again. */
 bool sim_api_done(struct sim_api *a, unsigned connection);
+/* Says GOAWAY on a connection: graceful, or final with the true last stream. */
+void sim_api_goaway(struct sim_api *a, unsigned connection, bool final);
 
 /* Takes what came, answers, feeds the watches. Times never go back. */
 void sim_api_step(struct sim_api *a, uint64_t now_ms, uint64_t now_s);
 uint64_t sim_api_deadline(const struct sim_api *a);
-/* Next answered request; STATUS_MORE: none. Watches are told when they begin. */
+/* Next complete request; STATUS_MORE: none. Watches are told when they begin. */
 MUST_USE enum status sim_api_next(struct sim_api *a, struct sim_api_event *e);
 
 #endif

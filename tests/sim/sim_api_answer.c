@@ -59,6 +59,7 @@ struct failure {
 static const struct failure failures[] = {
     {400, "BadRequest", "the request is not understood"},
     {401, "Unauthorized", "Unauthorized"},
+    {403, "Forbidden", "is forbidden: the rules of this cluster do not allow it"},
     {404, "NotFound", "not found"},
     {405, "MethodNotAllowed", "the server does not allow this method on the requested resource"},
     {406, "NotAcceptable", "only application/vnd.kubernetes.protobuf is served"},
@@ -68,6 +69,8 @@ static const struct failure failures[] = {
     {413, "RequestEntityTooLarge", "the request is too large"},
     {415, "UnsupportedMediaType", "the body of the request was in an unknown format"},
     {422, "Invalid", "is invalid"},
+    {503, "ServiceUnavailable", "the server is currently unable to handle the request"},
+    {504, "Timeout", "the server was unable to return a response in the time allotted"},
     {500, "InternalError", "no room"},
 };
 
@@ -104,7 +107,7 @@ static void put_message(struct writer *w, const struct sim_target *t, const char
 {
     uint8_t bytes[STATUS_BYTES / 2];
     struct writer text = writer_of(bytes, sizeof bytes);
-    if (t->what == SIM_TARGET_OBJECTS) {
+    if (t->what == SIM_TARGET_OBJECTS || t->what == SIM_TARGET_CLAIM_STATUS) {
         writer_text(&text, sim_resource_of(t->kind));
         writer_text(&text, t->kind == SIM_NODE ? " \"" : "." GROUP " \"");
         writer_text(&text, t->name);
@@ -124,7 +127,7 @@ void sim_answer_failure(struct sim_api *a, struct sim_stream *s, unsigned http, 
     sim_put_text(&status, STATUS_STATUS, "Failure");
     put_message(&status, &s->target, text[0] != 0 ? text : f->words);
     sim_put_text(&status, STATUS_REASON, f->reason);
-    if (s->target.what == SIM_TARGET_OBJECTS) {
+    if (s->target.what == SIM_TARGET_OBJECTS || s->target.what == SIM_TARGET_CLAIM_STATUS) {
         put_details(&status, s->target.kind, s->target.name, "");
     }
     sim_put_value(&status, STATUS_CODE, f->http);
@@ -206,8 +209,17 @@ void sim_answer_object(struct sim_api *a, struct sim_stream *s, unsigned http,
                        const struct sim_object *o)
 {
     struct writer w = out_of(s);
-    sim_put_object(a, s, o, &w);
+    bool other = sim_fault_meets(a, SIM_FAULT_OTHER, s);
+    sim_put_object(a, s, other ? sim_other_object(a, o) : o, &w);
     answer(s, http, PROTOBUF, &w);
+}
+
+void sim_answer_raw(struct sim_stream *s, const char *api_version, const char *kind,
+                    struct view raw)
+{
+    struct writer w = out_of(s);
+    put_envelope(&w, api_version, kind, raw);
+    answer(s, 201, PROTOBUF, &w);
 }
 
 /* --- lists --- */
@@ -217,8 +229,12 @@ static bool matches(const char *wanted, struct view value)
     return wanted[0] == 0 || view_is(value, wanted);
 }
 
-bool sim_selected(const struct sim_selector *selector, const struct sim_object *o)
+bool sim_selected(const struct sim_api *a, const struct sim_stream *s, const struct sim_object *o)
 {
+    const struct sim_selector *selector = &s->query.selector;
+    if (sim_fault_meets(a, SIM_FAULT_UNSELECTED, s)) {
+        return true;
+    }
     struct view spec = sim_field_bytes(view_of(o->body, o->body_len), SLICE_SPEC);
     if (!matches(selector->name, view_text(o->name))) {
         return false;
@@ -265,7 +281,7 @@ void sim_answer_list(struct sim_api *a, struct sim_stream *s)
         const struct sim_object *o = &a->store.object[i];
         bool here = o->state == SIM_LIVE && o->kind == s->target.kind &&
                     matches(s->target.ns, view_text(o->ns));
-        if (here && sim_selected(&s->query.selector, o)) {
+        if (here && sim_selected(a, s, o)) {
             put_item(s, o, &list);
         }
     }

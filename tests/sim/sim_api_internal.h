@@ -2,7 +2,8 @@
 /*
  * What the files of the API server model share: sim_api.c has connections and streams,
  * sim_api_path.c reads requests, sim_api_serve.c answers them, sim_api_answer.c writes answers,
- * sim_api_watch.c feeds watches, sim_api_valid.c judges slices. Nobody else includes it.
+ * sim_api_watch.c feeds watches, sim_api_valid.c judges slices, sim_api_event.c takes Events and
+ * patches, sim_api_fault.c lets things go wrong. Nobody else includes it.
  */
 #ifndef TESTS_SIM_SIM_API_INTERNAL_H
 #define TESTS_SIM_SIM_API_INTERNAL_H
@@ -38,12 +39,32 @@ void sim_put_object(struct sim_api *a, const struct sim_stream *s, const struct 
                     struct writer *w);
 /* Writes the Status of an expired watch in its envelope. */
 void sim_put_expired(struct sim_api *a, struct writer *w);
-bool sim_selected(const struct sim_selector *selector, const struct sim_object *o);
+/* Whether a list or watch shows the object. */
+bool sim_selected(const struct sim_api *a, const struct sim_stream *s, const struct sim_object *o);
+/* Writes an object that is not stored, in the envelope of its kind. */
+void sim_answer_raw(struct sim_stream *s, const char *api_version, const char *kind,
+                    struct view raw);
 
 /* --- sim_api_serve.c --- */
 
-/* The request is complete: answers it. */
+/* Answers a request whose path was read. */
 void sim_serve(struct sim_api *a, struct sim_stream *s);
+/* Takes the object out of the body's envelope; 0, or the HTTP status of what is wrong with it. */
+unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view *raw);
+
+/* --- sim_api_event.c --- */
+
+void sim_serve_event(struct sim_api *a, struct sim_stream *s);
+void sim_serve_claim_status(struct sim_api *a, struct sim_stream *s);
+
+/* --- sim_api_fault.c --- */
+
+/* Whether this fault meets the request. */
+bool sim_fault_meets(const struct sim_api *a, enum sim_fault_kind kind, const struct sim_stream *s);
+/* The request is complete: serves it, or what the faults make of it. */
+void sim_request(struct sim_api *a, struct sim_connection *c, struct sim_stream *s);
+/* Another object of the kind than `o`; `o` itself when there is none. */
+const struct sim_object *sim_other_object(const struct sim_api *a, const struct sim_object *o);
 
 /* --- sim_api_watch.c --- */
 

@@ -7,6 +7,7 @@
 #include "tests/sim/sim_percent.h"
 
 #define GROUP "resource.k8s.io"
+#define EVENTS_GROUP "events.k8s.io"
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 
 static const char *const versions[SIM_VERSIONS] = {"v1", "v1beta2", "v1beta1"};
@@ -78,6 +79,9 @@ void sim_field_read(const struct sim_api *a, struct sim_stream *s, struct view n
         read_accept(s, value);
     } else if (view_is(name, "content-type")) {
         s->body_protobuf = view_starts(value, PROTOBUF);
+        s->body_patch = view_starts(value, "application/apply-patch+yaml") ||
+                        view_starts(value, "application/merge-patch+json") ||
+                        view_starts(value, "application/strategic-merge-patch+json");
     }
 }
 
@@ -192,6 +196,18 @@ static bool read_tail(const struct segments *s, unsigned from, enum sim_kind kin
     return s->count == from + 1 || decoded(s->at[from + 1], t->name, sizeof t->name);
 }
 
+static bool read_claim(const struct segments *s, struct sim_target *t)
+{
+    struct segments claim = *s;
+    bool status = s->count == 8 && view_is(s->at[7], "status");
+    claim.count -= status ? 1 : 0;
+    if (!decoded(s->at[4], t->ns, sizeof t->ns) || !read_tail(&claim, 5, SIM_CLAIM, t)) {
+        return false;
+    }
+    t->what = status ? SIM_TARGET_CLAIM_STATUS : SIM_TARGET_OBJECTS;
+    return true;
+}
+
 static bool read_group(const struct sim_api *a, const struct segments *s, struct sim_target *t)
 {
     if (s->count == 2) {
@@ -202,9 +218,18 @@ static bool read_group(const struct sim_api *a, const struct segments *s, struct
         return false;
     }
     if (s->count > 4 && view_is(s->at[3], "namespaces")) {
-        return decoded(s->at[4], t->ns, sizeof t->ns) && read_tail(s, 5, SIM_CLAIM, t);
+        return read_claim(s, t);
     }
     return read_tail(s, 3, SIM_SLICE, t);
+}
+
+/* .../v1/namespaces/NAMESPACE/events: a place to create Events, nothing else. */
+static bool read_events(const struct segments *s, struct sim_target *t)
+{
+    bool named = s->count == 6 && view_is(s->at[2], "v1") && view_is(s->at[3], "namespaces") &&
+                 view_is(s->at[5], "events");
+    t->what = SIM_TARGET_EVENTS;
+    return named && decoded(s->at[4], t->ns, sizeof t->ns);
 }
 
 static bool read_target(const struct sim_api *a, struct view path, struct sim_target *t)
@@ -215,6 +240,9 @@ static bool read_target(const struct sim_api *a, struct view path, struct sim_ta
     }
     if (view_is(s.at[0], "api") && view_is(s.at[1], "v1")) {
         return read_tail(&s, 2, SIM_NODE, t);
+    }
+    if (view_is(s.at[0], "apis") && view_is(s.at[1], EVENTS_GROUP)) {
+        return read_events(&s, t);
     }
     return view_is(s.at[0], "apis") && view_is(s.at[1], GROUP) && read_group(a, &s, t);
 }

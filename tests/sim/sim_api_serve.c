@@ -22,8 +22,7 @@ static struct sim_object *named(struct sim_api *a, const struct sim_target *t)
 
 /* --- bodies --- */
 
-/* Takes the object out of its envelope; 0, or the HTTP status of what is wrong with it. */
-static unsigned open_body(const struct sim_stream *s, const char *kind, struct view *raw)
+unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view *raw)
 {
     struct view body = view_of(s->body, s->body_len);
     struct view unknown = view_from(body, MAGIC_BYTES);
@@ -64,8 +63,13 @@ static bool split_slice(struct sim_api *a, const struct sim_stream *s, struct vi
     wanted->meta = sim_field_bytes(raw, OBJECT_META);
     bool fits = !rest.full &&
                 sim_slice_to_v1(writer_view(&rest), s->target.version, &body) == STATUS_OK;
+    if (sim_fault_meets(a, SIM_FAULT_DROPPED, s)) {
+        rest.len = 0;
+        sim_slice_without(writer_view(&body), a->fault[SIM_FAULT_DROPPED].key, &rest);
+        body = rest;
+    }
     wanted->body = writer_view(&body);
-    return fits && sim_message_valid(wanted->meta);
+    return fits && !body.full && sim_message_valid(wanted->meta);
 }
 
 /* --- writes --- */
@@ -145,7 +149,7 @@ static void write_slice(struct sim_api *a, struct sim_stream *s, bool is_create)
 {
     struct view raw = view_of(NULL, 0);
     struct sim_wanted wanted;
-    unsigned wrong = open_body(s, "ResourceSlice", &raw);
+    unsigned wrong = sim_open_body(s, "ResourceSlice", &raw);
     if (wrong != 0) {
         sim_answer_failure(a, s, wrong, "");
     } else if (!split_slice(a, s, raw, &wanted)) {
@@ -171,7 +175,7 @@ static void delete_slice(struct sim_api *a, struct sim_stream *s)
 {
     struct view raw = view_of(NULL, 0);
     struct sim_object *o = named(a, &s->target);
-    unsigned wrong = s->body_len > 0 ? open_body(s, "DeleteOptions", &raw) : 0;
+    unsigned wrong = s->body_len > 0 ? sim_open_body(s, "DeleteOptions", &raw) : 0;
     if (wrong != 0) {
         sim_answer_failure(a, s, wrong, "");
     } else if (o == NULL) {
@@ -224,7 +228,6 @@ static void serve_objects(struct sim_api *a, struct sim_stream *s)
 
 void sim_serve(struct sim_api *a, struct sim_stream *s)
 {
-    sim_path_read(a, s);
     if (!s->authorised) {
         s->target.what = SIM_TARGET_NONE; /* who may not ask learns nothing of what there is */
         sim_answer_failure(a, s, 401, "");
@@ -234,6 +237,10 @@ void sim_serve(struct sim_api *a, struct sim_stream *s)
         sim_answer_failure(a, s, 406, "");
     } else if (s->target.what == SIM_TARGET_GROUP) {
         sim_answer_group(a, s);
+    } else if (s->target.what == SIM_TARGET_EVENTS) {
+        sim_serve_event(a, s);
+    } else if (s->target.what == SIM_TARGET_CLAIM_STATUS) {
+        sim_serve_claim_status(a, s);
     } else {
         serve_objects(a, s);
     }

@@ -52,7 +52,8 @@ void sim_watch_begin(struct sim_api *a, struct sim_stream *s)
     s->state = SIM_STREAM_WATCHING;
     s->watch_end_ms = a->now_ms + life;
     s->bookmark_ms = s->query.bookmarks ? a->now_ms + SIM_BOOKMARK_MS : UINT64_MAX;
-    if (s->query.version > 0 && s->query.version < a->store.forgotten) {
+    bool old = s->query.version > 0 && s->query.version < a->store.forgotten;
+    if (old || sim_fault_meets(a, SIM_FAULT_EXPIRED, s)) {
         uint8_t bytes[2048];
         struct writer w = writer_of(bytes, sizeof bytes);
         sim_put_expired(a, &w);
@@ -76,7 +77,7 @@ static void take_changes(struct sim_api *a, struct sim_stream *s)
     bool room = true;
     const struct sim_object *o = sim_store_after(&a->store, s->target.kind, told);
     while (o != NULL && room) {
-        const char *type = sim_selected(&s->query.selector, o) ? type_of(s, o) : NULL;
+        const char *type = sim_selected(a, s, o) ? type_of(s, o) : NULL;
         room = type == NULL || put_object_event(a, s, type, o);
         told = room ? o->version : told;
         o = sim_store_after(&a->store, s->target.kind, told);
@@ -91,6 +92,9 @@ void sim_watch_turn(struct sim_api *a, struct sim_stream *s)
     }
     s->out_len = 0;
     s->out_sent = 0;
+    if (sim_fault_meets(a, SIM_FAULT_UNTOLD, s)) {
+        s->query.version = a->store.version;
+    }
     take_changes(a, s);
     if (a->now_ms >= s->watch_end_ms) {
         s->last = true;

@@ -54,7 +54,7 @@
 /* Seconds between bookmarks of a watch (the real server: about 60) and its longest life. */
 #define SIM_BOOKMARK_MS 60000
 #define SIM_WATCH_MAX_MS 1800000
-/* Entries of a path and of a selector that are looked at; the longest path served has seven. */
+/* Entries of a path and of a selector that are looked at; the longest path served has eight. */
 #define SIM_SEGMENTS_MAX 8
 /* Devices of one slice (resource/v1 ResourceSliceMaxDevices). More: 422. */
 #define SIM_SLICE_DEVICES_MAX 128

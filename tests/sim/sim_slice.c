@@ -121,3 +121,44 @@ enum status sim_slice_from_v1(struct view body, enum sim_version to, struct writ
     ASSERT(to < SIM_VERSIONS);
     return to == SIM_V1BETA1 ? convert(body, false, w) : copied(body, w);
 }
+
+/* --- a server that does not know an attribute --- */
+
+enum { DEVICE_ATTRIBUTES = 2, ENTRY_KEY = 1 };
+
+static bool is_attribute(const struct sim_field *f, const char *key)
+{
+    return f->number == DEVICE_ATTRIBUTES && view_is(sim_field_bytes(f->bytes, ENTRY_KEY), key);
+}
+
+static void put_without(struct writer *w, struct view device, const char *key)
+{
+    uint8_t bytes[SIM_BODY_BYTES / 4];
+    struct writer kept = writer_of(bytes, sizeof bytes);
+    struct reader in = reader_of(device);
+    struct sim_field f;
+    while (sim_field_next(&in, &f) == STATUS_OK) {
+        if (!is_attribute(&f, key)) {
+            writer_view_of(&kept, f.whole);
+        }
+    }
+    ASSERT(!kept.full);
+    sim_put_bytes(w, SPEC_DEVICES, writer_view(&kept));
+}
+
+void sim_slice_without(struct view body, const char *key, struct writer *w)
+{
+    uint8_t bytes[SIM_BODY_BYTES];
+    struct writer spec = writer_of(bytes, sizeof bytes);
+    struct reader in = reader_of(sim_field_bytes(body, OBJECT_SPEC));
+    struct sim_field f;
+    while (sim_field_next(&in, &f) == STATUS_OK) {
+        if (f.number == SPEC_DEVICES) {
+            put_without(&spec, f.bytes, key);
+        } else {
+            writer_view_of(&spec, f.whole);
+        }
+    }
+    ASSERT(!spec.full);
+    sim_put_bytes(w, OBJECT_SPEC, writer_view(&spec));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events of events.k8s.io/v1, judged as the real server does, and patches of a claim's status.
+ * Source: k8s.io/kubernetes pkg/apis/core/validation/events.go. See sim_api_internal.h.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "tests/sim/sim_api_internal.h"
+
+enum { EVENT_META = 1, EVENT_TIME = 2, EVENT_CONTROLLER = 4, EVENT_INSTANCE = 5, EVENT_ACTION = 6,
+       EVENT_REASON = 7, EVENT_REGARDING = 8, EVENT_NOTE = 10, EVENT_TYPE = 11 };
+enum { META_NAME = 1, META_GENERATE_NAME = 2, META_NAMESPACE = 3, REFERENCE_NAMESPACE = 2 };
+#define WORD_BYTES_MAX 128
+#define NOTE_BYTES_MAX 1024
+
+static bool is_word(struct view v)
+{
+    return v.len > 0 && v.len <= WORD_BYTES_MAX;
+}
+
+/* An object of the cluster has its Events in "default"; any other one in its own namespace. */
+static bool place_valid(const struct sim_stream *s, struct view event)
+{
+    struct view meta = sim_field_bytes(event, EVENT_META);
+    struct view ns = sim_field_bytes(meta, META_NAMESPACE);
+    struct view of = sim_field_bytes(sim_field_bytes(event, EVENT_REGARDING),
+                                     REFERENCE_NAMESPACE);
+    const char *right = s->target.ns;
+    bool named = sim_field_bytes(meta, META_NAME).len > 0 ||
+                 sim_field_bytes(meta, META_GENERATE_NAME).len > 0;
+    return named && (ns.len == 0 || view_is(ns, right)) &&
+           (of.len == 0 ? strcmp(right, "default") == 0 : view_is(of, right));
+}
+
+static const char *wrong_in(const struct sim_stream *s, struct view event)
+{
+    struct view type = sim_field_bytes(event, EVENT_TYPE);
+    if (!place_valid(s, event)) {
+        return "is invalid: metadata: no name, or not in the namespace of what it regards";
+    }
+    if (sim_field_bytes(event, EVENT_TIME).len == 0) {
+        return "is invalid: eventTime: Required value";
+    }
+    for (unsigned field = EVENT_CONTROLLER; field <= EVENT_REASON; field++) {
+        if (!is_word(sim_field_bytes(event, field))) {
+            return "is invalid: reportingController, reportingInstance, action and reason must "
+                   "have 1 to 128 bytes";
+        }
+    }
+    if (sim_field_bytes(event, EVENT_NOTE).len > NOTE_BYTES_MAX) {
+        return "is invalid: note: can have at most 1024 bytes";
+    }
+    bool known = view_is(type, "Normal") || view_is(type, "Warning");
+    return known ? NULL : "is invalid: type: Invalid value";
+}
+
+void sim_serve_event(struct sim_api *a, struct sim_stream *s)
+{
+    struct view raw = view_of(NULL, 0);
+    if (strcmp(s->method, "POST") != 0) {
+        sim_answer_failure(a, s, 405, "");
+        return;
+    }
+    unsigned wrong = sim_open_body(s, "Event", &raw);
+    const char *why = wrong == 0 ? wrong_in(s, raw) : NULL;
+    if (wrong != 0) {
+        sim_answer_failure(a, s, wrong, "");
+    } else if (why != NULL) {
+        sim_answer_failure(a, s, 422, why);
+    } else {
+        a->events++;
+        sim_answer_raw(s, "events.k8s.io/v1", "Event", raw);
+    }
+}
+
+void sim_serve_claim_status(struct sim_api *a, struct sim_stream *s)
+{
+    const struct sim_object *o =
+        sim_store_find(&a->store, SIM_CLAIM, view_text(s->target.ns), view_text(s->target.name));
+    ASSERT(s->target.kind == SIM_CLAIM);
+    if (strcmp(s->method, "PATCH") != 0) {
+        sim_answer_failure(a, s, 405, "");
+    } else if (!s->body_patch) {
+        sim_answer_failure(a, s, 415, "");
+    } else if (o == NULL) {
+        sim_answer_failure(a, s, 404, "");
+    } else {
+        a->patches++;
+        sim_answer_object(a, s, 200, o);
+    }
+}
