@@ -209,6 +209,13 @@
 /* Slices of ours that one list can show before the rest is deleted in further rounds. */
 #define SLICES_SEEN_MAX 8u
 
+/* ---- metrics ---- */
+/*
+ * One line of the metrics text: a device with its claim and pod, names of 253 and 63 characters
+ * and two UIDs, every character escaped. Never reached: names and UIDs need no escapes.
+ */
+#define METRICS_LINE_BYTES_MAX 1536u
+
 /* ---- settings ---- */
 /*
  * Entries of the environment that are looked at: more than execve(2) can pass (6 MiB of texts and

@@ -25,6 +25,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->started_ms = now_ms;
     log_init(&a->log, settings->log_level, settings->log_format);
     a->log.wall_ms = wall_ms;
+    a->metrics.started_ms = wall_ms;
     api_init(a);
     kubelet_init(a);
     publish_init(a);

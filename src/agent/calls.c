@@ -183,6 +183,7 @@ void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event,
     c->begun = false;
     c->link = (uint8_t)link;
     c->id = event->call;
+    c->begun_ms = a->now_ms;
     c->count = 0;
     c->at = 0;
     c->offset = 0;
@@ -435,6 +436,8 @@ static void call_step(struct agent *a, unsigned index)
         c->replying = true;
     }
     if (c->replying && call_reply(a, index)) {
+        metrics_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+                     a->now_ms - c->begun_ms);
         call_release(a, index);
     }
 }

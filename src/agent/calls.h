@@ -43,6 +43,7 @@ struct call {
     bool begun;          /* the reply's length prefix is out */
     uint8_t link;
     struct grpc_call_id id;
+    uint64_t begun_ms;   /* when it was complete */
     uint16_t count;
     uint16_t at;         /* replying: operation under way */
     uint32_t offset;     /* bytes of its entry already sent */

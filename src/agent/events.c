@@ -18,13 +18,19 @@ static const struct event_row event_rows[EVENT_COUNT] = {
     AGENT_EVENTS(EVENT_ROW)
 };
 
+const char *event_name(enum event_id id)
+{
+    ASSERT((unsigned)id < (unsigned)EVENT_COUNT);
+    return event_rows[id].name;
+}
+
 void event_begin(struct agent *a, enum event_id id)
 {
     ASSERT((unsigned)id < (unsigned)EVENT_COUNT);
     a->counter[id]++;
     a->event = id;
     a->remedy_said = false;
-    log_begin(&a->log, event_rows[id].level, event_rows[id].name);
+    log_begin(&a->log, event_rows[id].level, event_name(id));
 }
 
 void event_text(struct agent *a, const char *key, const char *value)

@@ -74,6 +74,9 @@ static void round_over(struct agent *a)
     if (a->api.request[REQUEST_WATCH].kind == REQUEST_NONE) {
         p->watch_due_ms = a->now_ms;
     }
+    if (p->current) {
+        metrics_published(a);
+    }
     if (p->current && !p->said) {
         event_begin(a, EVENT_SLICE_CURRENT);
         event_text(a, "slice", p->kept.name);

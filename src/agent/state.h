@@ -19,6 +19,7 @@
 #include "agent/kubelet.h"
 #include "agent/ledger.h"
 #include "agent/links.h"
+#include "agent/metrics.h"
 #include "agent/publish.h"
 #include "agent/version.h"
 #include "base/log.h"
@@ -65,6 +66,7 @@ struct agent {
     struct api api;
     struct version version;
     struct publish publish;
+    struct metrics metrics;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
     struct operation operation[OPERATIONS_MAX];
@@ -91,6 +93,9 @@ void event_remedy(struct agent *a, const char *text);
 void event_end(struct agent *a);
 /* A whole event with one text field. */
 void event_say(struct agent *a, enum event_id id, const char *key, const char *text);
+
+/* Name of an event as its log lines and its counter bear it; static text, never NULL. */
+const char *event_name(enum event_id id);
 
 /* backoff.c: `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
