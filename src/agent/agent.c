@@ -167,6 +167,91 @@ static void serve_link(struct agent *a, unsigned link)
     }
 }
 
+/* A record, or the end, of an answer goes to the one who asked. */
+static void api_answer(struct agent *a, const struct api_event *event)
+{
+    bool end = event->kind == API_EVENT_END;
+    switch (event->request) {
+    case REQUEST_CLAIM:
+        if (end) {
+            fetch_end(a, event->index, event->status);
+        } else {
+            fetch_record(a, event->index, &event->record);
+        }
+        break;
+    case REQUEST_VERSIONS:
+        if (end) {
+            version_end(a, event->status);
+        } else {
+            version_record(a, &event->record);
+        }
+        break;
+    case REQUEST_NODE:
+    case REQUEST_SLICE_LIST:
+    case REQUEST_SLICE_WRITE:
+    case REQUEST_SLICE_DELETE:
+    case REQUEST_SLICE_WATCH:
+        if (end) {
+            publish_end(a, event->index, event->status);
+        } else {
+            publish_record(a, event->index, &event->record);
+        }
+        break;
+    case REQUEST_NODE_WATCH:
+    case REQUEST_EVENT:
+    case REQUEST_CLAIM_STATUS:
+    case REQUEST_NONE:
+        break;
+    }
+}
+
+static void version_told(struct agent *a)
+{
+    switch (version_news(a)) {
+    case VERSION_OTHER:
+        publish_version(a);
+        break;
+    case VERSION_UNSERVED:
+        publish_unserved(a);
+        break;
+    case VERSION_SAME:
+        break;
+    }
+}
+
+static void api_event(struct agent *a, const struct api_event *event)
+{
+    switch (event->kind) {
+    case API_EVENT_OPENED:
+        version_connected(a);
+        break;
+    case API_EVENT_RECORD:
+        api_answer(a, event);
+        break;
+    case API_EVENT_END: {
+        enum api_version version = a->api.request[event->index].version;
+        api_answer(a, event);
+        version_heard(a, event->request, version, event->status);
+        version_told(a);
+        break;
+    }
+    case API_EVENT_LOST:
+        publish_disconnected(a);
+        break;
+    case API_EVENT_NONE:
+        break;
+    }
+}
+
+static void serve_api(struct agent *a)
+{
+    struct api_event event;
+    /* Each event takes a frame or a byte of what was read, or ends a request: all are bounded. */
+    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
+        api_event(a, &event);
+    }
+}
+
 void agent_step(struct agent *a)
 {
     a->step_now = false;
@@ -183,6 +268,7 @@ void agent_step(struct agent *a)
     }
     answers_step(a);
     kubelet_step(a);
+    serve_api(a);
     api_step(a);
     version_step(a);
     calls_step(a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connection to the API server: when to connect, requests in flight, their time-outs, and what
- * ends a connection. Owns struct api. Answers go to the owner of the request by its table index:
- * fetches, publisher (or the version, which has no entry of its own), watch.
+ * ends a connection. Owns struct api. Answers are pulled by api_next; whom they concern is the
+ * frame's to know (agent.c).
  */
 #include "agent/decode.h"
 #include "agent/state.h"
@@ -13,6 +13,8 @@ void api_init(struct agent *a)
 {
     a->api.state = API_DOWN;
     a->api.connect_at_ms = a->now_ms + API_START_MS;
+    a->api.ended = REQUESTS_MAX;
+    a->api.piece_of = REQUESTS_MAX;
     text_cut(a->api.trouble, sizeof a->api.trouble,
              view_text("the API server is not connected yet"));
 }
@@ -51,14 +53,15 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     api->opened_ms = now_ms;
     api->heard_ms = now_ms;
     api->pinged = false;
-    api->ended[0] = 0;
-    version_connected(a);
+    api->ended_why[0] = 0;
+    api->opened = true;
+    api->busy = true;
     event_say(a, EVENT_API_CONNECTED, "server", api->authority);
 }
 
 void agent_api_ended(struct agent *a, const char *why)
 {
-    text_cut(a->api.ended, sizeof a->api.ended, view_text(why));
+    text_cut(a->api.ended_why, sizeof a->api.ended_why, view_text(why));
     h2_rx_end(&a->api.h2);
     a->step_now = true;
 }
@@ -91,10 +94,39 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
 
 /* --- requests --- */
 
-static void request_release(struct request *r)
+/* The entry is free again; what was not told of its request is not told any more. */
+static void request_release(struct api *api, unsigned index)
 {
+    ASSERT(index < REQUESTS_MAX);
+    struct request *r = &api->request[index];
     r->kind = REQUEST_NONE;
     r->stream = 0;
+    r->over = false;
+    if (api->ended == index) {
+        api->ended = REQUESTS_MAX;
+    }
+    if (api->piece_of == index) {
+        api->piece_of = REQUESTS_MAX;
+    }
+}
+
+/* The request is over; its END is owed from now on. The first verdict stands. */
+static void request_over(struct api *api, unsigned index, enum status verdict)
+{
+    struct request *r = &api->request[index];
+    ASSERT(r->kind != REQUEST_NONE);
+    if (!r->over && api->ended != index) {
+        /* An answer may come before all of the body went out: the stream is ours to end then. */
+        h2_reset(&api->h2, r->stream, H2_CANCEL);
+        r->over = true;
+        r->verdict = verdict;
+        api->busy = true;
+    }
+}
+
+static bool is_watch(enum request_kind kind)
+{
+    return kind == REQUEST_SLICE_WATCH || kind == REQUEST_NODE_WATCH;
 }
 
 static uint64_t time_limit(enum request_kind kind)
@@ -104,7 +136,7 @@ static uint64_t time_limit(enum request_kind kind)
         limit = CLAIM_GET_MS;
     } else if (kind == REQUEST_VERSIONS) {
         limit = VERSION_GET_MS;
-    } else if (kind == REQUEST_SLICE_WATCH) {
+    } else if (is_watch(kind)) {
         limit = WATCH_SECONDS * 1000u + API_REQUEST_MS;
     }
     return limit;
@@ -138,6 +170,7 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
     r->refused = false;
     r->reason[0] = 0;
     r->message[0] = 0;
+    r->sent_ms = a->now_ms;
     r->deadline_ms = a->now_ms + time_limit(kind);
     kube_answer_init(&r->answer, shape);
     return STATUS_OK;
@@ -146,40 +179,14 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
 void api_cancel(struct agent *a, unsigned index)
 {
     ASSERT(index < REQUESTS_MAX);
-    struct request *r = &a->api.request[index];
+    const struct request *r = &a->api.request[index];
     if (r->kind != REQUEST_NONE) {
         h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-        request_release(r);
+        request_release(&a->api, index);
     }
 }
 
-/* --- answers to their owners --- */
-
-static void owner_record(struct agent *a, unsigned index, const struct kube_record *record)
-{
-    ASSERT(index < REQUESTS_MAX);
-    if (index < FETCHES_MAX) {
-        fetch_record(a, index, record);
-    } else if (a->api.request[index].kind == REQUEST_VERSIONS) {
-        version_record(a, record);
-    } else {
-        publish_record(a, index, record);
-    }
-}
-
-static void owner_end(struct agent *a, unsigned index, enum status status)
-{
-    struct request *r = &a->api.request[index];
-    ASSERT(r->kind != REQUEST_NONE);
-    if (index < FETCHES_MAX) {
-        fetch_end(a, index, status);
-    } else if (r->kind == REQUEST_VERSIONS) {
-        version_end(a, status);
-    } else {
-        publish_end(a, index, status);
-    }
-    request_release(r);
-}
+/* --- answers --- */
 
 static void keep_status(struct request *r, struct view message)
 {
@@ -227,84 +234,6 @@ static enum status judge(struct request *r)
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
-static void request_data(struct agent *a, unsigned index, struct view data)
-{
-    struct request *r = &a->api.request[index];
-    struct reader in = reader_of(data);
-    struct kube_record record;
-    enum status s = STATUS_OK;
-    /* Each record takes at least one byte of the piece. */
-    for (size_t i = 0; i <= data.len && s == STATUS_OK; i++) {
-        s = kube_answer_next(&r->answer, &in, &record);
-        if (s == STATUS_OK && record.record == KUBE_STATUS) {
-            keep_status(r, record.message);
-        }
-        if (s == STATUS_OK) {
-            owner_record(a, index, &record);
-        }
-        if (r->kind == REQUEST_NONE) {
-            return; /* the owner cancelled it */
-        }
-    }
-    if (s != STATUS_OK && s != STATUS_MORE) {
-        h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-        owner_end(a, index, s);
-    }
-}
-
-static void request_over(struct agent *a, unsigned index)
-{
-    struct request *r = &a->api.request[index];
-    bool unauthorized = r->answer.http_status == 401u;
-    enum request_kind kind = r->kind;
-    enum api_version version = r->version;
-    enum status verdict = judge(r);
-    /* An answer may come before all of the body went out: the stream is ours to end then. */
-    h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-    owner_end(a, index, verdict);
-    version_heard(a, kind, version, verdict);
-    if (unauthorized) {
-        /* The token is read again with the next connection. */
-        api_lost(a, "the API server answered 401 Unauthorized: the token is read again");
-    }
-}
-
-/* Whether the stream still is the request's: what was cancelled may still be answered. */
-static bool request_alive(const struct agent *a, unsigned index, uint32_t stream)
-{
-    return index < REQUESTS_MAX && a->api.request[index].kind != REQUEST_NONE &&
-           a->api.request[index].stream == stream;
-}
-
-static void request_event(struct agent *a, const struct h2_event *e)
-{
-    unsigned at = e->tag;
-    if (!request_alive(a, at, e->stream)) {
-        return;
-    }
-    switch (e->kind) {
-    case H2_EVENT_FIELD:
-        if (!e->trailers) {
-            kube_answer_field(&a->api.request[at].answer, e->name, e->value);
-        }
-        break;
-    case H2_EVENT_DATA:
-        request_data(a, at, e->data);
-        break;
-    case H2_EVENT_RESET:
-        owner_end(a, at, PEER_CLOSED);
-        return;
-    case H2_EVENT_HEADERS_END:
-    case H2_EVENT_GOAWAY:
-    case H2_EVENT_PING_ACK:
-    case H2_EVENT_WRITABLE:
-        break;
-    }
-    if (e->end_stream && e->kind != H2_EVENT_FIELD && request_alive(a, at, e->stream)) {
-        request_over(a, at);
-    }
-}
-
 /* --- the connection --- */
 
 static void connection_over(struct agent *a)
@@ -318,13 +247,14 @@ static void connection_over(struct agent *a)
     api->close_wanted = true;
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
         if (api->request[i].kind != REQUEST_NONE) {
-            owner_end(a, i, PEER_CLOSED);
+            request_over(api, i, PEER_CLOSED);
         }
     }
-    publish_disconnected(a);
+    api->lost = true;
+    api->busy = true;
 }
 
-void api_lost(struct agent *a, const char *why)
+static void api_lost(struct agent *a, const char *why)
 {
     struct api *api = &a->api;
     if (api->state != API_UP && api->state != API_DRAINING) {
@@ -333,6 +263,61 @@ void api_lost(struct agent *a, const char *why)
     text_cut(api->trouble, sizeof api->trouble, view_text(why));
     event_say(a, EVENT_API_LOST, "text", why);
     connection_over(a);
+}
+
+/* --- events --- */
+
+/* Whether the stream still is the request's: what was cancelled may still be answered. */
+static bool request_alive(const struct api *api, unsigned index, uint32_t stream)
+{
+    return index < REQUESTS_MAX && api->request[index].kind != REQUEST_NONE &&
+           !api->request[index].over && api->request[index].stream == stream;
+}
+
+/* The answer is complete. */
+static void answer_complete(struct agent *a, unsigned index)
+{
+    struct request *r = &a->api.request[index];
+    bool unauthorized = r->answer.http_status == 401u;
+    request_over(&a->api, index, judge(r));
+    if (unauthorized) {
+        /* The token is read again with the next connection. */
+        api_lost(a, "the API server answered 401 Unauthorized: the token is read again");
+    }
+}
+
+static void request_event(struct agent *a, const struct h2_event *e)
+{
+    struct api *api = &a->api;
+    unsigned at = e->tag;
+    if (!request_alive(api, at, e->stream)) {
+        return;
+    }
+    switch (e->kind) {
+    case H2_EVENT_FIELD:
+        if (!e->trailers) {
+            kube_answer_field(&api->request[at].answer, e->name, e->value);
+        }
+        return;
+    case H2_EVENT_DATA:
+        api->piece_of = at;
+        api->piece_stream = e->stream;
+        api->piece_last = e->end_stream;
+        api->piece = reader_of(e->data);
+        return;
+    case H2_EVENT_RESET:
+        request_over(api, at, PEER_CLOSED);
+        return;
+    case H2_EVENT_HEADERS_END:
+        if (e->end_stream) {
+            answer_complete(a, at);
+        }
+        return;
+    case H2_EVENT_GOAWAY:
+    case H2_EVENT_PING_ACK:
+    case H2_EVENT_WRITABLE:
+        break;
+    }
 }
 
 static void connection_event(struct agent *a, const struct h2_event *e)
@@ -348,36 +333,102 @@ static void connection_event(struct agent *a, const struct h2_event *e)
     }
 }
 
-static void pull_events(struct agent *a)
+/* Takes one event of the connection; false: there is none now. */
+static bool take_event(struct agent *a)
 {
     struct api *api = &a->api;
     struct h2_event event;
-    enum status s = STATUS_OK;
-    api->busy = false;
-    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && s == STATUS_OK; i++) {
-        s = h2_next(&api->h2, &event);
-        if (s == STATUS_OK) {
-            connection_event(a, &event);
-        }
-        if (api->state != API_UP && api->state != API_DRAINING) {
-            return;
-        }
+    if (api->state != API_UP && api->state != API_DRAINING) {
+        return false;
     }
-    api->busy = s == STATUS_OK;
-    if (s == PEER_CLOSED) {
-        api_lost(a, (api->ended[0] != '\0') ? api->ended : "the API server closed the connection");
-    } else if (s != STATUS_OK && s != STATUS_MORE) {
+    h2_set_time(&api->h2, a->now_ms);
+    enum status s = h2_next(&api->h2, &event);
+    if (s == STATUS_OK) {
+        connection_event(a, &event);
+    } else if (s == PEER_CLOSED) {
+        api_lost(a, (api->ended_why[0] != '\0') ? api->ended_why
+                                               : "the API server closed the connection");
+    } else if (s != STATUS_MORE) {
         api_lost(a, "the API server broke the HTTP/2 protocol");
     }
+    return s != STATUS_MORE;
 }
+
+/* Takes the next record out of the piece, or lets go of the piece. */
+static void take_record(struct agent *a, struct api_event *event)
+{
+    struct api *api = &a->api;
+    unsigned at = api->piece_of;
+    struct request *r = &api->request[at];
+    bool alive = request_alive(api, at, api->piece_stream);
+    enum status s = alive ? kube_answer_next(&r->answer, &api->piece, &event->record) : STATUS_MORE;
+    if (s == STATUS_OK) {
+        event->kind = API_EVENT_RECORD;
+        event->index = at;
+        event->request = r->kind;
+        if (event->record.record == KUBE_STATUS) {
+            keep_status(r, event->record.message);
+        }
+        return;
+    }
+    api->piece_of = REQUESTS_MAX;
+    if (s != STATUS_MORE) {
+        request_over(api, at, s);
+    } else if (alive && api->piece_last) {
+        answer_complete(a, at);
+    }
+}
+
+/* The end, or the loss, that is owed; false: none. */
+static bool take_end(struct api *api, struct api_event *event)
+{
+    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+        struct request *r = &api->request[i];
+        if (r->over) {
+            r->over = false;
+            api->ended = i;
+            event->kind = API_EVENT_END;
+            event->index = i;
+            event->request = r->kind;
+            event->status = r->verdict;
+            return true;
+        }
+    }
+    event->kind = api->lost ? API_EVENT_LOST : API_EVENT_NONE;
+    api->lost = false;
+    return event->kind == API_EVENT_LOST;
+}
+
+bool api_next(struct agent *a, struct api_event *event)
+{
+    struct api *api = &a->api;
+    event->kind = API_EVENT_NONE;
+    api->busy = true;
+    if (api->ended < REQUESTS_MAX) {
+        request_release(api, api->ended);
+    }
+    if (take_end(api, event)) {
+        return true;
+    }
+    if (api->opened) {
+        api->opened = false;
+        event->kind = API_EVENT_OPENED;
+    } else if (api->piece_of < REQUESTS_MAX) {
+        take_record(a, event);
+    } else {
+        api->busy = take_event(a);
+    }
+    return api->busy;
+}
+
+/* --- time --- */
 
 static void expire_requests(struct agent *a)
 {
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
         const struct request *r = &a->api.request[i];
         if (r->kind != REQUEST_NONE && a->now_ms >= r->deadline_ms) {
-            h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-            owner_end(a, i, PEER_TIMEOUT);
+            request_over(&a->api, i, PEER_TIMEOUT);
         }
     }
 }
@@ -409,8 +460,9 @@ static void check_drained(struct agent *a)
     if (a->api.state != API_DRAINING) {
         return;
     }
-    for (unsigned i = 0; i < REQUEST_WATCH; i++) {
-        if (a->api.request[i].kind != REQUEST_NONE) {
+    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+        enum request_kind kind = a->api.request[i].kind;
+        if (kind != REQUEST_NONE && !is_watch(kind)) {
             return;
         }
     }
@@ -424,37 +476,29 @@ static void check_drained(struct agent *a)
 void api_step(struct agent *a)
 {
     struct api *api = &a->api;
-    if (api->state == API_DOWN && !a->stopping) {
-        if (a->now_ms >= api->connect_at_ms || (!api->tried && a->registration.asked)) {
-            api->tried = true;
-            api->state = API_CONNECTING;
-            api->connect_wanted = true;
-        }
-        return;
-    }
-    if (api->state != API_UP && api->state != API_DRAINING) {
-        return;
-    }
-    h2_set_time(&api->h2, a->now_ms);
-    pull_events(a);
+    bool due = a->now_ms >= api->connect_at_ms || (!api->tried && a->registration.asked);
     if (api->state == API_UP || api->state == API_DRAINING) {
         expire_requests(a);
         check_path(a);
         check_drained(a);
+    } else if (api->state == API_DOWN && due && !api->busy && !a->stopping) {
+        api->tried = true;
+        api->state = API_CONNECTING;
+        api->connect_wanted = true;
     }
 }
 
 uint64_t api_deadline(const struct agent *a)
 {
     const struct api *api = &a->api;
+    if (api->busy) {
+        return a->now_ms;
+    }
     if (api->state == API_DOWN) {
         return a->stopping ? UINT64_MAX : api->connect_at_ms;
     }
     if (api->state == API_CONNECTING) {
         return UINT64_MAX;
-    }
-    if (api->busy) {
-        return a->now_ms;
     }
     uint64_t at = h2_deadline(&api->h2);
     uint64_t ping = api->pinged ? api->ping_ms + API_PING_ANSWER_MS

@@ -45,11 +45,32 @@ struct request {
     enum request_kind kind;
     enum api_version version; /* of resource.k8s.io, spoken when it was sent */
     uint32_t stream;
+    uint64_t sent_ms;
     uint64_t deadline_ms;
+    bool over;             /* its END is owed, with `verdict` */
+    enum status verdict;
     bool refused;          /* the answer is a Status of failure */
     char reason[64];       /* of that Status */
     char message[KUBE_MESSAGE_CAP];
     struct kube_answer answer;
+};
+
+/* What api_next tells. */
+enum api_event_kind {
+    API_EVENT_NONE,   /* work was done that concerns nobody */
+    API_EVENT_OPENED, /* a new connection, perhaps to another server */
+    API_EVENT_RECORD, /* a record of an answer */
+    API_EVENT_END,    /* a request is over; its entry is readable until the next api_next */
+    API_EVENT_LOST    /* the connection is gone; every request was ended before */
+};
+
+/* One event of api_next. */
+struct api_event {
+    enum api_event_kind kind;
+    unsigned index;            /* RECORD, END: entry of the request */
+    enum request_kind request; /* and what it is for */
+    enum status status;        /* END: the verdict */
+    struct kube_record record; /* RECORD; valid until the next api_next */
 };
 
 /* The connection to the API server. */
@@ -64,12 +85,19 @@ struct api {
     uint64_t opened_ms;     /* when this connection was opened */
     bool pinged;
     uint64_t ping_ms;       /* when the PING under way was sent */
-    bool busy;              /* events were left over in the last step */
+    bool busy;              /* api_next has, or may have, more to tell */
+    bool opened;            /* an OPENED is owed */
+    bool lost;              /* a LOST is owed */
+    unsigned ended;         /* entry whose END was told last; REQUESTS_MAX: none */
+    unsigned piece_of;      /* entry whose answer `piece` belongs to; REQUESTS_MAX: none */
+    uint32_t piece_stream;
+    bool piece_last;        /* nothing follows the piece on its stream */
+    struct reader piece;    /* of an answer; valid until the next h2_next */
     uint64_t heard_ms;      /* last bytes from the server */
     uint64_t connect_at_ms; /* when the next connection is tried */
     uint64_t backoff_ms;
     char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
-    char ended[CLAIM_ERROR_CAP];   /* why the transport of this connection ended; empty: closed */
+    char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this connection ended; empty: closed */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];
     struct request request[REQUESTS_MAX];
@@ -81,22 +109,24 @@ struct api {
     uint8_t scratch[H2_CLIENT_FIELD_BYTES];
 };
 
-/* The connection: see above for the verbs. */
+/* The connection: its verbs, see state.h; events are pulled before api_step. */
 void api_init(struct agent *a);
 void api_step(struct agent *a);
 uint64_t api_deadline(const struct agent *a);
+/*
+ * Does one piece of work: takes one event of the connection, one record of an answer, or one end.
+ * False: nothing to do until more bytes or time. What is left over keeps api_deadline at now.
+ */
+bool api_next(struct agent *a, struct api_event *event);
 /* Whether requests may be opened now. */
 bool api_ready(const struct agent *a);
 /*
  * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream). After success
- * the owner hears of it by its …_record and …_end function; the body, if any, is sent by the owner.
+ * api_next tells its records and its end; the body, if any, is sent by the owner.
  */
 MUST_USE enum status api_send(struct agent *a, unsigned index, enum request_kind kind,
                               enum kube_shape shape, struct kube_request *head);
-/* Ends a request without waiting for its answer; the owner hears no more of it. */
+/* Ends a request without waiting for its answer; api_next tells no more of it. */
 void api_cancel(struct agent *a, unsigned index);
-
-/* Ends the connection: every request fails with PEER_CLOSED, a new connection is planned. */
-void api_lost(struct agent *a, const char *why);
 
 #endif

@@ -89,7 +89,7 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
         v->said = true;
     }
     if (other || state == VERSION_TRIED) {
-        publish_version(a);
+        v->news = VERSION_OTHER;
     }
 }
 
@@ -105,7 +105,7 @@ static void speak_none(struct agent *a)
     event_say(a, EVENT_API_UNSERVED, "text",
               "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
               "published and no new claim prepared");
-    publish_unserved(a);
+    v->news = VERSION_UNSERVED;
 }
 
 /* The best of a set that is not refused, or none. */
@@ -226,4 +226,11 @@ void version_heard(struct agent *a, enum request_kind kind, enum api_version ver
         v->state = VERSION_UNKNOWN;
         v->due_ms = a->now_ms;
     }
+}
+
+enum version_news version_news(struct agent *a)
+{
+    enum version_news news = a->version.news;
+    a->version.news = VERSION_SAME;
+    return news;
 }

@@ -15,11 +15,19 @@ enum version_state {
     VERSION_NONE     /* none of them is served: asked again when due */
 };
 
+/* What a change of the version means for others. */
+enum version_news {
+    VERSION_SAME,
+    VERSION_OTHER,   /* another one is spoken, or tried: what is stored is looked at again */
+    VERSION_UNSERVED /* none is served any more */
+};
+
 /* What is known of the versions that the API server serves. */
 struct version {
     enum version_state state;
     enum api_version now;
     bool said;           /* `now` was logged */
+    enum version_news news; /* not taken yet */
     uint8_t named;       /* bit per version: by the answer under way */
     uint8_t refused;     /* bit per version: slices could not be listed in it */
     uint64_t due_ms;     /* when the API group is asked; UINT64_MAX: not planned */
@@ -44,5 +52,7 @@ void version_end(struct agent *a, enum status status);
 /* The verdict on a request of `kind` in `version`: what it tells of that version. */
 void version_heard(struct agent *a, enum request_kind kind, enum api_version version,
                    enum status status);
+/* What changed since this was asked last; to be asked after each of the three above. */
+enum version_news version_news(struct agent *a);
 
 #endif

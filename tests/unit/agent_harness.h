@@ -20,6 +20,8 @@
 #define REPLY_MAX 65536
 #define WORLD_LOG_BYTES 262144
 #define TURNS_MAX 100000
+/* A buffer full of records, the shortest of which take two bytes, is read in so many steps. */
+#define IDLE_STEPS (H2_CLIENT_RX_BYTES / 2 / LINK_EVENTS_PER_STEP)
 #define WALL_MS(now_ms) (UINT64_C(1700000000000) + (now_ms))
 #define DRA_V1 "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/"
 #define DRA_BETA "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/"
@@ -368,7 +370,7 @@ static void settle(void)
         bool told = world.poked;
         out = step();
         idle = in || out || told ? 0 : idle + 1;
-        if (idle >= 3) {
+        if (idle >= IDLE_STEPS) {
             fail_msg("busy: deadline %llu at %llu",
                      (unsigned long long)agent_deadline(world.agent),
                      (unsigned long long)world.now_ms);
