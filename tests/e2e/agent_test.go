@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	flag.Parse()
+	_ = flag.Set("test.parallel", "64") // TestFaults has a bound of its own
+	code := m.Run()
+	printReport(os.Stdout)
+	os.Exit(code)
 }
 
 type step struct {

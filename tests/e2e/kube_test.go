@@ -25,6 +25,10 @@ type cluster struct {
 	AgentLog   string            `json:"log"`
 	Programs   map[string]string `json:"programs"`
 	Seen       []string          `json:"seen"` // versions of resource.k8s.io that the API server serves, newest first
+	Agent      string            `json:"agent"`
+	Server     string            `json:"server"` // the API server that the tests use
+	Short      string            `json:"short"`  // folder with a short name, for sockets
+	Slot       int               `json:"slot"`
 }
 
 const (
@@ -165,6 +169,7 @@ func renamed(t *testing.T, manifest, old, new string) string {
 type meta struct {
 	Name            string `json:"name"`
 	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion"`
 	OwnerReferences []struct {
 		Kind string `json:"kind"`
 		Name string `json:"name"`

@@ -106,7 +106,7 @@ class Cluster:
         content = {key: getattr(self, key) for key in self.KEPT}
         content.update(kubeconfig=self.kubeconfig, cdi=self.path("cdi"), name=self.name,
                        short=self.short(), log=self.path("logs", "agent.log"), run=self.run,
-                       seen=self.seen)
+                       seen=self.seen, server=self.agent_server)
         pki.write_json(self.short("cluster.json.new"), content)
         os.replace(self.short("cluster.json.new"), self.short("cluster.json"))
 

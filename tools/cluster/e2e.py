@@ -16,6 +16,8 @@ import build  # noqa: E402
 
 CLUSTER = os.path.join(build.HERE, "cluster.py")
 BOARD = ["--board", "trn2.48xlarge", "--driver-version", "2.26.5.0"]     # what the tests expect
+# Real ones all, so that a proxy before the API server can show each alone.
+SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 
 
 def run_tests(state, pattern, out):
@@ -56,7 +58,7 @@ def main():
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     name = "e2e/" + arguments.k8s
-    setup = ["--k8s", arguments.k8s] + (["--agent", arguments.agent] if arguments.agent else [])
+    setup = ["--k8s", arguments.k8s, *SERVED] + (["--agent", arguments.agent] if arguments.agent else [])
     with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
         sys.exit(run(name, setup, arguments.run, arguments.keep))
 

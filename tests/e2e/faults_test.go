@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"e2e/proxy"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fault is one case: what happens between an agent and its API server while a right slice is stored, and how the
+// agent comes back from it. Meanwhile the slice is deleted by hand, unless harm says otherwise. Items: 1 slices, 2 the
+// Node, 3 versions, 4 limits of the server, 5 the connection, 6 Events, 8 readiness and metrics.
+type fault struct {
+	item   int
+	name   string
+	what   string
+	board  string // trn2.48xlarge unless it says otherwise
+	flags  []string
+	before func(w *world) // in place of listening at the world's address, with the Node there
+	on     func(w *world)
+	harm   func(w *world)
+	local  func(w *world) // what is asked of the agent's sockets during the fault; all of it unless it says otherwise
+	hold   time.Duration  // how long it lasts, if it does not end by itself
+	off    func(w *world)
+	after  func(w *world) // what has to hold in the end
+	limit  time.Duration  // of the recovery; 60 s unless it says otherwise
+}
+
+// Most requests in any second after start-up.
+const rateLimit = 10
+
+func TestFaults(t *testing.T) {
+	// Cases wait much more than they compute.
+	gate := make(chan struct{}, 8*runtime.NumCPU())
+	for _, list := range [][]fault{sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults} {
+		for _, one := range list {
+			t.Run(one.name, func(t *testing.T) {
+				t.Parallel()
+				gate <- struct{}{}
+				defer func() { <-gate }()
+				one.test(t)
+			})
+		}
+	}
+}
+
+func (f *fault) test(t *testing.T) {
+	w := newWorld(t)
+	result := row{item: f.item, name: f.name, what: f.what}
+	defer func() {
+		result.passed = !t.Failed()
+		addRow(result)
+	}()
+	f.prepare(w)
+	w.hold()
+	begin := time.Now()
+	f.on(w)
+	if f.harm != nil {
+		f.harm(w)
+	} else {
+		w.deleteSlice()
+	}
+	if f.local != nil {
+		f.local(w)
+	} else {
+		w.serves()
+	}
+	healed := begin
+	if f.off != nil {
+		time.Sleep(time.Until(begin.Add(f.hold)))
+		f.off(w)
+		healed = time.Now()
+	}
+	limit := soon
+	if f.limit != 0 {
+		limit = f.limit
+	}
+	follow().wait(t, "recovery from "+f.name, limit-time.Since(healed), w.whole)
+	result.recovery = time.Since(healed)
+	w.holds(begin)
+	if f.after != nil {
+		f.after(w)
+	}
+	requests := since(w.proxy.Requests(), begin)
+	result.requests, result.peak = len(requests), peak(requests)
+}
+
+// prepare starts the agent and waits for its slices.
+func (f *fault) prepare(w *world) {
+	w.t.Helper()
+	if f.board != "" {
+		w.board = f.board
+	}
+	w.flags = f.flags
+	w.makeForeign()
+	if f.before != nil {
+		f.before(w)
+	} else {
+		w.listen(w.address)
+		w.kubeconfig(w.address)
+		w.makeNode(w.nodeLabels())
+	}
+	w.publish(len(w.tableDevices()))
+}
+
+// tableDevices are the devices that the world's board publishes.
+func (w *world) tableDevices() []string {
+	count := map[string]int{"trn2.48xlarge": 16, "trn1.2xlarge": 1}[w.board]
+	if w.devices >= 0 {
+		count = w.devices
+	}
+	return make([]string, count)
+}
+
+// holds checks what has to be so after every fault, and stays so.
+func (w *world) holds(begin time.Time) {
+	w.t.Helper()
+	if err := w.call(w.spare, soon, false); err != nil {
+		w.t.Errorf("prepare after the fault: %v", err)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	requests := since(w.proxy.Requests(), begin)
+	for _, err := range []error{w.whole(), w.untouched(), w.alive()} {
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
+	if most := peak(requests); most > rateLimit {
+		w.t.Errorf("%d requests in one second, %d at most", most, rateLimit)
+	}
+	w.wellBehaved()
+}
+
+// wellBehaved holds every request of the agent against rules that no case changes.
+func (w *world) wellBehaved() {
+	w.t.Helper()
+	for _, r := range w.proxy.Requests() {
+		accept := r.Header.Get("Accept")
+		if strings.HasPrefix(r.Kind, "node") && !strings.Contains(accept, "as=PartialObjectMetadata") {
+			w.t.Errorf("%s asks for more of the Node than its metadata: %q", r.Kind, accept)
+		}
+		if r.Kind == "delete" {
+			options := deleteOptions(r.Body)
+			if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
+				w.t.Errorf("DELETE %s without preconditions", r.Path)
+			}
+		}
+		if r.Kind == "other" || r.Kind == "" {
+			w.t.Errorf("%s %s is nothing that the agent needs", r.Method, r.Path)
+		}
+	}
+}
+
+func deleteOptions(body []byte) *metav1.DeleteOptions {
+	options := &metav1.DeleteOptions{}
+	proxy.Edit(body, func(found *metav1.DeleteOptions) { *options = *found })
+	return options
+}
