@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+
 #define BOARD_GROUPED_DEVICES 16u /* devices that an EFA map names */
 
 /*
@@ -32,11 +34,14 @@ struct board {
     uint16_t memory_gib;        /* per device */
     uint8_t grid_rows;          /* 0: no grid (single device, ring, switched) */
     uint8_t grid_columns;
+    bool ultraserver;           /* one of several nodes that are one machine */
     const struct efa_map *efa;  /* NULL: publishes no devicegroup*_id */
     uint8_t lnc_allowed;        /* bit n: LNC n may be asked for; 0: not configurable */
     uint8_t lnc_default;        /* 0: none */
 };
 
+/* The type's name without the "ml." that HyperPod nodes put in front. */
+struct view board_type(struct view name);
 /* Row of an instance type; "ml." in front is ignored. NULL: unknown type. */
 const struct board *board_find(const char *instance_type);
 /* Row `index` of all rows, families in the order of their age; NULL after the last. */

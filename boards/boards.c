@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/bytes.h"
-
 /* In front of the type's name on HyperPod nodes. */
 #define HYPERPOD_PREFIX "ml."
 
@@ -27,12 +25,14 @@ const struct board *board_at(unsigned index)
     return NULL;
 }
 
+struct view board_type(struct view name)
+{
+    return view_from(name, view_starts(name, HYPERPOD_PREFIX) ? strlen(HYPERPOD_PREFIX) : 0u);
+}
+
 const struct board *board_find(const char *instance_type)
 {
-    struct view name = view_text(instance_type);
-    if (view_starts(name, HYPERPOD_PREFIX)) {
-        name = view_from(name, strlen(HYPERPOD_PREFIX));
-    }
+    struct view name = board_type(view_text(instance_type));
     unsigned at = 0;
     const struct board *row = board_at(at);
     while (row != NULL && !view_is(name, row->instance_type)) {

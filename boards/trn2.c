@@ -42,5 +42,15 @@ const struct board trn2_boards[FAMILY_ROWS] = {
         .lnc_allowed = LNC_1_OR_2,
         .lnc_default = 2,
     },
+    {
+        .instance_type = "trn2u.48xlarge",
+        .devices = 16,
+        .cores_per_device = 8,
+        .memory_gib = 96,
+        .ultraserver = true,
+        .efa = &trn2_efa,
+        .lnc_allowed = LNC_1_OR_2,
+        .lnc_default = 2,
+    },
     {0},
 };

@@ -284,14 +284,35 @@
 #define API_BACKOFF_MAX_MS 30000u
 /* A Retry-After is kept up to this; a longer one is answered by a try that costs one request. */
 #define API_RETRY_AFTER_MAX_MS 300000u
-/* Watch: seconds that the server is asked to keep it (client-go picks 300 to 600). */
-#define WATCH_SECONDS 480u
+/*
+ * Watch: seconds that the server is asked to keep it. client-go picks 300 to 600; two watches of an
+ * hour cost a quiet day 48 requests instead of 300, and a dead path is found by PING. Reached: the
+ * server ends it, and it goes on from the last version.
+ */
+#define WATCH_SECONDS 3600u
+/*
+ * A watch of the Node that begins without a version tells the state at once; after this much
+ * silence the Node is read instead.
+ */
+#define NODE_SILENT_MS 2000u
+/* The same refusal of the API server is logged once in this time. */
+#define REFUSAL_SAID_MS 60000u
+/*
+ * What stays refused is tried again more and more slowly, up to this: a watch on nodes that the
+ * role does not grant costs 300 requests a day.
+ */
+#define REFUSED_MAX_MS 300000u
 /*
  * No successful registration for this long: the registration socket is made anew (kubelet <= 1.35
  * retries only then).
  */
 #define REGISTRATION_RETRY_MS 30000u
 #define REGISTRATION_RETRY_MAX_MS 300000u
+/*
+ * After the registration the first list waits up to this, at random: ten thousand nodes of a
+ * cluster that starts do not list in the same second.
+ */
+#define PUBLISH_SPREAD_MS 1000u
 /* First publication waits for the registration at most this long. */
 #define PUBLISH_WAIT_MS 10000u
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */

@@ -28,6 +28,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->metrics.started_ms = wall_ms;
     api_init(a);
     kubelet_init(a);
+    node_init(a);
     publish_init(a);
     return a;
 }
@@ -69,7 +70,6 @@ void agent_found(struct agent *a, const struct found_node *found)
 {
     struct devices *next = &a->scratch.devices;
     struct device_findings *findings = &a->scratch.findings;
-    next->labels = a->devices.labels;
     devices_build(next, found, findings);
     ASSERT(devices_valid(next));
     bool same = a->found && devices_same(next, &a->devices);
@@ -86,6 +86,7 @@ void agent_found(struct agent *a, const struct found_node *found)
     event_number(a, "devices", a->devices.count);
     event_text(a, "driver_version", a->devices.driver_version);
     event_end(a);
+    node_check_type(a);
     publish_changed(a);
 }
 
@@ -187,6 +188,13 @@ static void api_answer(struct agent *a, const struct api_event *event)
         }
         break;
     case REQUEST_NODE:
+    case REQUEST_NODE_WATCH:
+        if (end) {
+            node_end(a, event->status);
+        } else {
+            node_record(a, &event->record);
+        }
+        break;
     case REQUEST_SLICE_LIST:
     case REQUEST_SLICE_WRITE:
     case REQUEST_SLICE_DELETE:
@@ -197,7 +205,6 @@ static void api_answer(struct agent *a, const struct api_event *event)
             publish_record(a, event->index, &event->record);
         }
         break;
-    case REQUEST_NODE_WATCH:
     case REQUEST_EVENT:
     case REQUEST_CLAIM_STATUS:
     case REQUEST_NONE:
@@ -272,6 +279,10 @@ void agent_step(struct agent *a)
     api_step(a);
     version_step(a);
     calls_step(a);
+    node_step(a);
+    if (node_changed(a)) {
+        publish_changed(a);
+    }
     publish_step(a);
     stop_step(a);
 }
@@ -309,6 +320,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
+    at = earlier(at, node_deadline(a));
     at = earlier(at, publish_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {

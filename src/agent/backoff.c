@@ -22,13 +22,16 @@ uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
     return base_ms + ((spread == 0u) ? 0u : random_next(a) % spread);
 }
 
+uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
+                              uint64_t most_ms)
+{
+    ASSERT(least_ms <= most_ms && most_ms <= UINT64_MAX / 4u);
+    uint64_t next = (*backoff_ms < least_ms) ? least_ms : *backoff_ms * 2u;
+    *backoff_ms = (next < most_ms) ? next : most_ms;
+    return agent_jitter(a, *backoff_ms);
+}
+
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms)
 {
-    if (*backoff_ms < API_BACKOFF_MIN_MS) {
-        *backoff_ms = API_BACKOFF_MIN_MS;
-    } else {
-        *backoff_ms =
-            (*backoff_ms * 2u > API_BACKOFF_MAX_MS) ? API_BACKOFF_MAX_MS : *backoff_ms * 2u;
-    }
-    return agent_jitter(a, *backoff_ms);
+    return agent_backoff_within(a, backoff_ms, API_BACKOFF_MIN_MS, API_BACKOFF_MAX_MS);
 }

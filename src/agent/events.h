@@ -90,7 +90,20 @@
     X(EVENT_API_MOVED, LOG_INFO, "api_moved",                                                      \
       "the API server ended the connection in order; a new one follows", "nothing")                \
     X(EVENT_SLICE_OVERTAKEN, LOG_INFO, "slice_overtaken",                                          \
-      "somebody else wrote the slice between list and write; it is listed again", "nothing")
+      "somebody else wrote the slice between list and write; it is listed again", "nothing")       \
+    X(EVENT_NODE_CHANGED, LOG_INFO, "node_changed",                                                \
+      "the Node object is another one, or other labels of it become attributes", "nothing")        \
+    X(EVENT_NODE_TYPE, LOG_WARN, "node_type",                                                      \
+      "the Node's label names another instance type than the machine does",                        \
+      "correct --instance-type or the label node.kubernetes.io/instance-type")                     \
+    X(EVENT_API_STRANGE, LOG_ERROR, "api_strange",                                                 \
+      "the API server told of another object than was asked for; nothing is concluded from it",    \
+      "see what stands between the agent and the API server: a proxy, an admission webhook")       \
+    X(EVENT_ITEM_LEFT_OUT, LOG_ERROR, "item_left_out",                                             \
+      "the API server would refuse the slice for this device or attribute; the rest is published", \
+      "see where the value comes from: sysfs, a label of the Node, or the agent's settings")       \
+    X(EVENT_SLICE_CUT, LOG_WARN, "slice_cut",                                                      \
+      "a slice is too large for the API server; the devices go into more slices", "nothing")
 
 /* A row of the catalogue as its number alone. */
 #define EVENT_NUMBER(id, level, name, cause, remedy) id,

@@ -16,7 +16,8 @@ void publish_init(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->step = PUBLISH_IDLE;
-    p->due_ms = a->started_ms + PUBLISH_WAIT_MS;
+    p->spread_ms = agent_jitter(a, 4u * PUBLISH_SPREAD_MS) - 4u * PUBLISH_SPREAD_MS;
+    p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
     p->watch_due_ms = UINT64_MAX;
     p->keep = -1;
     publish_want(a);
@@ -28,8 +29,10 @@ void publish_changed(struct agent *a)
     /* Before the kubelet knows the driver, a published slice only draws pods into its backoff. */
     uint64_t wait = a->started_ms + PUBLISH_WAIT_MS;
     uint64_t at = (a->registration.registered || a->now_ms >= wait) ? a->now_ms : wait;
+    at += p->spread_ms;
     p->due_ms = (at < p->due_ms) ? at : p->due_ms;
-    p->again = p->step != PUBLISH_IDLE;
+    /* a round that waits for the Node takes the content afterwards */
+    p->again = p->step > PUBLISH_NODE;
 }
 
 void publish_disconnected(struct agent *a)
@@ -87,18 +90,14 @@ static void round_over(struct agent *a)
 }
 
 /* How long until the next round after a failed one. */
-static uint64_t retry_wait(struct agent *a, const struct request *r)
+static uint64_t round_wait(struct agent *a, const struct request *r)
 {
     struct publish *p = &a->publish;
     uint16_t http = r->answer.http_status;
     /* A slice that vanished between list and write (404 to PUT) is everyday life. */
     bool missing = http == 404u && p->step != PUBLISH_WRITE;
-    bool operator_needed = http == 403u || http == 422u || missing;
-    uint64_t wait = agent_backoff(a, &p->backoff_ms);
-    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
-    wait = (operator_needed && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
-    asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
-    return (asked > wait) ? asked : wait;
+    uint64_t wait = retry_wait(a, r, &p->backoff_ms);
+    return ((http == 422u || missing) && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
 }
 
 #define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
@@ -112,7 +111,7 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
         [PUBLISH_WRITE] = "write slice",
     };
     uint16_t http = r->answer.http_status;
-    uint64_t wait = retry_wait(a, r);
+    uint64_t wait = round_wait(a, r);
     /* Somebody else wrote or deleted the slice since it was listed: everyday life. */
     bool overtaken = p->step == PUBLISH_WRITE && (http == 409u || (http == 404u && p->keep >= 0));
     event_begin(a, overtaken ? EVENT_SLICE_OVERTAKEN : EVENT_API_ERROR);
@@ -131,19 +130,20 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
 
 /* --- what a listed slice means --- */
 
-static bool owned(const struct publish *p, const struct slice_seen *s)
+static bool owned(const struct agent *a, const struct slice_seen *s)
 {
-    return view_is(view_text(s->owner_uid), p->node_uid);
+    return view_is(view_text(s->owner_uid), a->publish.owner);
 }
 
-static bool perfect(const struct publish *p, const struct slice_seen *s)
+static bool perfect(const struct agent *a, const struct slice_seen *s)
 {
-    return s->same_place && s->same_count && s->same_devices && owned(p, s);
+    return s->same_place && s->same_count && s->same_devices && owned(a, s);
 }
 
 /* The slice to keep: ours by place, highest generation first, then one that is as wanted. */
-static int choose(const struct publish *p)
+static int choose(const struct agent *a)
 {
+    const struct publish *p = &a->publish;
     int best = -1;
     for (unsigned i = 0; i < p->seen_count; i++) {
         const struct slice_seen *s = &p->seen[i];
@@ -152,7 +152,7 @@ static int choose(const struct publish *p)
         }
         bool newer = best < 0 || s->generation > p->seen[best].generation;
         bool equal = best >= 0 && s->generation == p->seen[best].generation;
-        if (newer || (equal && perfect(p, s) && !perfect(p, &p->seen[best]))) {
+        if (newer || (equal && perfect(a, s) && !perfect(a, &p->seen[best]))) {
             best = (int)i;
         }
     }
@@ -162,12 +162,12 @@ static int choose(const struct publish *p)
 static void decide(struct agent *a)
 {
     struct publish *p = &a->publish;
-    p->keep = choose(p);
+    p->keep = choose(a);
     for (unsigned i = 0; i < p->seen_count; i++) {
         p->seen[i].doomed = (int)i != p->keep;
     }
     p->current = p->keep >= 0 && p->seen_count == 1u && p->overflow == 0u &&
-                 perfect(p, &p->seen[p->keep]);
+                 perfect(a, &p->seen[p->keep]);
     p->again = p->again || p->overflow > 0u;
     p->step = PUBLISH_DELETE;
     p->running = false;
@@ -199,18 +199,6 @@ static bool begin_request(struct agent *a, enum request_kind kind, enum kube_sha
                           struct kube_request *head)
 {
     return api_send(a, REQUEST_PUBLISHER, kind, shape, head) == STATUS_OK;
-}
-
-static bool step_node(struct agent *a)
-{
-    char path[KUBE_PATH_CAP];
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_node(&out, a->settings->node_name);
-    ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
-    memset(&a->publish.labels, 0, sizeof a->publish.labels);
-    a->publish.node_seen = false;
-    return begin_request(a, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
 }
 
 static bool step_list(struct agent *a)
@@ -269,7 +257,7 @@ static bool nothing_to_send(struct agent *a)
 }
 
 static bool (*const step_functions[PUBLISH_STEPS])(struct agent *a) = {
-    [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = step_node,   [PUBLISH_LIST] = step_list,
+    [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = nothing_to_send, [PUBLISH_LIST] = step_list,
     [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
 };
 
@@ -283,14 +271,19 @@ static void pass_steps(struct agent *a)
 {
     struct publish *p = &a->publish;
     if (p->step == PUBLISH_IDLE && a->now_ms >= round_due(p)) {
-        publish_want(a);
         p->step = PUBLISH_NODE;
         p->again = false;
+        p->spread_ms = 0;
+        node_look(a);
+    }
+    if (p->step == PUBLISH_NODE && node_ready(a)) {
+        publish_want(a);
+        p->step = PUBLISH_LIST;
     }
     if (p->step == PUBLISH_DELETE && publish_doomed(p) < 0) {
         p->step = PUBLISH_WRITE;
     }
-    if (p->step == PUBLISH_WRITE && p->keep >= 0 && perfect(p, &p->kept)) {
+    if (p->step == PUBLISH_WRITE && p->keep >= 0 && perfect(a, &p->kept)) {
         p->current = p->overflow == 0u;
         round_over(a);
     }
@@ -381,18 +374,6 @@ uint64_t publish_deadline(const struct agent *a)
 
 /* --- ends of requests --- */
 
-static void node_end(struct agent *a, const struct request *r)
-{
-    struct publish *p = &a->publish;
-    if (!p->node_seen) {
-        round_failed(a, r, PEER_MALFORMED); /* success, and yet not our Node */
-        return;
-    }
-    a->devices.labels = p->labels;
-    p->wanted.labels = p->labels;
-    p->step = PUBLISH_LIST;
-}
-
 /*
  * Somebody else who writes the same slice, or a server that keeps less than it is sent, must not
  * draw this agent into writing without pause: a few repairs are free, then each waits longer.
@@ -419,7 +400,7 @@ static void write_end(struct agent *a)
     p->kept = p->now;
     p->generation_max =
         (p->now.generation > p->generation_max) ? p->now.generation : p->generation_max;
-    p->current = perfect(p, &p->kept);
+    p->current = perfect(a, &p->kept);
     pace_writes(a);
     event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
     event_text(a, "slice", p->kept.name);
@@ -429,17 +410,6 @@ static void write_end(struct agent *a)
     event_end(a);
     p->said = p->said || p->current;
     round_over(a);
-}
-
-uint64_t publish_watch_wait(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[REQUEST_WATCH];
-    uint64_t longest = (uint64_t)WATCH_SECONDS * 1000u + API_REQUEST_MS;
-    if (r->deadline_ms < a->now_ms + longest - API_REFUSED_MS) {
-        p->watch_backoff_ms = 0; /* it ran well for a time */
-    }
-    return agent_backoff(a, &p->watch_backoff_ms);
 }
 
 /* The rounds of the interval go on without a watch. */
@@ -462,7 +432,7 @@ static void watch_end(struct agent *a, enum status status)
     struct publish *p = &a->publish;
     const struct request *r = &a->api.request[REQUEST_WATCH];
     uint16_t http = r->answer.http_status;
-    uint64_t wait = publish_watch_wait(a);
+    uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
     bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
     if (http > 299u && http != 410u) {
         watch_refused(a, r, wait);
@@ -484,12 +454,9 @@ static void delete_end(struct agent *a)
 }
 
 /* The step's request succeeded. */
-static void step_end(struct agent *a, const struct request *r)
+static void step_end(struct agent *a)
 {
     switch (a->publish.step) {
-    case PUBLISH_NODE:
-        node_end(a, r);
-        break;
     case PUBLISH_LIST:
         decide(a);
         break;
@@ -499,6 +466,7 @@ static void step_end(struct agent *a, const struct request *r)
     case PUBLISH_WRITE:
         write_end(a);
         break;
+    case PUBLISH_NODE:
     case PUBLISH_IDLE:
         break;
     }
@@ -521,6 +489,6 @@ void publish_end(struct agent *a, unsigned index, enum status status)
     if (status != STATUS_OK && !gone) {
         round_failed(a, r, status);
     } else {
-        step_end(a, r);
+        step_end(a);
     }
 }

@@ -11,7 +11,7 @@
 /* Steps of a round. */
 enum publish_step {
     PUBLISH_IDLE,    /* nothing to do until a change, a watch event or the interval */
-    PUBLISH_NODE,    /* reading the Node */
+    PUBLISH_NODE,    /* waiting for what is known of the Node */
     PUBLISH_LIST,
     PUBLISH_DELETE,  /* removing what is not wanted, one by one */
     PUBLISH_WRITE
@@ -40,6 +40,7 @@ struct publish {
     bool again;               /* a hint came during a round: another one follows */
     bool refused;             /* the last failure needs an operator: slow retry */
     uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */
+    uint64_t spread_ms;       /* by which the first round waits longer; 0 once it began */
     uint64_t not_before_ms;   /* no round begins earlier, whatever the hints say */
     uint64_t backoff_ms;
     uint64_t write_ms;        /* last write */
@@ -47,8 +48,6 @@ struct publish {
     unsigned writes;          /* that followed each other closely */
     uint64_t watch_due_ms;    /* when the watch is (re)opened */
     uint64_t watch_backoff_ms;
-    bool node_seen;           /* the Node answer under way was our Node */
-    char node_uid[UID_CAP];
     char resource_version[RESOURCE_VERSION_CAP]; /* watch from here */
     char watch_type[16];
     int64_t generation_max;
@@ -57,12 +56,12 @@ struct publish {
     int keep;                 /* index in `seen` of the slice to update; -1: create */
     uint32_t body_len;        /* PUBLISH_WRITE: envelope and object */
     uint32_t body_sent;
-    struct node_labels labels; /* of the Node answer under way */
     int64_t generation;       /* PUBLISH_WRITE: of the slice to be written */
     struct slice_seen kept;   /* our slice after the round; empty name: none */
     struct slice_seen now;    /* object under way */
     struct slice_seen seen[SLICES_SEEN_MAX];
-    struct devices wanted;    /* what this round publishes: stays put while the node may change */
+    char owner[UID_CAP];      /* UID of the Node; this and `wanted` stay put during a round */
+    struct devices wanted;    /* what is published */
     struct attributes attributes; /* of the device being encoded; too large for the stack */
     struct slice_compare compare;
     struct slice_compare watch_compare;

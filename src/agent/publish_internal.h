@@ -19,11 +19,6 @@
 void publish_hint(struct agent *a, uint64_t wait_ms);
 /* Takes over what the node has now as the wanted content; comparisons under way start anew. */
 void publish_want(struct agent *a);
-/*
- * How long until the watch, which ends just now, is followed by another one or by a new list:
- * longer each time, unless it ran for some time.
- */
-uint64_t publish_watch_wait(struct agent *a);
 /* Index of the next slice to be deleted, or -1. */
 int publish_doomed(const struct publish *p);
 

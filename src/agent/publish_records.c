@@ -39,6 +39,8 @@ void publish_want(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->wanted = a->devices;
+    p->wanted.labels = a->node.facts.labels;
+    memcpy(p->owner, a->node.facts.uid, sizeof p->owner);
     slice_compare_begin(&p->compare, &p->wanted);
     slice_compare_begin(&p->watch_compare, &p->wanted);
     /* An object of the watch that is half read was compared with the old content. */
@@ -157,48 +159,6 @@ static void list_meta(struct publish *p, struct view message)
     }
 }
 
-/* --- the Node --- */
-
-static void node_meta(struct agent *a, struct view message)
-{
-    projection_MetaRecord m = projection_MetaRecord_init_zero;
-    struct publish *p = &a->publish;
-    bool ok = decode(message, projection_MetaRecord_fields, &m);
-    if (ok && m.uid[0] != '\0' && view_is(view_text(m.name), a->settings->node_name)) {
-        text_cut(p->node_uid, sizeof p->node_uid, view_text(m.uid));
-        p->node_seen = true;
-    }
-}
-
-/* Labels by which the AWS cloud controller manager tells the network layers of an instance. */
-static void node_label(struct publish *p, struct view message)
-{
-    static const char *const keys[3] = {
-        "topology.k8s.aws/network-node-layer-1",
-        "topology.k8s.aws/network-node-layer-2",
-        "topology.k8s.aws/network-node-layer-3",
-    };
-    projection_LabelRecord l = projection_LabelRecord_init_zero;
-    if (!decode(message, projection_LabelRecord_fields, &l)) {
-        return;
-    }
-    for (unsigned i = 0; i < 3u; i++) {
-        if (view_is(view_text(l.key), keys[i])) {
-            text_cut(p->labels.network_layer[i], sizeof p->labels.network_layer[i],
-                     view_text(l.value));
-        }
-    }
-}
-
-static void node_record(struct agent *a, const struct kube_record *record)
-{
-    if (record->record == KUBE_META) {
-        node_meta(a, record->message);
-    } else if (record->record == KUBE_LABEL) {
-        node_label(&a->publish, record->message);
-    }
-}
-
 /* --- the watch --- */
 
 static void watch_type(struct publish *p, struct view message)
@@ -224,7 +184,7 @@ static void watch_judge(struct agent *a, bool ours)
     struct publish *p = &a->publish;
     const struct slice_seen *s = &p->watch_now;
     bool right =
-        s->same_devices && s->same_count && view_is(view_text(s->owner_uid), p->node_uid);
+        s->same_devices && s->same_count && view_is(view_text(s->owner_uid), a->publish.owner);
     if (right && ours) {
         return;
     }
@@ -279,7 +239,7 @@ static void watch_record(struct agent *a, const struct kube_record *record)
          * An ERROR event: the version is too old, or the server gave up. Its end follows; do not
          * wait for it.
          */
-        publish_hint(a, publish_watch_wait(a));
+        publish_hint(a, retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms));
         p->watch_due_ms = UINT64_MAX;
         api_cancel(a, REQUEST_WATCH);
     }
@@ -307,8 +267,6 @@ void publish_record(struct agent *a, unsigned index, const struct kube_record *r
     ASSERT(index == REQUEST_PUBLISHER || index == REQUEST_WATCH);
     if (index == REQUEST_WATCH) {
         watch_record(a, record);
-    } else if (step == PUBLISH_NODE) {
-        node_record(a, record);
     } else if (step == PUBLISH_LIST || step == PUBLISH_WRITE) {
         slices_record(a, record);
     }

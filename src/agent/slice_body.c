@@ -116,7 +116,7 @@ static void set_owner(const struct agent *a, kube_ObjectMeta *m)
     ASSERT(s == STATUS_OK);
     s = SET(*o, has_name, name, a->settings->node_name);
     ASSERT(s == STATUS_OK);
-    s = SET(*o, has_uid, uid, a->publish.node_uid);
+    s = SET(*o, has_uid, uid, a->publish.owner);
     ASSERT(s == STATUS_OK);
     o->has_controller = true;
     o->controller = true;

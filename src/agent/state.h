@@ -20,6 +20,7 @@
 #include "agent/ledger.h"
 #include "agent/links.h"
 #include "agent/metrics.h"
+#include "agent/node.h"
 #include "agent/publish.h"
 #include "agent/version.h"
 #include "base/log.h"
@@ -65,6 +66,7 @@ struct agent {
     struct ledger ledger;
     struct api api;
     struct version version;
+    struct node node;
     struct publish publish;
     struct metrics metrics;
     struct fetch fetch[FETCHES_MAX];
@@ -100,6 +102,9 @@ const char *event_name(enum event_id id);
 /* backoff.c: `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles a backoff between its bounds and returns the jittered wait. */
+uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
+                              uint64_t most_ms);
+/* The same between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
 /* ready.c: whether the kubelet knows us and the stored slices are the wanted ones. */
 bool agent_ready(const struct agent *a);

@@ -97,6 +97,9 @@ void device_attributes(const struct devices *d, unsigned index, struct attribute
     ASSERT(index < d->count);
     const struct device *device = &d->device[index];
     out->count = 0;
+    if (d->board != NULL && d->board->ultraserver) {
+        add_string(out, "capacityBlockId", d->labels.capacity_block);
+    }
     if (device->core_count > 0u) {
         add_int(out, "coreCount", device->core_count);
     }

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-/* In front of the type's name on HyperPod nodes. */
-#define HYPERPOD_PREFIX "ml."
 /* Physical cores of one device; eight is the most that any has. */
 #define CORE_COUNT_MAX 255u
 
@@ -154,8 +152,7 @@ static void build_type(struct devices *d, const struct found_node *found,
                        struct device_findings *findings)
 {
     struct view name = found_text(found->product_name);
-    size_t prefix = view_starts(name, HYPERPOD_PREFIX) ? strlen(HYPERPOD_PREFIX) : 0u;
-    struct view type = view_from(name, prefix);
+    struct view type = board_type(name);
     d->board = NULL;
     d->instance_type[0] = '\0';
     if (!is_instance_type(type) || !copy_word(d->instance_type, sizeof d->instance_type, type)) {
@@ -376,6 +373,7 @@ static bool same_node(const struct devices *a, const struct devices *b)
 {
     bool same = same_text(a->instance_type, b->instance_type)
                 && same_text(a->driver_version, b->driver_version);
+    same = same && same_text(a->labels.capacity_block, b->labels.capacity_block);
     for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
         same = same && same_text(a->labels.network_layer[i], b->labels.network_layer[i]);
     }

@@ -47,6 +47,7 @@ struct device {
 #define NETWORK_LAYERS 3u        /* of EC2 instance topology; 1 is the widest */
 struct node_labels {            /* of the Node object; empty: not (yet) there */
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
+    char capacity_block[ATTRIBUTE_VALUE_CAP]; /* published on UltraServer types only */
 };
 
 struct devices {

@@ -82,12 +82,13 @@ func newAPIServer(t testing.TB) *apiServer {
 		t: t, version: 100, served: []string{"v1"}, changed: make(chan struct{}),
 		slices: map[string]*resource.ResourceSlice{}, claims: map[string]*resource.ResourceClaim{},
 		tokens: map[string]bool{goodToken: true},
-		node:   &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, UID: nodeUID, Labels: map[string]string{}}},
+		node:   &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, UID: nodeUID, ResourceVersion: "100", Labels: map[string]string{}}},
 		tls:    &tls.Config{Certificates: []tls.Certificate{serving()}, NextProtos: []string{"h2"}},
 	}
 	for i := 1; i <= 3; i++ {
 		s.node.Labels[fmt.Sprintf("topology.k8s.aws/network-node-layer-%d", i)] = fmt.Sprintf("nn-%d", i)
 	}
+	s.node.Labels["topology.k8s.aws/capacity-block-id"] = "cb-1"
 	s.address = "127.0.0.1:0"
 	t.Cleanup(func() {
 		s.down()
@@ -220,6 +221,8 @@ func kindOf(r *http.Request) string {
 	switch {
 	case r.Method == "GET" && r.URL.Path == "/api/v1/nodes/"+nodeName:
 		return "node"
+	case r.Method == "GET" && r.URL.Path == "/api/v1/nodes" && r.URL.Query().Get("watch") == "true":
+		return "node watch"
 	case r.Method == "GET" && r.URL.Path == groupPath:
 		return "group"
 	case version != "v1" && version != "v1beta2" && version != "v1beta1":
@@ -270,6 +273,8 @@ func (s *apiServer) serve(kind string, w http.ResponseWriter, r *http.Request, b
 	switch kind {
 	case "node":
 		s.serveNode(w, r)
+	case "node watch":
+		s.serveNodeWatch(w, r)
 	case "group":
 		s.serveGroup(w, r)
 	case "list":
@@ -316,6 +321,9 @@ func (s *apiServer) holdToRules(kind string, r *http.Request, body []byte) {
 	}
 	selector := "spec.driver=" + driverName + ",spec.nodeName=" + nodeName
 	if (kind == "list" || kind == "watch") && r.URL.Query().Get("fieldSelector") != selector {
+		add("field selector %q", r.URL.Query().Get("fieldSelector"))
+	}
+	if kind == "node watch" && (r.URL.Query().Get("fieldSelector") != "metadata.name="+nodeName || r.URL.Query().Get("timeoutSeconds") == "") {
 		add("field selector %q", r.URL.Query().Get("fieldSelector"))
 	}
 	if kind == "watch" && (r.URL.Query().Get("resourceVersion") == "" || r.URL.Query().Get("timeoutSeconds") == "") {

@@ -299,7 +299,7 @@ func TestPublishingFaults(t *testing.T) {
 		api.fail(w, 503, "ServiceUnavailable", "shutting down")
 	}
 	cases := map[string]func(*apiServer) hook{}
-	for _, on := range []string{"node", "list", "create", "watch"} {
+	for _, on := range []string{"node watch", "list", "create", "watch"} {
 		cases[on+" 500"] = once(on, refuse(500))
 		cases[on+" 429"] = once(on, refuse(429))
 		cases[on+" aborted"] = once(on, abort)
@@ -425,7 +425,7 @@ func TestTokenRotation(t *testing.T) {
 	api.mu.Unlock()
 	c := api.addClaim(newClaim("c", "req=0"))
 	waitFor(t, "prepare with the new token", prepareWorks(k, named(c)))
-	for _, r := range api.log("node", "list", "create", "claim", "watch") {
+	for _, r := range api.log("node watch", "list", "create", "claim", "watch") {
 		if v := r.header.Get("Authorization"); v != "Bearer "+goodToken && v != "Bearer second-token" {
 			t.Errorf("%s with %q", r.kind, v)
 		}

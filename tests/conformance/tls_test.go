@@ -46,7 +46,7 @@ func TestTLSVersionsAndKeys(t *testing.T) {
 				api.tls = limited(version, key)
 				api.up()
 				publishes(t, api, api.kubeconfig)
-				for _, r := range api.log("node", "list", "create", "watch", "claim") {
+				for _, r := range api.log("node watch", "list", "create", "watch", "claim") {
 					if r.header.Get("Authorization") != "Bearer "+goodToken {
 						t.Errorf("%s with authorization %q", r.kind, r.header.Get("Authorization"))
 					}
@@ -124,7 +124,7 @@ func TestClientCertificateRefused(t *testing.T) {
 			a.register()
 			t.Log(a.waitLog(0, "event=api_failed", api.address))
 			getInfo(t, dialRegistration(t, a.registrationSocket()))
-			if api.seen("node", "list") != 0 {
+			if api.seen("node watch", "list") != 0 {
 				t.Error("a request went out")
 			}
 		})
@@ -142,7 +142,7 @@ func TestUnreadableCA(t *testing.T) {
 	a.start()
 	a.register()
 	a.waitLog(0, "event=api_failed", "certificate authority", "PEM")
-	if api.seen("node") != 0 {
+	if api.seen("node watch") != 0 {
 		t.Error("a request went out")
 	}
 }
@@ -300,7 +300,7 @@ func TestInCluster(t *testing.T) {
 	a.start()
 	a.register()
 	api.published()
-	for _, r := range api.log("node", "list", "create") {
+	for _, r := range api.log("node watch", "list", "create") {
 		if r.header.Get("Authorization") != "Bearer "+goodToken {
 			t.Errorf("%s with authorization %q", r.kind, r.header.Get("Authorization"))
 		}

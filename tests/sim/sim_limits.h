@@ -53,7 +53,7 @@
 #define SIM_ANSWER_BYTES 409600
 /* Seconds between bookmarks of a watch (the real server: about 60) and its longest life. */
 #define SIM_BOOKMARK_MS 60000
-#define SIM_WATCH_MAX_MS 1800000
+#define SIM_WATCH_MAX_MS 7200000
 /* Entries of a path and of a selector that are looked at; the longest path served has eight. */
 #define SIM_SEGMENTS_MAX 8
 /* Devices of one slice (resource/v1 ResourceSliceMaxDevices). More: 422. */

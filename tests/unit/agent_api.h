@@ -18,6 +18,7 @@
 #define API_CLAIMS    160
 #define API_SLICES    12
 #define API_LOG_BYTES 4194304
+#define API_LABELS    6
 #define NODE_NAME     "node-a"
 #define NODE_UID      "5ad9b0c4-0000-4000-8000-00000000000a"
 
@@ -75,13 +76,14 @@ struct api_stream {
     bool whole;  /* the request is complete */
     bool placed; /* the version was taken out of the path */
     bool watch;
+    bool node; /* what is watched is the Node */
     unsigned version;  /* enum api_version that was asked for */
     const char *type;  /* of the body, NULL: protobuf */
     bool headed; /* response headers are out */
     bool end;    /* no more will be added to `out` */
     char method[8];
     char path[1024];
-    char accept[160];
+    char accept[256];
     char authorization[80];
     unsigned http;
     unsigned retry_after;
@@ -103,6 +105,11 @@ struct api_server {
     unsigned write_http;  /* answer of POST and PUT instead of 200, 0: none */
     unsigned watch_http;
     unsigned node_http;
+    unsigned node_watch_http;
+    bool node_silent;      /* a watch of the Node opens and tells nothing */
+    bool node_absent;
+    const char *node_uid;
+    uint64_t node_version;
     unsigned retry_after;
     unsigned list_http;
     unsigned streams_max;  /* that it announces */
@@ -110,7 +117,7 @@ struct api_server {
     bool no_version;       /* lists carry no resourceVersion */
     uint64_t version;      /* of the last change */
     unsigned made;
-    const char *label[3];  /* network layers of the node */
+    const char *label[API_LABELS]; /* values, in the order of api_label_keys */
     char log[API_LOG_BYTES];
     size_t log_len;
     struct api_claim claim[API_CLAIMS];
@@ -144,29 +151,6 @@ static struct view api_metadata(const char *name, const char *ns, const char *ui
     put_str(&w, 6, text);
     assert_false(w.full);
     return writer_view(&w);
-}
-
-static void api_put_node(struct writer *out)
-{
-    static const char *const keys[3] = {"topology.k8s.aws/network-node-layer-1",
-                                        "topology.k8s.aws/network-node-layer-2",
-                                        "topology.k8s.aws/network-node-layer-3"};
-    uint8_t bytes[2048];
-    uint8_t pair_bytes[256];
-    struct writer meta = writer_of(bytes, sizeof bytes);
-    writer_view_of(&meta, api_metadata(NODE_NAME, "", NODE_UID, api.version));
-    for (unsigned i = 0; i < 3; i++) {
-        struct writer pair = writer_of(pair_bytes, sizeof pair_bytes);
-        if (api.label[i] != NULL) {
-            put_str(&pair, 1, keys[i]);
-            put_str(&pair, 2, api.label[i]);
-            put_view(&meta, 11, writer_view(&pair));
-        }
-    }
-    uint8_t object_bytes[2200];
-    struct writer object = writer_of(object_bytes, sizeof object_bytes);
-    put_view(&object, 1, writer_view(&meta));
-    put_envelope(out, "meta.k8s.io/v1", "PartialObjectMetadata", writer_view(&object));
 }
 
 static const char *api_group_version(unsigned version)
@@ -353,30 +337,34 @@ static void api_put_group(struct writer *out)
 
 /* --- watching --- */
 
-/* To the watches of one version; API_VERSIONS: to all. */
-static void api_watch_event(const char *type, struct view enveloped, unsigned version)
+static void api_put_event(struct api_stream *s, const char *type, struct view enveloped)
 {
     static uint8_t bytes[API_SPEC_MAX + 8192];
     static uint8_t raw_bytes[API_SPEC_MAX + 8192];
+    memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
+    s->out_len -= s->out_sent;
+    s->out_sent = 0;
+    struct writer raw = writer_of(raw_bytes, sizeof raw_bytes);
+    struct writer event = writer_of(bytes, sizeof bytes);
+    put_view(&raw, 1, enveloped);
+    put_str(&event, 1, type);
+    put_view(&event, 2, writer_view(&raw));
+    struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
+    writer_u32(&out, (uint32_t)event.len);
+    writer_view_of(&out, writer_view(&event));
+    assert_false(out.full || raw.full || event.full);
+    s->out_len += out.len;
+}
+
+/* To the watches of slices in one version; API_VERSIONS: to all of them. */
+static void api_watch_event(const char *type, struct view enveloped, unsigned version)
+{
     for (unsigned i = 0; i < API_STREAMS; i++) {
         struct api_stream *s = &api.stream[i];
         bool other = version != API_VERSIONS && s->version != version;
-        if (s->id == 0 || !s->watch || s->end || other) {
-            continue;
+        if (s->id != 0 && s->watch && !s->node && !s->end && !other) {
+            api_put_event(s, type, enveloped);
         }
-        memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
-        s->out_len -= s->out_sent;
-        s->out_sent = 0;
-        struct writer raw = writer_of(raw_bytes, sizeof raw_bytes);
-        struct writer event = writer_of(bytes, sizeof bytes);
-        put_view(&raw, 1, enveloped);
-        put_str(&event, 1, type);
-        put_view(&event, 2, writer_view(&raw));
-        struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
-        writer_u32(&out, (uint32_t)event.len);
-        writer_view_of(&out, writer_view(&event));
-        assert_false(out.full || raw.full || event.full);
-        s->out_len += out.len;
     }
 }
 
@@ -406,14 +394,20 @@ UNUSED_OK static void api_watch_error(unsigned http, const char *reason)
     api_watch_event("ERROR", writer_view(&w), API_VERSIONS);
 }
 
-static struct api_stream *api_watch_stream(void)
+static struct api_stream *api_watch_of(bool node)
 {
     for (unsigned i = 0; i < API_STREAMS; i++) {
-        if (api.stream[i].id != 0 && api.stream[i].watch && !api.stream[i].end) {
-            return &api.stream[i];
+        struct api_stream *s = &api.stream[i];
+        if (s->id != 0 && s->watch && !s->end && s->node == node) {
+            return s;
         }
     }
     return NULL;
+}
+
+static struct api_stream *api_watch_stream(void)
+{
+    return api_watch_of(false);
 }
 
 /* --- slices of others' making --- */

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_AGENT_SERVER_H
 #define TESTS_UNIT_AGENT_SERVER_H
 
-#include "agent_api.h"
+#include "agent_node.h"
 
 #define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
 #define SERVES(version) (1u << (unsigned)(version))
@@ -22,6 +22,8 @@ UNUSED_OK static void api_reset(void)
     api.served = SERVES(API_V1);
     api.streams_max = API_STREAMS;
     api.version = 100;
+    api.node_version = 100;
+    api.node_uid = NODE_UID;
 }
 
 static void api_connect(uint64_t now_ms)
@@ -72,14 +74,16 @@ UNUSED_OK static unsigned api_asked(const char *start)
     return n;
 }
 
+/* Watches of slices. */
 UNUSED_OK static unsigned api_watches_asked(void)
 {
-    unsigned n = 0;
-    for (const char *at = strstr(api.log, "watch=true"); at != NULL;) {
-        n++;
-        at = strstr(at + 1, "watch=true");
-    }
-    return n;
+    return api_asked("GET " SLICES_PATH "?fieldSelector=spec.driver%3Dneuron.aws.com%2C"
+                     "spec.nodeName%3D" NODE_NAME "&watch=true&");
+}
+
+UNUSED_OK static unsigned api_lists(void)
+{
+    return api_asked("GET " SLICES_PATH "?f") - api_watches_asked();
 }
 
 UNUSED_OK static unsigned api_writes(void)
@@ -320,17 +324,32 @@ static void serve_claim(struct api_stream *s)
     answer_failure(s, 404);
 }
 
+static void serve_node(struct api_stream *s)
+{
+    struct writer w = answer_writer(s);
+    bool watch = strstr(s->path, "watch=true") != NULL;
+    unsigned absent = api.node_absent ? 404 : 0;
+    unsigned http = watch ? api.node_watch_http : api.node_http;
+    if (!watch && http == 0) {
+        http = absent;
+    }
+    if (http != 0) {
+        answer_failure(s, http);
+    } else if (watch) {
+        api_node_watch(s);
+    } else {
+        assert_string_equal(s->path, NODES_PATH "/" NODE_NAME);
+        api_put_node(&w);
+        answer_done(s, &w, 200);
+    }
+}
+
 static void serve_read(struct api_stream *s)
 {
     struct writer w = answer_writer(s);
     bool watch = strstr(s->path, "watch=true") != NULL;
-    if (strcmp(s->path, "/api/v1/nodes/" NODE_NAME) == 0) {
-        if (api.node_http != 0) {
-            answer_failure(s, api.node_http);
-            return;
-        }
-        api_put_node(&w);
-        answer_done(s, &w, 200);
+    if (strncmp(s->path, NODES_PATH, sizeof NODES_PATH - 1) == 0) {
+        serve_node(s);
     } else if (strstr(s->path, "/resourceclaims/") != NULL) {
         serve_claim(s);
     } else if (!watch && api.list_http != 0) {

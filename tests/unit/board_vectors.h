@@ -77,6 +77,7 @@ static inline void labels_set(struct devices *d)
     for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
         (void)snprintf(d->labels.network_layer[i], ATTRIBUTE_VALUE_CAP, "nn-%u", i + 1);
     }
+    (void)snprintf(d->labels.capacity_block, ATTRIBUTE_VALUE_CAP, "cb-1");
 }
 
 #endif

@@ -177,7 +177,7 @@ static void test_bookmark(void **state)
     pass(2000);
     assert_true(watches_from(9000));
     assert_int_equal(api_writes(), 0);
-    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+    assert_int_equal(api_lists(), 0);
     check_right();
 }
 
@@ -194,7 +194,7 @@ static void test_end_and_resume(void **state)
     pass(2000);
     assert_true(watches_from(version + 1));
     assert_int_equal(api_watches_asked(), 1);
-    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+    assert_int_equal(api_lists(), 0);
 }
 
 static void test_expired(void **state)
@@ -205,7 +205,7 @@ static void test_expired(void **state)
     api_watch_error(410, "Expired");
     pass(2000);
     assert_true(watches_from(5000));
-    assert_int_equal(api_asked("GET /api/v1/nodes/"), 1);
+    assert_int_equal(api_lists(), 1);
     assert_int_equal(api_writes(), 0);
     check_right();
 }
@@ -286,7 +286,7 @@ static void test_reset(void **state)
     s->id = 0;
     pass(2000);
     check_right();
-    assert_int_equal(api_asked("GET /api/v1/nodes/"), 0);
+    assert_int_equal(api_lists(), 0);
 }
 
 /* The server never ends it: the agent does, and goes on from where it was. */
@@ -294,8 +294,8 @@ static void test_endless(void **state)
 {
     (void)state;
     up();
-    pass(1800000);
-    assert_in_range(api_watches_asked(), 3, 6);
+    pass(4u * 3600000u);
+    assert_in_range(api_watches_asked(), 3, 4);
     assert_int_equal(api_writes(), 0);
     check_right();
 }
@@ -356,12 +356,12 @@ static void test_one_stream(void **state)
 {
     (void)state;
     world_new();
-    api.streams_max = 1;
+    api.streams_max = 2;
     claim_add(0);
     node_up();
     pass(20000);
     assert_int_equal(api_slices(), 1);
-    /* the watch has the only stream; a claim waits for it and fails in words */
+    /* the watches have both streams; a claim waits for one and fails in words */
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     pass(CLAIM_GET_MS + CLAIM_QUEUE_MS);

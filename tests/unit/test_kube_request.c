@@ -34,11 +34,11 @@ static void test_paths(void **state)
     w = path_writer();
     check_path(kube_path_node_watch(&w, "node-a", "4711"), &w,
                "/api/v1/nodes?fieldSelector=metadata.name%3Dnode-a&watch=true"
-               "&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=4711");
+               "&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=4711");
     w = path_writer();
     check_path(kube_path_node_watch(&w, "node-a", ""), &w,
                "/api/v1/nodes?fieldSelector=metadata.name%3Dnode-a&watch=true"
-               "&allowWatchBookmarks=true&timeoutSeconds=480");
+               "&allowWatchBookmarks=true&timeoutSeconds=3600");
     w = path_writer();
     check_path(kube_path_claim(&w, "v1", "team-a", "claim-1"), &w,
                "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1");
@@ -50,7 +50,7 @@ static void test_paths(void **state)
     check_path(kube_path_slices(&w, "v1", "neuron.aws.com", "node-a", "12"), &w,
                "/apis/resource.k8s.io/v1/resourceslices"
                "?fieldSelector=spec.driver%3Dneuron.aws.com%2Cspec.nodeName%3Dnode-a"
-               "&watch=true&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=12");
+               "&watch=true&allowWatchBookmarks=true&timeoutSeconds=3600&resourceVersion=12");
     w = path_writer();
     check_path(kube_path_slice(&w, "v1", NULL), &w, "/apis/resource.k8s.io/v1/resourceslices");
     w = path_writer();

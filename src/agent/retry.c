@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * After a failure: waits and words that all who ask the API server have in common. Owns no state;
+ * the waits of one connection are api.c's.
+ */
+#include "agent/retry.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+
+#define HTTP_FORBIDDEN 403u
+
+uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_ms)
+{
+    uint64_t wait = agent_backoff(a, backoff_ms);
+    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
+    if (r->answer.http_status == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
+        wait = agent_jitter(a, API_REFUSED_MS);
+    }
+    return (asked > wait) ? asked : wait;
+}
+
+uint64_t retry_watch_wait(struct agent *a, unsigned index, uint64_t *backoff_ms)
+{
+    ASSERT(index < REQUESTS_MAX);
+    const struct request *r = &a->api.request[index];
+    uint64_t longest = (uint64_t)WATCH_SECONDS * 1000u + API_REQUEST_MS;
+    if (r->deadline_ms < a->now_ms + longest - API_REFUSED_MS) {
+        *backoff_ms = 0; /* it ran well for a time */
+    }
+    return retry_wait(a, r, backoff_ms);
+}
+
+bool retry_say(struct agent *a, struct refusal *last, const char *doing, const struct request *r,
+               enum status status)
+{
+    uint16_t http = r->answer.http_status;
+    ASSERT(doing != NULL);
+    if (last->doing == doing && last->http == http && a->now_ms - last->said_ms < REFUSAL_SAID_MS) {
+        return false;
+    }
+    *last = (struct refusal){.doing = doing, .http = http, .said_ms = a->now_ms};
+    event_begin(a, EVENT_API_ERROR);
+    event_text(a, "doing", doing);
+    event_text(a, "status", status_name(status));
+    event_number(a, "http", http);
+    event_text(a, "reason", r->reason);
+    event_text(a, "message", r->message);
+    return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What follows a request to the API server that failed (retry.c): how long to wait, and what is
+ * said of it. Owns struct refusal. Internal to src/agent.
+ */
+#ifndef AGENT_RETRY_H
+#define AGENT_RETRY_H
+
+#include "agent/api.h"
+
+/* The refusal that was said last, by one who asks. */
+struct refusal {
+    const char *doing; /* NULL: none; static text */
+    uint16_t http;
+    uint64_t said_ms;
+};
+
+/*
+ * Until the request may be made again: doubled from time to time, longer when the server asks for
+ * it, slow when only an operator can mend it (403).
+ */
+uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_ms);
+/*
+ * Until the watch on entry `index`, which ends just now, is opened again: longer each time, unless
+ * it ran for some time.
+ */
+uint64_t retry_watch_wait(struct agent *a, unsigned index, uint64_t *backoff_ms);
+/*
+ * Begins the line of a request that failed; false: the same was said within REFUSAL_SAID_MS, and
+ * nothing is said. After true the caller may add fields, and ends the line by event_end.
+ */
+bool retry_say(struct agent *a, struct refusal *last, const char *doing, const struct request *r,
+               enum status status);
+
+#endif

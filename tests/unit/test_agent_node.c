@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent and its Node: labels become attributes when they appear and go when they go, a
+ * Node made anew becomes the owner, and where the watch does not work the Node is read instead.
+ */
+#include "agent_kubelet.h"
+
+#define NEW_UID "5ad9b0c4-0000-4000-8000-0000000000ff"
+
+static void up(void)
+{
+    world_new();
+    node_up();
+    assert_int_equal(api_slices(), 1);
+    assert_non_null(api_watch_of(true));
+    api_forget();
+    log_forget();
+}
+
+static void check_right(void)
+{
+    assert_string_equal(api_slice_only()->owner, api.node_uid);
+    assert_true(world.agent->publish.current);
+}
+
+/* Text of an attribute of the first device; NULL: it has none of that name. */
+static const char *attribute(const char *key)
+{
+    static char text[80];
+    const struct api_slice *s = api_slice_only();
+    struct view device = proto_get(view_of(s->spec, s->spec_len), 6).bytes;
+    struct reader in = reader_of(device);
+    struct proto_field f;
+    while (proto_next(&in, &f)) {
+        if (f.number == 2 && view_is(proto_get(f.bytes, 1).bytes, key)) {
+            proto_text(proto_get(f.bytes, 2).bytes, 4, text, sizeof text);
+            return text;
+        }
+    }
+    return NULL;
+}
+
+/* --- the watch --- */
+
+/* API group, Node, list, create, watch; the last is missing where nothing has to be created. */
+static void test_requests_of_a_start(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    assert_int_equal(api_asked(""), 5);
+    assert_int_equal(api_asked(NODE_READS), 0);
+    assert_int_equal(api_asked(NODE_WATCHES), 1);
+    api_forget();
+    restart();
+    register_driver();
+    pass(2000);
+    assert_int_equal(api_asked(""), 4);
+    assert_int_equal(api_writes(), 0);
+    check_right();
+}
+
+/* Bookmarks once a minute, watches that the server ends as it was asked to. */
+static void test_requests_of_a_quiet_day(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned minute = 1; minute <= 24 * 60; minute++) {
+        pass(60000);
+        if (minute % 60 == 0) {
+            api_watch_of(true)->end = true;
+            api_watch_end();
+            pass(1000);
+        }
+        api_watch_bookmark();
+        api_node_bookmark();
+    }
+    assert_in_range(api_asked(""), 100, 200);
+    assert_in_range(api_lists(), 100, 144);
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(api_asked(NODE_READS), 0);
+    check_right();
+}
+
+static void test_labels_come_and_go(void **state)
+{
+    (void)state;
+    up();
+    assert_null(attribute("networkNodeLayer2"));
+    api.label[LABEL_LAYER_2] = "nn-2";
+    api_node_touch();
+    pass(500);
+    assert_string_equal(attribute("networkNodeLayer2"), "nn-2");
+    assert_null(attribute("networkNodeLayer1"));
+    api.label[LABEL_LAYER_2] = "nn-3";
+    api_node_touch();
+    pass(500);
+    assert_string_equal(attribute("networkNodeLayer2"), "nn-3");
+    api.label[LABEL_LAYER_2] = NULL;
+    api_node_touch();
+    pass(500);
+    assert_null(attribute("networkNodeLayer2"));
+    assert_int_equal(api_writes(), 3);
+    /* what else changes of the Node costs nothing */
+    for (unsigned i = 0; i < 100; i++) {
+        api_node_touch();
+        pass(1000);
+    }
+    assert_int_equal(api_lists(), 3);
+    check_right();
+}
+
+static void test_capacity_block(void **state)
+{
+    (void)state;
+    up();
+    api.label[LABEL_BLOCK] = "cb-0123";
+    api_node_touch();
+    pass(20000);
+    assert_null(attribute("capacityBlockId"));
+    assert_int_equal(api_writes(), 0);
+    world_new();
+    found_set("trn2u.48xlarge", 16, 8);
+    api.label[LABEL_BLOCK] = "cb-0123";
+    node_up();
+    assert_string_equal(attribute("capacityBlockId"), "cb-0123");
+    assert_null(attribute("topology_x"));
+}
+
+static void test_made_anew(void **state)
+{
+    (void)state;
+    up();
+    api_node_create(NEW_UID);
+    pass(500);
+    check_right();
+    assert_int_equal(api_asked("PUT "), 1);
+    assert_int_equal(api_writes(), 1);
+    log_has("node_changed");
+    /* deleted first: the garbage collector takes the slice, and the next Node gets a new one */
+    api_node_delete();
+    api_slice_delete(api_slice_only());
+    pass(60000);
+    assert_int_equal(api_slices(), 0);
+    assert_false(agent_ready(world.agent));
+    api_node_create(NODE_UID);
+    pass(1500);
+    check_right();
+}
+
+/* What happened while no connection was there. */
+static void test_made_anew_while_away(void **state)
+{
+    (void)state;
+    up();
+    api.reachable = false;
+    api_end("");
+    settle();
+    api_node_delete();
+    api_node_create(NEW_UID);
+    pass(30000);
+    api.reachable = true;
+    pass(60000);
+    check_right();
+    log_has("node_changed");
+}
+
+/* Path of the watch under way. */
+static bool watches_from(uint64_t version)
+{
+    char text[48];
+    (void)snprintf(text, sizeof text, "&resourceVersion=%llu", (unsigned long long)version);
+    const char *at = strstr(api_watch_of(true)->path, text);
+    return at != NULL && at[strlen(text)] == 0;
+}
+
+static void test_resumed(void **state)
+{
+    (void)state;
+    up();
+    api.version = 9000;
+    api_node_bookmark();
+    settle();
+    api_watch_of(true)->end = true;
+    pass(2000);
+    assert_true(watches_from(9000));
+    assert_int_equal(api_asked(""), 1);
+}
+
+static void test_expired(void **state)
+{
+    (void)state;
+    up();
+    api_node_error(410, "Expired");
+    pass(2000);
+    assert_null(strstr(api_watch_of(true)->path, "resourceVersion"));
+    assert_int_equal(api_asked(NODE_READS), 0);
+    api.node_watch_http = 410;
+    api_watch_of(true)->end = true;
+    pass(2000);
+    api.node_watch_http = 0;
+    pass(5000);
+    assert_null(strstr(api_watch_of(true)->path, "resourceVersion"));
+    assert_int_equal(api_lists(), 0);
+    assert_null(strstr(world.log, "api_error"));
+    check_right();
+}
+
+/* A server that ends every watch at once is not asked in a storm. */
+static void test_short_watches(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 0; i < 600; i++) {
+        if (api_watch_of(true) != NULL) {
+            api_watch_of(true)->end = true;
+        }
+        pass(100);
+    }
+    assert_in_range(api_asked(NODE_WATCHES), 3, 12);
+}
+
+/* --- without a watch --- */
+
+/* A role that grants no watch: said once, read at the start and with each round. */
+static void test_watch_refused(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_watch_http = 403;
+    api.label[LABEL_LAYER_1] = "nn-1";
+    node_up();
+    assert_string_equal(attribute("networkNodeLayer1"), "nn-1");
+    check_right();
+    log_has("doing=\"watch Node\"");
+    log_has("grant the agent's ClusterRole get, list and watch on nodes");
+    log_forget();
+    api_forget();
+    api.label[LABEL_LAYER_1] = "nn-one";
+    api_node_touch();
+    pass(15u * 60000u);
+    assert_string_equal(attribute("networkNodeLayer1"), "nn-one");
+    assert_null(strstr(world.log, "watch Node"));
+    assert_in_range(api_asked(NODE_WATCHES), 3, 7);
+    assert_in_range(api_asked(NODE_READS), 1, 2);
+    api_node_create(NEW_UID);
+    pass(15u * 60000u);
+    check_right();
+    /* granted at last */
+    api.node_watch_http = 0;
+    pass(REFUSED_MAX_MS * 3u / 2u);
+    assert_non_null(api_watch_of(true));
+    api_node_bookmark();
+    pass(1000);
+    api_forget();
+    pass(3600000);
+    assert_int_equal(api_asked(NODE_READS), 0);
+}
+
+/* A proxy that swallows the watch's events. */
+static void test_watch_silent(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_silent = true;
+    start();
+    register_driver();
+    pass(NODE_SILENT_MS + 4000);
+    check_right();
+    assert_int_equal(api_asked(NODE_READS), 1);
+    assert_non_null(api_watch_of(true));
+    api_node_create(NEW_UID);
+    pass(15u * 60000u);
+    check_right();
+}
+
+static void test_absent(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_absent = true;
+    node_up();
+    pass(600000);
+    assert_int_equal(api_slices(), 0);
+    assert_in_range(api_asked(NODE_READS), 10, 30);
+    assert_int_equal(api_lists(), 0);
+    log_has("check --node-name");
+    api_node_create(NODE_UID);
+    pass(1500);
+    check_right();
+}
+
+/* Neither watch nor read is granted: words, no storm, and all is well when they are. */
+static void test_all_refused(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_watch_http = 403;
+    api.node_http = 403;
+    node_up();
+    api_forget();
+    log_forget();
+    pass(600000);
+    assert_in_range(api_asked(""), 10, 30);
+    assert_int_equal(api_slices(), 0);
+    unsigned said = 0;
+    for (const char *at = strstr(world.log, "api_error"); at != NULL;
+         at = strstr(at + 1, "api_error")) {
+        said++;
+    }
+    assert_in_range(said, 5, 11);
+    api.node_http = 0;
+    pass(60000);
+    check_right();
+}
+
+/* An answer that is another Node's. */
+static void test_stranger(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_silent = true;
+    api.node_uid = "";
+    node_up();
+    pass(10000);
+    log_has("api_strange");
+    assert_int_equal(api_slices(), 0);
+    api.node_uid = NODE_UID;
+    pass(60000);
+    check_right();
+}
+
+/* --- the type --- */
+
+static unsigned type_said(void)
+{
+    unsigned said = 0;
+    for (const char *at = strstr(world.log, "event=node_type"); at != NULL;
+         at = strstr(at + 1, "event=node_type")) {
+        said++;
+    }
+    return said;
+}
+
+static void test_type(void **state)
+{
+    (void)state;
+    up();
+    api.label[LABEL_TYPE] = "ml.trn2.48xlarge";
+    api.label[LABEL_BETA_TYPE] = "trn1.2xlarge"; /* the older label counts less */
+    api_node_touch();
+    pass(1000);
+    assert_int_equal(type_said(), 0);
+    api.label[LABEL_TYPE] = "trn1.32xlarge";
+    for (unsigned i = 0; i < 5; i++) {
+        api_node_touch();
+        pass(1000);
+    }
+    assert_int_equal(type_said(), 1);
+    log_has("label=trn1.32xlarge found=trn2.48xlarge");
+    api.label[LABEL_TYPE] = NULL;
+    api_node_touch();
+    pass(1000);
+    assert_int_equal(type_said(), 2);
+    assert_int_equal(api_writes(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests_of_a_start),
+        cmocka_unit_test(test_requests_of_a_quiet_day),
+        cmocka_unit_test(test_labels_come_and_go),
+        cmocka_unit_test(test_capacity_block),
+        cmocka_unit_test(test_made_anew),
+        cmocka_unit_test(test_made_anew_while_away),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_expired),
+        cmocka_unit_test(test_short_watches),
+        cmocka_unit_test(test_watch_refused),
+        cmocka_unit_test(test_watch_silent),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_all_refused),
+        cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_type),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
