@@ -157,6 +157,14 @@ type stored struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	slices  map[string]slice
+	history []change
+}
+
+// change is one event of the watch.
+type change struct {
+	at    time.Time
+	kind  string
+	slice slice
 }
 
 // follow keeps a copy of what is stored, from the first test that asks for it on.
@@ -179,12 +187,15 @@ var follow = sync.OnceValue(func() *stored {
 	return s
 })
 
+// followedPath is of the newest version that the cluster serves: not every row of the matrix has v1.
+func followedPath() string { return "/apis/resource.k8s.io/" + kube.Seen[0] + "/resourceslices" }
+
 func (s *stored) list() (string, error) {
 	var list struct {
 		Metadata struct{ ResourceVersion string }
 		Items    []slice
 	}
-	if err := ask("GET", slicesPath, nil, &list); err != nil {
+	if err := ask("GET", followedPath(), nil, &list); err != nil {
 		return "", err
 	}
 	s.mu.Lock()
@@ -199,7 +210,7 @@ func (s *stored) list() (string, error) {
 
 func (s *stored) watch(version string) {
 	request := must(http.NewRequestWithContext(context.Background(), "GET",
-		kube.Server+slicesPath+"?watch=true&resourceVersion="+version, nil))
+		kube.Server+followedPath()+"?watch=true&resourceVersion="+version, nil))
 	reply, err := admin().Do(request)
 	if err != nil {
 		return
@@ -214,6 +225,7 @@ func (s *stored) watch(version string) {
 			return
 		}
 		s.mu.Lock()
+		s.history = append(s.history, change{time.Now(), event.Type, event.Object})
 		if event.Type == "DELETED" {
 			delete(s.slices, event.Object.Metadata.Name)
 		} else {
@@ -237,6 +249,26 @@ func (s *stored) of(node, driver string) []slice {
 	for _, one := range s.slices {
 		if one.Spec.NodeName == node && one.Spec.Driver == driver {
 			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// absences are the times for which a node was without any slice of the driver since a time.
+func (s *stored) absences(node string, from time.Time) []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []time.Duration
+	var gone time.Time
+	for _, one := range s.history {
+		if one.at.Before(from) || one.slice.Spec.NodeName != node || one.slice.Spec.Driver != driver {
+			continue
+		}
+		if one.kind == "DELETED" {
+			gone = one.at
+		} else if !gone.IsZero() {
+			found = append(found, one.at.Sub(gone))
+			gone = time.Time{}
 		}
 	}
 	return found

@@ -6,13 +6,16 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -67,6 +70,7 @@ func TestTrn2(t *testing.T) {
 		{"slice edited by hand", sliceEditedByHand},
 		{"agent killed while three pods run", agentKilled},
 		{"kubelet restarted", kubeletRestarted},
+		{"API server restarted", apiServerRestarted},
 	})
 }
 
@@ -144,10 +148,13 @@ func kubeletRestarted(t *testing.T) {
 	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
 	waitRunning(t, "kept")
 	old := mustSlice(t)
+	follow()
+	begin := time.Now()
 	control(t, "kubelet", "kill")
 	control(t, "kubelet", "start")
 	// A kubelet that starts deletes the slices of its node: the driver has to put a new one in place.
 	waitNewSlice(t, old)
+	backAtOnce(t, "kubelet restarted", "it deletes the slices of its node", begin)
 	apply(t, renamed(t, example(t, "single-device"), "single-device", "fresh"))
 	waitRunning(t, "kept", "fresh")
 	kept, fresh := devicesOf(t, "kept", "neurons", 1), devicesOf(t, "fresh", "neurons", 1)
@@ -156,6 +163,55 @@ func kubeletRestarted(t *testing.T) {
 	}
 	checkContainer(t, "kept", "app", kept)
 	checkContainer(t, "fresh", "app", fresh)
+}
+
+// backAtOnce holds that the real node was without a slice for a moment only.
+func backAtOnce(t *testing.T, name, what string, from time.Time) {
+	t.Helper()
+	var absent []time.Duration
+	follow().wait(t, "news of the slice's return", soon, func() error {
+		if absent = follow().absences(kube.Node, from); len(absent) == 0 {
+			return errors.New("the slice was never away")
+		}
+		return nil
+	})
+	longest := slices.Max(absent)
+	if longest > atOnce {
+		t.Errorf("%s: the slice was away for %s", name, longest)
+	}
+	addRow(row{item: 1, name: name, what: what, recovery: longest, passed: !t.Failed()})
+}
+
+// apiServerRestarted kills the real one under pods that run.
+func apiServerRestarted(t *testing.T) {
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
+	waitRunning(t, "kept")
+	old := mustSlice(t)
+	agent := agentProcess(t)
+	control(t, "apiserver", "kill")
+	time.Sleep(5 * time.Second)
+	control(t, "apiserver", "start")
+	begin := time.Now()
+	mustKubectl(t, "delete", "resourceslice", old.Metadata.Name)
+	waitNewSlice(t, old)
+	addRow(row{item: 5, name: "API server killed", what: "the real one, for 5 s; then the slice is deleted",
+		recovery: time.Since(begin), passed: !t.Failed()})
+	if now := agentProcess(t); now != agent {
+		t.Errorf("the agent was process %s and is %s", agent, now)
+	}
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "fresh"))
+	waitRunning(t, "kept", "fresh")
+}
+
+// agentProcess is the cluster runner's line about the agent of the real node.
+func agentProcess(t *testing.T) string {
+	t.Helper()
+	script := filepath.Join(root, "tools", "cluster", "cluster.py")
+	out, err := run("", "/usr/bin/python3", script, "status", "--name", kube.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^agent .*$`).FindString(out)
 }
 
 // TestZLog comes last: it reads what the agent said during all of the above.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -14,11 +15,13 @@ import (
 
 // attributeIs makes a value of one attribute the wanted one; nil: none.
 func attributeIs(w *world, name string, value attribute) {
-	for _, one := range w.want {
-		delete(one.Attributes, name)
+	for i := range w.want {
+		changed := maps.Clone(w.want[i].Attributes) // what is stored has the same map
+		delete(changed, name)
 		if value != nil {
-			one.Attributes[name] = value
+			changed[name] = value
 		}
+		w.want[i].Attributes = changed
 	}
 }
 
@@ -80,10 +83,8 @@ func otherType(w *world) { w.label(object{"node.kubernetes.io/instance-type": "t
 
 // nodeFaults are those of item 2.
 var nodeFaults = []fault{
-	{item: 2, name: "label late", what: "networkNodeLayer3's label comes after the start",
-		before: withoutLayer, on: labelLater, harm: noHarm},
-	{item: 2, name: "label gone", what: "networkNodeLayer2's label is taken away", on: labelGone, harm: noHarm},
-	{item: 2, name: "Node re-created", what: "deleted, and made again with another UID", on: anotherNode, harm: noHarm},
+	{item: 2, name: "Node re-created", what: "deleted, and made again with another UID", on: anotherNode, harm: noHarm,
+		local: (*world).servesClaims},
 	{item: 2, name: "Node late", what: "made 5 s after the agent's start; then the slice is deleted",
 		before: lateNode, on: nothing, limit: atOnce},
 }

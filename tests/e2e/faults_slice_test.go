@@ -18,8 +18,7 @@ const atOnce = 2 * time.Second
 
 func nothing(*world) {}
 
-func deleteSlice(w *world) { w.deleteSlice() }
-func editSlice(w *world)   { w.editSlice() }
+func editSlice(w *world) { w.editSlice() }
 
 // dropAttribute stores what the agent writes without one attribute, as a server does that does not know it.
 func dropAttribute(x *proxy.Exchange) {
@@ -55,6 +54,21 @@ func listAll(x *proxy.Exchange) {
 	x.Pass()
 }
 
+// half answers with the first half of what the API server says.
+func half(x *proxy.Exchange) {
+	status, header, body := x.Forward()
+	x.Answer(status, header, body[:len(body)/2])
+}
+
+// listsAtMost holds that a watch that ended went on from where it was, without a list.
+func listsAtMost(most int) func(w *world) {
+	return func(w *world) {
+		if found := count(w.proxy.Requests(), "list"); found > most {
+			w.t.Errorf("%d lists, want %d at most", found, most)
+		}
+	}
+}
+
 // otherObject answers a write with another object than the one that was written.
 func otherObject(x *proxy.Exchange) {
 	status, header, body := x.Forward()
@@ -62,17 +76,6 @@ func otherObject(x *proxy.Exchange) {
 		node := "somebody-else"
 		s.Name, s.UID, s.Spec.NodeName, s.Spec.Pool.Name = "foreign", "11111111-2222-4333-8444-555555555555", &node, node
 	}))
-}
-
-// quiet holds that 10 s pass with no more than so many requests of some kinds.
-func quiet(most int, kinds ...string) func(w *world) {
-	return func(w *world) {
-		before := len(w.proxy.Requests())
-		time.Sleep(10 * time.Second)
-		if found := count(w.proxy.Requests()[before:], kinds...); found > most {
-			w.t.Errorf("%d requests of %v in 10 quiet seconds, %d at most", found, kinds, most)
-		}
-	}
 }
 
 // sliceFaults are those of item 1.
@@ -97,6 +100,11 @@ var sliceFaults = []fault{
 			first(func(x *proxy.Exchange) { x.ErrorEvent(410, "Expired", "too old resource version: 1 (2)") }, "watch")(w)
 			w.proxy.ResetAll()
 		}, after: spoilt},
+	{item: 1, name: "watch ended", what: "each watch ends in good order after 2 s, for 10 s", local: (*world).servesClaims,
+		on:   every(func(x *proxy.Exchange) { x.PassFor(2 * time.Second) }, "watch"),
+		hold: 10 * time.Second, off: clearRules, after: listsAtMost(4)},
+	{item: 1, name: "list cut short", what: "each list ends in its middle, as if complete, for 5 s", harm: noHarm,
+		on: every(half, "list"), hold: 5 * time.Second, off: clearRules},
 	{item: 1, name: "list without selector", what: "every list holds the slices of the whole cluster",
 		on: every(listAll, "list"), hold: 5 * time.Second, off: clearRules},
 	{item: 1, name: "another object", what: "the answer to the next POST is another node's slice",
@@ -169,6 +177,19 @@ func refusals(w *world, kinds ...string) int {
 	return found
 }
 
+// otherClaim answers the GET of a claim with another one: nothing may be prepared from it.
+func otherClaim(w *world) {
+	w.serves()
+	third := w.newClaim("third", w.want[1].Name)
+	first(func(x *proxy.Exchange) { x.Path = claimsPath + "/" + w.held.name; x.Pass() }, "claim")(w)
+	if err := w.call(third, soon, false); err == nil {
+		w.t.Error("a claim was prepared from another claim's allocation")
+	}
+	if err := w.call(third, soon, false); err != nil {
+		w.t.Errorf("prepare after the answer with another claim: %v", err)
+	}
+}
+
 // answerFaults are answers of item 5 that a server gives in bad times.
 var answerFaults = []fault{
 	{item: 5, name: "401", what: "the server does not take the token for 5 s", hold: 5 * time.Second,
@@ -205,4 +226,6 @@ var answerFaults = []fault{
 		}, "create")},
 	{item: 5, name: "409", what: "for the next PUT", harm: editSlice, after: spoilt,
 		on: first(fail(409, "Conflict", "the object has been modified"), "update")},
+	{item: 5, name: "another claim", what: "the GET of a claim is answered with another one", on: nothing, limit: atOnce,
+		local: otherClaim, after: spoilt},
 }

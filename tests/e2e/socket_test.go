@@ -71,7 +71,9 @@ func (w *world) newClaim(name string, device string) *claim {
 		"nodeSelector": object{"nodeSelectorTerms": []object{{"matchFields": []object{
 			{"key": "metadata.name", "operator": "In", "values": []string{w.name}}}}}}}}
 	mustAsk(w.t, "PUT", claimsPath+"/"+name+"/status", made, &made)
-	return &claim{name, made["metadata"].(object)["uid"].(string)}
+	one := &claim{name, made["metadata"].(object)["uid"].(string)}
+	w.claims = append(w.claims, one)
+	return one
 }
 
 // call sends one claim to the agent; the text of its error is the result.

@@ -49,6 +49,7 @@ type world struct {
 	node    meta
 	want    []device
 	foreign []slice
+	claims  []*claim
 	held    *claim // prepared before the fault, and during it again
 	spare   *claim // unprepared during the fault
 }
@@ -115,10 +116,8 @@ func (w *world) remove() {
 		w.t.Logf("the agent of %s said:\n%s\nits requests:\n%s", w.name, w.log.all(), w.requestLog())
 	}
 	w.proxy.Close()
-	for _, one := range []*claim{w.held, w.spare} {
-		if one != nil {
-			_ = ask("DELETE", claimsPath+"/"+one.name, nil, nil)
-		}
+	for _, one := range w.claims {
+		_ = ask("DELETE", claimsPath+"/"+one.name, nil, nil)
 	}
 	_ = ask("DELETE", nodesPath+"/"+w.name, nil, nil)
 	for _, one := range append(follow().of(w.name, driver), w.foreign...) {

@@ -197,12 +197,17 @@ def answers(cluster, address):
         return False
 
 
-def start_control_plane(cluster):
-    """etcd, API server, controller manager and scheduler."""
-    cluster.start("etcd", config.etcd_args(cluster))
+def start_apiserver(cluster):
+    """The API server, until it answers."""
     cluster.start("kube-apiserver", config.apiserver_args(cluster))
     cluster.wait("API server", "kube-apiserver",
                  lambda: answers(cluster, cluster.server + "/readyz"), 60)
+
+
+def start_control_plane(cluster):
+    """etcd, API server, controller manager and scheduler."""
+    cluster.start("etcd", config.etcd_args(cluster))
+    start_apiserver(cluster)
     if cluster.agent_served:
         cluster.start("agent-apiserver", config.agent_apiserver_args(cluster))
         cluster.wait("the agent's API server", "agent-apiserver",
@@ -446,11 +451,11 @@ def command_status(cluster, _arguments):
 
 
 def command_part(cluster, arguments):
-    """Starts, stops (SIGTERM) or kills (SIGKILL) the agent or the kubelet of a running cluster."""
+    """Starts, stops (SIGTERM) or kills (SIGKILL) one program of a running cluster."""
     loaded(cluster)
-    program = arguments.command
+    program, start = PARTS[arguments.command]
     if arguments.action == "start":
-        (start_agent if program == "agent" else start_kubelet)(cluster)
+        start(cluster)
     elif program in cluster.processes:
         number = signal.SIGTERM if arguments.action == "stop" else signal.SIGKILL
         procs.stop([cluster.processes[program]], number)
@@ -492,6 +497,11 @@ def add_release_arguments(parser):
                              "that serves only these")
 
 
+# What can be started and ended by itself: command -> name of the program, and how it is started.
+PARTS = {"agent": ("agent", start_agent), "kubelet": ("kubelet", start_kubelet),
+         "apiserver": ("kube-apiserver", start_apiserver)}
+
+
 def parse():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -506,7 +516,7 @@ def parse():
         one.add_argument("--board", default="trn2.48xlarge", help="EC2 instance type")
         one.add_argument("--driver-version", default="", help="version of the neuron module")
     others = [commands.add_parser(name) for name in ("down", "status")]
-    for name in ("agent", "kubelet"):
+    for name in PARTS:
         part = commands.add_parser(name, help=f"start, stop or kill the {name}")
         part.add_argument("action", choices=("start", "stop", "kill"))
         others.append(part)
@@ -516,7 +526,7 @@ def parse():
 
 
 COMMANDS = {"up": command_up, "down": command_down, "status": command_status,
-            "agent": command_part, "kubelet": command_part, "board": command_board}
+            "board": command_board, **{name: command_part for name in PARTS}}
 
 
 def main():

@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net/http"
@@ -84,11 +85,17 @@ type Exchange struct {
 	c      *conn
 	s      *stream
 	number int
+
+	forwarding context.Context // of the request to the API server, if it is not the stream's
 }
 
 // send asks the real API server.
 func (x *Exchange) send() (*http.Response, error) {
-	request, err := http.NewRequestWithContext(x.s.ctx, x.Method, x.c.p.target+x.Path, bytes.NewReader(x.Body))
+	ctx := x.s.ctx
+	if x.forwarding != nil {
+		ctx = x.forwarding
+	}
+	request, err := http.NewRequestWithContext(ctx, x.Method, x.c.p.target+x.Path, bytes.NewReader(x.Body))
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +125,14 @@ func (x *Exchange) Forward() (status int, header http.Header, body []byte) {
 
 // Pass forwards the request and sends the answer on as it comes.
 func (x *Exchange) Pass() { x.stream(nil) }
+
+// PassFor passes a watch on and ends it in good order after a while.
+func (x *Exchange) PassFor(d time.Duration) {
+	ctx, cancel := context.WithTimeout(x.s.ctx, d)
+	defer cancel()
+	x.forwarding = ctx
+	x.stream(nil)
+}
 
 // PassEvents passes a watch on; of its events only those for which keep says so.
 func (x *Exchange) PassEvents(keep func(kind string, object []byte) bool) { x.stream(keep) }

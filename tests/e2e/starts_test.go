@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"e2e/proxy"
+)
+
+const (
+	startLimit = 5               // requests of a start
+	calm       = 5 * time.Second // without a request: the start is over
+)
+
+// calmed waits until nothing was asked for a while; the requests since a time.
+func (w *world) calmed(begin time.Time) []proxy.Request {
+	w.t.Helper()
+	follow().wait(w.t, "5 s without a request", soon, func() error {
+		last := begin
+		for _, r := range since(w.proxy.Requests(), begin) {
+			last = r.At
+		}
+		if time.Since(last) < calm {
+			return fmt.Errorf("the last one is %s old", time.Since(last))
+		}
+		return nil
+	})
+	return since(w.proxy.Requests(), begin)
+}
+
+// started holds a start to its limit and writes its row.
+func (w *world) started(name, what string, begin time.Time, published time.Duration, writes int) {
+	w.t.Helper()
+	requests := w.calmed(begin)
+	if len(requests) > startLimit {
+		w.t.Errorf("%s: %d requests, %d at most", name, len(requests), startLimit)
+	}
+	if found := count(requests, "create", "update", "delete"); found != writes {
+		w.t.Errorf("%s: %d writes, want %d", name, found, writes)
+	}
+	w.wellBehaved()
+	addRow(row{1, name, what, published, len(requests), peak(requests), !w.t.Failed()})
+}
+
+// TestStarts counts what an agent asks of the API server from its first connection on, with a slice to be made and
+// with one that is as it has to be.
+func TestStarts(t *testing.T) {
+	for _, devices := range []int{0, 1, 16, 64} {
+		t.Run(fmt.Sprintf("%d devices", devices), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.devices = devices
+			w.makeForeign()
+			w.listen(w.address)
+			w.kubeconfig(w.address)
+			w.makeNode(w.nodeLabels())
+			begin := time.Now()
+			w.publish(devices)
+			w.started(fmt.Sprintf("start, %d devices", devices), "none; until the slice is stored and watched", begin, time.Since(begin), 1)
+			before := w.own().Metadata
+			w.kill()
+			again := time.Now()
+			w.run()
+			w.register()
+			follow().wait(t, "watch of the second start", soon, func() error {
+				if count(since(w.proxy.Requests(), again), "watch") == 0 {
+					return fmt.Errorf("no watch yet")
+				}
+				return w.whole()
+			})
+			w.started(fmt.Sprintf("restart, %d devices", devices), "the agent is killed; nothing has changed", again, time.Since(again), 0)
+			if after := w.own().Metadata; after.ResourceVersion != before.ResourceVersion {
+				t.Errorf("the slice was written by a restart: %+v became %+v", before, after)
+			}
+			if err := w.untouched(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
