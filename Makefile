@@ -247,7 +247,7 @@ CHECK_FLAGS = $(LANGUAGE) -Os $(HARDEN) $(PREFIX_MAP) $(DEFINES) '-DBUILD_ID="ch
 CALLS_FLAGS = $(LANGUAGE) -O0 $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES)
 CHECK_SOURCES := $(SOURCES) $(NANOPB_NAMES:%=nanopb/%.c)
 CHECK_OBJECTS := $(CHECK_SOURCES:%.c=$(CHECK)/%.o) $(CHECK_SOURCES:%.c=$(CALLS)/%.o) \
-	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/host/*.c)) $(CHECK)/budget.o
+	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/*/*.c)) $(CHECK)/budget.o
 
 .PHONY: check-objects
 check-objects: $(CHECK_OBJECTS) $(BUILD)/lint/flags
@@ -322,7 +322,22 @@ $(SIM)/nanopb/%.o: $(NANOPB_DIR)/%.c $(SIM)/flags
 $(SIM)/%.o: %.c $(SIM)/flags | deps-demo
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(SIM_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="sim"' $(INCLUDES) -MMD -MP -c $< -o $@
+
+# --- the simulator: the whole agent and both models in one process, on a virtual clock ----------------------------
+
+VIRTUAL_SOURCES := $(sort $(wildcard tests/sim/virtual/*.c)) $(SIM_MODELS) \
+	$(filter-out src/main.c src/host/%,$(SOURCES))
+VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
+
+.PHONY: sim
+sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, SCENARIO=text)
+	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
+
+$(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
+	$(call show,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^
 
 # --- the other parts ----------------------------------------------------------------------------------
 
@@ -372,7 +387,7 @@ check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, s
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, demo, conformance, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, demo, conformance, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: generate
@@ -401,5 +416,5 @@ help: ## this list
 .PHONY: FORCE
 FORCE:
 
--include $(wildcard $(SIM_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
+-include $(wildcard $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
 -include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(CHECK_OBJECTS:.o=.d) $(DEPENDENCIES))

@@ -125,11 +125,17 @@ bool sim_api_done(struct sim_api *a, unsigned connection)
     if (!c->failed || (h2_failure(&c->h2, NULL) != PEER_CLOSED && h2_tx_data(&c->h2).len > 0)) {
         return false;
     }
+    sim_api_drop(a, connection);
+    return true;
+}
+
+void sim_api_drop(struct sim_api *a, unsigned connection)
+{
+    struct sim_connection *c = connection_of(a, connection);
     for (unsigned i = 0; i < SIM_STREAMS_MAX; i++) {
         c->stream[i].state = SIM_STREAM_FREE;
     }
     c->open = false;
-    return true;
 }
 
 void sim_api_goaway(struct sim_api *a, unsigned connection, bool final)

@@ -182,6 +182,8 @@ struct view sim_api_tx(struct sim_api *a, unsigned connection);
 void sim_api_tx_commit(struct sim_api *a, unsigned connection, size_t n);
 /* Whether the owner must close it now; true also says that its number is free again. */
 bool sim_api_done(struct sim_api *a, unsigned connection);
+/* The connection was reset: nothing of it goes on, its number is free again. */
+void sim_api_drop(struct sim_api *a, unsigned connection);
 /* Says GOAWAY on a connection: graceful, or final with the true last stream. */
 void sim_api_goaway(struct sim_api *a, unsigned connection, bool final);
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulator: scenarios on a virtual clock, then random schedules of faults.
+ *
+ *   sim                    all scenarios, then SEEDS_DEFAULT seeds
+ *   sim --seed N           the run of one seed, with the agent's log
+ *   sim --seeds N          all scenarios, then N seeds
+ *   sim --scenario TEXT    the scenarios whose name holds TEXT, with the agent's log
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "tests/sim/virtual/row.h"
+
+#define SEEDS_DEFAULT 0
+#define LOG_LINES 25
+
+static struct world world;
+
+_Noreturn void assert_failed(const char *file, int line)
+{
+    (void)printf("%s:%d: assertion failed, seed %llu, at %llu ms\n", file, line,
+                 (unsigned long long)world.seed, (unsigned long long)world.now_ms);
+    world_show_log(&world, LOG_LINES);
+    exit(1);
+}
+
+struct plan {
+    const char *only; /* NULL: all scenarios */
+    bool one_seed;
+    uint64_t seed;
+    uint64_t seeds;
+};
+
+/* How many scenarios of each outcome there were. */
+struct outcome {
+    unsigned count;
+    unsigned failed;
+};
+
+/* Rows that are run by name only: what they ask for is being built. */
+static const char *const pending[] = {
+    "quiet day",
+    "Node gets its labels late",
+    "Node created again with another UID",
+    "token ends before the file is read again",
+    "v1 gone from one moment to the next",
+    "server drops an attribute for three hours",
+    "three streams a connection",
+    "429, Retry-After 1 s, 10 min",
+    "504 to writes, 10 min",
+};
+
+static bool wanted(const struct plan *plan, const char *name)
+{
+    for (unsigned i = 0; i < sizeof pending / sizeof pending[0] && plan->only == NULL; i++) {
+        if (strcmp(pending[i], name) == 0) {
+            return false;
+        }
+    }
+    return plan->only == NULL || strstr(name, plan->only) != NULL;
+}
+
+static void done(struct row *row, const struct plan *plan, struct outcome *outcome)
+{
+    bool loud = plan->only != NULL;
+    row_end(&world, row);
+    row_print(&world, row);
+    if (loud || row->failed) {
+        world_show_log(&world, loud ? UINT32_MAX : LOG_LINES);
+    }
+    outcome->count++;
+    outcome->failed += row->failed ? 1 : 0;
+}
+
+static void run_list(const struct scenario *s, const struct plan *plan, struct outcome *outcome)
+{
+    for (; s->name != NULL; s++) {
+        struct row row = {.name = s->name, .recovery_ms = NEVER};
+        if (wanted(plan, s->name)) {
+            s->play(&world, &row);
+            done(&row, plan, outcome);
+        }
+    }
+}
+
+static void run_troubles(const struct plan *plan, struct outcome *outcome)
+{
+    for (unsigned i = 0; trouble_name(i) != NULL; i++) {
+        struct row row = {.name = trouble_name(i), .recovery_ms = NEVER};
+        if (wanted(plan, row.name)) {
+            trouble_play(&world, &row, i);
+            done(&row, plan, outcome);
+        }
+    }
+}
+
+static int scenarios(const struct plan *plan)
+{
+    struct outcome outcome = {0};
+    uint64_t seeds = plan->only == NULL ? plan->seeds : 0;
+    row_print_head();
+    run_list(life_scenarios, plan, &outcome);
+    run_list(answer_scenarios, plan, &outcome);
+    run_troubles(plan, &outcome);
+    outcome.failed += random_runs(&world, 1, seeds, false);
+    (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
+                 (unsigned long long)seeds, outcome.failed);
+    return outcome.failed == 0 && outcome.count > 0 ? 0 : 1;
+}
+
+static uint64_t number_of(const char *text)
+{
+    uint64_t n = 0;
+    if (view_decimal(view_text(text), UINT32_MAX, &n) != STATUS_OK) {
+        (void)fprintf(stderr, "sim: %s is no number\n", text);
+        exit(2);
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    struct plan plan = {.seeds = SEEDS_DEFAULT};
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--seed") == 0) {
+            plan.one_seed = true;
+            plan.seed = number_of(value);
+        } else if (strcmp(argv[i], "--seeds") == 0) {
+            plan.seeds = number_of(value);
+        } else if (strcmp(argv[i], "--scenario") == 0) {
+            plan.only = value;
+        } else {
+            (void)fprintf(stderr, "sim: %s: unknown; see tests/sim/virtual/main.c\n", argv[i]);
+            return 2;
+        }
+    }
+    if (plan.one_seed) {
+        return random_runs(&world, plan.seed, 1, true) == 0 ? 0 : 1;
+    }
+    return scenarios(&plan);
+}

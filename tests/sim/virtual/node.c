@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kubelet, devices and the Node object of the simulated node; see world.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "tests/sim/virtual/world.h"
+
+#define SOCKET "/plugins_registry/neuron.aws.com-reg.sock"
+/* The kubelet writes the status of its Node this often although nothing changed. */
+#define BEAT_MS 300000
+
+/* --- the kubelet's connections --- */
+
+static size_t copy(struct writer to, struct view from)
+{
+    struct view v = view_first(from, to.cap - to.len);
+    if (v.len > 0) {
+        memcpy(to.data + to.len, v.data, v.len);
+    }
+    return v.len;
+}
+
+static bool link_bytes(struct world *w, unsigned k)
+{
+    if (w->kubelet_link[k] < 0) {
+        return false;
+    }
+    unsigned n = (unsigned)w->kubelet_link[k];
+    size_t in = copy(agent_link_rx(w->agent, n), sim_kubelet_tx(&world_kubelet, k));
+    sim_kubelet_tx_commit(&world_kubelet, k, in);
+    agent_link_rx_commit(w->agent, n, in);
+    size_t out = copy(sim_kubelet_rx(&world_kubelet, k), agent_link_tx(w->agent, n));
+    agent_link_tx_commit(w->agent, n, out);
+    sim_kubelet_rx_commit(&world_kubelet, k, out);
+    if (agent_link_done(w->agent, n)) {
+        sim_kubelet_link_end(&world_kubelet, k);
+        w->kubelet_link[k] = -1;
+    }
+    return in + out > 0;
+}
+
+static void carry_out(struct world *w, enum sim_order order, unsigned k, const char *path)
+{
+    if (order == SIM_ORDER_CLOSE) {
+        if (w->kubelet_link[k] >= 0) {
+            agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
+            w->poked = true;
+        }
+        return;
+    }
+    enum link_kind kind = strcmp(path, SOCKET) == 0 ? LINK_REGISTRATION : LINK_SERVICE;
+    w->kubelet_link[k] = w->agent != NULL ? agent_link_open(w->agent, kind, w->now_ms) : -1;
+    sim_kubelet_connected(&world_kubelet, k, w->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
+}
+
+static bool orders(struct world *w)
+{
+    const char *path = NULL;
+    unsigned k = 0;
+    enum sim_order order = sim_kubelet_order(&world_kubelet, &k, &path);
+    bool moved = order != SIM_ORDER_NONE;
+    while (order != SIM_ORDER_NONE) {
+        carry_out(w, order, k, path);
+        order = sim_kubelet_order(&world_kubelet, &k, &path);
+    }
+    return moved;
+}
+
+static void events(struct world *w)
+{
+    struct sim_kubelet_event e;
+    while (sim_kubelet_next(&world_kubelet, &e) == STATUS_OK) {
+        if (e.kind == SIM_KUBELET_REGISTERED) {
+            w->registered++;
+        } else if (e.kind == SIM_KUBELET_ANSWERED) {
+            w->answered.done = true;
+            w->answered.well = e.code == GRPC_OK && e.text[0] == 0;
+            text_cut(w->answered.text, sizeof w->answered.text, view_text(e.text));
+        }
+    }
+}
+
+bool node_turn(struct world *w)
+{
+    sim_kubelet_step(&world_kubelet, w->now_ms);
+    bool moved = orders(w);
+    for (unsigned k = 0; k < SIM_LINKS_MAX && w->agent != NULL; k++) {
+        moved = link_bytes(w, k) || moved;
+    }
+    events(w);
+    return moved;
+}
+
+void world_kubelet_up(struct world *w, bool up)
+{
+    w->kubelet_up = up;
+    enum status s = sim_kubelet_socket(&world_kubelet, SOCKET, up && w->agent != NULL);
+    ASSERT(s == STATUS_OK);
+}
+
+void world_wipe(struct world *w)
+{
+    for (unsigned i = 0; i < world_api.store.top; i++) {
+        struct sim_object *o = &world_api.store.object[i];
+        struct view spec = sim_field_bytes(view_of(o->body, o->body_len), 2);
+        bool here = o->state == SIM_LIVE && o->kind == SIM_SLICE;
+        if (here && view_is(sim_field_bytes(spec, 3), NODE_NAME)) {
+            sim_store_delete(&world_api.store, o);
+        }
+    }
+    foreign_put(w);
+}
+
+void world_kubelet_restart(struct world *w, bool wipe)
+{
+    const struct sim_kubelet_config release = world_kubelet.config;
+    for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
+        if (w->kubelet_link[k] >= 0) {
+            agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
+        }
+    }
+    w->poked = true;
+    world_settle(w);
+    for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
+        w->kubelet_link[k] = -1;
+    }
+    sim_kubelet_init(&world_kubelet, &release, w->now_ms);
+    if (wipe) {
+        world_wipe(w);
+    }
+    world_kubelet_up(w, true);
+}
+
+/* --- claims that the scheduler allocated --- */
+
+static void claim_put(unsigned index)
+{
+    uint8_t bytes[6][512];
+    struct writer w[6];
+    char text[32];
+    for (unsigned i = 0; i < 6; i++) {
+        w[i] = writer_of(bytes[i], sizeof bytes[i]);
+    }
+    (void)snprintf(text, sizeof text, "held-%u", index);
+    sim_put_text(&w[0], 1, text); /* metadata */
+    sim_put_text(&w[0], 3, "ml");
+    (void)snprintf(text, sizeof text, "claim-uid-%u", index);
+    sim_put_text(&w[0], 5, text);
+    sim_put_text(&w[1], 1, "req"); /* result, devices, allocation, status */
+    sim_put_text(&w[1], 2, DRIVER_NAME);
+    sim_put_text(&w[1], 3, NODE_NAME);
+    (void)snprintf(text, sizeof text, "neuron-device-%u", index);
+    sim_put_text(&w[1], 4, text);
+    sim_put_bytes(&w[2], 1, writer_view(&w[1]));
+    sim_put_bytes(&w[3], 1, writer_view(&w[2]));
+    sim_put_bytes(&w[4], 1, writer_view(&w[3]));
+    sim_put_bytes(&w[5], 1, writer_view(&w[0]));
+    sim_put_bytes(&w[5], 3, writer_view(&w[4]));
+    enum status s = sim_api_put(&world_api, SIM_CLAIM, writer_view(&w[5]));
+    ASSERT(s == STATUS_OK);
+}
+
+void claims_put(void)
+{
+    for (unsigned i = 0; i < HELD_CLAIMS; i++) {
+        claim_put(i);
+    }
+}
+
+/* --- the kubelet's calls --- */
+
+static bool call(struct world *w, enum sim_method method, unsigned index)
+{
+    struct sim_claim claim = {.ns = "ml"};
+    const struct sim_batch batch = {.method = method, .driver = DRIVER_NAME, .claims = &claim,
+                                    .count = 1};
+    unsigned number = 0;
+    ASSERT(index < HELD_CLAIMS);
+    (void)snprintf(claim.name, sizeof claim.name, "held-%u", index);
+    (void)snprintf(claim.uid, sizeof claim.uid, "claim-uid-%u", index);
+    w->answered = (struct answered){.text = "no answer"};
+    if (sim_kubelet_call(&world_kubelet, &batch, &number) != STATUS_OK) {
+        text_cut(w->answered.text, sizeof w->answered.text, view_text("not connected"));
+        return false;
+    }
+    world_settle(w);
+    return w->answered.done && w->answered.well;
+}
+
+bool world_prepare(struct world *w, unsigned index)
+{
+    return call(w, SIM_PREPARE, index);
+}
+
+bool world_unprepare(struct world *w, unsigned index)
+{
+    return call(w, SIM_UNPREPARE, index);
+}
+
+/* --- devices --- */
+
+void world_devices(struct world *w, unsigned count, bool told)
+{
+    struct found_node *f = &w->found;
+    const char *type = count == 1 ? "trn2.3xlarge" : "trn2.48xlarge";
+    ASSERT(count <= DEVICES_MAX);
+    memset(f, 0, sizeof *f);
+    (void)snprintf(f->product_name, sizeof f->product_name, "%s\n", type);
+    (void)snprintf(f->driver_version, sizeof f->driver_version, "2.26.5.0\n");
+    (void)snprintf(f->boot_id, sizeof f->boot_id, "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e\n");
+    for (unsigned n = 0; n < count; n++) {
+        f->devices[n].number = (uint16_t)n;
+        f->devices[n].node_exists = true;
+        (void)snprintf(f->devices[n].core_count, sizeof f->devices[n].core_count, "8");
+    }
+    f->count = (uint16_t)count;
+    if (told && w->agent != NULL) {
+        agent_found(w->agent, f);
+        w->poked = true;
+    }
+}
+
+/* --- the Node --- */
+
+static void put_label(struct writer *meta, const char *key, const char *value)
+{
+    uint8_t bytes[256];
+    struct writer entry = writer_of(bytes, sizeof bytes);
+    if (value != NULL) {
+        sim_put_text(&entry, 1, key);
+        sim_put_text(&entry, 2, value);
+        ASSERT(!entry.full);
+        sim_put_bytes(meta, 11, writer_view(&entry));
+    }
+}
+
+void world_node_put(struct world *w)
+{
+    uint8_t meta_bytes[1024];
+    uint8_t bytes[2048];
+    char key[64];
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    struct writer out = writer_of(bytes, sizeof bytes);
+    sim_put_text(&meta, 1, NODE_NAME);
+    sim_put_text(&meta, 5, w->node_uid);
+    put_label(&meta, "kubernetes.io/hostname", NODE_NAME);
+    put_label(&meta, "node.kubernetes.io/instance-type", w->type_label);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf(key, sizeof key, "topology.k8s.aws/network-node-layer-%u", i + 1);
+        put_label(&meta, key, w->layers[i]);
+    }
+    sim_put_bytes(&out, 1, writer_view(&meta));
+    sim_put_value(&out, 15, ++w->beats); /* stands for the heartbeats of its conditions */
+    enum status s = sim_api_put(&world_api, SIM_NODE, writer_view(&out));
+    ASSERT(s == STATUS_OK);
+    w->beat_ms = w->now_ms + BEAT_MS;
+}
+
+void world_node_again(struct world *w, const char *uid)
+{
+    enum status s = sim_api_delete(&world_api, SIM_NODE, "", NODE_NAME);
+    ASSERT(s == STATUS_OK);
+    w->node_uid = uid;
+    world_node_put(w);
+}
+
+void node_time(struct world *w)
+{
+    if (w->now_ms >= w->beat_ms) {
+        world_node_put(w);
+    }
+}
+
+uint64_t node_deadline(const struct world *w)
+{
+    return w->beat_ms;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens on a node in which nothing is broken: starts, quiet days, restarts, devices that
+ * come and go, the Node object that changes. See row.h.
+ */
+#include <stdio.h>
+
+#include "tests/sim/virtual/row.h"
+
+/* --- starts and days --- */
+
+static void start(struct world *w, struct row *r)
+{
+    world_new(w, 1);
+    r->begin_ms = w->now_ms;
+    world_start(w);
+    row_recover(w, r, SECONDS(15));
+    world_pass(w, MINUTES(2));
+    expect(r, tally_own(&w->tally) <= 5, "%u requests at start", tally_own(&w->tally));
+}
+
+static void restart(struct world *w, struct row *r)
+{
+    row_begin(w, r, 2);
+    w->tally = (struct tally){0};
+    world_start(w);
+    row_recover(w, r, SECONDS(15));
+    world_pass(w, MINUTES(2));
+    expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
+    expect(r, tally_own(&w->tally) <= 5, "%u requests at start", tally_own(&w->tally));
+    row_serves(w, r);
+}
+
+static void quiet_day(struct world *w, struct row *r)
+{
+    row_begin(w, r, 3);
+    w->tally = (struct tally){0};
+    world_pass(w, HOURS(24));
+    row_recover(w, r, 0);
+    r->recovery_ms = NEVER;
+    expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
+    expect(r, tally_own(&w->tally) <= 200, "%u requests", tally_own(&w->tally));
+    expect(r, w->tally.connects == 0, "%u connections", w->tally.connects);
+    row_repairs(w, r);
+}
+
+/* --- the kubelet --- */
+
+static void wiped(struct world *w, struct row *r)
+{
+    row_begin(w, r, 4);
+    for (unsigned i = 0; i < 3; i++) {
+        world_kubelet_restart(w, true);
+        row_recover(w, r, REPAIR_MS);
+        row_serves(w, r);
+        world_pass(w, MINUTES(1));
+    }
+}
+
+static void late_kubelet(struct world *w, struct row *r)
+{
+    world_new(w, 5);
+    r->begin_ms = w->now_ms;
+    world_kubelet_up(w, false);
+    world_start(w);
+    world_pass(w, MINUTES(10));
+    expect(r, stored_one() != NULL, "no slice although the kubelet is only late");
+    world_kubelet_up(w, true);
+    row_recover(w, r, SECONDS(2));
+    expect(r, world_prepare(w, 0), "claim 0 was not prepared: %s", w->answered.text);
+}
+
+/* --- by hand --- */
+
+static void edited(struct world *w, struct row *r)
+{
+    row_begin(w, r, 6);
+    for (unsigned i = 0; i < 3; i++) {
+        expect(r, stored_edit(w), "no slice to edit");
+        row_recover(w, r, REPAIR_MS);
+        world_pass(w, MINUTES(1));
+    }
+}
+
+static void doubled(struct world *w, struct row *r)
+{
+    row_begin(w, r, 7);
+    expect(r, stored_double(w, "node-a-zzzzz"), "no slice to double");
+    row_recover(w, r, REPAIR_MS);
+    world_pass(w, MINUTES(1));
+    expect(r, stored_double(w, "00000-neuron.aws.com-node-a-aaaaa"), "no slice to double");
+    row_recover(w, r, REPAIR_MS);
+}
+
+/* The event of the deletion is lost with its watch: the next look at all slices finds it. */
+static void lost_delete(struct world *w, struct row *r)
+{
+    const struct sim_fault untold = {.asked = SIM_ASK_WATCH};
+    row_begin(w, r, 8);
+    sim_api_fault(&world_api, SIM_FAULT_UNTOLD, &untold);
+    world_wipe(w);
+    world_pass(w, SECONDS(1));
+    sim_api_fault_end(&world_api, SIM_FAULT_UNTOLD);
+    row_recover(w, r, MINUTES(60));
+}
+
+/* --- the Node --- */
+
+static void late_labels(struct world *w, struct row *r)
+{
+    row_begin(w, r, 9);
+    world_pass(w, MINUTES(20));
+    w->layers[0] = "nn-1111";
+    w->layers[1] = "nn-2222";
+    w->layers[2] = "nn-3333";
+    world_node_put(w);
+    row_recover(w, r, RECOVERY_MS);
+    w->layers[2] = NULL;
+    world_node_put(w);
+    row_recover(w, r, RECOVERY_MS);
+}
+
+static void node_again(struct world *w, struct row *r)
+{
+    row_begin(w, r, 10);
+    world_node_again(w, "node-uid-2");
+    row_recover(w, r, RECOVERY_MS);
+    world_pass(w, MINUTES(1));
+    world_wipe(w); /* the garbage collector, for the owner of old */
+    world_node_again(w, "node-uid-3");
+    row_recover(w, r, RECOVERY_MS);
+}
+
+static void late_node(struct world *w, struct row *r)
+{
+    world_new(w, 11);
+    r->begin_ms = w->now_ms;
+    enum status gone = sim_api_delete(&world_api, SIM_NODE, "", NODE_NAME);
+    expect(r, gone == STATUS_OK, "no Node");
+    w->beat_ms = w->now_ms + MINUTES(3);
+    world_start(w);
+    world_pass(w, MINUTES(3)); /* and there it is */
+    row_recover(w, r, RECOVERY_MS);
+}
+
+/* --- devices --- */
+
+static void device_counts(struct world *w, struct row *r)
+{
+    static const unsigned counts[] = {0, 1, 16, 64, 16, 0, 64};
+    row_begin(w, r, 12);
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        world_devices(w, counts[i], true);
+        row_recover(w, r, REPAIR_MS);
+        world_pass(w, MINUTES(5));
+        row_recover(w, r, 0);
+    }
+}
+
+static void devices_flap(struct world *w, struct row *r)
+{
+    row_begin(w, r, 13);
+    w->tally = (struct tally){0};
+    for (unsigned i = 0; i < 120; i++) {
+        world_devices(w, i % 2 == 0 ? 15 : 16, true);
+        world_pass(w, SECONDS(5));
+    }
+    row_recover(w, r, RECOVERY_MS);
+    row_serves(w, r);
+}
+
+const struct scenario life_scenarios[] = {
+    {"start", start},
+    {"restart, nothing changed", restart},
+    {"quiet day", quiet_day},
+    {"kubelet restarts and wipes slices", wiped},
+    {"kubelet ten minutes late", late_kubelet},
+    {"slice edited by hand", edited},
+    {"slice doubled, and an old-style name", doubled},
+    {"slice deleted, event lost", lost_delete},
+    {"Node gets its labels late", late_labels},
+    {"Node created again with another UID", node_again},
+    {"Node appears late", late_node},
+    {"0, 1, 16 and 64 devices", device_counts},
+    {"devices come and go", devices_flap},
+    {NULL, NULL},
+};

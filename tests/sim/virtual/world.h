@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One node in one process on a virtual clock: the whole agent, the models of kubelet and API
+ * server, the network between them, the disk and the devices. Owns time: it jumps from one thing
+ * that is due to the next, so that a day takes a moment; equal seeds give equal runs. The agent is
+ * driven as src/host/loop.c does: stepped when bytes came, while its output moves, and at
+ * agent_deadline.
+ */
+#ifndef TESTS_SIM_VIRTUAL_WORLD_H
+#define TESTS_SIM_VIRTUAL_WORLD_H
+
+#include "agent/agent.h"
+#include "tests/sim/sim_api.h"
+#include "tests/sim/sim_kubelet.h"
+#include "tests/sim/virtual/tally.h"
+
+#define NODE_NAME "node-a"
+#define OTHER_NODE "node-b"
+#define OTHER_DRIVER "gpu.example.com"
+#define WALL_MS(now_ms) (UINT64_C(1700000000000) + (now_ms))
+/* Bytes that the network holds of what the agent sent: more than the agent has under way. */
+#define WIRE_BYTES 262144
+#define WORLD_LOG_BYTES 65536
+/* Claims that are prepared from the start: some stay, some are given back while things go wrong. */
+#define HELD_CLAIMS 8
+/* Objects of others that nobody may touch. */
+#define FOREIGN_SLICES 3
+#define NEVER UINT64_MAX
+
+/* The path to the API server. */
+enum net {
+    NET_OPEN,
+    NET_REFUSED,   /* connections are refused; open ones were reset */
+    NET_SILENT,    /* nobody answers a connection; open ones move no byte any more */
+    NET_MUTE,      /* connections are accepted, and then nothing comes */
+    NET_RESETTING, /* connections are reset NET_RESET_MS after they began */
+    NET_ONE_WAY,   /* what the agent sends arrives, nothing comes back */
+    NET_SLOW,      /* NET_SLOW_BYTES each NET_SLOW_MS in each direction */
+    NET_STATES
+};
+#define NET_RESET_MS 700u
+#define NET_SLOW_MS 100u
+#define NET_SLOW_BYTES 600u
+/* How long the host waits for a connection (API_CONNECT_MS), and when it reads the token again. */
+#define NET_CONNECT_MS 10000u
+#define NET_TOKEN_MS 60000u
+
+struct foreign {
+    char name[NAME_CAP];
+    const char *driver;
+    const char *node;
+    uint64_t version; /* that the world saw last */
+};
+
+struct answered {     /* the kubelet's last call */
+    bool done;
+    bool well;        /* every claim of it */
+    char text[512];
+};
+
+struct world {
+    struct agent *agent;       /* NULL: no process runs */
+    struct settings settings;
+    struct found_node found;
+    uint64_t seed;
+    uint64_t random;
+    uint64_t now_ms;
+    bool poked;                /* the host told something: a step is due */
+    bool exited;
+    /* the path to the API server */
+    enum net net;
+    int link;                  /* number at the model, -1: not connected */
+    bool connecting;           /* the host waits for a connection */
+    uint64_t connect_ms;       /* when it gives up */
+    uint64_t opened_ms;
+    uint64_t slow_ms;          /* NET_SLOW: when bytes move again */
+    size_t slow_out;           /* NET_SLOW: bytes that may still move now */
+    size_t slow_in;
+    uint64_t token_ms;
+    char token[32];            /* that lies in the agent's token file */
+    char known_token[32];      /* that the agent was told last */
+    char server_token[32];     /* that the API server lets in */
+    size_t wire_len;
+    uint8_t wire[WIRE_BYTES];  /* sent by the agent, not arrived */
+    /* the kubelet */
+    bool kubelet_up;
+    int kubelet_link[SIM_LINKS_MAX]; /* the agent's link of each of the kubelet's, -1: none */
+    unsigned registered;       /* times */
+    struct answered answered;
+    /* the cluster */
+    const char *node_uid;
+    const char *layers[3];     /* labels of the Node; NULL: not there */
+    const char *type_label;    /* instance type; NULL: not there */
+    uint64_t beat_ms;          /* when the kubelet writes the Node's status again */
+    unsigned beats;
+    struct foreign foreign[FOREIGN_SLICES];
+    struct tally tally;
+    size_t log_len;
+    char log[WORLD_LOG_BYTES];
+};
+
+extern struct sim_api world_api;
+extern struct sim_kubelet world_kubelet;
+
+/* --- world.c: time --- */
+
+/* A new node, with nothing running: an API server, a kubelet, a trn2.48xlarge. */
+void world_new(struct world *w, uint64_t seed);
+/* Everything that happens at this moment. */
+void world_settle(struct world *w);
+/* Lets time pass. */
+void world_pass(struct world *w, uint64_t ms);
+/* A number below `bound`. */
+uint64_t world_random(struct world *w, uint64_t bound);
+
+/* --- host.c: what the host and the network do --- */
+
+/* A new process of the agent; an old one is killed before. */
+void world_start(struct world *w);
+void world_kill(struct world *w);
+/* The path becomes so; `cut`: the connection that stands is reset. */
+void world_net(struct world *w, enum net net, bool cut);
+/* The transport of the API connection ends. */
+void world_cut(struct world *w, const char *why);
+/* The token in the file and at the API server becomes another one. */
+void world_token(struct world *w, const char *token);
+/* GOAWAY with a last stream below every one that is under way: none of them was looked at. */
+void world_goaway_below(struct world *w);
+/* One turn of the host: orders and log; whether an order was carried out. */
+bool host_turn(struct world *w);
+/* Moves bytes between agent and API server; whether any moved. */
+bool host_bytes(struct world *w);
+/* What only time does: connections given up, resets, tokens read again. */
+void host_time(struct world *w);
+uint64_t host_deadline(const struct world *w);
+/* Puts a line of the simulator's own into the log, so that it tells what happened when. */
+void world_note(struct world *w, const char *what, const char *detail);
+/* Prints the last lines of the agent's log. */
+void world_show_log(const struct world *w, unsigned lines);
+
+/* --- node.c: kubelet, devices, objects --- */
+
+bool node_turn(struct world *w);
+void node_time(struct world *w);
+uint64_t node_deadline(const struct world *w);
+/* Claims that the scheduler allocated, one per device from 0 on. */
+void claims_put(void);
+/* The kubelet begins anew and deletes all slices of the node, as it does at its start. */
+void world_kubelet_restart(struct world *w, bool wipe);
+/* The kubelet looks for sockets, or does not. */
+void world_kubelet_up(struct world *w, bool up);
+/* Deletes every slice of the node, whoever made it; others make theirs again at once. */
+void world_wipe(struct world *w);
+/* Prepares (or gives back) claim `index` of HELD_CLAIMS; whether it was answered well at once. */
+bool world_prepare(struct world *w, unsigned index);
+bool world_unprepare(struct world *w, unsigned index);
+/* The devices that the next look at the node finds; `told`: it happens now. */
+void world_devices(struct world *w, unsigned count, bool told);
+void world_node_put(struct world *w);
+/* The Node is made anew with another UID. */
+void world_node_again(struct world *w, const char *uid);
+
+/* --- stored.c: what the API server stores --- */
+
+/* Size of the agent's one instance. */
+extern const size_t agent_bytes;
+
+/* Whether stored slices are the wanted ones and the agent knows; `why`: what is not. Never NULL. */
+bool world_well(struct world *w, const char **why);
+/* How many slices of ours are stored, and the least and largest generation of them. */
+unsigned stored_slices(uint64_t *least, uint64_t *most);
+/* One of ours; NULL: none. */
+struct sim_object *stored_one(void);
+/* By hand: each value of an attribute is changed; the slice is doubled; old-style name. */
+bool stored_edit(struct world *w);
+bool stored_double(struct world *w, const char *name);
+/* Whether no foreign slice was touched. */
+bool foreign_well(const struct world *w);
+void foreign_put(struct world *w);
+
+#endif
