@@ -83,10 +83,16 @@ func otherType(w *world) { w.label(object{"node.kubernetes.io/instance-type": "t
 
 // nodeFaults are those of item 2.
 var nodeFaults = []fault{
+	{item: 2, name: "label late", what: "networkNodeLayer3's label comes after the start",
+		before: withoutLayer, on: labelLater, harm: noHarm, local: (*world).servesClaims},
+	{item: 2, name: "label gone", what: "networkNodeLayer2's label is taken away", on: labelGone, harm: noHarm,
+		local: (*world).servesClaims},
 	{item: 2, name: "Node re-created", what: "deleted, and made again with another UID", on: anotherNode, harm: noHarm,
 		local: (*world).servesClaims},
 	{item: 2, name: "Node late", what: "made 5 s after the agent's start; then the slice is deleted",
 		before: lateNode, on: nothing, limit: atOnce},
+	{item: 2, name: "instance type differs", what: "the Node's label names another board",
+		on: otherType, after: logged("level=warn", "trn1.32xlarge", "trn2.48xlarge")},
 }
 
 // serve lets the proxy show only some versions of resource.k8s.io.

@@ -33,7 +33,7 @@ type fault struct {
 }
 
 // Most requests in any second after start-up.
-const rateLimit = 10
+const rateLimit = 8
 
 func TestFaults(t *testing.T) {
 	// Cases wait much more than they compute.
