@@ -160,7 +160,7 @@ static size_t receive_bytes(struct world *w)
     return n;
 }
 
-bool host_bytes(struct world *w)
+bool world_host_bytes(struct world *w)
 {
     if (w->link < 0) {
         return false;
@@ -228,7 +228,7 @@ static void read_token(struct world *w)
     }
 }
 
-void host_time(struct world *w)
+void world_host_time(struct world *w)
 {
     wait_connected(w);
     if (w->link >= 0 && w->net == NET_RESETTING && w->now_ms >= w->opened_ms + NET_RESET_MS) {
@@ -242,7 +242,7 @@ void host_time(struct world *w)
     read_token(w);
 }
 
-uint64_t host_deadline(const struct world *w)
+uint64_t world_host_deadline(const struct world *w)
 {
     uint64_t at = w->connecting ? w->connect_ms : NEVER;
     if (w->link < 0) {
@@ -323,7 +323,7 @@ static void carry_out(struct world *w, enum agent_order order)
     }
 }
 
-bool host_turn(struct world *w)
+bool world_host_turn(struct world *w)
 {
     take_log(w);
     enum agent_order order = agent_next_order(w->agent);

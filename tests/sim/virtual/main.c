@@ -42,15 +42,9 @@ struct outcome {
 
 /* Rows that are run by name only: what they ask for is being built. */
 static const char *const pending[] = {
-    "quiet day",
-    "Node gets its labels late",
-    "Node created again with another UID",
     "token ends before the file is read again",
-    "v1 gone from one moment to the next",
     "server drops an attribute for three hours",
     "three streams a connection",
-    "429, Retry-After 1 s, 10 min",
-    "504 to writes, 10 min",
 };
 
 static bool wanted(const struct plan *plan, const char *name)

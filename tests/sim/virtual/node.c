@@ -82,7 +82,7 @@ static void events(struct world *w)
     }
 }
 
-bool node_turn(struct world *w)
+bool world_node_turn(struct world *w)
 {
     sim_kubelet_step(&world_kubelet, w->now_ms);
     bool moved = orders(w);
@@ -266,14 +266,14 @@ void world_node_again(struct world *w, const char *uid)
     world_node_put(w);
 }
 
-void node_time(struct world *w)
+void world_node_time(struct world *w)
 {
     if (w->now_ms >= w->beat_ms) {
         world_node_put(w);
     }
 }
 
-uint64_t node_deadline(const struct world *w)
+uint64_t world_node_deadline(const struct world *w)
 {
     return w->beat_ms;
 }

@@ -87,7 +87,7 @@ static bool agent_turn(struct world *w, bool moved)
     bool told = w->poked;
     w->poked = false;
     agent_step(w->agent);
-    return host_turn(w) || told;
+    return world_host_turn(w) || told;
 }
 
 static _Noreturn void never_idle(const struct world *w)
@@ -104,9 +104,9 @@ void world_settle(struct world *w)
     unsigned idle = 0;
     for (unsigned i = 0; i < TURNS_MAX; i++) {
         sim_api_step(&world_api, w->now_ms, WALL_MS(w->now_ms) / 1000);
-        bool moved = host_bytes(w);
+        bool moved = world_host_bytes(w);
         count_requests(w);
-        moved = node_turn(w) || moved;
+        moved = world_node_turn(w) || moved;
         bool due = w->agent != NULL && agent_deadline(w->agent) <= w->now_ms;
         bool stepped = agent_turn(w, moved);
         if (!moved && !stepped && !due) {
@@ -132,8 +132,8 @@ static uint64_t next_due(const struct world *w)
     uint64_t at = w->agent != NULL ? agent_deadline(w->agent) : NEVER;
     at = least(at, sim_api_deadline(&world_api));
     at = least(at, sim_kubelet_deadline(&world_kubelet));
-    at = least(at, host_deadline(w));
-    return least(at, node_deadline(w));
+    at = least(at, world_host_deadline(w));
+    return least(at, world_node_deadline(w));
 }
 
 static void set_time(struct world *w, uint64_t now_ms)
@@ -143,8 +143,8 @@ static void set_time(struct world *w, uint64_t now_ms)
     if (w->agent != NULL) {
         agent_time(w->agent, now_ms, WALL_MS(now_ms));
     }
-    host_time(w);
-    node_time(w);
+    world_host_time(w);
+    world_node_time(w);
 }
 
 void world_pass(struct world *w, uint64_t ms)

@@ -127,12 +127,12 @@ void world_token(struct world *w, const char *token);
 /* GOAWAY with a last stream below every one that is under way: none of them was looked at. */
 void world_goaway_below(struct world *w);
 /* One turn of the host: orders and log; whether an order was carried out. */
-bool host_turn(struct world *w);
+bool world_host_turn(struct world *w);
 /* Moves bytes between agent and API server; whether any moved. */
-bool host_bytes(struct world *w);
+bool world_host_bytes(struct world *w);
 /* What only time does: connections given up, resets, tokens read again. */
-void host_time(struct world *w);
-uint64_t host_deadline(const struct world *w);
+void world_host_time(struct world *w);
+uint64_t world_host_deadline(const struct world *w);
 /* Puts a line of the simulator's own into the log, so that it tells what happened when. */
 void world_note(struct world *w, const char *what, const char *detail);
 /* Prints the last lines of the agent's log. */
@@ -140,9 +140,9 @@ void world_show_log(const struct world *w, unsigned lines);
 
 /* --- node.c: kubelet, devices, objects --- */
 
-bool node_turn(struct world *w);
-void node_time(struct world *w);
-uint64_t node_deadline(const struct world *w);
+bool world_node_turn(struct world *w);
+void world_node_time(struct world *w);
+uint64_t world_node_deadline(const struct world *w);
 /* Claims that the scheduler allocated, one per device from 0 on. */
 void claims_put(void);
 /* The kubelet begins anew and deletes all slices of the node, as it does at its start. */
