@@ -11,6 +11,7 @@ import (
 	"e2e/proxy"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // attributeIs makes a value of one attribute the wanted one; nil: none.
@@ -81,12 +82,47 @@ func logged(words ...string) func(w *world) {
 // otherType gives the Node the label of another instance type than the board's.
 func otherType(w *world) { w.label(object{"node.kubernetes.io/instance-type": "trn1.32xlarge"}) }
 
+// capacityBlock labels the Node with one; a value is what has to come of it.
+func capacityBlock(value attribute) func(w *world) {
+	return func(w *world) {
+		w.label(object{"topology.k8s.aws/capacity-block-id": "cr-0123456789abcdef0"})
+		attributeIs(w, "capacityBlockId", value)
+	}
+}
+
+// otherNodes tells of another Node with other labels whenever the agent asks for its own.
+func otherNodes(x *proxy.Exchange) {
+	spoil := func(name *string, uid *types.UID, labels map[string]string) {
+		*name, *uid = "somebody-else", "11111111-2222-4333-8444-555555555555"
+		labels["topology.k8s.aws/network-node-layer-1"] = "nn-foreign"
+	}
+	change := func(p *metav1.PartialObjectMetadata) { spoil(&p.Name, &p.UID, p.Labels) }
+	if x.Kind == "node watch" {
+		x.EditEvents(func(_ string, object []byte) []byte { return proxy.Edit(object, change) })
+		return
+	}
+	status, header, body := x.Forward()
+	body = proxy.Edit(body, func(list *metav1.PartialObjectMetadataList) {
+		for i := range list.Items {
+			change(&list.Items[i])
+		}
+	})
+	x.Answer(status, header, body)
+}
+
 // nodeFaults are those of item 2.
 var nodeFaults = []fault{
 	{item: 2, name: "label late", what: "networkNodeLayer3's label comes after the start",
 		before: withoutLayer, on: labelLater, harm: noHarm, local: (*world).servesClaims},
 	{item: 2, name: "label gone", what: "networkNodeLayer2's label is taken away", on: labelGone, harm: noHarm,
 		local: (*world).servesClaims},
+	{item: 2, name: "capacity block", what: "its label comes late, on an UltraServer", board: "trn2u.48xlarge", harm: noHarm,
+		flags: []string{"--ultraserver-devices", "devices"},
+		on:    capacityBlock(text("cr-0123456789abcdef0")), local: (*world).servesClaims},
+	{item: 2, name: "capacity block elsewhere", what: "its label on a board that is no UltraServer; the slice is deleted",
+		on: capacityBlock(nil), limit: atOnce},
+	{item: 2, name: "another Node", what: "what is asked about the Node is answered with another one for 5 s",
+		on: every(otherNodes, "node", "node watch"), hold: 5 * time.Second, off: clearRules},
 	{item: 2, name: "Node re-created", what: "deleted, and made again with another UID", on: anotherNode, harm: noHarm,
 		local: (*world).servesClaims},
 	{item: 2, name: "Node late", what: "made 5 s after the agent's start; then the slice is deleted",

@@ -34,7 +34,12 @@ func dropAttribute(x *proxy.Exchange) {
 func lose(kind string) func(w *world) {
 	return func(w *world) {
 		w.proxy.Add(proxy.Rule{Kinds: []string{"watch"}, Act: func(x *proxy.Exchange) {
-			x.PassEvents(func(event string, _ []byte) bool { return event != kind })
+			x.EditEvents(func(event string, object []byte) []byte {
+				if event == kind {
+					return nil
+				}
+				return object
+			})
 		}})
 		seen := len(w.proxy.Requests())
 		w.proxy.ResetAll()

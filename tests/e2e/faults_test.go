@@ -111,7 +111,7 @@ func (f *fault) prepare(w *world) {
 
 // tableDevices are the devices that the world's board publishes.
 func (w *world) tableDevices() []string {
-	count := map[string]int{"trn2.48xlarge": 16, "trn1.2xlarge": 1}[w.board]
+	count := map[string]int{"trn2.48xlarge": 16, "trn2u.48xlarge": 16, "trn1.2xlarge": 1}[w.board]
 	if w.devices >= 0 {
 		count = w.devices
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func (w *world) calmed(begin time.Time) []proxy.Request {
 }
 
 // started holds a start to its limit and writes its row.
-func (w *world) started(name, what string, begin time.Time, published time.Duration, writes int) {
+func (w *world) started(item int, name, what string, begin time.Time, published time.Duration, writes int) {
 	w.t.Helper()
 	requests := w.calmed(begin)
 	if len(requests) > startLimit {
@@ -42,7 +43,7 @@ func (w *world) started(name, what string, begin time.Time, published time.Durat
 		w.t.Errorf("%s: %d writes, want %d", name, found, writes)
 	}
 	w.wellBehaved()
-	addRow(row{1, name, what, published, len(requests), peak(requests), !w.t.Failed()})
+	addRow(row{item, name, what, published, len(requests), peak(requests), !w.t.Failed()})
 }
 
 // TestStarts counts what an agent asks of the API server from its first connection on, with a slice to be made and
@@ -59,7 +60,7 @@ func TestStarts(t *testing.T) {
 			w.makeNode(w.nodeLabels())
 			begin := time.Now()
 			w.publish(devices)
-			w.started(fmt.Sprintf("start, %d devices", devices), "none; until the slice is stored and watched", begin, time.Since(begin), 1)
+			w.started(1, fmt.Sprintf("start, %d devices", devices), "none; until the slice is stored and watched", begin, time.Since(begin), 1)
 			before := w.own().Metadata
 			w.kill()
 			again := time.Now()
@@ -71,12 +72,40 @@ func TestStarts(t *testing.T) {
 				}
 				return w.whole()
 			})
-			w.started(fmt.Sprintf("restart, %d devices", devices), "the agent is killed; nothing has changed", again, time.Since(again), 0)
+			w.started(1, fmt.Sprintf("restart, %d devices", devices), "the agent is killed; nothing has changed", again, time.Since(again), 0)
 			if after := w.own().Metadata; after.ResourceVersion != before.ResourceVersion {
 				t.Errorf("the slice was written by a restart: %+v became %+v", before, after)
 			}
 			if err := w.untouched(); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLeftOut holds that what the server would refuse is left out, said once, and costs nothing else.
+func TestLeftOut(t *testing.T) {
+	cases := []struct{ garbage, missing string }{
+		{"version-long", "neuronDriverVersion"},
+		{"version-control", "neuronDriverVersion"},
+	}
+	for _, one := range cases {
+		t.Run(one.garbage, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.garbage = one.garbage
+			f := fault{item: 4}
+			begin := time.Now()
+			f.prepare(w)
+			published := time.Since(begin)
+			for _, device := range w.want {
+				if _, there := device.Attributes[one.missing]; there || len(device.Attributes) < 10 {
+					t.Errorf("%s has the attributes %v, want all but %s", device.Name, device.Attributes, one.missing)
+				}
+			}
+			w.started(4, one.garbage, "the device's "+one.missing+" is nothing that the server takes", begin, published, 1)
+			if said := strings.Count(w.log.all(), one.missing+" is left out"); said != 1 {
+				t.Errorf("that %s is left out is said %d times, want once", one.missing, said)
 			}
 		})
 	}

@@ -37,7 +37,8 @@ type world struct {
 	address string // of its API server, host alone
 	proxy   *proxy.Proxy
 	board   string
-	devices int // -1: as many as the board has
+	garbage string // what simnode.py spoils in its simulated node; empty: nothing
+	devices int    // -1: as many as the board has
 	flags   []string
 	hosts   string // its own /etc/hosts, if it has one
 
@@ -225,20 +226,23 @@ func (w *world) makeForeign() {
 var boards sync.Map // simulated nodes, which nobody writes to
 
 // tree is the simulated node of a board.
-func (w *world) tree(args ...string) string {
+func (w *world) tree() string {
 	w.t.Helper()
-	args = append([]string{"make", "--board", w.board, "--driver-version", "2.26.5.0"}, args...)
+	args := []string{"make", "--board", w.board, "--driver-version", "2.26.5.0"}
 	if w.devices >= 0 {
 		args = append(args, "--devices", strconv.Itoa(w.devices))
 	}
-	key := strings.Join(args, " ")
+	key := strings.Join(args, " ") + " " + w.garbage
 	made, _ := boards.LoadOrStore(key, sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp(kube.Short, "b")
 		if err != nil {
 			return "", err
 		}
-		script := filepath.Join(root, "tools", "simnode.py")
-		_, err = run("", "/usr/bin/python3", append([]string{script}, append(args, "--dir", dir+"/n")...)...)
+		script, place := filepath.Join(root, "tools", "simnode.py"), []string{"--dir", dir + "/n"}
+		_, err = run("", "/usr/bin/python3", append(append([]string{script}, args...), place...)...)
+		if err == nil && w.garbage != "" {
+			_, err = run("", "/usr/bin/python3", append([]string{script, "garbage", w.garbage}, place...)...)
+		}
 		return dir + "/n", err
 	}))
 	dir, err := made.(func() (string, error))()

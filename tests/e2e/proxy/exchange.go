@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -134,10 +134,13 @@ func (x *Exchange) PassFor(d time.Duration) {
 	x.stream(nil)
 }
 
-// PassEvents passes a watch on; of its events only those for which keep says so.
-func (x *Exchange) PassEvents(keep func(kind string, object []byte) bool) { x.stream(keep) }
+// EditEvents passes a watch on with changed objects; of nil the event is swallowed.
+func (x *Exchange) EditEvents(change Change) { x.stream(change) }
 
-func (x *Exchange) stream(keep func(kind string, object []byte) bool) {
+// Change makes another object of an event's, in its envelope.
+type Change func(kind string, object []byte) []byte
+
+func (x *Exchange) stream(change Change) {
 	reply, err := x.send()
 	if err != nil {
 		x.Answer(http.StatusBadGateway, nil, []byte(err.Error()))
@@ -150,8 +153,8 @@ func (x *Exchange) stream(keep func(kind string, object []byte) bool) {
 		return
 	}
 	next := func() ([]byte, error) { return piece(reply.Body) }
-	if keep != nil {
-		next = func() ([]byte, error) { return event(reply.Body, keep) }
+	if change != nil {
+		next = func() ([]byte, error) { return event(reply.Body, change) }
 	}
 	for {
 		data, err := next()
@@ -167,8 +170,8 @@ func piece(r io.Reader) ([]byte, error) {
 	return buffer[:n], err
 }
 
-// event is the next frame of a watch, length included; nothing if it is not to be kept.
-func event(r io.Reader, keep func(kind string, object []byte) bool) ([]byte, error) {
+// event is the next frame of a watch, length included; nothing if it is swallowed.
+func event(r io.Reader, change Change) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return nil, err
@@ -177,11 +180,23 @@ func event(r io.Reader, keep func(kind string, object []byte) bool) ([]byte, err
 	if _, err := io.ReadFull(r, body); err != nil {
 		return nil, err
 	}
-	var e meta.WatchEvent
-	if e.Unmarshal(body) == nil && !keep(e.Type, e.Object.Raw) {
+	var e metav1.WatchEvent
+	if err := e.Unmarshal(body); err != nil {
+		return nil, err
+	}
+	if e.Object.Raw = change(e.Type, e.Object.Raw); e.Object.Raw == nil {
 		return nil, nil
 	}
-	return append(length[:], body...), nil
+	return frame(&e), nil
+}
+
+// frame is an event as it stands in a watch.
+func frame(e *metav1.WatchEvent) []byte {
+	body, err := e.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
 // Answer replies instead of the API server.
@@ -205,24 +220,19 @@ func (x *Exchange) Text(status int, text string, header http.Header) {
 }
 
 // Fail replies with a Status.
-func (x *Exchange) Fail(code int, reason meta.StatusReason, message string) {
+func (x *Exchange) Fail(code int, reason metav1.StatusReason, message string) {
 	x.Answer(code, http.Header{"Content-Type": {Protobuf}}, Failure(code, reason, message))
 }
 
 // Failure is a Status of failure in its envelope.
-func Failure(code int, reason meta.StatusReason, message string) []byte {
-	return Seal("v1", "Status", &meta.Status{Status: "Failure", Message: message, Reason: reason, Code: int32(code)})
+func Failure(code int, reason metav1.StatusReason, message string) []byte {
+	return Seal("v1", "Status", &metav1.Status{Status: "Failure", Message: message, Reason: reason, Code: int32(code)})
 }
 
 // ErrorEvent begins a watch that says just this, and ends it.
-func (x *Exchange) ErrorEvent(code int, reason meta.StatusReason, message string) {
-	e := meta.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: Failure(code, reason, message)}}
-	body, err := e.Marshal()
-	if err != nil {
-		panic(err)
-	}
-	x.Answer(200, http.Header{"Content-Type": {Protobuf + ";stream=watch"}},
-		append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+func (x *Exchange) ErrorEvent(code int, reason metav1.StatusReason, message string) {
+	e := metav1.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: Failure(code, reason, message)}}
+	x.Answer(200, http.Header{"Content-Type": {Protobuf + ";stream=watch"}}, frame(&e))
 }
 
 // Reset ends the stream with a code of HTTP/2.
