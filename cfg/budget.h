@@ -41,6 +41,8 @@ _Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
+/* A line of the metrics text with the framing of its chunk and of the last one. */
+_Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
 /* A request head with the longest token fits the send buffer. */
 _Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,
                "a request head fits");

@@ -171,8 +171,21 @@
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
 #define HEALTH_LINKS 4u
-#define SERVER_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
-#define ANSWERS_MAX (SERVER_LINKS * ANSWERS_PER_LINK)
+#define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
+/*
+ * Connections to the metrics port: two Prometheus servers, a probe and a person. One that waits
+ * gives way; when all are answered, a further one queues in the kernel.
+ */
+#define METRICS_LINKS 4u
+#define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
+#define ANSWERS_MAX (GRPC_LINKS * ANSWERS_PER_LINK)
+
+/*
+ * Lines about TCP peers that broke the protocol in CONNECTION_LINES_MS: strangers must not fill
+ * the log. Further ones are counted and told as one number.
+ */
+#define CONNECTION_LINES_MAX 4u
+#define CONNECTION_LINES_MS 60000u
 
 /*
  * Events taken from one link in one step, so that no peer keeps the others waiting. What is left is

@@ -172,6 +172,39 @@
 #define ANSWERS_PER_LINK 4u
 #define ANSWER_BYTES_MAX 256u
 
+/* ---- HTTP/1.1 (RFC 9112) ---- */
+/*
+ * A request line, and what is kept of a field line: our targets have under ten characters, the
+ * fields that are read under a hundred. A longer request line: 414; a longer field that is read:
+ * 431, the rest of others is passed over.
+ */
+#define HTTP1_LINE_BYTES_MAX 1024u
+/*
+ * Header section of one request: tokens of 4 KiB and cookies are passed over, not kept, so it
+ * bounds work only. Longer: 431.
+ */
+#define HTTP1_FIELDS_BYTES_MAX 16384u
+/* Path of a page with NUL; ours are under ten characters. Longer: no page, 404. */
+#define HTTP1_PATH_CAP 32u
+/* Receive buffer of a connection. Full: the peer waits until it is taken. */
+#define HTTP1_RX_BYTES 1024u
+/*
+ * Send buffer of a connection: the longest line of the metrics text, or a response head. Full: the
+ * rest of the answer waits.
+ */
+#define HTTP1_TX_BYTES 2048u
+/*
+ * A request must be complete in this time from its first byte, or from the begin of the connection:
+ * Prometheus gives a scrape 10 s in all.
+ */
+#define HTTP1_REQUEST_MS 10000u
+/* An answer must be taken in this time: a peer that reads slowly holds one of few places. */
+#define HTTP1_ANSWER_MS 10000u
+/* A connection may wait for its next request this long: scrapes come at least once a minute. */
+#define HTTP1_IDLE_MS 120000u
+/* A connection whose request is not there after this gives its place to a new one. */
+#define HTTP1_GRACE_MS 1000u
+
 /* ---- TLS ---- */
 /*
  * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client

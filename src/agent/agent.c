@@ -25,7 +25,6 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->started_ms = now_ms;
     log_init(&a->log, settings->log_level, settings->log_format);
     a->log.wall_ms = wall_ms;
-    a->metrics.started_ms = wall_ms;
     api_init(a);
     kubelet_init(a);
     node_init(a);
@@ -110,9 +109,10 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
+/* Pages wait for nobody, and nobody waits for them. */
 static bool links_quiet(struct agent *a)
 {
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+    for (unsigned i = 0; i < GRPC_LINKS; i++) {
         if (agent_link_tx(a, i).len > 0u) {
             return false;
         }
@@ -236,7 +236,9 @@ static void api_event(struct agent *a, const struct api_event *event)
         api_answer(a, event);
         break;
     case API_EVENT_END: {
-        enum api_version version = a->api.request[event->index].version;
+        const struct request *r = &a->api.request[event->index];
+        enum api_version version = r->version;
+        metrics_api_call(a, event->request, r->answer.http_status, a->now_ms - r->sent_ms);
         api_answer(a, event);
         version_heard(a, event->request, version, event->status);
         version_told(a);
@@ -270,7 +272,7 @@ void agent_step(struct agent *a)
         event_end(a);
     }
     ledger_step(a);
-    for (unsigned link = 0; link < SERVER_LINKS; link++) {
+    for (unsigned link = 0; link < GRPC_LINKS; link++) {
         serve_link(a, link);
     }
     answers_step(a);
@@ -284,6 +286,8 @@ void agent_step(struct agent *a)
         publish_changed(a);
     }
     publish_step(a);
+    links_step(a);
+    pages_step(a);
     stop_step(a);
 }
 
@@ -316,6 +320,7 @@ static uint64_t earlier(uint64_t x, uint64_t y)
 uint64_t agent_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
+    at = earlier(at, pages_deadline(a));
     at = earlier(at, kubelet_deadline(a));
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));

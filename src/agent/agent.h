@@ -20,7 +20,7 @@
 struct agent;
 
 /* The server sockets: which kind of peer a link belongs to. */
-enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH };
+enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH, LINK_METRICS };
 /* index of the API connection; server links are 0 … SERVER_LINKS-1 */
 #define LINK_API SERVER_LINKS
 /* All links: those of the servers and the one to the API server. */
@@ -81,6 +81,11 @@ void agent_stop(struct agent *a, uint64_t now_ms);
  * An idle older one may have been chosen to end instead.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms);
+/*
+ * When a connection of the kind is best accepted: one that comes earlier is left in the kernel's
+ * queue. 0: at once; UINT64_MAX: when another one of the kind ended.
+ */
+uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind);
 /* Room for received bytes; empty: read nothing now. */
 struct writer agent_link_rx(struct agent *a, unsigned link);
 /* Says that `n` bytes were written into the room that agent_link_rx gave. */

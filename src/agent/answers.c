@@ -42,7 +42,7 @@ void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, stru
 {
     struct answer w = {.link = (uint8_t)link, .id = id, .code = GRPC_OK,
                        .len = (uint16_t)message.len};
-    ASSERT(link < SERVER_LINKS && message.len <= sizeof w.message);
+    ASSERT(link < GRPC_LINKS && message.len <= sizeof w.message);
     if (message.len > 0u) {
         memcpy(w.message, message.data, message.len);
     }
@@ -52,7 +52,7 @@ void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, stru
 void answer_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
                    const char *text)
 {
-    ASSERT(link < SERVER_LINKS && code != GRPC_OK);
+    ASSERT(link < GRPC_LINKS && code != GRPC_OK);
     const struct answer w = {.link = (uint8_t)link, .id = id, .code = code, .text = text};
     send_or_keep(a, &w);
 }

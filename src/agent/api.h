@@ -26,6 +26,7 @@ enum request_kind {
     REQUEST_EVENT,       /* POST of an Event */
     REQUEST_CLAIM_STATUS /* PATCH of a claim's status */
 };
+/* Numbers of kinds, REQUEST_NONE included. */
 #define REQUEST_KINDS ((unsigned)REQUEST_CLAIM_STATUS + 1u)
 
 /*

@@ -103,7 +103,10 @@
       "the API server would refuse the slice for this device or attribute; the rest is published", \
       "see where the value comes from: sysfs, a label of the Node, or the agent's settings")       \
     X(EVENT_SLICE_CUT, LOG_WARN, "slice_cut",                                                      \
-      "a slice is too large for the API server; the devices go into more slices", "nothing")
+      "a slice is too large for the API server; the devices go into more slices", "nothing")     \
+    X(EVENT_CONNECTIONS_SUPPRESSED, LOG_WARN, "connections_suppressed",                            \
+      "more peers of a TCP port broke the protocol than are told one by one",                      \
+      "see who else connects to the health or metrics port")
 
 /* A row of the catalogue as its number alone. */
 #define EVENT_NUMBER(id, level, name, cause, remedy) id,

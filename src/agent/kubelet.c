@@ -179,7 +179,7 @@ static const struct {
 
 void kubelet_call(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    ASSERT(link < SERVER_LINKS);
+    ASSERT(link < GRPC_LINKS);
     unsigned kind = ON(a->link[link].kind);
     for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if ((methods[i].kinds & kind) != 0u && view_is(event->path, methods[i].path)) {

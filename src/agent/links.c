@@ -18,6 +18,53 @@ static const struct {
     [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},
 };
 
+/* Whether one more line may be written now about a stranger. */
+static bool failure_said(struct agent *a)
+{
+    struct link_failures *f = &a->failures;
+    bool said = f->said < CONNECTION_LINES_MAX;
+    if (f->said == 0u) {
+        f->window_ms = a->now_ms + CONNECTION_LINES_MS;
+    }
+    f->said += said ? 1u : 0u;
+    f->suppressed += said ? 0u : 1u;
+    return said;
+}
+
+void connection_failed(struct agent *a, unsigned link, enum status why, const char *answer,
+                       uint32_t code)
+{
+    bool stranger = link >= kinds[LINK_HEALTH].first;
+    if (stranger && !failure_said(a)) {
+        a->counter[EVENT_CONNECTION_FAILED]++;
+        return;
+    }
+    event_begin(a, EVENT_CONNECTION_FAILED);
+    event_number(a, "link", (int64_t)link);
+    event_text(a, "status", status_name(why));
+    if (answer != NULL) {
+        event_text(a, "answer", answer);
+        event_remedy(a, "this port answers GET and HEAD over HTTP/1.1; see who else connects");
+    } else {
+        event_number(a, "h2_code", (int64_t)code);
+    }
+    event_end(a);
+}
+
+void links_step(struct agent *a)
+{
+    struct link_failures *f = &a->failures;
+    if (f->said == 0u || a->now_ms < f->window_ms) {
+        return;
+    }
+    if (f->suppressed > 0u) {
+        event_begin(a, EVENT_CONNECTIONS_SUPPRESSED);
+        event_number(a, "suppressed", (int64_t)f->suppressed);
+        event_end(a);
+    }
+    *f = (struct link_failures){0};
+}
+
 static void link_fail(struct agent *a, unsigned link)
 {
     struct server_link *l = &a->link[link];
@@ -25,14 +72,9 @@ static void link_fail(struct agent *a, unsigned link)
     enum status why = h2_failure(&l->grpc.h2, &code);
     l->failed = true;
     l->close_ms = a->now_ms + LINK_CLOSE_MS;
-    if (why == PEER_CLOSED) {
-        return;
+    if (why != PEER_CLOSED) {
+        connection_failed(a, link, why, NULL, code);
     }
-    event_begin(a, EVENT_CONNECTION_FAILED);
-    event_number(a, "link", (int64_t)link);
-    event_text(a, "status", status_name(why));
-    event_number(a, "h2_code", (int64_t)code);
-    event_end(a);
 }
 
 static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)
@@ -67,6 +109,10 @@ static int idle_link(const struct agent *a, enum link_kind kind)
 
 int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
 {
+    if (kind == LINK_METRICS) {
+        int page = page_open(a, now_ms);
+        return (page < 0) ? -1 : page + (int)GRPC_LINKS;
+    }
     ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
     for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
         if (!a->link[i].open) {
@@ -84,71 +130,120 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
     return -1;
 }
 
-struct writer agent_link_rx(struct agent *a, unsigned link)
+uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind)
+{
+    return (kind == LINK_METRICS) ? pages_room_ms(a) : 0u;
+}
+
+/* --- bytes: links of the kubelet and of health, then those of pages, then the API's --- */
+
+/* The engine of a link that speaks HTTP/1.1, or NULL. */
+static struct http1 *page_engine(struct agent *a, unsigned link)
 {
     ASSERT(link < LINKS_TOTAL);
-    if (link == LINK_API) {
-        return h2_rx_space(&a->api.h2);
+    bool page = link >= GRPC_LINKS && link < SERVER_LINKS;
+    ASSERT(!page || a->page[link - GRPC_LINKS].open);
+    return page ? &a->page[link - GRPC_LINKS].http : NULL;
+}
+
+/* The engine of any other. */
+static struct h2 *engine(struct agent *a, unsigned link)
+{
+    ASSERT(link < GRPC_LINKS || link == LINK_API);
+    return (link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2;
+}
+
+struct writer agent_link_rx(struct agent *a, unsigned link)
+{
+    struct http1 *page = page_engine(a, link);
+    if (page != NULL) {
+        return http1_rx_space(page);
     }
-    ASSERT(a->link[link].open);
-    return a->link[link].failed ? writer_of(0, 0) : h2_rx_space(&a->link[link].grpc.h2);
+    ASSERT(link == LINK_API || a->link[link].open);
+    bool failed = link != LINK_API && a->link[link].failed;
+    return failed ? writer_of(0, 0) : h2_rx_space(engine(a, link));
 }
 
 void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 {
-    ASSERT(link < LINKS_TOTAL);
-    if (link == LINK_API) {
-        a->api.heard_ms = a->now_ms;
-        h2_rx_commit(&a->api.h2, n);
+    struct http1 *page = page_engine(a, link);
+    if (page != NULL) {
+        http1_set_time(page, a->now_ms);
+        http1_rx_commit(page, n);
         return;
     }
-    h2_rx_commit(&a->link[link].grpc.h2, n);
+    if (link == LINK_API) {
+        a->api.heard_ms = a->now_ms;
+    }
+    h2_rx_commit(engine(a, link), n);
 }
 
 void agent_link_end(struct agent *a, unsigned link)
 {
+    struct http1 *page = page_engine(a, link);
     ASSERT(link < SERVER_LINKS); /* the API connection ends by agent_api_ended */
-    h2_rx_end(&a->link[link].grpc.h2);
+    if (page != NULL) {
+        http1_rx_end(page);
+    } else {
+        h2_rx_end(engine(a, link));
+    }
+}
+
+static bool link_open(const struct agent *a, unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    if (link == LINK_API) {
+        return true;
+    }
+    return (link < GRPC_LINKS) ? a->link[link].open : a->page[link - GRPC_LINKS].open;
 }
 
 struct view agent_link_tx(struct agent *a, unsigned link)
 {
-    ASSERT(link < LINKS_TOTAL);
-    if (link == LINK_API) {
-        return h2_tx_data(&a->api.h2);
+    if (!link_open(a, link)) {
+        return view_of(0, 0);
     }
-    return a->link[link].open ? h2_tx_data(&a->link[link].grpc.h2) : view_of(0, 0);
+    const struct http1 *page = page_engine(a, link);
+    return (page != NULL) ? http1_tx_data(page) : h2_tx_data(engine(a, link));
 }
 
 void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
 {
-    ASSERT(link < LINKS_TOTAL);
-    h2_tx_commit((link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2, n);
+    struct http1 *page = page_engine(a, link);
+    if (page != NULL) {
+        http1_set_time(page, a->now_ms);
+        http1_tx_commit(page, n);
+    } else {
+        h2_tx_commit(engine(a, link), n);
+    }
+}
+
+static bool server_link_done(const struct agent *a, struct server_link *l)
+{
+    uint32_t code = 0;
+    if (!l->failed) {
+        return false;
+    }
+    bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
+    bool late = a->now_ms >= l->close_ms;
+    return gone || late || h2_tx_data(&l->grpc.h2).len == 0u;
 }
 
 bool agent_link_done(struct agent *a, unsigned link)
 {
-    ASSERT(link < LINKS_TOTAL);
-    if (link == LINK_API) {
-        return false; /* ORDER_CLOSE_API ends it */
+    if (link == LINK_API || !link_open(a, link)) {
+        return false; /* ORDER_CLOSE_API ends the API connection */
     }
-    struct server_link *l = &a->link[link];
-    if (!l->open || !l->failed) {
-        return false;
-    }
-    uint32_t code = 0;
-    bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
-    bool late = a->now_ms >= l->close_ms;
-    if (!gone && !late && h2_tx_data(&l->grpc.h2).len > 0u) {
-        return false;
-    }
-    l->open = false;
-    return true;
+    const struct http1 *page = page_engine(a, link);
+    bool done = (page != NULL) ? http1_done(page) : server_link_done(a, &a->link[link]);
+    bool *open = (page != NULL) ? &a->page[link - GRPC_LINKS].open : &a->link[link].open;
+    *open = !done;
+    return done;
 }
 
 bool link_next(struct agent *a, unsigned link, struct grpc_event *event)
 {
-    ASSERT(link < SERVER_LINKS);
+    ASSERT(link < GRPC_LINKS);
     struct server_link *l = &a->link[link];
     if (!l->open || l->failed) {
         return false;
@@ -171,8 +266,8 @@ static uint64_t link_deadline(const struct agent *a, const struct server_link *l
 
 uint64_t links_deadline(const struct agent *a)
 {
-    uint64_t at = UINT64_MAX;
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+    uint64_t at = (a->failures.said > 0u) ? a->failures.window_ms : UINT64_MAX;
+    for (unsigned i = 0; i < GRPC_LINKS; i++) {
         if (a->link[i].open) {
             uint64_t d = link_deadline(a, &a->link[i]);
             at = (d < at) ? d : at;
@@ -184,7 +279,7 @@ uint64_t links_deadline(const struct agent *a)
 unsigned links_calls_open(const struct agent *a)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+    for (unsigned i = 0; i < GRPC_LINKS; i++) {
         if (a->link[i].open && !a->link[i].failed) {
             n += grpc_calls_open(&a->link[i].grpc);
         }
@@ -194,7 +289,7 @@ unsigned links_calls_open(const struct agent *a)
 
 void links_drain(struct agent *a)
 {
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+    for (unsigned i = 0; i < GRPC_LINKS; i++) {
         if (a->link[i].open && !a->link[i].failed) {
             grpc_drain(&a->link[i].grpc);
         }

@@ -20,6 +20,13 @@ struct server_link {
     struct grpc_server grpc;
 };
 
+/* Lines about failed connections of strangers. */
+struct link_failures {
+    uint64_t window_ms;  /* when the next lines may be written */
+    uint32_t said;       /* lines of this window */
+    uint32_t suppressed; /* failures of it without a line */
+};
+
 /* A short answer that waits for room. */
 struct answer {
     bool used;
@@ -38,6 +45,15 @@ struct answer {
 bool link_next(struct agent *a, unsigned link, struct grpc_event *event);
 /* See above. */
 uint64_t links_deadline(const struct agent *a);
+/*
+ * A peer of a link broke the protocol: counted, and said in a line, with the answer it got over
+ * HTTP/1.1, or the code of HTTP/2 when `answer` is NULL. Lines about TCP peers, whoever
+ * they are, are CONNECTION_LINES_MAX in CONNECTION_LINES_MS; further ones are told as a number.
+ */
+void connection_failed(struct agent *a, unsigned link, enum status why, const char *answer,
+                       uint32_t code);
+/* Tells that number when it is due. */
+void links_step(struct agent *a);
 /* Calls that peers still wait for. */
 unsigned links_calls_open(const struct agent *a);
 /* Lets no new call begin on any link; running ones end. */

@@ -53,7 +53,6 @@ void metrics_published(struct agent *a)
 
 enum {
     /* one series each, without labels: index in `scalars` */
-    FAMILY_START_TIME,
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
@@ -79,27 +78,25 @@ enum {
 };
 
 /* Name without prefix, and meaning, of each family, in that order. */
-static const char words[] =
-    "start_time_seconds\0When the process began.\0"
-    "registered\0Whether the kubelet accepted the driver.\0"
-    "ready\0Whether readiness is reported; /readyz tells why not.\0"
-    "api_connected\0Whether the API server is connected.\0"
-    "slice_current\0Whether the stored ResourceSlices are the wanted ones.\0"
-    "slice_generation\0Pool generation of the stored ResourceSlices.\0"
-    "last_publish_timestamp_seconds\0When the ResourceSlices were last written or found right.\0"
-    "devices\0Devices of the node.\0"
-    "devices_published\0Devices in the ResourceSlices.\0"
-    "claims_held\0Prepared claims.\0"
-    "claims_capacity\0Claims that can be prepared at one time.\0"
-    "store_usable\0Whether the claim store is open.\0"
-    "store_quarantined_slots\0Slots of the claim store that are unreadable and left alone.\0"
-    "build_info\0The program.\0"
-    "board_info\0The node's hardware.\0"
-    "api_version_info\0The version of resource.k8s.io that is spoken.\0"
-    "events_total\0Events since the process began, by their names in the log.\0"
-    "device_held\0Whether a prepared claim holds the device, and the first pod it was for.\0"
-    "call_duration_seconds\0Time that calls of the kubelet took.\0"
-    "api_request_duration_seconds\0Time that requests to the API server took.\0";
+static const char words[] = "registered\0The kubelet accepted the driver.\0"
+                            "ready\0As /readyz, which gives the reasons.\0"
+                            "api_connected\0The API server is connected.\0"
+                            "slice_current\0The stored ResourceSlices are right.\0"
+                            "slice_generation\0Pool generation of them.\0"
+                            "last_publish_timestamp_seconds\0When they were last right.\0"
+                            "devices\0Devices of the node.\0"
+                            "devices_published\0Devices in the ResourceSlices.\0"
+                            "claims_held\0Prepared claims.\0"
+                            "claims_capacity\0Most claims held at one time.\0"
+                            "store_usable\0The claim store is open.\0"
+                            "store_quarantined_slots\0Unreadable slots of the claim store.\0"
+                            "build_info\0Program.\0"
+                            "board_info\0Hardware.\0"
+                            "api_version_info\0Version of resource.k8s.io.\0"
+                            "events_total\0Events by their names in the log.\0"
+                            "device_held\0A claim holds the device; its first pod.\0"
+                            "call_duration_seconds\0Calls of the kubelet.\0"
+                            "api_request_duration_seconds\0Requests to the API server.\0";
 
 /* Names of labels; a family has a run of them. */
 static const char keys[] = "version\0build\0"
@@ -121,7 +118,7 @@ struct family {
 };
 #define SCALAR {GAUGE, 0, 0, 1}
 static const struct family families[FAMILIES] = {
-    SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR,
+    SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR,
     SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR,
     [FAMILY_BUILD] = {GAUGE, 0, 2, 1},
     [FAMILY_BOARD] = {GAUGE, 2, 2, 1},
@@ -146,16 +143,6 @@ static const char requests[] = "get\0resourceclaims\0"
                                "patch\0resourceclaims/status\0";
 static const char codes[] = "none\0001xx\0002xx\0003xx\0004xx\0005xx\0";
 
-/* Text number `n` of texts that each end in NUL. */
-static const char *word(const char *texts, unsigned n)
-{
-    const char *at = texts;
-    for (unsigned i = 0; i < n; i++) {
-        at += strlen(at) + 1u;
-    }
-    return at;
-}
-
 /* --- values --- */
 
 static int64_t quarantined(const struct agent *a)
@@ -171,7 +158,6 @@ static int64_t scalar(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
-        [FAMILY_START_TIME] = (int64_t)a->metrics.started_ms,
         [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
         [FAMILY_READY] = agent_ready(a) ? 1 : 0,
         [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
@@ -248,7 +234,7 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
                                      struct series *s)
 {
     if (family == FAMILY_CALLS) {
-        s->label[0] = word(methods, row);
+        s->label[0] = text_nth(methods, row);
         return &a->metrics.call[row];
     }
     unsigned kind = row / METRICS_CODES;
@@ -257,9 +243,9 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
     if (kind == (unsigned)REQUEST_NONE || total(h) == 0u) {
         return NULL;
     }
-    s->label[0] = word(requests, 2u * (kind - 1u));
-    s->label[1] = word(requests, 2u * (kind - 1u) + 1u);
-    s->label[2] = word(codes, code);
+    s->label[0] = text_nth(requests, 2u * (kind - 1u));
+    s->label[1] = text_nth(requests, 2u * (kind - 1u) + 1u);
+    s->label[2] = text_nth(codes, code);
     return h;
 }
 
@@ -267,7 +253,9 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
 static bool series(const struct agent *a, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
-    *s = (struct series){{"", "", "", "", "", ""}, 0};
+    for (unsigned i = 0; i < LABELS_MAX; i++) {
+        s->label[i] = "";
+    }
     if (c->family < SCALARS) {
         s->value = scalar(a, c->family);
         return true;
@@ -323,7 +311,7 @@ static void write_labels(struct writer *out, const struct family *f, const struc
 {
     for (unsigned i = 0; i < f->labels; i++) {
         writer_text(out, (i == 0u) ? "{" : ",");
-        write_label(out, word(keys, f->key + i), s->label[i]);
+        write_label(out, text_nth(keys, f->key + i), s->label[i]);
     }
     if (le != NULL) {
         writer_text(out, ",");
@@ -335,7 +323,7 @@ static void write_labels(struct writer *out, const struct family *f, const struc
 static void write_name(struct writer *out, unsigned family)
 {
     writer_text(out, "neuron_dra_");
-    writer_text(out, word(words, 2u * family));
+    writer_text(out, text_nth(words, 2u * family));
 }
 
 static void write_head(struct writer *out, unsigned family)
@@ -343,11 +331,11 @@ static void write_head(struct writer *out, unsigned family)
     writer_text(out, "# HELP ");
     write_name(out, family);
     writer_text(out, " ");
-    writer_text(out, word(words, 2u * family + 1u));
+    writer_text(out, text_nth(words, 2u * family + 1u));
     writer_text(out, "\n# TYPE ");
     write_name(out, family);
     writer_text(out, " ");
-    writer_text(out, word(types, families[family].type));
+    writer_text(out, text_nth(types, families[family].type));
 }
 
 enum { LINE_SUM = METRICS_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
@@ -399,7 +387,7 @@ static void write_series(struct writer *out, const struct metrics_cursor *c,
         return;
     }
     write_labels(out, &families[c->family], s, NULL);
-    if (c->family == FAMILY_START_TIME || c->family == FAMILY_PUBLISH_TIME) {
+    if (c->family == FAMILY_PUBLISH_TIME) {
         write_seconds(out, (uint64_t)s->value);
     } else {
         writer_signed(out, s->value);

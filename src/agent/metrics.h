@@ -29,7 +29,6 @@ enum metrics_method { METHOD_PREPARE, METHOD_UNPREPARE, METRICS_METHODS };
 struct metrics {
     struct histogram call[METRICS_METHODS];
     struct histogram request[REQUEST_KINDS][METRICS_CODES];
-    uint64_t started_ms;   /* Unix milliseconds */
     uint64_t published_ms; /* Unix milliseconds; 0: never */
 };
 

@@ -1,8 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readiness: a verdict over what other modules know. Owns no state and never changes any. */
+/*
+ * Readiness: a verdict over what other modules know, and its reasons. Owns no state and never
+ * changes any.
+ *
+ * A claim store that cannot be used counts: the scheduler would send pods whose claims are all
+ * refused. One that another agent uses does not: in a rolling update the older agent goes only when
+ * this one is ready, and serves the claims until then.
+ */
 #include "agent/state.h"
+#include "base/assert.h"
+
+enum reason {
+    REASON_STOPPING,
+    REASON_REGISTRATION,
+    REASON_STORE,
+    REASON_DEVICES,
+    REASON_SLICES,
+    REASON_API, /* with REASON_SLICES only: why they are not right */
+    REASONS
+};
+
+/* Bit per reason. */
+static unsigned reasons(const struct agent *a)
+{
+    bool slices = !a->publish.current;
+    const bool holds[REASONS] = {
+        [REASON_STOPPING] = a->stopping,
+        [REASON_REGISTRATION] = !a->registration.registered,
+        [REASON_STORE] = !a->ledger.usable && !a->ledger.busy,
+        [REASON_DEVICES] = !a->devices_known,
+        [REASON_SLICES] = slices,
+        [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
+    };
+    unsigned mask = 0;
+    for (unsigned i = 0; i < REASONS; i++) {
+        mask |= holds[i] ? 1u << i : 0u;
+    }
+    return mask;
+}
 
 bool agent_ready(const struct agent *a)
 {
-    return a->registration.registered && a->publish.current && !a->stopping;
+    return reasons(a) == 0u;
+}
+
+static void say_registration(const struct agent *a, struct writer *out)
+{
+    const struct registration *r = &a->registration;
+    writer_text(out, "the kubelet has not registered the driver: ");
+    if (r->last_error[0] != '\0') {
+        writer_text(out, r->last_error);
+    } else {
+        writer_text(out, r->asked ? "it asked for the driver's name and has not answered since"
+                                  : "it has not come to the registration socket");
+    }
+}
+
+static void say(const struct agent *a, unsigned reason, struct writer *out)
+{
+    switch (reason) {
+    case REASON_STOPPING:
+        writer_text(out, "the agent is stopping");
+        break;
+    case REASON_REGISTRATION:
+        say_registration(a, out);
+        break;
+    case REASON_STORE:
+        writer_text(out, a->ledger.trouble);
+        break;
+    case REASON_DEVICES:
+        writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
+        break;
+    case REASON_SLICES:
+        writer_text(out, "the stored ResourceSlices are not known to be the wanted ones");
+        break;
+    default:
+        writer_text(out, "the API server cannot be asked: ");
+        writer_text(out, version_waits_for(a));
+        break;
+    }
+}
+
+bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
+{
+    unsigned mask = reasons(a);
+    unsigned left = index;
+    for (unsigned i = 0; i < REASONS; i++) {
+        if ((mask >> i & 1u) != 0u && left == 0u) {
+            say(a, i, out);
+            return true;
+        }
+        left -= mask >> i & 1u;
+    }
+    return false;
 }

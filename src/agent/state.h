@@ -21,6 +21,7 @@
 #include "agent/links.h"
 #include "agent/metrics.h"
 #include "agent/node.h"
+#include "agent/pages.h"
 #include "agent/publish.h"
 #include "agent/version.h"
 #include "base/log.h"
@@ -74,7 +75,9 @@ struct agent {
     struct operation operation[OPERATIONS_MAX];
     struct grpc_buffers buffers;
     struct answer answer[ANSWERS_MAX];
-    struct server_link link[SERVER_LINKS];
+    struct server_link link[GRPC_LINKS];
+    struct page_link page[METRICS_LINKS];
+    struct link_failures failures;
     struct scratch scratch;
 };
 
@@ -106,7 +109,12 @@ uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t le
                               uint64_t most_ms);
 /* The same between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
-/* ready.c: whether the kubelet knows us and the stored slices are the wanted ones. */
+/*
+ * ready.c: whether pods that want devices of this node get them: the kubelet knows the driver, the
+ * stored slices are the wanted ones, the claim store works, and the process is not about to end.
+ */
 bool agent_ready(const struct agent *a);
+/* Reason `index` (from 0) why it is not ready, one line of words; false: there is none. */
+bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
 
 #endif

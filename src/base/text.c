@@ -5,6 +5,15 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
+const char *text_nth(const char *texts, unsigned index)
+{
+    const char *at = texts;
+    for (unsigned i = 0; i < index; i++) {
+        at += strlen(at) + 1u;
+    }
+    return at;
+}
+
 enum status text_copy(char *text, size_t cap, struct view v)
 {
     ASSERT(cap >= 1u);

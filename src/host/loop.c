@@ -192,11 +192,20 @@ static void link_begin(struct host *h, enum link_kind kind, int fd)
     h->link[i] = (struct link){.fd = fd};
 }
 
+/* Whether the agent has a place for a further connection, now or by giving up one. */
+static bool server_room(const struct host *h, const struct server *s)
+{
+    return agent_link_room_ms(h->agent, s->kind) <= h->now_ms;
+}
+
 static void accept_some(struct host *h, struct server *s)
 {
     enum status status = STATUS_OK;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
         int fd = -1;
+        if (!server_room(h, s)) {
+            return; /* it waits in the kernel */
+        }
         status = server_accept(s, h->agent, h->now_ms, &fd);
         if (status == STATUS_OK) {
             link_begin(h, s->kind, fd);
@@ -234,8 +243,9 @@ static void poll_fill(struct host *h)
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     for (unsigned i = 0; i < SERVERS; i++) {
-        h->slots[SLOT_SERVER + i] =
-            (struct pollfd){.fd = server_poll(&h->server[i], h->now_ms), .events = POLLIN};
+        const struct server *s = &h->server[i];
+        int fd = server_room(h, s) ? server_poll(s, h->now_ms) : -1;
+        h->slots[SLOT_SERVER + i] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         h->slots[SLOT_LINK + i] = link_interest(h, i);
@@ -256,6 +266,8 @@ static int wait_ms(struct host *h)
     at = earlier(at, apilink_deadline(&h->api));
     for (unsigned i = 0; i < SERVERS; i++) {
         at = earlier(at, server_deadline(&h->server[i], h->now_ms));
+        uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
+        at = (room_ms > h->now_ms) ? earlier(at, room_ms) : at;
     }
     uint64_t now_ms = clock_now_ms();
     uint64_t left = (at > now_ms) ? at - now_ms : 0u;
@@ -501,6 +513,7 @@ static enum status servers_begin(struct host *h, struct writer *why)
     }
     server_try(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);
     server_try(&h->server[LINK_HEALTH], h->agent, h->now_ms);
+    server_try(&h->server[LINK_METRICS], h->agent, h->now_ms);
     return STATUS_OK;
 }
 

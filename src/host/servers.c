@@ -12,20 +12,26 @@
 #include "base/assert.h"
 #include "host/system.h"
 
+/* `port`: -1 off, 0 any. */
+static void port_set(struct server *s, int32_t port)
+{
+    ASSERT(port <= UINT16_MAX);
+    s->wanted = port >= 0;
+    s->listener.port = s->wanted ? (uint16_t)port : 0u;
+}
 
 void servers_init(struct server servers[SERVERS], const struct settings *settings)
 {
-    static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH};
+    static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH,
+                                                  LINK_METRICS};
     for (unsigned i = 0; i < SERVERS; i++) {
         ASSERT((unsigned)kinds[i] == i);
         servers[i] = (struct server){.listener = {.fd = -1}, .kind = kinds[i], .wanted = true};
     }
     servers[LINK_REGISTRATION].listener.path = settings->registration_socket;
     servers[LINK_SERVICE].listener.path = settings->service_socket;
-    servers[LINK_HEALTH].wanted = settings->healthcheck_port >= 0;
-    if (settings->healthcheck_port > 0) {
-        servers[LINK_HEALTH].listener.port = (uint16_t)settings->healthcheck_port;
-    }
+    port_set(&servers[LINK_HEALTH], settings->healthcheck_port);
+    port_set(&servers[LINK_METRICS], settings->metrics_port);
 }
 
 /* --- words --- */
@@ -33,7 +39,8 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
 static void name_write(const struct server *s, struct writer *out)
 {
     if (s->listener.path == NULL) {
-        writer_text(out, "health service on TCP port ");
+        writer_text(out, (s->kind == LINK_HEALTH) ? "health service on TCP port "
+                                                  : "metrics on TCP port ");
         writer_decimal(out, s->listener.port);
         return;
     }
@@ -41,13 +48,9 @@ static void name_write(const struct server *s, struct writer *out)
     writer_text(out, s->listener.path);
 }
 
+/* Of a server with a path. */
 static const char *remedy(const struct server *s, int error)
 {
-    if (s->listener.path == NULL) {
-        return (error == EADDRINUSE)
-                   ? "end the process that has it, or choose another with --healthcheck-port"
-                   : "choose another with --healthcheck-port";
-    }
     if (error == EEXIST) {
         return "something that is no socket has this name: remove it";
     }
@@ -64,7 +67,13 @@ static void trouble_write(const struct server *s, int error, struct writer *out)
     writer_text(out, " cannot be opened: ");
     writer_errno(out, error);
     writer_text(out, "; ");
-    writer_text(out, remedy(s, error));
+    if (s->listener.path != NULL) {
+        writer_text(out, remedy(s, error));
+        return;
+    }
+    writer_text(out, (error == EADDRINUSE) ? "end the process that has it, or " : "");
+    writer_text(out, "choose another with --");
+    writer_text(out, (s->kind == LINK_HEALTH) ? "healthcheck-port" : "metrics-port");
 }
 
 static void tell(struct agent *agent, int event, struct writer *w)

@@ -23,7 +23,7 @@ struct server {
 };
 
 /* One for each enum link_kind. */
-#define SERVERS 3u
+#define SERVERS 4u
 
 /* One server for each enum link_kind, at that index; none is open yet. */
 void servers_init(struct server servers[SERVERS], const struct settings *settings);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server sockets: two unix sockets for the kubelet and one TCP port for health.
+ * Server sockets: two unix sockets for the kubelet, TCP ports for health and metrics.
  * Owns descriptors and socket files; knows no byte that travels over them. Does not log: verdicts
  * go to the loop.
  */

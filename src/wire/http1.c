@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 server engine; see http1.h. Requests are read line by line: a line is judged when its
+ * CRLF is there, so that no verdict depends on how its bytes came. Owns the rules of RFC 9112.
+ */
+#include "wire/http1.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+/* --- sending --- */
+
+/* RFC 9110 §15, in the order of enum http1_code. */
+static const char codes[] = "200 OK\0"
+                            "404 Not Found\0"
+                            "503 Service Unavailable\0"
+                            "400 Bad Request\0"
+                            "405 Method Not Allowed\0"
+                            "408 Request Timeout\0"
+                            "413 Content Too Large\0"
+                            "414 URI Too Long\0"
+                            "431 Request Header Fields Too Large\0"
+                            "501 Not Implemented\0"
+                            "505 HTTP Version Not Supported\0";
+
+const char *http1_code_text(enum http1_code code)
+{
+    ASSERT((unsigned)code <= (unsigned)HTTP1_VERSION_UNKNOWN);
+    return text_nth(codes, (unsigned)code);
+}
+
+static void write_head(struct http1 *h, enum http1_code code, const char *content_type)
+{
+    writer_text(&h->tx, "HTTP/1.1 ");
+    writer_text(&h->tx, http1_code_text(code));
+    writer_text(&h->tx, "\r\nContent-Type: ");
+    writer_text(&h->tx, content_type);
+    writer_text(&h->tx, "\r\n");
+}
+
+/* `code` HTTP1_OK: without an answer. */
+static void fail(struct http1 *h, enum status why, enum http1_code code)
+{
+    ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
+    h->phase = HTTP1_FAILED;
+    h->failed = why;
+    h->code = code;
+    h->since_ms = h->now_ms;
+    h->rx_len = 0;
+    if (code == HTTP1_OK) {
+        return;
+    }
+    const char *text = http1_code_text(code);
+    ASSERT(h->tx.len == 0u);
+    write_head(h, code, "text/plain");
+    writer_text(&h->tx, (code == HTTP1_BAD_METHOD) ? "Allow: GET, HEAD\r\n" : "");
+    writer_text(&h->tx, "Connection: close\r\nContent-Length: ");
+    writer_decimal(&h->tx, strlen(text));
+    writer_text(&h->tx, "\r\n\r\n");
+    writer_text(&h->tx, h->head ? "" : text);
+}
+
+static void malformed(struct http1 *h)
+{
+    fail(h, PEER_MALFORMED, HTTP1_BAD_REQUEST);
+}
+
+/* --- words (RFC 9110 §5.6) --- */
+
+static uint8_t lower(uint8_t c)
+{
+    return (c >= 'A' && c <= 'Z') ? (uint8_t)(c + ('a' - 'A')) : c;
+}
+
+/* `text` is in lower case. */
+static bool same_word(struct view v, const char *text)
+{
+    size_t i = 0;
+    while (i < v.len && text[i] != '\0' && lower(v.data[i]) == (uint8_t)text[i]) {
+        i++;
+    }
+    return i == v.len && text[i] == '\0';
+}
+
+/* No blank, no control, nothing beyond ASCII, and none of `never`. */
+static bool is_visible(struct view v, const char *never)
+{
+    for (size_t i = 0; i < v.len; i++) {
+        uint8_t c = v.data[i];
+        if (c <= ' ' || c > '~' || memchr(never, c, strlen(never)) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_token(struct view v)
+{
+    return v.len > 0u && is_visible(v, "\"(),/:;<=>?@[\\]{}");
+}
+
+/* --- the request line (RFC 9112 §3) --- */
+
+/* Takes the bytes before the next blank off the line. */
+static struct view take_word(struct view *line)
+{
+    size_t end = view_find(*line, ' ');
+    struct view v = view_first(*line, end);
+    *line = view_from(*line, end + 1u);
+    return v;
+}
+
+static void take_version(struct http1 *h, struct view v)
+{
+    bool form = v.len == 8u && view_starts(v, "HTTP/") && v.data[6] == '.';
+    uint8_t major = form ? (uint8_t)(v.data[5] - '0') : 10u;
+    uint8_t minor = form ? (uint8_t)(v.data[7] - '0') : 10u;
+    if (major > 9u || minor > 9u) {
+        malformed(h);
+    } else if (major != 1u) {
+        fail(h, PEER_UNSUPPORTED, HTTP1_VERSION_UNKNOWN);
+    } else {
+        h->old = minor == 0u;
+        h->close = h->old;
+    }
+}
+
+static void take_method(struct http1 *h, struct view v)
+{
+    static const char methods[] = "GET\0HEAD\0POST\0PUT\0DELETE\0CONNECT\0OPTIONS\0TRACE\0PATCH\0";
+    unsigned at = 0;
+    while (*text_nth(methods, at) != '\0' && !view_is(v, text_nth(methods, at))) {
+        at++;
+    }
+    h->head = at == 1u;
+    if (at > 1u) {
+        bool known = *text_nth(methods, at) != '\0';
+        fail(h, PEER_UNSUPPORTED, known ? HTTP1_BAD_METHOD : HTTP1_NOT_IMPLEMENTED);
+    }
+}
+
+/* Origin form, or absolute form, which a server must take as well (RFC 9112 §3.2.2). */
+static void take_target(struct http1 *h, struct view v)
+{
+    static const char scheme[] = "http://";
+    struct view path = v;
+    if (v.len >= sizeof scheme && same_word(view_first(v, sizeof scheme - 1u), scheme)) {
+        path = view_from(v, sizeof scheme - 1u);
+        path = view_from(path, view_find(path, '/'));
+    }
+    path = view_first(path, view_find(path, '?'));
+    if (!is_visible(v, "#") || (path.len > 0u && path.data[0] != '/') || v.len == 0u) {
+        malformed(h);
+        return;
+    }
+    h->path[0] = 0;
+    if (text_copy(h->path, sizeof h->path, path) != STATUS_OK) {
+        h->path[0] = 0; /* no page has so long a name */
+    }
+}
+
+static void request_line(struct http1 *h, struct view line)
+{
+    if (line.len == 0u && !h->blank) {
+        h->blank = true; /* RFC 9112 §2.2: one is passed over */
+        return;
+    }
+    struct view rest = line;
+    struct view method = take_word(&rest);
+    struct view target = take_word(&rest);
+    h->lined = true;
+    if (is_token(method)) {
+        take_version(h, rest);
+    } else {
+        malformed(h);
+    }
+    if (h->phase == HTTP1_READING) {
+        take_method(h, method);
+    }
+    if (h->phase == HTTP1_READING) {
+        take_target(h, target);
+    }
+}
+
+/* --- fields (RFC 9112 §5) --- */
+
+/* RFC 9112 §6.3: a length that does not read as one leaves the end of the request in doubt. */
+static void take_length(struct http1 *h, struct view value)
+{
+    uint64_t length = 0;
+    if (h->length || view_decimal(value, UINT64_MAX, &length) != STATUS_OK) {
+        malformed(h);
+        return;
+    }
+    h->length = true;
+    h->body = length > 0u;
+}
+
+static void take_coding(struct http1 *h, struct view value)
+{
+    if (h->coding) {
+        malformed(h);
+        return;
+    }
+    h->coding = true;
+    h->chunked = same_word(value, "chunked");
+}
+
+static void take_host(struct http1 *h, struct view value)
+{
+    if (h->host || !is_visible(value, "/?#@\\\"<>")) {
+        malformed(h);
+        return;
+    }
+    h->host = true;
+}
+
+static void take_connection(struct http1 *h, struct view value)
+{
+    struct view rest = value;
+    /* Each option takes a byte at least. */
+    while (rest.len > 0u) {
+        size_t end = view_find(rest, ',');
+        h->close = h->close || same_word(view_trim(view_first(rest, end)), "close");
+        rest = view_from(rest, end + 1u);
+    }
+}
+
+enum { FIELD_LENGTH, FIELD_CODING, FIELD_HOST, FIELD_CONNECTION, FIELD_OTHER };
+
+static unsigned field_kind(struct view name)
+{
+    static const char names[] = "content-length\0transfer-encoding\0host\0connection\0";
+    unsigned kind = 0;
+    while (kind < (unsigned)FIELD_OTHER && !same_word(name, text_nth(names, kind))) {
+        kind++;
+    }
+    return kind;
+}
+
+static void field(struct http1 *h, struct view name, struct view value)
+{
+    unsigned kind = field_kind(name);
+    if (h->cut && kind != FIELD_OTHER) {
+        fail(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
+    } else if (kind == FIELD_LENGTH) {
+        take_length(h, value);
+    } else if (kind == FIELD_CODING) {
+        take_coding(h, value);
+    } else if (kind == FIELD_HOST) {
+        take_host(h, value);
+    } else if (kind == FIELD_CONNECTION) {
+        take_connection(h, value);
+    }
+}
+
+static void field_line(struct http1 *h, struct view line)
+{
+    size_t colon = view_find(line, ':');
+    struct view name = view_first(line, colon);
+    /* Also a folded line, and a blank before the colon. */
+    if (colon == line.len || !is_token(name)) {
+        malformed(h);
+        return;
+    }
+    field(h, name, view_trim(view_from(line, colon + 1u)));
+    h->cut = false;
+}
+
+/* The header section is over: whether the request may be served. */
+static void request_end(struct http1 *h)
+{
+    if (!h->host && !h->old) {
+        malformed(h);
+    } else if (h->coding && (h->length || h->old)) {
+        malformed(h);
+    } else if (h->coding && !h->chunked) {
+        fail(h, PEER_UNSUPPORTED, HTTP1_NOT_IMPLEMENTED);
+    } else if (h->coding || h->body) {
+        fail(h, PEER_UNSUPPORTED, HTTP1_HAS_BODY);
+    } else {
+        h->phase = HTTP1_REQUESTED;
+    }
+}
+
+/* --- lines --- */
+
+static void line_over(struct http1 *h)
+{
+    struct view line = view_of(h->line, h->line_len);
+    h->line_len = 0;
+    if (!h->lined) {
+        request_line(h, line);
+    } else if (line.len > 0u) {
+        field_line(h, line);
+    } else {
+        request_end(h);
+    }
+}
+
+static void line_byte(struct http1 *h, uint8_t c)
+{
+    if (h->line_len < sizeof h->line) {
+        h->line[h->line_len] = c;
+        h->line_len++;
+    } else if (h->lined) {
+        h->cut = true; /* as tokens and cookies are, which nobody here reads */
+    } else {
+        fail(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
+    }
+}
+
+static bool is_control(uint8_t c)
+{
+    return c == 0x7fu || (c < ' ' && c != '\t');
+}
+
+static void take_byte(struct http1 *h, uint8_t c)
+{
+    bool after_cr = h->cr;
+    h->begun = true;
+    h->cr = c == '\r' && !after_cr;
+    h->fields_len += h->lined ? 1u : 0u;
+    if (h->fields_len > HTTP1_FIELDS_BYTES_MAX) {
+        fail(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
+    } else if (h->cr) {
+        return;
+    } else if (after_cr && c == '\n') {
+        line_over(h);
+    } else if (after_cr || is_control(c)) {
+        malformed(h);
+    } else {
+        line_byte(h, c);
+    }
+}
+
+/* Takes what was received until a request is complete. */
+static void parse(struct http1 *h)
+{
+    size_t at = 0;
+    while (at < h->rx_len && h->phase == HTTP1_READING) {
+        take_byte(h, h->rx[at]);
+        at++;
+    }
+    if (h->phase == HTTP1_FAILED) {
+        return;
+    }
+    h->rx_len = (uint16_t)(h->rx_len - at);
+    memmove(h->rx, &h->rx[at], h->rx_len);
+    if (h->ended && h->phase == HTTP1_READING) {
+        fail(h, PEER_CLOSED, HTTP1_OK);
+    }
+}
+
+/* --- time --- */
+
+void http1_init(struct http1 *h, uint64_t now_ms)
+{
+    memset(h, 0, sizeof *h);
+    h->tx = writer_of(h->sent, sizeof h->sent);
+    h->now_ms = now_ms;
+    h->since_ms = now_ms;
+}
+
+/* Nothing of the next request is there: it may never come. */
+static bool waits(const struct http1 *h)
+{
+    return h->phase == HTTP1_READING && h->served && !h->begun && h->rx_len == 0u;
+}
+
+uint64_t http1_deadline(const struct http1 *h)
+{
+    if (h->phase == HTTP1_FAILED) {
+        return h->since_ms + LINK_CLOSE_MS;
+    }
+    if (h->phase != HTTP1_READING || h->tx.len > 0u) {
+        return h->since_ms + HTTP1_ANSWER_MS;
+    }
+    return h->since_ms + (waits(h) ? HTTP1_IDLE_MS : HTTP1_REQUEST_MS);
+}
+
+uint64_t http1_yields_ms(const struct http1 *h)
+{
+    bool over = h->phase == HTTP1_FAILED; /* and lingers */
+    if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
+        return UINT64_MAX;
+    }
+    return h->since_ms + ((over || waits(h)) ? 0u : HTTP1_GRACE_MS);
+}
+
+void http1_yield(struct http1 *h)
+{
+    h->tx.len = 0;
+    if (h->phase != HTTP1_FAILED) {
+        fail(h, PEER_CLOSED, HTTP1_OK);
+    }
+    h->code = HTTP1_OK;
+}
+
+void http1_set_time(struct http1 *h, uint64_t now_ms)
+{
+    ASSERT(now_ms >= h->now_ms);
+    h->now_ms = now_ms;
+    if (h->phase == HTTP1_FAILED || now_ms < http1_deadline(h)) {
+        return;
+    }
+    bool half = h->phase == HTTP1_READING && h->begun && h->tx.len == 0u;
+    h->tx.len = 0;
+    fail(h, PEER_TIMEOUT, half ? HTTP1_TIMEOUT : HTTP1_OK);
+}
+
+bool http1_done(const struct http1 *h)
+{
+    if (h->phase == HTTP1_FAILED) {
+        bool over = h->tx.len == 0u && (h->ended || h->code == HTTP1_OK);
+        return over || h->now_ms >= http1_deadline(h);
+    }
+    return h->phase == HTTP1_CLOSING && h->tx.len == 0u;
+}
+
+/* --- receiving --- */
+
+struct writer http1_rx_space(struct http1 *h)
+{
+    if (h->ended || h->phase == HTTP1_CLOSING) {
+        return writer_of(NULL, 0);
+    }
+    return writer_of(&h->rx[h->rx_len], sizeof h->rx - h->rx_len);
+}
+
+void http1_rx_commit(struct http1 *h, size_t n)
+{
+    ASSERT(n <= sizeof h->rx - h->rx_len);
+    if (h->phase == HTTP1_FAILED) {
+        return; /* read and dropped */
+    }
+    if (waits(h) && h->tx.len == 0u) {
+        h->since_ms = h->now_ms;
+    }
+    h->rx_len = (uint16_t)(h->rx_len + n);
+}
+
+void http1_rx_end(struct http1 *h)
+{
+    h->ended = true;
+}
+
+enum status http1_next(struct http1 *h, struct view *path)
+{
+    if (h->phase == HTTP1_READING && h->tx.len == 0u) {
+        parse(h);
+    }
+    if (h->phase == HTTP1_REQUESTED) {
+        h->phase = HTTP1_ANSWERING;
+        h->since_ms = h->now_ms;
+        *path = view_text(h->path);
+        return STATUS_OK;
+    }
+    return (h->phase == HTTP1_FAILED) ? h->failed : STATUS_MORE;
+}
+
+/* --- answering --- */
+
+/* "XXXX\r\n" before a chunk, "\r\n" behind it, and "0\r\n\r\n" for the end (RFC 9112 §7.1). */
+#define CHUNK_HEAD 6u
+#define CHUNK_TAIL 2u
+#define CHUNK_LAST 5u
+
+static void answer_over(struct http1 *h)
+{
+    h->phase = h->close ? HTTP1_CLOSING : HTTP1_READING;
+    h->served = true;
+    h->head = false;
+    h->begun = false;
+    h->blank = false;
+    h->lined = false;
+    h->host = false;
+    h->length = false;
+    h->fields_len = 0;
+}
+
+bool http1_answer(struct http1 *h, enum http1_code code, const char *content_type)
+{
+    if (h->phase == HTTP1_FAILED) {
+        return false;
+    }
+    ASSERT(h->phase == HTTP1_ANSWERING && h->tx.len == 0u);
+    write_head(h, code, content_type);
+    writer_text(&h->tx, h->old ? "" : "Transfer-Encoding: chunked\r\n");
+    writer_text(&h->tx, h->close ? "Connection: close\r\n\r\n" : "\r\n");
+    if (h->head) {
+        answer_over(h);
+        return false;
+    }
+    return true;
+}
+
+struct writer http1_body_space(struct http1 *h)
+{
+    const size_t head = h->old ? 0u : CHUNK_HEAD;
+    const size_t around = h->old ? 0u : CHUNK_HEAD + CHUNK_TAIL + CHUNK_LAST;
+    if (h->phase != HTTP1_ANSWERING || writer_room(&h->tx) <= around) {
+        return writer_of(NULL, 0);
+    }
+    return writer_of(&h->sent[h->tx.len + head], writer_room(&h->tx) - around);
+}
+
+void http1_body_commit(struct http1 *h, size_t n)
+{
+    if (n == 0u || h->phase != HTTP1_ANSWERING) {
+        return;
+    }
+    if (!h->old) {
+        writer_hex(&h->tx, n, 4);
+        writer_text(&h->tx, "\r\n");
+    }
+    ASSERT(n <= writer_room(&h->tx));
+    h->tx.len += n; /* they stand there already */
+    writer_text(&h->tx, h->old ? "" : "\r\n");
+}
+
+void http1_body_end(struct http1 *h)
+{
+    if (h->phase != HTTP1_ANSWERING) {
+        return;
+    }
+    writer_text(&h->tx, h->old ? "" : "0\r\n\r\n");
+    answer_over(h);
+}
+
+struct view http1_tx_data(const struct http1 *h)
+{
+    return writer_view(&h->tx);
+}
+
+void http1_tx_commit(struct http1 *h, size_t n)
+{
+    ASSERT(n <= h->tx.len && !h->tx.full);
+    h->tx.len -= n;
+    memmove(h->sent, &h->sent[n], h->tx.len);
+    if (h->tx.len == 0u && h->phase == HTTP1_READING) {
+        h->since_ms = h->now_ms;
+    }
+}

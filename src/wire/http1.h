@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 engine of one connection, server role, for pages that are only read: GET and HEAD
+ * without a body (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, keeps no
+ * clock (so its answers carry no Date), knows no page. Bytes go in by rx_space/rx_commit, requests
+ * come out by http1_next, bytes to send leave by tx_data/tx_commit.
+ *
+ * Invariants:
+ * 1. Split independence: requests and answers are the same however the input is cut.
+ * 2. Bounded: memory is sizeof(struct http1); an answer of any length goes through HTTP1_TX_BYTES;
+ *    no peer chooses the size of anything.
+ * 3. One after the other: the next request is looked at when the answer before it is sent whole;
+ *    what was pipelined waits in the receive buffer, and in the kernel's.
+ * 4. Sticky failure: the first one is final. It is answered by its status code, but for a time-out
+ *    of a peer that asked for nothing; what arrives after it is read and dropped for LINK_CLOSE_MS,
+ *    so that the answer reaches a peer that still sends (RFC 9112 §9.6), and nothing of it is
+ *    interpreted.
+ * 5. No guess at framing: a request whose length two readers could see differently (RFC 9112 §11.2:
+ *    bare CR or LF, folded fields, a blank before the colon, doubled or mixed Content-Length and
+ *    Transfer-Encoding) is refused with 400 and its connection ends, as with every request that
+ *    has a body.
+ */
+#ifndef WIRE_HTTP1_H
+#define WIRE_HTTP1_H
+
+#include "base/bytes.h"
+#include "cfg/limits.h"
+
+/* Where a connection is. */
+enum http1_phase {
+    HTTP1_READING,   /* a request, or waiting for one */
+    HTTP1_REQUESTED, /* a request is complete: http1_next gives it out */
+    HTTP1_ANSWERING, /* the owner writes the answer */
+    HTTP1_CLOSING,   /* the last answer is written */
+    HTTP1_FAILED
+};
+
+/* Status codes (RFC 9110 §15); the first three are for owners. */
+enum http1_code {
+    HTTP1_OK,
+    HTTP1_NOT_FOUND,
+    HTTP1_UNAVAILABLE,
+    HTTP1_BAD_REQUEST,
+    HTTP1_BAD_METHOD,
+    HTTP1_TIMEOUT,
+    HTTP1_HAS_BODY,
+    HTTP1_LINE_TOO_LONG,
+    HTTP1_FIELDS_TOO_LONG,
+    HTTP1_NOT_IMPLEMENTED,
+    HTTP1_VERSION_UNKNOWN
+};
+/* "404 Not Found"; static text, never NULL. */
+const char *http1_code_text(enum http1_code code);
+
+/* One connection; its owner reads `failed` and `code` alone. */
+struct http1 {
+    enum http1_phase phase;
+    enum status failed; /* STATUS_OK while none */
+    enum http1_code code; /* of the answer to the failure; HTTP1_OK: none was sent */
+    bool ended;         /* the peer sends no more */
+    bool served;        /* a request was answered */
+    bool begun;         /* the request under way has a byte */
+    bool blank;         /* an empty line came before it */
+    bool lined;         /* its request line is over */
+    bool cut;           /* not all of its field line is kept */
+    bool cr;            /* the last byte was CR */
+    bool head;          /* HEAD: no body is sent */
+    bool old;           /* HTTP/1.0 */
+    bool close;         /* the connection ends after the answer */
+    bool host;          /* fields seen: */
+    bool length;
+    bool body;          /* Content-Length over 0 */
+    bool coding;
+    bool chunked;
+    uint64_t now_ms;
+    uint64_t since_ms;  /* begin of what is timed: waiting, a request, an answer */
+    uint32_t fields_len;
+    uint16_t line_len;  /* of the line under way */
+    uint16_t rx_len;
+    char path[HTTP1_PATH_CAP];
+    uint8_t line[HTTP1_LINE_BYTES_MAX];
+    uint8_t rx[HTTP1_RX_BYTES];
+    struct writer tx;   /* what is to be sent */
+    uint8_t sent[HTTP1_TX_BYTES];
+};
+
+/* A connection that was accepted just now. */
+void http1_init(struct http1 *h, uint64_t now_ms);
+/* Tells the time, before each use; a deadline that has passed is a failure, PEER_TIMEOUT. */
+void http1_set_time(struct http1 *h, uint64_t now_ms);
+/* When http1_set_time must be called at the latest; UINT64_MAX: never. */
+uint64_t http1_deadline(const struct http1 *h);
+/*
+ * From when on the connection may give way to a new one: at once while it waits for a further
+ * request or lingers after a failure, HTTP1_GRACE_MS after the begin of a request, never
+ * (UINT64_MAX) during an answer.
+ */
+uint64_t http1_yields_ms(const struct http1 *h);
+/* It gives way now: nothing more is sent or read. */
+void http1_yield(struct http1 *h);
+/* Whether the connection is to be closed now. */
+bool http1_done(const struct http1 *h);
+
+/* Room for received bytes; empty: read nothing now. */
+struct writer http1_rx_space(struct http1 *h);
+/* `n` bytes were written there. */
+void http1_rx_commit(struct http1 *h, size_t n);
+/* The peer sends nothing more; what it asked before is still answered. */
+void http1_rx_end(struct http1 *h);
+
+/*
+ * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when it is
+ * longer than any page's): http1_answer is owed. STATUS_MORE: none yet. Else the first failure:
+ * PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields
+ * too long), PEER_TIMEOUT, PEER_CLOSED.
+ */
+MUST_USE enum status http1_next(struct http1 *h, struct view *path);
+/*
+ * Begins the answer. True: the body is wanted, http1_body_end is owed.
+ * False: it was HEAD, and the answer is complete.
+ */
+bool http1_answer(struct http1 *h, enum http1_code code, const char *content_type);
+/* Room for a piece of the body; empty: none now, or the connection failed. */
+struct writer http1_body_space(struct http1 *h);
+/* `n` bytes of the body were written there; 0 changes nothing. */
+void http1_body_commit(struct http1 *h, size_t n);
+/* The body is complete. */
+void http1_body_end(struct http1 *h);
+
+/* Bytes to send, valid until the next call; empty: nothing now. */
+struct view http1_tx_data(const struct http1 *h);
+/* The first `n` bytes of them are sent. */
+void http1_tx_commit(struct http1 *h, size_t n);
+
+#endif
