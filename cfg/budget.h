@@ -37,6 +37,9 @@ _Static_assert(RESULTS_MAX * (REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CD
 _Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128u <=
                    KUBE_RECORD_BYTES_MAX,
                "the longest configuration entry fits a record");
+/* What an Event regards: name, namespace, UID (or a name in its place), kind, version, lengths. */
+_Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES_MAX,
+               "the longest reference of an Event fits");
 /* The kubelet's 45 s hold two attempts at a claim. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
 /* Device masks are 64 bits wide. */

@@ -217,6 +217,11 @@
  * names are bounded by NAME_CAP and NAMESPACE_CAP.
  */
 #define KUBE_PATH_CAP 1024u
+/*
+ * Encoded metadata of an Event, or its reference to an object: two names, a namespace and a UID.
+ * Never reached: cfg/budget.h does not compile then.
+ */
+#define KUBE_REFERENCE_BYTES_MAX 768u
 /* Text of a Status message or of an answer that is no protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
 /* Slices of ours that one list can show before the rest is deleted in further rounds. */
@@ -228,6 +233,45 @@
  * and two UIDs, every character escaped. Never reached: names and UIDs need no escapes.
  */
 #define METRICS_LINE_BYTES_MAX 1536u
+
+/* ---- Events and claim status ---- */
+/*
+ * Events that wait for the API server or are kept for what repeats them. Full: the oldest one that
+ * is told to the end gives way; with none of that kind the new one is dropped and counted.
+ */
+#define NOTES_MAX 16u
+/* Note of an Event with NUL: 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
+#define NOTE_CAP 1025u
+/* An equal Event within this time after the last one is counted in its series, not posted anew. */
+#define NOTE_WINDOW_MS 900000u
+/*
+ * The series of an Event is updated at most this often: what goes on for a day costs 288 requests.
+ */
+#define NOTE_SERIES_MS 300000u
+/*
+ * Requests for Events: so many at once, then one each time; further ones wait. 10 at once are a
+ * node whose devices are all odd.
+ */
+#define NOTE_BURST 10u
+#define NOTE_REFILL_MS 30000u
+/* An Event about the Node waits this long for the Node's UID; then the name stands in its place. */
+#define NOTE_UID_MS 30000u
+/* A line about Events that were dropped comes at most this often. */
+#define NOTE_DROPPED_MS 60000u
+/* Pause between two requests for Events, or two for claim status: two a second at most. */
+#define OUTGOING_GAP_MS 500u
+/* What the server forbids (403) is tried again this slowly: it waits for an operator. */
+#define OUTGOING_DENIED_MS 1800000u
+/*
+ * Tries to write the status of one claim while the server fails. Reached: that claim's status is
+ * not written, the claim itself is as good as any.
+ */
+#define CLAIM_STATUS_TRIES 6u
+/*
+ * Unprepared claims whose status entries wait to be taken back. Full: the oldest one is forgotten;
+ * the server clears the entries itself when it deallocates the claim.
+ */
+#define CLAIM_STATUS_GONE_MAX 16u
 
 /* ---- settings ---- */
 /*

@@ -206,7 +206,15 @@ static void api_answer(struct agent *a, const struct api_event *event)
         }
         break;
     case REQUEST_EVENT:
+        if (end) {
+            recorder_end(a, event->status);
+        }
+        break;
     case REQUEST_CLAIM_STATUS:
+        if (end) {
+            claim_status_end(a, event->status);
+        }
+        break;
     case REQUEST_NONE:
         break;
     }
@@ -286,6 +294,8 @@ void agent_step(struct agent *a)
         publish_changed(a);
     }
     publish_step(a);
+    recorder_step(a);
+    claim_status_step(a);
     links_step(a);
     pages_step(a);
     stop_step(a);
@@ -327,6 +337,8 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, version_deadline(a));
     at = earlier(at, node_deadline(a));
     at = earlier(at, publish_deadline(a));
+    at = earlier(at, recorder_deadline(a));
+    at = earlier(at, claim_status_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {
         at = earlier(at, a->stop_ms);

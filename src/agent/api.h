@@ -23,7 +23,7 @@ enum request_kind {
     REQUEST_SLICE_DELETE,
     REQUEST_SLICE_WATCH,
     REQUEST_NODE_WATCH,
-    REQUEST_EVENT,       /* POST of an Event */
+    REQUEST_EVENT,       /* POST or PATCH of an Event */
     REQUEST_CLAIM_STATUS /* PATCH of a claim's status */
 };
 /* Numbers of kinds, REQUEST_NONE included. */

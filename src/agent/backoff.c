@@ -7,7 +7,7 @@
 #include "base/assert.h"
 
 /* xorshift64*: jitter needs no more than that neighbours differ. */
-static uint64_t random_next(struct agent *a)
+uint64_t agent_random(struct agent *a)
 {
     ASSERT(a->random != 0u);
     a->random ^= a->random >> 12;
@@ -19,7 +19,7 @@ static uint64_t random_next(struct agent *a)
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms)
 {
     uint64_t spread = base_ms / 4u;
-    return base_ms + ((spread == 0u) ? 0u : random_next(a) % spread);
+    return base_ms + ((spread == 0u) ? 0u : agent_random(a) % spread);
 }
 
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,

@@ -51,6 +51,7 @@ void operation_fail(struct agent *a, struct operation *o, struct view why)
     o->state = OPERATION_FAILED;
     text_cut(o->error, sizeof o->error, why);
     event_begin(a, EVENT_CLAIM_REFUSED);
+    event_about(a, &o->id);
     event_text(a, "namespace", o->id.namespace_);
     event_text(a, "claim", o->id.name);
     event_text(a, "claim_uid", o->id.uid);
@@ -349,9 +350,13 @@ static void unprepare_step(struct agent *a, unsigned index)
     stop_prepares(a, o->id.uid);
     /* A UID that cannot be one was never prepared, and no file bears its name. */
     if (claim_id_check(&o->id, &why) == STATUS_OK) {
+        int slot = ledger_find(a, o->id.uid);
         if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
             fail_with(a, o, &why);
             return;
+        }
+        if (slot >= 0) {
+            claim_status_unprepared(a, (unsigned)slot, &o->id);
         }
         event_begin(a, EVENT_CLAIM_UNPREPARED);
         event_text(a, "namespace", o->id.namespace_);
@@ -412,6 +417,9 @@ static void call_flush(struct agent *a, struct call *c)
         if (flushed || c->unprepare) {
             /* an unprepare that the disk did not keep is repeated by the next flush */
             o->state = OPERATION_DONE;
+            if (!c->unprepare) {
+                claim_status_prepared(a, o->slot);
+            }
         } else {
             flush_failed(a, o, &why);
         }

@@ -103,10 +103,19 @@
       "the API server would refuse the slice for this device or attribute; the rest is published", \
       "see where the value comes from: sysfs, a label of the Node, or the agent's settings")       \
     X(EVENT_SLICE_CUT, LOG_WARN, "slice_cut",                                                      \
-      "a slice is too large for the API server; the devices go into more slices", "nothing")     \
+      "a slice is too large for the API server; the devices go into more slices", "nothing")       \
     X(EVENT_CONNECTIONS_SUPPRESSED, LOG_WARN, "connections_suppressed",                            \
       "more peers of a TCP port broke the protocol than are told one by one",                      \
-      "see who else connects to the health or metrics port")
+      "see who else connects to the health or metrics port")                                       \
+    X(EVENT_EVENTS_REFUSED, LOG_WARN, "events_refused",                                            \
+      "the API server takes no Kubernetes Events of the agent; this log tells the same",           \
+      "allow create and patch of events in events.k8s.io; otherwise see the server's text")        \
+    X(EVENT_EVENTS_DROPPED, LOG_WARN, "events_dropped",                                            \
+      "more happened than is told in Kubernetes Events; this log has it all", "read this log")     \
+    X(EVENT_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                                \
+      "the status of a claim's devices was not written; the claim itself is not touched by it",    \
+      "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \
+      "of resourceclaims/driver, both in resource.k8s.io, or run without --claim-status")
 
 /* A row of the catalogue as its number alone. */
 #define EVENT_NUMBER(id, level, name, cause, remedy) id,

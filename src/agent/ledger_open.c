@@ -48,6 +48,9 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
         event_begin(a, EVENT_STORE_TROUBLE);
         event_text(a, "text", l->trouble);
         event_remedy(a, ledger_remedy(s));
+        if (l->busy) {
+            event_log_only(a); /* as in every rolling update */
+        }
         event_end(a);
     }
     uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);

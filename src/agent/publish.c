@@ -121,6 +121,9 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     event_text(a, "reason", r->reason);
     event_text(a, "message", r->message);
     event_number(a, "retry_ms", (int64_t)wait);
+    if (wait < API_REFUSED_MS) {
+        event_log_only(a);
+    }
     event_end(a);
     p->step = PUBLISH_IDLE;
     p->running = false;
@@ -423,6 +426,9 @@ static void watch_refused(struct agent *a, const struct request *r, uint64_t wai
     event_text(a, "reason", r->reason);
     event_text(a, "message", r->message);
     event_number(a, "retry_ms", (int64_t)wait);
+    if (wait < API_REFUSED_MS) {
+        event_log_only(a);
+    }
     event_end(a);
     a->publish.watch_due_ms = a->now_ms + wait;
 }

@@ -36,12 +36,16 @@ bool retry_say(struct agent *a, struct refusal *last, const char *doing, const s
                enum status status)
 {
     uint16_t http = r->answer.http_status;
+    bool lasts = last->doing == doing && last->http == http;
     ASSERT(doing != NULL);
-    if (last->doing == doing && last->http == http && a->now_ms - last->said_ms < REFUSAL_SAID_MS) {
+    if (lasts && a->now_ms - last->said_ms < REFUSAL_SAID_MS) {
         return false;
     }
     *last = (struct refusal){.doing = doing, .http = http, .said_ms = a->now_ms};
     event_begin(a, EVENT_API_ERROR);
+    if (!lasts && (http == 0u || http == 429u || http >= 500u)) {
+        event_log_only(a); /* it passes by itself, unless it is seen again */
+    }
     event_text(a, "doing", doing);
     event_text(a, "status", status_name(status));
     event_number(a, "http", http);

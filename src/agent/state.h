@@ -14,6 +14,8 @@
 #include "agent/agent.h"
 #include "agent/api.h"
 #include "agent/calls.h"
+#include "agent/claim_status.h"
+#include "agent/event_notes.h"
 #include "agent/events.h"
 #include "agent/fetch.h"
 #include "agent/kubelet.h"
@@ -23,6 +25,7 @@
 #include "agent/node.h"
 #include "agent/pages.h"
 #include "agent/publish.h"
+#include "agent/recorder.h"
 #include "agent/version.h"
 #include "base/log.h"
 
@@ -62,6 +65,7 @@ struct agent {
     enum event_id event;   /* whose line is under way */
     bool remedy_said;      /* in that line */
     struct log log;
+    struct notes notes;
     struct devices devices;
     struct registration registration;
     struct ledger ledger;
@@ -70,6 +74,8 @@ struct agent {
     struct node node;
     struct publish publish;
     struct metrics metrics;
+    struct recorder recorder;
+    struct claim_status claim_status;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
     struct operation operation[OPERATIONS_MAX];
@@ -94,6 +100,13 @@ void event_view(struct agent *a, const char *key, struct view value);
 void event_number(struct agent *a, const char *key, int64_t value);
 /* The remedy of the event under way, where the cause asks for another one than the catalogue's. */
 void event_remedy(struct agent *a, const char *text);
+/*
+ * The event under way concerns a claim: its Kubernetes Event regards that. Borrowed until
+ * event_end. A claim whose names cannot be those of one stays the Node's.
+ */
+void event_about(struct agent *a, const struct claim_id *id);
+/* The event under way passes by itself, or belongs to normal work: no Kubernetes Event. */
+void event_log_only(struct agent *a);
 /* Ends the line; a warning or error without a remedy of its own gets the catalogue's. */
 void event_end(struct agent *a);
 /* A whole event with one text field. */
@@ -102,7 +115,9 @@ void event_say(struct agent *a, enum event_id id, const char *key, const char *t
 /* Name of an event as its log lines and its counter bear it; static text, never NULL. */
 const char *event_name(enum event_id id);
 
-/* backoff.c: `base_ms` plus up to a quarter of it, at random. */
+/* backoff.c: the next random number, for whatever must differ. */
+uint64_t agent_random(struct agent *a);
+/* `base_ms` plus up to a quarter of it, at random. */
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
 /* Doubles a backoff between its bounds and returns the jittered wait. */
 uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,

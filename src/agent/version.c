@@ -215,8 +215,8 @@ void version_heard(struct agent *a, enum request_kind kind, enum api_version ver
 {
     struct version *v = &a->version;
     bool list = kind == REQUEST_SLICE_LIST;
-    if (version != v->now || v->state == VERSION_NONE) {
-        return; /* an answer from before the last choice */
+    if (kind == REQUEST_EVENT || version != v->now || v->state == VERSION_NONE) {
+        return; /* of another group, or an answer from before the last choice */
     }
     if (list && status == STATUS_OK) {
         list_answered(a);

@@ -95,4 +95,10 @@ void json_number(struct json_writer *w, int64_t value);
 /* `true` or `false` as a value. */
 void json_bool(struct json_writer *w, bool value);
 
+/*
+ * Appends `form`, JSON text, with each '%' of it replaced by the next text of `value` as a JSON
+ * string: for texts of which little changes.
+ */
+void json_fill(struct writer *out, const char *form, const char *const *value);
+
 #endif

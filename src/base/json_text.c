@@ -300,3 +300,17 @@ void json_bool(struct json_writer *w, bool value)
     lead_in(w);
     writer_text(w->out, value ? "true" : "false");
 }
+
+void json_fill(struct writer *out, const char *form, const char *const *value)
+{
+    struct view rest = view_text(form);
+    const char *const *next = value;
+    ASSERT(form[0] != '%' || value != NULL);
+    for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
+        writer_view_of(out, view_first(rest, at));
+        write_string(out, view_text(*next));
+        next++;
+        rest = view_from(rest, at + 1u);
+    }
+    writer_view_of(out, rest);
+}

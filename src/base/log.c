@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/time.h"
 
 #define LOG_LEVELS ((unsigned)LOG_DEBUG + 1u)
 static const char *const level_names[LOG_LEVELS] = {
@@ -26,51 +27,6 @@ void log_init(struct log *l, enum log_level level, enum log_format format)
     l->lost = 0;
     l->cut = false;
     l->line = writer_of(0, 0);
-}
-
-/* --- time --- */
-
-static void two_digits(struct writer *w, uint64_t n)
-{
-    writer_u8(w, (uint8_t)('0' + n / 10u % 10u));
-    writer_u8(w, (uint8_t)('0' + n % 10u));
-}
-
-/* Civil date of a day count since 1970-01-01, by eras of 400 years that begin in March. */
-static void write_date(struct writer *w, uint64_t days)
-{
-    uint64_t z = days + 719468u;
-    uint64_t era = z / 146097u;
-    uint64_t day_of_era = z % 146097u;
-    uint64_t leap_days = day_of_era / 1460u - day_of_era / 36524u + day_of_era / 146096u;
-    uint64_t year_of_era = (day_of_era - leap_days) / 365u;
-    uint64_t year_begins = 365u * year_of_era + year_of_era / 4u - year_of_era / 100u;
-    uint64_t day_of_year = day_of_era - year_begins;
-    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* 0 is March */
-    uint64_t month = (shifted < 10u) ? shifted + 3u : shifted - 9u;
-    uint64_t year = year_of_era + era * 400u + ((month <= 2u) ? 1u : 0u);
-    writer_decimal(w, year);
-    writer_u8(w, '-');
-    two_digits(w, month);
-    writer_u8(w, '-');
-    two_digits(w, day_of_year - (153u * shifted + 2u) / 5u + 1u);
-}
-
-/* RFC 3339, UTC, milliseconds. */
-static void write_time(struct writer *w, uint64_t wall_ms)
-{
-    uint64_t seconds = wall_ms / 1000u;
-    write_date(w, seconds / 86400u);
-    writer_u8(w, 'T');
-    two_digits(w, seconds / 3600u % 24u);
-    writer_u8(w, ':');
-    two_digits(w, seconds / 60u % 60u);
-    writer_u8(w, ':');
-    two_digits(w, seconds % 60u);
-    writer_u8(w, '.');
-    writer_u8(w, (uint8_t)('0' + wall_ms / 100u % 10u));
-    two_digits(w, wall_ms % 100u);
-    writer_u8(w, 'Z');
 }
 
 /* --- fields --- */
@@ -107,12 +63,29 @@ static void write_key(const struct log *l, struct writer *w, const char *key, bo
     writer_u8(w, '=');
 }
 
-static void write_value(const struct log *l, struct writer *w, struct view v)
+static void write_plain_or_quoted(struct writer *w, struct view v)
 {
-    if (l->format == LOG_JSON || needs_quotes(v)) {
+    if (needs_quotes(v)) {
         write_quoted(w, v);
     } else {
         writer_view_of(w, v);
+    }
+}
+
+void log_word(struct writer *w, const char *key, struct view value)
+{
+    ASSERT(key[0] != '\0');
+    writer_text(w, key);
+    writer_u8(w, '=');
+    write_plain_or_quoted(w, value);
+}
+
+static void write_value(const struct log *l, struct writer *w, struct view v)
+{
+    if (l->format == LOG_JSON) {
+        write_quoted(w, v);
+    } else {
+        write_plain_or_quoted(w, v);
     }
 }
 
@@ -170,7 +143,7 @@ static void open_line(struct log *l, enum log_level level, const char *event)
     ASSERT(room >= LOG_LINE_BYTES_MAX);
     l->line = writer_of(l->buffer + l->len, LOG_LINE_BYTES_MAX);
     l->cut = false;
-    write_time(&stamp, l->wall_ms);
+    writer_time(&stamp, l->wall_ms, "Z");
     log_view(l, "ts", writer_view(&stamp));
     log_text(l, "level", level_names[level]);
     log_text(l, "event", event);

@@ -57,4 +57,10 @@ struct view log_pending(const struct log *l);
  */
 void log_taken(struct log *l, size_t n);
 
+/*
+ * Appends one field in the text form, key=value, whatever the log's own form is; cut off where the
+ * writer is full.
+ */
+void log_word(struct writer *w, const char *key, struct view value);
+
 #endif

@@ -55,8 +55,8 @@ enum kube_shape {
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
     /*
-     * answer to DELETE: Status or the object, whose content does not matter; also to POST of an
-     * Event
+     * answer to DELETE: Status or the object, whose content does not matter; also to POST and PATCH
+     * of an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
     KUBE_SHAPE_GROUP        /* an APIGroup: the versions it is served in */
@@ -66,6 +66,9 @@ enum kube_shape {
 #define KUBE_RESOURCE_GROUP "resource.k8s.io"
 /* Path of that GET. */
 #define KUBE_RESOURCE_GROUP_PATH "/apis/" KUBE_RESOURCE_GROUP
+
+/* Group and version of Events. */
+#define KUBE_EVENTS_VERSION "events.k8s.io/v1"
 
 /* The reading state of one answer. */
 struct kube_answer {
@@ -107,16 +110,22 @@ MUST_USE enum status kube_answer_end(struct kube_answer *a);
 
 /* --- requests --- */
 
+/* Bodies that are not protobuf: a PATCH has none in it. Server-side apply takes JSON as YAML. */
+#define KUBE_MERGE_PATCH "application/merge-patch+json"
+/* Likewise. */
+#define KUBE_APPLY_PATCH "application/apply-patch+yaml"
+
 /* Head of one request; views and texts are borrowed until it is sent. */
 struct kube_request {
-    const char *method;        /* "GET", "POST", "PUT", "DELETE" */
+    const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     struct view path;          /* with query */
     struct view authority;     /* host:port as in the kubeconfig or service variables */
     struct view token;         /* bearer token, empty: none; sent as never-indexed field */
     bool metadata_only;        /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
     bool watch;                /* the answer comes framed (Accept …;stream=watch) */
     uint64_t body_len;         /* content-length when has_body */
-    bool has_body;             /* Content-Type application/vnd.kubernetes.protobuf */
+    bool has_body;
+    const char *body_type;     /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
 };
 
 /*
@@ -138,6 +147,11 @@ MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
 /* Same verdicts: one claim. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
+/* Same verdicts: status of one claim, for server-side apply in the driver's name. */
+MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
+                                            const char *name);
+/* Same verdicts: one Event by name, or the collection of its namespace for POST when it is NULL. */
+MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
  * Same verdicts: collection of slices of `driver` on `node`: list; with resource_version not NULL,
  * a watch from it.
@@ -153,5 +167,27 @@ MUST_USE enum status kube_path_slice(struct writer *out, const char *version, co
  */
 void kube_envelope_head(struct writer *out, const char *api_version, const char *kind,
                         uint64_t raw_len);
+
+/* An Event of events.k8s.io/v1; texts are borrowed, times are Unix milliseconds. */
+struct kube_event {
+    const char *name;           /* at most NAME_CAP, as are all names here */
+    const char *ns;
+    uint64_t first_wall_ms;     /* eventTime */
+    uint64_t last_wall_ms;      /* of the series */
+    uint32_t count;             /* over 1: a series */
+    const char *instance;       /* reportingInstance, at most 128 bytes; the driver is controller */
+    const char *action;
+    const char *reason;
+    const char *note;           /* at most 1024 bytes */
+    bool warning;
+    const char *kind;           /* what it regards */
+    const char *api_version;
+    const char *regarding_ns;   /* empty: an object of the cluster */
+    const char *regarding_name;
+    const char *regarding_uid;
+};
+
+/* Appends the object, without its envelope. */
+void kube_event_write(struct writer *out, const struct kube_event *e);
 
 #endif

@@ -91,17 +91,48 @@ enum status kube_path_node_watch(struct writer *out, const char *node, const cha
     return end_path(out, before);
 }
 
+/* An object of a namespace; `collection` with its slashes. */
+static void write_namespaced(struct writer *out, const char *ns, const char *collection,
+                             const char *name)
+{
+    writer_text(out, "/namespaces/");
+    write_encoded(out, ns);
+    writer_text(out, collection);
+    write_encoded(out, name);
+}
+
+static void write_claim(struct writer *out, const char *version, const char *ns, const char *name)
+{
+    writer_text(out, RESOURCE_PATH);
+    write_encoded(out, version);
+    write_namespaced(out, ns, "/resourceclaims/", name);
+}
+
 enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                             const char *name)
 {
     struct writer before = *out;
 
-    writer_text(out, RESOURCE_PATH);
-    write_encoded(out, version);
-    writer_text(out, "/namespaces/");
-    write_encoded(out, ns);
-    writer_text(out, "/resourceclaims/");
-    write_encoded(out, name);
+    write_claim(out, version, ns, name);
+    return end_path(out, before);
+}
+
+enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
+                                   const char *name)
+{
+    struct writer before = *out;
+
+    write_claim(out, version, ns, name);
+    writer_text(out, "/status?fieldManager=" DRIVER_NAME "&force=true");
+    return end_path(out, before);
+}
+
+enum status kube_path_event(struct writer *out, const char *ns, const char *name)
+{
+    struct writer before = *out;
+
+    writer_text(out, "/apis/" KUBE_EVENTS_VERSION);
+    write_namespaced(out, ns, (name == NULL) ? "/events" : "/events/", (name == NULL) ? "" : name);
     return end_path(out, before);
 }
 
@@ -185,7 +216,7 @@ enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_r
     send_token(c, r->token);
     if (r->has_body) {
         writer_decimal(&length, r->body_len);
-        send_header(c, "content-type", PROTOBUF);
+        send_header(c, "content-type", (r->body_type == NULL) ? PROTOBUF : r->body_type);
         h2_header(c, "content-length", writer_view(&length), false);
     }
     return h2_headers_end(c, !r->has_body);
@@ -228,4 +259,74 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
     write_text_field(out, 0x12, kind);
     writer_u8(out, 0x12);
     writer_varint(out, raw_len);
+}
+
+/* --- Events --- */
+
+static void write_message(struct writer *out, uint8_t tag, const struct writer *message)
+{
+    ASSERT(!message->full);
+    writer_u8(out, tag);
+    writer_varint(out, message->len);
+    writer_view_of(out, writer_view(message));
+}
+
+/* meta/v1 MicroTime{1: seconds, 2: nanos}. */
+static void write_micro_time(struct writer *out, uint8_t tag, uint64_t wall_ms)
+{
+    uint8_t bytes[24];
+    struct writer time = writer_of(bytes, sizeof bytes);
+
+    writer_u8(&time, 0x08);
+    writer_varint(&time, wall_ms / 1000u);
+    writer_u8(&time, 0x10);
+    writer_varint(&time, wall_ms % 1000u * 1000000u);
+    write_message(out, tag, &time);
+}
+
+/* core/v1 ObjectReference{1: kind, 2: namespace, 3: name, 4: uid, 5: apiVersion}. */
+static void write_regarding(struct writer *out, const struct kube_event *e)
+{
+    uint8_t bytes[KUBE_REFERENCE_BYTES_MAX];
+    struct writer reference = writer_of(bytes, sizeof bytes);
+
+    write_text_field(&reference, 0x0a, e->kind);
+    write_text_field(&reference, 0x12, e->regarding_ns);
+    write_text_field(&reference, 0x1a, e->regarding_name);
+    write_text_field(&reference, 0x22, e->regarding_uid);
+    write_text_field(&reference, 0x2a, e->api_version);
+    write_message(out, 0x42, &reference);
+}
+
+/* EventSeries{1: count, 2: lastObservedTime}. */
+static void write_series(struct writer *out, const struct kube_event *e)
+{
+    uint8_t bytes[40];
+    struct writer series = writer_of(bytes, sizeof bytes);
+
+    writer_u8(&series, 0x08);
+    writer_varint(&series, e->count);
+    write_micro_time(&series, 0x12, e->last_wall_ms);
+    write_message(out, 0x1a, &series);
+}
+
+void kube_event_write(struct writer *out, const struct kube_event *e)
+{
+    uint8_t bytes[KUBE_REFERENCE_BYTES_MAX];
+    struct writer meta = writer_of(bytes, sizeof bytes);
+
+    write_text_field(&meta, 0x0a, e->name);
+    write_text_field(&meta, 0x1a, e->ns);
+    write_message(out, 0x0a, &meta);
+    write_micro_time(out, 0x12, e->first_wall_ms);
+    if (e->count > 1u) {
+        write_series(out, e);
+    }
+    write_text_field(out, 0x22, DRIVER_NAME);
+    write_text_field(out, 0x2a, e->instance);
+    write_text_field(out, 0x32, e->action);
+    write_text_field(out, 0x3a, e->reason);
+    write_regarding(out, e);
+    write_text_field(out, 0x52, e->note);
+    write_text_field(out, 0x5a, e->warning ? "Warning" : "Normal");
 }

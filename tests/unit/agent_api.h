@@ -85,6 +85,7 @@ struct api_stream {
     char path[1024];
     char accept[256];
     char authorization[80];
+    char body_type[64];
     unsigned http;
     unsigned retry_after;
     size_t body_len;

@@ -6,17 +6,18 @@
 #ifndef TESTS_UNIT_AGENT_SERVER_H
 #define TESTS_UNIT_AGENT_SERVER_H
 
+#include "agent_events.h"
 #include "agent_node.h"
 
 #define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
 #define SERVES(version) (1u << (unsigned)(version))
-#define PROTOBUF "application/vnd.kubernetes.protobuf"
 
 /* --- life --- */
 
 UNUSED_OK static void api_reset(void)
 {
     memset(&api, 0, sizeof api);
+    memset(&took, 0, sizeof took);
     api.reachable = true;
     api.window = 65535;
     api.served = SERVES(API_V1);
@@ -99,53 +100,6 @@ UNUSED_OK static void api_forget(void)
 
 /* --- answers --- */
 
-static struct writer answer_writer(struct api_stream *s)
-{
-    return writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
-}
-
-static void answer_done(struct api_stream *s, const struct writer *w, unsigned http)
-{
-    assert_false(w->full);
-    s->out_len += w->len;
-    s->http = http;
-    s->end = true;
-}
-
-static void answer_failure(struct api_stream *s, unsigned http)
-{
-    static const struct {
-        unsigned http;
-        const char *reason;
-        const char *message;
-    } rows[] = {
-        {401, "Unauthorized", "Unauthorized"},
-        {403, "Forbidden", "resourceclaims is forbidden: User \"agent\" cannot do that"},
-        {404, "NotFound", "resource not found"},
-        {409, "Conflict", "the object has been modified"},
-        {410, "Expired", "too old resource version"},
-        {422, "Invalid", "ResourceSlice is invalid"},
-        {429, "TooManyRequests", "too many requests"},
-        {500, "InternalError", "etcdserver: request timed out"},
-    };
-    unsigned at = 0;
-    while (at < sizeof rows / sizeof rows[0] - 1 && rows[at].http != http) {
-        at++;
-    }
-    struct writer w = answer_writer(s);
-    api_put_status(&w, http, rows[at].reason, rows[at].message);
-    s->retry_after = api.retry_after;
-    answer_done(s, &w, http);
-}
-
-static void answer_text(struct api_stream *s, unsigned http, const char *type, const char *text)
-{
-    struct writer w = answer_writer(s);
-    writer_text(&w, text);
-    s->type = type;
-    answer_done(s, &w, http);
-}
-
 static void answer_slice(struct api_stream *s, const struct api_slice *slice, unsigned http)
 {
     struct writer w = answer_writer(s);
@@ -155,21 +109,6 @@ static void answer_slice(struct api_stream *s, const struct api_slice *slice, un
 }
 
 /* --- requests --- */
-
-static struct view body_object(const struct api_stream *s, const char *kind)
-{
-    struct view body = view_of(s->body, s->body_len);
-    char text[64];
-    assert_true(body.len > 4 && memcmp(body.data, "k8s\0", 4) == 0);
-    body = view_from(body, 4);
-    proto_text(proto_get(body, 1).bytes, 2, text, sizeof text);
-    assert_string_equal(text, kind);
-    proto_text(proto_get(body, 1).bytes, 1, text, sizeof text);
-    if (strcmp(kind, "ResourceSlice") == 0) {
-        assert_string_equal(text, api_group_version(s->version));
-    }
-    return proto_get(body, 2).bytes;
-}
 
 /* A device as it was sent, in the form of v1; the longest that was sent fits. */
 static struct view device_of(struct view device, unsigned version)
@@ -415,13 +354,20 @@ static bool version_served(struct api_stream *s)
 
 static void api_serve(struct api_stream *s)
 {
+    bool event = strncmp(s->path, "/apis/events.k8s.io/", 20) == 0;
     s->whole = true;
     assert_string_equal(s->authorization, "Bearer secret");
-    api_note("%s %s\n", s->method, s->path);
+    api_note("%s%s %s\n", event ? "event " : "", s->method, s->path);
+    if (!api.hangs && event) {
+        serve_event(s);
+        return;
+    }
     if (api.hangs || !version_served(s)) {
         return;
     }
-    if (strcmp(s->method, "GET") == 0) {
+    if (strcmp(s->method, "PATCH") == 0) {
+        serve_status(s);
+    } else if (strcmp(s->method, "GET") == 0) {
         serve_read(s);
     } else if (strcmp(s->method, "DELETE") == 0) {
         serve_delete(s);
@@ -459,6 +405,8 @@ static void api_field(struct api_stream *s, const struct h2_event *e)
         st = text_copy(s->path, sizeof s->path, e->value);
     } else if (view_is(e->name, "accept")) {
         st = text_copy(s->accept, sizeof s->accept, e->value);
+    } else if (view_is(e->name, "content-type")) {
+        st = text_copy(s->body_type, sizeof s->body_type, e->value);
     } else if (view_is(e->name, "authorization")) {
         st = text_copy(s->authorization, sizeof s->authorization, e->value);
     }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of base/time.h: the proleptic Gregorian calendar in whole numbers. */
+#include "base/time.h"
+
+static void two_digits(struct writer *w, uint64_t n)
+{
+    writer_u8(w, (uint8_t)('0' + n / 10u % 10u));
+    writer_u8(w, (uint8_t)('0' + n % 10u));
+}
+
+/* Civil date of a day count since 1970-01-01, by eras of 400 years that begin in March. */
+static void write_date(struct writer *w, uint64_t days)
+{
+    uint64_t z = days + 719468u;
+    uint64_t era = z / 146097u;
+    uint64_t day_of_era = z % 146097u;
+    uint64_t leap_days = day_of_era / 1460u - day_of_era / 36524u + day_of_era / 146096u;
+    uint64_t year_of_era = (day_of_era - leap_days) / 365u;
+    uint64_t year_begins = 365u * year_of_era + year_of_era / 4u - year_of_era / 100u;
+    uint64_t day_of_year = day_of_era - year_begins;
+    uint64_t shifted = (5u * day_of_year + 2u) / 153u; /* 0 is March */
+    uint64_t month = (shifted < 10u) ? shifted + 3u : shifted - 9u;
+    uint64_t year = year_of_era + era * 400u + ((month <= 2u) ? 1u : 0u);
+    writer_decimal(w, year);
+    writer_u8(w, '-');
+    two_digits(w, month);
+    writer_u8(w, '-');
+    two_digits(w, day_of_year - (153u * shifted + 2u) / 5u + 1u);
+}
+
+void writer_time(struct writer *w, uint64_t wall_ms, const char *end)
+{
+    uint64_t seconds = wall_ms / 1000u;
+    write_date(w, seconds / 86400u);
+    writer_u8(w, 'T');
+    two_digits(w, seconds / 3600u % 24u);
+    writer_u8(w, ':');
+    two_digits(w, seconds / 60u % 60u);
+    writer_u8(w, ':');
+    two_digits(w, seconds % 60u);
+    writer_u8(w, '.');
+    writer_u8(w, (uint8_t)('0' + wall_ms / 100u % 10u));
+    two_digits(w, wall_ms % 100u);
+    writer_text(w, end);
+}
