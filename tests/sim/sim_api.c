@@ -341,6 +341,7 @@ enum status sim_api_next(struct sim_api *a, struct sim_api_event *e)
                 s->told = true;
                 *e = (struct sim_api_event){.method = s->method, .path = s->path,
                                             .body = view_of(s->body, s->body_len),
+                                            .stream = s->id,
                                             .asked = s->asked, .http = s->http};
                 return STATUS_OK;
             }

@@ -151,6 +151,7 @@ struct sim_api_event {
     const char *method;             /* texts and bytes are borrowed until the next call */
     const char *path;
     struct view body;
+    uint32_t stream;                /* of its connection */
     unsigned asked;                 /* enum sim_asked */
     unsigned http;                  /* 0: it gets no answer */
 };

@@ -70,6 +70,7 @@ static void opened(struct world *w)
     ASSERT(w->link >= 0);
     w->wire_len = 0;
     w->opened_ms = w->now_ms;
+    tally_connected(&w->tally);
     tell_token(w);
     agent_api_opened(w->agent, w->now_ms);
     w->poked = true;
@@ -110,6 +111,7 @@ static size_t agent_to_wire(struct world *w)
 {
     struct writer to = writer_of(w->wire + w->wire_len, sizeof w->wire - w->wire_len);
     size_t n = copy(to, agent_link_tx(w->agent, LINK_API));
+    tally_sent(&w->tally, view_of(w->wire + w->wire_len, n), w->now_ms);
     agent_link_tx_commit(w->agent, LINK_API, n);
     w->wire_len += n;
     return n;
@@ -355,7 +357,7 @@ void world_start(struct world *w)
         memset((void *)memory, 0, agent_bytes);
     }
     w->exited = false;
-    w->tally.count = 0; /* what the last process asked is not the new one's */
+    tally_process(&w->tally);
     memory = agent_init(&w->settings, &disk_files, w->seed * 2 + 1, w->now_ms, WALL_MS(w->now_ms));
     w->agent = memory;
     agent_found(memory, &w->found);

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define START_LIMIT_MS SECONDS(30)
 #define POLL_MS 50u
@@ -74,6 +75,13 @@ void row_begin(struct world *w, struct row *r, uint64_t seed)
         expect(r, well, "claim %u was not prepared: %s", i, w->answered.text);
     }
     world_pass(w, SECONDS(5));
+}
+
+void row_count_anew(struct world *w)
+{
+    w->tally.connects = 0;
+    w->tally.most = 0;
+    memset(w->tally.verb, 0, sizeof w->tally.verb);
 }
 
 void row_end(struct world *w, struct row *r)

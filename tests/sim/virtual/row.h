@@ -33,6 +33,8 @@ void row_begin(struct world *w, struct row *r, uint64_t seed);
 void row_recover(struct world *w, struct row *r, uint64_t limit_ms);
 /* Slices deleted by hand are back within REPAIR_MS. */
 void row_repairs(struct world *w, struct row *r);
+/* Counts begin anew. */
+void row_count_anew(struct world *w);
 /* What must hold after each row: rate, no exit, foreign objects. */
 void row_end(struct world *w, struct row *r);
 /* The kubelet's calls are answered: a held claim is prepared again. */

@@ -22,7 +22,7 @@ static void start(struct world *w, struct row *r)
 static void restart(struct world *w, struct row *r)
 {
     row_begin(w, r, 2);
-    w->tally = (struct tally){0};
+    row_count_anew(w);
     world_start(w);
     row_recover(w, r, SECONDS(15));
     world_pass(w, MINUTES(2));
@@ -34,7 +34,7 @@ static void restart(struct world *w, struct row *r)
 static void quiet_day(struct world *w, struct row *r)
 {
     row_begin(w, r, 3);
-    w->tally = (struct tally){0};
+    row_count_anew(w);
     world_pass(w, HOURS(24));
     row_recover(w, r, 0);
     r->recovery_ms = NEVER;
@@ -160,7 +160,7 @@ static void device_counts(struct world *w, struct row *r)
 static void devices_flap(struct world *w, struct row *r)
 {
     row_begin(w, r, 13);
-    w->tally = (struct tally){0};
+    row_count_anew(w);
     for (unsigned i = 0; i < 120; i++) {
         world_devices(w, i % 2 == 0 ? 15 : 16, true);
         world_pass(w, SECONDS(5));

@@ -28,28 +28,72 @@ static enum tally_verb verb_of(const struct sim_api_event *e)
     }
 }
 
-static void count_second(struct tally *t, uint64_t now_ms)
+/* --- when requests were sent --- */
+
+void tally_connected(struct tally *t)
 {
-    while (t->count > 0 && t->recent[t->first] + 1000 <= now_ms) {
-        t->first = (t->first + 1) % TALLY_RECENT;
-        t->count--;
+    t->skip = TALLY_PREFACE;
+    t->have = 0;
+}
+
+static void take_head(struct tally *t, uint64_t now_ms)
+{
+    const uint8_t *h = t->head;
+    uint32_t stream = ((uint32_t)h[5] << 24 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 8 | h[8]);
+    if (h[3] == TALLY_HEADERS) {
+        t->sent_ms[stream / 2 % TALLY_STREAMS] = now_ms;
     }
-    if (t->count < TALLY_RECENT) {
-        t->recent[(t->first + t->count) % TALLY_RECENT] = now_ms;
-        t->count++;
-    }
-    if (t->count > t->most) {
-        t->most = t->count;
-        t->most_ms = now_ms;
+    t->skip = (size_t)h[0] << 16 | (size_t)h[1] << 8 | h[2];
+    t->have = 0;
+}
+
+void tally_sent(struct tally *t, struct view bytes, uint64_t now_ms)
+{
+    while (bytes.len > 0) {
+        size_t n = t->skip < bytes.len ? t->skip : bytes.len;
+        t->skip -= n;
+        bytes = view_from(bytes, n);
+        if (bytes.len > 0) {
+            t->head[t->have++] = bytes.data[0];
+            bytes = view_from(bytes, 1);
+        }
+        if (t->have == TALLY_HEAD) {
+            take_head(t, now_ms);
+        }
     }
 }
 
-void tally_request(struct tally *t, const struct sim_api_event *e, uint64_t now_ms)
+void tally_process(struct tally *t)
+{
+    memset(t->recent, 0, sizeof t->recent);
+}
+
+/* --- counts --- */
+
+/* Requests of the second that ends at `ms`. */
+static unsigned count_second(const struct tally *t, uint64_t ms)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < TALLY_RECENT; i++) {
+        n += t->recent[i] > 0 && t->recent[i] <= ms && t->recent[i] + 1000 > ms ? 1 : 0;
+    }
+    return n;
+}
+
+void tally_request(struct tally *t, const struct sim_api_event *e)
 {
     enum tally_verb verb = verb_of(e);
+    uint64_t ms = t->sent_ms[e->stream / 2 % TALLY_STREAMS];
     t->verb[verb]++;
-    if (verb != TALLY_CLAIM) {
-        count_second(t, now_ms);
+    if (verb == TALLY_CLAIM) {
+        return;
+    }
+    t->recent[t->next] = ms;
+    t->next = (t->next + 1) % TALLY_RECENT;
+    unsigned n = count_second(t, ms);
+    if (n > t->most) {
+        t->most = n;
+        t->most_ms = ms;
     }
 }
 

@@ -71,7 +71,7 @@ static void count_requests(struct world *w)
 {
     struct sim_api_event e;
     while (sim_api_next(&world_api, &e) == STATUS_OK) {
-        tally_request(&w->tally, &e, w->now_ms);
+        tally_request(&w->tally, &e);
     }
 }
 
