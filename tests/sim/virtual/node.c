@@ -201,6 +201,14 @@ bool world_unprepare(struct world *w, unsigned index)
 
 /* --- devices --- */
 
+static void tell(struct world *w, const struct found_node *found)
+{
+    if (w->agent != NULL) {
+        agent_found(w->agent, found);
+        w->poked = true;
+    }
+}
+
 void world_devices(struct world *w, unsigned count, bool told)
 {
     struct found_node *f = &w->found;
@@ -216,10 +224,30 @@ void world_devices(struct world *w, unsigned count, bool told)
         (void)snprintf(f->devices[n].core_count, sizeof f->devices[n].core_count, "8");
     }
     f->count = (uint16_t)count;
-    if (told && w->agent != NULL) {
-        agent_found(w->agent, f);
-        w->poked = true;
+    if (told) {
+        tell(w, f);
     }
+}
+
+void world_device_gone(struct world *w, unsigned number)
+{
+    struct found_node *f = &w->found;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < f->count; i++) {
+        if (f->devices[i].number != number) {
+            f->devices[kept++] = f->devices[i];
+        }
+    }
+    f->count = (uint16_t)kept;
+    tell(w, f);
+}
+
+void world_look_fails(struct world *w)
+{
+    struct found_node f = w->found;
+    f.unknown = true;
+    f.count = 0;
+    tell(w, &f);
 }
 
 /* --- the Node --- */

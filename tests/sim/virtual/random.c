@@ -114,6 +114,28 @@ static void devices(struct schedule *s)
     world_devices(s->w, counts[world_random(s->w, 6)], true);
 }
 
+static void device_gone(struct schedule *s)
+{
+    world_device_gone(s->w, (unsigned)world_random(s->w, 16));
+}
+
+static void look_fails(struct schedule *s)
+{
+    struct found_node before = s->w->found;
+    world_look_fails(s->w);
+    world_pass(s->w, world_random(s->w, SECONDS(5)));
+    s->w->found = before;
+    agent_found(s->w->agent, &before);
+    s->w->poked = true;
+}
+
+static void late_kubelet(struct schedule *s)
+{
+    world_kubelet_up(s->w, false);
+    world_pass(s->w, world_random(s->w, MINUTES(2)));
+    world_kubelet_up(s->w, true);
+}
+
 static void goaway(struct schedule *s)
 {
     uint64_t how = world_random(s->w, 3);
@@ -157,7 +179,10 @@ static void versions(struct schedule *s)
 static void calls(struct schedule *s)
 {
     unsigned index = (unsigned)world_random(s->w, HELD_CLAIMS / 2);
-    bool here = index < s->w->found.count;
+    bool here = false;
+    for (unsigned i = 0; i < s->w->found.count; i++) {
+        here = here || s->w->found.devices[i].number == index;
+    }
     bool well = !here || world_prepare(s->w, index) || !s->w->answered.done;
     expect(s->r, well, "a held claim was not prepared again: %s", s->w->answered.text);
 }
@@ -176,6 +201,9 @@ static const struct {
     {"Node is created again", node_again, 1},
     {"labels of the Node change", labels, 2},
     {"devices change", devices, 3},
+    {"a device is gone", device_gone, 2},
+    {"look at the devices fails", look_fails, 1},
+    {"kubelet is away", late_kubelet, 1},
     {"GOAWAY", goaway, 2},
     {"connection is reset", cut, 2},
     {"history is compacted", forget, 2},
@@ -264,6 +292,7 @@ static bool run_seed(struct world *w, uint64_t seed, struct row *r, bool loud)
         s.count++;
     }
     row_begin(w, r, seed);
+    world_api.config.streams = world_random(w, 3) == 0 ? 4 : 0; /* from the next connection on */
     play(&s);
     row_end(w, r);
     if (r->failed || loud) {
@@ -280,13 +309,18 @@ unsigned random_runs(struct world *w, uint64_t first, uint64_t count, bool loud)
     unsigned failed = 0;
     unsigned most = 0;
     uint64_t ms = 0;
+    uint64_t longest = 0;
     for (uint64_t i = 0; i < count; i++) {
         struct row r = {.name = "random", .recovery_ms = NEVER};
         failed += run_seed(w, first + i, &r, loud) ? 0 : 1;
         ms += w->now_ms - r.begin_ms;
         most = w->tally.most > most ? w->tally.most : most;
+        longest = r.recovery_ms != NEVER && r.recovery_ms > longest ? r.recovery_ms : longest;
     }
-    (void)printf("random schedules: %llu seeds, %.0f hours, at most %u requests in a second\n",
-                 (unsigned long long)count, (double)ms / 3600000.0, most);
+    if (count > 0) {
+        (void)printf("random schedules: %llu seeds, %.0f hours, recovery within %.1f s, at most %u "
+                     "requests in a second\n", (unsigned long long)count, (double)ms / 3600000.0,
+                     (double)longest / 1000.0, most);
+    }
     return failed;
 }

@@ -9,26 +9,49 @@
 
 /* --- starts and days --- */
 
-static void start(struct world *w, struct row *r)
-{
-    world_new(w, 1);
-    r->begin_ms = w->now_ms;
-    world_start(w);
-    row_recover(w, r, SECONDS(15));
-    world_pass(w, MINUTES(2));
-    expect(r, tally_own(&w->tally) <= 5, "%u requests at start", tally_own(&w->tally));
-}
+static const unsigned counts[] = {16, 0, 1, 64};
+#define COUNTS (sizeof counts / sizeof counts[0])
 
-static void restart(struct world *w, struct row *r)
+static void started(struct world *w, struct row *r)
 {
-    row_begin(w, r, 2);
     row_count_anew(w);
     world_start(w);
     row_recover(w, r, SECONDS(15));
     world_pass(w, MINUTES(2));
-    expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
     expect(r, tally_own(&w->tally) <= 5, "%u requests at start", tally_own(&w->tally));
-    row_serves(w, r);
+    expect(r, w->tally.connects == 1, "%u connections at start", w->tally.connects);
+}
+
+static void new_node(struct world *w, unsigned devices, bool labels)
+{
+    world_new(w, 1);
+    world_devices(w, devices, false);
+    if (labels) {
+        w->layers[0] = "nn-1111";
+        w->layers[1] = "nn-2222";
+        w->layers[2] = "nn-3333";
+        world_node_put(w);
+    }
+}
+
+static void start(struct world *w, struct row *r)
+{
+    for (unsigned i = 0; i < 2 * COUNTS; i++) {
+        new_node(w, counts[i / 2], i % 2 == 1);
+        r->begin_ms = w->now_ms;
+        started(w, r);
+    }
+}
+
+static void restart(struct world *w, struct row *r)
+{
+    for (unsigned i = 0; i < 2 * COUNTS; i++) {
+        new_node(w, counts[i / 2], i % 2 == 1);
+        r->begin_ms = w->now_ms;
+        started(w, r);
+        started(w, r);
+        expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
+    }
 }
 
 static void quiet_day(struct world *w, struct row *r)
@@ -147,10 +170,10 @@ static void late_node(struct world *w, struct row *r)
 
 static void device_counts(struct world *w, struct row *r)
 {
-    static const unsigned counts[] = {0, 1, 16, 64, 16, 0, 64};
+    static const unsigned turns[] = {0, 1, 16, 64, 16, 0, 64};
     row_begin(w, r, 12);
-    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        world_devices(w, counts[i], true);
+    for (unsigned i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        world_devices(w, turns[i], true);
         row_recover(w, r, REPAIR_MS);
         world_pass(w, MINUTES(5));
         row_recover(w, r, 0);
@@ -162,16 +185,33 @@ static void devices_flap(struct world *w, struct row *r)
     row_begin(w, r, 13);
     row_count_anew(w);
     for (unsigned i = 0; i < 120; i++) {
-        world_devices(w, i % 2 == 0 ? 15 : 16, true);
+        world_devices(w, 16, i % 2 == 1);
+        if (i % 2 == 0) {
+            world_device_gone(w, i % 16);
+        }
         world_pass(w, SECONDS(5));
     }
     row_recover(w, r, RECOVERY_MS);
     row_serves(w, r);
 }
 
+/* A look at the node that fails tells nothing: what is published stays. */
+static void look_fails(struct world *w, struct row *r)
+{
+    row_begin(w, r, 14);
+    row_count_anew(w);
+    world_look_fails(w);
+    world_pass(w, MINUTES(10));
+    expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
+    row_serves(w, r);
+    world_devices(w, 16, true);
+    row_recover(w, r, REPAIR_MS);
+    expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
+}
+
 const struct scenario life_scenarios[] = {
-    {"start", start},
-    {"restart, nothing changed", restart},
+    {"start: 16, 0, 1, 64 devices, labels or none", start},
+    {"restart of each, nothing changed", restart},
     {"quiet day", quiet_day},
     {"kubelet restarts and wipes slices", wiped},
     {"kubelet ten minutes late", late_kubelet},
@@ -182,6 +222,7 @@ const struct scenario life_scenarios[] = {
     {"Node created again with another UID", node_again},
     {"Node appears late", late_node},
     {"0, 1, 16 and 64 devices", device_counts},
-    {"devices come and go", devices_flap},
+    {"one device after another comes and goes", devices_flap},
+    {"look at the devices fails", look_fails},
     {NULL, NULL},
 };

@@ -156,6 +156,10 @@ bool world_prepare(struct world *w, unsigned index);
 bool world_unprepare(struct world *w, unsigned index);
 /* The devices that the next look at the node finds; `told`: it happens now. */
 void world_devices(struct world *w, unsigned count, bool told);
+/* One device is not there any more; the agent is told. */
+void world_device_gone(struct world *w, unsigned number);
+/* The look at the devices fails, as when sysfs cannot be read. */
+void world_look_fails(struct world *w);
 void world_node_put(struct world *w);
 /* The Node is made anew with another UID. */
 void world_node_again(struct world *w, const char *uid);
