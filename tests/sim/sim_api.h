@@ -47,6 +47,8 @@ enum sim_fault_kind {
     SIM_FAULT_HELD,       /* done, the answer waits until the fault ends */
     SIM_FAULT_SILENT,     /* neither done nor answered */
     SIM_FAULT_OTHER,      /* done, but the answer carries another object */
+    SIM_FAULT_PAGE,       /* not done; 200 with a page of text, as an intermediary says it */
+    SIM_FAULT_CUT,        /* done, but the answer ends in its midst */
     SIM_FAULT_UNSELECTED, /* lists and watches ignore their selector */
     SIM_FAULT_DROPPED,    /* what is stored lacks the attributes named `key` */
     SIM_FAULT_UNTOLD,     /* watches are told nothing of what changes meanwhile */

@@ -97,6 +97,20 @@ static bool left_out(struct sim_api *a, struct sim_connection *c, struct sim_str
     return sim_fault_meets(a, SIM_FAULT_SILENT, s);
 }
 
+static void answer(struct sim_api *a, struct sim_stream *s)
+{
+    if (sim_fault_meets(a, SIM_FAULT_ANSWER, s) && s->authorised) {
+        answer_fault(a, s);
+    } else if (sim_fault_meets(a, SIM_FAULT_PAGE, s)) {
+        sim_answer_text(s, 200, "<html><body>Please sign in.</body></html>\n");
+    } else {
+        sim_serve(a, s);
+    }
+    if (sim_fault_meets(a, SIM_FAULT_CUT, s) && s->state == SIM_STREAM_ANSWERING) {
+        s->out_len /= 2;
+    }
+}
+
 void sim_request(struct sim_api *a, struct sim_connection *c, struct sim_stream *s)
 {
     s->state = SIM_STREAM_ANSWERING;
@@ -105,11 +119,7 @@ void sim_request(struct sim_api *a, struct sim_connection *c, struct sim_stream 
     if (left_out(a, c, s)) {
         return;
     }
-    if (sim_fault_meets(a, SIM_FAULT_ANSWER, s) && s->authorised) {
-        answer_fault(a, s);
-    } else {
-        sim_serve(a, s);
-    }
+    answer(a, s);
     ASSERT(s->http != 0);
     if (sim_fault_meets(a, SIM_FAULT_RESET, s)) {
         h2_reset(&c->h2, s->id, H2_INTERNAL_ERROR);

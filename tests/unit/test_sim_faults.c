@@ -181,6 +181,14 @@ static void test_faults_in_an_answer(void **state)
     assert_view(sim_field_bytes(sim_field_bytes(answer("ResourceSlice"), 1), 1), other.name);
     assert_int_equal(get(SLICES "?fieldSelector=spec.nodeName%3Dnode-b"), 200);
     assert_int_equal(sim_field_bytes(answer("ResourceSliceList"), 2).len, 0);
+    sim_api_fault_end(&api, SIM_FAULT_OTHER);
+    fault(SIM_FAULT_CUT, SIM_ASK_LIST, 0);
+    assert_int_equal(get(path_of(&s)), 200);
+    assert_true(client.ended && !sim_message_valid(view_of(client.body + 4, client.len - 4)));
+    sim_api_fault_end(&api, SIM_FAULT_CUT);
+    fault(SIM_FAULT_PAGE, SIM_ASK_GROUP, 0);
+    assert_int_equal(get("/apis/resource.k8s.io"), 200);
+    assert_memory_equal(client.body, "<html>", 6);
     fault(SIM_FAULT_UNSELECTED, SIM_ASK_LIST, 0);
     assert_int_equal(get(SLICES "?fieldSelector=spec.nodeName%3Dnode-b"), 200);
     assert_true(sim_field_bytes(answer("ResourceSliceList"), 2).len > 0);

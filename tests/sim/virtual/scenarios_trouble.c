@@ -82,6 +82,10 @@ static const struct trouble troubles[] = {
     {.name = "lists and watches ignore selectors, 10 min", .kind = SIM_FAULT_UNSELECTED,
      .fault = {.asked = SIM_ASK_LIST | WATCHES}, .ms = MINUTES(10),
      .requests = TEN_MINUTES_SLOW},
+    {.name = "200 with a page of text, 10 min", .kind = SIM_FAULT_PAGE,
+     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
+    {.name = "answers end in their midst, 10 min", .kind = SIM_FAULT_CUT,
+     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "answers carry another object, 10 min", .kind = SIM_FAULT_OTHER,
      .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
 };
