@@ -45,6 +45,7 @@ static const char *const pending[] = {
     "token ends before the file is read again",
     "server drops an attribute for three hours",
     "three streams a connection",
+    "200 with a page of text, 10 min",
 };
 
 static bool wanted(const struct plan *plan, const char *name)
