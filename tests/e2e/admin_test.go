@@ -292,7 +292,7 @@ func (s *stored) wait(t testing.TB, what string, within time.Duration, check fun
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -128,7 +128,8 @@ var nodeFaults = []fault{
 	{item: 2, name: "Node late", what: "made 5 s after the agent's start; then the slice is deleted",
 		before: lateNode, on: nothing, limit: atOnce},
 	{item: 2, name: "instance type differs", what: "the Node's label names another board",
-		on: otherType, after: logged("level=warn", "trn1.32xlarge", "trn2.48xlarge")},
+		on: otherType, after: both(logged("level=warn", "trn1.32xlarge", "trn2.48xlarge"),
+			event("InstanceTypeMismatch", "trn1.32xlarge", "trn2.48xlarge"))},
 }
 
 // serve lets the proxy show only some versions of resource.k8s.io.

@@ -103,9 +103,9 @@ func rotateToken(w *world) {
 
 // pathFaults are those of the way to the API server, of the server's end of it, and of who the two say they are.
 var pathFaults = []fault{
-	{item: 5, name: "refused", what: "nobody listens for 8 s",
+	{item: 5, name: "refused", says: disconnected, what: "nobody listens for 8 s",
 		on: func(w *world) { w.proxy.Refuse() }, hold: 8 * time.Second, off: listen},
-	{item: 5, name: "reset at connect", what: "each new connection is reset for 8 s",
+	{item: 5, name: "reset at connect", says: disconnected, what: "each new connection is reset for 8 s",
 		on: func(w *world) { w.proxy.ResetNew(); w.proxy.ResetAll() }, hold: 8 * time.Second, off: heal},
 	{item: 5, name: "blackhole", what: "the open connection falls silent without RST; new ones work",
 		on: func(w *world) { w.proxy.Silence(false) }},
@@ -138,7 +138,7 @@ var pathFaults = []fault{
 	{item: 5, name: "IPv6", what: "server at [::1]; its connection is reset",
 		before: overIPv6, on: func(w *world) { w.proxy.ResetAll() }},
 	{item: 5, name: "CA rotated", what: "certificate of a new authority; ca.crt follows after 3 s", on: rotateAuthority},
-	{item: 5, name: "wrong name", what: "certificate of the right authority for another address, for 8 s",
+	{item: 5, name: "wrong name", says: disconnected, what: "certificate of the right authority for another address, for 8 s",
 		on:   present(func(*world) tls.Certificate { return clusterAuthority().server("127.9.9.9", "elsewhere.internal") }),
 		hold: 8 * time.Second, off: present(rightCertificate)},
 	{item: 5, name: "token rotated", what: "401 for the old token; the file follows after 3 s", on: rotateToken},

@@ -86,7 +86,8 @@ func otherObject(x *proxy.Exchange) {
 // sliceFaults are those of item 1.
 var sliceFaults = []fault{
 	{item: 1, name: "slice deleted", what: "by hand", on: nothing, limit: atOnce},
-	{item: 1, name: "slice edited", what: "by hand, one attribute", on: nothing, harm: editSlice, limit: atOnce},
+	{item: 1, name: "slice edited", what: "by hand, one attribute", on: nothing, harm: editSlice, limit: atOnce,
+		after: event("ResourceSliceRepaired", "slice=")},
 	{item: 1, name: "slice duplicated", what: "by hand, same content under another name", on: nothing, limit: atOnce,
 		harm: func(w *world) { w.copySlice(object{"generateName": "copied-"}) }},
 	{item: 1, name: "old-style duplicate", what: "named as older helpers name it", on: nothing, limit: atOnce,
@@ -107,15 +108,13 @@ var sliceFaults = []fault{
 		}, after: spoilt},
 	{item: 1, name: "watch ended", what: "each watch ends in good order after 2 s, for 10 s", local: (*world).servesClaims,
 		on:   every(func(x *proxy.Exchange) { x.PassFor(2 * time.Second) }, "watch"),
-		hold: 10 * time.Second, off: clearRules, after: listsAtMost(4)},
+		hold: 10 * time.Second, off: func(w *world) { clearRules(w); time.Sleep(2 * time.Second) }, after: listsAtMost(4)},
 	{item: 1, name: "list cut short", what: "each list ends in its middle, as if complete, for 5 s", harm: noHarm,
 		on: every(half, "list"), hold: 5 * time.Second, off: clearRules},
 	{item: 1, name: "list without selector", what: "every list holds the slices of the whole cluster",
 		on: every(listAll, "list"), hold: 5 * time.Second, off: clearRules},
 	{item: 1, name: "another object", what: "the answer to the next POST is another node's slice",
 		on: first(otherObject, "create"), after: spoilt},
-	{item: 1, name: "another object after PUT", what: "the answer to the next PUT is another node's slice",
-		on: first(otherObject, "update"), harm: editSlice, after: spoilt},
 	{item: 1, name: "dropped field", what: "the server stores and answers without one attribute for 12 s", board: "trn2.48xlarge",
 		on:   func(w *world) { w.proxy.Add(proxy.Rule{Kinds: []string{"create", "update"}, Act: dropAttribute}) },
 		hold: 12 * time.Second, off: func(w *world) {
@@ -124,7 +123,7 @@ var sliceFaults = []fault{
 			}
 			clearRules(w)
 			w.editSlice()
-		}},
+		}, after: event("ResourceSliceFieldsDropped", "devices=16", "feature gates")},
 }
 
 // fail answers with a Status of this code.
@@ -202,7 +201,8 @@ var answerFaults = []fault{
 		off: func(w *world) { w.proxy.Impersonate("") }},
 	{item: 5, name: "403", what: "the account has no rights for 10 s", on: powerless, hold: 10 * time.Second,
 		off: slowly(4, "list", "create", "watch", "node", "node watch")},
-	{item: 5, name: "404 of the group", what: "resource.k8s.io is not served for 5 s", hold: 5 * time.Second, off: clearRules,
+	{item: 5, name: "404 of the group", says: unready("the API server cannot be asked"), what: "resource.k8s.io is not served for 5 s", hold: 5 * time.Second, off: clearRules,
+		after: event("ResourceAPINotServed"),
 		on: every(func(x *proxy.Exchange) {
 			if x.Kind == "group" || x.Version() != "" {
 				x.Text(404, "404 page not found\n", nil)
@@ -210,15 +210,15 @@ var answerFaults = []fault{
 			}
 			x.Pass()
 		})},
-	{item: 4, name: "422", what: "each POST is invalid for 12 s", hold: 12 * time.Second, off: slowly(1, "create"),
+	{item: 4, name: "422", says: unready("not known to be the wanted ones"), what: "each POST is invalid for 12 s", hold: 12 * time.Second, off: slowly(1, "create"), after: event("ResourceSliceRefused", "spec.devices[0].attributes"),
 		on: func(w *world) { w.proxy.Add(proxy.Rule{Kinds: []string{"create"}, Act: invalid}) }},
 	{item: 5, name: "429", what: "plain text and Retry-After: 3 for each list, 10 s", on: every(tooMany("3"), "list"),
 		hold: 10 * time.Second, off: clearRules, after: keptRetryAfter},
 	{item: 5, name: "429 for everything", what: "plain text and Retry-After: 1, 6 s", on: every(tooMany("1")),
 		hold: 6 * time.Second, off: clearRules},
-	{item: 5, name: "500", what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
+	{item: 5, name: "500", says: unready("not known to be the wanted ones"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
 		on: every(fail(500, "InternalError", "etcdserver: leader changed"))},
-	{item: 5, name: "503", what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
+	{item: 5, name: "503", says: unready("not known to be the wanted ones"), what: "for everything, 6 s", hold: 6 * time.Second, off: clearRules,
 		on: every(func(x *proxy.Exchange) {
 			x.Text(503, "apiserver is shutting down\n", http.Header{"Retry-After": {"1"}})
 		})},
@@ -231,6 +231,6 @@ var answerFaults = []fault{
 		}, "create")},
 	{item: 5, name: "409", what: "for the next PUT", harm: editSlice, after: spoilt,
 		on: first(fail(409, "Conflict", "the object has been modified"), "update")},
-	{item: 5, name: "another claim", what: "the GET of a claim is answered with another one", on: nothing, limit: atOnce,
+	{item: 5, name: "another claim", what: "the GET of a claim is answered with another one", on: nothing,
 		local: otherClaim, after: spoilt},
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,28 +26,37 @@ type fault struct {
 	before func(w *world) // in place of listening at the world's address, with the Node there
 	on     func(w *world)
 	harm   func(w *world)
-	local  func(w *world) // what is asked of the agent's sockets during the fault; all of it unless it says otherwise
-	hold   time.Duration  // how long it lasts, if it does not end by itself
+	local  func(w *world)                       // what is asked of the agent's sockets during the fault; all of it unless it says otherwise
+	says   func(w *world, within time.Duration) // what its pages tell meanwhile
+	hold   time.Duration                        // how long it lasts, if it does not end by itself
 	off    func(w *world)
 	after  func(w *world) // what has to hold in the end
-	limit  time.Duration  // of the recovery; 60 s unless it says otherwise
+	limit  time.Duration  // of the recovery: atOnce, or 60 s
 }
 
 // Most requests in any second after start-up.
-const rateLimit = 8
+const rateLimit = 9
 
-func TestFaults(t *testing.T) {
-	// Cases wait much more than they compute.
-	gate := make(chan struct{}, 8*runtime.NumCPU())
-	for _, list := range [][]fault{sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults} {
-		for _, one := range list {
-			t.Run(one.name, func(t *testing.T) {
-				t.Parallel()
-				gate <- struct{}{}
-				defer func() { <-gate }()
-				one.test(t)
-			})
+var allFaults = slices.Concat(sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults, eventFaults)
+
+// TestAtOnce has the cases whose end is expected within moments: few run at one time.
+func TestAtOnce(t *testing.T) { testFaults(t, runtime.NumCPU(), true) }
+
+// TestFaults has the others, which wait much more than they compute.
+func TestFaults(t *testing.T) { testFaults(t, 8*runtime.NumCPU(), false) }
+
+func testFaults(t *testing.T, together int, atOnceOnly bool) {
+	gate := make(chan struct{}, together)
+	for _, one := range allFaults {
+		if (one.limit == atOnce) != atOnceOnly {
+			continue
 		}
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			one.test(t)
+		})
 	}
 }
 
@@ -66,10 +76,17 @@ func (f *fault) test(t *testing.T) {
 	} else {
 		w.deleteSlice()
 	}
+	if f.limit == atOnce {
+		follow().wait(t, "recovery at once from "+f.name, atOnce, w.whole)
+		result.recovery = time.Since(begin)
+	}
 	if f.local != nil {
 		f.local(w)
 	} else {
 		w.serves()
+	}
+	if f.says != nil {
+		f.says(w, f.hold)
 	}
 	healed := begin
 	if f.off != nil {
@@ -77,12 +94,10 @@ func (f *fault) test(t *testing.T) {
 		f.off(w)
 		healed = time.Now()
 	}
-	limit := soon
-	if f.limit != 0 {
-		limit = f.limit
+	follow().wait(t, "recovery from "+f.name, soon-time.Since(healed), w.whole)
+	if f.limit != atOnce {
+		result.recovery = time.Since(healed)
 	}
-	follow().wait(t, "recovery from "+f.name, limit-time.Since(healed), w.whole)
-	result.recovery = time.Since(healed)
 	w.holds(begin)
 	if f.after != nil {
 		f.after(w)
@@ -135,6 +150,7 @@ func (w *world) holds(begin time.Time) {
 		w.t.Errorf("%d requests in one second, %d at most", most, rateLimit)
 	}
 	w.wellBehaved()
+	w.measured()
 }
 
 // wellBehaved holds every request of the agent against rules that no case changes.

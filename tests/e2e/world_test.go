@@ -31,16 +31,17 @@ const (
 
 // world is one agent with everything that is its own: a Node object, directories, and a proxy before the API server.
 type world struct {
-	t       *testing.T
-	name    string // of its node
-	dir     string // short: sockets below it have at most 107 bytes
-	address string // of its API server, host alone
-	proxy   *proxy.Proxy
-	board   string
-	garbage string // what simnode.py spoils in its simulated node; empty: nothing
-	devices int    // -1: as many as the board has
-	flags   []string
-	hosts   string // its own /etc/hosts, if it has one
+	t        *testing.T
+	name     string // of its node
+	dir      string // short: sockets below it have at most 107 bytes
+	address  string // of its API server, host alone
+	proxy    *proxy.Proxy
+	board    string
+	garbage  string // what simnode.py spoils in its simulated node; empty: nothing
+	findings int    // Events that its simulated node is worth
+	devices  int    // -1: as many as the board has
+	flags    []string
+	hosts    string // its own /etc/hosts, if it has one
 
 	process *exec.Cmd
 	ended   chan struct{}
@@ -351,6 +352,9 @@ func (w *world) whole() error {
 	if err := w.counted(len(w.want)); err != nil {
 		return err
 	}
+	if err := w.watching(); err != nil {
+		return err
+	}
 	var devices []device
 	for _, one := range follow().of(w.name, driver) {
 		devices = append(devices, one.Spec.Devices...)
@@ -364,10 +368,10 @@ func (w *world) whole() error {
 			return fmt.Errorf("%s is not as it was", want.Name)
 		}
 	}
-	return w.watching()
+	return nil
 }
 
-// watching is an error unless the watch is open and no answer is awaited.
+// watching is an error unless the watch is open, no answer is awaited, and the agent calls itself ready.
 func (w *world) watching() error {
 	open := false
 	for _, r := range w.proxy.Requests() {
@@ -379,7 +383,7 @@ func (w *world) watching() error {
 	if !open {
 		return errors.New("no watch is open")
 	}
-	return nil
+	return w.ready()
 }
 
 // untouched is an error if a slice that is not the agent's was changed.
