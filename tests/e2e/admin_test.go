@@ -146,9 +146,15 @@ func mustAsk(t testing.TB, method, path string, body, into any) {
 // mintToken asks for a token of a service account.
 func mintToken(t testing.TB, namespace, account string) string {
 	t.Helper()
+	return mintTokenFor(t, namespace, account, object{})
+}
+
+// mintTokenFor asks for one that is bound to an object.
+func mintTokenFor(t testing.TB, namespace, account string, spec object) string {
+	t.Helper()
 	var reply struct{ Status struct{ Token string } }
 	mustAsk(t, "POST", "/api/v1/namespaces/"+namespace+"/serviceaccounts/"+account+"/token",
-		object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": object{}}, &reply)
+		object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}, &reply)
 	return reply.Status.Token
 }
 

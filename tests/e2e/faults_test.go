@@ -16,7 +16,7 @@ import (
 
 // fault is one case: what happens between an agent and its API server while a right slice is stored, and how the
 // agent comes back from it. Meanwhile the slice is deleted by hand, unless harm says otherwise. Items: 1 slices, 2 the
-// Node, 3 versions, 4 limits of the server, 5 the connection, 6 Events, 8 readiness and metrics.
+// Node, 3 versions, 4 limits of the server, 5 the connection, 6 Events, 7 claim status, 8 readiness and metrics.
 type fault struct {
 	item   int
 	name   string
@@ -37,13 +37,16 @@ type fault struct {
 // Most requests in any second after start-up.
 const rateLimit = 9
 
-var allFaults = slices.Concat(sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults, eventFaults)
+var allFaults = slices.Concat(sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults, eventFaults, statusFaults)
 
 // TestAtOnce has the cases whose end is expected within moments: few run at one time.
 func TestAtOnce(t *testing.T) { testFaults(t, runtime.NumCPU(), true) }
 
 // TestFaults has the others, which wait much more than they compute.
-func TestFaults(t *testing.T) { testFaults(t, 8*runtime.NumCPU(), false) }
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	testFaults(t, 8*runtime.NumCPU(), false)
+}
 
 func testFaults(t *testing.T, together int, atOnceOnly bool) {
 	gate := make(chan struct{}, together)

@@ -51,6 +51,7 @@ func (w *world) started(item int, name, what string, begin time.Time, published 
 // TestStarts counts what an agent asks of the API server from its first connection on, with a slice to be made and
 // with one that is as it has to be.
 func TestStarts(t *testing.T) {
+	t.Parallel()
 	// A board with another number of devices than it is made with is worth an Event.
 	for devices, board := range map[int]string{0: "trn2.48xlarge", 1: "trn1.2xlarge", 16: "trn2.48xlarge", 64: "trn2.48xlarge"} {
 		t.Run(fmt.Sprintf("%d devices", devices), func(t *testing.T) {
@@ -94,6 +95,7 @@ func TestStarts(t *testing.T) {
 
 // TestLeftOut holds that what the server would refuse is left out, said once, and costs nothing else.
 func TestLeftOut(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ garbage, missing string }{
 		{"version-long", "neuronDriverVersion"},
 		{"version-control", "neuronDriverVersion"},
