@@ -342,6 +342,25 @@
 /* A Retry-After is kept up to this; a longer one is answered by a try that costs one request. */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
+ * Requests of our own in any second, claim GETs not counted: the kubelet asks for those. Ten
+ * thousand nodes share the server's share for service accounts. Reached: the next one waits.
+ */
+#define API_REQUESTS_PER_SECOND 5u
+/* Attempts to connect are at least this far apart. */
+#define API_CONNECT_EVERY_MS 1000u
+/* How much longer than the wait before it a connection lasts before the next wait is short. */
+#define API_REPAID_FACTOR 16u
+/*
+ * A server that moves its clients to other connections tells all at once: they come back within
+ * this.
+ */
+#define API_MOVE_MS 250u
+/*
+ * Requests in a row that time out on one connection. Reached: it is given up; another server may
+ * stand behind the same address.
+ */
+#define API_TIMEOUTS_MAX 3u
+/*
  * Watch: seconds that the server is asked to keep it. client-go picks 300 to 600; two watches of an
  * hour cost a quiet day 48 requests instead of 300, and a dead path is found by PING. Reached: the
  * server ends it, and it goes on from the last version.
@@ -403,10 +422,11 @@
 /* While an older version than v1 is spoken, the server is asked this often for a newer one. */
 #define VERSION_CHECK_MS 3600000u
 /*
- * While the server serves none of the three versions it is asked after API_REFUSED_MS, then twice
- * as long each time up to this: it is an operator's choice, and 10,000 nodes wait for it.
+ * While the server serves none of the three versions it is asked after API_REFUSED_MS, then
+ * after this: with jitter a node is back within a minute after an operator enabled a version, and
+ * 10,000 nodes ask 200 times a second.
  */
-#define VERSION_NONE_MAX_MS 300000u
+#define VERSION_NONE_MAX_MS 45000u
 /* A connection that failed is closed after this even when its peer takes no more output. */
 #define LINK_CLOSE_MS 2000u
 /* Running calls may take this long after SIGTERM. */

@@ -309,6 +309,7 @@ enum agent_order agent_next_order(struct agent *a)
     } orders[] = {
         {&a->order_close_registration, ORDER_CLOSE_REGISTRATION},
         {&a->order_renew, ORDER_RENEW_REGISTRATION},
+        {&a->api.token_wanted, ORDER_READ_TOKEN},
         {&a->api.close_wanted, ORDER_CLOSE_API},
         {&a->api.connect_wanted, ORDER_CONNECT_API},
         {&a->order_exit, ORDER_EXIT},

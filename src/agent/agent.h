@@ -30,6 +30,8 @@ enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH, LINK_METRICS };
 enum agent_order {
     ORDER_NONE,
     ORDER_CONNECT_API,         /* connect, shake hands, then agent_api_opened or agent_api_failed */
+    /* read the token again, and tell it by agent_api_identity, changed or not */
+    ORDER_READ_TOKEN,
     ORDER_CLOSE_API,           /* close the API connection now (agent_link_end is not owed) */
     ORDER_RENEW_REGISTRATION,  /* unlink and create the registration socket again */
     /* stopping: unlink the registration socket, accept nothing more on it */
@@ -56,8 +58,8 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
  */
 void agent_found(struct agent *a, const struct found_node *found);
 /*
- * Bearer token (empty: none) and authority ("host:port") of the API server; before agent_api_opened
- * and whenever the token changed.
+ * Bearer token (empty: none) and authority ("host:port") of the API server; before
+ * agent_api_opened, whenever the token changed, and after ORDER_READ_TOKEN.
  */
 void agent_api_identity(struct agent *a, struct view token, struct view authority);
 /* The API connection is up and its server verified; bytes may flow on LINK_API from now on. */

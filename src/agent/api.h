@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the API server and its requests (api.c). Owns struct api. Internal to
- * src/agent.
+ * The connection to the API server (api.c) and its requests (requests.c). Owns struct api. Internal
+ * to src/agent.
  */
 #ifndef AGENT_API_H
 #define AGENT_API_H
@@ -16,7 +16,7 @@ enum api_version { API_V1, API_V1BETA2, API_V1BETA1, API_VERSIONS };
 enum request_kind {
     REQUEST_NONE,
     REQUEST_CLAIM,       /* owner: fetch index */
-    REQUEST_VERSIONS,    /* on the publisher's entry */
+    REQUEST_VERSIONS,    /* GET of the API group */
     REQUEST_NODE,
     REQUEST_SLICE_LIST,
     REQUEST_SLICE_WRITE, /* POST or PUT */
@@ -31,15 +31,16 @@ enum request_kind {
 
 /*
  * One entry per owner: the fetches, the publisher's request, its watch, the Node (node.c), the
- * event recorder (recorder.c), the claim status writer (claim_status.c).
+ * event recorder (recorder.c), the claim status writer (claim_status.c), the version (version.c).
  */
 #define REQUEST_PUBLISHER FETCHES_MAX
 #define REQUEST_WATCH (FETCHES_MAX + 1u)
 #define REQUEST_NODE_ENTRY (FETCHES_MAX + 2u)
 #define REQUEST_RECORDER (FETCHES_MAX + 3u)
 #define REQUEST_STATUS_WRITER (FETCHES_MAX + 4u)
+#define REQUEST_VERSION (FETCHES_MAX + 5u)
 /* All entries. */
-#define REQUESTS_MAX (FETCHES_MAX + 5u)
+#define REQUESTS_MAX (FETCHES_MAX + 6u)
 
 /* One request to the API server. */
 struct request {
@@ -49,7 +50,10 @@ struct request {
     uint64_t sent_ms;
     uint64_t deadline_ms;
     bool over;             /* its END is owed, with `verdict` */
+    bool unauthorized;     /* answered by 401: over as soon as the token was read again */
+    bool unprocessed;      /* the server did not look at it (REFUSED_STREAM): safe to repeat */
     enum status verdict;
+    uint32_t token_sum;    /* of the token that it was sent with */
     bool refused;          /* the answer is a Status of failure */
     char reason[64];       /* of that Status */
     char message[KUBE_MESSAGE_CAP];
@@ -81,6 +85,8 @@ enum api_state { API_DOWN, API_CONNECTING, API_UP, API_DRAINING };
 struct api {
     enum api_state state;
     bool close_wanted;      /* an ORDER_CLOSE_API is owed */
+    bool token_wanted;      /* an ORDER_READ_TOKEN is owed */
+    bool token_read;        /* the host told the token since a 401 asked for it */
     bool connect_wanted;    /* an ORDER_CONNECT_API is owed */
     bool tried;             /* a connection was tried at least once */
     uint64_t opened_ms;     /* when this connection was opened */
@@ -96,9 +102,18 @@ struct api {
     struct reader piece;    /* of an answer; valid until the next h2_next */
     uint64_t heard_ms;      /* last bytes from the server */
     uint64_t connect_at_ms; /* when the next connection is tried */
+    uint64_t tried_ms;      /* when the last one was */
     uint64_t backoff_ms;
+    unsigned mute;          /* requests that timed out, one after the other, without an answer */
+    uint64_t mute_ms;       /* when the last of them did */
+    bool waiting;           /* a request of our own was held back: it goes at the times below */
+    unsigned rate_at;       /* the oldest of `rate_ms` */
+    uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* a second after each of the last requests */
+    uint64_t hold_ms;       /* what Retry-After asks for */
+    uint64_t refused_ms;    /* no earlier is a refused token shown again */
+    uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
-    char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this connection ended; empty: closed */
+    char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this one ended; empty: closed */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];
     struct request request[REQUESTS_MAX];
@@ -122,7 +137,15 @@ bool api_next(struct agent *a, struct api_event *event);
 /* Whether requests may be opened now. */
 bool api_ready(const struct agent *a);
 /*
- * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream). After success
+ * When a request that api_send did not take is worth another try: for owners that plan it, the
+ * others are stepped at the time.
+ */
+uint64_t api_later(const struct agent *a);
+/* Whether requests of our own are held back for long: the server asked for it, or refused us. */
+bool api_paused(const struct agent *a);
+/*
+ * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream,
+ * too many requests of our own, or the server asked for a pause). After success
  * api_next tells its records and its end; the body, if any, is sent by the owner.
  */
 MUST_USE enum status api_send(struct agent *a, unsigned index, enum request_kind kind,

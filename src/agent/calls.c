@@ -296,7 +296,7 @@ void calls_fetched(struct agent *a, unsigned operation, const struct claim_build
 /* A call that queues for its first GET may wait longer than one whose server is away. */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
-    bool queues = api_ready(a) && version_ready(a) && !a->call[o->call].asked;
+    bool queues = api_ready(a) && version_readable(a) && !a->call[o->call].asked;
     return o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u);
 }
 

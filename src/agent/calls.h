@@ -20,11 +20,15 @@ enum {
     OPERATION_FAILED    /* `error` says why */
 };
 
+/* In `refuted`: the server refused to look at its GET. */
+#define OPERATION_UNPROCESSED 0x80u
+
 /* One claim of a call. */
 struct operation {
     uint8_t state;      /* OPERATION_… */
     uint8_t fetch;      /* FETCHING: index of the fetch */
-    uint8_t refuted;    /* bit per api_version in which its claim's path was not known */
+    /* bit per api_version in which its claim's path was not known, and OPERATION_UNPROCESSED */
+    uint8_t refuted;
     uint16_t call;
     uint16_t slot;      /* WRITTEN, DONE of prepare: where the record is */
     bool fresh;         /* this operation wrote the record */

@@ -8,12 +8,12 @@
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 
-/* A path that the server did not know is not asked for again while its version is only tried. */
+/* A path that the server did not know is asked for again when it is clear which ones it serves. */
 static bool may_ask(const struct agent *a, const struct operation *o)
 {
     const struct version *v = &a->version;
     bool refuted = (o->refuted & (1u << (unsigned)v->now)) != 0u;
-    return version_ready(a) && !(refuted && v->state == VERSION_TRIED);
+    return version_readable(a) && !(refuted && v->state != VERSION_SETTLED);
 }
 
 bool fetch_begin(struct agent *a, unsigned operation)
@@ -178,22 +178,28 @@ static void say_failure(const struct agent *a, unsigned fetch, enum status statu
     }
 }
 
-/* The server did not know the path: worth another try once it is clear which versions it serves. */
-static bool first_refutation(struct agent *a, unsigned fetch)
+/* Notes in the operation that this happened to it; false: it had happened before. */
+static bool first_time(struct agent *a, unsigned fetch, unsigned bit)
 {
     struct operation *o = &a->operation[a->fetch[fetch].operation];
-    uint8_t bit = (uint8_t)(1u << (unsigned)a->api.request[fetch].version);
     bool first = (o->refuted & bit) == 0u;
-    o->refuted |= bit;
+    o->refuted |= (uint8_t)bit;
     return first;
 }
 
-/* The connection ended rather than the request: a read is asked again on the next one. */
+/*
+ * A read is asked again: on the next connection when the connection ended rather than the request;
+ * once when the server did not look at it; and, where it did not know the path, once it is clear
+ * which versions it serves.
+ */
 static bool asked_again(struct agent *a, unsigned fetch, enum status status)
 {
+    const struct request *r = &a->api.request[fetch];
     bool gone = a->api.state != API_UP || h2_failure(&a->api.h2, 0) != STATUS_OK;
-    return (status == PEER_CLOSED && gone) ||
-           (status == PEER_UNSUPPORTED && first_refutation(a, fetch));
+    if (status == PEER_CLOSED) {
+        return gone || (r->unprocessed && first_time(a, fetch, OPERATION_UNPROCESSED));
+    }
+    return status == PEER_UNSUPPORTED && first_time(a, fetch, 1u << (unsigned)r->version);
 }
 
 void fetch_end(struct agent *a, unsigned fetch, enum status status)

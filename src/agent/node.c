@@ -287,7 +287,7 @@ static void send_get(struct agent *a)
     struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
     memset(&n->now, 0, sizeof n->now);
     s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
-    n->get_due_ms = (s == STATUS_OK) ? UINT64_MAX : a->now_ms + API_BACKOFF_MIN_MS;
+    n->get_due_ms = (s == STATUS_OK) ? UINT64_MAX : api_later(a);
 }
 
 static void open_watch(struct agent *a)
@@ -302,7 +302,7 @@ static void open_watch(struct agent *a)
     struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true,
                                 .watch = true};
     s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE_WATCH, KUBE_SHAPE_NODE_WATCH, &head);
-    n->watch_due_ms = a->now_ms + ((s == STATUS_OK) ? 0u : API_BACKOFF_MIN_MS);
+    n->watch_due_ms = (s == STATUS_OK) ? a->now_ms : api_later(a);
     /* Without a Node there is nothing to tell, and that is known. */
     bool doubt = s == STATUS_OK && anew && !(n->settled && !n->present);
     n->silent_ms = doubt ? a->now_ms + NODE_SILENT_MS : UINT64_MAX;

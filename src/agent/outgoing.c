@@ -50,7 +50,7 @@ bool outgoing_begin(struct agent *a, struct outgoing *o, unsigned index, struct 
     head->has_body = true;
     head->body_len = body.len;
     if (api_send(a, index, kind, KUBE_SHAPE_STATUS, head) != STATUS_OK) {
-        o->due_ms = a->now_ms + OUTGOING_GAP_MS; /* no stream or no room now */
+        o->due_ms = api_later(a);
         return false;
     }
     o->running = true;

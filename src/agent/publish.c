@@ -129,6 +129,9 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     p->running = false;
     p->again = false;
     p->due_ms = a->now_ms + wait;
+    if (status != PEER_CLOSED && p->not_before_ms < p->due_ms) {
+        p->not_before_ms = p->due_ms; /* hints and new connections do not shorten it */
+    }
 }
 
 /* --- what a listed slice means --- */
@@ -327,7 +330,7 @@ static void open_watch(struct agent *a)
                  &head) == STATUS_OK) {
         p->watch_due_ms = UINT64_MAX;
     } else {
-        p->watch_due_ms = a->now_ms + API_BACKOFF_MIN_MS; /* no stream or no room now */
+        p->watch_due_ms = api_later(a);
     }
 }
 

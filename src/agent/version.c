@@ -59,6 +59,11 @@ bool version_ready(const struct agent *a)
     return state == VERSION_TRIED || state == VERSION_SETTLED;
 }
 
+bool version_readable(const struct agent *a)
+{
+    return version_ready(a) || (a->version.proven && api_paused(a));
+}
+
 const char *version_waits_for(const struct agent *a)
 {
     const char *why = "all requests are busy";
@@ -84,6 +89,7 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
     v->state = state;
     v->due_ms = check ? a->now_ms + agent_jitter(a, VERSION_CHECK_MS) : UINT64_MAX;
     v->said = v->said && !other;
+    v->proven = settled || (v->proven && !other);
     if (settled && !v->said) {
         event_say(a, EVENT_API_VERSION, "version", version_group(version));
         v->said = true;
@@ -99,6 +105,7 @@ static void speak_none(struct agent *a)
     v->backoff_ms = (v->backoff_ms == 0u) ? API_REFUSED_MS : v->backoff_ms * 2u;
     v->backoff_ms = (v->backoff_ms < VERSION_NONE_MAX_MS) ? v->backoff_ms : VERSION_NONE_MAX_MS;
     v->state = VERSION_NONE;
+    v->proven = false;
     v->refused = 0;
     v->said = false;
     v->due_ms = a->now_ms + agent_jitter(a, v->backoff_ms);
@@ -137,7 +144,7 @@ void version_connected(struct agent *a)
 
 uint64_t version_deadline(const struct agent *a)
 {
-    bool used = a->api.request[REQUEST_PUBLISHER].kind != REQUEST_NONE;
+    bool used = a->api.request[REQUEST_VERSION].kind != REQUEST_NONE;
     return (api_ready(a) && !used) ? a->version.due_ms : UINT64_MAX;
 }
 
@@ -149,10 +156,10 @@ void version_step(struct agent *a)
     }
     struct kube_request head = {.method = "GET", .path = view_text(KUBE_RESOURCE_GROUP_PATH)};
     v->named = 0;
-    if (api_send(a, REQUEST_PUBLISHER, REQUEST_VERSIONS, KUBE_SHAPE_GROUP, &head) == STATUS_OK) {
+    if (api_send(a, REQUEST_VERSION, REQUEST_VERSIONS, KUBE_SHAPE_GROUP, &head) == STATUS_OK) {
         v->due_ms = UINT64_MAX;
     } else {
-        v->due_ms = a->now_ms + API_BACKOFF_MIN_MS; /* no stream or no room now */
+        v->due_ms = api_later(a);
     }
 }
 

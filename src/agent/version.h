@@ -27,6 +27,7 @@ struct version {
     enum version_state state;
     enum api_version now;
     bool said;           /* `now` was logged */
+    bool proven;         /* `now` was settled once, perhaps on an earlier connection */
     enum version_news news; /* not taken yet */
     uint8_t named;       /* bit per version: by the answer under way */
     uint8_t refused;     /* bit per version: slices could not be listed in it */
@@ -40,6 +41,11 @@ void version_step(struct agent *a);
 uint64_t version_deadline(const struct agent *a);
 /* Whether requests may be made in the version that version_name tells. */
 bool version_ready(const struct agent *a);
+/*
+ * Whether claims may be read in that version: also while the API group cannot be asked for long,
+ * when it was settled before.
+ */
+bool version_readable(const struct agent *a);
 /* "v1", "v1beta2", "v1beta1": the version that is spoken now. Never NULL. */
 const char *version_name(const struct agent *a);
 /* "resource.k8s.io/v1" and so on; never NULL. */

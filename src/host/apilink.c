@@ -266,22 +266,19 @@ static bool read_once(struct apilink *l)
     return false;
 }
 
-static void token_turn(struct apilink *l, uint64_t now_ms)
+void apilink_read_token(struct apilink *l)
 {
     char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     bool changed = false;
-    l->token_ms = now_ms + TOKEN_REFRESH_MS;
     enum status s = credentials_refresh(&l->credentials, &changed, &why);
     if (s != STATUS_OK && !l->token_trouble) {
         text[why.len] = 0;
         agent_host_event(l->agent, EVENT_HOST_TOKEN_UNREADABLE, text);
     }
     l->token_trouble = s != STATUS_OK;
-    if (changed) {
-        agent_api_identity(l->agent, view_text(l->credentials.token),
-                           view_text(l->credentials.authority));
-    }
+    agent_api_identity(l->agent, view_text(l->credentials.token),
+                       view_text(l->credentials.authority));
 }
 
 static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
@@ -296,7 +293,8 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
         more = read_once(l);
     }
     if (l->phase == APILINK_OPEN && now_ms >= l->token_ms) {
-        token_turn(l, now_ms);
+        l->token_ms = now_ms + TOKEN_REFRESH_MS;
+        apilink_read_token(l);
     }
 }
 

@@ -44,6 +44,8 @@ void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig
 /* Begins a connection; ends an earlier one first. The agent hears agent_api_opened or
  * agent_api_failed, perhaps before this returns. */
 void apilink_begin(struct apilink *l, uint64_t now_ms);
+/* Reads the token again, if it comes from a file, and tells the agent. */
+void apilink_read_token(struct apilink *l);
 /* Closes without telling the agent. */
 void apilink_close(struct apilink *l);
 

@@ -342,6 +342,9 @@ static void order_carry_out(struct host *h, enum agent_order order)
     case ORDER_CONNECT_API:
         apilink_begin(&h->api, h->now_ms);
         break;
+    case ORDER_READ_TOKEN:
+        apilink_read_token(&h->api);
+        break;
     case ORDER_CLOSE_API:
         apilink_close(&h->api);
         break;

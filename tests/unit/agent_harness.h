@@ -74,6 +74,8 @@ struct world {
     bool was_killed;
     bool api_deaf;       /* the path of this connection to the API server is dead */
     bool (*halt)(void);  /* settle returns when it says so; NULL: never */
+    const char *token;   /* what the host reads */
+    unsigned token_reads;
     unsigned renewals;
     unsigned closed_registration;
     unsigned steps;
@@ -239,11 +241,16 @@ static bool agent_to_api(void)
 
 /* --- the host --- */
 
+static void tell_token(void)
+{
+    agent_api_identity(world.agent, view_text(world.token), view_text("10.0.0.1:443"));
+}
+
 static void carry_out(enum agent_order order)
 {
     switch (order) {
     case ORDER_CONNECT_API:
-        agent_api_identity(world.agent, view_text("secret"), view_text("10.0.0.1:443"));
+        tell_token();
         if (api.reachable) {
             api_connect(world.now_ms);
             world.api_deaf = false;
@@ -252,6 +259,11 @@ static void carry_out(enum agent_order order)
             agent_api_failed(world.agent, PEER_TIMEOUT, "10.0.0.1:443: connection refused",
                              world.now_ms);
         }
+        world.poked = true;
+        break;
+    case ORDER_READ_TOKEN:
+        world.token_reads++;
+        tell_token();
         world.poked = true;
         break;
     case ORDER_CLOSE_API:
@@ -448,6 +460,8 @@ UNUSED_OK static void world_new(void)
     memset(&world.peer, 0, sizeof world.peer);
     world.now_ms = 5000;
     world.renewals = 0;
+    world.token = "secret";
+    world.token_reads = 0;
     world.closed_registration = 0;
     world.steps = 0;
     world.api_deaf = false;

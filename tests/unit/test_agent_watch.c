@@ -75,7 +75,7 @@ static void test_fight(void **state)
         }
         pass(100);
     }
-    assert_in_range(api_writes(), 10, 50);
+    assert_in_range(api_writes(), 10, 60);
     pass(60000);
     check_right();
 }

@@ -310,6 +310,9 @@ static void carry_out(struct world *w, enum agent_order order)
     case ORDER_CONNECT_API:
         connect_api(w);
         break;
+    case ORDER_READ_TOKEN:
+        tell_token(w);
+        break;
     case ORDER_CLOSE_API:
         model_end(w);
         break;
