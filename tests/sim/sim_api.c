@@ -13,6 +13,8 @@ void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64
     a->now_ms = now_ms;
     a->now_s = 0;
     a->events = 0;
+    a->series = 0;
+    memset(a->event_name, 0, sizeof a->event_name);
     a->patches = 0;
     memset(a->fault, 0, sizeof a->fault);
     sim_store_init(&a->store, config->seed);

@@ -7,7 +7,8 @@
  * Sources: Kubernetes API concepts; resource.k8s.io/v1; events.k8s.io/v1.
  *
  * Not simulated: JSON of objects (406), continue tokens, admission, authorisation beyond one bearer
- * token. Events are judged and counted, patches of a claim's status are counted: neither is kept.
+ * token. Events are judged and counted, patches of Events and of a claim's status are counted: of
+ * all of them only names are kept.
  * A watch that is behind gets the last state of an object once, not each of its states in between.
  */
 #ifndef TESTS_SIM_SIM_API_H
@@ -140,7 +141,9 @@ struct sim_api {
     struct sim_api_config config;
     uint64_t now_ms;
     uint64_t now_s;                 /* Unix time, for creationTimestamp only */
-    uint64_t events;                /* stored Events, so to say */
+    uint64_t events;                /* created ones */
+    uint64_t series;                /* updates of them */
+    char event_name[SIM_EVENTS_MAX][NAME_CAP]; /* of the newest Events */
     uint64_t patches;               /* of claims' status */
     struct sim_fault fault[SIM_FAULT_KINDS];
     struct sim_store store;

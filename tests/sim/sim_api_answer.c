@@ -214,12 +214,12 @@ void sim_answer_object(struct sim_api *a, struct sim_stream *s, unsigned http,
     answer(s, http, PROTOBUF, &w);
 }
 
-void sim_answer_raw(struct sim_stream *s, const char *api_version, const char *kind,
+void sim_answer_raw(struct sim_stream *s, unsigned http, const char *api_version, const char *kind,
                     struct view raw)
 {
     struct writer w = out_of(s);
     put_envelope(&w, api_version, kind, raw);
-    answer(s, 201, PROTOBUF, &w);
+    answer(s, http, PROTOBUF, &w);
 }
 
 /* --- lists --- */

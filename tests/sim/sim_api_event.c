@@ -55,22 +55,66 @@ static const char *wrong_in(const struct sim_stream *s, struct view event)
     return known ? NULL : "is invalid: type: Invalid value";
 }
 
-void sim_serve_event(struct sim_api *a, struct sim_stream *s)
+/* --- names --- */
+
+static bool is_known(const struct sim_api *a, struct view name)
+{
+    for (unsigned i = 0; i < SIM_EVENTS_MAX && name.len > 0; i++) {
+        if (view_is(name, a->event_name[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void create(struct sim_api *a, struct sim_stream *s)
 {
     struct view raw = view_of(NULL, 0);
-    if (strcmp(s->method, "POST") != 0) {
-        sim_answer_failure(a, s, 405, "");
-        return;
-    }
     unsigned wrong = sim_open_body(s, "Event", &raw);
     const char *why = wrong == 0 ? wrong_in(s, raw) : NULL;
+    struct view name = sim_field_bytes(sim_field_bytes(raw, EVENT_META), META_NAME);
     if (wrong != 0) {
         sim_answer_failure(a, s, wrong, "");
     } else if (why != NULL) {
         sim_answer_failure(a, s, 422, why);
+    } else if (is_known(a, name)) {
+        sim_answer_failure(a, s, 409, "already exists");
     } else {
+        text_cut(a->event_name[a->events % SIM_EVENTS_MAX], NAME_CAP, name);
         a->events++;
-        sim_answer_raw(s, "events.k8s.io/v1", "Event", raw);
+        sim_answer_raw(s, 201, "events.k8s.io/v1", "Event", raw);
+    }
+}
+
+static void patch(struct sim_api *a, struct sim_stream *s)
+{
+    uint8_t bytes[NAME_CAP + 16];
+    uint8_t meta_bytes[NAME_CAP + 8];
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
+    struct writer raw = writer_of(bytes, sizeof bytes);
+    if (!s->body_patch) {
+        sim_answer_failure(a, s, 415, "");
+        return;
+    }
+    if (!is_known(a, view_text(s->target.name))) {
+        sim_answer_failure(a, s, 404, "");
+        return;
+    }
+    sim_put_text(&meta, META_NAME, s->target.name);
+    sim_put_bytes(&raw, EVENT_META, writer_view(&meta));
+    a->series++;
+    sim_answer_raw(s, 200, "events.k8s.io/v1", "Event", writer_view(&raw));
+}
+
+void sim_serve_event(struct sim_api *a, struct sim_stream *s)
+{
+    bool one = s->target.name[0] != 0;
+    if (!one && strcmp(s->method, "POST") == 0) {
+        create(a, s);
+    } else if (one && strcmp(s->method, "PATCH") == 0) {
+        patch(a, s);
+    } else {
+        sim_answer_failure(a, s, 405, "");
     }
 }
 

@@ -42,7 +42,7 @@ void sim_put_expired(struct sim_api *a, struct writer *w);
 /* Whether a list or watch shows the object. */
 bool sim_selected(const struct sim_api *a, const struct sim_stream *s, const struct sim_object *o);
 /* Writes an object that is not stored, in the envelope of its kind. */
-void sim_answer_raw(struct sim_stream *s, const char *api_version, const char *kind,
+void sim_answer_raw(struct sim_stream *s, unsigned http, const char *api_version, const char *kind,
                     struct view raw);
 
 /* --- sim_api_serve.c --- */

@@ -223,13 +223,14 @@ static bool read_group(const struct sim_api *a, const struct segments *s, struct
     return read_tail(s, 3, SIM_SLICE, t);
 }
 
-/* .../v1/namespaces/NAMESPACE/events: a place to create Events, nothing else. */
+/* .../v1/namespaces/NAMESPACE/events, and one of them. */
 static bool read_events(const struct segments *s, struct sim_target *t)
 {
-    bool named = s->count == 6 && view_is(s->at[2], "v1") && view_is(s->at[3], "namespaces") &&
-                 view_is(s->at[5], "events");
+    bool named = (s->count == 6 || s->count == 7) && view_is(s->at[2], "v1") &&
+                 view_is(s->at[3], "namespaces") && view_is(s->at[5], "events");
     t->what = SIM_TARGET_EVENTS;
-    return named && decoded(s->at[4], t->ns, sizeof t->ns);
+    return named && decoded(s->at[4], t->ns, sizeof t->ns) &&
+           (s->count == 6 || decoded(s->at[6], t->name, sizeof t->name));
 }
 
 static bool read_target(const struct sim_api *a, struct view path, struct sim_target *t)

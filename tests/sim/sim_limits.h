@@ -51,6 +51,8 @@
 #define SIM_REQUEST_BYTES (SIM_BODY_BYTES + 2 * SIM_META_BYTES)
 /* One answer, or the watch events of one turn: slices of two agents. Longer: 500. */
 #define SIM_ANSWER_BYTES 409600
+/* Names of Events that are remembered, as the real server does for an hour: of the newest ones. */
+#define SIM_EVENTS_MAX 128
 /* Seconds between bookmarks of a watch (the real server: about 60) and its longest life. */
 #define SIM_BOOKMARK_MS 60000
 #define SIM_WATCH_MAX_MS 7200000

@@ -105,7 +105,17 @@ static void test_events(void **state)
     assert_int_equal(send("POST", "/apis/events.k8s.io/v1/namespaces/ml/events",
                           event_body("SliceRefused")), 422);
     assert_int_equal(get(EVENTS), 405);
+    assert_int_equal(send("POST", EVENTS, event_body("SliceRefused")), 409); /* its name */
     assert_int_equal(api.events, 1);
+    const struct ask series = {.method = "PATCH", .path = EVENTS "/x", .body = view_text("{}"),
+                               .type = "application/merge-patch+json"};
+    const struct ask unknown = {.method = "PATCH", .path = EVENTS "/y", .body = view_text("{}"),
+                                .type = "application/merge-patch+json"};
+    assert_int_equal(ask(&series), 200);
+    (void)answer("Event");
+    assert_int_equal(ask(&unknown), 404);
+    assert_int_equal(send("PATCH", EVENTS "/x", view_text("{}")), 415);
+    assert_int_equal(api.series, 1);
 }
 
 static void test_claim_status(void **state)

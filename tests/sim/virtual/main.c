@@ -45,7 +45,10 @@ static const char *const pending[] = {
     "token ends before the file is read again",
     "server drops an attribute for three hours",
     "three streams a connection",
-    "200 with a page of text, 10 min",
+    "start: 16, 0, 1, 64 devices, labels or none",
+    "v1 gone from one moment to the next",
+    "no version served for an hour",
+    "404 to all, 10 min",
 };
 
 static bool wanted(const struct plan *plan, const char *name)

@@ -212,10 +212,9 @@ static void tell(struct world *w, const struct found_node *found)
 void world_devices(struct world *w, unsigned count, bool told)
 {
     struct found_node *f = &w->found;
-    const char *type = count == 1 ? "trn2.3xlarge" : "trn2.48xlarge";
     ASSERT(count <= DEVICES_MAX);
     memset(f, 0, sizeof *f);
-    (void)snprintf(f->product_name, sizeof f->product_name, "%s\n", type);
+    (void)snprintf(f->product_name, sizeof f->product_name, "%s\n", w->type_label);
     (void)snprintf(f->driver_version, sizeof f->driver_version, "2.26.5.0\n");
     (void)snprintf(f->boot_id, sizeof f->boot_id, "6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e\n");
     for (unsigned n = 0; n < count; n++) {

@@ -14,8 +14,8 @@
 #define STEPS_LEAST 40
 #define STEPS_MORE 160
 #define STEP_LONGEST_MS MINUTES(2)
-/* Events about troubles, in any hour. */
-#define EVENTS_PER_HOUR 60
+/* Requests about Events, in any hour: two a minute, and what may come at once. */
+#define EVENTS_PER_HOUR 130
 
 struct schedule {
     struct world *w;
