@@ -54,6 +54,7 @@
 
 /* --- ciphers and digests --- */
 #define MBEDTLS_AES_C
+#define MBEDTLS_AES_FEWER_TABLES /* of use to processors without AES instructions only */
 #define MBEDTLS_AESNI_C /* used when the CPU has it; needs -maes -mpclmul with the next line */
 #define MBEDTLS_BLOCK_CIPHER_NO_DECRYPT
 #define MBEDTLS_CIPHER_C
@@ -66,6 +67,9 @@
 #define MBEDTLS_SHA256_C
 #define MBEDTLS_SHA384_C
 #define MBEDTLS_SHA512_C
+/* Hashes see handshakes only: their size counts, not their speed. */
+#define MBEDTLS_SHA256_SMALLER
+#define MBEDTLS_SHA512_SMALLER
 
 /* --- certificates and keys --- */
 #define MBEDTLS_ASN1_PARSE_C
