@@ -22,6 +22,8 @@ PB_BIND(projection_ConfigRecord, projection_ConfigRecord, AUTO)
 
 PB_BIND(projection_AllocationRecord, projection_AllocationRecord, AUTO)
 
+PB_BIND(projection_ConsumerRecord, projection_ConsumerRecord, 2)
+
 PB_BIND(projection_AttributeRecord, projection_AttributeRecord, 2)
 
 PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)

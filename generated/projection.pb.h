@@ -91,6 +91,16 @@ typedef struct _projection_AllocationRecord {
     char dummy_field;
 } projection_AllocationRecord;
 
+/* Who may use a claim: one entry of its status.reservedFor. */
+typedef struct _projection_ConsumerRecord {
+    bool has_resource;
+    char resource[64];
+    bool has_name;
+    char name[254];
+    bool has_uid;
+    char uid[64];
+} projection_ConsumerRecord;
+
 /* One attribute of the device whose record comes next. Presence tells the type. `extra`: the
  value has a
  field that is not listed here. */
@@ -157,6 +167,7 @@ extern "C" {
 #define projection_ResultRecord_init_default     {false, "", false, "", false, "", false, "", false, 0, false, ""}
 #define projection_ConfigRecord_init_default     {false, "", {{NULL}, NULL}, false, "", {{NULL}, NULL}}
 #define projection_AllocationRecord_init_default {0}
+#define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
@@ -169,6 +180,7 @@ extern "C" {
 #define projection_ResultRecord_init_zero        {false, "", false, "", false, "", false, "", false, 0, false, ""}
 #define projection_ConfigRecord_init_zero        {false, "", {{NULL}, NULL}, false, "", {{NULL}, NULL}}
 #define projection_AllocationRecord_init_zero    {0}
+#define projection_ConsumerRecord_init_zero      {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_zero     {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_zero        {false, "", false, 0}
 #define projection_SliceSpecRecord_init_zero     {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
@@ -204,6 +216,9 @@ extern "C" {
 #define projection_ConfigRecord_requests_tag     2
 #define projection_ConfigRecord_driver_tag       3
 #define projection_ConfigRecord_parameters_tag   4
+#define projection_ConsumerRecord_resource_tag   1
+#define projection_ConsumerRecord_name_tag       2
+#define projection_ConsumerRecord_uid_tag        3
 #define projection_AttributeRecord_key_tag       1
 #define projection_AttributeRecord_int_value_tag 2
 #define projection_AttributeRecord_bool_value_tag 3
@@ -281,6 +296,13 @@ X(a, CALLBACK, OPTIONAL, BYTES,    parameters,        4)
 #define projection_AllocationRecord_CALLBACK NULL
 #define projection_AllocationRecord_DEFAULT NULL
 
+#define projection_ConsumerRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   resource,          1) \
+X(a, STATIC,   OPTIONAL, STRING,   name,              2) \
+X(a, STATIC,   OPTIONAL, STRING,   uid,               3)
+#define projection_ConsumerRecord_CALLBACK NULL
+#define projection_ConsumerRecord_DEFAULT NULL
+
 #define projection_AttributeRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
 X(a, STATIC,   OPTIONAL, INT64,    int_value,         2) \
@@ -326,6 +348,7 @@ extern const pb_msgdesc_t projection_LabelRecord_msg;
 extern const pb_msgdesc_t projection_ResultRecord_msg;
 extern const pb_msgdesc_t projection_ConfigRecord_msg;
 extern const pb_msgdesc_t projection_AllocationRecord_msg;
+extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
@@ -340,6 +363,7 @@ extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 #define projection_ResultRecord_fields &projection_ResultRecord_msg
 #define projection_ConfigRecord_fields &projection_ConfigRecord_msg
 #define projection_AllocationRecord_fields &projection_AllocationRecord_msg
+#define projection_ConsumerRecord_fields &projection_ConsumerRecord_msg
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
@@ -351,6 +375,7 @@ extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 #define PROJECTION_PROJECTION_PB_H_MAX_SIZE      projection_ListMetaRecord_size
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245
+#define projection_ConsumerRecord_size           386
 #define projection_DeviceRecord_size             67
 #define projection_LabelRecord_size              385
 #define projection_ListMetaRecord_size           1091

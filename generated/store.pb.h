@@ -28,6 +28,10 @@ typedef struct _store_ClaimRecord {
     char agent_version[33]; /* who wrote the record */
     bool has_device_numbering;
     uint32_t device_numbering; /* 0 host numbers, 1 from zero */
+    bool has_pod_name;
+    char pod_name[254]; /* first pod that the claim was reserved for; for metrics only */
+    bool has_pod_uid;
+    char pod_uid[64];
 } store_ClaimRecord;
 
 typedef struct _store_StoredResult {
@@ -52,9 +56,9 @@ extern "C" {
 #endif
 
 /* Initializer values for message structs */
-#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0}
+#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, ""}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
-#define store_ClaimRecord_init_zero              {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0}
+#define store_ClaimRecord_init_zero              {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, ""}
 #define store_StoredResult_init_zero             {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
 
 /* Field tags (for use in manual encoding/decoding) */
@@ -66,6 +70,8 @@ extern "C" {
 #define store_ClaimRecord_results_tag            6
 #define store_ClaimRecord_agent_version_tag      7
 #define store_ClaimRecord_device_numbering_tag   9
+#define store_ClaimRecord_pod_name_tag           10
+#define store_ClaimRecord_pod_uid_tag            11
 #define store_StoredResult_request_tag           1
 #define store_StoredResult_device_tag            2
 #define store_StoredResult_admin_access_tag      3
@@ -83,7 +89,9 @@ X(a, STATIC,   OPTIONAL, STRING,   boot_id,           4) \
 X(a, STATIC,   OPTIONAL, STRING,   node_name,         5) \
 X(a, CALLBACK, REPEATED, MESSAGE,  results,           6) \
 X(a, STATIC,   OPTIONAL, STRING,   agent_version,     7) \
-X(a, STATIC,   OPTIONAL, UINT32,   device_numbering,   9)
+X(a, STATIC,   OPTIONAL, UINT32,   device_numbering,   9) \
+X(a, STATIC,   OPTIONAL, STRING,   pod_name,         10) \
+X(a, STATIC,   OPTIONAL, STRING,   pod_uid,          11)
 #define store_ClaimRecord_CALLBACK pb_default_field_callback
 #define store_ClaimRecord_DEFAULT NULL
 #define store_ClaimRecord_results_MSGTYPE store_StoredResult

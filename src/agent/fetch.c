@@ -82,6 +82,14 @@ static void result(struct claim_builder *b, const struct kube_record *record)
     claim_result_add(b, &in);
 }
 
+static void consumer(struct claim_builder *b, struct view message)
+{
+    projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
+    if (decode(message, projection_ConsumerRecord_fields, &r)) {
+        claim_consumer(b, view_text(r.resource), view_text(r.name), view_text(r.uid));
+    }
+}
+
 /* Takes a length-delimited field as a view into the record itself: nothing is copied. */
 static bool take_view(pb_istream_t *in, struct view *out)
 {
@@ -142,6 +150,9 @@ void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *rec
         break;
     case KUBE_ALLOCATION:
         claim_allocated(b);
+        break;
+    case KUBE_CONSUMER:
+        consumer(b, record->message);
         break;
     default:
         break; /* nothing of a claim */

@@ -49,6 +49,35 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
     return -1;
 }
 
+/* Lowest device of a mask that is not empty. */
+static unsigned lowest(uint64_t numbers)
+{
+    unsigned at = 0;
+    ASSERT(numbers != 0u);
+    while ((numbers >> at & 1u) == 0u) {
+        at++;
+    }
+    return at;
+}
+
+void ledger_note(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    e->id = r->id;
+    e->numbers = claim_numbers(r);
+    if (e->state == LEDGER_HELD && e->numbers != 0u) {
+        a->ledger.pod[lowest(e->numbers)] = r->pod;
+    }
+}
+
+const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot)
+{
+    static const struct claim_pod nobody;
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    return (e->numbers != 0u) ? &a->ledger.pod[lowest(e->numbers)] : &nobody;
+}
+
 void ledger_tidy(struct agent *a)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
@@ -320,8 +349,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     struct ledger_entry *e = &a->ledger.entry[at];
     set_free(a, e);
     e->state = LEDGER_HELD;
-    e->numbers = claim_numbers(r);
-    e->id = r->id;
+    ledger_note(a, (unsigned)at, r);
     a->ledger.held++;
     *slot = (unsigned)at;
     return STATUS_OK;

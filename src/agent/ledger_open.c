@@ -150,8 +150,7 @@ static enum status load_entry(struct agent *a, const char *name, unsigned slot,
     if (s == STATUS_OK && e->state == LEDGER_HELD) {
         bool gone = freeing && view_is(view_text(e->id.uid), r->id.uid);
         e->state = gone ? LEDGER_FREEING : LEDGER_HELD;
-        e->id = r->id;
-        e->numbers = claim_numbers(r);
+        ledger_note(a, slot, r);
     }
     return s;
 }

@@ -200,6 +200,8 @@ static bool device_series(const struct agent *a, unsigned number, struct series 
         s->label[1] = id->namespace_;
         s->label[2] = id->name;
         s->label[3] = id->uid;
+        s->label[4] = ledger_pod(a, (unsigned)slot)->name;
+        s->label[5] = ledger_pod(a, (unsigned)slot)->uid;
     }
     return true;
 }

@@ -413,6 +413,18 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
 
 /* --- the end --- */
 
+void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
+                    struct view uid)
+{
+    struct claim_pod pod = {{0}, {0}};
+    bool good = view_is(resource, "pods") && name_like(name, true) && name_like(uid, false) &&
+                text_copy(pod.name, sizeof pod.name, name) == STATUS_OK &&
+                text_copy(pod.uid, sizeof pod.uid, uid) == STATUS_OK;
+    if (good && b->record.pod.uid[0] == '\0') {
+        b->record.pod = pod;
+    }
+}
+
 void claim_allocated(struct claim_builder *b)
 {
     b->allocated = true;

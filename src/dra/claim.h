@@ -35,11 +35,18 @@ struct claim_result {
     bool admin_access;
 };
 
+/* Whom a claim is for; empty: not known. Told in metrics, decides nothing. */
+struct claim_pod {
+    char name[NAME_CAP];
+    char uid[UID_CAP];
+};
+
 /* What is kept of a prepared claim, and all that a reply, a CDI file or an undo needs. */
 struct claim_record {
     struct claim_id id;
     char pool[NAME_CAP];
     char boot_id[UID_CAP]; /* empty: it could not be read */
+    struct claim_pod pod;  /* the first one that it was reserved for when it was prepared */
     bool zero_numbering;   /* --device-numbering=zero at prepare time */
     uint8_t count;         /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
@@ -110,6 +117,11 @@ struct claim_config_in {
  * config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
+/*
+ * status.reservedFor[i]: the first pod is kept. What is none, or too long to be one, is passed over.
+ */
+void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
+                    struct view uid);
 /* status.allocation is there and complete. */
 void claim_allocated(struct claim_builder *b);
 /* The object could not be read at this point; `what` names it in one clause. The claim fails. */

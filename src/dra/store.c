@@ -216,6 +216,10 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     copy(m->node_name, sizeof m->node_name, r->pool);
     m->has_agent_version = true;
     copy(m->agent_version, sizeof m->agent_version, AGENT_VERSION);
+    m->has_pod_name = r->pod.name[0] != '\0';
+    copy(m->pod_name, sizeof m->pod_name, r->pod.name);
+    m->has_pod_uid = r->pod.uid[0] != '\0';
+    copy(m->pod_uid, sizeof m->pod_uid, r->pod.uid);
     m->has_device_numbering = true;
     m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
 }
@@ -285,6 +289,8 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     copy(r->id.name, sizeof r->id.name, m->name);
     copy(r->boot_id, sizeof r->boot_id, m->boot_id);
     copy(r->pool, sizeof r->pool, m->node_name);
+    copy(r->pod.name, sizeof r->pod.name, m->pod_name);
+    copy(r->pod.uid, sizeof r->pod.uid, m->pod_uid);
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
 }
 
@@ -322,11 +328,13 @@ SAME_CAP(store_ClaimRecord, namespace, NAMESPACE_CAP);
 SAME_CAP(store_ClaimRecord, name, NAME_CAP);
 SAME_CAP(store_ClaimRecord, boot_id, UID_CAP);
 SAME_CAP(store_ClaimRecord, node_name, NAME_CAP);
+SAME_CAP(store_ClaimRecord, pod_name, NAME_CAP);
+SAME_CAP(store_ClaimRecord, pod_uid, UID_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 3u * UID_CAP + 2u * NAME_CAP +
-                       7u * 3u + 33u + 12u
+_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP +
+                       9u * 3u + 33u + 12u
                    <= STORE_RECORD_MAX,
                "the longest record fits");

@@ -39,7 +39,8 @@ enum {
     KUBE_LIST_META,       /* ListMetaRecord */
     /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
     KUBE_WATCH_EVENT,
-    KUBE_GROUP_VERSION    /* TypeMeta{api_version}: one version that an API group is served in */
+    KUBE_GROUP_VERSION,   /* TypeMeta{api_version}: one version that an API group is served in */
+    KUBE_CONSUMER         /* ConsumerRecord: one pod, or something else, that may use a claim */
 };
 
 /*

@@ -112,7 +112,8 @@ enum {
     CLAIM_OPAQUE,
     CLAIM_DRIVER,
     CLAIM_PARAMETERS,
-    CLAIM_RAW
+    CLAIM_RAW,
+    CLAIM_CONSUMER
 };
 
 static const struct kube_rule claim_rows[] = {
@@ -136,6 +137,10 @@ static const struct kube_rule claim_rows[] = {
     [CLAIM_DRIVER]     = {CLAIM_OPAQUE, KUBE_KEEP, 1, 0, 3, DRIVER_CAP - 1u},
     [CLAIM_PARAMETERS] = {CLAIM_OPAQUE, KUBE_DESCEND, 2, 0, 0, 0},
     [CLAIM_RAW]        = {CLAIM_PARAMETERS, KUBE_KEEP, 1, 0, 4, OPAQUE_BYTES_MAX},
+    [CLAIM_CONSUMER]   = {CLAIM_STATUS, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0},     /* reservedFor */
+    [CLAIM_CONSUMER + 1] = {CLAIM_CONSUMER, KUBE_KEEP, 3, 0, 1, TYPE_NAME_MAX},   /* resource */
+    [CLAIM_CONSUMER + 2] = {CLAIM_CONSUMER, KUBE_KEEP, 4, 0, 2, NAME_CAP - 1u},   /* name */
+    [CLAIM_CONSUMER + 3] = {CLAIM_CONSUMER, KUBE_KEEP, 5, 0, 3, UID_CAP - 1u},    /* uid */
 };
 
 /* --- ResourceSlice --- */

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	resource "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// metricsAddress waits for the port that the agent took.
+func (a *agent) metricsAddress() string {
+	a.t.Helper()
+	line := a.waitLog(0, "event=listening", "metrics on TCP port")
+	return net.JoinHostPort("127.0.0.1", regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1])
+}
+
+// withMetrics starts an agent whose metrics port is open.
+func withMetrics(t testing.TB, api *apiServer, board string) (*agent, string) {
+	t.Helper()
+	a := newAgent(t, board)
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0")
+	a.start()
+	return a, a.metricsAddress()
+}
+
+// page reads one page by Go's own client.
+func page(t testing.TB, address, path string) (int, string) {
+	t.Helper()
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := client.Get("http://" + address + path)
+	check(t, err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	check(t, err)
+	return r.StatusCode, string(body)
+}
+
+// scrape reads /metrics and holds it to the checker, whose parser is that of the Prometheus client library.
+func scrape(t testing.TB, address string) string {
+	t.Helper()
+	status, text := page(t, address, "/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("/metrics: status %d", status)
+	}
+	if findings := metricsFindings(text); findings != "" {
+		t.Errorf("metrics text: %s\n%s", findings, text)
+	}
+	return text
+}
+
+// metricsFindings is what the checker says against a text.
+func metricsFindings(text string) string {
+	cmd := exec.Command("/usr/bin/python3", "../../tools/metrics_text.py") // where Debian puts its modules
+	cmd.Stdin = strings.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return string(out)
+}
+
+func hasLine(t testing.TB, text, line string) {
+	t.Helper()
+	if !strings.Contains("\n"+text, "\n"+line+"\n") {
+		t.Errorf("no line %q in:\n%s", line, text)
+	}
+}
+
+func TestMetricsBeforeAndAfterPrepare(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	hasLine(t, scrape(t, address), "neuron_dra_registered 0")
+	status, reasons := page(t, address, "/readyz")
+	if status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz: %d %q", status, reasons)
+	}
+	contains(t, reasons, "the kubelet has not registered the driver")
+	if status, text := page(t, address, "/healthz"); status != http.StatusOK || text != "ok\n" {
+		t.Errorf("/healthz: %d %q", status, text)
+	}
+	k := a.register()
+	api.published()
+	waitFor(t, "readiness", func() bool {
+		status, text := page(t, address, "/readyz")
+		return status == http.StatusOK && text == "ok\n"
+	})
+	text := scrape(t, address)
+	for _, line := range []string{
+		"neuron_dra_registered 1", "neuron_dra_ready 1", "neuron_dra_devices 16", "neuron_dra_claims_held 0",
+		`neuron_dra_board_info{instance_type="trn2.48xlarge",driver_version="2.26.5.0"} 1`,
+		`neuron_dra_api_version_info{version="v1"} 1`,
+		`neuron_dra_events_total{event="slice_published"} 1`,
+	} {
+		hasLine(t, text, line)
+	}
+	if n := strings.Count(text, "\nneuron_dra_device_held{"); n != 16 || strings.Contains(text, `pod_uid=""} 1`) {
+		t.Errorf("%d devices in:\n%s", n, text)
+	}
+	// every device held: one claim with four devices, and twelve with one
+	var claims []*resource.ResourceClaim
+	claims = append(claims, reserve(newClaim("many", "req=0", "req=1", "req=2", "req=3"), "trainer-0"))
+	for n := 4; n < 16; n++ {
+		claims = append(claims, reserve(newClaim(fmt.Sprintf("one-%d", n), fmt.Sprintf("req=%d", n)),
+			fmt.Sprintf("server-%d", n)))
+	}
+	for _, c := range claims {
+		k.prepareOK(named(api.addClaim(c)))
+	}
+	checkHeld := func() {
+		t.Helper()
+		text := scrape(t, address)
+		hasLine(t, text, "neuron_dra_claims_held 13")
+		for n := range 16 {
+			c := claims[max(0, n-3)]
+			pod := c.Status.ReservedFor[0]
+			hasLine(t, text, fmt.Sprintf(`neuron_dra_device_held{device="neuron-device-%d",claim_namespace="%s",`+
+				`claim_name="%s",claim_uid="%s",pod_name="%s",pod_uid="%s"} 1`,
+				n, c.Namespace, c.Name, c.UID, pod.Name, pod.UID))
+		}
+	}
+	checkHeld()
+	hasLine(t, scrape(t, address), `neuron_dra_call_duration_seconds_count{method="NodePrepareResources"} 13`)
+	hasLine(t, scrape(t, address), `neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx"} 13`)
+	// claim and pod outlive the process
+	a.kill()
+	from := a.log.count()
+	a.start()
+	line := a.waitLog(from, "event=listening", "metrics on TCP port")
+	address = net.JoinHostPort("127.0.0.1", regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1])
+	a.waitLog(from, "event=store_opened")
+	checkHeld()
+	k = a.register()
+	for _, c := range claims {
+		k.unprepareOK(named(c))
+	}
+	text = scrape(t, address)
+	hasLine(t, text, "neuron_dra_claims_held 0")
+	hasLine(t, text, `neuron_dra_device_held{device="neuron-device-3",claim_namespace="",claim_name="",claim_uid="",pod_name="",pod_uid=""} 0`)
+}
+
+// reserve says for which pod a claim is, as the scheduler does.
+func reserve(c *resource.ResourceClaim, pod string) *resource.ResourceClaim {
+	c.Status.ReservedFor = []resource.ResourceClaimConsumerReference{
+		{Resource: "pods", Name: pod, UID: types.UID(uid(c.Name + pod))}}
+	return c
+}
+
+// The checker must see what it is there for.
+func TestMetricsChecker(t *testing.T) {
+	t.Parallel()
+	const head = "# HELP neuron_dra_a A.\n# TYPE neuron_dra_a gauge\n"
+	const histogram = "# HELP neuron_dra_h H.\n# TYPE neuron_dra_h histogram\n"
+	if findings := metricsFindings(head + "neuron_dra_a{x=\"a\\\"b\"} 1\n" + histogram +
+		"neuron_dra_h_bucket{le=\"1\"} 1\nneuron_dra_h_bucket{le=\"+Inf\"} 2\nneuron_dra_h_sum 3.5\nneuron_dra_h_count 2\n"); findings != "" {
+		t.Errorf("a good text: %s", findings)
+	}
+	for name, text := range map[string]string{
+		"empty":            "",
+		"no last newline":  head + "neuron_dra_a 1",
+		"no TYPE":          "# HELP neuron_dra_a A.\nneuron_dra_a 1\n",
+		"TYPE too late":    "# HELP neuron_dra_a A.\nneuron_dra_a 1\n# TYPE neuron_dra_a gauge\n",
+		"doubled family":   head + "neuron_dra_a 1\n" + head + "neuron_dra_a{b=\"c\"} 1\n",
+		"doubled series":   head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{b=\"c\"} 2\n",
+		"different labels": head + "neuron_dra_a{b=\"c\"} 1\nneuron_dra_a{d=\"c\"} 2\n",
+		"foreign name":     "# HELP a A.\n# TYPE a gauge\na 1\n",
+		"no number":        head + "neuron_dra_a x\n",
+		"not a number":     head + "neuron_dra_a NaN\n",
+		"bad counter":      "# HELP neuron_dra_a A.\n# TYPE neuron_dra_a counter\nneuron_dra_a 1\n",
+		"buckets fall":     histogram + "neuron_dra_h_bucket{le=\"1\"} 2\nneuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 1\n",
+		"bucket missing":   histogram + "neuron_dra_h_bucket{le=\"1\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 1\n",
+		"count differs":    histogram + "neuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_sum 1\nneuron_dra_h_count 2\n",
+		"sum missing":      histogram + "neuron_dra_h_bucket{le=\"+Inf\"} 1\nneuron_dra_h_count 1\n",
+	} {
+		if metricsFindings(text) == "" {
+			t.Errorf("%s: nothing is found in:\n%s", name, text)
+		}
+	}
+}
+
+// exchange sends text over a connection of its own and reads to its end.
+func exchange(t testing.TB, address, text string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	check(t, err)
+	defer conn.Close()
+	check(t, conn.SetDeadline(time.Now().Add(patience)))
+	_, err = io.WriteString(conn, text)
+	check(t, err)
+	answer, err := io.ReadAll(conn)
+	check(t, err)
+	return string(answer)
+}
+
+func TestMetricsOverRealSockets(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	a.register()
+	a.waitLog(0, "event=slice_published")
+	// HTTP/1.0: the end of the connection is that of the body
+	old := exchange(t, address, "GET /metrics HTTP/1.0\r\n\r\n")
+	head, body, _ := strings.Cut(old, "\r\n\r\n")
+	contains(t, head, "HTTP/1.1 200 OK", "text/plain; version=0.0.4", "Connection: close")
+	if strings.Contains(head, "Transfer-Encoding") {
+		t.Errorf("head %q", head)
+	}
+	if findings := metricsFindings(body); findings != "" {
+		t.Errorf("over HTTP/1.0: %s", findings)
+	}
+	// pipelined, the last one with its end
+	got := exchange(t, address, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"+
+		"GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	if n := strings.Count(got, "HTTP/1.1 "); n != 3 || !strings.HasSuffix(got, "\r\n0\r\n\r\n") {
+		t.Errorf("%d answers in %q", n, got)
+	}
+	// one connection for many requests, as Prometheus keeps it
+	client := http.Client{Timeout: patience}
+	for range 20 {
+		r, err := client.Get("http://" + address + "/metrics")
+		check(t, err)
+		_, err = io.Copy(io.Discard, r.Body)
+		check(t, err)
+		r.Body.Close()
+	}
+	client.CloseIdleConnections()
+	for request, status := range map[string]string{
+		"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 100000): "405 Method Not Allowed",
+		"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello":                                 "413 Content Too Large",
+		"GET /" + strings.Repeat("a", 5000) + " HTTP/1.1\r\nHost: a\r\n\r\n":                                 "414 URI Too Long",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                                   "505 HTTP Version Not Supported",
+		"GET / HTTP/1.1\r\n\r\n":                                                                             "400 Bad Request",
+	} {
+		conn, err := net.Dial("tcp", address)
+		check(t, err)
+		check(t, conn.SetDeadline(time.Now().Add(patience)))
+		go func() { _, _ = io.WriteString(conn, request) }()
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err != nil || line != "HTTP/1.1 "+status+"\r\n" {
+			t.Errorf("%.20q: %q, %v; want %s", request, line, err, status)
+		}
+		conn.Close()
+	}
+}
+
+// Strangers that say nothing, or take nothing, hold up neither the kubelet nor each other.
+func TestMetricsSlowPeers(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	for n := range 12 {
+		conn, err := net.Dial("tcp", address)
+		check(t, err)
+		defer conn.Close()
+		if n%2 == 0 {
+			_, err = io.WriteString(conn, "GET /metrics HTT")
+		} else {
+			check(t, conn.(*net.TCPConn).SetReadBuffer(1024))
+			_, err = io.WriteString(conn, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 20))
+		}
+		check(t, err)
+	}
+	for n := range 16 {
+		c := api.addClaim(newClaim(fmt.Sprintf("c-%d", n), fmt.Sprintf("req=%d", n)))
+		k.prepareOK(named(c))
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
+	check(t, err)
+	waitForLong(t, time.Minute, "an answer while others are slow", func() bool {
+		answer, err := client.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
+}
+
+// More connections at one time than there are places: each one is answered in its turn.
+func TestMetricsHundredConnections(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	var all sync.WaitGroup
+	for range 100 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+			r, err := client.Get("http://" + address + "/metrics")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Body.Close()
+			text, err := io.ReadAll(r.Body)
+			if err != nil || !strings.Contains(string(text), "\nneuron_dra_ready 1\n") {
+				t.Errorf("%v: %.100q", err, text)
+			}
+		}()
+	}
+	for n := range 16 {
+		k.prepareOK(named(api.addClaim(newClaim(fmt.Sprintf("c-%d", n), fmt.Sprintf("req=%d", n)))))
+	}
+	all.Wait()
+}
+
+// A port in use is said once and tried again; the kubelet's side does not suffer.
+func TestMetricsPortInUse(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", ":0")
+	check(t, err)
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", port)
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=listen_failed", port, "--metrics-port")
+	k.prepareOK(named(api.addClaim(newClaim("c", "req=0"))))
+	listener.Close()
+	a.waitLog(0, "event=listening", "metrics on TCP port "+port)
+	hasLine(t, scrape(t, net.JoinHostPort("127.0.0.1", port)), `neuron_dra_events_total{event="listen_failed"} 1`)
+}

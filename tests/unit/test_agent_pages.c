@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metrics port of the whole agent: /metrics, /healthz and /readyz, what they say in each state
+ * of the agent, and that strangers who read slowly, break off or come in numbers disturb nobody.
+ */
+#include "agent_kubelet.h"
+
+#define PAGE_MAX 131072
+
+static char page[PAGE_MAX];
+
+static int page_connect(void)
+{
+    int link = agent_link_open(world.agent, LINK_METRICS, world.now_ms);
+    assert_true(link < 0 || ((unsigned)link >= GRPC_LINKS && (unsigned)link < SERVER_LINKS));
+    return link;
+}
+
+static void page_ask(int link, const char *text)
+{
+    struct writer room = agent_link_rx(world.agent, (unsigned)link);
+    assert_true(strlen(text) <= room.cap);
+    memcpy(room.data, text, strlen(text));
+    agent_link_rx_commit(world.agent, (unsigned)link, strlen(text));
+    world.poked = true;
+    settle();
+}
+
+/* Takes at most `most` bytes of what waits; false: nothing did. */
+static bool page_take(int link, size_t most)
+{
+    struct view tx = view_first(agent_link_tx(world.agent, (unsigned)link), most);
+    size_t at = strlen(page);
+    assert_true(at + tx.len < sizeof page);
+    memcpy(&page[at], tx.data, tx.len);
+    page[at + tx.len] = 0;
+    agent_link_tx_commit(world.agent, (unsigned)link, tx.len);
+    world.poked = true;
+    settle();
+    return tx.len > 0;
+}
+
+/* The answer over HTTP/1.0, where nothing frames the body: its end is that of the connection. */
+static const char *page_get(const char *path)
+{
+    char request[128];
+    int link = page_connect();
+    assert_true(link >= 0);
+    page[0] = 0;
+    (void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+    page_ask(link, request);
+    while (page_take(link, SIZE_MAX)) {
+    }
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+    return page;
+}
+
+static const char *body_of(const char *answer)
+{
+    const char *end = strstr(answer, "\r\n\r\n");
+    assert_non_null(end);
+    return end + 4;
+}
+
+static void page_is(const char *path, const char *status, const char *body)
+{
+    const char *answer = page_get(path);
+    char head[64];
+    (void)snprintf(head, sizeof head, "HTTP/1.1 %s\r\n", status);
+    assert_string_equal(body_of(answer), body);
+    assert_true(view_starts(view_text(answer), head));
+}
+
+/* The text has the line, the whole of it, once. */
+static void has_line(const char *line)
+{
+    char whole[1024];
+    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
+    const char *at = strstr(page, whole);
+    if (at == NULL) {
+        fail_msg("no line \"%s\" in:\n%s", line, page);
+    }
+    assert_null(strstr(at + 1, whole));
+}
+
+static void metrics_get(void)
+{
+    assert_non_null(strstr(page_get("/metrics"),
+                           "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    memmove(page, body_of(page) - 1, strlen(body_of(page)) + 2); /* begins with a newline */
+}
+
+/* --- pages --- */
+
+static void test_pages(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    page_is("/healthz", "200 OK", "ok\n");
+    page_is("/healthz?verbose", "200 OK", "ok\n");
+    page_is("/", "404 Not Found", "no such page; there are /metrics, /healthz and /readyz\n");
+    node_up();
+    page_is("/readyz", "200 OK", "ok\n");
+}
+
+static void test_reasons(void **state)
+{
+    (void)state;
+    world_new();
+    api.reachable = false;
+    start();
+    pass(2000);
+    page_is("/readyz", "503 Service Unavailable",
+            "the kubelet has not registered the driver: it has not come to the registration "
+            "socket\n"
+            "the stored ResourceSlices are not known to be the wanted ones\n"
+            "the API server cannot be asked: 10.0.0.1:443: connection refused\n");
+    text_cut(world.agent->registration.last_error, CLAIM_ERROR_CAP, view_text("no\nway"));
+    const char *answer = page_get("/readyz");
+    assert_non_null(strstr(answer, "has not registered the driver: no way\n"));
+    api.reachable = true;
+    node_up();
+    page_is("/readyz", "200 OK", "ok\n");
+    /* another agent's store is no reason: the older agent of an update waits for this one */
+    world.agent->ledger.retry_ms = UINT64_MAX;
+    world.agent->ledger.usable = false;
+    world.agent->ledger.busy = true;
+    page_is("/readyz", "200 OK", "ok\n");
+    world.agent->ledger.busy = false;
+    text_cut(world.agent->ledger.trouble, CLAIM_ERROR_CAP, view_text("the store is gone"));
+    page_is("/readyz", "503 Service Unavailable", "the store is gone\n");
+    world.agent->ledger.usable = true;
+    world.agent->stopping = true;
+    page_is("/readyz", "503 Service Unavailable", "the agent is stopping\n");
+    world.agent->stopping = false;
+    world.agent->devices_known = false;
+    page_is("/readyz", "503 Service Unavailable",
+            "the devices of the node are not known: the sysfs root cannot be read\n");
+}
+
+/* --- metrics --- */
+
+static void test_metrics_at_start(void **state)
+{
+    (void)state;
+    world_new();
+    api.reachable = false;
+    start();
+    metrics_get();
+    has_line("# HELP neuron_dra_registered The kubelet accepted the driver.\n"
+             "# TYPE neuron_dra_registered gauge\n"
+             "neuron_dra_registered 0");
+    has_line("neuron_dra_ready 0");
+    has_line("neuron_dra_api_connected 0");
+    has_line("neuron_dra_slice_current 0");
+    has_line("neuron_dra_last_publish_timestamp_seconds 0");
+    has_line("neuron_dra_devices 16");
+    has_line("neuron_dra_devices_published 0");
+    has_line("neuron_dra_claims_held 0\n"
+             "# HELP neuron_dra_claims_capacity Most claims held at one time.\n"
+             "# TYPE neuron_dra_claims_capacity gauge\n"
+             "neuron_dra_claims_capacity 256");
+    has_line("neuron_dra_store_usable 1");
+    has_line("neuron_dra_store_quarantined_slots 0");
+    has_line("# TYPE neuron_dra_build_info gauge\n"
+             "neuron_dra_build_info{version=\"" AGENT_VERSION "\",build=\"unit\"} 1");
+    has_line("neuron_dra_board_info{instance_type=\"trn2.48xlarge\",driver_version=\"2.26.5.0\"} "
+             "1");
+    /* no version is spoken yet, no request was answered: the families are there, empty */
+    assert_non_null(strstr(page, "# TYPE neuron_dra_api_version_info gauge\n# HELP "));
+    has_line("# TYPE neuron_dra_api_request_duration_seconds histogram");
+    assert_null(strstr(page, "neuron_dra_api_request_duration_seconds_"));
+    has_line("# TYPE neuron_dra_events_total counter\n"
+             "neuron_dra_events_total{event=\"started\"} 1\n"
+             "neuron_dra_events_total{event=\"stopping\"} 0");
+    has_line("neuron_dra_events_total{event=\"Opaque device configs\"} 0");
+    has_line("neuron_dra_device_held{device=\"neuron-device-15\",claim_namespace=\"\","
+             "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
+    assert_null(strstr(page, "neuron-device-16"));
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+             " 0");
+    has_line("neuron_dra_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 0");
+    assert_true(view_ends(view_text(page), "\n"));
+    assert_null(strstr(page, "\n\n"));
+}
+
+static void test_metrics_at_work(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    claim_add(1);
+    node_up();
+    prepare_well(0, 2);
+    unprepare_well(1, 1);
+    metrics_get();
+    has_line("neuron_dra_ready 1");
+    has_line("neuron_dra_api_connected 1");
+    has_line("neuron_dra_slice_current 1");
+    has_line("neuron_dra_slice_generation 1");
+    has_line("neuron_dra_devices_published 16");
+    has_line("neuron_dra_claims_held 1");
+    has_line("neuron_dra_api_version_info{version=\"v1\"} 1");
+    has_line("neuron_dra_events_total{event=\"claim_prepared\"} 2");
+    has_line("neuron_dra_events_total{event=\"claim_unprepared\"} 1");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+             " 1");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
+             " 1");
+    has_line("neuron_dra_call_duration_seconds_sum{method=\"NodePrepareResources\"} 0");
+    has_line("neuron_dra_call_duration_seconds_count{method=\"NodePrepareResources\"} 1");
+    has_line("neuron_dra_api_request_duration_seconds_count{verb=\"get\","
+             "resource=\"resourceclaims\",code=\"2xx\"} 2");
+    has_line("neuron_dra_api_request_duration_seconds_count{verb=\"write\","
+             "resource=\"resourceslices\",code=\"2xx\"} 1");
+    assert_null(strstr(page, "code=\"4xx\""));
+    assert_null(strstr(page, "neuron_dra_last_publish_timestamp_seconds 0\n"));
+    /* the one that is held, and the one that was given back */
+    assert_non_null(strstr(page, "neuron_dra_device_held{device=\"neuron-device-0\","
+                                 "claim_namespace=\"ml\",claim_name=\"claim-0\",claim_uid=\""));
+    has_line("neuron_dra_device_held{device=\"neuron-device-1\",claim_namespace=\"\","
+             "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
+}
+
+static void test_durations(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    struct agent *a = world.agent;
+    static const struct {
+        uint64_t ms;
+        unsigned bucket;
+    } samples[] = {{0, 0}, {5, 0}, {6, 1}, {10, 1}, {11, 2}, {30000, 11}, {30001, 12}, {86400000, 12}};
+    for (unsigned i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        uint32_t before = a->metrics.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
+        metrics_call(a, METHOD_UNPREPARE, samples[i].ms);
+        assert_int_equal(a->metrics.call[METHOD_UNPREPARE].bucket[samples[i].bucket], before + 1);
+    }
+    metrics_api_call(a, REQUEST_EVENT, 0, 15000);
+    metrics_api_call(a, REQUEST_CLAIM_STATUS, 999, 2505);
+    metrics_api_call(a, REQUEST_NODE, 100, 250);
+    metrics_get();
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.005\""
+             "} 2");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.01\"}"
+             " 4");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.025\""
+             "} 5");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"2.5\"}"
+             " 5");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"30\"}"
+             " 6");
+    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"+Inf\""
+             "} 8");
+    has_line("neuron_dra_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
+    has_line("neuron_dra_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
+    has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"create\",resource=\"events\","
+             "code=\"none\"} 15");
+    has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"patch\","
+             "resource=\"resourceclaims/status\",code=\"none\"} 2.505");
+    has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"get\",resource=\"nodes\","
+             "code=\"1xx\"} 0.25");
+}
+
+static void test_labels_are_escaped(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    text_cut(world.agent->devices.instance_type, ATTRIBUTE_VALUE_CAP,
+             view_text("a\"b\\c\nd\te\x80\x7f f"));
+    metrics_get();
+    has_line("neuron_dra_board_info{instance_type=\"a\\\"b\\\\c\\nd?e?? f\","
+             "driver_version=\"2.26.5.0\"} 1");
+}
+
+/* Whole lines, whatever room the reader gives; the same text in every way. */
+static void test_cursor_at_every_room(void **state)
+{
+    (void)state;
+    static char whole[PAGE_MAX];
+    static char pieces[PAGE_MAX];
+    world_new();
+    claim_add(0);
+    node_up();
+    prepare_well(0, 1);
+    struct metrics_cursor c = {0};
+    struct writer out = writer_of(whole, sizeof whole);
+    assert_true(metrics_write(world.agent, &c, &out));
+    for (size_t room = 256; room < 4096; room += (room < 600) ? 1 : 37) {
+        size_t len = 0;
+        bool last = false;
+        memset(&c, 0, sizeof c);
+        for (unsigned i = 0; i < 1000 && !last; i++) {
+            struct writer piece = writer_of(&pieces[len], room);
+            last = metrics_write(world.agent, &c, &piece);
+            assert_false(piece.full);
+            assert_true(last || (piece.len > 0 && piece.data[piece.len - 1] == '\n'));
+            len += piece.len;
+        }
+        assert_true(last);
+        assert_int_equal(len, out.len);
+        assert_memory_equal(pieces, whole, len);
+    }
+}
+
+/* A histogram that grows while its lines are sent tells of one moment. */
+static void test_histogram_is_of_one_moment(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    struct agent *a = world.agent;
+    metrics_call(a, METHOD_PREPARE, 1);
+    struct metrics_cursor c = {0};
+    page[0] = '\n';
+    struct writer all = writer_of(&page[1], sizeof page - 2);
+    bool last = false;
+    while (!last) {
+        struct writer piece = writer_of(&all.data[all.len], 300);
+        last = metrics_write(a, &c, &piece);
+        all.len += piece.len;
+        metrics_call(a, METHOD_PREPARE, 1);
+    }
+    page[1 + all.len] = 0;
+    const char *inf = strstr(page, "{method=\"NodePrepareResources\",le=\"+Inf\"} ");
+    const char *count = strstr(page, "_count{method=\"NodePrepareResources\"} ");
+    assert_non_null(inf);
+    assert_non_null(count);
+    assert_int_equal(atoi(strchr(inf, ' ')), atoi(strchr(count, ' ')));
+    assert_true(atoi(strchr(inf, ' ')) > 10);
+}
+
+/* --- connections --- */
+
+/* A peer that takes a byte at a time: the kubelet's calls go on, and its time ends. */
+static void test_slow_reader(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    node_up();
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(agent_link_tx(world.agent, (unsigned)link).len <= HTTP1_TX_BYTES);
+    for (unsigned i = 0; i < 9; i++) {
+        assert_true(page_take(link, 1));
+        pass(1000);
+    }
+    prepare_well(0, 1);
+    assert_false(agent_link_done(world.agent, (unsigned)link));
+    pass(1000);
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+    assert_true(view_starts(view_text(page), "HTTP/1.1 "));
+}
+
+static void test_keep_alive_and_pipelining(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+                   "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (page_take(link, 17)) {
+    }
+    assert_non_null(strstr(page, "0003\r\nok\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: "
+                                 "text/plain; version=0.0.4; charset=utf-8\r\n"
+                                 "Transfer-Encoding: chunked\r\n\r\nHTTP/1.1 404 Not Found\r\n"));
+    assert_false(agent_link_done(world.agent, (unsigned)link));
+    pass(HTTP1_IDLE_MS - 1);
+    assert_false(agent_link_done(world.agent, (unsigned)link));
+    pass(1);
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+}
+
+/* A place is found for every peer that waits its turn; only what waits or says nothing gives way. */
+static void test_places(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    int link[METRICS_LINKS];
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), 0);
+        link[i] = page_connect();
+        assert_true(link[i] >= 0);
+    }
+    uint64_t begun_ms = world.now_ms;
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), begun_ms + HTTP1_GRACE_MS);
+    assert_int_equal(page_connect(), -1);
+    for (unsigned i = 1; i < METRICS_LINKS; i++) {
+        page_ask(link[i], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    pass(HTTP1_GRACE_MS - 1);
+    assert_int_equal(page_connect(), -1);
+    assert_false(agent_link_done(world.agent, (unsigned)link[0]));
+    pass(1);
+    /* the one that asked for nothing goes; the three that are being answered stay */
+    assert_int_equal(page_connect(), -1);
+    assert_true(agent_link_done(world.agent, (unsigned)link[0]));
+    link[0] = page_connect();
+    assert_true(link[0] >= 0);
+    page_ask(link[0], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), UINT64_MAX);
+    page[0] = 0;
+    while (page_take(link[2], SIZE_MAX)) {
+    }
+    /* one that waits for its next request goes at once */
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), world.now_ms);
+    assert_int_equal(page_connect(), -1);
+    assert_true(agent_link_done(world.agent, (unsigned)link[2]));
+    assert_true(page_connect() >= 0);
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_SERVICE), 0);
+}
+
+static unsigned lines_with(const char *text)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
+        n++;
+    }
+    return n;
+}
+
+/* Strangers that break the protocol fill no log; what is counted is exact. */
+static void test_lines_about_strangers(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    log_forget();
+    for (unsigned i = 0; i < 100; i++) {
+        int link = page_connect();
+        assert_true(link >= 0);
+        page_ask(link, "\x16\x03\x01\r\n");
+        page[0] = 0;
+        assert_true(page_take(link, SIZE_MAX));
+        agent_link_end(world.agent, (unsigned)link);
+        assert_true(agent_link_done(world.agent, (unsigned)link));
+        pass(100);
+    }
+    assert_int_equal(world.agent->counter[EVENT_CONNECTION_FAILED], 100);
+    assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
+    log_has("answer=\"400 Bad Request\"");
+    assert_int_equal(lines_with("connections_suppressed"), 0);
+    pass(CONNECTION_LINES_MS);
+    assert_int_equal(lines_with("event=connections_suppressed suppressed=96 "), 1);
+    assert_int_equal(world.agent->counter[EVENT_CONNECTION_FAILED], 100);
+    log_forget();
+    pass(10 * CONNECTION_LINES_MS);
+    assert_int_equal(lines_with("connections_suppressed"), 0);
+    /* peers of the health port count with them, the kubelet's sockets do not */
+    connection_failed(world.agent, GRPC_LINKS - 1, PEER_PROTOCOL, NULL, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        connection_failed(world.agent, 0, PEER_PROTOCOL, NULL, 1);
+    }
+    world.poked = true;
+    settle();
+    assert_int_equal(lines_with("event=connection_failed "), 11);
+    assert_int_equal(world.agent->failures.said, 1);
+}
+
+/* Nobody waits for a page when the process is to end. */
+static void test_stop_leaves_pages(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    int link = page_connect();
+    page_ask(link, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    agent_stop(world.agent, world.now_ms);
+    world.poked = true;
+    settle();
+    assert_true(world.exited);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_metrics_at_start),
+        cmocka_unit_test(test_metrics_at_work),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_labels_are_escaped),
+        cmocka_unit_test(test_cursor_at_every_room),
+        cmocka_unit_test(test_histogram_is_of_one_moment),
+        cmocka_unit_test(test_slow_reader),
+        cmocka_unit_test(test_keep_alive_and_pipelining),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_lines_about_strangers),
+        cmocka_unit_test(test_stop_leaves_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
