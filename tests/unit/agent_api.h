@@ -199,6 +199,11 @@ static void api_put_claim(struct writer *out, const struct api_claim *c, unsigne
     put_view(&allocation, 1, writer_view(&devices));
     struct writer status = writer_of(devices_bytes, sizeof devices_bytes);
     put_view(&status, 1, writer_view(&allocation));
+    struct writer consumer = writer_of(inner_bytes, sizeof inner_bytes);
+    put_str(&consumer, 3, "pods");
+    put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
+    put_str(&consumer, 5, "11111111-2222-3333-4444-555555555555");
+    put_view(&status, 2, writer_view(&consumer));
     struct writer object = writer_of(object_bytes, sizeof object_bytes);
     put_view(&object, 1, api_metadata(c->name, c->ns, c->uid, 4711));
     put_str(&object, 2, "");

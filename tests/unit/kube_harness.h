@@ -76,10 +76,11 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_OBJECT_END] = "END",
         [KUBE_LIST_META] = "LIST",
         [KUBE_WATCH_EVENT] = "WATCH", [KUBE_GROUP_VERSION] = "VERSION",
+        [KUBE_CONSUMER] = "CONSUMER",
     };
     struct reader in = reader_of(r->message);
 
-    assert_in_range(r->record, KUBE_TYPE_META, KUBE_GROUP_VERSION);
+    assert_in_range(r->record, KUBE_TYPE_META, KUBE_CONSUMER);
     note(t, names[r->record]);
     note(t, r->truncated ? "!{" : "{");
     while (reader_left(&in) > 0) {

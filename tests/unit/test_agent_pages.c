@@ -131,8 +131,11 @@ static void test_reasons(void **state)
     text_cut(world.agent->ledger.trouble, CLAIM_ERROR_CAP, view_text("the store is gone"));
     page_is("/readyz", "503 Service Unavailable", "the store is gone\n");
     world.agent->ledger.usable = true;
+    char text[256];
+    struct writer why = writer_of(text, sizeof text);
     world.agent->stopping = true;
-    page_is("/readyz", "503 Service Unavailable", "the agent is stopping\n");
+    assert_true(ready_reason(world.agent, 0, &why));
+    assert_true(view_is(writer_view(&why), "the agent is stopping"));
     world.agent->stopping = false;
     world.agent->devices_known = false;
     page_is("/readyz", "503 Service Unavailable",
@@ -217,8 +220,16 @@ static void test_metrics_at_work(void **state)
     assert_null(strstr(page, "code=\"4xx\""));
     assert_null(strstr(page, "neuron_dra_last_publish_timestamp_seconds 0\n"));
     /* the one that is held, and the one that was given back */
-    assert_non_null(strstr(page, "neuron_dra_device_held{device=\"neuron-device-0\","
-                                 "claim_namespace=\"ml\",claim_name=\"claim-0\",claim_uid=\""));
+    static const char before[] = "neuron_dra_device_held{device=\"neuron-device-0\","
+                                 "claim_namespace=\"ml\",claim_name=\"claim-0\",claim_uid=\"";
+    static const char after[] = "pod_name=\"claim-0\","
+                                "pod_uid=\"11111111-2222-3333-4444-555555555555\"} 1\n";
+    assert_non_null(strstr(page, before));
+    assert_non_null(strstr(page, after));
+    restart();
+    metrics_get();
+    assert_non_null(strstr(page, before));
+    assert_non_null(strstr(page, after));
     has_line("neuron_dra_device_held{device=\"neuron-device-1\",claim_namespace=\"\","
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
 }

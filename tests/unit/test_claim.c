@@ -281,6 +281,34 @@ static void test_too_many_results(void **state)
             "allows");
 }
 
+static void consumer(const char *resource, const char *name, const char *uid)
+{
+    claim_consumer(&b, view_text(resource), view_text(name), view_text(uid));
+}
+
+/* The first pod is kept; whatever else uses the claim, and what cannot be a pod, is passed over. */
+static void test_consumers(void **state)
+{
+    char longest[NAME_CAP + 1];
+    (void)state;
+    add("a", "neuron-device-0");
+    fill_name(longest, sizeof longest, 'n');
+    consumer("things", "a", "b");
+    consumer("", "a", "b");
+    consumer("pods", "", "b");
+    consumer("pods", "a", "");
+    consumer("pods", "a\"b", "c");
+    consumer("pods", longest, "c");
+    assert_string_equal(b.record.pod.name, "");
+    assert_string_equal(b.record.pod.uid, "");
+    consumer("pods", "trainer-0.x", "11-22");
+    consumer("pods", "trainer-1", "33-44");
+    prepared();
+    assert_string_equal(b.record.pod.name, "trainer-0.x");
+    assert_string_equal(b.record.pod.uid, "11-22");
+    assert_true(claim_record_valid(&b.record));
+}
+
 static void test_numbers(void **state)
 {
     struct claim_record r;
@@ -362,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup(test_device_twice, setup),
         cmocka_unit_test_setup(test_result_names, setup),
         cmocka_unit_test_setup(test_too_many_results, setup),
+        cmocka_unit_test_setup(test_consumers, setup),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_record_valid),
     };

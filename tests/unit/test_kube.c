@@ -31,6 +31,27 @@ static void test_claim_without_allocation(void **state)
           "TYPE{1=resource.k8s.io/v1beta1 2=ResourceClaim}\nALLOCATION{}\nEND{}\nok");
 }
 
+static void test_claim_consumers(void **state)
+{
+    struct message status;
+    struct message consumer;
+
+    (void)state;
+    put_text(message_new(&consumer), 1, "");
+    put_text(&consumer, 3, "pods");
+    put_text(&consumer, 4, "trainer-0");
+    put_text(&consumer, 5, "u-1");
+    put_bytes(message_new(&status), 1, "", 0);
+    put_message(&status, 2, &consumer);
+    put_text(message_new(&consumer), 1, "x.io");
+    put_text(&consumer, 3, "things");
+    put_message(&status, 2, &consumer);
+    put_message(message_new(&object_), 3, &status);
+    check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1", "ResourceClaim", &object_),
+          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\nALLOCATION{}\n"
+          "CONSUMER{1=pods 2=trainer-0 3=u-1}\nCONSUMER{1=things}\nEND{}\nok");
+}
+
 static void test_deleted_object(void **state)
 {
     static struct message meta;
@@ -240,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claim),
         cmocka_unit_test(test_claim_without_allocation),
+        cmocka_unit_test(test_claim_consumers),
         cmocka_unit_test(test_deleted_object),
         cmocka_unit_test(test_node),
         cmocka_unit_test(test_slice),

@@ -70,6 +70,14 @@ static void test_encoding(void **state)
     put_text(&expected, 7, AGENT_VERSION);
     put_varint(&expected, 9, 0);
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
+    /* whom it is for comes last, where it is known */
+    (void)snprintf(r.pod.name, sizeof r.pod.name, "trainer-0");
+    (void)snprintf(r.pod.uid, sizeof r.pod.uid, "a-pod");
+    put_text(&expected, 10, "trainer-0");
+    put_text(&expected, 11, "a-pod");
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    assert_true(view_equal(writer_view(&w), message_view(&expected)));
 }
 
 static void test_encode_without_room(void **state)

@@ -53,6 +53,7 @@ class Demo:
         serving = self.prepare_single(training)
         self.refuse_misspelt()
         self.refuse_held(serving)
+        self.show_metrics(serving[0])
         self.kill_and_repeat(training, serving)
         self.unprepare(training, serving)
         self.stop()
@@ -309,6 +310,21 @@ class Demo:
         claim = self.claim("latecomer", ["neuron-device-10"])
         self.show_claim(claim)
         self.refused(claim, "neuron-device-10", serving[0].metadata.name)
+
+    def show_metrics(self, claim):
+        screen = self.screen
+        screen.step("Prometheus learns which pod holds which device")
+        status, text = self.agent.page("/readyz")
+        screen.fact((status, text) == (200, "ok\n"), "/readyz says ok", f"{status} {text}")
+        _, text = self.agent.page("/metrics")
+        lines = text.splitlines()
+        shown_lines = [line for line in lines if 'device="neuron-device-10"' in line or "claim_refused" in line]
+        screen.quote("\n".join(shown_lines))
+        pod = claim.status.reservedFor[0].name
+        screen.fact(any(f'pod_name="{pod}"' in line and line.endswith("} 1") for line in shown_lines),
+                    f"the device of {claim.metadata.name} is held for pod {pod}", text)
+        held = sum(line.startswith("neuron_dra_device_held{") and line.endswith(" 1") for line in lines)
+        screen.fact(held == 5, f"{held} of {DEVICES} devices are held; {len(lines)} lines in all", text)
 
     def kill_and_repeat(self, training, serving):
         screen = self.screen

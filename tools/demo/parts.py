@@ -5,7 +5,9 @@ Owns their processes and pipes. Every wait has a bound; nothing sleeps. A progra
 own process, and the stand-ins end by themselves when this one does, because their stdin closes.
 """
 
+import http.client
 import pathlib
+import re
 import subprocess
 import threading
 import time
@@ -178,7 +180,18 @@ class Agent(Program):
             "--kubelet-plugins-directory-path", str(folder / "kubelet/plugins"),
             "--sysfs-root", str(folder / "node/sys"), "--proc-root", str(folder / "node/proc"),
             "--dev-root", str(folder / "node/dev"), "--healthcheck-port", "-1",
-            "--metrics-port", "-1"], output="stderr", env={})
+            "--metrics-port", "0"], output="stderr", env={})
+
+    def page(self, path):
+        """(status, text) of a page of its metrics port."""
+        _, _, line = self.find(lambda text: "metrics on TCP port" in text)
+        port = int(re.search(r"TCP port (\d+)", line)[1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
 
 
 def make_certificates(folder):
