@@ -118,7 +118,7 @@ struct claim_config_in {
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * status.reservedFor[i]: the first pod is kept. What is none, or too long to be one, is passed over.
+ * status.reservedFor[i]: the first pod is kept. What is none, or cannot be one, is passed over.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);

@@ -234,6 +234,15 @@ static void test_metrics_at_work(void **state)
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
 }
 
+static void has_bucket(const char *le, unsigned count)
+{
+    char line[160];
+    (void)snprintf(line, sizeof line,
+                   "neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
+                   "le=\"%s\"} %u", le, count);
+    has_line(line);
+}
+
 static void test_durations(void **state)
 {
     (void)state;
@@ -243,7 +252,8 @@ static void test_durations(void **state)
     static const struct {
         uint64_t ms;
         unsigned bucket;
-    } samples[] = {{0, 0}, {5, 0}, {6, 1}, {10, 1}, {11, 2}, {30000, 11}, {30001, 12}, {86400000, 12}};
+    } samples[] = {{0, 0},  {5, 0},      {6, 1},      {10, 1},
+                   {11, 2}, {30000, 11}, {30001, 12}, {86400000, 12}};
     for (unsigned i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         uint32_t before = a->metrics.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
         metrics_call(a, METHOD_UNPREPARE, samples[i].ms);
@@ -253,18 +263,12 @@ static void test_durations(void **state)
     metrics_api_call(a, REQUEST_CLAIM_STATUS, 999, 2505);
     metrics_api_call(a, REQUEST_NODE, 100, 250);
     metrics_get();
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.005\""
-             "} 2");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.01\"}"
-             " 4");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"0.025\""
-             "} 5");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"2.5\"}"
-             " 5");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"30\"}"
-             " 6");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\",le=\"+Inf\""
-             "} 8");
+    has_bucket("0.005", 2);
+    has_bucket("0.01", 4);
+    has_bucket("0.025", 5);
+    has_bucket("2.5", 5);
+    has_bucket("30", 6);
+    has_bucket("+Inf", 8);
     has_line("neuron_dra_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
     has_line("neuron_dra_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
     has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"create\",resource=\"events\","
@@ -375,7 +379,8 @@ static void test_keep_alive_and_pipelining(void **state)
     start();
     int link = page_connect();
     page[0] = 0;
-    page_ask(link, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+    page_ask(link, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+                   "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
                    "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
     while (page_take(link, 17)) {
     }
@@ -389,7 +394,7 @@ static void test_keep_alive_and_pipelining(void **state)
     assert_true(agent_link_done(world.agent, (unsigned)link));
 }
 
-/* A place is found for every peer that waits its turn; only what waits or says nothing gives way. */
+/* Who waits its turn finds a place; only who waits for nothing or says nothing gives way. */
 static void test_places(void **state)
 {
     (void)state;
