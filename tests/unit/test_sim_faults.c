@@ -235,6 +235,8 @@ static void test_goaway(void **state)
     sim_api_goaway(&api, (unsigned)client.number, true);
     settle();
     assert_int_equal(h2_open(&client.h2, 0, &stream), PEER_CLOSED);
+    sim_api_drop(&api, (unsigned)client.number);
+    assert_int_equal(sim_api_open(&api), client.number); /* its number is free again */
 }
 
 int main(void)

@@ -189,7 +189,10 @@ static void none_served(struct world *w, struct row *r)
 {
     row_begin(w, r, 31);
     serve(w, false, false, false);
+    unsigned before = tally_own(&w->tally);
     world_pass(w, HOURS(1));
+    unsigned requests = tally_own(&w->tally) - before;
+    expect(r, requests <= 400, "%u requests in an hour", requests);
     row_serves(w, r);
     serve(w, true, true, true);
     row_recover(w, r, RECOVERY_MS);
