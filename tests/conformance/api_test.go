@@ -19,6 +19,7 @@ import (
 	"time"
 
 	core "k8s.io/api/core/v1"
+	events "k8s.io/api/events/v1"
 	resource "k8s.io/api/resource/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +66,8 @@ type apiServer struct {
 	drop     func(*resource.ResourceSlice)
 	wrong    []string // rules that the client broke
 	names    int
-	watches  int // open now
+	watches  int                      // open now
+	told     map[string]*events.Event // by path
 }
 
 type event struct {
@@ -82,6 +84,7 @@ func newAPIServer(t testing.TB) *apiServer {
 		t: t, version: 100, served: []string{"v1"}, changed: make(chan struct{}),
 		slices: map[string]*resource.ResourceSlice{}, claims: map[string]*resource.ResourceClaim{},
 		tokens: map[string]bool{goodToken: true},
+		told:   map[string]*events.Event{},
 		node:   &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, UID: nodeUID, ResourceVersion: "100", Labels: map[string]string{}}},
 		tls:    &tls.Config{Certificates: []tls.Certificate{serving()}, NextProtos: []string{"h2"}},
 	}
@@ -225,6 +228,8 @@ func kindOf(r *http.Request) string {
 		return "node watch"
 	case r.Method == "GET" && r.URL.Path == groupPath:
 		return "group"
+	case strings.HasPrefix(r.URL.Path, eventsPath):
+		return eventKindOf(r)
 	case version != "v1" && version != "v1beta2" && version != "v1beta1":
 		return ""
 	case r.Method == "GET" && path == "resourceslices" && r.URL.Query().Get("watch") == "true":
@@ -239,6 +244,8 @@ func kindOf(r *http.Request) string {
 		return "delete"
 	case r.Method == "GET" && strings.HasPrefix(path, "namespaces/"):
 		return "claim"
+	case r.Method == "PATCH" && strings.HasSuffix(path, "/status"):
+		return "status"
 	}
 	return ""
 }
@@ -287,6 +294,10 @@ func (s *apiServer) serve(kind string, w http.ResponseWriter, r *http.Request, b
 		s.serveDelete(w, r, body)
 	case "claim":
 		s.serveClaim(w, r)
+	case "event", "series":
+		s.serveEvent(kind, w, r, body)
+	case "status":
+		s.serveStatus(w, r, body)
 	default:
 		http.NotFound(w, r)
 	}
@@ -316,7 +327,7 @@ func (s *apiServer) holdToRules(kind string, r *http.Request, body []byte) {
 	if r.Host != s.address && !strings.HasPrefix(r.Host, "localhost") {
 		add(":authority %q", r.Host)
 	}
-	if len(body) > 0 && r.Header.Get("Content-Type") != protobufType {
+	if len(body) > 0 && r.Header.Get("Content-Type") != bodyType(kind) {
 		add("Content-Type %q", r.Header.Get("Content-Type"))
 	}
 	selector := "spec.driver=" + driverName + ",spec.nodeName=" + nodeName
