@@ -243,7 +243,9 @@ void claim_status_end(struct agent *a, enum status status)
 {
     struct claim_status *c = &a->claim_status;
     bool answered = a->api.request[REQUEST_STATUS_WRITER].answer.http_status != 0u;
-    switch (outgoing_end(a, &c->out, REQUEST_STATUS_WRITER, status, EVENT_CLAIM_STATUS_REFUSED)) {
+    enum outcome outcome =
+        outgoing_end(a, &c->out, REQUEST_STATUS_WRITER, status, EVENT_CLAIM_STATUS_REFUSED);
+    switch (outcome) {
     case OUTCOME_DONE:
     case OUTCOME_MOOT:
     case OUTCOME_REJECTED:

@@ -11,11 +11,12 @@
 #include "base/assert.h"
 
 #define REASON_ROW(id, warns, name, verb)                                                          \
-    {.event = (uint8_t)(id), .warning = (warns), .action = verb, .reason = name},
+    {.event = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
 static const struct event_reason reasons[] = {
     AGENT_REASONS(REASON_ROW)
 };
-#define REASONS ((int)(sizeof reasons / sizeof reasons[0]))
+#define REASONS (sizeof reasons / sizeof reasons[0])
+_Static_assert(REASONS < NOTE_NO_ROW, "each row has a number of its own");
 
 const struct event_reason *note_reason(const struct note *n)
 {
@@ -34,9 +35,11 @@ bool note_untold(const struct note *n)
 void notes_begin(struct agent *a, enum event_id id)
 {
     struct notes *t = &a->notes;
-    t->row = REASONS - 1;
-    while (t->row >= 0 && reasons[t->row].event != (unsigned)id) {
-        t->row--;
+    t->row = NOTE_NO_ROW;
+    for (unsigned i = 0; i < REASONS; i++) {
+        if (reasons[i].event == (unsigned)id) {
+            t->row = i;
+        }
     }
     t->about = NULL;
     t->full = false;
@@ -58,7 +61,7 @@ void notes_field(struct agent *a, const char *key, struct view value)
     struct notes *t = &a->notes;
     uint8_t bytes[LOG_LINE_BYTES_MAX];
     struct writer word = writer_of(bytes, sizeof bytes);
-    if (t->row < 0 || t->full || view_ends(view_text(key), "_ms")) {
+    if (t->row == NOTE_NO_ROW || t->full || view_ends(view_text(key), "_ms")) {
         return;
     }
     if (t->len > 0u) {
@@ -127,7 +130,7 @@ static void note_new(struct agent *a, struct note *n)
 void notes_end(struct agent *a)
 {
     struct notes *t = &a->notes;
-    if (t->row < 0) {
+    if (t->row == NOTE_NO_ROW) {
         return;
     }
     struct note *n = find(a, t);

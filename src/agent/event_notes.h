@@ -41,12 +41,12 @@
     X(EVENT_STORE_SLOT_DAMAGED, true, "ClaimRecordLost", "OpenStore")                              \
     X(EVENT_STORE_TROUBLE, true, "ClaimStoreFailed", "OpenStore")
 
-/* One row of the table. */
+/* One row of the table; static texts. */
 struct event_reason {
-    uint8_t event;   /* enum event_id */
-    bool warning;    /* its type is Warning, else Normal */
-    char action[10];
-    char reason[28];
+    uint8_t event; /* enum event_id */
+    bool warning;  /* its type is Warning, else Normal */
+    const char *action;
+    const char *reason;
 };
 
 /* How far one Event has come; `state` of struct note. */
@@ -68,9 +68,12 @@ struct note {
     char text[NOTE_CAP];
 };
 
+/* The row of what stands in the log alone. */
+#define NOTE_NO_ROW 255u
+
 /* The table, and the event whose line is under way. */
 struct notes {
-    int row;                      /* of the event under way; -1: no Event comes of it */
+    unsigned row;                 /* of the event under way; NOTE_NO_ROW: no Event comes of it */
     bool full;                    /* its note takes nothing more */
     size_t len;                   /* bytes of its note */
     const struct claim_id *about; /* borrowed until event_end; NULL: the Node */

@@ -64,7 +64,7 @@ void event_about(struct agent *a, const struct claim_id *id)
 
 void event_log_only(struct agent *a)
 {
-    a->notes.row = -1;
+    a->notes.row = NOTE_NO_ROW;
 }
 
 void event_remedy(struct agent *a, const char *text)
