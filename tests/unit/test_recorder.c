@@ -411,7 +411,7 @@ static void test_server_errors(void **state)
         pass(19 * SECOND);
         assert_int_equal(took.asked, 1);
         took.http = 0;
-        pass(2 * SECOND);
+        pass(10 * SECOND);
         assert_int_equal(events_stored(), 1);
         assert_null(strstr(world.log, "events_refused"));
     }
