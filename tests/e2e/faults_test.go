@@ -35,7 +35,7 @@ type fault struct {
 }
 
 // Most requests in any second after start-up.
-const rateLimit = 9
+const rateLimit = 5
 
 var allFaults = slices.Concat(sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults, eventFaults, statusFaults)
 

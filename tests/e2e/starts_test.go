@@ -61,6 +61,7 @@ func TestStarts(t *testing.T) {
 			if devices == 0 || devices == 64 {
 				w.findings = 1
 			}
+			w.tree()
 			w.makeForeign()
 			w.listen(w.address)
 			w.kubeconfig(w.address)
@@ -105,6 +106,7 @@ func TestLeftOut(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.garbage, w.findings = one.garbage, 1
+			w.tree()
 			f := fault{item: 4}
 			begin := time.Now()
 			f.prepare(w)
