@@ -402,9 +402,25 @@ static void test_writer_round_trip(void **state)
     }
 }
 
+/* Texts in their places, each as a JSON string. */
+static void test_fill(void **state)
+{
+    static const char *const values[] = {"plain", "say \"no\"\n", "%"};
+    uint8_t bytes[128];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    json_fill(&w, "{\"a\":%,\"b\":[%,%]}", values);
+    json_fill(&w, "{}", NULL);
+    assert_view(writer_view(&w), "{\"a\":\"plain\",\"b\":[\"say \\\"no\\\"\\n\",\"%\"]}{}");
+    w = writer_of(bytes, 8);
+    json_fill(&w, "{\"a\":%}", values);
+    assert_true(w.full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fill),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_depth),

@@ -56,6 +56,16 @@ static void test_paths(void **state)
     w = path_writer();
     check_path(kube_path_slice(&w, "v1beta2", "s-1"), &w,
                "/apis/resource.k8s.io/v1beta2/resourceslices/s-1");
+    w = path_writer();
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1"), &w,
+               "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
+               "?fieldManager=neuron.aws.com&force=true");
+    w = path_writer();
+    check_path(kube_path_event(&w, "default", NULL), &w,
+               "/apis/events.k8s.io/v1/namespaces/default/events");
+    w = path_writer();
+    check_path(kube_path_event(&w, "team-a", "claim-1.0a"), &w,
+               "/apis/events.k8s.io/v1/namespaces/team-a/events/claim-1.0a");
 }
 
 /* Names come from other hands: none leaves its segment. */
@@ -252,6 +262,34 @@ static void test_envelope_head(void **state)
     assert_true(w.full);
 }
 
+/* The bytes are protoc's, from the published events/v1/generated.proto of k8s.io/api 0.36.3. */
+static void test_event(void **state)
+{
+    uint8_t want[256];
+    uint8_t got[256];
+    struct writer w = writer_of(got, sizeof got);
+    const struct kube_event event = {
+        .name = "claim-7.00000000000004d2", .ns = "ml",
+        .first_wall_ms = UINT64_C(1700000007123), .last_wall_ms = UINT64_C(1700000187000),
+        .count = 4, .instance = "node-a", .action = "Prepare", .reason = "ClaimRefused",
+        .note = "error=x", .warning = true, .kind = "ResourceClaim",
+        .api_version = "resource.k8s.io/v1", .regarding_ns = "ml", .regarding_name = "claim-7",
+        .regarding_uid = "u-7",
+    };
+    size_t n = hex_bytes(
+        "0a1e0a18636c61696d2d372e303030303030303030303030303464321a026d6c120b0887e2cfaa0610c0a9d33a"
+        "1a0c0804120808bbe3cfaa061000220e6e6575726f6e2e6177732e636f6d2a066e6f64652d6132075072657061"
+        "72653a0c436c61696d5265667573656442350a0d5265736f75726365436c61696d12026d6c1a07636c61696d2d"
+        "372203752d372a127265736f757263652e6b38732e696f2f763152076572726f723d785a075761726e696e67",
+        want, sizeof want);
+
+    (void)state;
+    kube_event_write(&w, &event);
+    assert_false(w.full);
+    assert_int_equal(w.len, n);
+    assert_memory_equal(got, want, n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_token_is_never_indexed),
         cmocka_unit_test(test_longest_token),
         cmocka_unit_test(test_envelope_head),
+        cmocka_unit_test(test_event),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,18 @@ static void test_text_line(void **state)
                 "devices=16 delta=-3 pool=node-1\n");
 }
 
+/* The text form for other uses: quoted where a word could not be told from the next. */
+static void test_word(void **state)
+{
+    uint8_t bytes[64];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    log_word(&w, "a", view_text("b"));
+    log_word(&w, "c", view_text("d \"e\""));
+    log_word(&w, "f", view_text(""));
+    assert_view(writer_view(&w), "a=bc=\"d \\\"e\\\"\"f=\"\"");
+}
+
 static void test_json_line(void **state)
 {
     (void)state;
@@ -277,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_line),
+        cmocka_unit_test(test_word),
         cmocka_unit_test(test_json_line),
         cmocka_unit_test(test_quoting),
         cmocka_unit_test(test_times),
