@@ -292,7 +292,9 @@ static bool run_seed(struct world *w, uint64_t seed, struct row *r, bool loud)
         s.count++;
     }
     row_begin(w, r, seed);
-    world_api.config.streams = world_random(w, 3) == 0 ? 4 : 0; /* from the next connection on */
+    world_api.config.streams = world_random(w, 3) == 0 ? 5 : 0;
+    w->settings.claim_status = world_random(w, 2) == 0;
+    world_start(w); /* from this process on */
     play(&s);
     row_end(w, r);
     if (r->failed || loud) {

@@ -248,6 +248,27 @@ static void few_streams(struct world *w, struct row *r)
     row_recover(w, r, RECOVERY_MS);
 }
 
+/* Claim status is on: each claim gets it once; a refusal of it disturbs nothing. */
+static void claim_status(struct world *w, struct row *r)
+{
+    const struct sim_fault refused = {.asked = SIM_ASK_STATUS, .http = 403};
+    row_begin(w, r, 36);
+    w->settings.claim_status = true;
+    world_start(w);
+    row_recover(w, r, SECONDS(15));
+    row_prepares(w, r, 4);
+    row_prepares(w, r, 5);
+    world_pass(w, SECONDS(30));
+    expect(r, world_api.patches >= 2, "%u claims have a status", (unsigned)world_api.patches);
+    sim_api_fault(&world_api, SIM_FAULT_ANSWER, &refused);
+    unsigned before = tally_own(&w->tally);
+    row_prepares(w, r, 6);
+    world_pass(w, HOURS(1));
+    row_repairs(w, r);
+    unsigned requests = tally_own(&w->tally) - before;
+    expect(r, requests <= 100, "%u requests in an hour", requests);
+}
+
 /* Somebody deletes, edits and doubles without pause: repairs are paced, not endless. */
 static void fight(struct world *w, struct row *r)
 {
@@ -279,5 +300,6 @@ const struct scenario answer_scenarios[] = {
     {"history compacted while stopped", history_gone},
     {"three streams a connection", few_streams},
     {"edited each second for an hour", fight},
+    {"claim status is written, then refused", claim_status},
     {NULL, NULL},
 };
