@@ -110,8 +110,7 @@ static int idle_link(const struct agent *a, enum link_kind kind)
 int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
 {
     if (kind == LINK_METRICS) {
-        int page = page_open(a, now_ms);
-        return (page < 0) ? -1 : page + (int)GRPC_LINKS;
+        return page_open(a, now_ms);
     }
     ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
     for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {

@@ -32,7 +32,7 @@ static void observe(struct histogram *h, uint64_t duration_ms)
 
 void metrics_call(struct agent *a, enum metrics_method method, uint64_t duration_ms)
 {
-    ASSERT((unsigned)method < METRICS_METHODS);
+    ASSERT((unsigned)method < (unsigned)METRICS_METHODS);
     observe(&a->metrics.call[method], duration_ms);
 }
 
@@ -65,9 +65,8 @@ enum {
     FAMILY_CAPACITY,
     FAMILY_STORE_USABLE,
     FAMILY_QUARANTINED,
-    SCALARS,
     /* with labels */
-    FAMILY_BUILD = SCALARS,
+    FAMILY_BUILD,
     FAMILY_BOARD,
     FAMILY_VERSION,
     FAMILY_EVENTS,
@@ -77,38 +76,40 @@ enum {
     FAMILIES
 };
 
+#define SCALARS FAMILY_BUILD
+
 /* Name without prefix, and meaning, of each family, in that order. */
-static const char words[] = "registered\0The kubelet accepted the driver.\0"
-                            "ready\0As /readyz, which gives the reasons.\0"
-                            "api_connected\0The API server is connected.\0"
-                            "slice_current\0The stored ResourceSlices are right.\0"
-                            "slice_generation\0Pool generation of them.\0"
-                            "last_publish_timestamp_seconds\0When they were last right.\0"
-                            "devices\0Devices of the node.\0"
-                            "devices_published\0Devices in the ResourceSlices.\0"
-                            "claims_held\0Prepared claims.\0"
-                            "claims_capacity\0Most claims held at one time.\0"
-                            "store_usable\0The claim store is open.\0"
-                            "store_quarantined_slots\0Unreadable slots of the claim store.\0"
-                            "build_info\0Program.\0"
-                            "board_info\0Hardware.\0"
-                            "api_version_info\0Version of resource.k8s.io.\0"
-                            "events_total\0Events by their names in the log.\0"
-                            "device_held\0A claim holds the device; its first pod.\0"
-                            "call_duration_seconds\0Calls of the kubelet.\0"
-                            "api_request_duration_seconds\0Requests to the API server.\0";
+static const char words[] = "registered\0" "The kubelet accepted the driver.\0"
+                            "ready\0" "As /readyz, which gives the reasons.\0"
+                            "api_connected\0" "The API server is connected.\0"
+                            "slice_current\0" "The stored ResourceSlices are right.\0"
+                            "slice_generation\0" "Pool generation of them.\0"
+                            "last_publish_timestamp_seconds\0" "When they were last right.\0"
+                            "devices\0" "Devices of the node.\0"
+                            "devices_published\0" "Devices in the ResourceSlices.\0"
+                            "claims_held\0" "Prepared claims.\0"
+                            "claims_capacity\0" "Most claims held at one time.\0"
+                            "store_usable\0" "The claim store is open.\0"
+                            "store_quarantined_slots\0" "Unreadable slots of the claim store.\0"
+                            "build_info\0" "Program.\0"
+                            "board_info\0" "Hardware.\0"
+                            "api_version_info\0" "Version of resource.k8s.io.\0"
+                            "events_total\0" "Events by their names in the log.\0"
+                            "device_held\0" "A claim holds the device; its first pod.\0"
+                            "call_duration_seconds\0" "Calls of the kubelet.\0"
+                            "api_request_duration_seconds\0" "Requests to the API server.\0";
 
 /* Names of labels; a family has a run of them. */
-static const char keys[] = "version\0build\0"
-                           "instance_type\0driver_version\0"
+static const char keys[] = "version\0" "build\0"
+                           "instance_type\0" "driver_version\0"
                            "event\0"
-                           "device\0claim_namespace\0claim_name\0claim_uid\0pod_name\0pod_uid\0"
+                           "device\0" "claim_namespace\0" "claim_name\0" "claim_uid\0" "pod_name\0" "pod_uid\0"
                            "method\0"
-                           "verb\0resource\0code\0";
+                           "verb\0" "resource\0" "code\0";
 
 #define LABELS_MAX 6u
-enum family_type { GAUGE, COUNTER, HISTOGRAM };
-static const char types[] = "gauge\0counter\0histogram\0";
+enum { GAUGE, COUNTER, HISTOGRAM };
+static const char types[] = "gauge\0" "counter\0" "histogram\0";
 
 struct family {
     uint8_t type;
@@ -129,19 +130,19 @@ static const struct family families[FAMILIES] = {
     [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS * METRICS_CODES)},
 };
 
-static const char methods[] = "NodePrepareResources\0NodeUnprepareResources\0";
+static const char methods[] = "NodePrepareResources\0" "NodeUnprepareResources\0";
 /* Verb and resource of each kind of request from REQUEST_CLAIM on. */
-static const char requests[] = "get\0resourceclaims\0"
-                               "get\0apigroups\0"
-                               "get\0nodes\0"
-                               "list\0resourceslices\0"
-                               "write\0resourceslices\0"
-                               "delete\0resourceslices\0"
-                               "watch\0resourceslices\0"
-                               "watch\0nodes\0"
-                               "create\0events\0"
-                               "patch\0resourceclaims/status\0";
-static const char codes[] = "none\0001xx\0002xx\0003xx\0004xx\0005xx\0";
+static const char requests[] = "get\0" "resourceclaims\0"
+                               "get\0" "apigroups\0"
+                               "get\0" "nodes\0"
+                               "list\0" "resourceslices\0"
+                               "write\0" "resourceslices\0"
+                               "delete\0" "resourceslices\0"
+                               "watch\0" "resourceslices\0"
+                               "watch\0" "nodes\0"
+                               "create\0" "events\0"
+                               "patch\0" "resourceclaims/status\0";
+static const char codes[] = "none\0" "1xx\0" "2xx\0" "3xx\0" "4xx\0" "5xx\0";
 
 /* --- values --- */
 
@@ -262,7 +263,7 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
         s->value = scalar(a, c->family);
         return true;
     }
-    if (families[c->family].type == HISTOGRAM) {
+    if (families[c->family].type == (unsigned)HISTOGRAM) {
         const struct histogram *h = times(a, c->family, row, s);
         if (h != NULL && c->line == 0u) {
             c->now = *h;
@@ -285,9 +286,11 @@ static void write_seconds(struct writer *out, uint64_t ms)
     writer_decimal(out, ms / 1000u);
     uint64_t rest = ms % 1000u;
     writer_text(out, (rest > 0u) ? "." : "");
-    for (uint64_t unit = 100; rest > 0u; unit /= 10u) {
+    uint64_t unit = 100;
+    while (rest > 0u) {
         writer_decimal(out, rest / unit);
         rest %= unit;
+        unit /= 10u;
     }
 }
 
@@ -384,7 +387,7 @@ static void write_series(struct writer *out, const struct metrics_cursor *c,
                          const struct series *s)
 {
     write_name(out, c->family);
-    if (families[c->family].type == HISTOGRAM) {
+    if (families[c->family].type == (unsigned)HISTOGRAM) {
         write_histogram(out, c, s);
         return;
     }
@@ -414,7 +417,7 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
 static void advance(struct metrics_cursor *c)
 {
     const struct family *f = &families[c->family];
-    bool more = f->type == HISTOGRAM && c->row > 0u && c->line + 1u < HISTOGRAM_LINES;
+    bool more = f->type == (unsigned)HISTOGRAM && c->row > 0u && c->line + 1u < (unsigned)HISTOGRAM_LINES;
     c->line = more ? (uint8_t)(c->line + 1u) : 0u;
     c->row = more ? c->row : (uint16_t)(c->row + 1u);
     if (c->row > f->rows) {

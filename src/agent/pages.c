@@ -43,6 +43,7 @@ int page_open(struct agent *a, uint64_t now_ms)
     p->reported = false;
     p->writing = false;
     http1_init(&p->http, now_ms);
+    place += GRPC_LINKS;
     return (int)place;
 }
 
@@ -55,7 +56,7 @@ uint64_t pages_room_ms(const struct agent *a)
 
 /* --- one page --- */
 
-static void begin(struct agent *a, struct page_link *p, struct view path)
+static void begin(const struct agent *a, struct page_link *p, struct view path)
 {
     static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
     const char *type = plain;

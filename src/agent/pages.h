@@ -20,7 +20,7 @@ struct page_link {
     struct http1 http;
 };
 
-/* Takes a connection: its index among METRICS_LINKS, or -1; a waiting one may have given way. */
+/* Takes a connection: its link, or -1; a waiting one may have given way. */
 int page_open(struct agent *a, uint64_t now_ms);
 /* When page_open takes a connection, now or by then; UINT64_MAX: not known. */
 uint64_t pages_room_ms(const struct agent *a);

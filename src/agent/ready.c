@@ -10,7 +10,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
-enum reason {
+enum {
     REASON_STOPPING,
     REASON_REGISTRATION,
     REASON_STORE,
@@ -33,7 +33,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
     };
     unsigned mask = 0;
-    for (unsigned i = 0; i < REASONS; i++) {
+    for (unsigned i = 0; i < (unsigned)REASONS; i++) {
         mask |= holds[i] ? 1u << i : 0u;
     }
     return mask;
@@ -85,7 +85,7 @@ bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
 {
     unsigned mask = reasons(a);
     unsigned left = index;
-    for (unsigned i = 0; i < REASONS; i++) {
+    for (unsigned i = 0; i < (unsigned)REASONS; i++) {
         if ((mask >> i & 1u) != 0u && left == 0u) {
             say(a, i, out);
             return true;

@@ -128,7 +128,7 @@ static void take_version(struct http1 *h, struct view v)
 
 static void take_method(struct http1 *h, struct view v)
 {
-    static const char methods[] = "GET\0HEAD\0POST\0PUT\0DELETE\0CONNECT\0OPTIONS\0TRACE\0PATCH\0";
+    static const char methods[] = "GET\0" "HEAD\0" "POST\0" "PUT\0" "DELETE\0" "CONNECT\0" "OPTIONS\0" "TRACE\0" "PATCH\0";
     unsigned at = 0;
     while (*text_nth(methods, at) != '\0' && !view_is(v, text_nth(methods, at))) {
         at++;
@@ -231,7 +231,7 @@ enum { FIELD_LENGTH, FIELD_CODING, FIELD_HOST, FIELD_CONNECTION, FIELD_OTHER };
 
 static unsigned field_kind(struct view name)
 {
-    static const char names[] = "content-length\0transfer-encoding\0host\0connection\0";
+    static const char names[] = "content-length\0" "transfer-encoding\0" "host\0" "connection\0";
     unsigned kind = 0;
     while (kind < (unsigned)FIELD_OTHER && !same_word(name, text_nth(names, kind))) {
         kind++;
@@ -252,6 +252,8 @@ static void field(struct http1 *h, struct view name, struct view value)
         take_host(h, value);
     } else if (kind == FIELD_CONNECTION) {
         take_connection(h, value);
+    } else {
+        /* what else was said changes nothing here */
     }
 }
 
@@ -271,9 +273,8 @@ static void field_line(struct http1 *h, struct view line)
 /* The header section is over: whether the request may be served. */
 static void request_end(struct http1 *h)
 {
-    if (!h->host && !h->old) {
-        malformed(h);
-    } else if (h->coding && (h->length || h->old)) {
+    bool nameless = !h->host && !h->old;
+    if (nameless || (h->coding && (h->length || h->old))) {
         malformed(h);
     } else if (h->coding && !h->chunked) {
         fail(h, PEER_UNSUPPORTED, HTTP1_NOT_IMPLEMENTED);
@@ -339,6 +340,7 @@ static void take_byte(struct http1 *h, uint8_t c)
 static void parse(struct http1 *h)
 {
     size_t at = 0;
+    ASSERT(h->rx_len <= sizeof h->rx);
     while (at < h->rx_len && h->phase == HTTP1_READING) {
         take_byte(h, h->rx[at]);
         at++;
@@ -346,8 +348,10 @@ static void parse(struct http1 *h)
     if (h->phase == HTTP1_FAILED) {
         return;
     }
-    h->rx_len = (uint16_t)(h->rx_len - at);
-    memmove(h->rx, &h->rx[at], h->rx_len);
+    ASSERT(at <= h->rx_len && h->rx_len <= sizeof h->rx);
+    size_t left = h->rx_len - at;
+    memmove(h->rx, &h->rx[at], left);
+    h->rx_len = (uint16_t)left;
     if (h->ended && h->phase == HTTP1_READING) {
         fail(h, PEER_CLOSED, HTTP1_OK);
     }
