@@ -103,7 +103,8 @@ static const char words[] = "registered\0" "The kubelet accepted the driver.\0"
 static const char keys[] = "version\0" "build\0"
                            "instance_type\0" "driver_version\0"
                            "event\0"
-                           "device\0" "claim_namespace\0" "claim_name\0" "claim_uid\0" "pod_name\0" "pod_uid\0"
+                           "device\0" "claim_namespace\0" "claim_name\0" "claim_uid\0"
+                           "pod_name\0" "pod_uid\0"
                            "method\0"
                            "verb\0" "resource\0" "code\0";
 
@@ -417,7 +418,8 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
 static void advance(struct metrics_cursor *c)
 {
     const struct family *f = &families[c->family];
-    bool more = f->type == (unsigned)HISTOGRAM && c->row > 0u && c->line + 1u < (unsigned)HISTOGRAM_LINES;
+    bool lines = f->type == (unsigned)HISTOGRAM && c->row > 0u;
+    bool more = lines && c->line + 1u < (unsigned)HISTOGRAM_LINES;
     c->line = more ? (uint8_t)(c->line + 1u) : 0u;
     c->row = more ? c->row : (uint16_t)(c->row + 1u);
     if (c->row > f->rows) {

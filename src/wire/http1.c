@@ -128,7 +128,8 @@ static void take_version(struct http1 *h, struct view v)
 
 static void take_method(struct http1 *h, struct view v)
 {
-    static const char methods[] = "GET\0" "HEAD\0" "POST\0" "PUT\0" "DELETE\0" "CONNECT\0" "OPTIONS\0" "TRACE\0" "PATCH\0";
+    static const char methods[] = "GET\0" "HEAD\0" "POST\0" "PUT\0" "DELETE\0" "CONNECT\0"
+                                  "OPTIONS\0" "TRACE\0" "PATCH\0";
     unsigned at = 0;
     while (*text_nth(methods, at) != '\0' && !view_is(v, text_nth(methods, at))) {
         at++;
