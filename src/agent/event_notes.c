@@ -50,8 +50,9 @@ void notes_begin(struct agent *a, enum event_id id)
 static void append(struct notes *t, struct view v)
 {
     ASSERT(t->len < sizeof t->text);
-    text_cut(t->text + t->len, sizeof t->text - t->len, v);
-    size_t added = strlen(t->text + t->len);
+    char *end = &t->text[t->len];
+    text_cut(end, sizeof t->text - t->len, v);
+    size_t added = strlen(end);
     t->len += added;
     t->full = t->full || added < v.len;
 }
@@ -142,7 +143,7 @@ void notes_end(struct agent *a)
         }
         note_new(a, n);
     }
-    n->count += (n->count < INT32_MAX) ? 1u : 0u;
+    n->count += (n->count < (uint32_t)INT32_MAX) ? 1u : 0u;
     n->last_ms = a->now_ms;
     n->last_wall_ms = a->log.wall_ms;
 }

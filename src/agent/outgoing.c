@@ -133,10 +133,11 @@ enum outcome outgoing_end(struct agent *a, struct outgoing *o, unsigned index, e
     ASSERT(o->running);
     o->running = false;
     o->due_ms = a->now_ms + wait_after(a, o, r, outcome);
+    if (outcome == OUTCOME_DONE) {
+        o->said = 0;
+    }
     if (outcome == OUTCOME_DENIED || outcome == OUTCOME_REJECTED) {
         say_refusal(a, o, r, event);
-    } else if (outcome == OUTCOME_DONE) {
-        o->said = 0;
     }
     return outcome;
 }

@@ -144,7 +144,7 @@ static unsigned first_due(const struct agent *a)
 /* When the bucket holds a token. */
 static uint64_t token_ms(const struct recorder *r)
 {
-    const uint64_t spare = (uint64_t)(NOTE_BURST - 1u) * NOTE_REFILL_MS;
+    const uint64_t spare = UINT64_C(1) * (NOTE_BURST - 1u) * NOTE_REFILL_MS;
     return (r->bucket_ms > spare) ? r->bucket_ms - spare : 0u;
 }
 
