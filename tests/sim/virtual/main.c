@@ -40,15 +40,21 @@ struct outcome {
     unsigned failed;
 };
 
-/* A row that is run by name only: what it asks for is being built. */
-static const char pending[] = "server drops an attribute for three hours";
+/* Rows that are run by name only: what they ask for is being built. */
+static const char *const pending[] = {
+    "server drops an attribute for three hours",
+    "a write answered with another object",
+    "a write answered with a page of text",
+};
 
 static bool wanted(const struct plan *plan, const char *name)
 {
-    if (plan->only == NULL) {
-        return strcmp(name, pending) != 0;
+    for (unsigned i = 0; i < sizeof pending / sizeof pending[0] && plan->only == NULL; i++) {
+        if (strcmp(name, pending[i]) == 0) {
+            return false;
+        }
     }
-    return strstr(name, plan->only) != NULL;
+    return plan->only == NULL || strstr(name, plan->only) != NULL;
 }
 
 static void done(struct row *row, const struct plan *plan, struct outcome *outcome)

@@ -248,6 +248,35 @@ static void few_streams(struct world *w, struct row *r)
     row_recover(w, r, RECOVERY_MS);
 }
 
+/* One write is answered by what is no answer to it: it is not believed, what is stored is read. */
+static void wrong_answer(struct world *w, struct row *r, enum sim_fault_kind kind)
+{
+    const struct sim_fault wrong = {.asked = WRITES};
+    row_begin(w, r, 37);
+    for (unsigned i = 0; i < 2; i++) {
+        sim_api_fault(&world_api, kind, &wrong);
+        if (i == 0) {
+            expect(r, stored_edit(w), "no slice to edit");
+        } else {
+            world_wipe(w);
+        }
+        world_pass(w, SECONDS(2));
+        sim_api_fault_end(&world_api, kind);
+        row_recover(w, r, RECOVERY_MS);
+        world_pass(w, MINUTES(2));
+    }
+}
+
+static void wrong_object(struct world *w, struct row *r)
+{
+    wrong_answer(w, r, SIM_FAULT_OTHER);
+}
+
+static void wrong_page(struct world *w, struct row *r)
+{
+    wrong_answer(w, r, SIM_FAULT_PAGE);
+}
+
 /* Claim status is on: each claim gets it once; a refusal of it disturbs nothing. */
 static void claim_status(struct world *w, struct row *r)
 {
@@ -301,5 +330,7 @@ const struct scenario answer_scenarios[] = {
     {"three streams a connection", few_streams},
     {"edited each second for an hour", fight},
     {"claim status is written, then refused", claim_status},
+    {"a write answered with another object", wrong_object},
+    {"a write answered with a page of text", wrong_page},
     {NULL, NULL},
 };
