@@ -14,7 +14,9 @@ uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_
 {
     uint64_t wait = agent_backoff(a, backoff_ms);
     uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    uint64_t pause = api_later(a) - a->now_ms;
     asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
+    asked = (asked > pause) ? asked : pause;
     if (r->answer.http_status == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
         wait = agent_jitter(a, API_REFUSED_MS);
     }

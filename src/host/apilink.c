@@ -67,6 +67,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
     }
     writer_view_of(&w, view_first(reason, writer_room(&w)));
     text[w.len] = 0;
+    l->turn++;
     apilink_close(l);
     agent_api_failed(l->agent, status, text, now_ms);
 }
@@ -156,7 +157,7 @@ static void connect_next(struct apilink *l, uint64_t now_ms)
     while (l->next < found->count && !begun) {
         uint64_t left = (l->attempt_ms > now_ms) ? l->attempt_ms - now_ms : 0u;
         l->address_ms = now_ms + left / (found->count - l->next);
-        begun = connect_begin(l, &found->address[l->next]);
+        begun = connect_begin(l, &found->address[(l->turn + l->next) % found->count]);
         l->next++;
     }
     if (begun) {

@@ -29,7 +29,8 @@ struct apilink {
     bool tls;              /* a TLS session exists */
     bool token_trouble;    /* said once until it works again */
     bool read_wants_write; /* TLS has to send before it can read on */
-    unsigned next;         /* address to try next */
+    unsigned turn;         /* attempts that failed: another address comes first each time */
+    unsigned next;         /* addresses tried in this attempt */
     int error;             /* errno of the last address that failed */
     uint64_t attempt_ms;   /* end of the whole attempt */
     uint64_t address_ms;   /* end of the attempt with this address */

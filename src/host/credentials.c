@@ -39,6 +39,18 @@ static enum status say(struct writer *why, const char *a, const char *b, enum st
 
 /* --- PEM --- */
 
+/* What cannot be PEM is named before anybody is connected to: RFC 7468 §2. */
+static enum status pem_check(const struct pem *pem, const char *what, const char *from,
+                             struct writer *why)
+{
+    if (pem->len > 0u && strstr((const char *)pem->text, "-----BEGIN ") == NULL) {
+        writer_text(why, what);
+        writer_text(why, " ");
+        return say(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
+    }
+    return STATUS_OK;
+}
+
 static enum status pem_from_file(struct pem *pem, const char *what, const char *path,
                                  struct writer *why)
 {
@@ -50,7 +62,7 @@ static enum status pem_from_file(struct pem *pem, const char *what, const char *
     }
     pem->len = w.len;
     pem->text[pem->len] = 0;
-    return STATUS_OK;
+    return pem_check(pem, what, path, why);
 }
 
 static enum status pem_from_base64(struct pem *pem, const char *what, struct view data,
@@ -64,7 +76,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
     }
     pem->len = n;
     pem->text[n] = 0;
-    return STATUS_OK;
+    return pem_check(pem, what, "in the kubeconfig", why);
 }
 
 /* --- token --- */

@@ -350,9 +350,32 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
 
 /* --- running --- */
 
-/* STATUS_MORE, or a failure that is kept for tls_explain. */
-static enum status stopped(int code, struct writer *why)
+/*
+ * A server that refuses us tells why and closes: what we still send meets a reset while its alert
+ * waits to be read. Before the end of a TLS 1.2 handshake the alert is plain (RFC 5246 §7.2).
+ */
+static int alert_instead(int code)
 {
+    unsigned char record[7]; /* type, version, length; level, description */
+    if (code != MBEDTLS_ERR_NET_CONN_RESET) {
+        return code;
+    }
+    if (mbedtls_ssl_is_handshake_over(&session.ssl) != 0) {
+        int got = mbedtls_ssl_read(&session.ssl, record, sizeof record);
+        return (got == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) ? got : code;
+    }
+    ssize_t n = recv(session.fd, record, sizeof record, 0);
+    if (n != (ssize_t)sizeof record || record[0] != MBEDTLS_SSL_MSG_ALERT || record[4] != 2u) {
+        return code;
+    }
+    session.ssl.MBEDTLS_PRIVATE(in_msg)[1] = record[6];
+    return MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE;
+}
+
+/* STATUS_MORE, or a failure that is kept for tls_explain. */
+static enum status stopped(int stop, struct writer *why)
+{
+    int code = alert_instead(stop);
     session.wants = 0;
     if (code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE) {
         session.wants = (code == MBEDTLS_ERR_SSL_WANT_READ) ? TLS_WANTS_READ : TLS_WANTS_WRITE;

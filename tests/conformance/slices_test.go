@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -406,28 +405,5 @@ func TestDroppedFields(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	if n := api.seen("create", "update", "delete"); n > 8 {
 		t.Errorf("%d writes in 3 s", n)
-	}
-}
-
-// A token that the server no longer takes is read again from its file.
-func TestTokenRotation(t *testing.T) {
-	t.Parallel()
-	api := startAPIServer(t)
-	a := newAgent(t, "trn2.48xlarge")
-	token := writeFile(t, filepath.Join(a.dir, "token"), goodToken+"\n")
-	a.args = append(a.args, "--kubeconfig", api.kubeconfigWith(a.dir, trusted(), "tokenFile: "+token))
-	a.start()
-	k := a.register()
-	api.published()
-	writeFile(t, token, "second-token\n")
-	api.mu.Lock()
-	api.tokens = map[string]bool{"second-token": true}
-	api.mu.Unlock()
-	c := api.addClaim(newClaim("c", "req=0"))
-	waitFor(t, "prepare with the new token", prepareWorks(k, named(c)))
-	for _, r := range api.log("node watch", "list", "create", "claim", "watch") {
-		if v := r.header.Get("Authorization"); v != "Bearer "+goodToken && v != "Bearer second-token" {
-			t.Errorf("%s with %q", r.kind, v)
-		}
 	}
 }

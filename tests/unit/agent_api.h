@@ -17,6 +17,7 @@
 #define API_SPEC_MAX  60000
 #define API_CLAIMS    160
 #define API_SLICES    12
+#define API_OWN_MAX   16384
 #define API_LOG_BYTES 4194304
 #define API_LABELS    6
 #define NODE_NAME     "node-a"
@@ -99,6 +100,12 @@ struct api_server {
     bool reachable;
     bool connected;
     bool hangs;           /* requests are read and not answered */
+    const char *authorization; /* that it accepts; to others 401 and GOAWAY */
+    unsigned refuses;     /* requests for claims that it will refuse to look at */
+    bool write_lost;      /* writes are done, and answered by 504 */
+    uint64_t now_ms;
+    unsigned own;         /* requests but those for claims, and when they came */
+    uint64_t own_ms[API_OWN_MAX];
     uint32_t window;      /* that it announces */
     unsigned served;      /* bit per enum api_version */
     enum api_group group;

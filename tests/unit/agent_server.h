@@ -19,6 +19,7 @@ UNUSED_OK static void api_reset(void)
     memset(&api, 0, sizeof api);
     memset(&took, 0, sizeof took);
     api.reachable = true;
+    api.authorization = "Bearer secret";
     api.window = 65535;
     api.served = SERVES(API_V1);
     api.streams_max = API_STREAMS;
@@ -212,6 +213,10 @@ static void serve_write(struct api_stream *s)
         api_touch(slice);
         api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
     }
+    if (api.write_lost) {
+        answer_failure(s, 504);
+        return;
+    }
     answer_slice(s, slice, http);
 }
 
@@ -352,12 +357,36 @@ static bool version_served(struct api_stream *s)
     return false;
 }
 
+/* False: the request came no further than to its head. */
+static bool looked_at(struct api_stream *s)
+{
+    bool claim = strstr(s->path, "/resourceclaims/") != NULL;
+    if (!claim) {
+        assert_true(api.own < API_OWN_MAX);
+        api.own_ms[api.own++] = api.now_ms;
+    }
+    if (strcmp(s->authorization, api.authorization) != 0) {
+        answer_failure(s, 401);
+        h2_goaway(&api.h2, H2_NO_ERROR, false);
+        return false;
+    }
+    if (claim && api.refuses > 0) {
+        api.refuses--;
+        h2_reset(&api.h2, s->id, H2_REFUSED_STREAM);
+        s->id = 0;
+        return false;
+    }
+    return true;
+}
+
 static void api_serve(struct api_stream *s)
 {
     bool event = strncmp(s->path, "/apis/events.k8s.io/", 20) == 0;
     s->whole = true;
-    assert_string_equal(s->authorization, "Bearer secret");
     api_note("%s%s %s\n", event ? "event " : "", s->method, s->path);
+    if (!looked_at(s)) {
+        return;
+    }
     if (!api.hangs && event) {
         serve_event(s);
         return;
@@ -494,6 +523,7 @@ static void api_pump(uint64_t now_ms)
     if (!api.connected) {
         return;
     }
+    api.now_ms = now_ms;
     h2_set_time(&api.h2, now_ms);
     enum status st = h2_next(&api.h2, &e);
     while (st == STATUS_OK) {

@@ -41,7 +41,9 @@ static const char *put_config(const char *cluster, const char *user)
 }
 
 #define SERVER "    server: https://10.0.0.1:6443\n"
-#define CA_DATA "    certificate-authority-data: Q0E=\n"
+#define CA_DATA "    certificate-authority-data: LS0tLS1CRUdJTiBDQQ==\n"
+#define CERT_DATA "    client-certificate-data: LS0tLS1CRUdJTiBDRVJU\n"
+#define KEY_DATA "    client-key-data: LS0tLS1CRUdJTiBLRVk=\n"
 #define TOKEN "    token: abc.def\n"
 
 static void assert_pem(struct view pem, const char *want)
@@ -53,13 +55,12 @@ static void assert_pem(struct view pem, const char *want)
 static void test_inline(void **state)
 {
     (void)state;
-    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
-                                                     "    client-key-data: S0VZ\n")),
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)),
                      STATUS_OK);
     struct tls_identity id = credentials_identity(&credentials);
-    assert_pem(id.ca_pem, "CA");
-    assert_pem(id.cert_pem, "CERT");
-    assert_pem(id.key_pem, "KEY");
+    assert_pem(id.ca_pem, "-----BEGIN CA");
+    assert_pem(id.cert_pem, "-----BEGIN CERT");
+    assert_pem(id.key_pem, "-----BEGIN KEY");
     assert_string_equal(id.server_name, "10.0.0.1");
     assert_string_equal(credentials.host, "10.0.0.1");
     assert_int_equal(credentials.port, 6443);
@@ -70,14 +71,14 @@ static void test_inline(void **state)
 static void test_files_beside_the_kubeconfig(void **state)
 {
     (void)state;
-    put("etc/pki/ca.crt", "CA of a file");
+    put("etc/pki/ca.crt", "-----BEGIN CA of a file");
     put("etc/token", "  tok.en\n");
     assert_int_equal(load(put_config(SERVER "    certificate-authority: pki/ca.crt\n"
                                             "    tls-server-name: kubernetes\n",
                                      "    token: other\n    tokenFile: token\n")),
                      STATUS_OK);
     struct tls_identity id = credentials_identity(&credentials);
-    assert_pem(id.ca_pem, "CA of a file");
+    assert_pem(id.ca_pem, "-----BEGIN CA of a file");
     assert_string_equal(id.server_name, "kubernetes");
     assert_string_equal(credentials.token, "tok.en");
     assert_string_equal(credentials.token_file, at("etc/token"));
@@ -96,10 +97,9 @@ static void test_wipe(void **state)
 {
     (void)state;
     static const uint8_t zeros[16];
-    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
-                                                     "    client-key-data: S0VZ\n")),
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)),
                      STATUS_OK);
-    assert_memory_equal(credentials.key.text, "KEY", 3);
+    assert_string_equal((const char *)credentials.key.text, "-----BEGIN KEY");
     size_t text_len = credentials.text_len;
     assert_true(text_len > 100);
     credentials_wipe(&credentials);
@@ -182,6 +182,15 @@ static void test_what_is_missing_is_named(void **state)
     assert_int_equal(load(put_config(SERVER "    certificate-authority-data: '*****'\n", TOKEN)),
                      PEER_MALFORMED);
     assert_why("not base64");
+    put("etc/ca.crt", "MIIB");
+    assert_int_equal(load(put_config(SERVER "    certificate-authority: ca.crt\n", TOKEN)),
+                     PEER_MALFORMED);
+    assert_why("certificate-authority ");
+    assert_why("etc/ca.crt is not PEM");
+    assert_int_equal(load(put_config(SERVER CA_DATA,
+                                     "    client-certificate-data: S0VZ\n" KEY_DATA)),
+                     PEER_MALFORMED);
+    assert_why("client-certificate in the kubeconfig is not PEM");
     assert_int_equal(load(put_config(SERVER, TOKEN)), PEER_UNSUPPORTED);
     assert_why("etc/kubeconfig");
     assert_why("certificate-authority");
@@ -190,8 +199,7 @@ static void test_what_is_missing_is_named(void **state)
 static void test_failure_leaves_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(load(put_config(SERVER CA_DATA, "    client-certificate-data: Q0VSVA==\n"
-                                                     "    client-key: absent.key\n")),
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA "    client-key: absent.key\n")),
                      HOST_ABSENT);
     assert_int_equal(credentials.ca.len, 0);
     assert_int_equal(credentials.cert.len, 0);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent and its manners towards the API server: how many requests and connections, how
+ * long it waits and what does not shorten that, tokens that are rotated or refused, answers that
+ * never come. Claims are asked for all the while.
+ */
+#include "agent_kubelet.h"
+
+#define LISTS "GET " SLICES_PATH "?"
+
+static void up(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 4; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    pass(20000);
+    assert_true(world.agent->publish.current);
+    log_forget();
+    api_forget();
+    api.own = 0;
+}
+
+static void devices_change(unsigned count)
+{
+    world.found.count = (uint16_t)count;
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+}
+
+/* --- how many --- */
+
+/* The most requests but those for claims within any second. */
+static unsigned most_in_a_second(void)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < api.own; i++) {
+        unsigned n = 0;
+        while (i + n < api.own && api.own_ms[i + n] < api.own_ms[i] + 1000) {
+            n++;
+        }
+        most = (n > most) ? n : most;
+    }
+    return most;
+}
+
+static void test_five_requests_in_any_second(void **state)
+{
+    (void)state;
+    world_new();
+    node_up();
+    for (unsigned i = 0; i < 600; i++) {
+        devices_change(1 + i % 16);
+        if (api_slices() == 1 && i % 3 == 0) {
+            api_slice_cut(api_slice_only());
+        }
+        pass(70);
+    }
+    assert_true(api.own > 60);
+    assert_int_equal(most_in_a_second(), API_REQUESTS_PER_SECOND);
+    pass(60000);
+    assert_true(world.agent->publish.current);
+}
+
+/* Claims are the kubelet's: all of a call are read at once, whatever else was asked just before. */
+static void test_claims_are_not_counted(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned n = 4; n < 24; n++) {
+        (void)claim_add(n);
+    }
+    devices_change(15);
+    settle();
+    devices_change(14);
+    settle();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(4, 9));
+    pass(0);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 4), "");
+}
+
+/* A server that ends each connection after `ms`: how many there are in a minute. */
+static unsigned connections_when_ended_after(uint64_t ms)
+{
+    up();
+    unsigned before = api.connections;
+    uint64_t end = world.now_ms + 60000;
+    while (world.now_ms < end) {
+        if (world.agent->api.state == API_UP) {
+            pass(ms);
+            api_end("");
+        }
+        pass(50);
+    }
+    return api.connections - before;
+}
+
+static void test_connections_are_rare(void **state)
+{
+    (void)state;
+    assert_in_range(connections_when_ended_after(0), 4, 9);
+    assert_in_range(connections_when_ended_after(700), 4, 9);
+    assert_in_range(connections_when_ended_after(3000), 4, 9);
+    /* it serves for most of the time: it is met again at once each time */
+    assert_in_range(connections_when_ended_after(10000), 5, 6);
+    up();
+    api.reachable = false;
+    api_end("");
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t tried = world.agent->api.tried_ms;
+        while (world.agent->api.tried_ms == tried) {
+            pass(10);
+        }
+        assert_true(world.agent->api.tried_ms >= tried + API_CONNECT_EVERY_MS);
+    }
+}
+
+/* --- Retry-After --- */
+
+static void test_nothing_shortens_a_retry_after(void **state)
+{
+    (void)state;
+    up();
+    api.list_http = 429;
+    api.retry_after = 60;
+    devices_change(15);
+    settle();
+    assert_int_equal(api_asked(LISTS), 1);
+    unsigned asked = api.own;
+    uint64_t from = world.now_ms;
+    api.list_http = 0;
+    for (unsigned i = 0; world.now_ms < from + 56000; i++) {
+        devices_change(i % 16);
+        if (i % 8 == 7) {
+            api_end("");
+        } else if (api_watch_stream() != NULL) {
+            api_slice_cut(api_slice_only());
+        }
+        if (i % 4 == 2) {
+            /* on the first connection and on the next ones */
+            assert_string_equal(prepare_error(prepare_soon(i / 4 % 4, 1), i / 4 % 4), "");
+            unprepare_well(i / 4 % 4, 1);
+        }
+        pass(1000);
+        assert_int_equal(api.own, asked);
+    }
+    assert_true(api.connections > 3);
+    devices_change(15);
+    pass(from + 75000 - world.now_ms + 3000);
+    assert_true(world.agent->publish.current);
+    assert_true(api.own_ms[asked] >= from + 60000 && api.own_ms[asked] < from + 75000);
+}
+
+/* The longest pause that is kept, with what chance adds. */
+static void test_retry_after_is_bounded(void **state)
+{
+    (void)state;
+    up();
+    api.list_http = 503;
+    api.retry_after = 86400;
+    devices_change(15);
+    settle();
+    unsigned asked = api.own;
+    pass(API_RETRY_AFTER_MAX_MS - 1);
+    assert_int_equal(api.own, asked);
+    pass(API_RETRY_AFTER_MAX_MS / 4 + 1);
+    assert_true(api.own > asked);
+}
+
+/* A claim that is answered by 429 fails at once and in words; it too makes the others wait. */
+static void test_claim_is_refused_at_once(void **state)
+{
+    (void)state;
+    up();
+    api.claim[0].http = 429;
+    api.retry_after = 20;
+    assert_non_null(strstr(prepare_error(prepare_now(0, 1), 0), "HTTP 429 too many requests"));
+    devices_change(15);
+    pass(19999);
+    assert_int_equal(api.own, 0);
+    api.claim[0].http = 0;
+    prepare_well(0, 1);
+    pass(6000);
+    assert_true(world.agent->publish.current);
+}
+
+/* --- tokens --- */
+
+/* Rotated between two readings of the file: a claim whose GET was refused is read all the same. */
+static void test_rotated_token_fails_no_claim(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    world.token = "fresh";
+    api.authorization = "Bearer fresh";
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 3));
+    pass(2000);
+    assert_true(c->ended);
+    for (unsigned n = 0; n < 3; n++) {
+        assert_string_equal(prepare_error(call_reply_of(c), n), "");
+    }
+    assert_int_equal(world.token_reads, 1);
+    assert_int_equal(api.connections, connections + 1);
+    pass(20000);
+    assert_true(world.agent->publish.current);
+    assert_int_equal(api_writes(), 0);
+    log_has("repeated with the new token");
+    assert_null(strstr(world.log, "level=error"));
+}
+
+/* Rotated while a write is refused: it is repeated, and there is one slice. */
+static void test_rotated_token_and_a_write(void **state)
+{
+    (void)state;
+    up();
+    world.token = "fresh";
+    api.authorization = "Bearer fresh";
+    devices_change(15);
+    pass(3000);
+    assert_true(world.agent->publish.current);
+    assert_int_equal(api_slices(), 1);
+    assert_int_equal(api_asked("PUT "), 1);
+    assert_int_equal(world.token_reads, 1);
+}
+
+/* The same token is not shown again for some time; a claim hears why; a new one mends it. */
+static void test_refused_token(void **state)
+{
+    (void)state;
+    up();
+    api.authorization = "Bearer fresh";
+    devices_change(15);
+    settle();
+    unsigned asked = api.own;
+    assert_int_equal(api_asked(LISTS), 1);
+    assert_int_equal(world.token_reads, 1);
+    log_has("401 Unauthorized, and there is no other token yet");
+    pass(5000);
+    assert_non_null(strstr(prepare_error(prepare_soon(0, 1), 0), "HTTP 401 Unauthorized"));
+    pass(API_REFUSED_MS - 8000 - 1);
+    assert_int_equal(api.own, asked);
+    pass(600000);
+    assert_in_range(api.own - asked, 10, 60);
+    assert_true(world.agent->api.state != API_CONNECTING);
+    world.token = "fresh";
+    pass(60000);
+    assert_true(world.agent->publish.current);
+    prepare_well(0, 1);
+}
+
+/* Who was refused need not wait with another token. */
+static void test_new_token_ends_the_pause(void **state)
+{
+    (void)state;
+    up();
+    api.authorization = "Bearer fresh";
+    devices_change(15);
+    settle();
+    assert_int_equal(world.token_reads, 1);
+    world.token = "fresh"; /* read for the next connection */
+    pass(3000);
+    assert_true(world.agent->publish.current);
+}
+
+/* --- answers that never come --- */
+
+static void test_mute_server_is_left(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    api.hangs = true;
+    devices_change(15);
+    /* three time-outs, two waits between them, and the attempt's own */
+    pass(3 * API_REQUEST_MS + 5000);
+    assert_int_equal(api.connections, connections + 1);
+    log_has("answers none in time");
+    api.hangs = false;
+    pass(60000);
+    assert_true(world.agent->publish.current);
+}
+
+/* Requests that hang side by side say nothing of the connection. */
+static void test_hanging_claims_keep_the_connection(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    for (unsigned n = 0; n < 4; n++) {
+        api.claim[n].fault = API_HANGS;
+    }
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 4));
+    pass(CLAIM_GET_MS);
+    assert_true(c->ended);
+    assert_int_equal(api.connections, connections);
+}
+
+/* What the server did not look at is asked once more, and no oftener. */
+static void test_refused_stream(void **state)
+{
+    (void)state;
+    up();
+    api.refuses = 1;
+    prepare_well(0, 1);
+    assert_int_equal(api.refuses, 0);
+    api.refuses = 2;
+    assert_non_null(strstr(prepare_error(prepare_now(1, 1), 1), "the server reset the request"));
+    assert_int_equal(api.refuses, 0);
+    prepare_well(1, 1);
+    assert_int_equal(world.agent->api.state, API_UP);
+}
+
+/* The write is done though its answer says nothing of it: the stored slices are read first. */
+static void test_done_and_not_answered(void **state)
+{
+    (void)state;
+    world_new();
+    api.write_lost = true;
+    node_up();
+    pass(1000);
+    api.write_lost = false;
+    pass(10000);
+    assert_int_equal(api_asked("POST "), 1);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
+/* --- the version --- */
+
+/* A claim finds that its version is not served while a list hangs: the group is asked at once. */
+static void test_doubt_waits_for_no_list(void **state)
+{
+    (void)state;
+    up();
+    api.hangs = true;
+    devices_change(15);
+    settle();
+    assert_int_equal(world.agent->api.request[REQUEST_PUBLISHER].kind, REQUEST_SLICE_LIST);
+    api.hangs = false;
+    api.served = SERVES(API_V1BETA1);
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(100);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_int_equal(world.agent->api.request[REQUEST_PUBLISHER].kind, REQUEST_SLICE_LIST);
+}
+
+/* --- what is measured --- */
+
+static void test_ends_are_measured(void **state)
+{
+    (void)state;
+    up();
+    const struct histogram *h = world.agent->metrics.request[REQUEST_CLAIM];
+    prepare_well(0, 1);
+    api.claim[1].http = 429;
+    (void)prepare_now(1, 1);
+    api.claim[2].fault = API_HANGS;
+    struct peer *p = service_open();
+    (void)call_send(p, PREPARE, claims_request(2, 1));
+    pass(CLAIM_GET_MS);
+    assert_int_equal(h[2].bucket[0], 1);
+    assert_int_equal(h[4].bucket[0], 1);
+    assert_int_equal(h[0].sum_ms, CLAIM_GET_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_five_requests_in_any_second),
+        cmocka_unit_test(test_claims_are_not_counted),
+        cmocka_unit_test(test_connections_are_rare),
+        cmocka_unit_test(test_nothing_shortens_a_retry_after),
+        cmocka_unit_test(test_retry_after_is_bounded),
+        cmocka_unit_test(test_claim_is_refused_at_once),
+        cmocka_unit_test(test_rotated_token_fails_no_claim),
+        cmocka_unit_test(test_rotated_token_and_a_write),
+        cmocka_unit_test(test_refused_token),
+        cmocka_unit_test(test_new_token_ends_the_pause),
+        cmocka_unit_test(test_mute_server_is_left),
+        cmocka_unit_test(test_hanging_claims_keep_the_connection),
+        cmocka_unit_test(test_refused_stream),
+        cmocka_unit_test(test_done_and_not_answered),
+        cmocka_unit_test(test_doubt_waits_for_no_list),
+        cmocka_unit_test(test_ends_are_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
