@@ -10,6 +10,7 @@
 
 #define MEDIA_TYPE_PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_OK 200u
+#define HTTP_OK_MAX 299u
 /* RFC 9110 §15.2: interim answers precede the final one. */
 #define HTTP_FINAL_MIN 200u
 #define HTTP_STATUS_MAX 999u
@@ -253,6 +254,8 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
 
 enum status kube_answer_end(struct kube_answer *a)
 {
+    /* A success without an object is no API server's: a page of text must not pass for no slices. */
+    bool success = a->http_status >= HTTP_OK && a->http_status <= HTTP_OK_MAX;
     bool whole = true;
 
     if (a->failed != STATUS_OK) {
@@ -260,7 +263,7 @@ enum status kube_answer_end(struct kube_answer *a)
     }
     switch (a->phase) {
     case PHASE_START:
-        whole = !a->is_protobuf || (shape_is_watch(a->shape) && a->http_status == HTTP_OK);
+        whole = a->is_protobuf ? shape_is_watch(a->shape) && a->http_status == HTTP_OK : !success;
         break;
     case PHASE_OBJECT:
         whole = kube_filter_end(&a->filter) == STATUS_OK;
@@ -273,6 +276,7 @@ enum status kube_answer_end(struct kube_answer *a)
         break;
     default:
         ASSERT(a->phase == PHASE_TEXT);
+        whole = !success;
         break;
     }
     if (!whole) {

@@ -233,4 +233,7 @@ var answerFaults = []fault{
 		on: first(fail(409, "Conflict", "the object has been modified"), "update")},
 	{item: 5, name: "another claim", what: "the GET of a claim is answered with another one", on: nothing,
 		local: otherClaim, after: spoilt},
+	{item: 5, name: "garbage", what: "200 with a page of HTML for each list, 5 s", hold: 5 * time.Second, off: clearRules,
+		harm: noHarm,
+		on:   every(func(x *proxy.Exchange) { x.Text(200, fmt.Sprintf("<html>%20000s</html>", ""), nil) }, "list")},
 }

@@ -55,6 +55,21 @@ static void test_bodies_that_are_no_protobuf(void **state)
     assert_int_equal(strlen(answer.message), KUBE_MESSAGE_CAP - 1);
 }
 
+/* A page of text, or nothing, with a status of success: an empty list it is not. */
+static void test_success_without_an_object(void **state)
+{
+    static const char *const bodies[] = {"<html>", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        kube_answer_init(&answer, KUBE_SHAPE_SLICE_LIST);
+        header(":status", "200");
+        header("content-type", "text/html");
+        run(&whole, view_text(bodies[i]), 2, 2);
+        assert_non_null(strstr(whole.text, "peer-malformed"));
+    }
+}
+
 /* Whatever is wrong in a body: a verdict, and the same one for every split. */
 static void test_damaged_bodies(void **state)
 {
@@ -224,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_malformed_bodies), cmocka_unit_test(test_bodies_that_are_no_protobuf),
+        cmocka_unit_test(test_success_without_an_object),
         cmocka_unit_test(test_damaged_bodies),   cmocka_unit_test(test_type_that_is_a_number),
         cmocka_unit_test(test_headers),          cmocka_unit_test(test_longest_metadata_decodes),
         cmocka_unit_test(test_status_decodes),   cmocka_unit_test(test_largest_configuration),
