@@ -42,6 +42,9 @@ _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES
                "the longest reference of an Event fits");
 /* The kubelet's 45 s hold two attempts at a claim. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
+/* The smallest slices hold all devices, and one list shows them and as many again. */
+_Static_assert(SLICES_MAX * SLICE_DEVICES_MIN >= DEVICES_MAX && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
+               "the pool can be cut");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
 /* A line of the metrics text with the framing of its chunk and of the last one. */

@@ -224,8 +224,30 @@
 #define KUBE_REFERENCE_BYTES_MAX 768u
 /* Text of a Status message or of an answer that is no protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
-/* Slices of ours that one list can show before the rest is deleted in further rounds. */
-#define SLICES_SEEN_MAX 8u
+/*
+ * Slices of ours that one list can show: twice those that are wanted. More are deleted in further
+ * rounds.
+ */
+#define SLICES_SEEN_MAX 16u
+/*
+ * Slices that the pool is cut into at most: DEVICES_MAX in slices of SLICE_DEVICES_MIN. Never
+ * reached beyond: the pool is not cut any further.
+ */
+#define SLICES_MAX 8u
+/*
+ * Devices of one slice (ResourceSlice validation: 128; 64 when one has taints, counters or lists).
+ * More: the pool is cut into several slices.
+ */
+#define SLICE_DEVICES_MAX 64u
+/*
+ * A server that finds slices too large gets them in halves down to this many devices. Reached: what
+ * it refuses is tried again slowly.
+ */
+#define SLICE_DEVICES_MIN 8u
+/* First cause of a refusal and its field path, each with NUL. Longer: cut. */
+#define SLICE_CAUSE_CAP 256u
+/* Items left out of slices that are named in the log. More are left out in silence. */
+#define LEFT_OUT_SAID_MAX 16u
 
 /* ---- metrics ---- */
 /*
@@ -408,10 +430,17 @@
  */
 #define STORE_BUSY_MS 500u
 /*
- * Writes of a slice that follow each other within API_BACKOFF_MAX_MS before they are paced. More:
- * each further one waits longer.
+ * Rounds with writes that follow each other within SLICE_REPAIRS_MS, longer than their longest
+ * wait, before they are paced. More: each further one waits longer.
  */
 #define SLICE_REPAIRS_FREE 20u
+#define SLICE_REPAIRS_MS 60000u
+/*
+ * Slices that the server calls invalid are sent again when their content changes, else this slowly:
+ * the server's rules may have changed by an upgrade.
+ */
+#define INVALID_RETRY_MS 300000u
+#define INVALID_RETRY_MAX_MS 3600000u
 /* A refusal that only an operator can mend (403, 422) is tried again this slowly. */
 #define API_REFUSED_MS 30000u
 /*

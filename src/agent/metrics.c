@@ -164,7 +164,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
         [FAMILY_READY] = agent_ready(a) ? 1 : 0,
         [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
-        [FAMILY_SLICE_GENERATION] = a->publish.kept.generation,
+        [FAMILY_SLICE_GENERATION] = a->publish.generation,
         [FAMILY_PUBLISH_TIME] = (int64_t)a->metrics.published_ms,
         [FAMILY_DEVICES] = a->devices.count,
         [FAMILY_PUBLISHED] = a->publish.wanted.count,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher: brings the stored ResourceSlice of this node to the wanted content and keeps it
- * there. Owns struct publish. A round is: read the Node, list our slices, delete what is not
- * wanted, write what differs. Rounds begin after a change, after a hint of the watch, and every
- * --reconcile-interval. An unchanged inventory causes no write.
- *
- * Pool rules (k8s.io/api/resource, ResourcePool): one slice, resourceSliceCount 1; an update keeps
- * the generation, a new slice gets the highest generation seen plus one.
+ * The publisher: brings the stored ResourceSlices of this node to the wanted content and keeps them
+ * there. Owns struct publish. A round is: list our slices, delete what is not wanted, write what
+ * differs. Rounds begin after a change, after a hint of the watch, and every --reconcile-interval.
+ * An unchanged inventory causes no write.
  */
 #include "agent/publish_internal.h"
 
@@ -19,7 +16,7 @@ void publish_init(struct agent *a)
     p->spread_ms = agent_jitter(a, 4u * PUBLISH_SPREAD_MS) - 4u * PUBLISH_SPREAD_MS;
     p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
     p->watch_due_ms = UINT64_MAX;
-    p->keep = -1;
+    p->cut = SLICE_DEVICES_MAX;
     publish_want(a);
 }
 
@@ -33,6 +30,11 @@ void publish_changed(struct agent *a)
     p->due_ms = (at < p->due_ms) ? at : p->due_ms;
     /* a round that waits for the Node takes the content afterwards */
     p->again = p->step > PUBLISH_NODE;
+    publish_forget_losses(p);
+    if (p->invalid_ms > 0u) {
+        p->invalid_ms = 0; /* what the server called invalid may be another content now */
+        p->not_before_ms = 0;
+    }
 }
 
 void publish_disconnected(struct agent *a)
@@ -41,7 +43,7 @@ void publish_disconnected(struct agent *a)
     p->step = PUBLISH_IDLE;
     p->running = false;
     p->watch_due_ms = UINT64_MAX;
-    if (p->due_ms > a->now_ms && p->kept.name[0] != '\0') {
+    if (p->due_ms > a->now_ms && p->cut_known) {
         /* what happened in between is not known: look again once connected */
         p->due_ms = a->now_ms;
     }
@@ -49,8 +51,9 @@ void publish_disconnected(struct agent *a)
 
 void publish_version(struct agent *a)
 {
-    const struct publish *p = &a->publish;
-    if (p->step == PUBLISH_IDLE && p->kept.name[0] != '\0') {
+    struct publish *p = &a->publish;
+    publish_forget_losses(p);
+    if (p->step == PUBLISH_IDLE && p->cut_known) {
         publish_hint(a, 0);
     }
 }
@@ -64,146 +67,16 @@ void publish_unserved(struct agent *a)
     publish_disconnected(a);
 }
 
-/* --- ends of a round --- */
-
-static void round_over(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    p->step = PUBLISH_IDLE;
-    p->running = false;
-    p->backoff_ms = 0;
-    p->due_ms = p->again ? a->now_ms : a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
-    p->again = false;
-    if (a->api.request[REQUEST_WATCH].kind == REQUEST_NONE) {
-        p->watch_due_ms = a->now_ms;
-    }
-    if (p->current) {
-        metrics_published(a);
-    }
-    if (p->current && !p->said) {
-        event_begin(a, EVENT_SLICE_CURRENT);
-        event_text(a, "slice", p->kept.name);
-        event_number(a, "devices", p->wanted.count);
-        event_end(a);
-        p->said = true;
-    }
-}
-
-/* How long until the next round after a failed one. */
-static uint64_t round_wait(struct agent *a, const struct request *r)
-{
-    struct publish *p = &a->publish;
-    uint16_t http = r->answer.http_status;
-    /* A slice that vanished between list and write (404 to PUT) is everyday life. */
-    bool missing = http == 404u && p->step != PUBLISH_WRITE;
-    uint64_t wait = retry_wait(a, r, &p->backoff_ms);
-    return ((http == 422u || missing) && wait < API_REFUSED_MS) ? API_REFUSED_MS : wait;
-}
+/* --- steps: each sends one request, its end moves on --- */
 
 #define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
-
-static void round_failed(struct agent *a, const struct request *r, enum status status)
-{
-    struct publish *p = &a->publish;
-    static const char *const doing[PUBLISH_STEPS] = {
-        [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
-        [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
-        [PUBLISH_WRITE] = "write slice",
-    };
-    uint16_t http = r->answer.http_status;
-    uint64_t wait = round_wait(a, r);
-    /* Somebody else wrote or deleted the slice since it was listed: everyday life. */
-    bool overtaken = p->step == PUBLISH_WRITE && (http == 409u || (http == 404u && p->keep >= 0));
-    event_begin(a, overtaken ? EVENT_SLICE_OVERTAKEN : EVENT_API_ERROR);
-    event_text(a, "doing", doing[p->step]);
-    event_text(a, "status", status_name(status));
-    event_number(a, "http", http);
-    event_text(a, "reason", r->reason);
-    event_text(a, "message", r->message);
-    event_number(a, "retry_ms", (int64_t)wait);
-    if (wait < API_REFUSED_MS) {
-        event_log_only(a);
-    }
-    event_end(a);
-    p->step = PUBLISH_IDLE;
-    p->running = false;
-    p->again = false;
-    p->due_ms = a->now_ms + wait;
-    if (status != PEER_CLOSED && p->not_before_ms < p->due_ms) {
-        p->not_before_ms = p->due_ms; /* hints and new connections do not shorten it */
-    }
-}
-
-/* --- what a listed slice means --- */
-
-static bool owned(const struct agent *a, const struct slice_seen *s)
-{
-    return view_is(view_text(s->owner_uid), a->publish.owner);
-}
-
-static bool perfect(const struct agent *a, const struct slice_seen *s)
-{
-    return s->same_place && s->same_count && s->same_devices && owned(a, s);
-}
-
-/* The slice to keep: ours by place, highest generation first, then one that is as wanted. */
-static int choose(const struct agent *a)
-{
-    const struct publish *p = &a->publish;
-    int best = -1;
-    for (unsigned i = 0; i < p->seen_count; i++) {
-        const struct slice_seen *s = &p->seen[i];
-        if (!s->same_place) {
-            continue;
-        }
-        bool newer = best < 0 || s->generation > p->seen[best].generation;
-        bool equal = best >= 0 && s->generation == p->seen[best].generation;
-        if (newer || (equal && perfect(a, s) && !perfect(a, &p->seen[best]))) {
-            best = (int)i;
-        }
-    }
-    return best;
-}
-
-static void decide(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    p->keep = choose(a);
-    for (unsigned i = 0; i < p->seen_count; i++) {
-        p->seen[i].doomed = (int)i != p->keep;
-    }
-    p->current = p->keep >= 0 && p->seen_count == 1u && p->overflow == 0u &&
-                 perfect(a, &p->seen[p->keep]);
-    p->again = p->again || p->overflow > 0u;
-    p->step = PUBLISH_DELETE;
-    p->running = false;
-    if (p->keep >= 0) {
-        p->kept = p->seen[p->keep];
-        p->generation = p->kept.generation;
-    } else {
-        p->kept.name[0] = 0;
-        p->generation = p->generation_max + 1;
-    }
-    if (!p->current) {
-        p->said = false;
-    }
-}
-
-int publish_doomed(const struct publish *p)
-{
-    for (unsigned i = 0; i < p->seen_count; i++) {
-        if (p->seen[i].doomed) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-/* --- steps: each sends one request, its end moves on --- */
 
 static bool begin_request(struct agent *a, enum request_kind kind, enum kube_shape shape,
                           struct kube_request *head)
 {
+    a->publish.cause[0] = '\0';
+    a->publish.field[0] = '\0';
+    a->publish.too_many = false;
     return api_send(a, REQUEST_PUBLISHER, kind, shape, head) == STATUS_OK;
 }
 
@@ -217,6 +90,7 @@ static bool step_list(struct agent *a)
     struct kube_request head = {.method = "GET", .path = writer_view(&out)};
     p->seen_count = 0;
     p->overflow = 0;
+    p->selector_ignored = false;
     return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
 }
 
@@ -227,9 +101,8 @@ static bool step_delete(struct agent *a)
     int at = publish_doomed(p);
     ASSERT(at >= 0);
     struct writer out = writer_of(path, sizeof path);
-    if (kube_path_slice(&out, version_name(a), p->seen[at].name) != STATUS_OK) {
-        return false;
-    }
+    enum status s = kube_path_slice(&out, version_name(a), p->seen[at].name);
+    ASSERT(s == STATUS_OK);
     p->version = a->version.now;
     p->body_len = slice_body_len(a);
     p->body_sent = 0;
@@ -242,10 +115,13 @@ static bool step_write(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
     struct publish *p = &a->publish;
-    bool update = p->keep >= 0;
+    int at = publish_unwritten(p);
+    ASSERT(at >= 0);
+    const struct slice_seen *kept = &p->part[at].kept;
+    bool update = kept->name[0] != '\0';
     memset(&p->now, 0, sizeof p->now); /* an answer without an object is no success */
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slice(&out, version_name(a), update ? p->kept.name : NULL);
+    enum status s = kube_path_slice(&out, version_name(a), update ? kept->name : NULL);
     ASSERT(s == STATUS_OK);
     p->version = a->version.now;
     p->body_len = slice_body_len(a);
@@ -289,9 +165,8 @@ static void pass_steps(struct agent *a)
     if (p->step == PUBLISH_DELETE && publish_doomed(p) < 0) {
         p->step = PUBLISH_WRITE;
     }
-    if (p->step == PUBLISH_WRITE && p->keep >= 0 && perfect(a, &p->kept)) {
-        p->current = p->overflow == 0u;
-        round_over(a);
+    if (p->step == PUBLISH_WRITE && publish_unwritten(p) < 0) {
+        publish_round_over(a);
     }
 }
 
@@ -376,128 +251,4 @@ uint64_t publish_deadline(const struct agent *a)
     uint64_t watch = watch_due(a);
     uint64_t round = may_begin(a) ? round_due(p) : UINT64_MAX;
     return (watch < round) ? watch : round;
-}
-
-/* --- ends of requests --- */
-
-/*
- * Somebody else who writes the same slice, or a server that keeps less than it is sent, must not
- * draw this agent into writing without pause: a few repairs are free, then each waits longer.
- */
-static void pace_writes(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    /* longer than the longest wait, or waiting would look like peace */
-    bool close = p->write_ms != 0u && a->now_ms - p->write_ms < UINT64_C(2) * API_BACKOFF_MAX_MS;
-    p->writes = close ? p->writes + 1u : 0u;
-    p->fight_ms = close ? p->fight_ms : 0u;
-    p->write_ms = a->now_ms;
-    if (!p->current) {
-        p->not_before_ms = a->now_ms + API_REFUSED_MS;
-    } else if (p->writes > SLICE_REPAIRS_FREE) {
-        p->not_before_ms = a->now_ms + agent_backoff(a, &p->fight_ms);
-    }
-}
-
-static void write_end(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    bool update = p->keep >= 0;
-    p->kept = p->now;
-    p->generation_max =
-        (p->now.generation > p->generation_max) ? p->now.generation : p->generation_max;
-    p->current = perfect(a, &p->kept);
-    pace_writes(a);
-    event_begin(a, p->current ? EVENT_SLICE_PUBLISHED : EVENT_SLICE_DROPPED_FIELDS);
-    event_text(a, "slice", p->kept.name);
-    event_text(a, "how", update ? "updated" : "created");
-    event_number(a, "devices", p->wanted.count);
-    event_number(a, "generation", p->kept.generation);
-    event_end(a);
-    p->said = p->said || p->current;
-    round_over(a);
-}
-
-/* The rounds of the interval go on without a watch. */
-static void watch_refused(struct agent *a, const struct request *r, uint64_t wait_ms)
-{
-    bool operator_needed = r->answer.http_status < 500u && wait_ms < API_REFUSED_MS;
-    uint64_t wait = operator_needed ? API_REFUSED_MS : wait_ms;
-    event_begin(a, EVENT_API_ERROR);
-    event_text(a, "doing", "watch slices");
-    event_number(a, "http", r->answer.http_status);
-    event_text(a, "reason", r->reason);
-    event_text(a, "message", r->message);
-    event_number(a, "retry_ms", (int64_t)wait);
-    if (wait < API_REFUSED_MS) {
-        event_log_only(a);
-    }
-    event_end(a);
-    a->publish.watch_due_ms = a->now_ms + wait;
-}
-
-static void watch_end(struct agent *a, enum status status)
-{
-    struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[REQUEST_WATCH];
-    uint16_t http = r->answer.http_status;
-    uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
-    bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
-    if (http > 299u && http != 410u) {
-        watch_refused(a, r, wait);
-    } else if (http == 410u || !ended) {
-        /* Too old a version, or an answer that cannot be trusted: list again, the watch follows. */
-        publish_hint(a, wait);
-        p->watch_due_ms = UINT64_MAX;
-    } else {
-        p->watch_due_ms = a->now_ms + wait;
-    }
-}
-
-static void delete_end(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    int at = publish_doomed(p);
-    ASSERT(at >= 0);
-    p->seen[at].doomed = false;
-}
-
-/* The step's request succeeded. */
-static void step_end(struct agent *a)
-{
-    switch (a->publish.step) {
-    case PUBLISH_LIST:
-        decide(a);
-        break;
-    case PUBLISH_DELETE:
-        delete_end(a);
-        break;
-    case PUBLISH_WRITE:
-        write_end(a);
-        break;
-    case PUBLISH_NODE:
-    case PUBLISH_IDLE:
-        break;
-    }
-}
-
-void publish_end(struct agent *a, unsigned index, enum status status)
-{
-    struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[index];
-    if (index == REQUEST_WATCH) {
-        watch_end(a, status);
-        return;
-    }
-    p->running = false;
-    if (p->step == PUBLISH_LIST && status == PEER_UNSUPPORTED) {
-        return; /* listed again in the version that is chosen next */
-    }
-    bool gone = p->step == PUBLISH_DELETE &&
-                (status == PEER_NOT_FOUND || r->answer.http_status == 409u);
-    if (status != STATUS_OK && !gone) {
-        round_failed(a, r, status);
-    } else {
-        step_end(a);
-    }
 }

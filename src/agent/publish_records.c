@@ -7,19 +7,8 @@
 #include "agent/decode.h"
 #include "agent/publish_internal.h"
 #include "base/assert.h"
+#include "base/crc32c.h"
 #include "generated/projection.pb.h"
-
-void publish_hint(struct agent *a, uint64_t wait_ms)
-{
-    struct publish *p = &a->publish;
-    p->current = false;
-    p->said = false;
-    if (p->step != PUBLISH_IDLE) {
-        p->again = true;
-    } else if (p->due_ms > a->now_ms + wait_ms) {
-        p->due_ms = a->now_ms + wait_ms;
-    }
-}
 
 /* --- one slice, from its pieces --- */
 
@@ -35,18 +24,6 @@ static void slice_begin(const struct agent *a, struct slice_parts t)
     slice_compare_begin(t.compare, &a->publish.wanted);
 }
 
-void publish_want(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    p->wanted = a->devices;
-    p->wanted.labels = a->node.facts.labels;
-    memcpy(p->owner, a->node.facts.uid, sizeof p->owner);
-    slice_compare_begin(&p->compare, &p->wanted);
-    slice_compare_begin(&p->watch_compare, &p->wanted);
-    /* An object of the watch that is half read was compared with the old content. */
-    p->watch_compare.differs = true;
-}
-
 static void slice_meta(const struct agent *a, struct slice_parts t,
                        const struct kube_record *record)
 {
@@ -60,6 +37,7 @@ static void slice_meta(const struct agent *a, struct slice_parts t,
     text_cut(t.seen->resource_version, sizeof t.seen->resource_version,
              view_text(m.resource_version));
     text_cut(t.seen->owner_uid, sizeof t.seen->owner_uid, view_text(m.owner_uid));
+    t.seen->going = m.has_deletion_seconds;
 }
 
 static void slice_attribute(struct slice_parts t, struct view message)
@@ -85,11 +63,15 @@ static void slice_attribute(struct slice_parts t, struct view message)
     slice_compare_attribute(t.compare, &stored);
 }
 
-static void slice_device(struct slice_parts t, struct view message)
+static void slice_device(struct slice_parts t, struct view message, bool begins)
 {
     projection_DeviceRecord r = projection_DeviceRecord_init_zero;
     bool ok = decode(message, projection_DeviceRecord_fields, &r);
-    slice_compare_device(t.compare, view_text(ok ? r.name : ""), !ok || (r.has_extra && r.extra));
+    if (begins) {
+        slice_compare_name(t.compare, view_text(ok ? r.name : ""));
+    } else {
+        slice_compare_device(t.compare, !ok || (r.has_extra && r.extra));
+    }
 }
 
 static void slice_spec(const struct agent *a, struct slice_parts t, struct view message)
@@ -99,19 +81,24 @@ static void slice_spec(const struct agent *a, struct slice_parts t, struct view 
         return;
     }
     const char *node = a->settings->node_name;
-    t.seen->generation = r.pool_generation;
-    t.seen->same_place = view_is(view_text(r.driver), DRIVER_NAME) &&
-                         view_is(view_text(r.pool_name), node) &&
-                         view_is(view_text(r.node_name), node);
-    bool more = (r.has_extra && r.extra) || (r.has_all_nodes && r.all_nodes);
-    t.seen->same_count = r.slice_count == 1 && !more;
-    t.seen->same_devices = slice_compare_end(t.compare);
+    struct slice_seen *seen = t.seen;
+    seen->generation = r.pool_generation;
+    seen->slice_count = r.slice_count;
+    seen->selected =
+        view_is(view_text(r.driver), DRIVER_NAME) && view_is(view_text(r.node_name), node);
+    seen->ours = seen->selected && view_is(view_text(r.pool_name), node);
+    seen->plain = !(r.has_extra && r.extra) && !(r.has_all_nodes && r.all_nodes);
+    seen->same = slice_compare_end(t.compare);
+    seen->first = t.compare->first;
+    seen->count = t.compare->count;
+    seen->sum = crc32c(seen->sum + (seen->plain ? 1u : 0u), view_text(seen->owner_uid));
 }
 
 /* true: the record was a piece of a slice. */
 static bool slice_record(const struct agent *a, struct slice_parts t,
                          const struct kube_record *record)
 {
+    t.seen->sum = crc32c(t.seen->sum, record->message);
     switch (record->record) {
     case KUBE_META:
         slice_meta(a, t, record);
@@ -119,8 +106,9 @@ static bool slice_record(const struct agent *a, struct slice_parts t,
     case KUBE_SLICE_ATTRIBUTE:
         slice_attribute(t, record->message);
         return true;
+    case KUBE_SLICE_NAME:
     case KUBE_SLICE_DEVICE:
-        slice_device(t, record->message);
+        slice_device(t, record->message, record->record == KUBE_SLICE_NAME);
         return true;
     case KUBE_SLICE_SPEC:
         slice_spec(a, t, record->message);
@@ -132,6 +120,11 @@ static bool slice_record(const struct agent *a, struct slice_parts t,
 
 /* --- the list --- */
 
+static void see_generation(struct publish *p, const struct slice_seen *s)
+{
+    p->generation_max = (s->generation > p->generation_max) ? s->generation : p->generation_max;
+}
+
 /*
  * A slice of the list that is another driver's or node's shows a server that ignores selectors: it
  * is not ours to touch.
@@ -139,10 +132,11 @@ static bool slice_record(const struct agent *a, struct slice_parts t,
 static void list_item_end(struct publish *p)
 {
     const struct slice_seen *s = &p->now;
-    if (s->name[0] == '\0' || !s->same_place) {
+    if (s->name[0] == '\0' || !s->ours) {
+        p->selector_ignored = p->selector_ignored || (s->name[0] != '\0' && !s->selected);
         return;
     }
-    p->generation_max = (s->generation > p->generation_max) ? s->generation : p->generation_max;
+    see_generation(p, s);
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
         return;
@@ -171,29 +165,41 @@ static void watch_type(struct publish *p, struct view message)
 
 static void watch_repair(struct agent *a, const char *what)
 {
-    event_begin(a, EVENT_SLICE_REPAIR);
-    event_text(a, "slice", a->publish.watch_now.name);
-    event_text(a, "what", what);
-    event_end(a);
+    if (a->publish.current) { /* said when it begins, however often it is touched until a round */
+        event_begin(a, EVENT_SLICE_REPAIR);
+        event_text(a, "slice", a->publish.watch_now.name);
+        event_text(a, "what", what);
+        event_end(a);
+    }
     publish_hint(a, SLICE_REPAIR_MS);
 }
 
+/* The part that a slice of that name is; NULL: none. */
+static const struct slice_part *part_named(const struct publish *p, const char *name)
+{
+    for (unsigned i = 0; i < p->parts; i++) {
+        if (view_is(view_text(name), p->part[i].kept.name)) {
+            return &p->part[i];
+        }
+    }
+    return NULL;
+}
+
 /* A stored slice of ours that is not as wanted, or one too many. */
-static void watch_judge(struct agent *a, bool ours)
+static void watch_judge(struct agent *a, const struct slice_part *part)
 {
     struct publish *p = &a->publish;
     const struct slice_seen *s = &p->watch_now;
-    bool right =
-        s->same_devices && s->same_count && view_is(view_text(s->owner_uid), a->publish.owner);
-    if (right && ours) {
+    bool right = part != NULL && !s->going && publish_fits(p, part, s) &&
+                 s->generation == p->generation && s->slice_count == (int64_t)p->parts;
+    see_generation(p, s);
+    if (right || (part == NULL && s->going)) {
         return;
     }
     if (p->step == PUBLISH_IDLE) {
-        watch_repair(a, right ? "doubled" : "changed");
-    } else if (right) {
-        p->again = true; /* our own write, or somebody else's beside it: look again */
+        watch_repair(a, (part == NULL) ? "doubled" : "changed");
     } else {
-        publish_hint(a, SLICE_REPAIR_MS); /* perhaps the state before our write: look again */
+        publish_hint(a, SLICE_REPAIR_MS); /* perhaps our own write, or the state before it */
     }
 }
 
@@ -202,18 +208,18 @@ static void watch_object_end(struct agent *a)
     struct publish *p = &a->publish;
     const struct slice_seen *s = &p->watch_now;
     struct view type = view_text(p->watch_type);
-    bool ours = view_is(view_text(s->name), p->kept.name);
     if (s->resource_version[0] != '\0') {
         text_cut(p->resource_version, sizeof p->resource_version, view_text(s->resource_version));
     }
     if (view_is(type, "BOOKMARK") || s->name[0] == '\0') {
         return;
     }
+    const struct slice_part *part = part_named(p, s->name);
     if (!view_is(type, "DELETED")) {
-        if (s->same_place) {
-            watch_judge(a, ours);
+        if (s->ours) {
+            watch_judge(a, part);
         }
-    } else if (ours) {
+    } else if (part != NULL) {
         watch_repair(a, "deleted");
     } else if (p->step == PUBLISH_WRITE) {
         /* perhaps the very slice whose creation is not answered */
@@ -261,12 +267,28 @@ static void slices_record(struct agent *a, const struct kube_record *record)
     }
 }
 
+/* The first cause of a refusal goes into the log line; any may tell that devices are too many. */
+static void take_cause(struct publish *p, struct view message)
+{
+    projection_StatusRecord r = projection_StatusRecord_init_zero;
+    if (!decode(message, projection_StatusRecord_fields, &r)) {
+        return;
+    }
+    p->too_many = p->too_many || view_is(view_text(r.details_name), "spec.devices");
+    if (p->cause[0] == '\0') {
+        text_cut(p->cause, sizeof p->cause, view_text(r.message));
+        text_cut(p->field, sizeof p->field, view_text(r.details_name));
+    }
+}
+
 void publish_record(struct agent *a, unsigned index, const struct kube_record *record)
 {
     enum publish_step step = a->publish.step;
     ASSERT(index == REQUEST_PUBLISHER || index == REQUEST_WATCH);
     if (index == REQUEST_WATCH) {
         watch_record(a, record);
+    } else if (record->record == KUBE_STATUS_CAUSE) {
+        take_cause(&a->publish, record->message);
     } else if (step == PUBLISH_LIST || step == PUBLISH_WRITE) {
         slices_record(a, record);
     }

@@ -72,7 +72,8 @@ static void say(const struct agent *a, unsigned reason, struct writer *out)
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
         break;
     case REASON_SLICES:
-        writer_text(out, "the stored ResourceSlices are not known to be the wanted ones");
+        writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");
+        writer_text(out, publish_reason(a));
         break;
     default:
         writer_text(out, "the API server cannot be asked: ");

@@ -89,7 +89,10 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
 {
     struct publish *p = *arg;
     const struct devices *devices = &p->wanted;
-    for (unsigned i = 0; i < devices->count; i++) {
+    int at = publish_unwritten(p);
+    ASSERT(at >= 0);
+    const struct slice_part *part = &p->part[at];
+    for (unsigned i = part->first; i < part->first + part->count; i++) {
         kube_Device d = kube_Device_init_zero;
         enum status s = SET(d, has_name, name, devices->device[i].name);
         ASSERT(s == STATUS_OK);
@@ -141,16 +144,19 @@ static void slice_object(struct agent *a, kube_ResourceSlice *slice)
     const struct publish *p = &a->publish;
     const char *node = a->settings->node_name;
     kube_ResourceSliceSpec *spec = &slice->spec;
+    int at = publish_unwritten(p);
+    ASSERT(at >= 0);
+    const struct slice_seen *kept = &p->part[at].kept;
     slice->has_metadata = true;
     slice->has_spec = true;
     set_owner(a, &slice->metadata);
     enum status s = STATUS_OK;
-    if (p->keep >= 0) {
-        s = SET(slice->metadata, has_name, name, p->kept.name);
+    if (kept->name[0] != '\0') {
+        s = SET(slice->metadata, has_name, name, kept->name);
         ASSERT(s == STATUS_OK);
-        s = SET(slice->metadata, has_uid, uid, p->kept.uid);
+        s = SET(slice->metadata, has_uid, uid, kept->uid);
         ASSERT(s == STATUS_OK);
-        s = SET(slice->metadata, has_resourceVersion, resourceVersion, p->kept.resource_version);
+        s = SET(slice->metadata, has_resourceVersion, resourceVersion, kept->resource_version);
         ASSERT(s == STATUS_OK);
     } else {
         set_generate_name(a, &slice->metadata);
@@ -165,7 +171,7 @@ static void slice_object(struct agent *a, kube_ResourceSlice *slice)
     spec->pool.has_generation = true;
     spec->pool.generation = p->generation;
     spec->pool.has_resourceSliceCount = true;
-    spec->pool.resourceSliceCount = 1;
+    spec->pool.resourceSliceCount = p->parts;
     spec->devices.funcs.encode = write_devices;
     spec->devices.arg = &a->publish;
 }

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
+#include "dra/flaw.h"
 
 /* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */
 #define SMALL_GROUP 4u
@@ -92,7 +93,7 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     add_int(out, "topology_y", number % board->grid_columns);
 }
 
-void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
+static void build(const struct devices *d, unsigned index, struct attributes *out)
 {
     ASSERT(index < d->count);
     const struct device *device = &d->device[index];
@@ -114,4 +115,29 @@ void device_attributes(const struct devices *d, unsigned index, struct attribute
     add_groups(out, d->board, device->number);
     add_string(out, "resourceType", "neuron_device");
     add_grid(out, d->board, device->number);
+}
+
+/* Leaves those that the server takes, or those that it would refuse. */
+static void select_flawed(struct attributes *all, bool flawed)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < all->count; i++) {
+        if ((attribute_flaw(&all->attribute[i]) != FLAW_NONE) == flawed) {
+            all->attribute[kept] = all->attribute[i];
+            kept++;
+        }
+    }
+    all->count = kept;
+}
+
+void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
+{
+    build(d, index, out);
+    select_flawed(out, false);
+}
+
+void device_attributes_flawed(const struct devices *d, unsigned index, struct attributes *out)
+{
+    build(d, index, out);
+    select_flawed(out, true);
 }

@@ -130,8 +130,10 @@ struct attributes {
 /*
  * All attributes of device `index` with the exact names and types of AWS's driver; only what is
  * certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
- * whether a claim may ask for an LNC).
+ * whether a claim may ask for an LNC). What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
+/* The attributes that device_attributes leaves out, for the log. */
+void device_attributes_flawed(const struct devices *d, unsigned index, struct attributes *out);
 
 #endif

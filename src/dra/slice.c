@@ -6,22 +6,31 @@
 
 _Static_assert(ATTRIBUTES_MAX <= 32u, "`matched` has a bit for each attribute");
 
-static void load_wanted(struct slice_compare *c)
-{
-    c->matched = 0;
-    c->attributes.count = 0;
-    if (c->device < c->wanted->count) {
-        device_attributes(c->wanted, c->device, &c->attributes);
-    }
-}
-
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
 {
     ASSERT(c != NULL && wanted != NULL);
     c->wanted = wanted;
-    c->device = 0;
+    c->first = 0;
+    c->count = 0;
+    c->open = false;
     c->differs = false;
-    load_wanted(c);
+    c->attributes.count = 0;
+}
+
+/* A stored name that is not the wanted one there differs, and so do its attributes. */
+void slice_compare_name(struct slice_compare *c, struct view name)
+{
+    int found = devices_find(c->wanted, name);
+    unsigned at = (found >= 0) ? (unsigned)found : c->wanted->count;
+    c->first = (c->count == 0u) ? at : c->first;
+    c->differs = c->differs || c->open || found < 0 || at != c->first + c->count;
+    c->open = true;
+    c->count++;
+    c->matched = 0;
+    c->attributes.count = 0;
+    if (found >= 0) {
+        device_attributes(c->wanted, at, &c->attributes);
+    }
 }
 
 static bool same_text(const char *a, const char *b)
@@ -47,7 +56,7 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true;
+    c->differs = true; /* also what comes outside a device: none is wanted there */
 }
 
 /* Every wanted attribute was stored as wanted; an unwanted one has set `differs` already. */
@@ -56,20 +65,15 @@ static bool all_matched(const struct slice_compare *c)
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
-void slice_compare_device(struct slice_compare *c, struct view name, bool extra)
+void slice_compare_device(struct slice_compare *c, bool extra)
 {
-    if (c->device >= c->wanted->count) {
-        c->differs = true;
-        return;
-    }
-    bool same = view_is(name, c->wanted->device[c->device].name) && all_matched(c) && !extra;
-    c->differs = c->differs || !same;
-    c->device++;
-    load_wanted(c);
+    c->differs = c->differs || !c->open || extra || !all_matched(c);
+    c->open = false;
+    c->attributes.count = 0;
 }
 
-bool slice_compare_end(struct slice_compare *c)
+bool slice_compare_end(const struct slice_compare *c)
 {
-    ASSERT(c->device <= c->wanted->count);
-    return !c->differs && c->device == c->wanted->count;
+    ASSERT(c->differs || c->first + c->count <= c->wanted->count);
+    return !c->differs && !c->open;
 }

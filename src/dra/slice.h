@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wanted ResourceSlice: its comparison with a stored one. Owns the rule "is what the server
- * stores what we want"; the encoding is generated code fed by the agent; no I/O. The stored slice
- * is told piece by piece in the order of its bytes, so that a slice of any size is compared in
- * fixed memory. Source: ResourceSlice of Kubernetes (resource.k8s.io, KEP-4381).
+ * The wanted devices: their comparison with the devices of a stored ResourceSlice. Owns the rule
+ * "is what the server stores what we want"; the encoding is generated code fed by the agent; no
+ * I/O. The stored slice is told piece by piece in the order of its bytes, so that a slice of any
+ * size is compared in fixed memory. A slice may hold a part of the devices: those from one on, in
+ * order. Source: ResourceSlice of Kubernetes (resource.k8s.io, KEP-4381).
  */
 #ifndef DRA_SLICE_H
 #define DRA_SLICE_H
@@ -13,22 +14,29 @@
 /* A comparison under way. */
 struct slice_compare {
     const struct devices *wanted;  /* borrowed */
-    unsigned device;               /* index of the stored device under way */
-    uint32_t matched;              /* bit i: wanted attribute i of it is stored as wanted */
+    unsigned first;                /* index in `wanted` of the first stored device */
+    unsigned count;                /* stored devices that began */
+    uint32_t matched;              /* bit i: wanted attribute i of the last one is as wanted */
+    bool open;                     /* a device began and did not end */
     bool differs;                  /* sticky */
     struct attributes attributes;  /* wanted ones of the device under way; none past the last */
 };
 
 /* Begins; `wanted` is borrowed until slice_compare_end. */
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
+/* A stored device begins; the first one tells which part of the devices the slice holds. */
+void slice_compare_name(struct slice_compare *c, struct view name);
 /* One attribute of the stored device under way. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
 /*
  * The stored device ends; `extra` says that it has fields that we never write (capacity, taints,
  * …).
  */
-void slice_compare_device(struct slice_compare *c, struct view name, bool extra);
-/* All devices were told: whether the stored ones are the wanted ones, in order, nothing more. */
-bool slice_compare_end(struct slice_compare *c);
+void slice_compare_device(struct slice_compare *c, bool extra);
+/*
+ * All devices were told: whether they are the wanted ones from `first` on, `count` of them, in
+ * order, nothing more.
+ */
+bool slice_compare_end(const struct slice_compare *c);
 
 #endif

@@ -32,7 +32,7 @@ enum {
      */
     KUBE_ALLOCATION,
     KUBE_SLICE_ATTRIBUTE, /* AttributeRecord of the device under way */
-    KUBE_SLICE_DEVICE,    /* DeviceRecord: end of one device; its attributes came before it */
+    KUBE_SLICE_DEVICE,    /* DeviceRecord{extra}: end of one device; name and attributes came */
     KUBE_SLICE_SPEC,      /* SliceSpecRecord: end of one slice's spec; its devices came before it */
     /* end of one object (list item, watch object or the single answer): empty record */
     KUBE_OBJECT_END,
@@ -40,7 +40,10 @@ enum {
     /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
     KUBE_WATCH_EVENT,
     KUBE_GROUP_VERSION,   /* TypeMeta{api_version}: one version that an API group is served in */
-    KUBE_CONSUMER         /* ConsumerRecord: one pod, or something else, that may use a claim */
+    KUBE_CONSUMER,        /* ConsumerRecord: one pod, or something else, that may use a claim */
+    KUBE_SLICE_NAME,      /* DeviceRecord{name}: a device begins; its attributes follow */
+    /* StatusRecord{message, details_name: field}: one cause of a refusal, before its KUBE_STATUS */
+    KUBE_STATUS_CAUSE
 };
 
 /*

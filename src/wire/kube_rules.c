@@ -71,6 +71,9 @@ static const struct kube_rule status_rows[] = {
     [ROWS_ENVELOPE + 6] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 3, 0, 7, TYPE_NAME_MAX},   /* kind */
     /* retryAfterSeconds */
     [ROWS_ENVELOPE + 7] = {ROWS_ENVELOPE + 4, KUBE_KEEP, 5, 0, 5, 0},
+    [ROWS_ENVELOPE + 8] = {ROWS_ENVELOPE + 4, KUBE_RECORD, 4, KUBE_STATUS_CAUSE, 0, 0},
+    [ROWS_ENVELOPE + 9] = {ROWS_ENVELOPE + 8, KUBE_KEEP_CUT, 2, 0, 2, KUBE_MESSAGE_CAP - 1u},
+    [ROWS_ENVELOPE + 10] = {ROWS_ENVELOPE + 8, KUBE_KEEP_CUT, 3, 0, 4, NAME_CAP - 1u}, /* field */
 };
 
 /* --- an object whose content does not matter --- */
@@ -173,14 +176,14 @@ static const struct kube_rule claim_rows[] = {
 /* devices of the spec at row `spec`: v1 and v1beta2 */
 #define DEVICE_ROWS(spec, at)                                                                      \
     [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1u},                                \
+    [(at) + 1] = {(at), KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, DEVICE_NAME_CAP - 1u},          \
     [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
     ATTRIBUTE_ROWS((at), 2, (at) + 3)
 
 /* the same in v1beta1, where a message `basic` stands between */
 #define BETA_DEVICE_ROWS(spec, at)                                                                 \
     [(at)]     = {(spec), KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0},                                \
-    [(at) + 1] = {(at), KUBE_KEEP, 1, 0, 1, DEVICE_NAME_CAP - 1u},                                \
+    [(at) + 1] = {(at), KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, DEVICE_NAME_CAP - 1u},          \
     [(at) + 2] = {(at), KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                    \
     [(at) + 3] = {(at), KUBE_DESCEND, 2, 0, 0, 0},                                                 \
     [(at) + 4] = {(at) + 3, KUBE_PRESENT, KUBE_ANY_FIELD, 0, 2, 0},                                \

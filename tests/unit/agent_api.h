@@ -16,7 +16,7 @@
 #define API_OUT_BYTES 300000
 #define API_SPEC_MAX  60000
 #define API_CLAIMS    160
-#define API_SLICES    12
+#define API_SLICES    24
 #define API_OWN_MAX   16384
 #define API_LOG_BYTES 4194304
 #define API_LABELS    6
@@ -68,6 +68,8 @@ struct api_slice {
     char node[64];
     uint64_t version;
     uint64_t generation;
+    uint64_t count;   /* resourceSliceCount */
+    unsigned devices;
     size_t spec_len;
     uint8_t spec[API_SPEC_MAX];
 };
@@ -111,6 +113,12 @@ struct api_server {
     enum api_group group;
     unsigned connections;
     unsigned write_http;  /* answer of POST and PUT instead of 200, 0: none */
+    unsigned devices_max; /* more in one slice are refused, 0: no such limit */
+    unsigned devices_http; /* by this: 413 or 422 */
+    const char *cause_field;   /* of a 422; NULL: it names no cause */
+    const char *cause_message;
+    const char *answers_name;  /* POST and PUT answer with another object; NULL: they do not */
+    bool any_selector;    /* lists ignore the field selector */
     unsigned watch_http;
     unsigned node_http;
     unsigned node_watch_http;
@@ -301,7 +309,9 @@ static void api_put_list(struct writer *out, unsigned version)
     put_str(&meta, 3, "");
     put_view(&list, 1, writer_view(&meta));
     for (unsigned i = 0; i < API_SLICES; i++) {
-        if (api.slice[i].used) {
+        const struct api_slice *s = &api.slice[i];
+        bool ours = strcmp(s->driver, "neuron.aws.com") == 0 && strcmp(s->node, NODE_NAME) == 0;
+        if (s->used && (ours || api.any_selector)) {
             put_view(&list, 2, api_slice_object(&api.slice[i], version));
         }
     }
@@ -317,6 +327,17 @@ static void api_put_status(struct writer *out, unsigned http, const char *reason
     put_str(&w, 2, http < 300 ? "Success" : "Failure");
     put_str(&w, 3, message);
     put_str(&w, 4, reason);
+    if (http == 422 && api.cause_field != NULL) {
+        uint8_t cause_bytes[512];
+        uint8_t details_bytes[600];
+        struct writer cause = writer_of(cause_bytes, sizeof cause_bytes);
+        struct writer details = writer_of(details_bytes, sizeof details_bytes);
+        put_str(&cause, 1, "FieldValueInvalid");
+        put_str(&cause, 2, api.cause_message);
+        put_str(&cause, 3, api.cause_field);
+        put_view(&details, 4, writer_view(&cause));
+        put_view(&w, 5, writer_view(&details));
+    }
     put_int(&w, 6, http);
     put_envelope(out, "v1", "Status", writer_view(&w));
 }
@@ -487,6 +508,7 @@ UNUSED_OK static struct api_slice *api_slice_foreign(const char *name, const cha
     struct writer spec = writer_of(s->spec, sizeof s->spec);
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     (void)snprintf(s->driver, sizeof s->driver, "%s", driver);
+    (void)snprintf(s->node, sizeof s->node, "%s", node);
     put_str(&pool, 1, node);
     put_int(&pool, 2, 1);
     put_int(&pool, 3, 1);

@@ -154,7 +154,8 @@ static bool slice_take(struct api_slice *slice, struct view object, unsigned ver
     proto_text(spec, 1, slice->driver, sizeof slice->driver);
     proto_text(spec, 3, slice->node, sizeof slice->node);
     slice->generation = proto_get(pool, 2).value;
-    assert_int_equal(proto_get(pool, 3).value, 1);
+    slice->count = proto_get(pool, 3).value;
+    slice->devices = proto_count(spec, 6);
     while (proto_next(&in, &f)) {
         if (f.number != 6) {
             put_view(&w, f.number, f.bytes);
@@ -202,6 +203,9 @@ static void serve_write(struct api_stream *s)
     bool create = strcmp(s->method, "POST") == 0;
     unsigned http = api.write_http;
     struct api_slice *slice = NULL;
+    if (api.devices_max > 0 && proto_count(proto_get(object, 2).bytes, 6) > api.devices_max) {
+        http = api.devices_http;
+    }
     if (http == 0) {
         slice = create ? slice_of_post(s, meta, &http) : slice_of_put(s, meta, &http);
     }
@@ -217,7 +221,12 @@ static void serve_write(struct api_stream *s)
         answer_failure(s, 504);
         return;
     }
-    answer_slice(s, slice, http);
+    static struct api_slice answer;
+    answer = *slice;
+    if (api.answers_name != NULL) {
+        (void)snprintf(answer.name, sizeof answer.name, "%s", api.answers_name);
+    }
+    answer_slice(s, &answer, http);
 }
 
 static void serve_delete(struct api_stream *s)

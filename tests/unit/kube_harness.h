@@ -77,10 +77,11 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_LIST_META] = "LIST",
         [KUBE_WATCH_EVENT] = "WATCH", [KUBE_GROUP_VERSION] = "VERSION",
         [KUBE_CONSUMER] = "CONSUMER",
+        [KUBE_SLICE_NAME] = "NAME", [KUBE_STATUS_CAUSE] = "CAUSE",
     };
     struct reader in = reader_of(r->message);
 
-    assert_in_range(r->record, KUBE_TYPE_META, KUBE_CONSUMER);
+    assert_in_range(r->record, KUBE_TYPE_META, KUBE_STATUS_CAUSE);
     note(t, names[r->record]);
     note(t, r->truncated ? "!{" : "{");
     while (reader_left(&in) > 0) {
@@ -227,6 +228,8 @@ static inline struct view status_object(void)
     put_text(&object_, 3, "resourceclaims \"c\" not found");
     put_text(&object_, 4, "NotFound");
     put_text(message_new(&cause), 1, "FieldValueInvalid");
+    put_text(&cause, 2, "too bad");
+    put_text(&cause, 3, "spec.devices[3]");
     put_text(message_new(&inner), 1, "c");
     put_text(&inner, 2, "resource.k8s.io");
     put_text(&inner, 3, "resourceclaims");
@@ -238,7 +241,8 @@ static inline struct view status_object(void)
 }
 
 #define STATUS_TEXT                                                                          \
-    "TYPE{1=v1 2=Status}\nSTATUS{1=Failure 2=resourceclaims \"c\" not found 3=NotFound 4=c " \
+    "TYPE{1=v1 2=Status}\nCAUSE{2=too bad 4=spec.devices[3]}\n"                             \
+    "STATUS{1=Failure 2=resourceclaims \"c\" not found 3=NotFound 4=c " \
     "7=resourceclaims 5=#7 6=#404}\n"
 
 static inline void put_result(struct message *m, const char *request, const char *driver, int admin)
@@ -354,9 +358,9 @@ static inline void put_slice(struct message *m, const char *name, bool beta, boo
 }
 
 #define DEVICE_TEXT                                                                          \
-    "ATTRIBUTE{1=device_id 2=#5}\nATTRIBUTE{1=eligible 3=#0}\n"                              \
+    "NAME{1=neuron-device-0}\nATTRIBUTE{1=device_id 2=#5}\nATTRIBUTE{1=eligible 3=#0}\n"   \
     "ATTRIBUTE{1=instanceType 4=trn2.48xlarge}\nATTRIBUTE{1=neuronDriverVersion 5=2.19.0}\n" \
-    "DEVICE{1=neuron-device-0}\n"
+    "DEVICE{}\n"
 #define SLICE_TEXT(name) \
     META_TEXT(name, "") DEVICE_TEXT "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a}\nEND{}\n"
 #define BETA_SLICE_TEXT(name)    \

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ends of the publisher's requests: what a verdict means for the round, when the next one
+ * follows, and what is said. Sends nothing.
+ */
+#include "agent/publish_internal.h"
+#include "base/assert.h"
+
+#define HTTP_OK_LAST 299u
+#define HTTP_FORBIDDEN 403u
+#define HTTP_NOT_FOUND 404u
+#define HTTP_CONFLICT 409u
+#define HTTP_GONE 410u
+#define HTTP_TOO_LARGE 413u
+#define HTTP_INVALID 422u
+
+#define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
+
+/* --- failures --- */
+
+/* The server takes no slice of this size, or of these devices. */
+static uint64_t wait_of_invalid(struct agent *a, const struct request *r)
+{
+    struct publish *p = &a->publish;
+    bool large = r->answer.http_status == HTTP_TOO_LARGE || p->too_many;
+    p->not_before_ms = 0;
+    if (large && publish_cut_smaller(a)) {
+        return API_BACKOFF_MIN_MS;
+    }
+    p->trouble = "the API server refuses the slices as invalid; see its causes in the log";
+    uint64_t wait = agent_backoff_within(a, &p->invalid_ms, INVALID_RETRY_MS,
+                                         INVALID_RETRY_MAX_MS);
+    p->not_before_ms = a->now_ms + wait;
+    return wait;
+}
+
+static uint64_t wait_after(struct agent *a, const struct request *r)
+{
+    struct publish *p = &a->publish;
+    uint16_t http = r->answer.http_status;
+    bool writes = p->step == PUBLISH_WRITE;
+    if (writes && (http == HTTP_INVALID || http == HTTP_TOO_LARGE)) {
+        return wait_of_invalid(a, r);
+    }
+    p->trouble = (http == HTTP_FORBIDDEN)
+                     ? "the API server forbids requests for ResourceSlices: check RBAC and policies"
+                     : "a request for ResourceSlices failed and is tried again";
+    return retry_wait(a, r, &p->backoff_ms);
+}
+
+/* The round is given up; `firm`: hints and new connections do not bring the next one forward. */
+static void round_later(struct publish *p, uint64_t due_ms, bool firm)
+{
+    p->step = PUBLISH_IDLE;
+    p->running = false;
+    p->again = false;
+    p->due_ms = due_ms;
+    if (firm && p->not_before_ms < due_ms) {
+        p->not_before_ms = due_ms;
+    }
+}
+
+/* Ends the line of a failure; what passes by itself is for the log alone. */
+static void say_retry(struct agent *a, uint64_t wait_ms)
+{
+    event_number(a, "retry_ms", (int64_t)wait_ms);
+    if (wait_ms < API_REFUSED_MS) {
+        event_log_only(a);
+    }
+    event_end(a);
+}
+
+static void round_failed(struct agent *a, const struct request *r, enum status status)
+{
+    struct publish *p = &a->publish;
+    static const char *const doing[PUBLISH_STEPS] = {
+        [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
+        [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
+        [PUBLISH_WRITE] = "write slice",
+    };
+    uint64_t wait = wait_after(a, r);
+    if (retry_say(a, &p->refusal, doing[p->step], r, status)) {
+        event_text(a, "field", p->field);
+        event_text(a, "cause", p->cause);
+        say_retry(a, wait);
+    }
+    round_later(p, a->now_ms + wait, status != PEER_CLOSED);
+}
+
+/* Somebody else wrote or deleted the slice since it was listed: everyday life. */
+static void overtaken(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    uint64_t wait = agent_backoff(a, &p->backoff_ms);
+    event_begin(a, EVENT_SLICE_OVERTAKEN);
+    event_number(a, "retry_ms", (int64_t)wait);
+    event_end(a);
+    round_later(p, a->now_ms + wait, true);
+}
+
+/* --- writes --- */
+
+/*
+ * Somebody else who writes the same slice, or a server that keeps less than it is sent, must not
+ * draw this agent into writing without pause: a few repairs are free, then each waits longer.
+ */
+static void pace_writes(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    bool close = p->write_ms > 0u && a->now_ms - p->write_ms < SLICE_REPAIRS_MS;
+    p->writes = close ? p->writes + 1u : 0u;
+    p->fight_ms = close ? p->fight_ms : 0u;
+    p->write_ms = a->now_ms;
+    if (!p->current) {
+        p->not_before_ms = a->now_ms + API_REFUSED_MS;
+    } else if (p->writes > SLICE_REPAIRS_FREE) {
+        p->not_before_ms = a->now_ms + agent_backoff(a, &p->fight_ms);
+    }
+}
+
+/* Whether the answer carries the object that was written. */
+static bool answered_ours(const struct slice_seen *kept, const struct slice_seen *now)
+{
+    bool update = kept->name[0] != '\0';
+    bool same =
+        view_is(view_text(now->name), kept->name) && view_is(view_text(now->uid), kept->uid);
+    return now->ours && now->name[0] != '\0' && now->uid[0] != '\0' && (same || !update);
+}
+
+static void write_end(struct agent *a, const struct request *r)
+{
+    struct publish *p = &a->publish;
+    int at = publish_unwritten(p);
+    ASSERT(at >= 0);
+    struct slice_part *part = &p->part[at];
+    if (!answered_ours(&part->kept, &p->now)) {
+        event_say(a, EVENT_API_STRANGE, "doing", "write slice");
+        p->trouble = "the API server answered with another object than was written";
+        round_later(p, a->now_ms + retry_wait(a, r, &p->backoff_ms), true);
+        return;
+    }
+    bool update = part->kept.name[0] != '\0';
+    part->write = false;
+    part->kept = p->now;
+    part->lossy = !publish_exact(p, part, &p->now);
+    part->stored_sum = p->now.sum;
+    p->generation_max =
+        (p->now.generation > p->generation_max) ? p->now.generation : p->generation_max;
+    event_begin(a, part->lossy ? EVENT_SLICE_DROPPED_FIELDS : EVENT_SLICE_PUBLISHED);
+    event_text(a, "slice", part->kept.name);
+    event_text(a, "how", update ? "updated" : "created");
+    event_number(a, "devices", part->count);
+    event_number(a, "generation", part->kept.generation);
+    event_end(a);
+    if (publish_unwritten(p) < 0) {
+        p->said = true;
+        publish_round_over(a);
+        pace_writes(a);
+    }
+}
+
+static void delete_end(struct agent *a, enum status status)
+{
+    struct publish *p = &a->publish;
+    int at = publish_doomed(p);
+    ASSERT(at >= 0);
+    p->seen[at].doomed = false;
+    if (status != STATUS_OK && status != PEER_NOT_FOUND) {
+        p->again = true; /* it changed since it was listed: looked at again */
+    }
+}
+
+/* --- the watch --- */
+
+static void watch_end(struct agent *a, enum status status)
+{
+    struct publish *p = &a->publish;
+    const struct request *r = &a->api.request[REQUEST_WATCH];
+    uint16_t http = r->answer.http_status;
+    uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
+    bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
+    p->watch_due_ms = a->now_ms + wait;
+    if (http > HTTP_OK_LAST && http != HTTP_GONE) {
+        /* The rounds of the interval go on without a watch. */
+        if (retry_say(a, &p->refusal, "watch slices", r, status)) {
+            say_retry(a, wait);
+        }
+    } else if (http == HTTP_GONE || !ended) {
+        /* Too old a version, or an answer that cannot be trusted: list again, the watch follows. */
+        publish_hint(a, wait);
+        p->watch_due_ms = UINT64_MAX;
+    }
+}
+
+/* --- every end --- */
+
+static void step_over(struct agent *a, const struct request *r, enum status status)
+{
+    struct publish *p = &a->publish;
+    switch (p->step) {
+    case PUBLISH_LIST:
+        publish_plan(a);
+        break;
+    case PUBLISH_DELETE:
+        delete_end(a, status);
+        break;
+    case PUBLISH_WRITE:
+        write_end(a, r);
+        break;
+    case PUBLISH_NODE:
+    case PUBLISH_IDLE:
+        break;
+    }
+}
+
+void publish_end(struct agent *a, unsigned index, enum status status)
+{
+    struct publish *p = &a->publish;
+    const struct request *r = &a->api.request[index];
+    uint16_t http = r->answer.http_status;
+    if (index == REQUEST_WATCH) {
+        watch_end(a, status);
+        return;
+    }
+    p->running = false;
+    if (p->step == PUBLISH_LIST && status == PEER_UNSUPPORTED) {
+        return; /* listed again in the version that is chosen next */
+    }
+    bool gone = status == PEER_NOT_FOUND || http == HTTP_CONFLICT;
+    if (status == STATUS_OK || (gone && p->step == PUBLISH_DELETE)) {
+        step_over(a, r, status);
+    } else if (gone && p->step == PUBLISH_WRITE) {
+        overtaken(a);
+    } else {
+        round_failed(a, r, status);
+    }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's rules for names, keys, texts and versions, each as one small pure function. */
+#include "dra/flaw.h"
+
+#include "base/assert.h"
+
+#define LABEL_MAX 63u
+#define SUBDOMAIN_MAX 63u
+#define IDENTIFIER_MAX 32u
+#define VERSION_NUMBERS 3u
+
+static const char *const texts[FLAWS] = {
+    [FLAW_NONE] = "none",
+    [FLAW_NAME] = "the name is no DNS label of at most 63 characters",
+    [FLAW_KEY] = "the key is no C identifier of at most 32 characters, with or without a domain",
+    [FLAW_LENGTH] = "the value is longer than 64 bytes",
+    [FLAW_UTF8] = "the value is not UTF-8",
+    [FLAW_VERSION] = "the value is no semantic version",
+};
+
+const char *flaw_text(enum flaw flaw)
+{
+    ASSERT((unsigned)flaw < (unsigned)FLAWS);
+    return texts[flaw];
+}
+
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_lower(uint8_t c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_letter(uint8_t c)
+{
+    return is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* The part of `rest` before `byte`, taken off it together with the byte. */
+static struct view part(struct view *rest, uint8_t byte)
+{
+    size_t at = view_find(*rest, byte);
+    struct view first = view_first(*rest, at);
+    *rest = view_from(*rest, at + 1u);
+    return first;
+}
+
+/* RFC 1123 label in lower case. */
+static bool is_label(struct view v)
+{
+    bool good = v.len > 0u && v.len <= LABEL_MAX && v.data[0] != '-' && v.data[v.len - 1u] != '-';
+    for (size_t i = 0; i < v.len; i++) {
+        good = good && (is_lower(v.data[i]) || is_digit(v.data[i]) || v.data[i] == '-');
+    }
+    return good;
+}
+
+static bool is_subdomain(struct view v)
+{
+    bool good = v.len > 0u && v.len <= SUBDOMAIN_MAX && v.data[v.len - 1u] != '.';
+    while (good && v.len > 0u) {
+        good = is_label(part(&v, '.'));
+    }
+    return good;
+}
+
+static bool is_identifier(struct view v)
+{
+    bool good = v.len > 0u && v.len <= IDENTIFIER_MAX && !is_digit(v.data[0]);
+    for (size_t i = 0; i < v.len; i++) {
+        good = good && (is_letter(v.data[i]) || is_digit(v.data[i]) || v.data[i] == '_');
+    }
+    return good;
+}
+
+static bool is_key(struct view v)
+{
+    if (view_find(v, '/') == v.len) {
+        return is_identifier(v);
+    }
+    struct view domain = part(&v, '/');
+    return is_subdomain(domain) && is_identifier(v);
+}
+
+/* Parts of a semantic version. */
+enum { CORE, PRE_RELEASE, BUILD };
+
+/* A word of a version: digits alone are a number, which has no leading zeros but in a build. */
+static bool is_version_word(struct view v, unsigned where)
+{
+    bool digits = true;
+    for (size_t i = 0; i < v.len; i++) {
+        digits = digits && is_digit(v.data[i]);
+    }
+    bool leading = digits && v.len > 1u && v.data[0] == '0';
+    return v.len > 0u && (digits || where != CORE) && (!leading || where == BUILD);
+}
+
+/* The part that begins after `c`: the first dash and the first plus of a version have a meaning. */
+static unsigned part_after(uint8_t c, unsigned where)
+{
+    if (c == '+' && where < BUILD) {
+        return BUILD;
+    }
+    return (c == '-' && where == CORE) ? PRE_RELEASE : where;
+}
+
+/* Semantic Versioning 2.0.0, items 2, 9 and 10. */
+static bool is_version(struct view v)
+{
+    unsigned where = CORE;
+    unsigned numbers = 0;
+    size_t from = 0;
+    bool good = true;
+    for (size_t i = 0; good && i <= v.len; i++) {
+        uint8_t c = (i < v.len) ? v.data[i] : (uint8_t)'.';
+        unsigned next = part_after(c, where);
+        if (c == '.' || next != where) {
+            good = is_version_word(view_first(view_from(v, from), i - from), where);
+            numbers += (where == CORE) ? 1u : 0u;
+            from = i + 1u;
+            where = next;
+        } else {
+            good = is_digit(c) || is_letter(c) || c == '-';
+        }
+    }
+    return good && numbers == VERSION_NUMBERS;
+}
+
+/* A text up to its NUL, or all of its array. */
+static struct view text_in(const char *text, size_t cap)
+{
+    struct view all = view_of(text, cap);
+    return view_first(all, view_find(all, 0));
+}
+
+enum flaw attribute_flaw(const struct attribute *attribute)
+{
+    struct view key = text_in(attribute->key, sizeof attribute->key);
+    struct view text = text_in(attribute->text, sizeof attribute->text);
+    bool version = attribute->type == ATTRIBUTE_VERSION;
+    enum flaw flaw = FLAW_NONE;
+    if (!is_key(key)) {
+        flaw = FLAW_KEY;
+    } else if (attribute->type != ATTRIBUTE_STRING && !version) {
+        flaw = FLAW_NONE;
+    } else if (text.len >= ATTRIBUTE_VALUE_CAP) {
+        flaw = FLAW_LENGTH;
+    } else if (!view_is_utf8(text)) {
+        flaw = FLAW_UTF8;
+    } else if (version && !is_version(text)) {
+        flaw = FLAW_VERSION;
+    }
+    return flaw;
+}
+
+enum flaw device_flaw(const struct device *device)
+{
+    return is_label(text_in(device->name, sizeof device->name)) ? FLAW_NONE : FLAW_NAME;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent where one slice does not do or the server does not take it: the pool in several
+ * slices, their generation and number, content that is refused, stored in part, or answered by
+ * another object, and items that are left out before they are sent.
+ */
+#include "agent_kubelet.h"
+
+static void start_with(unsigned devices)
+{
+    found_set("trn2.48xlarge", devices, 8);
+    node_up();
+}
+
+static void find(unsigned devices)
+{
+    found_set("trn2.48xlarge", devices, 8);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+}
+
+/* A server that takes `most` devices in a slice, with 64 on the node. */
+static void up_cut(unsigned most, unsigned http)
+{
+    world_new();
+    api.devices_max = most;
+    api.devices_http = http;
+    api.cause_field = "spec.devices";
+    api.cause_message = "must have at most so many items";
+    start_with(64);
+    pass(10000);
+}
+
+/* All stored slices are one pool of that many, complete, of one generation, each device once. */
+static void check_pool(unsigned slices, unsigned devices, uint64_t generation)
+{
+    unsigned sum = 0;
+    bool seen[64] = {false};
+    assert_int_equal(api_slices(), slices);
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        const struct api_slice *s = &api.slice[i];
+        if (!s->used) {
+            continue;
+        }
+        assert_int_equal(s->count, slices);
+        assert_int_equal(s->generation, generation);
+        assert_string_equal(s->owner, NODE_UID);
+        struct reader in = reader_of(view_of(s->spec, s->spec_len));
+        struct proto_field f;
+        while (proto_next(&in, &f)) {
+            char name[64];
+            if (f.number == 6) {
+                proto_text(f.bytes, 1, name, sizeof name);
+                unsigned n = (unsigned)atoi(name + strlen("neuron-device-"));
+                assert_true(n < 64 && !seen[n]);
+                seen[n] = true;
+                sum++;
+            }
+        }
+    }
+    assert_int_equal(sum, devices);
+    assert_true(world.agent->publish.current);
+    assert_null(publish_reason(world.agent));
+}
+
+static unsigned said(const char *text)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
+        n++;
+    }
+    return n;
+}
+
+/* Slice that holds the device. */
+static struct api_slice *slice_with(const char *device)
+{
+    for (unsigned i = 0; i < API_SLICES; i++) {
+        struct api_slice *s = &api.slice[i];
+        struct reader in = reader_of(view_of(s->spec, s->used ? s->spec_len : 0));
+        struct proto_field f;
+        while (proto_next(&in, &f)) {
+            if (f.number == 6 && view_is(proto_get(f.bytes, 1).bytes, device)) {
+                return s;
+            }
+        }
+    }
+    fail_msg("no slice has %s", device);
+    return NULL;
+}
+
+/* --- several slices --- */
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const unsigned sizes[] = {0, 1, 16, 64};
+    for (unsigned i = 0; i < 4; i++) {
+        world_new();
+        start_with(sizes[i]);
+        check_pool(1, sizes[i], 1);
+        assert_int_equal(api_writes(), 1);
+    }
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    up_cut(32, 422);
+    check_pool(2, 64, 1);
+    assert_int_equal(said("slice_cut"), 1);
+    up_cut(16, 413);
+    check_pool(4, 64, 1);
+    assert_int_equal(said("slice_cut"), 2);
+    up_cut(10, 413);
+    check_pool(8, 64, 1);
+    api_forget();
+    pass(86400000);
+    assert_int_equal(api_writes(), 0);
+}
+
+/* The next process finds the pool as it was cut, and writes nothing. */
+static void test_cut_is_kept_by_a_restart(void **state)
+{
+    (void)state;
+    up_cut(20, 413);
+    check_pool(4, 64, 1);
+    api_forget();
+    restart();
+    register_driver();
+    pass(20000);
+    assert_int_equal(api_writes(), 0);
+    check_pool(4, 64, 1);
+    find(10);
+    pass(5000);
+    check_pool(1, 10, 2);
+}
+
+/* Smaller than small is not tried: words, and slow attempts. */
+static void test_cut_has_an_end(void **state)
+{
+    (void)state;
+    up_cut(3, 413);
+    api_forget();
+    pass(4u * 3600000u);
+    assert_in_range(api_writes(), 2, 10);
+    assert_int_equal(api_slices(), 0);
+    assert_non_null(strstr(publish_reason(world.agent), "invalid"));
+}
+
+static void test_one_of_several_changes(void **state)
+{
+    (void)state;
+    up_cut(32, 413);
+    api_forget();
+    api_slice_cut(slice_with("neuron-device-40"));
+    pass(2000);
+    check_pool(2, 64, 1);
+    assert_int_equal(api_writes(), 1);
+}
+
+static void test_one_of_several_is_deleted(void **state)
+{
+    (void)state;
+    up_cut(32, 413);
+    api_forget();
+    api_slice_delete(slice_with("neuron-device-40"));
+    pass(2000);
+    check_pool(2, 64, 2);
+    assert_int_equal(api_asked("POST "), 1);
+    assert_int_equal(api_asked("PUT "), 1);
+}
+
+static void test_number_changes(void **state)
+{
+    (void)state;
+    up_cut(32, 413);
+    find(33);
+    pass(2000);
+    /* the second one alone is another now: one change, the same generation */
+    check_pool(2, 33, 1);
+    find(32);
+    pass(2000);
+    check_pool(1, 32, 2);
+    find(64);
+    pass(2000);
+    check_pool(2, 64, 3);
+    /* all are others: so is their generation */
+    (void)snprintf(world.found.driver_version, SYSFS_VALUE_CAP, "2.27.0.0\n");
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(2000);
+    check_pool(2, 64, 4);
+}
+
+/* Obsolete ones go first, then what is there changes, then what is missing comes. */
+static void test_order_of_writes(void **state)
+{
+    (void)state;
+    up_cut(32, 413);
+    kill_agent();
+    (void)api_slice_double(slice_with("neuron-device-40"), "00000-neuron.aws.com-node-a-x");
+    api_slice_cut(slice_with("neuron-device-1"));
+    api_forget();
+    start();
+    register_driver();
+    pass(2000);
+    check_pool(2, 64, 1);
+    const char *deleted = strstr(api.log, "DELETE ");
+    const char *updated = strstr(api.log, "PUT ");
+    assert_true(deleted != NULL && updated > deleted);
+    assert_int_equal(api_writes(), 2);
+    api_slice_delete(slice_with("neuron-device-40"));
+    api_forget();
+    pass(2000);
+    check_pool(2, 64, 2);
+    updated = strstr(api.log, "PUT ");
+    const char *created = strstr(api.log, "\nPOST ");
+    assert_true(updated != NULL && created > updated);
+}
+
+/* --- the generation --- */
+
+/* Somebody writes a lower one, or a higher one: it never falls. */
+static void test_generation_never_falls(void **state)
+{
+    (void)state;
+    world_new();
+    start_with(16);
+    for (unsigned i = 2; i < 5; i++) {
+        api_slice_delete(api_slice_only());
+        pass(2000);
+        check_pool(1, 16, i);
+    }
+    struct api_slice *s = api_slice_only();
+    uint8_t *generation = memchr(s->spec, 0x10, s->spec_len); /* field 2 of the pool, a varint */
+    assert_true(generation != NULL && generation[1] == 4);
+    generation[1] = 2;
+    s->generation = 2;
+    api_touch(s);
+    api_watch_slice("MODIFIED", s);
+    pass(2000);
+    check_pool(1, 16, 4);
+    generation[1] = 9;
+    s->generation = 9;
+    api_touch(s);
+    api_watch_slice("MODIFIED", s);
+    pass(2000);
+    api_slice_delete(s);
+    pass(2000);
+    check_pool(1, 16, 10);
+    /* a slice that only the watch ever showed */
+    s = api_slice_double(api_slice_only(), "passing");
+    generation = memchr(s->spec, 0x10, s->spec_len);
+    assert_true(generation != NULL && generation[1] == 10);
+    generation[1] = 20;
+    api_touch(s);
+    api_watch_slice("MODIFIED", s);
+    api_slice_delete(s);
+    pass(2000);
+    check_pool(1, 16, 20);
+}
+
+/* --- content that the server does not take, or not as a whole --- */
+
+static void test_invalid(void **state)
+{
+    (void)state;
+    world_new();
+    api.write_http = 422;
+    api.cause_field = "spec.devices[3].attributes";
+    api.cause_message = "must be better";
+    start_with(16);
+    log_has("field=spec.devices[3].attributes cause=\"must be better\"");
+    assert_int_equal(api_writes(), 1);
+    api_forget();
+    pass(INVALID_RETRY_MS - 5000);
+    assert_int_equal(api_writes(), 0);
+    pass(24u * 3600000u);
+    assert_in_range(api_writes(), 20, 30);
+    assert_false(agent_ready(world.agent));
+    assert_non_null(strstr(publish_reason(world.agent), "invalid"));
+    /* another content is tried at once */
+    api.write_http = 0;
+    find(15);
+    pass(1000);
+    check_pool(1, 15, 1);
+}
+
+/* What the server drops is said and not written again, not by rounds and not by hints. */
+static void test_stored_in_part(void **state)
+{
+    (void)state;
+    world_new();
+    api.drops_devices = true;
+    start_with(16);
+    pass(60000);
+    log_has("slice_dropped_fields");
+    assert_int_equal(said("slice_dropped_fields"), 1);
+    assert_false(agent_ready(world.agent));
+    assert_non_null(strstr(publish_reason(world.agent), "stores less"));
+    pass(86400000);
+    assert_int_equal(api_writes(), 1);
+    api_touch(api_slice_only());
+    api_watch_slice("MODIFIED", api_slice_only());
+    pass(60000);
+    assert_int_equal(api_writes(), 1);
+    /* a process that does not know it tries once */
+    restart();
+    register_driver();
+    pass(86400000);
+    assert_int_equal(api_writes(), 2);
+    /* the server keeps all of what is written next */
+    api.drops_devices = false;
+    find(15);
+    pass(60000);
+    check_pool(1, 15, 1);
+}
+
+/* --- answers with other objects --- */
+
+static void test_answer_with_another_object(void **state)
+{
+    (void)state;
+    world_new();
+    start_with(16);
+    api.answers_name = "somebody-elses";
+    find(15);
+    pass(200);
+    log_has("api_strange");
+    assert_false(agent_ready(world.agent));
+    assert_int_equal(api_asked("PUT "), 1);
+    api.answers_name = NULL;
+    pass(5000);
+    /* the list told that it was stored all the same */
+    assert_int_equal(api_asked("PUT "), 1);
+    check_pool(1, 15, 1);
+    api.answers_name = "";
+    api_slice_delete(api_slice_only());
+    pass(2000);
+    api.answers_name = NULL;
+    pass(20000);
+    check_pool(1, 15, 2);
+    assert_int_equal(api_asked("POST "), 2);
+}
+
+/* --- losses of the watch --- */
+
+/* The event of a deletion never comes: the next round finds it. */
+static void test_lost_event(void **state)
+{
+    (void)state;
+    world_new();
+    start_with(16);
+    api_slice_only()->used = false;
+    pass(60000);
+    assert_int_equal(api_slices(), 0);
+    pass(15u * 60000u);
+    check_pool(1, 16, 2);
+}
+
+/* --- what is left out --- */
+
+static void test_left_out(void **state)
+{
+    (void)state;
+    world_new();
+    start_with(16);
+    assert_true(world.agent->devices.count == 16);
+    /* the probe never lets such values through: this is the last line */
+    memcpy(world.agent->devices.driver_version, "\xff\xfe", 3);
+    (void)snprintf(world.agent->devices.device[3].name, DEVICE_NAME_CAP, "Neuron_3");
+    publish_changed(world.agent);
+    pass(5000);
+    for (unsigned i = 0; i < 3; i++) {
+        publish_changed(world.agent);
+        pass(1000);
+    }
+    assert_int_equal(said("item_left_out"), 2);
+    log_has("item=neuronDriverVersion");
+    log_has("no DNS label");
+    const struct api_slice *s = api_slice_only();
+    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
+    assert_true(world.agent->publish.current);
+    assert_int_equal(world.agent->counter[EVENT_ITEM_LEFT_OUT], 2);
+    assert_int_equal(api_writes(), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_cut_is_kept_by_a_restart),
+        cmocka_unit_test(test_cut_has_an_end),
+        cmocka_unit_test(test_one_of_several_changes),
+        cmocka_unit_test(test_one_of_several_is_deleted),
+        cmocka_unit_test(test_number_changes),
+        cmocka_unit_test(test_order_of_writes),
+        cmocka_unit_test(test_generation_never_falls),
+        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_stored_in_part),
+        cmocka_unit_test(test_answer_with_another_object),
+        cmocka_unit_test(test_lost_event),
+        cmocka_unit_test(test_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the API server would refuse of names, keys, texts and versions: both sides of each limit. */
+#include "dra/flaw.h"
+#include "unit.h"
+
+#define D32 "abcdefghijklmnopqrstuvwxyz_01234"
+#define D63 "a23456789012345678901234567890123456789012345678901234567890123"
+
+static enum flaw flaw_of(const char *key, enum attribute_type type, const char *text)
+{
+    static struct attribute a;
+    memset(&a, 0, sizeof a);
+    a.type = type;
+    memcpy(a.key, key, strlen(key) < sizeof a.key ? strlen(key) : sizeof a.key);
+    memcpy(a.text, text, strlen(text) < sizeof a.text ? strlen(text) : sizeof a.text);
+    return attribute_flaw(&a);
+}
+
+static void test_keys(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "a", "_", "A_9", D32, "resource.aws.com/devicegroup1_id", "x/y", D63 "/" D32, "a-b.c/d"};
+    static const char *const bad[] = {
+        "", "9a", "a-b", "a.b", "\xc3\xa4", D32 "5", "/a", "a/", "a/b/c", "A.b/c", "a..b/c",
+        "a./c", "-a/c", "a-/c", D63 "4/a", "a b/c", "a/9"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(flaw_of(good[i], ATTRIBUTE_INT, ""), FLAW_NONE);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (flaw_of(bad[i], ATTRIBUTE_INT, "") != FLAW_KEY) {
+            fail_msg("key %s", bad[i]);
+        }
+    }
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    char text[ATTRIBUTE_VALUE_CAP + 1];
+    memset(text, 'x', sizeof text);
+    text[64] = 0;
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, text), FLAW_NONE);
+    text[64] = 'x';
+    text[65] = 0;
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, text), FLAW_LENGTH);
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, ""), FLAW_NONE);
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "gr\xc3\xbc\xc3\x9f"), FLAW_NONE);
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "\xc3"), FLAW_UTF8);
+    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "\xed\xa0\x80"), FLAW_UTF8);
+    /* numbers have no text */
+    assert_int_equal(flaw_of("k", ATTRIBUTE_BOOL, "\xc3"), FLAW_NONE);
+}
+
+/* Examples of https://semver.org, and the versions that are none. */
+static void test_versions(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "0.0.0", "1.2.3", "570.86.15", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-0.3.7",
+        "1.0.0-x.7.z.92", "1.0.0-x-y-z.--", "1.0.0-0a", "1.0.0+001", "1.0.0-beta+exp.sha.5114f85",
+        "1.0.0+21AF26D3----117B344092BD", "1.0.0+a-b"};
+    static const char *const bad[] = {
+        "", "1", "1.2", "1.2.3.4", "2.26.5.0", "v1.2.3", "01.2.3", "1.02.3", "1.2.03", "2.19.08",
+        "1.2.3-", "1.2.3+", "1.2.3-a..b", "1.2.3-01", "1.2.3-a.", "1.2.3-.a", "1.2.3+a..b",
+        "1.2.", ".1.2", "1..2", "1.2.x", "1.2.3 ", "1.2.3-\xc3\xa4", "1.2.3+a+b", "-1.2.3"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (flaw_of("k", ATTRIBUTE_VERSION, good[i]) != FLAW_NONE) {
+            fail_msg("version %s", good[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (flaw_of("k", ATTRIBUTE_VERSION, bad[i]) != FLAW_VERSION) {
+            fail_msg("version %s", bad[i]);
+        }
+    }
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "-a", "a-", "A", "a.b", "a_b", "\xc3\xa4"};
+    struct device d = {.name = "neuron-device-0"};
+    assert_int_equal(device_flaw(&d), FLAW_NONE);
+    memcpy(d.name, D63, 64);
+    assert_int_equal(device_flaw(&d), FLAW_NONE);
+    memset(d.name, 'a', sizeof d.name); /* 64, and no NUL */
+    assert_int_equal(device_flaw(&d), FLAW_NAME);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(d.name, sizeof d.name, "%s", bad[i]);
+        assert_int_equal(device_flaw(&d), FLAW_NAME);
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (int flaw = FLAW_NONE; flaw < FLAWS; flaw++) {
+        assert_in_range(strlen(flaw_text((enum flaw)flaw)), 4, 120);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
