@@ -254,7 +254,7 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
 
 enum status kube_answer_end(struct kube_answer *a)
 {
-    /* A success without an object is no API server's: a page of text must not pass for no slices. */
+    /* Success without an object is no API server's: a page of text does not mean no slices. */
     bool success = a->http_status >= HTTP_OK && a->http_status <= HTTP_OK_MAX;
     bool whole = true;
 
