@@ -115,6 +115,8 @@ var sliceFaults = []fault{
 		on: every(listAll, "list"), hold: 5 * time.Second, off: clearRules},
 	{item: 1, name: "another object", what: "the answer to the next POST is another node's slice",
 		on: first(otherObject, "create"), after: spoilt},
+	{item: 1, name: "another object after PUT", what: "the answer to the next PUT is another node's slice",
+		on: first(otherObject, "update"), harm: editSlice, after: spoilt},
 	{item: 1, name: "dropped field", what: "the server stores and answers without one attribute for 12 s", board: "trn2.48xlarge",
 		on:   func(w *world) { w.proxy.Add(proxy.Rule{Kinds: []string{"create", "update"}, Act: dropAttribute}) },
 		hold: 12 * time.Second, off: func(w *world) {
