@@ -389,6 +389,11 @@
  */
 #define WATCH_SECONDS 3600u
 /*
+ * Head of a watch's answer: servers send it at once, twice what other requests get. Reached: what is
+ * watched is read again, then watched again.
+ */
+#define WATCH_BEGIN_MS 30000u
+/*
  * A watch of the Node that begins without a version tells the state at once; after this much
  * silence the Node is read instead.
  */

@@ -253,6 +253,7 @@ static void api_event(struct agent *a, const struct api_event *event)
         break;
     }
     case API_EVENT_LOST:
+        node_disconnected(a);
         publish_disconnected(a);
         break;
     case API_EVENT_NONE:

@@ -250,7 +250,8 @@ static void watch_end(struct agent *a, const struct request *r, enum status stat
 {
     struct node *n = &a->node;
     uint16_t http = r->answer.http_status;
-    bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
+    bool late = status == PEER_TIMEOUT && http > 0u;
+    bool ended = status == STATUS_OK || status == PEER_CLOSED || late;
     if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         watch_refused(a, r, status);
         return;
@@ -260,6 +261,14 @@ static void watch_end(struct agent *a, const struct request *r, enum status stat
         begin_anew(a, wait);
     } else {
         n->watch_due_ms = a->now_ms + wait;
+    }
+}
+
+void node_disconnected(struct agent *a)
+{
+    struct node *n = &a->node;
+    if (!n->blind && n->watch_due_ms > a->now_ms) {
+        n->watch_due_ms = a->now_ms; /* the connection's own wait is enough */
     }
 }
 

@@ -43,6 +43,8 @@ void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
 void node_record(struct agent *a, const struct kube_record *record);
 void node_end(struct agent *a, enum status status);
+/* The API connection is gone, and what was in flight has ended. */
+void node_disconnected(struct agent *a);
 /* Whether UID, labels or presence changed since this was asked last. */
 bool node_changed(struct agent *a);
 /* A round begins: reads the Node first where the watch does not tell of it. */

@@ -13,7 +13,7 @@ void publish_init(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->step = PUBLISH_IDLE;
-    p->spread_ms = agent_jitter(a, 4u * PUBLISH_SPREAD_MS) - 4u * PUBLISH_SPREAD_MS;
+    p->spread_ms = agent_jitter(a, 4u * (uint64_t)PUBLISH_SPREAD_MS) - 4u * (uint64_t)PUBLISH_SPREAD_MS;
     p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
     p->watch_due_ms = UINT64_MAX;
     p->cut = SLICE_DEVICES_MAX;
@@ -43,6 +43,7 @@ void publish_disconnected(struct agent *a)
     p->step = PUBLISH_IDLE;
     p->running = false;
     p->watch_due_ms = UINT64_MAX;
+    publish_forget_losses(p); /* perhaps another server, which keeps more */
     if (p->due_ms > a->now_ms && p->cut_known) {
         /* what happened in between is not known: look again once connected */
         p->due_ms = a->now_ms;

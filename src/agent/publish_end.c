@@ -178,7 +178,8 @@ static void watch_end(struct agent *a, enum status status)
     const struct request *r = &a->api.request[REQUEST_WATCH];
     uint16_t http = r->answer.http_status;
     uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
-    bool ended = status == STATUS_OK || status == PEER_CLOSED || status == PEER_TIMEOUT;
+    bool late = status == PEER_TIMEOUT && http > 0u;
+    bool ended = status == STATUS_OK || status == PEER_CLOSED || late;
     p->watch_due_ms = a->now_ms + wait;
     if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         /* The rounds of the interval go on without a watch. */
@@ -186,7 +187,7 @@ static void watch_end(struct agent *a, enum status status)
             say_retry(a, wait);
         }
     } else if (http == HTTP_GONE || !ended) {
-        /* Too old a version, or an answer that cannot be trusted: list again, the watch follows. */
+        /* Too old a version, no answer or one that cannot be trusted: list first, then watch. */
         publish_hint(a, wait);
         p->watch_due_ms = UINT64_MAX;
     }

@@ -138,7 +138,7 @@ static uint64_t time_limit(enum request_kind kind)
     } else if (kind == REQUEST_VERSIONS) {
         limit = VERSION_GET_MS;
     } else if (is_watch(kind)) {
-        limit = WATCH_SECONDS * 1000u + API_REQUEST_MS;
+        limit = WATCH_BEGIN_MS;
     }
     return limit;
 }
@@ -346,6 +346,9 @@ void requests_event(struct agent *a, const struct h2_event *e)
         break;
     case H2_EVENT_HEADERS_END:
         api->mute = 0;
+        if (is_watch(r->kind)) {
+            r->deadline_ms = r->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
+        }
         if (e->end_stream) {
             answer_complete(a, at);
         }

@@ -27,8 +27,7 @@ uint64_t retry_watch_wait(struct agent *a, unsigned index, uint64_t *backoff_ms)
 {
     ASSERT(index < REQUESTS_MAX);
     const struct request *r = &a->api.request[index];
-    uint64_t longest = (uint64_t)WATCH_SECONDS * 1000u + API_REQUEST_MS;
-    if (r->deadline_ms < a->now_ms + longest - API_REFUSED_MS) {
+    if (r->answer.http_status != 0u && a->now_ms - r->sent_ms >= API_REFUSED_MS) {
         *backoff_ms = 0; /* it ran well for a time */
     }
     return retry_wait(a, r, backoff_ms);

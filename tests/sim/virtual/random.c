@@ -17,9 +17,6 @@
 /* Requests about Events, in any hour: two a minute, and what may come at once. */
 #define EVENTS_PER_HOUR 130
 
-/* Two troubles at a time leave two waits, which may follow each other. */
-#define BOTH_RECOVERY_MS SECONDS(90)
-
 struct schedule {
     struct world *w;
     struct row *r;
@@ -35,7 +32,7 @@ struct schedule {
 static void trouble_toggle(struct schedule *s)
 {
     unsigned i = (unsigned)world_random(s->w, s->count);
-    if (!s->on[i] && (s->active >= AT_A_TIME || trouble_alone(i))) {
+    if (!s->on[i] && s->active >= AT_A_TIME) {
         return;
     }
     world_note(s->w, s->on[i] ? "ends:" : "begins:", trouble_name(i));
@@ -256,7 +253,7 @@ static void all_over(struct schedule *s)
     struct world *w = s->w;
     troubles_over(s);
     uint64_t left = s->due_ms > w->now_ms ? s->due_ms - w->now_ms : 0;
-    row_recover(w, s->r, left > BOTH_RECOVERY_MS ? left : BOTH_RECOVERY_MS);
+    row_recover(w, s->r, left > RECOVERY_MS ? left : RECOVERY_MS);
     quiet_point(s);
     world_pass(w, RECOVERY_MS);
     unsigned writes = tally_writes(&w->tally);

@@ -57,8 +57,6 @@ extern const struct scenario answer_scenarios[];  /* answers that are wrong or a
 
 /* Troubles that last for some time, by index; NULL: there are no more. */
 const char *trouble_name(unsigned index);
-/* Whether it is a row alone, and no part of random schedules. */
-bool trouble_alone(unsigned index);
 void trouble_begin(struct world *w, unsigned index);
 void trouble_end(struct world *w, unsigned index);
 /* How long the recovery may take. */

@@ -17,7 +17,6 @@ struct trouble {
     uint64_t ms;
     uint64_t limit_ms;       /* of the recovery; 0: RECOVERY_MS */
     unsigned requests;       /* own ones while it lasts, at most */
-    bool alone;              /* a row, but no part of random schedules */
 };
 
 #define WRITES (SIM_ASK_CREATE | SIM_ASK_UPDATE | SIM_ASK_DELETE)
@@ -75,8 +74,7 @@ static const struct trouble troubles[] = {
     {.name = "every stream reset without answer, 10 min", .kind = SIM_FAULT_RESET,
      .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 4 * TEN_MINUTES_SLOW},
     {.name = "no request answered, 10 min", .kind = SIM_FAULT_SILENT,
-     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 4 * TEN_MINUTES_SLOW,
-     .alone = true},
+     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 4 * TEN_MINUTES_SLOW},
     {.name = "writes done, answers held, 10 min", .kind = SIM_FAULT_HELD,
      .fault = {.asked = WRITES}, .ms = MINUTES(10), .requests = 4 * TEN_MINUTES_SLOW},
     {.name = "watch events lost, 2 min", .kind = SIM_FAULT_UNTOLD, .fault = {.asked = WATCHES},
@@ -85,13 +83,11 @@ static const struct trouble troubles[] = {
      .fault = {.asked = SIM_ASK_LIST | WATCHES}, .ms = MINUTES(10),
      .requests = TEN_MINUTES_SLOW},
     {.name = "200 with a page of text, 10 min", .kind = SIM_FAULT_PAGE,
-     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW,
-     .alone = true},
+     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "answers end in their midst, 10 min", .kind = SIM_FAULT_CUT,
      .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "answers carry another object, 10 min", .kind = SIM_FAULT_OTHER,
-     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW,
-     .alone = true},
+     .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
 };
 
 #define TROUBLES (sizeof troubles / sizeof troubles[0])
@@ -99,11 +95,6 @@ static const struct trouble troubles[] = {
 const char *trouble_name(unsigned index)
 {
     return index < TROUBLES ? troubles[index].name : NULL;
-}
-
-bool trouble_alone(unsigned index)
-{
-    return troubles[index].alone;
 }
 
 uint64_t trouble_limit_ms(unsigned index)
