@@ -389,8 +389,8 @@
  */
 #define WATCH_SECONDS 3600u
 /*
- * Head of a watch's answer: servers send it at once, twice what other requests get. Reached: what is
- * watched is read again, then watched again.
+ * Head of a watch's answer: servers send it at once, twice what other requests get. Reached: what
+ * is watched is read again, then watched again.
  */
 #define WATCH_BEGIN_MS 30000u
 /*
@@ -415,7 +415,7 @@
  * After the registration the first list waits up to this, at random: ten thousand nodes of a
  * cluster that starts do not list in the same second.
  */
-#define PUBLISH_SPREAD_MS 1000u
+#define PUBLISH_SPREAD_MS UINT64_C(1000)
 /* First publication waits for the registration at most this long. */
 #define PUBLISH_WAIT_MS 10000u
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */

@@ -155,7 +155,7 @@ static void write_devices(struct writer *out, const struct claim_record *r, uint
 /* The record of the claim under way; NULL: it is gone. False: it cannot be read. */
 static bool read_record(struct agent *a, const struct claim_record **r)
 {
-    struct claim_status *c = &a->claim_status;
+    const struct claim_status *c = &a->claim_status;
     *r = NULL;
     if (c->slot < 0) {
         return true;

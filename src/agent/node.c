@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our Node, as metadata only. Owns struct node. One watch that begins without a version, so that
- * the state of now comes first; it goes on from the last version seen. Where a role grants no watch
- * on nodes, or the watch stays silent, the Node is read instead, and again with each round of the
- * publisher. Never writes.
+ * Our Node, as metadata only. Owns struct node_object. One watch that begins without a version, so
+ * that the state of now comes first; it goes on from the last version seen. Where a role grants no
+ * watch on nodes, or the watch stays silent, the Node is read instead, and again with each round of
+ * the publisher. Never writes.
  */
 #include "agent/decode.h"
 #include "agent/state.h"
@@ -30,13 +30,13 @@ bool node_changed(struct agent *a)
 
 bool node_ready(const struct agent *a)
 {
-    const struct node *n = &a->node;
+    const struct node_object *n = &a->node;
     return n->settled && n->present && !n->looking;
 }
 
 void node_look(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     if (n->blind && a->api.request[REQUEST_NODE_ENTRY].kind != REQUEST_NODE) {
         n->looking = true;
         n->get_due_ms = a->now_ms;
@@ -47,7 +47,7 @@ void node_look(struct agent *a)
 
 void node_check_type(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     struct view label = board_type(view_text(n->facts.instance_type));
     struct view found = view_text(a->devices.instance_type);
     if (label.len == 0u || found.len == 0u || view_equal(label, found)) {
@@ -69,17 +69,17 @@ static void say_change(struct agent *a, const char *what)
 
 static void learn_present(struct agent *a)
 {
-    struct node *n = &a->node;
-    struct node_facts before = n->facts;
-    bool first = before.uid[0] == '\0';
-    bool other = memcmp(before.uid, n->now.uid, sizeof before.uid) != 0;
+    struct node_object *n = &a->node;
+    bool first = n->facts.uid[0] == '\0';
+    bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
+    bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     n->facts = n->now;
     n->settled = true;
     if (first) {
         n->changed = true;
     } else if (other || !n->present) {
         say_change(a, "there is another Node object of this name: slices get it as their owner");
-    } else if (memcmp(&before.labels, &n->now.labels, sizeof before.labels) != 0) {
+    } else if (labels) {
         say_change(a, "labels that become attributes are others");
     }
     n->present = true;
@@ -88,7 +88,7 @@ static void learn_present(struct agent *a)
 
 static void learn_absent(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     bool before = n->present;
     n->settled = true;
     n->present = false;
@@ -145,7 +145,7 @@ static void begin_anew(struct agent *a, uint64_t wait_ms)
     a->node.watch_due_ms = a->now_ms + wait_ms;
 }
 
-static void watch_type(struct node *n, struct view message)
+static void watch_type(struct node_object *n, struct view message)
 {
     projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
     bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
@@ -158,7 +158,7 @@ static void watch_type(struct node *n, struct view message)
 /* An event of the watch is complete; a bookmark has no name. */
 static void watch_event(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     if (n->now.uid[0] != '\0' && !n->gone) {
         learn_present(a);
     } else if (n->now.uid[0] != '\0') {
@@ -172,7 +172,7 @@ static void watch_event(struct agent *a)
 
 static void watch_record(struct agent *a, const struct kube_record *record)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     if (record->record == KUBE_WATCH_EVENT) {
         watch_type(n, record->message);
     } else if (record->record == KUBE_OBJECT_END) {
@@ -199,7 +199,7 @@ void node_record(struct agent *a, const struct kube_record *record)
 
 static void get_refused(struct agent *a, const struct request *r, enum status status)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
     if (status == PEER_NOT_FOUND) {
         learn_absent(a);
@@ -215,7 +215,7 @@ static void get_refused(struct agent *a, const struct request *r, enum status st
 
 static void get_end(struct agent *a, const struct request *r, enum status status)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     n->looking = false;
     if (status != STATUS_OK) {
         get_refused(a, r, status);
@@ -232,7 +232,7 @@ static void get_end(struct agent *a, const struct request *r, enum status status
 /* Rounds read the Node as long as the watch does not work. */
 static void watch_refused(struct agent *a, const struct request *r, enum status status)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     uint64_t wait = agent_backoff_within(a, &n->watch_backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     begin_anew(a, wait);
     n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
@@ -248,7 +248,7 @@ static void watch_refused(struct agent *a, const struct request *r, enum status 
 
 static void watch_end(struct agent *a, const struct request *r, enum status status)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     uint16_t http = r->answer.http_status;
     bool late = status == PEER_TIMEOUT && http > 0u;
     bool ended = status == STATUS_OK || status == PEER_CLOSED || late;
@@ -266,7 +266,7 @@ static void watch_end(struct agent *a, const struct request *r, enum status stat
 
 void node_disconnected(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     if (!n->blind && n->watch_due_ms > a->now_ms) {
         n->watch_due_ms = a->now_ms; /* the connection's own wait is enough */
     }
@@ -289,7 +289,7 @@ void node_end(struct agent *a, enum status status)
 static void send_get(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node(&out, a->settings->node_name);
     ASSERT(s == STATUS_OK);
@@ -302,7 +302,7 @@ static void send_get(struct agent *a)
 static void open_watch(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     bool anew = n->facts.resource_version[0] == '\0';
     struct writer out = writer_of(path, sizeof path);
     enum status s =
@@ -320,7 +320,7 @@ static void open_watch(struct agent *a)
 /* A watch that was to tell the state of now and tells nothing is not trusted. */
 static void check_silence(struct agent *a)
 {
-    struct node *n = &a->node;
+    struct node_object *n = &a->node;
     if (a->now_ms >= n->silent_ms) {
         n->silent_ms = UINT64_MAX;
         n->blind = true;
@@ -330,7 +330,7 @@ static void check_silence(struct agent *a)
 
 void node_step(struct agent *a)
 {
-    struct node *n = &a->node;
+    const struct node_object *n = &a->node;
     enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
     if (!api_ready(a) || kind == REQUEST_NODE) {
         return;
@@ -346,7 +346,7 @@ void node_step(struct agent *a)
 
 uint64_t node_deadline(const struct agent *a)
 {
-    const struct node *n = &a->node;
+    const struct node_object *n = &a->node;
     enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
     if (!api_ready(a) || kind == REQUEST_NODE) {
         return UINT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Our Node object (node.c): its UID, which owns the slices, and the labels that become attributes.
- * Owns struct node. Internal to src/agent.
+ * Owns struct node_object. Internal to src/agent.
  */
 #ifndef AGENT_NODE_H
 #define AGENT_NODE_H
@@ -19,7 +19,7 @@ struct node_facts {
 };
 
 /* What is known of the Node, and how it is asked for. */
-struct node {
+struct node_object {
     bool settled;              /* whether there is a Node was answered at least once */
     bool present;              /* there is one, as far as is known */
     bool changed;              /* what slices are made of is another: see node_changed */

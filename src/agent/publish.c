@@ -13,7 +13,8 @@ void publish_init(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->step = PUBLISH_IDLE;
-    p->spread_ms = agent_jitter(a, 4u * (uint64_t)PUBLISH_SPREAD_MS) - 4u * (uint64_t)PUBLISH_SPREAD_MS;
+    /* agent_jitter adds up to a quarter */
+    p->spread_ms = agent_jitter(a, 4u * PUBLISH_SPREAD_MS) - 4u * PUBLISH_SPREAD_MS;
     p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
     p->watch_due_ms = UINT64_MAX;
     p->cut = SLICE_DEVICES_MAX;

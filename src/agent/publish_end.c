@@ -8,7 +8,6 @@
 
 #define HTTP_OK_LAST 299u
 #define HTTP_FORBIDDEN 403u
-#define HTTP_NOT_FOUND 404u
 #define HTTP_CONFLICT 409u
 #define HTTP_GONE 410u
 #define HTTP_TOO_LARGE 413u
@@ -197,7 +196,7 @@ static void watch_end(struct agent *a, enum status status)
 
 static void step_over(struct agent *a, const struct request *r, enum status status)
 {
-    struct publish *p = &a->publish;
+    const struct publish *p = &a->publish;
     switch (p->step) {
     case PUBLISH_LIST:
         publish_plan(a);

@@ -71,7 +71,7 @@ struct agent {
     struct ledger ledger;
     struct api api;
     struct version version;
-    struct node node;
+    struct node_object node;
     struct publish publish;
     struct metrics metrics;
     struct recorder recorder;

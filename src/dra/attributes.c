@@ -122,7 +122,8 @@ static void select_flawed(struct attributes *all, bool flawed)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < all->count; i++) {
-        if ((attribute_flaw(&all->attribute[i]) != FLAW_NONE) == flawed) {
+        bool bad = attribute_flaw(&all->attribute[i]) != FLAW_NONE;
+        if (bad == flawed) {
             all->attribute[kept] = all->attribute[i];
             kept++;
         }

@@ -369,15 +369,21 @@ static bool same_text(const char *a, const char *b)
     return view_equal(view_text(a), view_text(b));
 }
 
+bool node_labels_same(const struct node_labels *a, const struct node_labels *b)
+{
+    ASSERT(a != NULL && b != NULL);
+    bool same = same_text(a->capacity_block, b->capacity_block);
+    for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
+        same = same && same_text(a->network_layer[i], b->network_layer[i]);
+    }
+    return same;
+}
+
 static bool same_node(const struct devices *a, const struct devices *b)
 {
     bool same = same_text(a->instance_type, b->instance_type)
                 && same_text(a->driver_version, b->driver_version);
-    same = same && same_text(a->labels.capacity_block, b->labels.capacity_block);
-    for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
-        same = same && same_text(a->labels.network_layer[i], b->labels.network_layer[i]);
-    }
-    return same && a->count == b->count;
+    return same && node_labels_same(&a->labels, &b->labels) && a->count == b->count;
 }
 
 /* Attributes follow from exactly these: the row follows from the type, the name from the number. */

@@ -106,6 +106,8 @@ void devices_build(struct devices *d, const struct found_node *found,
                    struct device_findings *findings);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
+/* Whether two sets of labels lead to the same attributes. */
+bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
 /* Index in the table by published name, or -1. */

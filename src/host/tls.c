@@ -365,7 +365,8 @@ static int alert_instead(int code)
         return (got == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) ? got : code;
     }
     ssize_t n = recv(session.fd, record, sizeof record, 0);
-    if (n != (ssize_t)sizeof record || record[0] != MBEDTLS_SSL_MSG_ALERT || record[4] != 2u) {
+    if (n != (ssize_t)sizeof record || record[0] != (unsigned char)MBEDTLS_SSL_MSG_ALERT ||
+        record[4] != 2u) {
         return code;
     }
     session.ssl.MBEDTLS_PRIVATE(in_msg)[1] = record[6];
