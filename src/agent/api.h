@@ -54,8 +54,7 @@ struct request {
     bool unprocessed;      /* the server did not look at it (REFUSED_STREAM): safe to repeat */
     enum status verdict;
     uint32_t token_sum;    /* of the token that it was sent with */
-    bool refused;          /* the answer is a Status of failure */
-    char reason[64];       /* of that Status */
+    char reason[64];       /* of the Status that it was answered with */
     char message[KUBE_MESSAGE_CAP];
     struct kube_answer answer;
 };

@@ -38,13 +38,6 @@ static void forget_gone(struct claim_status *c)
     memmove(&c->gone[0], &c->gone[1], c->gone_count * sizeof c->gone[0]);
 }
 
-/* The request under way ends without an answer. */
-static void stop_request(struct agent *a)
-{
-    a->claim_status.out.running = false;
-    api_cancel(a, REQUEST_STATUS_WRITER);
-}
-
 void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id)
 {
     struct claim_status *c = &a->claim_status;
@@ -54,7 +47,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_
     }
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
     if (c->out.running && (c->slot == (int)slot || (full && c->slot < 0))) {
-        stop_request(a);
+        outgoing_stop(a, &c->out, REQUEST_STATUS_WRITER);
     }
     if (full) {
         forget_gone(c);
@@ -208,23 +201,11 @@ static void begin(struct agent *a)
     ASSERT(begun == c->out.running);
 }
 
-static void go_on(struct agent *a)
-{
-    struct claim_status *c = &a->claim_status;
-    struct view body = body_of(a);
-    if (body.len == c->out.len) {
-        outgoing_push(a, &c->out, REQUEST_STATUS_WRITER, body);
-    } else {
-        stop_request(a); /* its record became unreadable under way */
-        job_over(c);
-    }
-}
-
 void claim_status_step(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     if (outgoing_sends(&c->out)) {
-        go_on(a);
+        outgoing_push(a, &c->out, REQUEST_STATUS_WRITER, body_of(a));
     }
     if (outgoing_ready(a, &c->out) && version_ready(a) && next_job(c, &c->slot)) {
         begin(a);

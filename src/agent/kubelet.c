@@ -82,7 +82,7 @@ static void notify_status(struct agent *a, unsigned link, const struct grpc_even
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
         event_say(a, EVENT_REGISTERED, "driver", DRIVER_NAME);
-        publish_changed(a);
+        publish_registered(a);
     } else {
         r->registered = false;
         r->waiting_ms = a->now_ms;

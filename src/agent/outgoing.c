@@ -25,10 +25,21 @@ bool outgoing_sends(const struct outgoing *o)
     return o->running && o->sent < o->len;
 }
 
+void outgoing_stop(struct agent *a, struct outgoing *o, unsigned index)
+{
+    ASSERT(o->running);
+    o->running = false;
+    api_cancel(a, index);
+}
+
 void outgoing_push(struct agent *a, struct outgoing *o, unsigned index, struct view body)
 {
     uint32_t stream = a->api.request[index].stream;
-    ASSERT(o->running && body.len == o->len);
+    ASSERT(o->running);
+    if (body.len != o->len) {
+        outgoing_stop(a, o, index);
+        return;
+    }
     while (o->sent < body.len) {
         struct view rest = view_from(body, o->sent);
         struct view piece = view_first(rest, h2_data_room(&a->api.h2, stream));

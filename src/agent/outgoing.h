@@ -44,8 +44,13 @@ bool outgoing_begin(struct agent *a, struct outgoing *o, unsigned index, struct 
                     struct view body);
 /* Whether outgoing_push has something left to send. */
 bool outgoing_sends(const struct outgoing *o);
-/* Sends what there is room for of the running request's body, which is handed in whole. */
+/*
+ * Sends what there is room for of the running request's body, which is handed in whole. A body of
+ * another length is not the one that was begun: the request is ended, and may begin anew.
+ */
 void outgoing_push(struct agent *a, struct outgoing *o, unsigned index, struct view body);
+/* Ends the running request on entry `index` without an answer. */
+void outgoing_stop(struct agent *a, struct outgoing *o, unsigned index);
 /*
  * The request on entry `index` ended with `status`: what that means, and the wait that follows. A
  * refusal is logged as `event`, once for each HTTP status.

@@ -13,15 +13,15 @@ void publish_init(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->step = PUBLISH_IDLE;
-    /* agent_jitter adds up to a quarter */
-    p->spread_ms = agent_jitter(a, 4u * PUBLISH_SPREAD_MS) - 4u * PUBLISH_SPREAD_MS;
+    p->spread_ms = agent_random(a) % PUBLISH_SPREAD_MS;
     p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
     p->watch_due_ms = UINT64_MAX;
     p->cut = SLICE_DEVICES_MAX;
     publish_want(a);
 }
 
-void publish_changed(struct agent *a)
+/* The next round begins as soon as it may, or follows the one under way. */
+static void round_soon(struct agent *a)
 {
     struct publish *p = &a->publish;
     /* Before the kubelet knows the driver, a published slice only draws pods into its backoff. */
@@ -31,6 +31,18 @@ void publish_changed(struct agent *a)
     p->due_ms = (at < p->due_ms) ? at : p->due_ms;
     /* a round that waits for the Node takes the content afterwards */
     p->again = p->step > PUBLISH_NODE;
+}
+
+void publish_registered(struct agent *a)
+{
+    round_soon(a);
+}
+
+void publish_changed(struct agent *a)
+{
+    struct publish *p = &a->publish;
+    round_soon(a);
+    p->current = false;
     publish_forget_losses(p);
     if (p->invalid_ms > 0u) {
         p->invalid_ms = 0; /* what the server called invalid may be another content now */
@@ -70,8 +82,6 @@ void publish_unserved(struct agent *a)
 }
 
 /* --- steps: each sends one request, its end moves on --- */
-
-#define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
 
 static bool begin_request(struct agent *a, enum request_kind kind, enum kube_shape shape,
                           struct kube_request *head)

@@ -17,6 +17,8 @@ enum publish_step {
     PUBLISH_DELETE,  /* removing what is not wanted, one by one */
     PUBLISH_WRITE    /* writing what differs, one by one */
 };
+/* Numbers of steps. */
+#define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
 
 /* What matters of one stored slice. */
 struct slice_seen {
@@ -100,8 +102,10 @@ struct publish {
 void publish_init(struct agent *a);
 void publish_step(struct agent *a);
 uint64_t publish_deadline(const struct agent *a);
-/* The wanted content may have changed. */
+/* The wanted content changed: what is stored is not right before a round told so. */
 void publish_changed(struct agent *a);
+/* The kubelet knows the driver: what waited for that may be published. */
+void publish_registered(struct agent *a);
 /* The API connection is gone: nothing that was in flight will answer. */
 void publish_disconnected(struct agent *a);
 /* Another version of the API is spoken, or tried: what is stored is looked at again. */

@@ -13,8 +13,6 @@
 #define HTTP_TOO_LARGE 413u
 #define HTTP_INVALID 422u
 
-#define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
-
 /* --- failures --- */
 
 /* The server takes no slice of this size, or of these devices. */

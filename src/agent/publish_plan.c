@@ -145,7 +145,7 @@ static void adopt_cut(struct publish *p)
     unsigned most = 0;
     for (unsigned i = 0; i < p->seen_count; i++) {
         const struct slice_seen *s = &p->seen[i];
-        if (s->generation == p->generation_max && !s->going) {
+        if (s->generation == p->generation_max) {
             stored++;
             said = s->slice_count;
             most = (s->count > most) ? s->count : most;
@@ -191,7 +191,7 @@ static int find_slice(const struct publish *p, const struct slice_part *part, bo
 static void match_parts(struct publish *p)
 {
     for (unsigned i = 0; i < p->seen_count; i++) {
-        p->seen[i].doomed = !p->seen[i].going;
+        p->seen[i].doomed = true;
     }
     for (unsigned round = 0; round < 2u; round++) {
         for (unsigned i = 0; i < p->parts; i++) {

@@ -137,6 +137,9 @@ static void list_item_end(struct publish *p)
         return;
     }
     see_generation(p, s);
+    if (s->going) {
+        return; /* gone as soon as its finalizers are: there is nothing left to do */
+    }
     if (p->seen_count >= SLICES_SEEN_MAX) {
         p->overflow++;
         return;

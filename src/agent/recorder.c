@@ -4,8 +4,9 @@
  * what an Event says is event_notes.c's.
  *
  * A body is encoded anew for each piece of it that is sent: count and time are those of the moment
- * at which the request began, so that a piece fits the one before. Sources: events.k8s.io/v1 and
- * its validation (an update may change the series and nothing else of what is shown).
+ * at which the request began, so that a piece fits the one before. When the Node's UID or the
+ * version of resource.k8s.io changes in between, the request begins anew. Sources: events.k8s.io/v1
+ * and its validation (an update may change the series and nothing else of what is shown).
  */
 #include "agent/recorder.h"
 
@@ -253,11 +254,10 @@ void recorder_end(struct agent *a, enum status status)
     case OUTCOME_REJECTED:
         n->state = NOTE_FREE;
         break;
-    case OUTCOME_LATER: /* behind the others: it may be at fault alone */
+    case OUTCOME_LATER:
+    case OUTCOME_DENIED: /* behind the others: it may be at fault alone, as by its namespace */
         n->first_ms = a->now_ms;
         n->told_ms = a->now_ms;
-        break;
-    case OUTCOME_DENIED:
         break;
     }
 }

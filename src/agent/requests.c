@@ -205,7 +205,6 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
     r->stream = stream;
     r->token_sum = api->token_sum;
     r->unprocessed = false;
-    r->refused = false;
     r->reason[0] = 0;
     r->message[0] = 0;
     r->sent_ms = a->now_ms;
@@ -232,7 +231,6 @@ static void keep_status(struct request *r, struct view message)
     if (!decode(message, projection_StatusRecord_fields, &status)) {
         return;
     }
-    r->refused = view_is(view_text(status.status), "Failure");
     text_cut(r->reason, sizeof r->reason, view_text(status.reason));
     text_cut(r->message, sizeof r->message, view_text(status.message));
 }

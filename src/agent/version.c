@@ -102,13 +102,12 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
 static void speak_none(struct agent *a)
 {
     struct version *v = &a->version;
-    v->backoff_ms = (v->backoff_ms == 0u) ? API_REFUSED_MS : v->backoff_ms * 2u;
-    v->backoff_ms = (v->backoff_ms < VERSION_NONE_MAX_MS) ? v->backoff_ms : VERSION_NONE_MAX_MS;
     v->state = VERSION_NONE;
     v->proven = false;
     v->refused = 0;
     v->said = false;
-    v->due_ms = a->now_ms + agent_jitter(a, v->backoff_ms);
+    v->due_ms = a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS,
+                                                 VERSION_NONE_MAX_MS);
     event_say(a, EVENT_API_UNSERVED, "text",
               "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
               "published and no new claim prepared");

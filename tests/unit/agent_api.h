@@ -70,6 +70,7 @@ struct api_slice {
     uint64_t generation;
     uint64_t count;   /* resourceSliceCount */
     unsigned devices;
+    bool going;       /* deleted, and kept by a finalizer */
     size_t spec_len;
     uint8_t spec[API_SPEC_MAX];
 };
@@ -289,6 +290,11 @@ static struct view api_slice_object(const struct api_slice *s, unsigned version)
         put_str(&owner, 5, "v1");
         put_int(&owner, 6, 1);
         put_view(&meta, 13, writer_view(&owner));
+    }
+    if (s->going) {
+        owner = writer_of(owner_bytes, sizeof owner_bytes);
+        put_int(&owner, 1, 1795000000);
+        put_view(&meta, 9, writer_view(&owner));
     }
     put_view(&w, 1, writer_view(&meta));
     put_view(&w, 2, api_spec(s, version));

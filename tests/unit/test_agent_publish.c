@@ -284,6 +284,45 @@ static void test_change_in_a_write(void **state)
     change_in_a_write(16, 0);
 }
 
+/* What is stored is not called right while what is wanted is another. */
+static void test_change_while_away(void **state)
+{
+    (void)state;
+    up();
+    api.reachable = false;
+    api_end("");
+    pass(5000);
+    assert_true(agent_ready(world.agent));
+    world.found.count = 15;
+    agent_found(world.agent, &world.found);
+    assert_false(agent_ready(world.agent));
+    pass(5000);
+    assert_false(agent_ready(world.agent));
+    api.reachable = true;
+    pass(60000);
+    assert_int_equal(api_slice_only()->devices, 15);
+    assert_true(agent_ready(world.agent));
+}
+
+/* Slices that finalizers keep are more than a list has room for: nothing is asked for that. */
+static void test_slices_that_finalizers_keep(void **state)
+{
+    (void)state;
+    up();
+    for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "double-%u", i);
+        api_slice_double(api_slice_named(NODE_NAME "-neuron.aws.com-x0001"), name)->going = true;
+    }
+    api_end("");
+    pass(60000);
+    api_forget();
+    pass(60000);
+    assert_int_equal(api_asked("GET "), 0);
+    assert_int_equal(api_asked("DELETE "), 0);
+    assert_true(world.agent->publish.current);
+}
+
 /* --- refusals --- */
 
 static void refused(unsigned http, unsigned least, unsigned most)
@@ -351,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost_and_back),
         cmocka_unit_test(test_change_in_a_write),
+        cmocka_unit_test(test_change_while_away),
+        cmocka_unit_test(test_slices_that_finalizers_keep),
         cmocka_unit_test(test_refusals_are_retried_slowly),
         cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_conflict),

@@ -467,6 +467,31 @@ static void test_small_windows(void **state)
     }
 }
 
+static bool half_sent(void)
+{
+    const struct outgoing *o = &world.agent->recorder.out;
+    return o->running && o->sent > 0 && o->sent < o->len;
+}
+
+/* Half of an Event is out when what it says of its object changes: it is told anew. */
+static void test_changes_under_way(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_http = 403;
+    api.node_watch_http = 403;
+    api.window = 50;
+    node_up();
+    world.halt = half_sent;
+    pass(NOTE_UID_MS);
+    assert_true(half_sent());
+    (void)snprintf(world.agent->node.facts.uid, UID_CAP, "%s", NODE_UID);
+    world.halt = NULL;
+    pass(MINUTE);
+    assert_string_equal(took.event[0].about_uid, NODE_UID);
+    assert_string_equal(took.event[0].reason, "ResourceSliceRefused");
+}
+
 /* A hanging API server holds up no call. */
 static void test_prepare_is_not_held_up(void **state)
 {
@@ -506,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_kept_while_away),
         cmocka_unit_test(test_ambiguous_post),
         cmocka_unit_test(test_small_windows),
+        cmocka_unit_test(test_changes_under_way),
         cmocka_unit_test(test_prepare_is_not_held_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
