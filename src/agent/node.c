@@ -10,8 +10,6 @@
 #include "base/assert.h"
 #include "generated/projection.pb.h"
 
-#define HTTP_OK_LAST 299u
-#define HTTP_GONE 410u
 /* What a refused read or watch of the Node asks of the operator. */
 #define NODE_REMEDY "grant the agent's ClusterRole get, list and watch on nodes"
 
@@ -207,9 +205,9 @@ static void get_refused(struct agent *a, const struct request *r, enum status st
     }
     n->get_due_ms = a->now_ms + wait;
     if (retry_say(a, &n->refusal, "read Node", r, status)) {
-        event_remedy(a, (status == PEER_NOT_FOUND)
-                            ? "check --node-name; the kubelet makes the Node" : NODE_REMEDY);
-        event_end(a);
+        retry_say_end(a, &n->refusal,
+                      (status == PEER_NOT_FOUND) ? "check --node-name; the kubelet makes the Node"
+                                                 : NODE_REMEDY);
     }
 }
 
@@ -239,8 +237,7 @@ static void watch_refused(struct agent *a, const struct request *r, enum status 
     if (!n->blind) {
         n->refusal.doing = NULL; /* said when it begins, then no more */
         if (retry_say(a, &n->refusal, "watch Node", r, status)) {
-            event_remedy(a, NODE_REMEDY);
-            event_end(a);
+            retry_say_end(a, &n->refusal, NODE_REMEDY);
         }
     }
     n->blind = true;
@@ -250,14 +247,12 @@ static void watch_end(struct agent *a, const struct request *r, enum status stat
 {
     struct node_object *n = &a->node;
     uint16_t http = r->answer.http_status;
-    bool late = status == PEER_TIMEOUT && http > 0u;
-    bool ended = status == STATUS_OK || status == PEER_CLOSED || late;
     if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         watch_refused(a, r, status);
         return;
     }
     uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
-    if (http == HTTP_GONE || !ended) {
+    if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
         begin_anew(a, wait);
     } else {
         n->watch_due_ms = a->now_ms + wait;

@@ -6,10 +6,7 @@
 #include "agent/publish_internal.h"
 #include "base/assert.h"
 
-#define HTTP_OK_LAST 299u
-#define HTTP_FORBIDDEN 403u
 #define HTTP_CONFLICT 409u
-#define HTTP_GONE 410u
 #define HTTP_TOO_LARGE 413u
 #define HTTP_INVALID 422u
 
@@ -64,7 +61,7 @@ static void say_retry(struct agent *a, uint64_t wait_ms)
     if (wait_ms < API_REFUSED_MS) {
         event_log_only(a);
     }
-    event_end(a);
+    retry_say_end(a, &a->publish.refusal, NULL);
 }
 
 static void round_failed(struct agent *a, const struct request *r, enum status status)
@@ -77,8 +74,8 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
     };
     uint64_t wait = wait_after(a, r);
     if (retry_say(a, &p->refusal, doing[p->step], r, status)) {
-        event_text(a, "field", p->field);
-        event_text(a, "cause", p->cause);
+        retry_say_more(a, "field", p->field);
+        retry_say_more(a, "cause", p->cause);
         say_retry(a, wait);
     }
     round_later(p, a->now_ms + wait, status != PEER_CLOSED);
@@ -175,15 +172,13 @@ static void watch_end(struct agent *a, enum status status)
     const struct request *r = &a->api.request[REQUEST_WATCH];
     uint16_t http = r->answer.http_status;
     uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
-    bool late = status == PEER_TIMEOUT && http > 0u;
-    bool ended = status == STATUS_OK || status == PEER_CLOSED || late;
     p->watch_due_ms = a->now_ms + wait;
     if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         /* The rounds of the interval go on without a watch. */
         if (retry_say(a, &p->refusal, "watch slices", r, status)) {
             say_retry(a, wait);
         }
-    } else if (http == HTTP_GONE || !ended) {
+    } else if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
         /* Too old a version, no answer or one that cannot be trusted: list first, then watch. */
         publish_hint(a, wait);
         p->watch_due_ms = UINT64_MAX;

@@ -8,8 +8,6 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
-#define HTTP_FORBIDDEN 403u
-
 uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_ms)
 {
     uint64_t wait = agent_backoff(a, backoff_ms);
@@ -33,6 +31,18 @@ uint64_t retry_watch_wait(struct agent *a, unsigned index, uint64_t *backoff_ms)
     return retry_wait(a, r, backoff_ms);
 }
 
+bool retry_watch_goes_on(const struct request *r, enum status status)
+{
+    bool late = status == PEER_TIMEOUT && r->answer.http_status > 0u;
+    return status == STATUS_OK || status == PEER_CLOSED || late;
+}
+
+/* A server or a path that fails, or has too much to do. */
+static bool passes(uint16_t http)
+{
+    return http == 0u || http == 429u || http >= 500u;
+}
+
 bool retry_say(struct agent *a, struct refusal *last, const char *doing, const struct request *r,
                enum status status)
 {
@@ -44,13 +54,30 @@ bool retry_say(struct agent *a, struct refusal *last, const char *doing, const s
     }
     *last = (struct refusal){.doing = doing, .http = http, .said_ms = a->now_ms};
     event_begin(a, EVENT_API_ERROR);
-    if (!lasts && (http == 0u || http == 429u || http >= 500u)) {
+    if (!lasts && passes(http)) {
         event_log_only(a); /* it passes by itself, unless it is seen again */
     }
     event_text(a, "doing", doing);
     event_text(a, "status", status_name(status));
     event_number(a, "http", http);
-    event_text(a, "reason", r->reason);
-    event_text(a, "message", r->message);
+    retry_say_more(a, "reason", r->reason);
+    retry_say_more(a, "message", r->message);
     return true;
+}
+
+void retry_say_more(struct agent *a, const char *key, const char *text)
+{
+    if (text[0] != '\0') {
+        event_text(a, key, text);
+    }
+}
+
+void retry_say_end(struct agent *a, const struct refusal *last, const char *remedy)
+{
+    const char *text = passes(last->http) ? "nothing, it is tried again" : remedy;
+    ASSERT(last->doing != NULL);
+    if (text != NULL) {
+        event_remedy(a, text);
+    }
+    event_end(a);
 }

@@ -335,6 +335,8 @@ static void refused(unsigned http, unsigned least, unsigned most)
     assert_in_range(api_writes(), least, most);
     assert_false(world.agent->publish.current);
     log_has("api_error");
+    log_has(http == 403 ? "remedy=\"check RBAC" : "remedy=\"nothing, it is tried again\"");
+    assert_null(strstr(world.log, "field="));
     api.write_http = 0;
     pass(60000);
     assert_int_equal(api_slices(), 1);
