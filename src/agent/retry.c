@@ -14,8 +14,11 @@ uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_
     uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
     uint64_t pause = api_later(a) - a->now_ms;
     asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
+    uint16_t http = r->answer.http_status;
+    /* After 401 api_send holds requests back, and only until there is another token. */
+    pause = (http == HTTP_UNAUTHORIZED) ? 0u : pause;
     asked = (asked > pause) ? asked : pause;
-    if (r->answer.http_status == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
+    if (http == HTTP_FORBIDDEN && wait < API_REFUSED_MS) {
         wait = agent_jitter(a, API_REFUSED_MS);
     }
     return (asked > wait) ? asked : wait;
