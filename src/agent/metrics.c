@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* Milliseconds; the kubelet gives a call up after 45 s, a request to the API server takes 10 s. */
+/* Milliseconds; the kubelet gives a call up after 45 s. Watches live longer than any bound. */
 static const uint16_t bounds[METRICS_BUCKETS] = {5,   10,   25,   50,   100,   250,
                                                  500, 1000, 2500, 5000, 10000, 30000};
 
