@@ -149,14 +149,14 @@ static void watch_type(struct node_object *n, struct view message)
     bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
     memset(&n->now, 0, sizeof n->now);
     n->gone = ok && view_is(view_text(t.type), "DELETED");
-    n->silent_ms = UINT64_MAX;
-    n->blind = false;
 }
 
 /* An event of the watch is complete; a bookmark has no name. */
 static void watch_event(struct agent *a)
 {
     struct node_object *n = &a->node;
+    n->silent_ms = UINT64_MAX;
+    n->blind = false;
     if (n->now.uid[0] != '\0' && !n->gone) {
         learn_present(a);
     } else if (n->now.uid[0] != '\0') {
@@ -168,6 +168,20 @@ static void watch_event(struct agent *a)
     }
 }
 
+/*
+ * One that was to tell the state of now and did not, on a connection that goes on, may never do so:
+ * the Node is read instead.
+ */
+static void watch_over(struct agent *a, uint64_t wait_ms)
+{
+    struct node_object *n = &a->node;
+    if (n->silent_ms != UINT64_MAX && api_ready(a)) {
+        n->blind = true;
+        n->get_due_ms = a->now_ms + wait_ms;
+    }
+    n->silent_ms = UINT64_MAX;
+}
+
 static void watch_record(struct agent *a, const struct kube_record *record)
 {
     struct node_object *n = &a->node;
@@ -177,7 +191,9 @@ static void watch_record(struct agent *a, const struct kube_record *record)
         watch_event(a);
     } else if (record->record == KUBE_STATUS &&
                a->api.request[REQUEST_NODE_ENTRY].answer.http_status <= HTTP_OK_LAST) {
-        begin_anew(a, retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms));
+        uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+        begin_anew(a, wait);
+        watch_over(a, wait);
         api_cancel(a, REQUEST_NODE_ENTRY);
     }
 }
@@ -215,6 +231,7 @@ static void get_end(struct agent *a, const struct request *r, enum status status
 {
     struct node_object *n = &a->node;
     n->looking = false;
+    n->silent_ms = UINT64_MAX;
     if (status != STATUS_OK) {
         get_refused(a, r, status);
     } else if (n->now.uid[0] == '\0') {
@@ -233,6 +250,7 @@ static void watch_refused(struct agent *a, const struct request *r, enum status 
     struct node_object *n = &a->node;
     uint64_t wait = agent_backoff_within(a, &n->watch_backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
     begin_anew(a, wait);
+    n->silent_ms = UINT64_MAX;
     n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
     if (!n->blind) {
         n->refusal.doing = NULL; /* said when it begins, then no more */
@@ -252,6 +270,7 @@ static void watch_end(struct agent *a, const struct request *r, enum status stat
         return;
     }
     uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+    watch_over(a, wait);
     if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
         begin_anew(a, wait);
     } else {
@@ -271,7 +290,6 @@ void node_end(struct agent *a, enum status status)
 {
     const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
     ASSERT(r->kind == REQUEST_NODE || r->kind == REQUEST_NODE_WATCH);
-    a->node.silent_ms = UINT64_MAX;
     if (r->kind == REQUEST_NODE) {
         get_end(a, r, status);
     } else {

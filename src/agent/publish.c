@@ -103,6 +103,7 @@ static bool step_list(struct agent *a)
     p->seen_count = 0;
     p->overflow = 0;
     p->selector_ignored = false;
+    p->partial = false;
     return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
 }
 

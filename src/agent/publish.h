@@ -60,6 +60,7 @@ struct publish {
     bool cut_known;           /* a list told how the pool was cut before */
     bool selector_said;       /* that the server ignores the selector */
     bool selector_ignored;    /* in the list under way */
+    bool partial;             /* likewise: only a page of it came */
     const char *trouble;      /* of the last failed round, static text; NULL: none */
     struct refusal refusal;
     uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */

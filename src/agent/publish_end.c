@@ -105,7 +105,7 @@ static void pace_writes(struct agent *a)
     p->writes = close ? p->writes + 1u : 0u;
     p->fight_ms = close ? p->fight_ms : 0u;
     p->write_ms = a->now_ms;
-    if (!p->current) {
+    if (!p->current && p->overflow == 0u) { /* more of them: the next round goes on at once */
         p->not_before_ms = a->now_ms + API_REFUSED_MS;
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->fight_ms);
@@ -206,25 +206,33 @@ static void step_over(struct agent *a, const struct request *r, enum status stat
     }
 }
 
+/* No page was asked for: what is on the others would be taken for not stored. */
+static enum status whole(const struct publish *p, enum status status)
+{
+    bool page = p->step == PUBLISH_LIST && p->partial;
+    return (page && status == STATUS_OK) ? PEER_MALFORMED : status;
+}
+
 void publish_end(struct agent *a, unsigned index, enum status status)
 {
     struct publish *p = &a->publish;
     const struct request *r = &a->api.request[index];
     uint16_t http = r->answer.http_status;
+    enum status verdict = whole(p, status);
     if (index == REQUEST_WATCH) {
         watch_end(a, status);
         return;
     }
     p->running = false;
-    if (p->step == PUBLISH_LIST && status == PEER_UNSUPPORTED) {
+    if (p->step == PUBLISH_LIST && verdict == PEER_UNSUPPORTED) {
         return; /* listed again in the version that is chosen next */
     }
-    bool gone = status == PEER_NOT_FOUND || http == HTTP_CONFLICT;
-    if (status == STATUS_OK || (gone && p->step == PUBLISH_DELETE)) {
-        step_over(a, r, status);
+    bool gone = verdict == PEER_NOT_FOUND || http == HTTP_CONFLICT;
+    if (verdict == STATUS_OK || (gone && p->step == PUBLISH_DELETE)) {
+        step_over(a, r, verdict);
     } else if (gone && p->step == PUBLISH_WRITE) {
         overtaken(a);
     } else {
-        round_failed(a, r, status);
+        round_failed(a, r, verdict);
     }
 }

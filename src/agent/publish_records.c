@@ -153,6 +153,7 @@ static void list_meta(struct publish *p, struct view message)
     projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
     if (decode(message, projection_ListMetaRecord_fields, &m)) {
         text_cut(p->resource_version, sizeof p->resource_version, view_text(m.resource_version));
+        p->partial = m.continue_token[0] != '\0';
     }
 }
 

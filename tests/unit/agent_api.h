@@ -132,6 +132,7 @@ struct api_server {
     unsigned streams_max;  /* that it announces */
     bool drops_devices;    /* stores slices without their devices */
     bool no_version;       /* lists carry no resourceVersion */
+    bool pages;            /* lists name a next page */
     uint64_t version;      /* of the last change */
     unsigned made;
     const char *label[API_LABELS]; /* values, in the order of api_label_keys */
@@ -312,7 +313,7 @@ static void api_put_list(struct writer *out, unsigned version)
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)api.version);
     put_str(&meta, 1, "");
     put_str(&meta, 2, api.no_version ? "" : text);
-    put_str(&meta, 3, "");
+    put_str(&meta, 3, api.pages ? "next" : "");
     put_view(&list, 1, writer_view(&meta));
     for (unsigned i = 0; i < API_SLICES; i++) {
         const struct api_slice *s = &api.slice[i];

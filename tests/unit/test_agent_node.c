@@ -274,6 +274,25 @@ static void test_watch_silent(void **state)
     check_right();
 }
 
+/* A proxy that ends every watch before it told anything. */
+static void test_watch_untold(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_silent = true;
+    start();
+    register_driver();
+    for (unsigned i = 0; i < 300; i++) {
+        if (api_watch_of(true) != NULL) {
+            api_watch_of(true)->end = true;
+        }
+        pass(100);
+    }
+    check_right();
+    assert_in_range(api_asked(NODE_WATCHES), 3, 12);
+    assert_in_range(api_asked(NODE_READS), 1, 3);
+}
+
 static void test_absent(void **state)
 {
     (void)state;
@@ -379,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_short_watches),
         cmocka_unit_test(test_watch_refused),
         cmocka_unit_test(test_watch_silent),
+        cmocka_unit_test(test_watch_untold),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_all_refused),
         cmocka_unit_test(test_stranger),

@@ -187,6 +187,45 @@ static void test_more_than_are_seen(void **state)
     assert_true(world.agent->publish.current);
 }
 
+/* None of them is right, so that one is written as well. */
+static void test_more_wrong_ones(void **state)
+{
+    (void)state;
+    up();
+    kill_agent();
+    struct api_slice *first = api_slice_named(NODE_NAME "-neuron.aws.com-x0001");
+    for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "double-%u", i);
+        (void)api_slice_double(first, name);
+        api_slice_cut(api_slice_named(name));
+    }
+    api_slice_cut(first);
+    start();
+    register_driver();
+    pass(8000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
+/* A page that nobody asked for hides what is stored: nothing is written for it. */
+static void test_page_of_a_list(void **state)
+{
+    (void)state;
+    world_new();
+    api.pages = true;
+    node_up();
+    pass(60000);
+    assert_int_equal(api_writes(), 0);
+    assert_in_range(api_lists(), 2, 12);
+    assert_false(world.agent->publish.current);
+    log_has("doing=\"list slices\"");
+    api.pages = false;
+    pass(60000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+}
+
 static void test_foreign_slices(void **state)
 {
     (void)state;
@@ -388,6 +427,8 @@ int main(void)
         cmocka_unit_test(test_owner_is_put_right),
         cmocka_unit_test(test_doubles_are_deleted),
         cmocka_unit_test(test_more_than_are_seen),
+        cmocka_unit_test(test_more_wrong_ones),
+        cmocka_unit_test(test_page_of_a_list),
         cmocka_unit_test(test_foreign_slices),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost_and_back),
