@@ -30,7 +30,7 @@
     X(EVENT_REGISTRATION_REFUSED, true, "RegistrationRefused", "Register")                         \
     X(EVENT_REGISTRATION_RENEWED, true, "RegistrationOverdue", "Register")                         \
     X(EVENT_API_UNSERVED, true, "ResourceAPINotServed", "Publish")                                 \
-    X(EVENT_API_ERROR, true, "ResourceSliceRefused", "Publish")                                    \
+    X(EVENT_API_ERROR, true, "APIRequestRefused", "Publish")                                    \
     X(EVENT_SLICE_DROPPED_FIELDS, true, "ResourceSliceFieldsDropped", "Publish")                   \
     X(EVENT_ITEM_LEFT_OUT, true, "ResourceSliceItemLeftOut", "Publish")                            \
     X(EVENT_API_STRANGE, true, "UnexpectedAPIAnswer", "Publish")                                   \

@@ -153,15 +153,11 @@ static void write_end(struct agent *a, const struct request *r)
     }
 }
 
-static void delete_end(struct agent *a, enum status status)
+static void delete_end(struct publish *p)
 {
-    struct publish *p = &a->publish;
     int at = publish_doomed(p);
     ASSERT(at >= 0);
     p->seen[at].doomed = false;
-    if (status != STATUS_OK && status != PEER_NOT_FOUND) {
-        p->again = true; /* it changed since it was listed: looked at again */
-    }
 }
 
 /* --- the watch --- */
@@ -187,15 +183,15 @@ static void watch_end(struct agent *a, enum status status)
 
 /* --- every end --- */
 
-static void step_over(struct agent *a, const struct request *r, enum status status)
+static void step_over(struct agent *a, const struct request *r)
 {
-    const struct publish *p = &a->publish;
+    struct publish *p = &a->publish;
     switch (p->step) {
     case PUBLISH_LIST:
         publish_plan(a);
         break;
     case PUBLISH_DELETE:
-        delete_end(a, status);
+        delete_end(p);
         break;
     case PUBLISH_WRITE:
         write_end(a, r);
@@ -227,10 +223,10 @@ void publish_end(struct agent *a, unsigned index, enum status status)
     if (p->step == PUBLISH_LIST && verdict == PEER_UNSUPPORTED) {
         return; /* listed again in the version that is chosen next */
     }
-    bool gone = verdict == PEER_NOT_FOUND || http == HTTP_CONFLICT;
-    if (verdict == STATUS_OK || (gone && p->step == PUBLISH_DELETE)) {
-        step_over(a, r, verdict);
-    } else if (gone && p->step == PUBLISH_WRITE) {
+    bool gone = verdict == PEER_NOT_FOUND && p->step == PUBLISH_DELETE;
+    if (verdict == STATUS_OK || gone) {
+        step_over(a, r);
+    } else if (p->step > PUBLISH_LIST && (verdict == PEER_NOT_FOUND || http == HTTP_CONFLICT)) {
         overtaken(a);
     } else {
         round_failed(a, r, verdict);

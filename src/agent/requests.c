@@ -93,7 +93,8 @@ void requests_expire(struct agent *a)
 {
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
         const struct request *r = &a->api.request[i];
-        if (r->kind != REQUEST_NONE && !r->over && a->now_ms >= r->deadline_ms) {
+        bool told = r->over || a->api.ended == i;
+        if (r->kind != REQUEST_NONE && !told && a->now_ms >= r->deadline_ms) {
             finish(&a->api, i, PEER_TIMEOUT);
             timed_out(a, r->sent_ms);
         }

@@ -126,7 +126,7 @@ static void test_node_without_uid(void **state)
     assert_true(took.posts > 0);
     for (unsigned i = 0; i < took.posts; i++) {
         const struct stored_event *e = &took.event[i];
-        assert_string_equal(e->reason, "ResourceSliceRefused");
+        assert_string_equal(e->reason, "APIRequestRefused");
         assert_string_equal(e->about_uid, NODE_NAME);
         assert_non_null(strstr(e->note, " Node\" status="));
         assert_non_null(strstr(e->note, "http=403"));
@@ -489,7 +489,7 @@ static void test_changes_under_way(void **state)
     world.halt = NULL;
     pass(MINUTE);
     assert_string_equal(took.event[0].about_uid, NODE_UID);
-    assert_string_equal(took.event[0].reason, "ResourceSliceRefused");
+    assert_string_equal(took.event[0].reason, "APIRequestRefused");
 }
 
 /* A hanging API server holds up no call. */
