@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 	removeScratch := makeScratch()
 	code := m.Run()
 	removeScratch()
+	printTables(os.Stdout)
 	os.Exit(code)
 }
 
