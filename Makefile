@@ -350,6 +350,10 @@ with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$
 conformance: all deps-all ## the kubelet's side of every protocol, by grpc-go, against the agent
 	@$(with_go) && cd tests/conformance && go test -count=1 -skip '^TestAbuse'
 
+.PHONY: abuse
+abuse: all deps-all ## hostile peers of every socket and a hostile API server: answers, memory, CPU, what others notice
+	@$(with_go) && cd tests/conformance && go test -count=1 -run '^TestAbuse'
+
 .PHONY: e2e
 e2e: all deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
@@ -388,7 +392,7 @@ check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, s
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, demo, conformance, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: generate

@@ -54,7 +54,7 @@ def main():
         results = run_all(["check", "unit", "sanitize", "coverage", "sim"], k8s)
         programs = programs.result()
     # These start agents and measure nothing, but have deadlines: the machine is theirs.
-    results += run_all(["demo", "conformance", "e2e"], k8s)
+    results += run_all(["demo", "conformance", "abuse", "e2e"], k8s)
     print("\nsummary")
     for name, passed, seconds, last in programs + results:
         print(f"  {'ok  ' if passed else 'FAIL'}  {name:<17} {seconds:5.0f} s  {last.strip()}")
