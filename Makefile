@@ -13,6 +13,7 @@ K8S ?= 1.36.3
 JOBS ?= $(shell nproc)
 
 SHELL := /bin/sh
+COMMA := ,
 # Commands are shown short; `make V=1` shows them whole.
 Q := $(if $(V),,@)
 show = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
@@ -26,16 +27,17 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 # Goals that compile nothing work without the tools of the build.
-BARE_GOALS := help clean deps cluster-down demo-debian
+BARE_GOALS := help clean deps cluster-down demo-debian fuzz-targets
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/deps/paths.mk
 endif
 
 # The goals that build the unit tests with clang need its flags when the Makefile is read.
 CLANG_GOALS := sanitize coverage
+FUZZ_GOALS := fuzz fuzz-coverage fuzz-defects build/fuzz/%
 # Runs at every start; the file is only written when something moved.
 $(BUILD)/deps/paths.mk: FORCE
-	@tools/deps.sh $(if $(filter $(CLANG_GOALS),$(MAKECMDGOALS)),test,build)
+	@tools/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
 
 SOURCES := $(sort $(wildcard src/*.c src/*/*.c boards/*.c generated/*.c))
 LIBRARY_SOURCES := $(filter-out src/main.c,$(SOURCES))
@@ -45,6 +47,8 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # --- how to build -------------------------------------------------------------------------------------
 
+# What an outside fuzzing service says of its compiler: read by fuzz-targets alone.
+FUZZ_CC := $(if $(filter environment command,$(firstword $(origin CC))),$(CC),clang-19)
 CC := gcc
 AR := gcc-ar
 CLANG := clang-19
@@ -248,7 +252,7 @@ CHECK_FLAGS = $(LANGUAGE) -Os $(HARDEN) $(PREFIX_MAP) $(DEFINES) '-DBUILD_ID="ch
 CALLS_FLAGS = $(LANGUAGE) -O0 $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES)
 CHECK_SOURCES := $(SOURCES) $(NANOPB_NAMES:%=nanopb/%.c)
 CHECK_OBJECTS := $(CHECK_SOURCES:%.c=$(CHECK)/%.o) $(CHECK_SOURCES:%.c=$(CALLS)/%.o) \
-	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/*/*.c)) $(CHECK)/budget.o
+	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/*/*.c tests/fuzz/*.c)) $(CHECK)/budget.o
 
 .PHONY: check-objects
 check-objects: $(CHECK_OBJECTS) $(BUILD)/lint/flags
@@ -339,6 +343,66 @@ $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^
+
+# --- fuzzers ------------------------------------------------------------------------------------------
+
+# Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls and the
+# two files of src/host that read text. Builds: address (with UBSan) and memory, fast without sanitizers for long
+# runs, reach for coverage with tests/fuzz/replay.c as its engine.
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c
+FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
+FUZZ_SECONDS ?= 30
+
+# $(1) name, $(2) flags of all code, $(3) engine: flag or object, $(4) flags of our code only, $(5) not empty: with
+# the libraries that targets compare with
+define fuzz_build
+fuzz_$(1)_OBJ := $$(BUILD)/obj/fuzz/$(1)
+fuzz_$(1)_OBJECTS := $$(FUZZ_SOURCES:%.c=$$(fuzz_$(1)_OBJ)/%.o) $$(NANOPB_NAMES:%=$$(fuzz_$(1)_OBJ)/nanopb/%.o)
+fuzz_$(1)_TARGETS := $$(FUZZ_TARGETS:%=$$(BUILD)/fuzz/$(1)/%)
+DEPENDENCIES += $$(fuzz_$(1)_OBJECTS:.o=.d) $$(FUZZ_TARGETS:%=$$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.d)
+
+$$(BUILD)/fuzz/$(1)/%: $$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.o $$(fuzz_$(1)_OBJ)/libagent.a $(filter %.o,$(3))
+	$$(call show,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CLANG) $(2) $(3) -o $$@ $$(filter-out $(3),$$^) \
+		$(if $(5),$$$$(sed -n 's/^ [*] Links: //p' tests/fuzz/fuzz_$$*.c))
+
+$$(fuzz_$(1)_OBJ)/libagent.a: $$(fuzz_$(1)_OBJECTS)
+	@rm -f $$@
+	$$(Q)ar rcs $$@ $$^
+
+$$(fuzz_$(1)_OBJ)/flags: FORCE
+	$$(call remember,$$@,$$(shell $$(CLANG) --version | head -n 1) $(2) $(4) $$(WARNINGS) $$(DEFINES) $$(INCLUDES))
+
+$$(fuzz_$(1)_OBJ)/%.o: %.c $$(fuzz_$(1)_OBJ)/flags
+	$$(call show,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CLANG) $(2) $(4) $$(WARNINGS) $$(DEFINES) $(if $(5),,-DFUZZ_ALONE) '-DBUILD_ID="fuzz"' $$(INCLUDES) \
+		-MMD -MP -c $$< -o $$@
+
+$$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags
+	$$(call show,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CLANG) $(2) $$(DEFINES) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+endef
+
+ifneq ($(filter $(FUZZ_GOALS),$(MAKECMDGOALS)),)
+$(eval $(call fuzz_build,address,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)address$(COMMA)undefined -fno-sanitize-recover=all,-fsanitize=fuzzer,,libraries))
+$(eval $(call fuzz_build,memory,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)memory -fno-sanitize-recover=all,-fsanitize=fuzzer,,))
+$(eval $(call fuzz_build,fast,$(LANGUAGE) -O2 -g -fsanitize=fuzzer-no-link,-fsanitize=fuzzer,,libraries))
+FUZZ_REPLAY := $(BUILD)/obj/fuzz/reach/tests/fuzz/replay.o
+$(eval $(call fuzz_build,reach,$(LANGUAGE) -O0 -g -fprofile-instr-generate,$(FUZZ_REPLAY),-fcoverage-mapping,libraries))
+endif
+
+.PHONY: fuzz
+fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (30) on its corpus
+	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# For an outside fuzzing service: CC, CFLAGS and LIB_FUZZING_ENGINE as it says. Installs nothing.
+.PHONY: fuzz-targets
+fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
+	@CC='$(FUZZ_CC)' tools/fuzz_targets.sh '$(OUT)'
 
 # --- the other parts ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 #   tools/deps.sh build   compilers and the sources of mbedTLS and nanopb: what `make` needs
 #   tools/deps.sh demo    that, and what `make demo` needs; no Go
 #   tools/deps.sh test    that, and the tools of `make unit` and `make check`
+#   tools/deps.sh nanopb  the source of nanopb alone, as any user; its folder is printed
 #   tools/deps.sh all     that, Go, and the packages of the cluster tests
 # (tools/cluster/packages.txt)
 #
@@ -30,7 +31,7 @@ packages_build="gcc libc6-dev binutils make musl-tools tar bzip2 gzip git ca-cer
 packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf python3-yaml"
 packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack pmccabe
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 python3-venv python3-pip
-    libclang-rt-19-dev llvm-19 xz-utils python3-prometheus-client"
+    libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client"
 packages_all="python3-venv python3-pip"
 list=$here/cluster/packages.txt
 
@@ -234,14 +235,18 @@ write_paths() {
 }
 
 case $group in
-    build | demo | test | all) ;;
-    *) fail "unknown group '$group': build, demo, test or all" ;;
+    build | demo | test | all | nanopb) ;;
+    *) fail "unknown group '$group': build, demo, test, all or nanopb" ;;
 esac
 command -v apt-get >/dev/null || fail "this is no Debian machine; install by hand: $(packages | xargs)"
 mkdir -p "$deps" "$cache"
 exec 9>"$cache/deps.lock"
 flock 9
 
+if [ "$group" = nanopb ]; then
+    source_folder nanopb "$NANOPB_SUITES" "$NANOPB_ACCEPT"
+    exit
+fi
 install_packages
 mbedtls=$(source_folder mbedtls "$MBEDTLS_SUITES" "$MBEDTLS_ACCEPT")
 nanopb=$(source_folder nanopb "$NANOPB_SUITES" "$NANOPB_ACCEPT")
