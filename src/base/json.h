@@ -2,6 +2,15 @@
 /*
  * JSON (RFC 8259): a pull tokenizer over one complete text, and a writer.
  * Owns syntax only: no values are kept, no domain is known, depth is bounded, nothing recurses.
+ *
+ * Invariants:
+ * I1 A failure is sticky.
+ * I2 Every token takes a byte at least; nothing behind the text is read.
+ * I3 Exactly the texts of RFC 8259 in UTF-8 are taken, but for depth.
+ * I4 json_unescape writes the whole of a string or nothing, and never more bytes than it reads.
+ * I5 What the writer wrote whole is one JSON text without a raw control character.
+ * I6 A string of valid UTF-8 that is written reads back as the same bytes.
+ * I7 Values and their order are those of the text.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

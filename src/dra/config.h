@@ -4,6 +4,14 @@
  * their fields and the error texts that users see in pod events; knows no claim, and no hardware
  * but the board row. Source of kinds and texts: AWS Neuron DRA documentation; wording of decoding
  * errors: the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
+ *
+ * Invariants:
+ * I1 On failure *out is as before.
+ * I2 The reason is one line of printable ASCII, whole within CLAIM_ERROR_CAP behind the words that
+ *    the claim puts before it.
+ * I3 Taken is a JSON object of apiVersion, kind and the kind's field, each once, with known values,
+ *    and nothing else.
+ * I4 config_check fails by PEER_UNSUPPORTED alone and says why.
  */
 #ifndef DRA_CONFIG_H
 #define DRA_CONFIG_H

@@ -14,9 +14,16 @@
  * length-delimited are PEER_MALFORMED. Depth comes from the table alone: a peer's nesting that no
  * rule follows is skipped.
  *
- * Invariants: memory is sizeof(struct kube_filter) whatever arrives; the events are the same for
- * every split of the input; a field that does not fit its record is left out (or cut, KEEP_CUT) and
- * the record says `truncated`.
+ * Invariants:
+ * I1 Records and verdict are the same for every split of the input.
+ * I2 Memory is sizeof(struct kube_filter) whatever arrives; no record is longer than
+ *    KUBE_RECORD_BYTES_MAX.
+ * I3 A field that does not fit its record is left out (KEEP_CUT: cut between two characters) and
+ *    the record says `truncated`; fields before and after it are kept.
+ * I4 A failure is sticky and takes no further byte.
+ * I5 What is listed above is refused, at the byte that shows it; a message that ends early is
+ *    refused at its end.
+ * I6 Nothing else is refused.
  */
 #ifndef WIRE_KUBE_FILTER_H
 #define WIRE_KUBE_FILTER_H
