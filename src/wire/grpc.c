@@ -280,6 +280,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
 {
     call->flags |= GRPC_FLAG_INPUT_ENDED;
     if (call->state == GRPC_CALL_REFUSED) {
+        grpc_refuse_due(s);
         return false;
     }
     if (call->state != GRPC_CALL_WHOLE) {
@@ -362,12 +363,20 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 
 /* --- time --- */
 
-/* An open header block has its own time-out in the engine, and no answer may go before it ends. */
+/*
+ * An open header block has its own time-out in the engine, and no answer may go before it ends.
+ * A refusal waits for send room alone, which is the engine's affair as well; but one of HTTP waits
+ * for the end of the request and for the stream's window.
+ */
 static uint64_t due_ms(const struct grpc_call *call)
 {
-    if (call->stream == 0u || call->state == GRPC_CALL_REFUSED ||
-        call->state == GRPC_CALL_HEAD) {
+    const unsigned is_grpc = GRPC_FLAG_POST | GRPC_FLAG_TYPE;
+
+    if (call->stream == 0u || call->state == GRPC_CALL_HEAD) {
         return NO_DEADLINE;
+    }
+    if (call->state == GRPC_CALL_REFUSED) {
+        return (call->flags & is_grpc) == is_grpc ? NO_DEADLINE : call->arrival_ms;
     }
     if (call->state == GRPC_CALL_RUNNING || call->deadline_ms < call->arrival_ms) {
         return call->deadline_ms;
@@ -381,6 +390,11 @@ static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_ev
     bool known = call->state == GRPC_CALL_RUNNING;
     bool slow = !known && call->arrival_ms <= call->deadline_ms;
 
+    if (call->state == GRPC_CALL_REFUSED) {
+        h2_reset(&s->h2, call->stream, H2_CANCEL);
+        grpc_call_free(s, call);
+        return false;
+    }
     if (known) {
         out->kind = GRPC_EVENT_DEADLINE;
         out->call = call_id(s, call);

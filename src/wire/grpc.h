@@ -106,11 +106,12 @@ bool grpc_valid(const struct grpc_server *s);
  * GONE before. Bytes go in and out by s->h2.
  *
  * Answered here, without an event (gRPC PROTOCOL-HTTP2; the codes are those of grpc-go): not POST
- * (HTTP 405), content-type not application/grpc (HTTP 415), path too long or a compressed message
- * (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message or more than one (INTERNAL),
- * message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED, before any of it is taken), no buffer or
- * draining (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or by its time-out
- * (DEADLINE_EXCEEDED).
+ * (HTTP 405), content-type not application/grpc (HTTP 415), both with a short text once the request
+ * has ended, and reset (CANCEL) when request and answer take longer than GRPC_ARRIVAL_MS; path too
+ * long or a compressed message (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message
+ * or more than one (INTERNAL), message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED, before any
+ * of it is taken), no buffer or draining (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or
+ * by its time-out (DEADLINE_EXCEEDED).
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /* When grpc_next must be called at the latest because of a deadline or the connection's timers. */

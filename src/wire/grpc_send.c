@@ -11,8 +11,6 @@
 
 #define HTTP_OK 200u
 #define DECIMAL_MAX 10u
-/* Header block of a refusal with a body of its own; twice what it takes. */
-#define HTTP_HEAD_BYTES 128u
 
 static const struct {
     uint16_t http;
@@ -109,22 +107,52 @@ static enum status send_status(struct grpc_server *s, const struct grpc_call *ca
     return end_headers(c, true);
 }
 
-/* An HTTP answer for what is no gRPC call, without its body when the peer gives it no window. */
-static enum status send_http(struct grpc_server *s, const struct grpc_call *call, uint16_t code,
+/* Sends what there is room for; returns how many octets. `last`: they end the stream. */
+static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes,
+                        bool last)
+{
+    struct view piece = view_first(bytes, h2_data_room(&s->h2, call->stream));
+    if (piece.len == 0u) {
+        return 0;
+    }
+    bool end = last && piece.len == bytes.len;
+    enum status st = h2_data(&s->h2, call->stream, piece, end);
+    ASSERT(st == STATUS_OK); /* there is no room on a stream that is gone */
+    return piece.len;
+}
+
+/*
+ * An HTTP answer for what is no gRPC call, once the request is complete: its errors are told by
+ * HTTP/2's own codes first. The body goes out in pieces as the peer's window allows; STATUS_MORE:
+ * not all of it went.
+ */
+static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)
 {
     struct h2 *c = &s->h2;
-    bool body = h2_data_room(c, call->stream) >= HTTP_HEAD_BYTES + strlen(text);
-    enum status st;
 
-    h2_headers_begin(c, call->stream);
-    header_number(c, ":status", code);
-    header_text(c, "content-type", "text/plain");
-    if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
-        header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
+    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0u) {
+        return STATUS_MORE;
     }
-    st = end_headers(c, !body);
-    return st == STATUS_OK && body ? h2_data(c, call->stream, view_text(text), true) : st;
+    if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0u) {
+        h2_headers_begin(c, call->stream);
+        header_number(c, ":status", code);
+        header_text(c, "content-type", "text/plain");
+        if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
+            header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
+        }
+        enum status st = end_headers(c, false);
+        if (st != STATUS_OK) {
+            return st;
+        }
+        call->flags |= GRPC_FLAG_HEAD_SENT;
+        call->reply_left = (uint32_t)strlen(text);
+    }
+    ASSERT(call->reply_left > 0u && call->reply_left <= strlen(text));
+    struct view rest = view_from(view_text(text), strlen(text) - call->reply_left);
+    size_t taken = send_data(s, call, rest, true);
+    call->reply_left -= (uint32_t)taken;
+    return call->reply_left == 0u ? STATUS_OK : STATUS_MORE;
 }
 
 /* The last of a stream was sent. A request that goes on is told to stop (RFC 9113 §8.1). */
@@ -197,18 +225,6 @@ static enum status send_head(struct grpc_server *s, struct grpc_call *call)
     return st;
 }
 
-/* Sends what there is room for; returns how many octets. */
-static size_t send_data(struct grpc_server *s, const struct grpc_call *call, struct view bytes)
-{
-    struct view piece = view_first(bytes, h2_data_room(&s->h2, call->stream));
-    if (piece.len == 0u) {
-        return 0;
-    }
-    enum status st = h2_data(&s->h2, call->stream, piece, false);
-    ASSERT(st == STATUS_OK); /* there is no room on a stream that is gone */
-    return piece.len;
-}
-
 /* A peer's window may be smaller than a prefix. true: all of it is sent. */
 static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 {
@@ -216,7 +232,7 @@ static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
 
     ASSERT(call->prefix_len <= prefix.len);
     prefix = view_from(prefix, prefix.len - call->prefix_len);
-    call->prefix_len = (uint8_t)(call->prefix_len - send_data(s, call, prefix));
+    call->prefix_len = (uint8_t)(call->prefix_len - send_data(s, call, prefix, false));
     return call->prefix_len == 0u;
 }
 
@@ -257,7 +273,7 @@ enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, stru
     }
     ASSERT(bytes.len <= call->reply_left);
     if (prefix_sent(s, call)) {
-        *taken = send_data(s, call, bytes);
+        *taken = send_data(s, call, bytes, false);
         call->reply_left -= (uint32_t)*taken;
     }
     return STATUS_OK;

@@ -142,14 +142,13 @@ static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *ru
     if (f->length > H2_FRAME_MAX) {
         return H2_FRAME_SIZE_ERROR;
     }
-    if (!stream_allowed(f, rule)) {
-        return H2_PROTOCOL_ERROR;
-    }
     if (f->length > rule->length_max) {
         return rule->too_long;
     }
-    bool short_frame = f->length < rule->length_min || f->length < prefix_bytes(f, rule);
-    return short_frame ? H2_FRAME_SIZE_ERROR : H2_NO_ERROR;
+    if (f->length < rule->length_min || f->length < prefix_bytes(f, rule)) {
+        return H2_FRAME_SIZE_ERROR;
+    }
+    return stream_allowed(f, rule) ? H2_NO_ERROR : H2_PROTOCOL_ERROR;
 }
 
 static enum h2_step stage_header(struct h2 *c, struct h2_event *event)

@@ -213,6 +213,42 @@ static void test_reply_through_a_small_window(void **state)
     }
 }
 
+static void test_http_refusal_through_a_small_window(void **state)
+{
+    struct request r = usual;
+
+    (void)state;
+    r.method = "GET";
+    begin_with(&buffers, 1);
+    (void)open_call(&r, true);
+    settle();
+    join_data(1);
+    client_saw(" F1 :status=405 F1 content-type=text/plain F1 allow=POST H1"
+               " D1 gRPC%20calls%20use%20the%20method%20POST%0a E");
+    assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+    end();
+}
+
+/* A request that is no gRPC call is read to its end, but not for ever. */
+static void test_http_request_that_never_ends(void **state)
+{
+    struct request r = usual;
+
+    (void)state;
+    r.type = "text/plain";
+    begin();
+    uint32_t stream = open_call(&r, false);
+    send_bytes(stream, "some", 4, false);
+    settle();
+    client_saw("");
+    assert_int_equal(grpc_deadline(&server), now + GRPC_ARRIVAL_MS);
+    now += GRPC_ARRIVAL_MS;
+    settle();
+    client_saw(" R1 CANCEL");
+    assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+    end();
+}
+
 static void test_large_reply_in_pieces(void **state)
 {
     struct view left;
@@ -317,6 +353,8 @@ int main(void)
         cmocka_unit_test(test_answer_between_failure_and_its_report),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_reply_through_a_small_window),
+        cmocka_unit_test(test_http_refusal_through_a_small_window),
+        cmocka_unit_test(test_http_request_that_never_ends),
         cmocka_unit_test(test_large_reply_in_pieces),
         cmocka_unit_test(test_statuses_wait_for_room),
         cmocka_unit_test(test_many_calls),
