@@ -390,7 +390,7 @@ endef
 ifneq ($(filter $(FUZZ_GOALS),$(MAKECMDGOALS)),)
 $(eval $(call fuzz_build,address,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)address$(COMMA)undefined -fno-sanitize-recover=all,-fsanitize=fuzzer,,libraries))
 $(eval $(call fuzz_build,memory,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)memory -fno-sanitize-recover=all,-fsanitize=fuzzer,,))
-$(eval $(call fuzz_build,fast,$(LANGUAGE) -O2 -g -fsanitize=fuzzer-no-link,-fsanitize=fuzzer,,libraries))
+$(eval $(call fuzz_build,fast,$(LANGUAGE) -O2 -g -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp,-fsanitize=fuzzer,,libraries))
 FUZZ_REPLAY := $(BUILD)/obj/fuzz/reach/tests/fuzz/replay.o
 $(eval $(call fuzz_build,reach,$(LANGUAGE) -O0 -g -fprofile-instr-generate,$(FUZZ_REPLAY),-fcoverage-mapping,libraries))
 endif

@@ -107,6 +107,8 @@ def finding_words(program, output):
 def replay(target, build):
     """A finding of the corpus alone under another build, or None."""
     program = BUILD / build / target
+    if not program.exists():
+        return f"make {relative(program)}: the {build} build of the target is not there"
     files = sorted(corpus_of(target).iterdir())
     code, output = engine(program, target, *files, limit=GRACE_SECONDS)
     return finding_words(program, output) if code else None
@@ -150,30 +152,35 @@ def run_all(targets, build, seconds):
     return 1 if findings else 0
 
 
-def merge(target):
-    """The smallest set of inputs with the features of all: the repository's corpus and what runs found."""
-    corpus, scratch = corpus_of(target), kept(target)
-    scratch.mkdir(parents=True, exist_ok=True)
-    fresh = BUILD / "merge" / target
+def smallest_set(target, folders, kind, *more):
+    """Inputs of the folders that together have the features of all."""
+    fresh = BUILD / "merge" / f"{target}-{kind}"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    before = len(list(corpus.iterdir()))
-    # By edges: features count how often each was taken, which keeps thousands of inputs.
-    code, output = engine(BUILD / "address" / target, target, "-set_cover_merge=1", fresh, corpus, scratch)
+    code, output = engine(BUILD / "address" / target, target, "-set_cover_merge=1", *more, fresh, *folders)
     if code:
-        print(output[-2000:])
-        return 1
-    files = sorted(fresh.iterdir())
+        sys.exit(f"merge: {target} failed:\n{output[-2000:]}")
+    return sorted(fresh.iterdir())
+
+
+def merge(target):
+    """Minimises the repository's corpus together with what runs found."""
+    corpus, scratch = corpus_of(target), kept(target)
+    scratch.mkdir(parents=True, exist_ok=True)
+    before = len(list(corpus.iterdir()))
+    files = smallest_set(target, [corpus, scratch], "all")
     if len(files) > CORPUS_FILES_MAX:
-        print(f"merge: {target}: {len(files)} inputs, {CORPUS_FILES_MAX} at most: the shortest are kept")
-        files = sorted(files, key=lambda path: path.stat().st_size)[:CORPUS_FILES_MAX]
+        # How often an edge was taken keeps hundreds of inputs: those that take each edge once stay, others as they fit.
+        once = smallest_set(target, [corpus, scratch], "edges", "-use_counters=0")[:CORPUS_FILES_MAX]
+        names = {path.name for path in once}
+        others = sorted((path for path in files if path.name not in names), key=lambda path: path.stat().st_size)
+        files = once + others[:CORPUS_FILES_MAX - len(once)]
     for old in corpus.iterdir():
         old.unlink()
     for path in files:
         shutil.copy(path, corpus / path.name)
     size = sum(path.stat().st_size for path in files)
     print(f"merge: {target}: {before} -> {len(files)} inputs, {size} bytes")
-    return 0
 
 
 def ledger():
@@ -202,7 +209,9 @@ def main():
     if not given.targets:
         sys.exit("fuzz: no targets: make fuzz")
     if given.merge:
-        return max(merge(target) for target in given.targets)
+        for target in given.targets:
+            merge(target)
+        return 0
     return run_all(given.targets, given.build, given.seconds)
 
 

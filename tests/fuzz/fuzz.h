@@ -101,6 +101,13 @@ static inline struct view fuzz_rest(struct fuzz *f)
     return fuzz_bytes(f, fuzz_left(f));
 }
 
+/* What only watches is no part of what a fuzzer explores. */
+#ifdef __clang__
+#define FUZZ_UNSEEN __attribute__((no_sanitize("coverage")))
+#else
+#define FUZZ_UNSEEN
+#endif
+
 /* --- sums: FNV-1a of 64 bits; two runs that told the same in the same order are equal --- */
 
 struct fuzz_sum {
@@ -112,7 +119,7 @@ static inline struct fuzz_sum fuzz_sum_of(void)
     return (struct fuzz_sum){14695981039346656037u};
 }
 
-static inline void fuzz_sum_bytes(struct fuzz_sum *s, const void *data, size_t len)
+FUZZ_UNSEEN static inline void fuzz_sum_bytes(struct fuzz_sum *s, const void *data, size_t len)
 {
     const uint8_t *bytes = (const uint8_t *)data;
     for (size_t i = 0; i < len; i++) {
@@ -139,7 +146,7 @@ struct fuzz_cuts {
     unsigned kind; /* 0: whole, 1: byte by byte, 2: small pieces, 3: pieces of all sizes */
 };
 
-static inline uint64_t fuzz_mix(uint64_t *state)
+FUZZ_UNSEEN static inline uint64_t fuzz_mix(uint64_t *state)
 {
     *state += 0x9e3779b97f4a7c15u;
     uint64_t z = *state;
@@ -164,7 +171,7 @@ static inline struct fuzz_cuts fuzz_cuts_of(const uint8_t *data, size_t len, uin
 }
 
 /* Size of the next piece of `left` bytes: 1 to `left`, 0 when none are left. */
-static inline size_t fuzz_cut(struct fuzz_cuts *cuts, size_t left)
+FUZZ_UNSEEN static inline size_t fuzz_cut(struct fuzz_cuts *cuts, size_t left)
 {
     if (left <= 1u || cuts->kind == 0u) {
         return left;
