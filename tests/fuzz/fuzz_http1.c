@@ -174,7 +174,10 @@ static void receive(struct run *r, struct view input, struct fuzz_cuts *cuts)
 static void finish(struct run *r, struct view input, enum after what)
 {
     r->hold = false;
-    pump(r, input, input.len);
+    for (size_t waiting = 1; waiting > 0u;) {
+        waiting = http1_tx_data(&r->h).len; /* what was sent makes way for the next request */
+        pump(r, input, input.len);
+    }
     if (what == AFTER_END) {
         http1_rx_end(&r->h);
     } else if (what == AFTER_YIELD) {
