@@ -410,8 +410,31 @@ export AGENT := $(CURDIR)/$(BUILD)/$(NAME)
 # Read when a recipe runs: deps-all may have written it just before.
 with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$$PATH"
 
+# Peers of other makers, each at a pinned release, and what stands between them and the agent.
+INTEROP := $(BUILD)/interop
+INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
+.PHONY: interop-programs
+interop-programs: $(INTEROP)/engine $(INTEROP)/grpcjs/installed deps-all
+	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
+		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
+
+$(INTEROP)/flags: FORCE
+	$(call remember,$@,$(COMPILER) $(INTEROP_FLAGS))
+
+ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2*.c src/wire/hpack*.c) \
+	src/base/bytes.c src/base/text.c generated/hpack_huffman.c generated/hpack_static.c
+$(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
+
+# The lock file names what is installed by checksum, and no registry: npm's own configuration does.
+$(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | deps-all
+	$(call show,NPM,$@)
+	@mkdir -p $(@D) && cp $^ $(@D)
+	$(Q)cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch installed
+
 .PHONY: conformance
-conformance: all deps-all ## the kubelet's side of every protocol, by grpc-go, against the agent
+conformance: all deps-all interop-programs ## the kubelet's side of every protocol, by grpc-go, against the agent
 	@$(with_go) && cd tests/conformance && go test -count=1 -skip '^TestAbuse'
 
 .PHONY: abuse

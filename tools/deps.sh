@@ -33,6 +33,8 @@ packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 python3-venv python3-pip
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client libjansson-dev"
 packages_all="python3-venv python3-pip"
+packages_peers="python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl"
+packages_node="nodejs npm"
 list=$here/cluster/packages.txt
 
 packages() {
@@ -42,6 +44,9 @@ packages() {
     if [ "$group" = all ]; then
         # A venv is needed only where no Go of the machine's own is new enough.
         [ -n "$(system_go)" ] || echo "$packages_all"
+        echo "$packages_peers"
+        # Node of another source brings npm with it, and shuts Debian's out.
+        command -v npm >/dev/null || echo "$packages_node"
         if [ -e "$list" ]; then sed 's/#.*//' "$list"; fi
     fi
 }

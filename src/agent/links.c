@@ -87,9 +87,8 @@ static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint
     l->opened_ms = now_ms;
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
     grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
-    if (a->stopping) {
-        grpc_drain(&l->grpc);
-    }
+    /* No GOAWAY: a client with nobody else to go to would come back at once, again and again. */
+    l->grpc.refusing = a->stopping;
 }
 
 /* The oldest link of the kind that has no calls, or -1. */

@@ -177,8 +177,8 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
         grpc_refuse(s, call, GRPC_REFUSE_METHOD);
     } else if ((call->flags & GRPC_FLAG_TYPE) == 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TYPE);
-    } else if (s->draining) {
-        grpc_refuse(s, call, GRPC_REFUSE_DRAINING);
+    } else if (s->refusing) {
+        grpc_refuse(s, call, GRPC_REFUSE_STOPPING);
     } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PATH);
     } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0u) {
@@ -461,7 +461,7 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
 
     s->buffers = buffers;
     s->next_serial = 0;
-    s->draining = false;
+    s->refusing = false;
     memset(s->calls, 0, sizeof s->calls);
     h2_init(&s->h2, H2_SERVER, &memory, now_ms);
     ASSERT(grpc_valid(s));
@@ -533,6 +533,5 @@ bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
 void grpc_drain(struct grpc_server *s)
 {
     ASSERT(grpc_valid(s));
-    s->draining = true;
-    h2_goaway(&s->h2, H2_NO_ERROR, false);
+    h2_goaway(&s->h2, H2_NO_ERROR, true);
 }

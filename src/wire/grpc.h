@@ -69,7 +69,7 @@ struct grpc_server {
     struct h2 h2;
     struct grpc_buffers *buffers; /* borrowed; NULL: no message over GRPC_SMALL_BYTES is taken */
     uint32_t next_serial;
-    bool draining;                /* new calls are answered UNAVAILABLE */
+    bool refusing;                /* the owner's: new calls are answered UNAVAILABLE */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];
@@ -110,7 +110,7 @@ bool grpc_valid(const struct grpc_server *s);
  * has ended, and reset (CANCEL) when request and answer take longer than GRPC_ARRIVAL_MS; path too
  * long or a compressed message (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message
  * or more than one (INTERNAL), message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED, before any
- * of it is taken), no buffer or draining (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or
+ * of it is taken), no buffer or refusing (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or
  * by its time-out (DEADLINE_EXCEEDED).
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
@@ -146,8 +146,9 @@ MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id c
 MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
                                  enum grpc_status code, const char *text);
 /*
- * No new calls from here on: a graceful GOAWAY goes out, running ones may end. When grpc_calls_open
- * says 0 the owner sends the final one (h2_goaway) and closes.
+ * No new calls from here on: GOAWAY names the last that is served, and running ones may end. What
+ * comes later is dropped, because gRPC clients send such calls again by themselves, where an answer
+ * would be a failed call. When grpc_calls_open says 0 the owner closes.
  */
 void grpc_drain(struct grpc_server *s);
 

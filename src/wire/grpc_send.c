@@ -19,7 +19,7 @@ static const struct {
 } refusals[GRPC_REFUSALS] = {
     [GRPC_REFUSE_METHOD] = {405, GRPC_UNKNOWN, "gRPC calls use the method POST\n"},
     [GRPC_REFUSE_TYPE] = {415, GRPC_UNKNOWN, "content-type must be application/grpc\n"},
-    [GRPC_REFUSE_DRAINING] = {HTTP_OK, GRPC_UNAVAILABLE, "the server is shutting down"},
+    [GRPC_REFUSE_STOPPING] = {HTTP_OK, GRPC_UNAVAILABLE, "the server is shutting down"},
     [GRPC_REFUSE_PATH] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method: its path is too long"},
     [GRPC_REFUSE_TIMEOUT] = {HTTP_OK, GRPC_INTERNAL, "malformed grpc-timeout"},
     [GRPC_REFUSE_COMPRESSED] = {HTTP_OK, GRPC_UNIMPLEMENTED,

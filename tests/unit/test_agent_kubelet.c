@@ -304,10 +304,18 @@ static void test_stop_refuses_new_calls(void **state)
     node_up();
     struct peer *p = service_open();
     (void)call_send(p, PREPARE, claims_request(0, 1));
-    struct peer *late = service_open();
+    struct peer *early = service_open();
     stop();
+    /* GOAWAY came before: its client sends the call again, elsewhere. */
+    const struct peer_call *dropped = call_send(early, PREPARE, claims_request(1, 1));
+    settle();
+    assert_true(early->goaway);
+    assert_int_equal(dropped->status, -1);
+    /* Who comes now is answered, and not sent away to come again at once. */
+    struct peer *late = service_open();
     const struct peer_call *c = call_send(late, PREPARE, claims_request(1, 1));
     settle();
+    assert_false(late->goaway);
     assert_int_equal(c->status, GRPC_UNAVAILABLE);
     assert_null(cdi_of(1));
 }

@@ -168,6 +168,7 @@ static void test_answer_between_failure_and_its_report(void **state)
     end();
 }
 
+/* What runs is finished; what comes later never happened, and the client knows by GOAWAY. */
 static void test_drain(void **state)
 {
     (void)state;
@@ -180,12 +181,47 @@ static void test_drain(void **state)
     hold_server = false;
     settle();
     server_saw(" CALL /s/M running");
-    client_saw(
-        " G2147483647 NO_ERROR F3 :status=200 F3 content-type=application/grpc F3 grpc-status=14"
-        " F3 grpc-message=the%20server%20is%20shutting%20down H3e");
+    client_saw(" G1 NO_ERROR R3 REFUSED_STREAM");
     assert_int_equal(grpc_reply_all(&server, ids[0], view_text("done")), STATUS_OK);
     settle();
     assert_non_null(strstr(client.events.text, "done F1t grpc-status=0"));
+    assert_int_equal(grpc_calls_open(&server), 0);
+    end();
+}
+
+/* A call whose header block is on its way is served: GOAWAY names it. */
+static void test_drain_inside_a_header_block(void **state)
+{
+    (void)state;
+    begin();
+    cut = 1;
+    uint32_t stream = open_call(&usual, false);
+    while (server.h2.last_peer_id == 0u) {
+        assert_true(move_to_server());
+        serve();
+    }
+    assert_int_equal(calls, 0);
+    grpc_drain(&server);
+    settle();
+    send_message(stream, "m", true);
+    settle();
+    server_saw(" CALL /s/M m");
+    assert_int_equal(grpc_reply_all(&server, ids[0], view_text("done")), STATUS_OK);
+    settle();
+    assert_non_null(strstr(client.events.text, "done F1t grpc-status=0"));
+    end();
+}
+
+static void test_refusing(void **state)
+{
+    (void)state;
+    begin();
+    server.refusing = true;
+    (void)open_call(&usual, false);
+    settle();
+    server_saw("");
+    client_saw(" F1 :status=200 F1 content-type=application/grpc F1 grpc-status=14"
+               " F1 grpc-message=the%20server%20is%20shutting%20down H1e R1 NO_ERROR");
     end();
 }
 
@@ -352,6 +388,8 @@ int main(void)
         cmocka_unit_test(test_connection_lost),
         cmocka_unit_test(test_answer_between_failure_and_its_report),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_inside_a_header_block),
+        cmocka_unit_test(test_refusing),
         cmocka_unit_test(test_reply_through_a_small_window),
         cmocka_unit_test(test_http_refusal_through_a_small_window),
         cmocka_unit_test(test_http_request_that_never_ends),
