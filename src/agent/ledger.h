@@ -2,6 +2,13 @@
 /*
  * The claim table over the store and the CDI files (ledger.c, ledger_open.c). Owns struct ledger.
  * Internal to src/agent.
+ *
+ * Invariants, for any bytes in the store and any call of the files port that fails:
+ * I1 A record in an intact half that counts is held after opening, also in a store made anew.
+ * I2 Nothing else is held.
+ * I3 A claim is held by ledger_put when that says so, and else is not.
+ * I4 What was put reads back the same.
+ * I5 After ledger_sync, what is held and what is not survives a loss of power.
  */
 #ifndef AGENT_LEDGER_H
 #define AGENT_LEDGER_H

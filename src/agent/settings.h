@@ -3,6 +3,13 @@
  * Settings of one run: flags and environment variables, parsed and checked.
  * Owns names, defaults and bounds of every setting (the contract with charts and scripts); opens
  * nothing.
+ *
+ * Invariants:
+ * I1 An error is one line without control characters.
+ * I2 It names the flag, the variable or the word that it is about.
+ * I3 Settings that were read, written as flags, read back as the same settings.
+ * I4 Durations are those of Go's time.ParseDuration without a sign, down to milliseconds.
+ * I5 Sockets have absolute paths that unix(7) can bind.
  */
 #ifndef AGENT_SETTINGS_H
 #define AGENT_SETTINGS_H

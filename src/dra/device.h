@@ -4,6 +4,14 @@
  * the meaning of sysfs texts and of attributes; reads no file, knows no protocol. Sources: kernel
  * module's neuron_cdev.c and neuron_sysfs_metrics.c (layout), AWS Neuron DRA documentation
  * (attributes).
+ *
+ * Invariants:
+ * I1 A table that was built is valid.
+ * I2 It has each device number under DEVICES_MAX that was found with its node, once.
+ * I3 Core count and neighbours are the numbers of their texts, or 0 when they are no such numbers.
+ * I4 Findings are printable ASCII.
+ * I5 Attributes ascend by key, and none is one that the API server would refuse.
+ * I6 A stored slice is equal exactly when it tells these attributes and nothing more.
  */
 #ifndef DRA_DEVICE_H
 #define DRA_DEVICE_H

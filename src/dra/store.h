@@ -15,6 +15,14 @@
  * sequence, so that a write that was torn leaves what was before. A fresh file has every half
  * written as free: a half of zeros is damage and never "new". The slot number in the sum makes a
  * half in a wrong place damage too.
+ *
+ * Invariants:
+ * I1 What is read as valid is written again as the same bytes.
+ * I2 A half that was torn, or one byte of it changed, is damaged.
+ * I3 A half is valid in its own slot alone.
+ * I4 A record that is decoded is valid (claim_record_valid).
+ * I5 A record that is encoded decodes to the same record.
+ * I6 Fields that are not known change nothing.
  */
 #ifndef DRA_STORE_H
 #define DRA_STORE_H

@@ -6,6 +6,18 @@
  * Owns the reading state of one answer; knows no policy: which object is wanted, and what to do
  * about it, is the agent's. Sources: Kubernetes API concepts (protobuf encoding, watch),
  * resource.k8s.io/v1 and meta/v1 field numbers in proto/SOURCES.
+ *
+ * Invariants:
+ * I1 Records and verdict of an answer are the same for every split of its body.
+ * I2 A record is one flat message of at most KUBE_RECORD_BYTES_MAX, well-formed, with the field
+ *    types of proto/projection.proto where the server's are those of its API.
+ * I3 Input is taken to its end before more is asked for.
+ * I4 A failure is sticky, and so is the verdict at the end.
+ * I5 `message` is one line of printable ASCII.
+ * I6 A name in a path is one segment or one value of the query; decoded it is the name.
+ * I7 A path is written whole or not at all.
+ * I8 Envelopes and Events read back as the values that were given.
+ * I9 A header list that was sent is one that RFC 9113 allows.
  */
 #ifndef WIRE_KUBE_H
 #define WIRE_KUBE_H

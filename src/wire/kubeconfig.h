@@ -9,6 +9,13 @@
  * `---`, empty flow values `{}` and `[]`, `null` and `~`. Anything else (anchors, tags, flow
  * collections with content, tabs as indentation) is refused with its line number. Credentials by
  * `exec` or `auth-provider` are refused by name. Keys that nobody here asks for are passed over.
+ *
+ * Invariants:
+ * I1 On failure *out is as before.
+ * I2 What is found lies within the text; a reason is given on failure and then alone.
+ * I3 Values are those that YAML 1.2, or JSON, gives them, trimmed.
+ * I4 The reason is one line without control characters.
+ * I5 Host and port of a server, written as an address again, are the same host and port.
  */
 #ifndef WIRE_KUBECONFIG_H
 #define WIRE_KUBECONFIG_H

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What sysfs, DMI and procfs may hold: texts of a node and of its devices become the device table,
+ * its attributes, and the comparison with a stored slice. Checks I1 to I6 of dra/device.h. Lists of
+ * neighbours and core counts are read a second time by strtoul(3).
+ */
+#include "cfg/identity.h"
+#include "dra/device.h"
+#include "dra/flaw.h"
+#include "dra/slice.h"
+#include "tests/fuzz/fuzz.h"
+
+static struct found_node found;
+static struct devices table;
+static struct devices again;
+static struct device_findings findings;
+
+/* Up to a newline, as a file would hold it; the array may be filled to its end. */
+static void take_text(struct fuzz *in, char text[SYSFS_VALUE_CAP])
+{
+    struct view rest = view_of(in->data + in->pos, fuzz_left(in));
+    struct view line = fuzz_bytes(in, view_find(rest, (uint8_t)'\n'));
+    (void)fuzz_u8(in);
+    line = view_first(line, SYSFS_VALUE_CAP);
+    memset(text, 0, SYSFS_VALUE_CAP);
+    if (line.len > 0u) {
+        memcpy(text, line.data, line.len);
+    }
+}
+
+static void find_node(struct fuzz *in)
+{
+    memset(&found, 0, sizeof found);
+    uint8_t how = fuzz_u8(in);
+    found.ignored = how >> 5;
+    take_text(in, found.product_name);
+    take_text(in, found.driver_version);
+    take_text(in, found.boot_id);
+    unsigned count = (how & 31u) + ((how & 32u) != 0u ? 40u : 0u);
+    for (unsigned i = 0; i < count && i < DEVICES_MAX && fuzz_left(in) > 0u; i++) {
+        struct found_device *d = &found.devices[i];
+        uint8_t number = fuzz_u8(in);
+        d->number = (number == 255u) ? fuzz_u16(in) : number & 127u;
+        d->node_exists = number < 200u;
+        take_text(in, d->core_count);
+        take_text(in, d->connected_devices);
+        found.count++;
+    }
+}
+
+/* --- second opinions --- */
+
+static const char *trimmed(const char *raw, char *text)
+{
+    size_t len = strnlen(raw, SYSFS_VALUE_CAP);
+    size_t begin = 0;
+    while (len > 0u && strchr(" \t\r\n", raw[len - 1u]) != NULL) {
+        len--;
+    }
+    while (begin < len && strchr(" \t\r\n", raw[begin]) != NULL) {
+        begin++;
+    }
+    memcpy(text, raw + begin, len - begin);
+    text[len - begin] = '\0';
+    return text;
+}
+
+/* A number of digits alone, at most `max`; -1: none. */
+static long number_of(const char *text, size_t len, unsigned long max)
+{
+    char digits[SYSFS_VALUE_CAP + 1u];
+    memcpy(digits, text, len);
+    digits[len] = '\0';
+    if (len == 0u || strspn(digits, "0123456789") != len) {
+        return -1;
+    }
+    digits[strspn(digits, "0") == len ? 1u : len] = '\0';
+    const char *significant = digits + strspn(digits, "0");
+    if (strlen(significant) > 9u || strtoul(digits, NULL, 10) > max) {
+        return -1;
+    }
+    return (long)strtoul(digits, NULL, 10);
+}
+
+/* Neighbours as a list of distinct other numbers; -1: it is none. */
+static int neighbours_of(const char *raw, uint16_t self, uint16_t out[NEIGHBOURS_MAX])
+{
+    char text[SYSFS_VALUE_CAP + 1u];
+    char part[SYSFS_VALUE_CAP + 1u];
+    int count = 0;
+    const char *at = trimmed(raw, text);
+    bool more = *at != '\0';
+    while (more) {
+        char piece[SYSFS_VALUE_CAP + 1u] = {0};
+        size_t len = strcspn(at, ",");
+        memcpy(piece, at, len);
+        (void)trimmed(piece, part);
+        long n = number_of(part, strlen(part), DEVICES_MAX - 1u);
+        for (int i = 0; i < count; i++) {
+            n = (out[i] == n) ? -1 : n;
+        }
+        if (n < 0 || n == self || count == (int)NEIGHBOURS_MAX) {
+            return -1;
+        }
+        out[count] = (uint16_t)n;
+        count++;
+        more = at[len] == ',';
+        at += len + (more ? 1u : 0u);
+    }
+    return count;
+}
+
+static void same_device(const struct device *d, const struct found_device *f)
+{
+    char text[SYSFS_VALUE_CAP + 1u];
+    uint16_t list[NEIGHBOURS_MAX];
+    const char *cores = trimmed(f->core_count, text);
+    long count = number_of(cores, strlen(cores), 255);
+    CHECK(d->core_count == (count < 0 ? 0 : count)); /* I3 */
+    int neighbours = neighbours_of(f->connected_devices, d->number, list);
+    CHECK(d->neighbours == (neighbours < 0 ? 0 : neighbours));
+    for (int i = 0; i < neighbours; i++) {
+        CHECK(d->neighbour[i] == list[i]);
+    }
+}
+
+/* I2: a device is there exactly when one with its number and a node was found; the first counts. */
+static void same_table(void)
+{
+    unsigned count = 0;
+    for (unsigned number = 0; number < DEVICES_MAX; number++) {
+        const struct found_device *f = NULL;
+        for (unsigned i = 0; i < found.count && f == NULL; i++) {
+            bool is = found.devices[i].number == number && found.devices[i].node_exists;
+            f = is ? &found.devices[i] : NULL;
+        }
+        if (f == NULL) {
+            continue;
+        }
+        CHECK(count < table.count && table.device[count].number == number);
+        same_device(&table.device[count], f);
+        CHECK(devices_find(&table, view_text(table.device[count].name)) == (int)count);
+        count++;
+    }
+    CHECK(count == table.count);
+}
+
+/* --- findings and attributes --- */
+
+static void look_findings(void)
+{
+    CHECK(findings.count <= DEVICE_FINDINGS_MAX && findings.more == 0u);
+    for (unsigned i = 0; i < findings.count; i++) {
+        const struct device_finding *f = &findings.finding[i];
+        CHECK(device_finding_name(f->kind)[0] != '\0' && f->remedy[0] != '\0');
+        CHECK(memchr(f->text, 0, sizeof f->text) != NULL);
+        for (const char *c = f->text; *c != '\0'; c++) {
+            CHECK(*c >= ' ' && *c <= '~'); /* I4 */
+        }
+    }
+}
+
+static void look_attributes(unsigned index)
+{
+    static struct attributes all;
+    device_attributes(&table, index, &all);
+    CHECK(all.count <= ATTRIBUTES_MAX);
+    for (unsigned i = 0; i < all.count; i++) {
+        CHECK(attribute_flaw(&all.attribute[i]) == FLAW_NONE); /* I5 */
+        CHECK(i == 0u || strcmp(all.attribute[i - 1u].key, all.attribute[i].key) < 0);
+    }
+    device_attributes_flawed(&table, index, &all);
+    for (unsigned i = 0; i < all.count; i++) {
+        enum flaw flaw = attribute_flaw(&all.attribute[i]);
+        CHECK(flaw != FLAW_NONE && flaw_text(flaw)[0] != '\0');
+    }
+    CHECK(device_flaw(&table.device[index]) == FLAW_NONE);
+}
+
+/* --- slices --- */
+
+/* A stored slice that tells devices [first, last) and one change: the comparison sees it. */
+static void compare(unsigned first, unsigned last, unsigned change)
+{
+    static struct slice_compare c;
+    static struct attributes all;
+    unsigned said = 0;
+    bool changed = false;
+    slice_compare_begin(&c, &table);
+    for (unsigned i = first; i < last; i++) {
+        device_attributes(&table, i, &all);
+        slice_compare_name(&c, view_text(table.device[i].name));
+        for (unsigned k = 0; k < all.count; k++, said++) {
+            struct attribute a = all.attribute[k];
+            if (said == change) {
+                a.number ^= 1;
+                a.text[0] = (char)(a.text[0] ^ 1);
+                changed = true;
+            }
+            slice_compare_attribute(&c, &a);
+        }
+        bool extra = said == change && !changed;
+        slice_compare_device(&c, extra);
+        changed = changed || extra;
+    }
+    CHECK(slice_compare_end(&c) == !changed); /* I6 */
+}
+
+static void take_labels(struct fuzz *in)
+{
+    struct node_labels *l = &table.labels;
+    for (unsigned i = 0; i < NETWORK_LAYERS; i++) {
+        text_cut(l->network_layer[i], sizeof l->network_layer[i], fuzz_text(in));
+    }
+    text_cut(l->capacity_block, sizeof l->capacity_block, fuzz_text(in));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz in = fuzz_of(data, size);
+    memset(&table, 0, sizeof table);
+    uint8_t change = fuzz_u8(&in);
+    take_labels(&in);
+    find_node(&in);
+    devices_build(&table, &found, &findings);
+    CHECK(devices_valid(&table)); /* I1 */
+    same_table();
+    look_findings();
+    for (unsigned i = 0; i < table.count; i++) {
+        look_attributes(i);
+    }
+    if (table.count > 0u) {
+        unsigned first = change % table.count;
+        compare(first, table.count, UINT32_MAX);
+        compare(first, first + 1u, change / 4u);
+    }
+    again = table;
+    devices_build(&again, &found, &findings);
+    CHECK(devices_same(&table, &again) && node_labels_same(&table.labels, &again.labels));
+    return 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim store on a disk that lies, tears and refuses: an image of any bytes is opened, claims
+ * are put and removed, each call of the files port may fail, and the power may go. Checks I1 to I5
+ * of agent/ledger.h against a model that reads the image by the layout of dra/store.h alone.
+ */
+#include "agent/state.h"
+#include "base/crc32c.h"
+#include "cfg/identity.h"
+#include "tests/fuzz/disk.h"
+#include "tests/fuzz/fuzz.h"
+
+#define UIDS_MAX 16u
+
+/* --- the agent --- */
+
+static struct settings settings;
+static struct agent *agent;
+static uint64_t now_ms;
+
+static void start(void)
+{
+    if (agent != NULL) {
+        memset(agent, 0, sizeof *agent);
+    }
+    agent = agent_init(&settings, &port, 1, now_ms, now_ms);
+}
+
+/* Opens until it works: a fault is met once. */
+static void open_store(void)
+{
+    for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
+        now_ms += 60000u;
+        agent_time(agent, now_ms, now_ms);
+        ledger_step(agent);
+        agent_log_taken(agent, agent_log(agent).len);
+    }
+    CHECK(agent->ledger.usable);
+}
+
+static void fault(struct fuzz *in)
+{
+    static const enum status failures[] = {HOST_IO, HOST_NO_SPACE, HOST_DENIED, HOST_IO};
+    uint8_t how = fuzz_u8(in);
+    unsigned at = fuzz_u8(in);
+    disk.calls = 0;
+    disk.torn = (how & 4u) != 0u;
+    disk.failure = failures[how & 3u];
+    at = (how & 8u) != 0u ? at * 17u : at % 8u;
+    disk.fault_at = ((how & 0x30u) == 0u) ? at : 0u;
+}
+
+/* --- the model: what a store's bytes hold --- */
+
+struct slot_model {
+    int state;
+    char uid[UID_CAP];
+};
+
+static struct slot_model model[CLAIMS_MAX];
+
+static uint32_t be32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Sequence of an intact half, or -1; *length of its record. */
+static int64_t half_of(const uint8_t *bytes, size_t len, unsigned slot, uint32_t *length)
+{
+    uint8_t number[4] = {0, 0, (uint8_t)(slot >> 8), (uint8_t)slot};
+    *length = be32(bytes + 4);
+    if (len < 24u || memcmp(bytes, "NDRS", 4) != 0 || *length > STORE_RECORD_MAX ||
+        *length > len - 24u || be32(bytes + 20) != 0u) {
+        return -1;
+    }
+    uint32_t sum = crc32c(crc32c(0, view_of(bytes, 16)), view_of(number, 4));
+    sum = crc32c(sum, view_of(bytes + 24, *length));
+    return (sum == be32(bytes + 16)) ? (int64_t)be32(bytes + 12) : -1;
+}
+
+static void model_slot(const struct file *f, unsigned slot)
+{
+    static uint8_t bytes[2][STORE_HALF_BYTES];
+    static struct claim_record r;
+    struct slot_model *m = &model[slot];
+    uint32_t length[2];
+    int64_t sequence[2];
+    for (unsigned half = 0; half < 2u; half++) {
+        uint64_t at = STORE_HEADER_BYTES + (slot * 2u + half) * (uint64_t)STORE_HALF_BYTES;
+        struct writer w = writer_of(bytes[half], STORE_HALF_HEADER);
+        memset(bytes[half], 0, STORE_HALF_HEADER);
+        get_bytes(f, at, &w);
+        if (be32(bytes[half] + 4) > 0u) { /* most are free */
+            w.cap = STORE_HALF_BYTES;
+            get_bytes(f, at + w.len, &w);
+        }
+        sequence[half] = half_of(bytes[half], w.len, slot, &length[half]);
+    }
+    unsigned pick = (sequence[0] > sequence[1]) ? 0u : 1u;
+    m->uid[0] = 0;
+    m->state = (sequence[pick] < 0) ? LEDGER_DAMAGED : LEDGER_FREE;
+    if (m->state == LEDGER_FREE && length[pick] > 0u) {
+        struct view record = view_of(bytes[pick] + STORE_HALF_HEADER, length[pick]);
+        bool good = store_record_decode(record, &r) == STATUS_OK;
+        m->state = good ? LEDGER_HELD : LEDGER_DAMAGED;
+        text_cut(m->uid, sizeof m->uid, view_text(r.id.uid));
+    }
+}
+
+static bool model_header(const struct file *f)
+{
+    struct store_header h;
+    for (unsigned copy = 0; copy < 2u; copy++) {
+        uint8_t bytes[STORE_HEADER_WRITTEN];
+        struct writer w = writer_of(bytes, sizeof bytes);
+        get_bytes(f, copy * (uint64_t)PAGE_BYTES, &w);
+        if (store_header_read(writer_view(&w), &h) == STATUS_OK) {
+            return f->len >= STORE_FILE_BYTES;
+        }
+    }
+    return false;
+}
+
+/* Slots as the ledger must find them; true: in a store that has to be made anew. */
+static bool model_read(void)
+{
+    const struct file *f = find(FILES_STATE, STORE_FILE_NAME);
+    bool anew = f == NULL || !model_header(f);
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        model[slot] = (struct slot_model){.state = LEDGER_FREE};
+        if (f != NULL) {
+            model_slot(f, slot);
+        }
+        bool lost = anew && model[slot].state == LEDGER_DAMAGED;
+        model[slot].state = lost ? LEDGER_FREE : model[slot].state;
+    }
+    return anew;
+}
+
+/* I1, I2: nothing intact is lost, nothing damaged is taken, and nothing else appears. */
+static void same_slots(void)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &agent->ledger.entry[i];
+        CHECK(e->state == model[i].state);
+        CHECK(e->state != LEDGER_HELD || strcmp(e->id.uid, model[i].uid) == 0);
+    }
+}
+
+/* --- images --- */
+
+static page_bytes fresh[PAGES_MAX]; /* a new store */
+
+static void make_record(struct claim_record *r, unsigned uid, uint8_t shape)
+{
+    memset(r, 0, sizeof *r);
+    memcpy(r->id.uid, "uid-A", 6);
+    r->id.uid[4] = (char)('A' + uid);
+    memcpy(r->id.namespace_, "team", 5);
+    memcpy(r->id.name, "claim", 6);
+    memcpy(r->pool, "node-a", 7);
+    r->count = (uint8_t)(1u + (shape & 3u));
+    for (unsigned i = 0; i < r->count; i++) {
+        memcpy(r->result[i].request, "req", 4);
+        r->result[i].number = (uint16_t)(uid * 4u + i);
+        r->result[i].admin_access = (shape & 4u) != 0u;
+    }
+}
+
+static void edit_record(struct file *f, struct fuzz *in, unsigned slot, unsigned half)
+{
+    static struct claim_record r;
+    uint8_t room[STORE_RECORD_MAX];
+    uint8_t bytes[STORE_HALF_BYTES];
+    struct writer record = writer_of(room, sizeof room);
+    struct writer out = writer_of(bytes, sizeof bytes);
+    uint8_t what = fuzz_u8(in);
+    uint8_t sequence = fuzz_u8(in);
+    make_record(&r, what % UIDS_MAX, what >> 4);
+    CHECK(store_record_encode(&r, &record) == STATUS_OK);
+    bool none = (what & 0x80u) != 0u;
+    struct view content = none ? view_first(fuzz_text(in), 64) : writer_view(&record);
+    store_half_write(&out, slot, sequence, content);
+    put_bytes(f, store_offset(slot, half), writer_view(&out));
+}
+
+/* Changes of a fresh store: halves that hold something, and bytes anywhere. */
+static void edit(struct file *f, struct fuzz *in)
+{
+    unsigned edits = fuzz_u8(in) % 12u;
+    for (unsigned i = 0; i < edits && fuzz_left(in) > 0u; i++) {
+        uint8_t what = fuzz_u8(in);
+        unsigned slot = fuzz_u8(in);
+        if ((what & 3u) != 0u) {
+            edit_record(f, in, slot % ((what & 8u) != 0u ? CLAIMS_MAX : 4u), what >> 2 & 1u);
+        } else if ((what & 4u) != 0u) {
+            uint64_t at = fuzz_u16(in) * UINT64_C(37) + slot * UINT64_C(8192);
+            struct view bytes = fuzz_text(in);
+            put_bytes(f, at % (STORE_FILE_BYTES - 256u), bytes);
+        } else {
+            put_bytes(f, (what & 8u) != 0u ? PAGE_BYTES : 0u, fuzz_text(in));
+        }
+    }
+    uint8_t end = fuzz_u8(in);
+    f->len = (end == 255u) ? fuzz_u16(in) * UINT64_C(64) : f->len;
+}
+
+static void image(struct fuzz *in)
+{
+    if ((fuzz_u8(in) & 7u) == 7u) {
+        return; /* no store at all */
+    }
+    struct file *f = make(FILES_STATE, STORE_FILE_NAME);
+    for (unsigned i = 0; i < PAGES_MAX; i++) {
+        f->page[i].now = fresh[i];
+    }
+    f->len = STORE_FILE_BYTES;
+    edit(f, in);
+    for (unsigned i = 0; i <= PAGES_MAX; i++) {
+        f->page[i].committed = f->page[i].now;
+        f->page[i].pending = false;
+    }
+}
+
+/* What a new store looks like: the ledger's own, made once. */
+static void prepare(void)
+{
+    static const char *const args[] = {"run", "--node-name", "node-a"};
+    static const char *const env[] = {NULL};
+    char text[256];
+    struct writer why = writer_of(text, sizeof text);
+    CHECK(settings_parse(&settings, args, 3, env, &why) == STATUS_OK);
+    now_ms = 1000;
+    start();
+    open_store();
+    const struct file *f = find(FILES_STATE, STORE_FILE_NAME);
+    CHECK(f != NULL && f->len == STORE_FILE_BYTES);
+    for (unsigned i = 0; i < PAGES_MAX; i++) {
+        struct writer w = writer_of(fresh[i], PAGE_BYTES);
+        get_bytes(f, i * (uint64_t)PAGE_BYTES, &w);
+    }
+}
+
+/* --- claims --- */
+
+/* What is certain of a claim whatever happens to the power. */
+enum sure { NOT_SURE, SURE_HELD, SURE_GONE };
+struct claim_model {
+    bool held;      /* as the ledger says now */
+    bool doubt;     /* the disk refused while it was changed */
+    enum sure sure; /* since the last flush that worked */
+};
+
+static struct claim_model claims[UIDS_MAX];
+static struct claim_record scratch;
+
+static bool is_held(unsigned uid)
+{
+    make_record(&scratch, uid, 0);
+    return ledger_find(agent, scratch.id.uid) >= 0;
+}
+
+static void put_claim(unsigned uid, uint8_t shape)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    static struct claim_record back;
+    unsigned slot = 0;
+    if (is_held(uid)) {
+        return;
+    }
+    make_record(&scratch, uid, shape);
+    enum status s = ledger_put(agent, &scratch, &slot, &why);
+    CHECK(is_held(uid) == (s == STATUS_OK)); /* I3 */
+    claims[uid].held = s == STATUS_OK;
+    claims[uid].doubt = s != STATUS_OK;
+    claims[uid].sure = NOT_SURE;
+    disk.fault_at = 0;
+    make_record(&scratch, uid, shape);
+    if (s == STATUS_OK) {
+        CHECK(ledger_read(agent, slot, &back) == STATUS_OK);
+        CHECK(memcmp(&back, &scratch, sizeof back) == 0); /* I4 */
+    }
+}
+
+static void remove_claim(unsigned uid)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    make_record(&scratch, uid, 0);
+    CHECK(ledger_remove(agent, scratch.id.uid, &why) == STATUS_OK);
+    CHECK(agent->ledger.freeing > 0u || !is_held(uid) || agent->ledger.held > 0u);
+    claims[uid].held = is_held(uid); /* an image may hold one claim twice */
+    claims[uid].doubt = agent->ledger.freeing > 0u;
+    claims[uid].sure = NOT_SURE;
+}
+
+static void sync_claims(void)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (ledger_sync(agent, &why) != STATUS_OK || agent->ledger.freeing > 0u) {
+        return;
+    }
+    for (unsigned i = 0; i < UIDS_MAX; i++) {
+        claims[i].held = is_held(i);
+        claims[i].doubt = false;
+        claims[i].sure = claims[i].held ? SURE_HELD : SURE_GONE;
+    }
+}
+
+static void restart(struct fuzz *in, bool cut)
+{
+    if (cut) {
+        power_cut(in);
+    }
+    disk.fault_at = 0;
+    (void)model_read();
+    start();
+    open_store();
+    same_slots();
+    for (unsigned i = 0; i < UIDS_MAX; i++) {
+        bool held = is_held(i);
+        CHECK(claims[i].sure != SURE_HELD || held);  /* I5 */
+        CHECK(claims[i].sure != SURE_GONE || !held);
+        CHECK(cut || claims[i].doubt || held == claims[i].held);
+        claims[i] = (struct claim_model){.held = held};
+    }
+}
+
+static void act(struct fuzz *in)
+{
+    uint8_t what = fuzz_u8(in);
+    unsigned uid = what >> 4;
+    fault(in);
+    switch (what & 7u) {
+    case 0:
+    case 1:
+    case 2:
+        put_claim(uid, fuzz_u8(in));
+        break;
+    case 3:
+    case 4:
+        remove_claim(uid);
+        break;
+    case 5:
+    case 6:
+        sync_claims();
+        break;
+    default:
+        restart(in, (what & 8u) != 0u);
+        break;
+    }
+    disk.fault_at = 0;
+    CHECK(agent->ledger.held <= CLAIMS_MAX);
+    agent_log_taken(agent, agent_log(agent).len);
+    if (!agent->ledger.usable) {
+        open_store();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz in = fuzz_of(data, size);
+    static bool ready;
+    memset(&disk, 0, sizeof disk);
+    if (!ready) {
+        prepare();
+        memset(&disk, 0, sizeof disk);
+        ready = true;
+    }
+    now_ms = 1000;
+    image(&in);
+    bool absent = find(FILES_STATE, STORE_FILE_NAME) == NULL;
+    bool anew = model_read();
+    start();
+    fault(&in);
+    open_store();
+    disk.fault_at = 0;
+    same_slots();
+    CHECK(absent || anew == (find(FILES_STATE, STORE_FILE_NAME ".damaged") != NULL));
+    for (unsigned i = 0; i < UIDS_MAX; i++) {
+        claims[i] = (struct claim_model){.held = is_held(i)};
+    }
+    for (unsigned i = 0; i < 24u && fuzz_left(&in) > 0u; i++) {
+        act(&in);
+    }
+    restart(&in, false);
+    return 0;
+}
