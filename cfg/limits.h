@@ -485,6 +485,11 @@
  * turn.
  */
 #define API_READS_PER_TURN 2u
+/*
+ * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first
+ * perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.
+ */
+#define API_WRITES_AT_END 6u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,

@@ -93,6 +93,7 @@ static void connection_over(struct agent *a, bool moved)
     uint64_t wait = agent_backoff(a, &api->backoff_ms);
     plan_connection(a, (moved && repaid) ? agent_random(a) % API_MOVE_MS : wait);
     api->close_wanted = true;
+    h2_goaway(&api->h2, H2_NO_ERROR, true); /* unless it failed: then its GOAWAY is said */
     requests_end(api, PEER_CLOSED);
     api->lost = true;
     api->busy = true;

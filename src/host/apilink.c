@@ -322,6 +322,15 @@ bool apilink_write(struct apilink *l)
     return s == STATUS_OK;
 }
 
+void apilink_end(struct apilink *l)
+{
+    bool moved = true;
+    for (unsigned i = 0; i < API_WRITES_AT_END && moved; i++) {
+        moved = apilink_write(l);
+    }
+    apilink_close(l);
+}
+
 /* --- poll --- */
 
 static short open_events(const struct apilink *l)

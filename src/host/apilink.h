@@ -49,6 +49,11 @@ void apilink_begin(struct apilink *l, uint64_t now_ms);
 void apilink_read_token(struct apilink *l);
 /* Closes without telling the agent. */
 void apilink_close(struct apilink *l);
+/*
+ * Closes after the agent's last bytes, as far as the socket takes them at once: the server learns
+ * by GOAWAY why (RFC 9113 §5.4.1).
+ */
+void apilink_end(struct apilink *l);
 
 /* What poll(2) should wait for: returns the descriptor, or -1, and sets *events. */
 int apilink_interest(struct apilink *l, short *events);

@@ -346,7 +346,7 @@ static void order_carry_out(struct host *h, enum agent_order order)
         apilink_read_token(&h->api);
         break;
     case ORDER_CLOSE_API:
-        apilink_close(&h->api);
+        apilink_end(&h->api);
         break;
     case ORDER_RENEW_REGISTRATION:
         server_renew(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);

@@ -111,7 +111,8 @@ static bool order_valid(const struct h2 *c)
     ASSERT(c->stage == H2_STAGE_HEADER);
     const struct h2_frame *f = &c->frame;
     if (!c->settings_seen) {
-        return f->type == H2_SETTINGS && (f->flags & H2_FLAG_ACK) == 0u;
+        /* An acknowledgement with a payload is told its wrong size (§6.5). */
+        return f->type == H2_SETTINGS && ((f->flags & H2_FLAG_ACK) == 0u || f->length > 0u);
     }
     if (c->block.stream != 0u) {
         return f->type == H2_CONTINUATION && f->stream == c->block.stream;

@@ -15,6 +15,8 @@ static const struct frame_case framing[] = {
      " GOAWAY 0 PROTOCOL_ERROR", "", true},
     {"SETTINGS acknowledgement before SETTINGS", {{RAW, 0, 0, PREFACE_HEX}, {SETTINGS, ACK, 0, ""}},
      " GOAWAY 0 PROTOCOL_ERROR", "", true},
+    {"SETTINGS acknowledgement with a payload before SETTINGS",
+     {{RAW, 0, 0, PREFACE_HEX}, {SETTINGS, ACK, 0, "00"}}, " GOAWAY 0 FRAME_SIZE_ERROR", "", true},
     {"unknown frame before SETTINGS", {{RAW, 0, 0, PREFACE_HEX}, {UNKNOWN, 0, 0, ""}},
      " GOAWAY 0 PROTOCOL_ERROR", "", true},
     {"unknown types are ignored", {{UNKNOWN, 0xff, 0, "00"}, {UNKNOWN, 0, 7, ""}, GET_1}, "",
