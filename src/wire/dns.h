@@ -2,6 +2,13 @@
 /*
  * DNS messages of a stub resolver: one question for addresses, and the addresses of its answer (RFC
  * 1035 §4, RFC 3596). Owns the format only; sends nothing, follows no referral, keeps no cache.
+ *
+ * Invariants:
+ * I1. A question is written whole or not at all: a failure leaves the writer as it was.
+ * I2. Round trip: our question, sent back as a response, is the answer to it and to no other id.
+ * I3. Nothing changes but on STATUS_OK, and then at least one address was appended.
+ * I4. Bounded: never more than API_ADDRESSES_MAX addresses; nothing is read outside the message.
+ * I5. Agreement: what another parser reads to its end gives it the same addresses.
  */
 #ifndef WIRE_DNS_H
 #define WIRE_DNS_H

@@ -4,6 +4,20 @@
  * status out. Owns the calls of one connection; knows no service. Source: gRPC "PROTOCOL-HTTP2"
  * text; statuses as its "statuscodes" text.
  *
+ * Invariants:
+ * I1. A CALL tells one whole message, octet by octet what the peer sent behind a true prefix, of a
+ *     request that was in order and at its end.
+ * I2. Every such request of up to GRPC_SMALL_BYTES is told, unless its stream was one too many, or
+ *     its time, a drain, the peer or the connection ended it before.
+ * I3. Split independence: calls, messages, and what is answered on each stream are the same however
+ *     the peer's octets are cut.
+ * I4. A buffer is held by one live call alone; with the connection all of its buffers are free.
+ * I5. Bounded: grpc_valid after every call; a message is never longer than its room.
+ * I6. Each call that was told ends once: by its answer, or by GONE or DEADLINE. The first failure
+ *     of the connection stays, and no call outlives it.
+ * I7. Independence: a connection tells and sends what it does alone, whatever others do, unless all
+ *     GRPC_BUFFERS are taken.
+ *
  * A call is named by its index in `calls` plus its serial number, so that an answer for a call that
  * was cancelled and whose entry was taken again is recognised.
  */

@@ -15,6 +15,22 @@
  * same holds for a list over H2_HEADER_LIST_MAX: RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx
  * responses are checked and swallowed.
  *
+ * Invariants:
+ * I1. Split independence: events (the DATA of a frame as one) and frames sent are the same however
+ *     the peer's octets are cut. The sizes of WINDOW_UPDATE alone depend on it, and with them what
+ *     a peer meets that overruns its windows.
+ * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
+ *     After end_stream only RESET may follow, after RESET or h2_reset nothing.
+ * I3. Output is frames in their form, of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
+ *     waits, and nothing follows what a failure left there.
+ * I4. Sticky failure: h2_next tells the first one from then on, no stream stays open.
+ * I5. A call that does not return STATUS_OK sends nothing and moves none of its outputs.
+ * I6. h2_valid after every call.
+ * I7. Bounded memory: nothing is kept but in struct h2 and its struct h2_memory.
+ * I8. Bounded work: events other than WRITABLE are no more than the octets received and the streams
+ *     opened by the owner.
+ * I9. h2_deadline lies ahead until h2_set_time has failed the connection.
+ *
  * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space; after
  * every h2_tx_commit ask h2_next again, because input is not looked at while the send buffer has
  * no room for the answers it may ask for.

@@ -3,10 +3,19 @@
  * HPACK header compression, RFC 7541: a decoder with its dynamic table and an encoder without one.
  * Owns the dynamic table of one connection; knows nothing of frames, streams or header semantics.
  *
- * Invariants (checked by hpack_valid and by the fuzzer): the table holds at most
- * HPACK_TABLE_BYTES by the count of RFC 7541 §4.1; used = sum of live entries; output of one
- * field <= the scratch handed in; a failure is final for the connection, because the table is out
- * of step (RFC 7541 §2.2, COMPRESSION_ERROR).
+ * Invariants:
+ * I1. Bounded table: at most allowed_size by the count of RFC 7541 §4.1, and `used` is the sum of
+ *     its live entries (hpack_valid, after every call).
+ * I2. Bounded output: a field fits the scratch handed in, else FULL_BUFFER.
+ * I3. Nothing changes but on STATUS_OK: cursor and table are as before. A failure is final for the
+ *     connection all the same, because the table is out of step with the peer's (RFC 7541 §2.2).
+ * I4. Progress: each STATUS_OK takes an octet at least, so fields are no more than octets.
+ * I5. Split independence: however a block is cut, the same fields come out, then the same verdict.
+ * I6. Agreement: what is accepted, every field and the table are those of any other decoder, but
+ *     for integers over HPACK_INTEGER_MAX or of more than four continuation octets, and fields
+ *     longer than the scratch.
+ * I7. Round trip: what hpack_encode writes decodes to the same field, by anybody, and leaves the
+ *     table alone.
  */
 #ifndef WIRE_HPACK_H
 #define WIRE_HPACK_H

@@ -6,19 +6,19 @@
  * come out by http1_next, bytes to send leave by tx_data/tx_commit.
  *
  * Invariants:
- * 1. Split independence: requests and answers are the same however the input is cut.
- * 2. Bounded: memory is sizeof(struct http1); an answer of any length goes through HTTP1_TX_BYTES;
- *    no peer chooses the size of anything.
- * 3. One after the other: the next request is looked at when the answer before it is sent whole;
- *    what was pipelined waits in the receive buffer, and in the kernel's.
- * 4. Sticky failure: the first one is final. It is answered by its status code, but for a time-out
- *    of a peer that asked for nothing; what arrives after it is read and dropped for LINK_CLOSE_MS,
- *    so that the answer reaches a peer that still sends (RFC 9112 §9.6), and nothing of it is
- *    interpreted.
- * 5. No guess at framing: a request whose length two readers could see differently (RFC 9112 §11.2:
- *    bare CR or LF, folded fields, a blank before the colon, doubled or mixed Content-Length and
- *    Transfer-Encoding) is refused with 400 and its connection ends, as with every request that
- *    has a body.
+ * I1. Split independence: requests and answers are the same however the input is cut.
+ * I2. Bounded: memory is sizeof(struct http1); an answer of any length goes through
+ *     HTTP1_TX_BYTES; no peer chooses the size of anything.
+ * I3. One after the other: the next request is looked at when the answer before it is sent whole;
+ *     what was pipelined waits in the receive buffer, and in the kernel's.
+ * I4. Sticky failure: the first one is final. It is answered by its status code, but for a time-out
+ *     of a peer that asked for nothing; what arrives after it is read and dropped for
+ *     LINK_CLOSE_MS, so that the answer reaches a peer that still sends (RFC 9112 §9.6), and
+ *     nothing of it is interpreted.
+ * I5. No guess at framing: a request whose length two readers could see differently (RFC 9112
+ *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
+ *     Content-Length and Transfer-Encoding) is refused with 400 and its connection ends, as with
+ *     every request that has a body.
  */
 #ifndef WIRE_HTTP1_H
 #define WIRE_HTTP1_H

@@ -258,7 +258,9 @@ static void step_send(struct run *r)
     if (len == 0u && (n & 1u) == 0u) {
         return;
     }
+    size_t before = h2_tx_data(&l->c).len;
     enum status s = h2_data(&l->c, o->id, view_of(zeros, len), (n & 1u) != 0u);
+    CHECK(s == STATUS_OK || h2_tx_data(&l->c).len == before); /* I5 */
     CHECK(s == STATUS_OK || s == PEER_CLOSED || (s == STATUS_MORE && len == 0u));
     o->ended = s != STATUS_MORE && ((n & 1u) != 0u || s == PEER_CLOSED);
 }

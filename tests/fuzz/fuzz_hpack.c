@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Header compression. Checks of src/wire/hpack.h: I1 to I7; I6 with nghttp2's decoder, field by
- * field and with the whole dynamic table after each block, wherever our limits do not cut in.
+ * Header compression. Checks of src/wire/hpack.h: I1 to I7; I6 and I7 with nghttp2's decoder,
+ * field by field and with the whole dynamic table after each block.
  *
  * The first byte chooses the table that was announced and the room for a field; then come header
  * blocks, each with its length before it in one byte (255: in the two bytes behind).
