@@ -399,6 +399,10 @@ endif
 fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (30) on its corpus
 	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
+.PHONY: fuzz-coverage
+fuzz-coverage: $(fuzz_reach_TARGETS) ## lines of src/wire that the corpora alone reach: at least 95 %
+	@/usr/bin/python3 tools/fuzz_coverage.py $(FUZZ_TARGETS)
+
 # For an outside fuzzing service: CC, CFLAGS and LIB_FUZZING_ENGINE as it says. Installs nothing.
 .PHONY: fuzz-targets
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
