@@ -49,10 +49,7 @@ static enum h2_step begin_on_idle(struct h2 *c, uint32_t id)
         return h2_connection_error(c, H2_PROTOCOL_ERROR); /* §5.1.1 */
     }
     c->last_peer_id = id;
-    if (id > c->accept_max) {
-        discard(c, H2_NO_ERROR); /* §6.8: after our GOAWAY */
-        h2_remember(c, id, H2_PAST_RESET_BY_US);
-    } else if (h2_stream_new(c, id) == NULL) {
+    if (h2_stream_new(c, id) == NULL) {
         discard(c, H2_REFUSED_STREAM); /* §5.1.2 */
     } else {
         h2_list_begin(&c->block.list, H2_LIST_REQUEST);

@@ -85,6 +85,10 @@ enum h2_past h2_stream_past(const struct h2 *c, uint32_t id)
     if (id % 2u == 0u) {
         return H2_PAST_IDLE;
     }
+    /* RFC 9113 §6.8: what comes above the last of our GOAWAY is dropped, whatever it is. */
+    if (c->role == H2_SERVER && id > c->accept_max) {
+        return H2_PAST_RESET_BY_US;
+    }
     bool opened = c->role == H2_SERVER ? id <= c->last_peer_id : id < c->next_id;
     if (!opened) {
         return H2_PAST_IDLE;
