@@ -2,6 +2,11 @@
 /*
  * One protobuf message that is complete in memory, by nanopb: a record of the field filter or a
  * request. Owns nothing; the message and what it is decoded into are the caller's.
+ *
+ * Invariants, for every message of generated/ that a peer or the disk hands in:
+ * I1 What was decoded can be encoded.
+ * I2 That decodes again and encodes to the same bytes.
+ * I3 Nothing is written behind the structure, whatever the bytes.
  */
 #ifndef AGENT_DECODE_H
 #define AGENT_DECODE_H

@@ -7,6 +7,12 @@
  * caller's buffer with a length; when something does not fit it writes nothing of it, remembers
  * `full`, and ignores all later writes, so that callers check once at the end. A text buffer is a
  * char array that always ends in NUL.
+ *
+ * Invariants:
+ * I1 A writer holds whole values only, never more than its room, and stays full once it is.
+ * I2 What a writer wrote, the reader of the same kind reads back; on failure no cursor moves.
+ * I3 A text that is cut stays valid UTF-8 if it was; view_is_utf8 is RFC 3629.
+ * I4 view_decimal takes exactly digits, and exactly numbers up to `max`.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H

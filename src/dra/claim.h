@@ -5,6 +5,14 @@
  * validation; knows neither the wire nor files. A claim is known by its UID alone. Sources: the DRA
  * prepare contract (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI
  * specification 0.6.0.
+ *
+ * Invariants:
+ * I1 A record that claim_end gives is valid and comes without a reason; the same object gives the
+ *    same record however its bytes were split.
+ * I2 A claim that failed has one line of printable ASCII as its reason.
+ * I3 Every valid record fits a half of the store and reads back from it.
+ * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
+ * I5 A device that is neither shared nor under admin access is in a record once.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H

@@ -4,6 +4,11 @@
  * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used: musl's allocates
  * and blocks. Owns one UDP socket while it asks. Search domains are not applied: server names in
  * kubeconfigs are complete.
+ *
+ * Invariants:
+ * I1 A literal is its own address; nobody is asked.
+ * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines that bear the name count, in their order.
+ * I3 There is a server to ask, and never more than NAMESERVERS_MAX.
  */
 #ifndef HOST_RESOLVER_H
 #define HOST_RESOLVER_H

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ResourceClaim as the API server answers it, through the field filter and the agent's decoding,
+ * becomes a claim record, what the store keeps of it, and a CDI file. Checks I1 to I5 of
+ * dra/claim.h. The input is the object's bytes behind one byte of choices; the oracle for the CDI
+ * file is jansson.
+ *
+ * Links: -ljansson
+ */
+#include "agent/state.h"
+#include "dra/store.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/json_oracle.h"
+
+static struct agent *agent;
+static struct settings settings;
+static struct devices devices;
+static struct claim_builder copy;
+
+static enum status port_refuses(void *ctx, const char *name)
+{
+    (void)ctx;
+    (void)name;
+    return HOST_BUSY;
+}
+
+static const struct files port = {.lock = port_refuses};
+
+static void prepare(void)
+{
+    static const char *const args[] = {"--node-name", "node-a"};
+    static const char *const env[] = {NULL};
+    char text[256];
+    struct writer why = writer_of(text, sizeof text);
+    CHECK(settings_parse(&settings, args, 2, env, &why) == STATUS_OK);
+    agent = agent_init(&settings, &port, 1, 0, 0);
+    memcpy(devices.instance_type, "trn2.48xlarge", 14);
+    memcpy(devices.boot_id, "boot-1", 7);
+    devices.board = board_find(devices.instance_type);
+    devices.count = 16;
+    for (unsigned i = 0; i < devices.count; i++) {
+        struct writer name = writer_of(devices.device[i].name, DEVICE_NAME_CAP);
+        devices.device[i].number = (uint16_t)i;
+        writer_text(&name, "neuron-device-");
+        writer_decimal(&name, i);
+        CHECK(writer_end_text(&name) == STATUS_OK);
+    }
+}
+
+/* One body, in pieces or whole, into the builder of fetch 0. */
+static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool zero)
+{
+    static const struct claim_id wanted = {.uid = "uid-1", .namespace_ = "team-a", .name = "c"};
+    static struct kube_answer answer;
+    uint8_t head[64];
+    struct writer w = writer_of(head, sizeof head);
+    struct claim_builder *b = &agent->fetch[0].builder;
+    struct kube_record record;
+    agent->fetch[0].used = true;
+    claim_begin(b, &devices, "node-a", &wanted);
+    b->zero_numbering = zero;
+    kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceClaim", object.len);
+    kube_answer_init(&answer, KUBE_SHAPE_CLAIM);
+    kube_answer_field(&answer, view_text(":status"), view_text("200"));
+    kube_answer_field(&answer, view_text("content-type"),
+                      view_text("application/vnd.kubernetes.protobuf"));
+    struct view bytes = writer_view(&w);
+    enum status s = STATUS_MORE;
+    for (unsigned part = 0; part < 2u; part++) {
+        while (bytes.len > 0u && s == STATUS_MORE) {
+            size_t n = fuzz_cut(&cuts, bytes.len);
+            struct reader in = reader_of(view_first(bytes, n));
+            for (s = kube_answer_next(&answer, &in, &record); s == STATUS_OK;
+                 s = kube_answer_next(&answer, &in, &record)) {
+                fetch_record(agent, 0, &record);
+            }
+            bytes = view_from(bytes, n);
+        }
+        bytes = object;
+    }
+    s = (s == STATUS_MORE) ? kube_answer_end(&answer) : s;
+    return (s == STATUS_OK) ? claim_end(b) : PEER_CLOSED;
+}
+
+/* I2: what the kubelet shows is one line, within its room. */
+static void look_why(const struct claim_builder *b)
+{
+    CHECK(memchr(b->why, 0, sizeof b->why) != NULL && b->why[0] != '\0');
+    for (const char *c = b->why; *c != '\0'; c++) {
+        CHECK(*c >= ' ' && *c <= '~');
+    }
+}
+
+static void look_stored(const struct claim_record *r)
+{
+    static struct claim_record again;
+    static uint8_t room[STORE_RECORD_MAX];
+    struct writer out = writer_of(room, sizeof room);
+    CHECK(store_record_encode(r, &out) == STATUS_OK); /* I3: every record has room */
+    CHECK(store_record_decode(writer_view(&out), &again) == STATUS_OK);
+    CHECK(strcmp(again.id.uid, r->id.uid) == 0 && again.count == r->count);
+    CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
+    CHECK(claim_numbers(&again) == claim_numbers(r));
+    CHECK(strcmp(again.pod.uid, r->pod.uid) == 0 && again.zero_numbering == r->zero_numbering);
+}
+
+static void look_cdi(const struct claim_record *r)
+{
+    static uint8_t first[CDI_BYTES_MAX + 64u];
+    static uint8_t second[CDI_BYTES_MAX + 64u];
+    struct writer out = writer_of(first, sizeof first);
+    struct writer same = writer_of(second, sizeof second);
+    enum status s = cdi_write(r, "/dev", &out);
+    CHECK(s == STATUS_OK || s == FULL_BUFFER);
+    CHECK(cdi_write(r, "/dev", &same) == s);
+    if (s == STATUS_OK) {
+        CHECK(out.len <= CDI_BYTES_MAX && view_equal(writer_view(&out), writer_view(&same)));
+        CHECK(oracle_takes(writer_view(&out))); /* I4 */
+    }
+    for (unsigned i = 0; i < r->count; i++) {
+        char id[CDI_ID_CAP];
+        cdi_device_id(r->id.uid, r->result[i].request, id);
+        CHECK(strncmp(id, "neuron.aws.com/claim=uid-1-", 27) == 0);
+    }
+}
+
+static void look_record(const struct claim_builder *b)
+{
+    const struct claim_record *r = &b->record;
+    CHECK(claim_record_valid(r) && b->why[0] == '\0'); /* I1 */
+    uint64_t held = 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        uint64_t bit = UINT64_C(1) << r->result[i].number;
+        bool alone = !r->result[i].admin_access && r->result[i].share_id[0] == '\0';
+        CHECK(r->result[i].number < devices.count);
+        CHECK(!alone || (held & bit) == 0u); /* I5: one device, one exclusive holder */
+        held |= alone ? bit : 0u;
+    }
+    look_stored(r);
+    look_cdi(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz in = fuzz_of(data, size);
+    if (agent == NULL) {
+        prepare();
+    }
+    uint8_t how = fuzz_u8(&in);
+    struct view object = fuzz_rest(&in);
+    struct claim_builder *b = &agent->fetch[0].builder;
+    enum status s = read_claim(object, fuzz_cuts_whole(), (how & 1u) != 0u);
+    if (s == STATUS_OK) {
+        look_record(b);
+    } else if (s != PEER_CLOSED) {
+        look_why(b);
+    }
+    copy = *b;
+    enum status again = read_claim(object, fuzz_cuts_of(data, size, how), (how & 1u) != 0u);
+    CHECK(again == s && strcmp(copy.why, b->why) == 0);
+    CHECK(s != STATUS_OK || memcmp(&copy.record, &b->record, sizeof copy.record) == 0);
+    return 0;
+}
