@@ -167,11 +167,19 @@
 #define CDI_ID_CAP 192u
 
 /* ---- connections ---- */
-/* Connections to each server socket. The oldest idle one gives way. */
+/*
+ * Connections to each server socket. One of the peer that has the most gives way: the oldest idle
+ * one.
+ */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
 #define HEALTH_LINKS 4u
 #define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
+/*
+ * Those that share GRPC_BUFFERS; strangers reach the others, which get none. Never reached: each
+ * link is one share.
+ */
+#define GRPC_SHARES (REGISTRATION_LINKS + SERVICE_LINKS)
 /*
  * Connections to the metrics port: two Prometheus servers, a probe and a person. One that waits
  * gives way; when all are answered, a further one queues in the kernel.
@@ -315,7 +323,7 @@
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
  * descriptors. More: does not compile.
  */
-#define HOST_BYTES_MAX 524288u
+#define HOST_BYTES_MAX 393216u
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,

@@ -153,15 +153,21 @@
 /* Request message: 64 claims of at most 370 bytes. Longer: RESOURCE_EXHAUSTED. */
 #define GRPC_MESSAGE_BYTES_MAX 24576u
 /*
- * Buffers for messages over GRPC_SMALL_BYTES, shared by all connections; each is held only while a
- * message arrives. None free: UNAVAILABLE.
+ * Buffers for messages over GRPC_SMALL_BYTES, each held only while a message arrives: one for each
+ * connection that shares them (GRPC_SHARES), and as many as the kubelet sends side by side. None
+ * free: UNAVAILABLE.
  */
-#define GRPC_BUFFERS 8u
+#define GRPC_BUFFERS 12u
 /*
  * Milliseconds in which a request must be complete: half a message holds a buffer. Longer:
  * DEADLINE_EXCEEDED.
  */
 #define GRPC_ARRIVAL_MS 10000u
+/*
+ * Milliseconds in which the peer must take a reply message, however small its window: the kubelet
+ * gives a call 45 s in all. Longer: DEADLINE_EXCEEDED.
+ */
+#define GRPC_REPLY_MS 30000u
 /* Status message with NUL. Longer texts are cut. */
 #define GRPC_STATUS_TEXT_CAP 512u
 

@@ -80,9 +80,10 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 
 /*
  * A connection was accepted: its link index, or -1 when the table of its kind is full (close it).
- * An idle older one may have been chosen to end instead.
+ * An older one may have been chosen to end instead: ask again when its last bytes are taken. `peer`
+ * tells one peer from the others (process id, address): nobody may have all places for himself.
  */
-int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms);
+int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*
  * When a connection of the kind is best accepted: one that comes earlier is left in the kernel's
  * queue. 0: at once; UINT64_MAX: when another one of the kind ended.

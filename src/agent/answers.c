@@ -34,6 +34,7 @@ static void send_or_keep(struct agent *a, const struct answer *wanted)
         }
     }
     /* As if the peer had left: its calls are reported gone, its link is closed and free again. */
+    h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
     h2_rx_end(&a->link[wanted->link].grpc.h2);
     a->step_now = true;
 }
@@ -55,6 +56,14 @@ void answer_status(struct agent *a, unsigned link, struct grpc_call_id id, enum 
     ASSERT(link < GRPC_LINKS && code != GRPC_OK);
     const struct answer w = {.link = (uint8_t)link, .id = id, .code = code, .text = text};
     send_or_keep(a, &w);
+}
+
+void answers_drop(struct agent *a, unsigned link)
+{
+    ASSERT(link < GRPC_LINKS);
+    for (unsigned i = 0; i < ANSWERS_PER_LINK; i++) {
+        a->answer[link * ANSWERS_PER_LINK + i].used = false;
+    }
 }
 
 void answers_step(struct agent *a)

@@ -197,7 +197,8 @@ void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
         const struct call *c = &a->call[i];
-        if (c->used && c->link == link && c->id.index == id.index && c->id.serial == id.serial) {
+        bool named = c->id.index == id.index && c->id.serial == id.serial;
+        if (c->used && c->link == link && (named || id.serial == 0u)) {
             /* What is written stays: the kubelet asks again, and the ledger answers. */
             call_release(a, i);
         }

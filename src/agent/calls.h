@@ -58,6 +58,7 @@ struct call {
 
 /* Begins a prepare or unprepare call (calls.c); answers it itself when it cannot. */
 void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare);
+/* A call ended without its answer; serial 0: all calls of the link did. */
 void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id);
 void calls_step(struct agent *a);
 uint64_t calls_deadline(const struct agent *a);

@@ -85,46 +85,77 @@ static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint
     l->busy = false;
     l->kind = kind;
     l->opened_ms = now_ms;
+    answers_drop(a, link);
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
     grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
     /* No GOAWAY: a client with nobody else to go to would come back at once, again and again. */
     l->grpc.refusing = a->stopping;
 }
 
-/* The oldest link of the kind that has no calls, or -1. */
-static int idle_link(const struct agent *a, enum link_kind kind)
+/* Links that a peer has among `count` from the first one on. */
+static unsigned links_of(const struct server_link *first, unsigned count, uint32_t peer)
 {
-    int idle = -1;
-    for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
-        const struct server_link *l = &a->link[i];
-        /* Health is answered at once: a call that is open there is half sent, and may go. */
-        bool quiet = !l->failed && (kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u);
-        if (quiet && (idle < 0 || l->opened_ms < a->link[idle].opened_ms)) {
-            idle = (int)i;
-        }
+    unsigned n = 0;
+    for (unsigned i = 0; i < count; i++) {
+        n += (first[i].open && first[i].peer == peer) ? 1u : 0u;
     }
-    return idle;
+    return n;
 }
 
-int agent_link_open(struct agent *a, enum link_kind kind, uint64_t now_ms)
+/*
+ * How much a link is the one to give way to a newcomer whose peer has `own` links: 0: it stays. One
+ * that failed and waits for its peer to take that goes first; else the more its peer has, the
+ * sooner, idle ones before those with calls, and these only when their peer has more even so. A
+ * flood of one peer ends its own connections, not the kubelet's.
+ */
+static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own)
+{
+    /* Health is answered at once: a call that is open there is half sent, and may go. */
+    bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u;
+    bool may = held + (quiet ? 1u : 0u) > own + (quiet ? 0u : 1u);
+    uint32_t rank = may ? held * 2u + (quiet ? 1u : 0u) : 0u;
+    return l->failed ? UINT32_MAX : rank;
+}
+
+/* Ends the link that gives way to a newcomer, if there is one: its place is free at once. */
+static void make_room(struct agent *a, enum link_kind kind, unsigned own, uint64_t now_ms)
+{
+    struct server_link *first = &a->link[kinds[kind].first];
+    struct server_link *gone = NULL;
+    uint32_t most = 0;
+    for (unsigned i = 0; i < kinds[kind].count; i++) {
+        struct server_link *l = &first[i];
+        uint32_t rank = gives_way(l, links_of(first, kinds[kind].count, l->peer), own);
+        bool sooner = rank > most || (rank > 0u && rank == most && l->opened_ms < gone->opened_ms);
+        gone = sooner ? l : gone;
+        most = sooner ? rank : most;
+    }
+    if (gone == NULL) {
+        return;
+    }
+    /* Its peer connects again; what it does not take at once of our farewell is lost. */
+    h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
+    grpc_abandon(&gone->grpc);
+    calls_gone(a, (unsigned)(gone - a->link), (struct grpc_call_id){0});
+    gone->failed = true;
+    gone->close_ms = now_ms;
+}
+
+int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     if (kind == LINK_METRICS) {
         return page_open(a, now_ms);
     }
     ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
-    for (unsigned i = kinds[kind].first; i < (unsigned)kinds[kind].first + kinds[kind].count; i++) {
+    unsigned first = kinds[kind].first;
+    for (unsigned i = first; i < first + kinds[kind].count; i++) {
         if (!a->link[i].open) {
             link_begin(a, i, kind, now_ms);
+            a->link[i].peer = peer;
             return (int)i;
         }
     }
-    int idle = idle_link(a, kind);
-    if (idle >= 0) {
-        /* It gives way; the caller's peer connects again and finds the place. */
-        h2_goaway(&a->link[idle].grpc.h2, H2_NO_ERROR, true);
-        a->link[idle].failed = true;
-        a->link[idle].close_ms = now_ms + LINK_CLOSE_MS;
-    }
+    make_room(a, kind, links_of(&a->link[first], kinds[kind].count, peer), now_ms);
     return -1;
 }
 

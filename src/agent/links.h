@@ -15,6 +15,7 @@ struct server_link {
     bool failed; /* its engine failed and was reported; only output is left */
     bool busy;   /* events were left over in the last step */
     enum link_kind kind;
+    uint32_t peer; /* see agent_link_open */
     uint64_t opened_ms;
     uint64_t close_ms; /* failed: closed now even if its peer takes no more output */
     struct grpc_server grpc;
@@ -68,5 +69,7 @@ void answer_status(struct agent *a, unsigned link, struct grpc_call_id id, enum 
                    const char *text);
 /* Sends what waits for room. */
 void answers_step(struct agent *a);
+/* Forgets what waits for a connection that is gone. */
+void answers_drop(struct agent *a, unsigned link);
 
 #endif

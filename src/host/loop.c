@@ -58,8 +58,9 @@ struct host {
     struct found_node found;
 };
 
-/* The other half is for TLS. */
-_Static_assert(sizeof(struct host) <= HOST_BYTES_MAX / 2u, "the host layer keeps to its budget");
+/* The rest is for TLS. */
+_Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
+               "the host layer keeps to its budget");
 
 static struct host the_host;
 
@@ -176,20 +177,20 @@ static bool links_flush(struct host *h)
     return moved;
 }
 
-static void link_begin(struct host *h, enum link_kind kind, int fd)
+static void link_begin(struct host *h, enum link_kind kind, const struct accepted *peer)
 {
-    int i = agent_link_open(h->agent, kind, h->now_ms);
+    int i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
     if (i < 0) {
-        /* The agent may have told an idle connection to go: its farewell makes room. */
+        /* The agent may have told a connection to go: its farewell makes room. */
         (void)links_flush(h);
-        i = agent_link_open(h->agent, kind, h->now_ms);
+        i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
     }
     if (i < 0) {
-        (void)close(fd);
+        (void)close(peer->fd);
         return;
     }
     ASSERT((unsigned)i < SERVER_LINKS && h->link[i].fd == -1);
-    h->link[i] = (struct link){.fd = fd};
+    h->link[i] = (struct link){.fd = peer->fd};
 }
 
 /* Whether the agent has a place for a further connection, now or by giving up one. */
@@ -202,13 +203,13 @@ static void accept_some(struct host *h, struct server *s)
 {
     enum status status = STATUS_OK;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
-        int fd = -1;
+        struct accepted peer;
         if (!server_room(h, s)) {
             return; /* it waits in the kernel */
         }
-        status = server_accept(s, h->agent, h->now_ms, &fd);
+        status = server_accept(s, h->agent, h->now_ms, &peer);
         if (status == STATUS_OK) {
-            link_begin(h, s->kind, fd);
+            link_begin(h, s->kind, &peer);
         }
     }
 }

@@ -199,19 +199,18 @@ static void tell_accept(const struct server *s, struct agent *agent, int error)
     tell(agent, EVENT_HOST_ACCEPT_FAILED, &w);
 }
 
-enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms, int *fd)
+enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
+                          struct accepted *out)
 {
-    struct accepted accepted;
     ASSERT(s->listener.fd >= 0);
-    enum status status = listener_accept(&s->listener, &accepted);
+    enum status status = listener_accept(&s->listener, out);
     if (status == STATUS_OK) {
-        *fd = accepted.fd;
         return STATUS_OK;
     }
     if (status == HOST_DENIED) {
-        tell_denied(s, agent, accepted.uid);
+        tell_denied(s, agent, out->uid);
     } else if (status != STATUS_MORE) {
-        tell_accept(s, agent, accepted.error);
+        tell_accept(s, agent, out->error);
         s->pause_ms = now_ms + ACCEPT_PAUSE_MS;
     }
     return STATUS_MORE;

@@ -39,10 +39,11 @@ void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
 /* Closes it for good. */
 void server_stop(struct server *s);
 /*
- * Takes one connection: STATUS_OK with *fd; STATUS_MORE: none now. A peer that may not connect is
+ * Takes one connection: STATUS_OK with *out; STATUS_MORE: none now. A peer that may not connect is
  * closed and logged.
  */
-MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms, int *fd);
+MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
+                                   struct accepted *out);
 /* Descriptor to poll for reading, or -1. */
 int server_poll(const struct server *s, uint64_t now_ms);
 /* When server_try, or polling again, is due. */

@@ -206,6 +206,7 @@ static enum status check_peer(struct accepted *out)
     socklen_t len = sizeof peer;
     if (getsockopt(out->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
         (peer.uid == 0u || peer.uid == geteuid())) {
+        out->peer = (uint32_t)peer.pid;
         return STATUS_OK;
     }
     out->uid = peer.uid;
@@ -230,13 +231,26 @@ int address_connect(int fd, const struct ip_address *a, uint16_t port)
     return connect(fd, (const struct sockaddr *)&to, sizeof to);
 }
 
+/* Both families keep the address in whole words behind family and port (RFC 3493 §3.3). */
+static uint32_t address_folded(const struct sockaddr_in6 *from)
+{
+    uint32_t words[sizeof *from / sizeof(uint32_t)];
+    uint32_t folded = 0;
+    memcpy(words, from, sizeof words);
+    for (size_t i = 1; i < sizeof words / sizeof words[0]; i++) {
+        folded ^= words[i];
+    }
+    return folded;
+}
+
 enum status listener_accept(const struct listener *l, struct accepted *out)
 {
     ASSERT(l->fd >= 0);
-    socklen_t unused = 0;
+    struct sockaddr_in6 from = {0};
     *out = (struct accepted){.fd = -1};
     for (unsigned i = 0; i < SYSCALL_RETRIES_MAX && out->fd < 0; i++) {
-        out->fd = accept4(l->fd, NULL, &unused, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        socklen_t len = sizeof from;
+        out->fd = accept4(l->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (out->fd < 0 && !accept_again(errno)) {
             break;
         }
@@ -248,6 +262,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     if (l->path != NULL) {
         return check_peer(out);
     }
+    out->peer = address_folded(&from);
     int on = 1;
     /* Only a matter of speed: small answers must not wait for a full segment. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -47,6 +47,7 @@ MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 /* What listener_accept found. */
 struct accepted {
     int fd;    /* STATUS_OK: non-blocking, the caller's from now on */
+    uint32_t peer; /* STATUS_OK: process id over a unix socket, else the address, folded */
     uid_t uid; /* HOST_DENIED: whose connection it was */
     int error; /* HOST_IO: errno */
 };

@@ -41,9 +41,13 @@ void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
     if (call->buffer == GRPC_BUFFERS) {
         return;
     }
-    ASSERT(s->buffers != NULL && s->buffers->buffers[call->buffer].taken);
-    s->buffers->buffers[call->buffer].taken = false;
+    struct grpc_buffers *all = s->buffers;
+    ASSERT(all != NULL && all->buffers[call->buffer].taken && s->held > 0u);
+    all->buffers[call->buffer].taken = false;
     call->buffer = GRPC_BUFFERS;
+    all->taken--;
+    s->held--;
+    all->holders -= (s->held == 0u) ? 1u : 0u;
 }
 
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call)
@@ -188,17 +192,26 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
 
 /* --- the message --- */
 
+/* One stays free for each connection that has none: nobody's half messages refuse another's. */
 static bool take_buffer(struct grpc_server *s, struct grpc_call *call)
 {
-    ASSERT(call->buffer == GRPC_BUFFERS && s->buffers != NULL);
-    for (uint8_t i = 0; i < GRPC_BUFFERS; i++) {
-        if (!s->buffers->buffers[i].taken) {
-            s->buffers->buffers[i].taken = true;
-            call->buffer = i;
-            return true;
-        }
+    struct grpc_buffers *all = s->buffers;
+    uint8_t i = 0;
+
+    ASSERT(call->buffer == GRPC_BUFFERS && all->holders <= GRPC_SHARES);
+    if (s->held > 0u && all->taken + GRPC_SHARES >= all->holders + GRPC_BUFFERS) {
+        return false;
     }
-    return false;
+    while (all->buffers[i].taken) {
+        i++;
+        ASSERT(i < GRPC_BUFFERS);
+    }
+    all->buffers[i].taken = true;
+    call->buffer = i;
+    all->taken++;
+    all->holders += (s->held == 0u) ? 1u : 0u;
+    s->held++;
+    return true;
 }
 
 static uint8_t *message_of(struct grpc_server *s, struct grpc_call *call)
@@ -378,10 +391,9 @@ static uint64_t due_ms(const struct grpc_call *call)
     if (call->state == GRPC_CALL_REFUSED) {
         return (call->flags & is_grpc) == is_grpc ? NO_DEADLINE : call->arrival_ms;
     }
-    if (call->state == GRPC_CALL_RUNNING || call->deadline_ms < call->arrival_ms) {
-        return call->deadline_ms;
-    }
-    return call->arrival_ms;
+    bool replies = call->prefix_len > 0u || call->reply_left > 0u;
+    bool waits = call->state == GRPC_CALL_RUNNING && !replies;
+    return (waits || call->deadline_ms < call->arrival_ms) ? call->deadline_ms : call->arrival_ms;
 }
 
 /* Ends one call whose time is over. true: the owner knew it, *out tells. */
@@ -460,6 +472,8 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
     };
 
     s->buffers = buffers;
+    s->held = 0;
+    s->now_ms = now_ms;
     s->next_serial = 0;
     s->refusing = false;
     memset(s->calls, 0, sizeof s->calls);
@@ -484,6 +498,7 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
 
     ASSERT(grpc_valid(s));
     *event = (struct grpc_event){0};
+    s->now_ms = now_ms;
     release_lent(s);
     h2_set_time(&s->h2, now_ms);
     grpc_refuse_due(s);
@@ -497,6 +512,16 @@ enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event 
     }
     ASSERT(st == STATUS_OK || st == STATUS_MORE || grpc_calls_open(s) == 0u);
     return st;
+}
+
+void grpc_abandon(struct grpc_server *s)
+{
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        if (s->calls[i].stream != 0u) {
+            grpc_call_free(s, &s->calls[i]);
+        }
+    }
+    ASSERT(s->held == 0u);
 }
 
 uint64_t grpc_deadline(const struct grpc_server *s)

@@ -46,8 +46,10 @@ struct grpc_buffer {
     uint8_t bytes[GRPC_MESSAGE_BYTES_MAX];
 };
 
-/* The rooms of all connections. */
-struct grpc_buffers { /* shared by all connections */
+/* The rooms of all connections: one for each, and some for whoever comes first. */
+struct grpc_buffers {
+    unsigned holders; /* connections that have one at least */
+    unsigned taken;
     struct grpc_buffer buffers[GRPC_BUFFERS];
 };
 
@@ -72,7 +74,7 @@ struct grpc_call {         /* internal */
     uint32_t message_len;  /* announced by the prefix */
     uint32_t message_have;
     uint32_t reply_left;   /* bytes of the reply message still to come */
-    uint64_t arrival_ms;   /* when the request must be complete */
+    uint64_t arrival_ms;   /* when the request must be complete; later: when the reply is taken */
     uint64_t deadline_ms;  /* of grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
     uint8_t small[GRPC_SMALL_BYTES];
@@ -82,7 +84,9 @@ struct grpc_call {         /* internal */
 struct grpc_server {
     struct h2 h2;
     struct grpc_buffers *buffers; /* borrowed; NULL: no message over GRPC_SMALL_BYTES is taken */
+    unsigned held;                /* of the buffers */
     uint32_t next_serial;
+    uint64_t now_ms;
     bool refusing;                /* the owner's: new calls are answered UNAVAILABLE */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
@@ -96,7 +100,11 @@ enum grpc_event_kind {
     /* a request is complete: path, message; answer it with grpc_reply… and grpc_finish */
     GRPC_EVENT_CALL,
     GRPC_EVENT_GONE,     /* the call ended without our answer (cancelled, connection lost) */
-    GRPC_EVENT_DEADLINE, /* its grpc-timeout passed; DEADLINE_EXCEEDED was sent, the call is gone */
+    /*
+     * its grpc-timeout passed, or its peer did not take a message in GRPC_REPLY_MS:
+     * DEADLINE_EXCEEDED was sent, the call is gone
+     */
+    GRPC_EVENT_DEADLINE,
     GRPC_EVENT_WRITABLE  /* a started reply may be continued */
 };
 
@@ -128,6 +136,8 @@ bool grpc_valid(const struct grpc_server *s);
  * by its time-out (DEADLINE_EXCEEDED).
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
+/* The connection is given up without a word to its peer: frees every call, no event follows. */
+void grpc_abandon(struct grpc_server *s);
 /* When grpc_next must be called at the latest because of a deadline or the connection's timers. */
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still waits for an answer. */

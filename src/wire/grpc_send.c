@@ -258,6 +258,7 @@ enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint
     writer_u32(&w, len);
     call->prefix_len = GRPC_PREFIX_BYTES;
     call->reply_left = len;
+    call->arrival_ms = s->now_ms + GRPC_REPLY_MS;
     (void)prefix_sent(s, call);
     return STATUS_OK;
 }

@@ -61,9 +61,7 @@ static enum h2_step stray_data(struct h2 *c)
     if (past == H2_PAST_RESET_BY_PEER || past == H2_PAST_FORGOTTEN) {
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
-    if (c->frame.length == 0u) {
-        h2_charge(c);
-    }
+    h2_charge(c); /* a few are on the way when we reset; the others go on for ever */
     return H2_STEP_AGAIN;
 }
 

@@ -48,6 +48,7 @@ type attack struct {
 type attackEnd struct {
 	answer string        // code of GOAWAY or RST_STREAM, status of HTTP or gRPC
 	taken  string        // what the agent took until it ended it
+	frames int           // the same of a flood
 	lasted time.Duration // until it ended, or was given up
 }
 
@@ -151,8 +152,13 @@ func (l latencies) max() time.Duration { return l[len(l)-1] }
 
 func (a *agent) goodClient(t testing.TB) *goodClient {
 	t.Helper()
+	if a.good != nil {
+		a.good.t = t
+		return a.good
+	}
 	c := &goodClient{t: t}
-	info := registration.NewRegistrationClient(dialRegistration(t, a.registrationSocket()))
+	a.good = c
+	info := registration.NewRegistrationClient(dialRegistration(a.t, a.registrationSocket()))
 	c.calls = append(c.calls, func(ctx context.Context) error {
 		_, err := info.GetInfo(ctx, &registration.InfoRequest{})
 		return err
@@ -164,7 +170,7 @@ func (a *agent) goodClient(t testing.TB) *goodClient {
 	for _, target := range targets {
 		conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		check(t, err)
-		t.Cleanup(func() { conn.Close() })
+		a.t.Cleanup(func() { conn.Close() })
 		client := grpchealth.NewHealthClient(conn)
 		c.calls = append(c.calls, func(ctx context.Context) error {
 			_, err := client.Check(ctx, &grpchealth.HealthCheckRequest{})

@@ -30,6 +30,7 @@ type agent struct {
 	ended  chan struct{}
 	wanted bool // its end was asked for
 	log    lines
+	good   *goodClient // of the cases about hostile peers, from the first one on
 }
 
 // lines collects the log of all processes of one agent.

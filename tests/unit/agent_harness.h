@@ -495,6 +495,7 @@ UNUSED_OK static void check_idle(void)
     for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
         assert_false(a->buffers.buffers[i].taken);
     }
+    assert_int_equal(a->buffers.taken + a->buffers.holders, 0);
     assert_int_equal(links_calls_open(a), 0);
 }
 

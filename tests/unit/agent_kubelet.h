@@ -11,7 +11,7 @@
 /* --- connections --- */
 
 /* `window`: what the peer announces as SETTINGS_INITIAL_WINDOW_SIZE. */
-static struct peer *peer_open(enum link_kind kind, uint32_t window)
+static struct peer *peer_open_as(enum link_kind kind, uint32_t window, uint32_t who)
 {
     struct peer *p = NULL;
     for (unsigned i = 0; i < PEERS && p == NULL; i++) {
@@ -27,13 +27,18 @@ static struct peer *peer_open(enum link_kind kind, uint32_t window)
         .streams = p->streams, .streams_cap = PEER_CALLS,
         .window = window, .table_size = 0,
     };
-    p->link = agent_link_open(world.agent, kind, world.now_ms);
+    p->link = agent_link_open(world.agent, kind, who, world.now_ms);
     assert_true(p->link >= 0);
     p->open = true;
     p->cut = 4096;
     h2_init(&p->h2, H2_CLIENT, &memory, world.now_ms);
     settle();
     return p;
+}
+
+UNUSED_OK static struct peer *peer_open(enum link_kind kind, uint32_t window)
+{
+    return peer_open_as(kind, window, 0);
 }
 
 UNUSED_OK static struct peer *service_open(void)

@@ -146,6 +146,7 @@ static inline void end(void)
     for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
         assert_false(buffers.buffers[i].taken);
     }
+    assert_int_equal(buffers.taken + buffers.holders, 0);
 }
 
 /* --- the client's side --- */

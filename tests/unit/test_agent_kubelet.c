@@ -190,13 +190,60 @@ static void test_links_full(void **state)
         pass(1);
     }
     /* the oldest one without calls goes, then there is room */
-    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, world.now_ms), -1);
+    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, 0, world.now_ms), -1);
     world.poked = true;
     settle();
     assert_true(p[0]->closed_by_agent && p[0]->goaway);
     assert_false(p[1]->closed_by_agent);
     (void)peer_open(LINK_HEALTH, 65535);
     assert_int_equal(health_of(p[1], "liveness"), 1);
+}
+
+static int newcomer(uint32_t who)
+{
+    int link = agent_link_open(world.agent, LINK_SERVICE, who, world.now_ms);
+    world.poked = true;
+    settle();
+    return link;
+}
+
+/* One peer's flood ends its own connections, and keeps nobody out, with calls or without. */
+static void test_places_are_shared(void **state)
+{
+    struct peer *p[4];
+    (void)state;
+    world_new();
+    start();
+    struct peer *kubelet = peer_open_as(LINK_SERVICE, 65535, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        pass(1);
+        p[i] = peer_open_as(LINK_SERVICE, 65535, 2);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* the oldest of its own each time */
+        assert_int_equal(newcomer(2), -1);
+        assert_true(p[i]->closed_by_agent && p[i]->goaway);
+        pass(1);
+        p[i] = peer_open_as(LINK_SERVICE, 65535, 2);
+    }
+    assert_false(kubelet->closed_by_agent);
+    /* its calls wait for an API server that is not there: it has three places and gets no fourth */
+    for (unsigned i = 0; i < 3; i++) {
+        (void)call_send(p[i], PREPARE, claims_request(i, 1));
+        settle();
+    }
+    assert_int_equal(newcomer(2), -1);
+    assert_false(kubelet->closed_by_agent || p[0]->closed_by_agent);
+    /* a peer without a place gets one of them, calls or not */
+    peer_close(kubelet);
+    p[3] = peer_open_as(LINK_SERVICE, 65535, 2);
+    (void)call_send(p[3], PREPARE, claims_request(3, 1));
+    settle();
+    assert_int_equal(links_calls_open(world.agent), 4);
+    assert_int_equal(newcomer(1), -1);
+    assert_true(p[0]->closed_by_agent);
+    assert_int_equal(links_calls_open(world.agent), 3);
+    kubelet = peer_open_as(LINK_SERVICE, 65535, 1);
+    assert_int_equal(health_of(kubelet, "liveness"), 1);
 }
 
 /* Strangers reach the health port: whatever they begin there takes no buffer from the kubelet. */
@@ -219,7 +266,7 @@ static void test_peer_breaks_protocol(void **state)
     (void)state;
     world_new();
     start();
-    int link = agent_link_open(world.agent, LINK_SERVICE, world.now_ms);
+    int link = agent_link_open(world.agent, LINK_SERVICE, 0, world.now_ms);
     assert_true(link >= 0);
     struct writer room = agent_link_rx(world.agent, (unsigned)link);
     static const char http1[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -333,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_answers_full),
         cmocka_unit_test(test_methods_by_socket),
         cmocka_unit_test(test_links_full),
+        cmocka_unit_test(test_places_are_shared),
         cmocka_unit_test(test_health_takes_no_buffer),
         cmocka_unit_test(test_peer_breaks_protocol),
         cmocka_unit_test(test_stop_idle),

@@ -11,7 +11,7 @@ static char page[PAGE_MAX];
 
 static int page_connect(void)
 {
-    int link = agent_link_open(world.agent, LINK_METRICS, world.now_ms);
+    int link = agent_link_open(world.agent, LINK_METRICS, 0, world.now_ms);
     assert_true(link < 0 || ((unsigned)link >= GRPC_LINKS && (unsigned)link < SERVER_LINKS));
     return link;
 }

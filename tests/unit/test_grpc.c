@@ -212,26 +212,58 @@ static void test_message_kept_in_the_call_or_in_a_buffer(void **state)
     }
 }
 
+/* Those that nobody has a right to, and its own. */
+#define BUFFERS_OF_ONE (GRPC_BUFFERS - GRPC_SHARES + 1)
+
 static void test_buffers_used_up(void **state)
 {
-    uint32_t streams[GRPC_BUFFERS + 1];
+    uint32_t streams[BUFFERS_OF_ONE + 1];
 
     (void)state;
     begin();
-    for (unsigned i = 0; i <= GRPC_BUFFERS; i++) {
+    for (unsigned i = 0; i <= BUFFERS_OF_ONE; i++) {
         streams[i] = open_call(&usual, false);
         send_bytes(streams[i], "\0\0\0\x10\0...", 8, false);
     }
     settle();
     client_saw(
-        " F17 :status=200 F17 content-type=application/grpc F17 grpc-status=14"
-        " F17 grpc-message=too%20many%20large%20requests%20at%20one%20time H17e R17 NO_ERROR");
+        " F11 :status=200 F11 content-type=application/grpc F11 grpc-status=14"
+        " F11 grpc-message=too%20many%20large%20requests%20at%20one%20time H11e R11 NO_ERROR");
     /* one that is given up makes room */
     h2_reset(&client.h2, streams[3], H2_CANCEL);
     send_message(open_call(&usual, false), long_text(1000), true);
     settle();
     server_saw(" CALL /s/M abcdefghijklmnopqrstuvwxyzabcdefghijklmn(1000)");
-    assert_int_equal(grpc_calls_open(&server), GRPC_BUFFERS);
+    assert_int_equal(grpc_calls_open(&server), BUFFERS_OF_ONE);
+    /* what is left is for the others, one each; the whole message's buffer is free again */
+    assert_int_equal(buffers.taken, BUFFERS_OF_ONE - 1);
+    assert_int_equal(buffers.holders, 1);
+    grpc_abandon(&server);
+    assert_int_equal(buffers.holders, 0);
+    end();
+}
+
+/* Each connection finds a buffer, whatever the others have begun and left. */
+static void test_buffers_are_shared(void **state)
+{
+    (void)state;
+    begin();
+    buffers.holders = GRPC_SHARES - 1;
+    buffers.taken = GRPC_BUFFERS - 1;
+    for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
+        buffers.buffers[i].taken = i != 5;
+    }
+    send_bytes(open_call(&usual, false), "\0\0\0\x10\0...", 8, false);
+    settle();
+    client_saw("");
+    assert_true(buffers.buffers[5].taken);
+    assert_int_equal(buffers.holders, GRPC_SHARES);
+    send_bytes(open_call(&usual, false), "\0\0\0\x10\0...", 8, false);
+    settle();
+    assert_non_null(strstr(client.events.text, "F3 grpc-status=14"));
+    grpc_abandon(&server);
+    assert_false(buffers.buffers[5].taken);
+    assert_int_equal(buffers.taken, GRPC_BUFFERS - 1);
 }
 
 static void test_server_without_buffers(void **state)
@@ -277,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_largest_request),
         cmocka_unit_test(test_message_kept_in_the_call_or_in_a_buffer),
         cmocka_unit_test(test_buffers_used_up),
+        cmocka_unit_test(test_buffers_are_shared),
         cmocka_unit_test(test_server_without_buffers),
         cmocka_unit_test(test_request_trailers_end_the_input),
     };

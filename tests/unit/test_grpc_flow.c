@@ -285,6 +285,26 @@ static void test_http_request_that_never_ends(void **state)
     end();
 }
 
+/* A peer that gives no window, or very little, holds its call for a bounded time. */
+static void test_reply_that_is_not_taken(void **state)
+{
+    (void)state;
+    begin_with(&buffers, 1);
+    (void)call("m");
+    assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+    assert_int_equal(grpc_reply_all(&server, ids[0], view_text(long_text(1500))), STATUS_MORE);
+    assert_int_equal(grpc_deadline(&server), now + GRPC_REPLY_MS);
+    now += GRPC_REPLY_MS - 1;
+    settle();
+    assert_true(grpc_call_alive(&server, ids[0]));
+    now++;
+    settle();
+    server_saw(" CALL /s/M m DEADLINE 1");
+    assert_non_null(strstr(client.events.text, " F1t grpc-status=4"));
+    assert_int_equal(grpc_reply_all(&server, ids[0], view_text(long_text(1500))), PEER_CLOSED);
+    end();
+}
+
 static void test_large_reply_in_pieces(void **state)
 {
     struct view left;
@@ -393,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_reply_through_a_small_window),
         cmocka_unit_test(test_http_refusal_through_a_small_window),
         cmocka_unit_test(test_http_request_that_never_ends),
+        cmocka_unit_test(test_reply_that_is_not_taken),
         cmocka_unit_test(test_large_reply_in_pieces),
         cmocka_unit_test(test_statuses_wait_for_room),
         cmocka_unit_test(test_many_calls),

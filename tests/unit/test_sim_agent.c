@@ -97,7 +97,7 @@ static bool kubelet_orders(void)
         } else if (order == SIM_ORDER_CONNECT) {
             bool registration = strcmp(path, SOCKET) == 0;
             world.link[k] = agent_link_open(
-                world.agent, registration ? LINK_REGISTRATION : LINK_SERVICE, world.now_ms);
+                world.agent, registration ? LINK_REGISTRATION : LINK_SERVICE, 0, world.now_ms);
             sim_kubelet_connected(&kubelet, k, world.link[k] >= 0 ? STATUS_OK : HOST_IO);
         }
         order = sim_kubelet_order(&kubelet, &k, &path);

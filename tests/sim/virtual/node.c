@@ -51,7 +51,7 @@ static void carry_out(struct world *w, enum sim_order order, unsigned k, const c
         return;
     }
     enum link_kind kind = strcmp(path, SOCKET) == 0 ? LINK_REGISTRATION : LINK_SERVICE;
-    w->kubelet_link[k] = w->agent != NULL ? agent_link_open(w->agent, kind, w->now_ms) : -1;
+    w->kubelet_link[k] = w->agent != NULL ? agent_link_open(w->agent, kind, 0, w->now_ms) : -1;
     sim_kubelet_connected(&world_kubelet, k, w->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
 }
 
