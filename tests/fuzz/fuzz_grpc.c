@@ -51,7 +51,8 @@ static bool must_tell(const struct model *m)
 {
     bool whole = m->octets >= GRPC_PREFIX_BYTES && m->prefix[0] == 0u &&
                  told_length(m) == m->octets - GRPC_PREFIX_BYTES;
-    return m->in_order && m->ended && !m->reset && whole && told_length(m) <= GRPC_SMALL_BYTES;
+    bool untroubled = m->in_order && !m->timed && !m->reset;
+    return untroubled && m->ended && whole && told_length(m) <= GRPC_SMALL_BYTES;
 }
 
 static void check_told(const struct peer *p)
@@ -79,6 +80,7 @@ static void step_call(struct run *r)
     uint8_t wrong = HEAD_GET | HEAD_TYPE | HEAD_PATH | HEAD_TIMEOUT;
     m->opened = true;
     m->in_order = (choice & wrong) == 0u;
+    m->timed = (choice & HEAD_SHORT) != 0u;
     p->streams++;
     write_request(&w, p->streams * 2u - 1u, choice, false);
     receive(r, &w);

@@ -18,6 +18,7 @@
 struct model {
     bool opened;
     bool in_order;       /* POST, gRPC's content-type, path and time-out as they should be */
+    bool timed;          /* it has a time-out, which may be 0 */
     bool ended;
     bool reset;
     bool told;           /* a CALL event came */
@@ -210,6 +211,12 @@ static inline void on_end(struct peer *p, const struct grpc_event *e)
     CHECK(a->call.serial == e->call.serial && !grpc_call_alive(&p->s, e->call));
     fuzz_sum_u64(&p->events, (uint64_t)e->kind << 32 | e->call.serial);
     a->call.serial = 0;
+    /* answers that come too late */
+    size_t taken = 1;
+    CHECK(grpc_reply_all(&p->s, e->call, view_of(reply, 1)) == PEER_CLOSED);
+    CHECK(grpc_reply_begin(&p->s, e->call, 1) == PEER_CLOSED);
+    CHECK(grpc_reply_bytes(&p->s, e->call, view_of(reply, 1), &taken) == PEER_CLOSED);
+    CHECK(taken == 0u && grpc_finish(&p->s, e->call, GRPC_OK, NULL) == STATUS_OK);
 }
 
 static inline void on_event(struct peer *p, const struct grpc_event *e, bool modelled)
@@ -260,7 +267,7 @@ static inline void peer_pump(struct peer *p, bool modelled)
         CHECK(grpc_calls_open(&p->s) == 0u && grpc_next(&p->s, p->now_ms, &e) == s);
         p->failed = s;
     } else {
-        CHECK(p->failed == STATUS_OK && grpc_deadline(&p->s) > p->now_ms);
+        CHECK(p->failed == STATUS_OK && grpc_deadline(&p->s) >= p->now_ms);
     }
 }
 
@@ -312,7 +319,7 @@ static inline void write_preface(struct writer *w)
 #define HEAD_TYPE 2u
 #define HEAD_PATH 4u
 #define HEAD_TIMEOUT 8u
-#define HEAD_SHORT 16u  /* a time-out in order */
+#define HEAD_SHORT 16u  /* a time-out in order, in the unit that the upper bits choose */
 
 /* The header list of a request; `choice` says what is wrong with it. */
 static inline void write_request(struct writer *w, uint32_t stream, uint8_t choice, bool end)
@@ -331,8 +338,11 @@ static inline void write_request(struct writer *w, uint32_t stream, uint8_t choi
     hpack_encode(&b, view_text("content-type"),
                  view_text(wrong ? "application/json" : "application/grpc;a=b"), false);
     if ((choice & (HEAD_TIMEOUT | HEAD_SHORT)) != 0u) {
+        static const char *const good[] = {"900m", "1S", "1M", "1H", "900000u", "99999999n", "0m",
+                                           "99999999H"};
+        static const char *const bad[] = {"1x", "", "m", "123456789m", "-1m", "1", "1 m", "1mm"};
         hpack_encode(&b, view_text("grpc-timeout"),
-                     view_text((choice & HEAD_TIMEOUT) != 0u ? "1x" : "900m"), false);
+                     view_text(((choice & HEAD_TIMEOUT) != 0u ? bad : good)[choice >> 5]), false);
     }
     CHECK(!b.full);
     frame_head(w, b.len, 1, end ? 5 : 4, stream);

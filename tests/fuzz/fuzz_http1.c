@@ -167,7 +167,7 @@ static void receive(struct run *r, struct view input, struct fuzz_cuts *cuts)
         at += n;
         size_t waiting = http1_tx_data(&r->h).len;
         pump(r, input, at);
-        going = n > 0u || waiting > 0u;
+        going = n > 0u || waiting > 0u || http1_rx_space(&r->h).cap > 0u;
     }
 }
 
