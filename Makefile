@@ -454,6 +454,11 @@ e2e: all deps-all ## pods on a real scheduler, API server, kubelet and container
 e2e-matrix: all deps-all ## the cases that depend on versions, on older releases, kubelets and API versions (ROWS=...)
 	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(ROWS)
 
+# What tests/unit/test_recorded.c replays. Not a part of `make test`: it changes files of the repository.
+.PHONY: record
+record: all deps-all ## tests/vectors/recorded anew: what real kubelets and API servers say to the agent
+	@$(with_go) /usr/bin/python3 tools/cluster/record.py
+
 # The programs of a node, built once and kept in the cache.
 .PHONY: cluster-programs
 cluster-programs: deps-all
