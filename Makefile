@@ -72,7 +72,7 @@ HARDEN += -fno-asynchronous-unwind-tables -fno-unwind-tables
 ifeq ($(ARCH),x86_64)
 MBEDTLS_ARCH_FLAGS := -maes -mpclmul
 endif
-SIZE := -Os -flto -ffunction-sections -fdata-sections -g
+SIZE := -Oz -flto -ffunction-sections -fdata-sections -g
 PRODUCT_FLAGS = $(LANGUAGE) $(SIZE) $(HARDEN) $(PREFIX_MAP)
 LINK_HARDEN := -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,-z,separate-code \
 	-Wl,--gc-sections,--build-id=sha1,--fatal-warnings

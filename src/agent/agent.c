@@ -329,6 +329,11 @@ static uint64_t earlier(uint64_t x, uint64_t y)
     return (x < y) ? x : y;
 }
 
+bool agent_step_due(const struct agent *a)
+{
+    return a->step_now;
+}
+
 uint64_t agent_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);

@@ -110,6 +110,8 @@ bool agent_link_done(struct agent *a, unsigned link);
 void agent_step(struct agent *a);
 /* Next order; call until NONE after each step. */
 enum agent_order agent_next_order(struct agent *a);
+/* Whether bytes that were just sent made room for work that waited: agent_step goes on at once. */
+bool agent_step_due(const struct agent *a);
 /* When agent_step must run at the latest, in now_ms terms. */
 uint64_t agent_deadline(const struct agent *a);
 /* Log lines waiting; agent_log_taken says how many bytes were written. */

@@ -523,14 +523,24 @@ void calls_step(struct agent *a)
     }
 }
 
-uint64_t calls_deadline(const struct agent *a)
+static uint64_t call_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = UINT64_MAX;
-    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
-        const struct operation *o = &a->operation[i];
+    for (unsigned i = 0; i < c->count; i++) {
+        const struct operation *o = &a->operation[c->operation[i]];
         if (o->state == OPERATION_WAITING && wait_deadline(a, o) < at) {
             at = wait_deadline(a, o);
         }
+    }
+    return at;
+}
+
+uint64_t calls_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        uint64_t d = a->call[i].used ? call_deadline(a, &a->call[i]) : UINT64_MAX;
+        at = (d < at) ? d : at;
     }
     return at;
 }

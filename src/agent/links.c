@@ -245,6 +245,9 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
     } else {
         h2_tx_commit(engine(a, link), n);
     }
+    /* An answer that went out whole leaves nothing to do: most turns end here. */
+    bool rest = page != NULL || link == LINK_API || h2_stirs(engine(a, link));
+    a->step_now = a->step_now || (n > 0u && (rest || a->stopping));
 }
 
 static bool server_link_done(const struct agent *a, struct server_link *l)

@@ -120,13 +120,13 @@ static struct view body_of(struct agent *a)
 /* When the API server is to hear of a note; UINT64_MAX: it knows all. */
 static uint64_t note_due(const struct agent *a, const struct note *n)
 {
-    bool uid_missing = !about_claim(n) && a->node.facts.uid[0] == '\0';
     if (!note_untold(n)) {
         return UINT64_MAX;
     }
     if (n->state == NOTE_STORED) {
         return n->told_ms + NOTE_SERIES_MS;
     }
+    bool uid_missing = !about_claim(n) && a->node.facts.uid[0] == '\0';
     return n->first_ms + (uid_missing ? NOTE_UID_MS : 0u);
 }
 
@@ -134,9 +134,12 @@ static uint64_t note_due(const struct agent *a, const struct note *n)
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
+    uint64_t best_ms = note_due(a, &a->notes.note[best]);
     for (unsigned i = 1; i < NOTES_MAX; i++) {
-        if (note_due(a, &a->notes.note[i]) < note_due(a, &a->notes.note[best])) {
+        uint64_t due_ms = note_due(a, &a->notes.note[i]);
+        if (due_ms < best_ms) {
             best = i;
+            best_ms = due_ms;
         }
     }
     return best;

@@ -28,15 +28,24 @@ bool view_equal(struct view a, struct view b)
     return a.len == b.len && (a.len == 0u || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* How many bytes both have in common from the begin; most differ in the first. */
+static size_t common_bytes(struct view a, const char *text)
+{
+    size_t n = 0;
+    while (n < a.len && text[n] != '\0' && (uint8_t)text[n] == a.data[n]) {
+        n++;
+    }
+    return n;
+}
+
 bool view_is(struct view a, const char *text)
 {
-    return view_equal(a, view_text(text));
+    return common_bytes(a, text) == a.len && text[a.len] == '\0';
 }
 
 bool view_starts(struct view a, const char *prefix)
 {
-    struct view p = view_text(prefix);
-    return a.len >= p.len && view_equal(view_first(a, p.len), p);
+    return prefix[common_bytes(a, prefix)] == '\0';
 }
 
 bool view_ends(struct view a, const char *suffix)
@@ -259,11 +268,11 @@ static void write_number(struct writer *w, uint64_t value, unsigned n)
 {
     uint8_t bytes[8];
     ASSERT(n <= sizeof bytes);
-    for (unsigned i = 0; i < sizeof bytes; i++) {
-        unsigned below = 8u * i;
-        bytes[sizeof bytes - 1u - i] = (uint8_t)(value >> below);
+    for (unsigned i = n; i > 0u; i--) {
+        bytes[i - 1u] = (uint8_t)value;
+        value >>= 8;
     }
-    writer_bytes(w, &bytes[sizeof bytes - n], n);
+    writer_bytes(w, bytes, n);
 }
 
 void writer_u8(struct writer *w, uint8_t value)

@@ -377,6 +377,7 @@ static void agent_turn(struct host *h)
         }
         moved = apilink_write(&h->api);
         moved = links_flush(h) || moved;
+        moved = moved && agent_step_due(h->agent);
     }
     h->eager = moved;
 }

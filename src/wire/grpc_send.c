@@ -205,7 +205,6 @@ void grpc_refuse_due(struct grpc_server *s)
 
 static struct grpc_call *call_alive(struct grpc_server *s, struct grpc_call_id id)
 {
-    ASSERT(grpc_valid(s));
     return grpc_call_alive(s, id) ? &s->calls[id.index] : NULL;
 }
 

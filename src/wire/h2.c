@@ -177,14 +177,14 @@ void h2_set_time(struct h2 *c, uint64_t now_ms)
     } else if (now_ms >= stall_deadline(c)) {
         h2_fail(c, PEER_TIMEOUT, H2_NO_ERROR);
     }
-    ASSERT(h2_valid(c));
+    ASSERT(counters_valid(c));
 }
 
 /* --- bytes --- */
 
 struct writer h2_rx_space(struct h2 *c)
 {
-    ASSERT(h2_valid(c));
+    ASSERT(buffers_valid(c));
     if (!c->starved || c->rx_ended || c->failure != STATUS_OK) {
         return writer_of(NULL, 0);
     }
@@ -201,7 +201,7 @@ struct writer h2_rx_space(struct h2 *c)
 
 void h2_rx_commit(struct h2 *c, size_t n)
 {
-    ASSERT(n <= c->mem.rx_cap - c->rx_len);
+    ASSERT(h2_valid(c) && n <= c->mem.rx_cap - c->rx_len);
     ASSERT(n == 0u || c->starved);
     c->rx_len += n;
     if (n > 0u) {
@@ -231,10 +231,16 @@ void h2_tx_commit(struct h2 *c, size_t n)
     c->tx_progress_ms = c->now_ms;
     h2_send_due(c);
     c->writable_due = c->writable_due || h2_streams_open(c) > 0u;
-    ASSERT(h2_valid(c));
+    ASSERT(buffers_valid(c));
 }
 
 /* --- events --- */
+
+bool h2_stirs(const struct h2 *c)
+{
+    ASSERT(!c->building);
+    return !c->starved || c->writable_due || c->sweeping;
+}
 
 /* Ends one more stream that the connection's end or the peer's GOAWAY takes with it. */
 static enum h2_step sweep(struct h2 *c, struct h2_event *event)
@@ -291,7 +297,7 @@ static enum h2_step next_step(struct h2 *c, struct h2_event *event)
 
 enum status h2_next(struct h2 *c, struct h2_event *event)
 {
-    ASSERT(h2_valid(c) && !c->building);
+    ASSERT(buffers_valid(c) && !c->building);
     h2_send_due(c);
     /*
      * A step takes an octet or changes the stage, and no stage changes more than five times
@@ -301,7 +307,6 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
     for (size_t i = 0; i < steps_max; i++) {
         enum h2_step step = next_step(c, event);
         if (step == H2_STEP_EVENT) {
-            ASSERT(h2_valid(c));
             return STATUS_OK;
         }
         if (step == H2_STEP_IDLE) {

@@ -216,6 +216,7 @@ struct h2 {
     bool goaway_received;
     bool closing;              /* we sent or will send GOAWAY */
     uint8_t goaway_due;
+    bool resets_due;           /* an RST_STREAM waits for room */
     uint32_t goaway_code;
     bool sweeping;             /* streams above sweep_above end by RESET events */
     uint32_t sweep_above;
@@ -267,6 +268,9 @@ void h2_rx_end(struct h2 *c);
 struct view h2_tx_data(const struct h2 *c);
 /* Says that the first `n` of these bytes are sent. */
 void h2_tx_commit(struct h2 *c, size_t n);
+
+/* Whether h2_next may have something to tell without more bytes or time. */
+bool h2_stirs(const struct h2 *c);
 
 /*
  * Next event. STATUS_MORE: nothing until more bytes, more send room or time. Any other status:

@@ -156,15 +156,19 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->left == 0u);
     (void)event;
-    struct reader r = reader_of(view_of(c->mem.rx + c->rx_pos, c->rx_len - c->rx_pos));
-    struct h2_frame *f = &c->frame;
-    if (reader_left(&r) < H2_FRAME_HEADER_BYTES) {
+    if (c->rx_len - c->rx_pos < H2_FRAME_HEADER_BYTES) {
         return H2_STEP_STARVED;
     }
-    bool whole = reader_u24(&r, &f->length) == STATUS_OK && reader_u8(&r, &f->type) == STATUS_OK &&
-                 reader_u8(&r, &f->flags) == STATUS_OK && reader_u32(&r, &f->stream) == STATUS_OK;
-    ASSERT(whole);
-    f->stream &= H2_STREAM_MAX; /* §4.1: the reserved bit is ignored */
+    const uint8_t *head = &c->mem.rx[c->rx_pos];
+    c->frame = (struct h2_frame){
+        .length = ((uint32_t)head[0] << 16) | ((uint32_t)head[1] << 8) | head[2],
+        .type = head[3],
+        .flags = head[4],
+        /* §4.1: the reserved bit is ignored */
+        .stream = (((uint32_t)head[5] << 24) | ((uint32_t)head[6] << 16) |
+                   ((uint32_t)head[7] << 8) | head[8]) & H2_STREAM_MAX,
+    };
+    const struct h2_frame *f = &c->frame;
     c->rx_pos += H2_FRAME_HEADER_BYTES;
     const struct frame_rule *rule = rule_of(f);
     enum h2_error error = check_frame(c, rule);

@@ -150,18 +150,25 @@ void h2_send_due(struct h2 *c)
     if (c->goaway_due != H2_GOAWAY_NONE && control_room(c, H2_GOAWAY_BYTES)) {
         send_due_goaway(c);
     }
-    for (unsigned i = 0; i < c->mem.streams_cap; i++) {
+    bool left = false;
+    for (unsigned i = 0; c->resets_due && i < c->mem.streams_cap; i++) {
         struct h2_stream *s = &c->mem.streams[i];
-        if (s->id != 0u && s->state == H2_STREAM_RESET_DUE && control_room(c, H2_RST_BYTES)) {
+        if (s->id == 0u || s->state != H2_STREAM_RESET_DUE) {
+            continue;
+        }
+        if (control_room(c, H2_RST_BYTES)) {
             h2_send_rst(c, s->id, s->reset_code);
             s->id = 0;
+        } else {
+            left = true;
         }
     }
+    c->resets_due = left;
 }
 
 enum status h2_ping(struct h2 *c)
 {
-    ASSERT(h2_valid(c) && !c->building);
+    ASSERT(!c->building);
     if (c->failure != STATUS_OK) {
         return PEER_CLOSED;
     }
@@ -192,7 +199,7 @@ void h2_goaway(struct h2 *c, enum h2_error code, bool final)
 
 enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
 {
-    ASSERT(h2_valid(c) && c->role == H2_CLIENT);
+    ASSERT(c->role == H2_CLIENT);
     const struct h2_stream *last = h2_stream_find(c, c->next_id - 2u);
     ASSERT(last == NULL || last->state != H2_STREAM_RESERVED);
     if (c->failure != STATUS_OK || c->goaway_received || c->closing ||
@@ -225,7 +232,7 @@ void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag)
 
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
 {
-    ASSERT(h2_valid(c) && !c->building);
+    ASSERT(!c->building);
     struct h2_stream *s = h2_stream_find(c, stream);
     if (s == NULL) {
         return;
@@ -238,6 +245,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
     h2_remember(c, s->id, H2_PAST_RESET_BY_US);
     s->state = H2_STREAM_RESET_DUE;
     s->reset_code = (uint32_t)code;
+    c->resets_due = true;
     h2_send_due(c);
 }
 
@@ -274,7 +282,7 @@ size_t h2_headers_room(const struct h2 *c, uint32_t stream)
 
 void h2_headers_begin(struct h2 *c, uint32_t stream)
 {
-    ASSERT(h2_valid(c) && !c->building);
+    ASSERT(!c->building);
     const struct h2_stream *s = h2_stream_owned(c, stream);
     ASSERT(s == NULL || (s->flags & H2_STREAM_LOCAL_ENDED) == 0u);
     struct writer w = tx_open(c);
@@ -361,7 +369,7 @@ size_t h2_data_room(const struct h2 *c, uint32_t stream)
 
 enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream)
 {
-    ASSERT(h2_valid(c) && !c->building);
+    ASSERT(!c->building);
     struct h2_stream *s = h2_stream_owned(c, stream);
     if (s == NULL) {
         return PEER_CLOSED;
