@@ -369,7 +369,10 @@
 /* Backoff of the API connection and of failed writes. */
 #define API_BACKOFF_MIN_MS 500u
 #define API_BACKOFF_MAX_MS 30000u
-/* A Retry-After is kept up to this; a longer one is answered by a try that costs one request. */
+/*
+ * A Retry-After is kept up to this; a longer one is a mistake, and there is a try after
+ * API_REFUSED_MS: the node is back within a minute after the server is.
+ */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
  * Requests of our own in any second, claim GETs not counted: the kubelet asks for those. Ten
@@ -498,6 +501,13 @@
  * perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.
  */
 #define API_WRITES_AT_END 6u
+/*
+ * A server that sends without pause is read once in this time, one TLS record or a bounded piece of
+ * a handshake, after a start of API_READ_BURST_MS / API_READ_MS reads (16 MiB, the largest watch
+ * event). Reached: the server waits; 4 MiB a second cost a few percent of a processor.
+ */
+#define API_READ_MS 4u
+#define API_READ_BURST_MS 4096u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,

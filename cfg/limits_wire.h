@@ -219,6 +219,11 @@
  */
 #define TLS_ARENA_BYTES 73728u
 /*
+ * Reads from the socket in one call of the library, which else goes on for as long as records come
+ * that carry nothing: a record takes two. More: the rest is read in the next turn.
+ */
+#define TLS_RECEIVES_PER_CALL 64u
+/*
  * Name of the server with NUL: a DNS name has at most 253 characters. Longer: the connection fails
  * and says so.
  */

@@ -45,6 +45,7 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     api->heard_ms = now_ms;
     api->pinged = false;
     api->mute = 0;
+    api->blocked_ms = 0;
     api->ended_why[0] = 0;
     api->opened = true;
     api->busy = true;
@@ -125,6 +126,18 @@ static void connection_event(struct agent *a, const struct h2_event *e)
     }
 }
 
+static const char *words_of(enum status failure)
+{
+    switch (failure) {
+    case FULL_BUDGET:
+        return "the API server sent too long a header list, or too many frames that carry nothing";
+    case PEER_TIMEOUT:
+        return "the API server began no HTTP/2, ended no header list, or took nothing for too long";
+    default:
+        return "the API server broke the HTTP/2 protocol";
+    }
+}
+
 /* Takes one event of the connection; false: there is none now. */
 static bool take_event(struct agent *a)
 {
@@ -141,7 +154,7 @@ static bool take_event(struct agent *a)
         lose(a, (api->ended_why[0] != '\0') ? api->ended_why
                                             : "the API server closed the connection");
     } else if (s != STATUS_MORE) {
-        lose(a, "the API server broke the HTTP/2 protocol");
+        lose(a, words_of(s));
     }
     return s != STATUS_MORE;
 }
@@ -193,7 +206,7 @@ static void check_answers(struct agent *a)
 {
     requests_expire(a);
     if (a->api.mute >= API_TIMEOUTS_MAX) {
-        lose(a, "the API server takes requests and answers none in time");
+        lose(a, "the API server takes no request, or answers none in time");
     }
 }
 

@@ -105,6 +105,7 @@ struct api {
     uint64_t backoff_ms;
     unsigned mute;          /* requests that timed out, one after the other, without an answer */
     uint64_t mute_ms;       /* when the last of them did */
+    uint64_t blocked_ms;    /* since when no request could be opened; 0: the last one was */
     bool waiting;           /* a request of our own was held back: it goes at the times below */
     unsigned rate_at;       /* the oldest of `rate_ms` */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* a second after each of the last requests */

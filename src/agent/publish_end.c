@@ -176,6 +176,9 @@ static void watch_end(struct agent *a, enum status status)
         }
     } else if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
         /* Too old a version, no answer or one that cannot be trusted: list first, then watch. */
+        if (status == PEER_MALFORMED && retry_say(a, &p->refusal, "watch slices", r, status)) {
+            say_retry(a, wait);
+        }
         publish_hint(a, wait);
         p->watch_due_ms = UINT64_MAX;
     }

@@ -10,6 +10,7 @@
  */
 #include "agent/api_internal.h"
 #include "agent/decode.h"
+#include "agent/retry.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
 #include "generated/projection.pb.h"
@@ -162,6 +163,20 @@ bool api_paused(const struct agent *a)
     return a->now_ms < a->api.hold_ms || a->now_ms < a->api.refused_ms;
 }
 
+/*
+ * A server that lets no request begin is no better than one that answers none. The owners try
+ * again and again.
+ */
+static void note_blocked(struct agent *a)
+{
+    struct api *api = &a->api;
+    if (api->blocked_ms == 0u) {
+        api->blocked_ms = a->now_ms;
+    } else if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
+        api->mute = API_TIMEOUTS_MAX;
+    }
+}
+
 /* Whether a request of this kind may go now; counts none. */
 static bool may_send(struct agent *a, enum request_kind kind)
 {
@@ -191,9 +206,14 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
     struct request *r = &api->request[index];
     ASSERT(r->kind == REQUEST_NONE);
     uint32_t stream = 0;
-    if (!may_send(a, kind) || h2_open(&api->h2, index, &stream) != STATUS_OK) {
+    if (!may_send(a, kind)) {
         return STATUS_MORE;
     }
+    if (h2_open(&api->h2, index, &stream) != STATUS_OK) {
+        note_blocked(a);
+        return STATUS_MORE;
+    }
+    api->blocked_ms = 0;
     head->token = view_text(api->token);
     head->authority = view_text(api->authority);
     if (kube_request_send(&api->h2, stream, head) != STATUS_OK) {
@@ -280,7 +300,7 @@ static void answer_complete(struct agent *a, unsigned index)
     struct api *api = &a->api;
     struct request *r = &api->request[index];
     uint16_t http = r->answer.http_status;
-    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    uint64_t asked = retry_after_ms(r);
     r->verdict = judge(r);
     if (http == 401u) {
         r->unauthorized = true;
@@ -289,7 +309,6 @@ static void answer_complete(struct agent *a, unsigned index)
         return;
     }
     if ((http == 429u || http == 503u) && asked > 0u) {
-        asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
         api->hold_ms = a->now_ms + agent_jitter(a, asked);
     }
     finish(api, index, r->verdict);

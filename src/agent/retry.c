@@ -8,12 +8,17 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
+uint64_t retry_after_ms(const struct request *r)
+{
+    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    return (asked <= API_RETRY_AFTER_MAX_MS) ? asked : API_REFUSED_MS;
+}
+
 uint64_t retry_wait(struct agent *a, const struct request *r, uint64_t *backoff_ms)
 {
     uint64_t wait = agent_backoff(a, backoff_ms);
-    uint64_t asked = (uint64_t)r->answer.retry_after_s * 1000u;
+    uint64_t asked = retry_after_ms(r);
     uint64_t pause = api_later(a) - a->now_ms;
-    asked = (asked < API_RETRY_AFTER_MAX_MS) ? asked : API_RETRY_AFTER_MAX_MS;
     uint16_t http = r->answer.http_status;
     /* After 401 api_send holds requests back, and only until there is another token. */
     pause = (http == HTTP_UNAUTHORIZED) ? 0u : pause;

@@ -21,6 +21,8 @@ struct refusal {
     uint64_t said_ms;
 };
 
+/* What Retry-After asks for in milliseconds, 0: nothing; what no server means is not kept to. */
+uint64_t retry_after_ms(const struct request *r);
 /*
  * Until the request may be made again: doubled from time to time, longer when the server asks for
  * it, slow when only an operator can mend it (403).

@@ -246,6 +246,12 @@ static void lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
+/* Counts a read; `slow`: that was more than a peer may send without pause. */
+static void count_read(struct apilink *l, uint64_t now_ms)
+{
+    l->read_ms = ((l->read_ms > now_ms) ? l->read_ms : now_ms) + API_READ_MS;
+}
+
 /* Reads once; false when there is nothing more to do now. */
 static bool read_once(struct apilink *l)
 {
@@ -290,7 +296,8 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
         lost(l); /* nothing can be answered any more, and poll would not sleep again */
         return;
     }
-    for (unsigned i = 0; i < API_READS_PER_TURN && more; i++) {
+    for (unsigned i = 0; i < API_READS_PER_TURN && more && !l->slow; i++) {
+        count_read(l, now_ms);
         more = read_once(l);
     }
     if (l->phase == APILINK_OPEN && now_ms >= l->token_ms) {
@@ -337,7 +344,7 @@ static short open_events(const struct apilink *l)
 {
     struct writer room = agent_link_rx(l->agent, LINK_API);
     bool out = agent_link_tx(l->agent, LINK_API).len > 0u || l->read_wants_write;
-    short events = (writer_room(&room) > 0u) ? POLLIN : 0;
+    short events = (writer_room(&room) > 0u && !l->slow) ? POLLIN : 0;
     events |= out ? POLLOUT : 0;
     return events;
 }
@@ -353,7 +360,8 @@ int apilink_interest(struct apilink *l, short *events)
         *events = POLLOUT;
         return l->fd;
     case APILINK_SHAKING:
-        *events = ((tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u) ? POLLOUT : POLLIN;
+        *events = l->slow ? 0 : POLLIN;
+        *events = ((tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u) ? POLLOUT : *events;
         return l->fd;
     case APILINK_OPEN:
         *events = open_events(l);
@@ -364,8 +372,19 @@ int apilink_interest(struct apilink *l, short *events)
     return -1;
 }
 
+/* Goes on with a handshake, unless its peer sends without pause. */
+static void shake_on(struct apilink *l, uint64_t now_ms)
+{
+    if (l->slow && now_ms < l->attempt_ms) {
+        return;
+    }
+    count_read(l, now_ms);
+    shake_turn(l, now_ms);
+}
+
 void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
 {
+    l->slow = l->read_ms > now_ms + API_READ_BURST_MS;
     switch (l->phase) {
     case APILINK_RESOLVING:
         resolved(l, resolver_step(&l->resolver, now_ms), now_ms);
@@ -374,7 +393,7 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
         connect_turn(l, revents, now_ms);
         break;
     case APILINK_SHAKING:
-        shake_turn(l, now_ms);
+        shake_on(l, now_ms);
         break;
     case APILINK_OPEN:
         open_turn(l, revents, now_ms);
@@ -386,11 +405,18 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
 
 bool apilink_eager(struct apilink *l)
 {
-    if (l->phase != APILINK_OPEN || tls_pending() == 0u) {
+    if (l->phase != APILINK_OPEN || tls_pending() == 0u || l->slow) {
         return false;
     }
     struct writer room = agent_link_rx(l->agent, LINK_API);
     return writer_room(&room) > 0u;
+}
+
+/* When there is something to do at the latest, if not by an earlier reading. */
+static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
+{
+    uint64_t read_ms = l->read_ms - API_READ_BURST_MS;
+    return (l->slow && read_ms < at_ms) ? read_ms : at_ms;
 }
 
 uint64_t apilink_deadline(const struct apilink *l)
@@ -401,9 +427,9 @@ uint64_t apilink_deadline(const struct apilink *l)
     case APILINK_CONNECTING:
         return l->address_ms;
     case APILINK_SHAKING:
-        return l->attempt_ms;
+        return slowed(l, l->attempt_ms);
     case APILINK_OPEN:
-        return l->token_ms;
+        return slowed(l, l->token_ms);
     case APILINK_IDLE:
         break;
     }

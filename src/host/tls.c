@@ -41,6 +41,7 @@ struct tls_session {
     uint8_t address[sizeof(struct in6_addr)];
     size_t address_len; /* 0: the server is known by a DNS name */
     size_t unsent;      /* bytes that an unfinished tls_write had, 0: none */
+    unsigned receives;  /* that the call under way may still make, see on_receive */
     size_t peak;
     size_t leak;
     unsigned wants;
@@ -140,9 +141,17 @@ static int on_send(void *context, const unsigned char *data, size_t len)
                                                    : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
+/*
+ * The library goes on for as long as records come that carry nothing, before it ever comes back:
+ * without a bound a peer that has shown no certificate yet would keep the whole program busy.
+ */
 static int on_receive(void *context, unsigned char *data, size_t len)
 {
     (void)context;
+    if (session.receives == 0u) {
+        return MBEDTLS_ERR_SSL_WANT_READ;
+    }
+    session.receives--;
     ssize_t n = recv(session.fd, data, len, 0);
     if (n >= 0) {
         return (int)n;
@@ -399,6 +408,7 @@ enum status tls_handshake(struct writer *why)
     if (session.failure.code != 0) {
         return tls_judge(&session.failure, why);
     }
+    session.receives = TLS_RECEIVES_PER_CALL;
     int code = mbedtls_ssl_handshake(&session.ssl);
     if (code != 0) {
         return stopped(code, why);
@@ -422,6 +432,7 @@ enum status tls_read(uint8_t *data, size_t cap, size_t *n)
     if (session.failure.code != 0) {
         return tls_judge(&session.failure, NULL);
     }
+    session.receives = TLS_RECEIVES_PER_CALL;
     int got = mbedtls_ssl_read(&session.ssl, data, cap);
     if (got <= 0) {
         return stopped(got, NULL);

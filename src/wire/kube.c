@@ -65,10 +65,20 @@ static void take_content_type(struct kube_answer *a, struct view value)
     a->is_protobuf = view_is(type, MEDIA_TYPE_PROTOBUF);
 }
 
-void kube_answer_field(struct kube_answer *a, struct view name, struct view value)
+/* RFC 9110 §10.2.3: seconds, or a date, which begins with a letter and is treated as none. */
+static uint32_t retry_after(struct view value)
 {
     uint64_t seconds = 0;
 
+    if (view_decimal(value, UINT32_MAX, &seconds) == STATUS_OK) {
+        return (uint32_t)seconds;
+    }
+    bool large = value.len >= 10u && value.data[0] >= '0' && value.data[0] <= '9';
+    return large ? UINT32_MAX : 0u;
+}
+
+void kube_answer_field(struct kube_answer *a, struct view name, struct view value)
+{
     ASSERT(a->phase <= PHASE_TEXT);
     if (a->phase != PHASE_START) {
         return;
@@ -77,9 +87,10 @@ void kube_answer_field(struct kube_answer *a, struct view name, struct view valu
         take_status(a, value);
     } else if (view_is(name, "content-type")) {
         take_content_type(a, value);
-    } else if (view_is(name, "retry-after") &&
-               view_decimal(value, UINT32_MAX, &seconds) == STATUS_OK) {
-        a->retry_after_s = (uint32_t)seconds;
+    } else if (view_is(name, "retry-after")) {
+        a->retry_after_s = retry_after(value);
+    } else {
+        /* nothing that matters */
     }
 }
 
@@ -112,7 +123,8 @@ static enum status take_text(struct kube_answer *a, struct reader *in)
     for (size_t i = 0; i < bytes.len && !a->message_ended; i++) {
         keep_text_byte(a, bytes.data[i]);
     }
-    return STATUS_MORE;
+    /* Text is no success, see kube_answer_end: more of it is not waited for. */
+    return (a->http_status <= HTTP_OK_MAX) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- protobuf body --- */
@@ -238,7 +250,8 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
     case PHASE_START:
         return STATUS_MORE;
     case PHASE_TEXT:
-        return take_text(a, in);
+        st = take_text(a, in);
+        break;
     case PHASE_OBJECT:
         st = take_object(a, in, record);
         break;

@@ -92,7 +92,8 @@ struct kube_answer {
     /* of the final answer; 0 while none came (interim 1xx ones are passed over) */
     uint16_t http_status;
     bool is_protobuf;          /* from content-type */
-    uint32_t retry_after_s;    /* Retry-After in seconds, 0: none (a date is treated as none) */
+    /* Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: that, or more */
+    uint32_t retry_after_s;
     /* first line of a body that is no protobuf, printable ASCII, for the log */
     char message[KUBE_MESSAGE_CAP];
     enum status failed;
@@ -113,8 +114,9 @@ void kube_answer_field(struct kube_answer *a, struct view name, struct view valu
  * Takes body bytes from `in`: STATUS_OK with a record, STATUS_MORE when the input is used up,
  * PEER_MALFORMED when the body is not what its headers say (magic wrong, malformed protobuf, watch
  * frame over KUBE_WATCH_FRAME_MAX). Bodies that are no protobuf are taken to the end, their start
- * kept in `message`. The object's kind is checked by the caller against KUBE_TYPE_META; a `Status`
- * object yields KUBE_STATUS whatever the shape. The record is valid until the next call.
+ * kept in `message`; PEER_MALFORMED after the first bytes when they are called a success. The
+ * object's kind is checked by the caller against KUBE_TYPE_META; a `Status` object yields
+ * KUBE_STATUS whatever the shape. The record is valid until the next call.
  */
 MUST_USE enum status kube_answer_next(struct kube_answer *a, struct reader *in,
                                       struct kube_record *record);

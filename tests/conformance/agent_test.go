@@ -56,6 +56,30 @@ func (l *lines) count() int {
 	return len(l.text)
 }
 
+// countWith counts the lines from the given one on that hold the text.
+func (l *lines) countWith(from int, text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.text[from:] {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// countUntil counts the lines up to the first one, from the given one on, that holds the text.
+func (l *lines) countUntil(from int, text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, line := range l.text[from:] {
+		if strings.Contains(line, text) {
+			return from + i + 1
+		}
+	}
+	return len(l.text)
+}
+
 // find returns the first line from the given one on that holds all words, or a channel to wait on.
 func (l *lines) find(from int, words ...string) (string, chan struct{}) {
 	l.mu.Lock()
@@ -112,13 +136,21 @@ func newAgent(t testing.TB, board string, simnodeArgs ...string) *agent {
 
 func newAgentIn(t testing.TB, parent, board string, simnodeArgs ...string) *agent {
 	t.Helper()
+	a := newAgentOn(t, parent, "")
+	a.node = filepath.Join(a.dir, "n")
+	simnode(t, append([]string{"make", "--board", board, "--dir", a.node}, simnodeArgs...)...)
+	return a
+}
+
+// newAgentOn is one whose simulated files exist; others may look at them too.
+func newAgentOn(t testing.TB, parent, node string) *agent {
+	t.Helper()
 	dir, err := os.MkdirTemp(parent, "n")
 	check(t, err)
-	a := &agent{t: t, dir: dir, node: filepath.Join(dir, "n")}
+	a := &agent{t: t, dir: dir, node: node}
 	for _, d := range []string{"r", "p", "c"} {
 		check(t, os.Mkdir(filepath.Join(dir, d), 0o755))
 	}
-	simnode(t, append([]string{"make", "--board", board, "--dir", a.node}, simnodeArgs...)...)
 	t.Cleanup(func() {
 		a.kill()
 		if t.Failed() {

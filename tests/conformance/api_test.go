@@ -122,6 +122,10 @@ func (s *apiServer) up() {
 		return err == nil
 	})
 	s.address = listener.Addr().String()
+	s.serveOn(listener)
+}
+
+func (s *apiServer) serveOn(listener net.Listener) {
 	s.server = &http.Server{Handler: s, TLSConfig: s.tls, ErrorLog: log.New(io.Discard, "", 0)}
 	go func(server *http.Server) { _ = server.ServeTLS(listener, "", "") }(s.server)
 }

@@ -35,7 +35,7 @@ static void api_connect(uint64_t now_ms)
         .tx = api.tx, .tx_cap = sizeof api.tx,
         .field = api.field, .field_cap = sizeof api.field,
         .scratch = api.scratch, .scratch_cap = sizeof api.scratch,
-        .streams = api.streams, .streams_cap = api.streams_max,
+        .streams = api.streams, .streams_cap = (api.streams_max > 0) ? api.streams_max : 1,
         .window = api.window, .table_size = HPACK_TABLE_BYTES,
     };
     for (unsigned i = 0; i < API_STREAMS; i++) {
@@ -44,6 +44,9 @@ static void api_connect(uint64_t now_ms)
     api.connected = true;
     api.connections++;
     h2_init(&api.h2, H2_SERVER, &memory, now_ms);
+    if (api.streams_max == 0) {
+        memset(&api.tx[9 + 2 * 6 + 2], 0, 4); /* value of the third setting */
+    }
 }
 
 /* --- the log of requests --- */

@@ -154,20 +154,47 @@ static void test_nothing_shortens_a_retry_after(void **state)
     assert_true(api.own_ms[asked] >= from + 60000 && api.own_ms[asked] < from + 75000);
 }
 
-/* The longest pause that is kept, with what chance adds. */
-static void test_retry_after_is_bounded(void **state)
+/* After a list that asks for a pause: none before `least_ms`, one with what chance adds. */
+static void check_pause(unsigned retry_after, uint64_t least_ms)
 {
-    (void)state;
     up();
     api.list_http = 503;
-    api.retry_after = 86400;
+    api.retry_after = retry_after;
     devices_change(15);
     settle();
     unsigned asked = api.own;
-    pass(API_RETRY_AFTER_MAX_MS - 1);
+    pass(least_ms - 1);
     assert_int_equal(api.own, asked);
-    pass(API_RETRY_AFTER_MAX_MS / 4 + 1);
+    pass(least_ms / 4 + 1);
     assert_true(api.own > asked);
+}
+
+/* The longest pause that is kept; one that nobody can mean is not. */
+static void test_retry_after_is_bounded(void **state)
+{
+    (void)state;
+    check_pause(API_RETRY_AFTER_MAX_MS / 1000, API_RETRY_AFTER_MAX_MS);
+    check_pause(API_RETRY_AFTER_MAX_MS / 1000 + 1, API_REFUSED_MS);
+    check_pause(UINT32_MAX, API_REFUSED_MS);
+}
+
+/* A server that lets no request begin is given up, and another connection tried. */
+static void test_no_stream_is_allowed(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    api.streams_max = 0;
+    api_end("");
+    pass(2000);
+    assert_int_equal(api.connections, connections + 1);
+    pass(API_REQUEST_MS + 1000);
+    assert_non_null(strstr(world.log, "takes no request"));
+    api.streams_max = API_STREAMS;
+    pass(API_BACKOFF_MAX_MS + API_BACKOFF_MAX_MS / 4);
+    devices_change(15);
+    settle();
+    assert_true(world.agent->publish.current);
 }
 
 /* A claim that is answered by 429 fails at once and in words; it too makes the others wait. */
@@ -379,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_connections_are_rare),
         cmocka_unit_test(test_nothing_shortens_a_retry_after),
         cmocka_unit_test(test_retry_after_is_bounded),
+        cmocka_unit_test(test_no_stream_is_allowed),
         cmocka_unit_test(test_claim_is_refused_at_once),
         cmocka_unit_test(test_rotated_token_fails_no_claim),
         cmocka_unit_test(test_rotated_token_and_a_write),

@@ -130,6 +130,14 @@ static void test_headers(void **state)
     assert_int_equal(answer.retry_after_s, 17);
     kube_answer_init(&answer, KUBE_SHAPE_NODE);
     header(":status", "20x");
+    header("retry-after", "4294967295");
+    assert_true(answer.retry_after_s == UINT32_MAX);
+    header("retry-after", "4294967296");
+    assert_true(answer.retry_after_s == UINT32_MAX);
+    header("retry-after", "99999999999999999999999999");
+    assert_true(answer.retry_after_s == UINT32_MAX);
+    header("retry-after", "-1");
+    assert_int_equal(answer.retry_after_s, 0);
     header("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT");
     assert_int_equal(answer.http_status, 0);
     assert_int_equal(answer.retry_after_s, 0);
