@@ -42,6 +42,7 @@ type hostile struct {
 	said     map[string]int // "GOAWAY …", "RST …" of the agent, in words of RFC 9113
 	plain    []byte         // what came in where no TLS was
 	requests int
+	queries  int // to the name server
 }
 
 // newHostile listens, and serves well at first.
@@ -55,6 +56,12 @@ func newHostile(t testing.TB, does *abuseAPI) *hostile {
 		open: map[net.Conn]bool{}, said: map[string]int{}}
 	if does.tls != nil {
 		h.tls = does.tls()
+	}
+	if does.names != nil {
+		name := names.add(h)
+		_, port, _ := net.SplitHostPort(api.address)
+		api.address = net.JoinHostPort(name, port)
+		api.tls = limited(0, trusted().server(ecKey(), name))
 	}
 	h.good.Store(true)
 	api.serveOn(h)

@@ -44,8 +44,9 @@ type abuseAPI struct {
 	open   func(p *apiPeer)                              // beside the answers
 	answer func(e *asked)                                // to requests of the kinds below, all if there are none
 	kinds  []string
-	early  bool // answer before the request is complete
-	faults hook // the same in terms of net/http
+	early  bool       // answer before the request is complete
+	faults hook       // the same in terms of net/http
+	names  nameAnswer // of the name server; nil: the server is known by its address
 
 	says   string // what the agent tells a peer: "GOAWAY …" or "RST …"
 	words  string // of one line of the log
@@ -70,6 +71,11 @@ var abuseNode struct {
 // runAbuseAPI plays all cases side by side.
 func runAbuseAPI(t *testing.T, cases []abuseAPI) {
 	t.Parallel()
+	playAllAbuseAPI(t, cases)
+}
+
+func playAllAbuseAPI(t *testing.T, cases []abuseAPI) {
+	t.Helper()
 	abuseNode.once.Do(func() {
 		abuseNode.dir = filepath.Join(scratch, "abused")
 		simnode(t, "make", "--board", "trn2.48xlarge", "--dir", abuseNode.dir)
@@ -169,6 +175,9 @@ func (h *hostile) judge(a *agent, mark, lines int) {
 	defer h.mu.Unlock()
 	if bytes.Contains(h.plain, []byte(goodToken)) {
 		t.Error("the token came in without TLS")
+	}
+	if h.queries > queriesAtMost {
+		t.Errorf("%d questions to the name server", h.queries)
 	}
 	if does.secret && h.requests > 0 {
 		t.Errorf("%d requests came to a server that must not be trusted", h.requests)
