@@ -164,13 +164,13 @@ bool api_paused(const struct agent *a)
 }
 
 /*
- * A server that lets no request begin is no better than one that answers none. The owners try
- * again and again.
+ * A server that lets no request begin, though none is under way, is no better than one that answers
+ * none. The owners try again and again.
  */
 static void note_blocked(struct agent *a)
 {
     struct api *api = &a->api;
-    if (api->blocked_ms == 0u) {
+    if (api->blocked_ms == 0u || h2_streams_open(&api->h2) > 0u) {
         api->blocked_ms = a->now_ms;
     } else if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
         api->mute = API_TIMEOUTS_MAX;
