@@ -39,6 +39,7 @@ static struct {
     unsigned pool_used;
     unsigned calls;
     unsigned fault_at;  /* the call that fails; 0: none */
+    bool lasting;       /* all calls behind it fail too */
     bool torn;          /* a write that fails leaves its first half */
     enum status failure;
 } disk;
@@ -131,7 +132,8 @@ static inline void write_back(struct file *f, bool well)
 static inline bool fails(void)
 {
     disk.calls++;
-    return disk.calls == disk.fault_at;
+    return disk.calls == disk.fault_at ||
+           (disk.lasting && disk.fault_at > 0u && disk.calls > disk.fault_at);
 }
 
 static inline enum status port_read(void *ctx, enum files_dir dir, const char *name,

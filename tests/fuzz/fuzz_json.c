@@ -73,6 +73,19 @@ static void strings(struct view text, size_t cap)
     }
 }
 
+/* A form with texts put in is JSON in one line as well. */
+static void fill(struct view content)
+{
+    static uint8_t room[65536];
+    char text[600];
+    const char *const values[] = {text, "b", text};
+    struct writer out = writer_of(room, sizeof room);
+    text_cut(text, sizeof text, content);
+    json_fill(&out, "{\"a\":%,\"list\":[%,%]}", values);
+    CHECK(!out.full && read_all(writer_view(&out)) == STATUS_OK); /* I5 */
+    oracle_judge(writer_view(&out), STATUS_OK);
+}
+
 /* What is written is one JSON text in one line, and read back it is what was given. */
 static void write_and_read(struct view content, unsigned indent)
 {
@@ -120,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     strings(text, how);
     oracle_judge(text, s); /* I3, I7 */
     write_and_read(view_first(text, 8192), how & 3u);
+    fill(text);
     free(copy);
     return 0;
 }

@@ -30,6 +30,7 @@ static void start(void)
 static void open_store(void)
 {
     for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
+        disk.fault_at = (i == 0u) ? disk.fault_at : 0u;
         now_ms += 60000u;
         agent_time(agent, now_ms, now_ms);
         ledger_step(agent);
@@ -45,6 +46,7 @@ static void fault(struct fuzz *in)
     unsigned at = fuzz_u8(in);
     disk.calls = 0;
     disk.torn = (how & 4u) != 0u;
+    disk.lasting = (how & 0x40u) != 0u;
     disk.failure = failures[how & 3u];
     at = (how & 8u) != 0u ? at * 17u : at % 8u;
     disk.fault_at = ((how & 0x30u) == 0u) ? at : 0u;
@@ -295,6 +297,34 @@ static void remove_claim(unsigned uid)
     claims[uid].sure = NOT_SURE;
 }
 
+/* A call that is repeated finds its CDI file right, whatever became of it. */
+static void repeat_claim(unsigned uid)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    make_record(&scratch, uid, 0);
+    int slot = ledger_find(agent, scratch.id.uid);
+    if (slot < 0 || ledger_read(agent, (unsigned)slot, &scratch) != STATUS_OK) {
+        return;
+    }
+    int holder = ledger_holder(agent, claim_numbers(&scratch), scratch.id.uid);
+    CHECK(holder < (int)CLAIMS_MAX && holder != slot);
+    CHECK(ledger_pod(agent, (unsigned)slot)->uid[0] == '\0');
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(scratch.id.uid, name);
+    enum status s = ledger_ensure_cdi(agent, &scratch, &why);
+    CHECK(s != STATUS_OK || find(FILES_CDI, name) != NULL);
+}
+
+/* Flushes when it is due, as the agent's step does. */
+static void let_flush(void)
+{
+    uint64_t due = ledger_deadline(agent);
+    now_ms = (due != UINT64_MAX && due > now_ms) ? due : now_ms;
+    agent_time(agent, now_ms, now_ms);
+    ledger_step(agent);
+}
+
 static void sync_claims(void)
 {
     char text[CLAIM_ERROR_CAP];
@@ -336,16 +366,20 @@ static void act(struct fuzz *in)
     switch (what & 7u) {
     case 0:
     case 1:
-    case 2:
         put_claim(uid, fuzz_u8(in));
+        break;
+    case 2:
+        repeat_claim(uid);
         break;
     case 3:
     case 4:
         remove_claim(uid);
         break;
     case 5:
-    case 6:
         sync_claims();
+        break;
+    case 6:
+        let_flush();
         break;
     default:
         restart(in, (what & 8u) != 0u);

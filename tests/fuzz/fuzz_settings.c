@@ -185,6 +185,23 @@ static void round_trip(void)
     CHECK(strstr(settings.cdi_root, "//") == NULL && strlen(settings.cdi_root) < PATH_CAP);
 }
 
+/* The text of --help, in rooms of its promised size: it names every flag. */
+static void look_help(void)
+{
+    static char text[1025];
+    unsigned flags = 0;
+    unsigned parts = 0;
+    struct writer w = writer_of(text, sizeof text);
+    while (settings_help(&w, parts)) {
+        CHECK(writer_end_text(&w) == STATUS_OK && w.len > 0u);
+        flags += (parts > 0u && parts <= SETTINGS_COUNT &&
+                  strstr(text, setting_rows[parts - 1u].flag) != NULL) ? 1u : 0u;
+        parts++;
+        w = writer_of(text, sizeof text);
+    }
+    CHECK(flags == SETTINGS_COUNT && w.len == 0u);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz in = fuzz_of(data, size);
@@ -209,6 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (settings.command == COMMAND_RUN) {
         CHECK(why.len == 0u);
         round_trip();
+    } else {
+        look_help();
     }
     try_duration(count > 0u ? args[count - 1u] : "");
     return 0;
