@@ -159,7 +159,7 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		{name: "watch: 410 for ever", faults: watch(with(410, "gone", "Content-Type", "text/plain")), words: "event=api_"},
 		{name: "write: answered by garbage", faults: only(with(201, kubeEnvelope+"\xff\xff", "Content-Type", protobufType), "create", "update"), words: "event=api_"},
 		{name: "list: trailers of nonsense", answer: func(e *asked) {
-			e.p.raw(onStream(e.id, okHead, data(0, whole), frameOf(http2.FrameHeaders, 5, 0, []byte(literal("grpc-status", "99")+literal("content-length", "7")+literal("x", "\x01\xff")))))
+			e.p.raw(onStream(e.id, okHead, data(0, whole), frameOf(http2.FrameHeaders, 5, 0, []byte(fieldOf("grpc-status", "99")+fieldOf("content-length", "7")+fieldOf("x", "\x01\xff")))))
 		}, kinds: []string{lists}, words: "event=api_"},
 	}
 	for _, status := range []int{400, 401, 403, 404, 405, 406, 407, 408, 409, 410, 415, 418, 421, 426, 429, 431, 451, 500, 501, 502, 503, 504, 505, 511, 599, 600, 204, 205, 206, 304} {

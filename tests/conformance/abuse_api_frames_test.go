@@ -49,8 +49,8 @@ func onStream(stream uint32, frames ...[]byte) []byte {
 	return all
 }
 
-// literal is a header field that is not indexed; it may have any octets.
-func literal(name, value string) string {
+// fieldOf is a header field that is not indexed; it may have any octets.
+func fieldOf(name, value string) string {
 	return "\x10" + hpackText(name) + hpackText(value)
 }
 
@@ -100,7 +100,7 @@ func repliesBlock(block string) func(e *asked) {
 
 var (
 	emptySettings = frameOf(http2.FrameSettings, 0, 0, nil)
-	okHead        = list(0, status200+literal("content-type", protobufType))
+	okHead        = list(0, status200+fieldOf("content-type", protobufType))
 	aPing         = frameOf(http2.FramePing, 0, 0, make([]byte, 8))
 )
 
@@ -168,7 +168,7 @@ func TestAbuseAPIConnection(t *testing.T) {
 		{name: "GOAWAY at once", open: once(goaway(0, 0)), words: "event=api_moved"},
 		{name: "GOAWAY for each request", answer: func(e *asked) { e.p.raw(goaway(0, 0)) }, words: "event=api_moved"},
 		{name: "GOAWAY for each request, and then an answer", answer: func(e *asked) {
-			e.p.raw(goaway(e.id, 0), onStream(e.id, list(1, literal(":status", "503"))))
+			e.p.raw(goaway(e.id, 0), onStream(e.id, list(1, fieldOf(":status", "503"))))
 		}, words: "event=api_"},
 		{name: "GOAWAY of the largest stream, and then silence", open: once(goaway(1<<31-1, 0)), answer: func(*asked) {}, words: "event=api_moved"},
 		{name: "GOAWAY of the largest stream, and then for ever", open: forEver(goaway(1<<31-1, 0)), words: "event=api_"},
@@ -199,7 +199,7 @@ func TestAbuseAPIStreams(t *testing.T) {
 	calm, protocol := http2.ErrCodeEnhanceYourCalm, http2.ErrCodeProtocol
 	compression, flow := goaway(http2.ErrCodeCompression), http2.ErrCodeFlowControl
 	end := http2.FlagDataEndStream
-	field := literal("x-many", strings.Repeat("y", 90))
+	field := fieldOf("x-many", strings.Repeat("y", 90))
 	cases := []abuseAPI{
 		{name: "CONTINUATION without end", answer: repliesForEver(frameOf(http2.FrameHeaders, 0, 0, []byte(status200)),
 			frameOf(http2.FrameContinuation, 0, 0, []byte(field))), says: goaway(calm), words: lost},
@@ -215,8 +215,8 @@ func TestAbuseAPIStreams(t *testing.T) {
 		{name: "HEADERS, and something else inside", answer: replies(frameOf(http2.FrameHeaders, 0, 0, []byte(status200)), data(0, "")), says: goaway(protocol), words: lost},
 		{name: "header list of 20 KiB", answer: repliesBlock(status200 + strings.Repeat(field, 160)), says: rst(calm), words: refused},
 		{name: "header list of 80 KiB", answer: repliesBlock(status200 + strings.Repeat(field, 640)), says: goaway(calm), words: lost},
-		{name: "header field of 9 KiB", answer: repliesBlock(status200 + literal("x", strings.Repeat("y", 9000))), says: goaway(calm), words: lost},
-		{name: "header fields without octets", answer: repliesBlock(status200 + strings.Repeat(literal("", ""), 100)), says: rst(protocol), words: refused},
+		{name: "header field of 9 KiB", answer: repliesBlock(status200 + fieldOf("x", strings.Repeat("y", 9000))), says: goaway(calm), words: lost},
+		{name: "header fields without octets", answer: repliesBlock(status200 + strings.Repeat(fieldOf("", ""), 100)), says: rst(protocol), words: refused},
 		{name: "HPACK: a table entry 16,000 times", answer: repliesBlock(status200 + "\x40" + hpackText("x-bomb") + hpackText(strings.Repeat("y", 3900)) + strings.Repeat("\xbe", 16000)), says: goaway(calm), words: lost},
 		{name: "HPACK: index 0", answer: repliesBlock("\x80"), says: compression, words: lost},
 		{name: "HPACK: index outside of the table", answer: repliesBlock("\xff\x80\x01"), says: compression, words: lost},
@@ -226,18 +226,18 @@ func TestAbuseAPIStreams(t *testing.T) {
 		{name: "HPACK: table size three times", answer: repliesBlock("\x20\x20\x20" + status200), says: compression, words: lost},
 		{name: "HPACK: wrong padding of Huffman code", answer: repliesBlock("\x10\x81\x00\x81\x00"), says: compression, words: lost},
 		{name: "HPACK: ends inside a field", answer: repliesBlock(status200 + "\x10\x05ab"), says: compression, words: lost},
-		{name: "header in upper case", answer: replies(list(0, status200+literal("Content-Type", protobufType))), says: rst(protocol), words: refused},
-		{name: "header with CR LF", answer: replies(list(0, status200+literal("x", "a\r\nb: c"))), says: rst(protocol), words: refused},
-		{name: "header connection", answer: replies(list(0, status200+literal("connection", "close"))), says: rst(protocol), words: refused},
-		{name: "header transfer-encoding", answer: replies(list(0, status200+literal("transfer-encoding", "chunked"))), says: rst(protocol), words: refused},
-		{name: ":status is missing", answer: replies(list(0, literal("content-type", protobufType))), says: rst(protocol), words: refused},
+		{name: "header in upper case", answer: replies(list(0, status200+fieldOf("Content-Type", protobufType))), says: rst(protocol), words: refused},
+		{name: "header with CR LF", answer: replies(list(0, status200+fieldOf("x", "a\r\nb: c"))), says: rst(protocol), words: refused},
+		{name: "header connection", answer: replies(list(0, status200+fieldOf("connection", "close"))), says: rst(protocol), words: refused},
+		{name: "header transfer-encoding", answer: replies(list(0, status200+fieldOf("transfer-encoding", "chunked"))), says: rst(protocol), words: refused},
+		{name: ":status is missing", answer: replies(list(0, fieldOf("content-type", protobufType))), says: rst(protocol), words: refused},
 		{name: ":status twice", answer: replies(list(0, status200+status200)), says: rst(protocol), words: refused},
-		{name: ":status behind a header", answer: replies(list(0, literal("a", "b")+status200)), says: rst(protocol), words: refused},
+		{name: ":status behind a header", answer: replies(list(0, fieldOf("a", "b")+status200)), says: rst(protocol), words: refused},
 		{name: ":method in an answer", answer: replies(list(0, "\x82"+status200)), says: rst(protocol), words: refused},
-		{name: ":status 101", answer: replies(list(0, literal(":status", "101"))), says: rst(protocol), words: refused},
-		{name: ":status 103 without end", answer: repliesForEver(list(0, literal(":status", "103")), list(0, literal(":status", "103"))), says: rst(calm), words: refused},
-		{name: ":status 103 with END_STREAM", answer: replies(list(1, literal(":status", "103"))), says: rst(protocol), words: refused},
-		{name: ":status 999", answer: replies(list(1, literal(":status", "999"))), words: refused},
+		{name: ":status 101", answer: replies(list(0, fieldOf(":status", "101"))), says: rst(protocol), words: refused},
+		{name: ":status 103 without end", answer: repliesForEver(list(0, fieldOf(":status", "103")), list(0, fieldOf(":status", "103"))), says: rst(calm), words: refused},
+		{name: ":status 103 with END_STREAM", answer: replies(list(1, fieldOf(":status", "103"))), says: rst(protocol), words: refused},
+		{name: ":status 999", answer: replies(list(1, fieldOf(":status", "999"))), words: refused},
 		{name: "HEADERS that depend on themselves", answer: func(e *asked) {
 			e.p.raw(frameOf(http2.FrameHeaders, 0x24, e.id, append(append(u32(e.id), 0), status200...)))
 		}, says: rst(protocol), words: refused},
@@ -252,17 +252,17 @@ func TestAbuseAPIStreams(t *testing.T) {
 		}, words: refused},
 		{name: "second answer", answer: replies(okHead, data(end, ""), okHead, data(end, "")), says: goaway(http2.ErrCodeStreamClosed), words: lost},
 		{name: "DATA after the end", answer: replies(okHead, data(end, ""), data(0, "more")), says: goaway(http2.ErrCodeStreamClosed), words: lost},
-		{name: "trailers that do not end it", answer: replies(okHead, data(0, ""), list(0, literal("x", "y"))), says: rst(protocol), words: refused},
+		{name: "trailers that do not end it", answer: replies(okHead, data(0, ""), list(0, fieldOf("x", "y"))), says: rst(protocol), words: refused},
 		{name: "trailers with :status", answer: replies(okHead, data(0, ""), list(1, status200)), says: rst(protocol), words: refused},
 		{name: "trailers of 20 KiB", answer: func(e *asked) {
 			e.p.raw(onStream(e.id, okHead))
 			repliesBlock(strings.Repeat(field, 160))(e)
 		}, words: refused},
-		{name: "content-length too small", answer: replies(list(0, status200+literal("content-length", "3")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
-		{name: "content-length too large", answer: replies(list(0, status200+literal("content-length", "5")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
-		{name: "content-length of two values", answer: replies(list(0, status200+literal("content-length", "5")+literal("content-length", "6"))), says: rst(protocol), words: refused},
-		{name: "content-length -1", answer: replies(list(0, status200+literal("content-length", "-1"))), says: rst(protocol), words: refused},
-		{name: "content-length 2^64", answer: replies(list(0, status200+literal("content-length", "18446744073709551616"))), says: rst(protocol), words: refused},
+		{name: "content-length too small", answer: replies(list(0, status200+fieldOf("content-length", "3")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
+		{name: "content-length too large", answer: replies(list(0, status200+fieldOf("content-length", "5")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
+		{name: "content-length of two values", answer: replies(list(0, status200+fieldOf("content-length", "5")+fieldOf("content-length", "6"))), says: rst(protocol), words: refused},
+		{name: "content-length -1", answer: replies(list(0, status200+fieldOf("content-length", "-1"))), says: rst(protocol), words: refused},
+		{name: "content-length 2^64", answer: replies(list(0, status200+fieldOf("content-length", "18446744073709551616"))), says: rst(protocol), words: refused},
 		{name: "WINDOW_UPDATE of 0 for a stream", answer: replies(frameOf(http2.FrameWindowUpdate, 0, 0, u32(0))), says: rst(protocol), words: refused},
 		{name: "WINDOW_UPDATE over 2^31 for a stream", answer: replies(frameOf(http2.FrameWindowUpdate, 0, 0, u32(1<<31-1))), says: rst(flow), words: refused},
 		{name: "WINDOW_UPDATE for a stream without end", answer: repliesForEver(okHead, frameOf(http2.FrameWindowUpdate, 0, 0, u32(1))), says: goaway(calm), words: lost},
@@ -283,11 +283,11 @@ func TestAbuseAPIStreams(t *testing.T) {
 			abort(e.p)
 		}, words: lost},
 		{name: "answer before the request is complete", early: true, kinds: []string{"create", "update", "event", "series"},
-			answer: replies(list(1, literal(":status", "500"))), words: refused},
+			answer: replies(list(1, fieldOf(":status", "500"))), words: refused},
 	}
 	for _, code := range []string{"", "000", "099", "99", "1000", "abc", "-200", "2e2", " 200", "200 "} {
 		cases = append(cases, abuseAPI{name: fmt.Sprintf(":status %q", code),
-			answer: replies(list(0, literal(":status", code))), says: rst(protocol), words: refused})
+			answer: replies(list(0, fieldOf(":status", code))), says: rst(protocol), words: refused})
 	}
 	runAbuseAPI(t, cases)
 }
