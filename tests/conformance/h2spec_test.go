@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -180,18 +179,12 @@ func TestH2specServers(t *testing.T) {
 	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
 	a.args = append(a.args, "--healthcheck-port", "0")
 	a.start()
-	line := a.waitLog(0, "event=listening", "health service on TCP port")
-	port := regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1]
-	waitFor(t, "the sockets", func() bool { return isSocket(a.registrationSocket()) && isSocket(a.serviceSocket()) })
+	a.waitLog(0, "event=listening", "health service on TCP port") // after the other two
 	t.Run("on", func(t *testing.T) {
-		for _, s := range []struct{ name, network, address string }{
-			{"TCP health port", "tcp", net.JoinHostPort("127.0.0.1", port)},
-			{"registration.sock", "unix", a.registrationSocket()},
-			{"dra.sock", "unix", a.serviceSocket()},
-		} {
-			t.Run(s.name, func(t *testing.T) {
+		for _, at := range a.places() {
+			t.Run(at.name, func(t *testing.T) {
 				t.Parallel()
-				h2specServer(t, s.name, s.network, s.address)
+				h2specServer(t, at.name, at.network, at.address)
 			})
 		}
 	})

@@ -47,20 +47,37 @@ func (c tlsEOF) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// h2specdRun lets one agent meet one case.
-func h2specdRun(t *testing.T, a *agent, tc *spec.ClientTestCase, hold bool) error {
+// nodesFor are as many nodes as cases run at a time.
+func nodesFor(t *testing.T) chan *agent {
+	t.Helper()
+	nodes := make(chan *agent, 8)
+	for range cap(nodes) {
+		nodes <- newAgent(t, "trn1.2xlarge")
+	}
+	return nodes
+}
+
+// firstConnection starts an agent and takes its first connection to the API server. The caller ends both.
+func firstConnection(t *testing.T, a *agent) net.Conn {
+	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", limited(0, serving()))
 	check(t, err)
 	defer listener.Close()
 	api := &apiServer{t: t, address: listener.Addr().String()}
 	a.args = []string{"--kubeconfig", api.kubeconfig(a.dir)}
 	a.start()
-	defer a.kill()
-	base, err := listener.Accept()
+	conn, err := listener.Accept()
 	check(t, err)
+	check(t, conn.SetDeadline(time.Now().Add(patience)))
+	check(t, conn.(*tls.Conn).Handshake())
+	return conn
+}
+
+// h2specdRun lets one agent meet one case.
+func h2specdRun(t *testing.T, a *agent, tc *spec.ClientTestCase, hold bool) error {
+	base := firstConnection(t, a)
+	defer a.kill()
 	defer base.Close()
-	check(t, base.SetDeadline(time.Now().Add(patience)))
-	check(t, base.(*tls.Conn).Handshake())
 	wire := net.Conn(tlsEOF{base})
 	if hold {
 		wire = heldConn{base}
@@ -82,10 +99,7 @@ func eachClientCase(group *spec.ClientTestGroup, call func(id string, tc *spec.C
 
 func TestH2specdClient(t *testing.T) {
 	t.Parallel()
-	nodes := make(chan *agent, 4)
-	for range cap(nodes) {
-		nodes <- newAgent(t, "trn1.2xlarge")
-	}
+	nodes := nodesFor(t)
 	total := &h2specTotal{}
 	t.Run("case", func(t *testing.T) {
 		eachClientCase(client.Spec(), func(id string, tc *spec.ClientTestCase) {
