@@ -388,7 +388,8 @@ $$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags
 endef
 
 ifneq ($(filter $(FUZZ_GOALS),$(MAKECMDGOALS)),)
-$(eval $(call fuzz_build,address,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)address$(COMMA)undefined -fno-sanitize-recover=all,-fsanitize=fuzzer,,libraries))
+FUZZ_ADDRESS := $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+$(eval $(call fuzz_build,address,$(FUZZ_ADDRESS),-fsanitize=fuzzer,,libraries))
 $(eval $(call fuzz_build,memory,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)memory -fno-sanitize-recover=all,-fsanitize=fuzzer,,))
 $(eval $(call fuzz_build,fast,$(LANGUAGE) -O2 -g -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp,-fsanitize=fuzzer,,libraries))
 FUZZ_REPLAY := $(BUILD)/obj/fuzz/reach/tests/fuzz/replay.o
@@ -398,6 +399,10 @@ endif
 .PHONY: fuzz
 fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (30) on its corpus
 	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+.PHONY: fuzz-defects
+fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into the parsers, one at a time: their fuzz targets find each
+	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' /usr/bin/python3 tools/fuzz_defects.py
 
 .PHONY: fuzz-coverage
 fuzz-coverage: $(fuzz_reach_TARGETS) ## lines of src/wire that the corpora alone reach: at least 95 %

@@ -28,6 +28,7 @@ GRACE_SECONDS = 120  # of a run beyond its time: reading the corpus, the last in
 INPUT_SECONDS = 10
 MEMORY_MB = 1024
 CORPUS_FILES_MAX = 250
+OWN = "seed-"  # inputs made by hand: merging leaves them
 SHOWN_LINES = 30  # of the output of a finding
 
 
@@ -175,10 +176,15 @@ def merge(target):
         names = {path.name for path in once}
         others = sorted((path for path in files if path.name not in names), key=lambda path: path.stat().st_size)
         files = once + others[:CORPUS_FILES_MAX - len(once)]
+    own = [path for path in corpus.iterdir() if path.name.startswith(OWN)]
+    kept_names = {path.name for path in own}
+    files = [path for path in files if path.name not in kept_names][:CORPUS_FILES_MAX - len(own)]
     for old in corpus.iterdir():
-        old.unlink()
+        if old not in own:
+            old.unlink()
     for path in files:
         shutil.copy(path, corpus / path.name)
+    files += own
     size = sum(path.stat().st_size for path in files)
     print(f"merge: {target}: {before} -> {len(files)} inputs, {size} bytes")
 

@@ -20,7 +20,8 @@
  *     the peer's octets are cut. The sizes of WINDOW_UPDATE alone depend on it, and with them what
  *     a peer meets that overruns its windows.
  * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
- *     After end_stream only RESET may follow, after RESET or h2_reset nothing.
+ *     After end_stream only RESET may follow, after RESET or h2_reset nothing. No name or value is
+ *     told that RFC 9113 §8.2.1 forbids.
  * I3. Output is frames in their form, of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
  *     waits, and nothing follows what a failure left there.
  * I4. Sticky failure: h2_next tells the first one from then on, no stream stays open.
