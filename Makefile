@@ -423,7 +423,7 @@ with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$
 INTEROP := $(BUILD)/interop
 INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 .PHONY: interop-programs
-interop-programs: $(INTEROP)/engine $(INTEROP)/grpcjs/installed deps-all
+interop-programs: $(INTEROP)/engine $(INTEROP)/terminator $(INTEROP)/grpcjs/installed deps-all
 	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
 		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
 
@@ -435,6 +435,10 @@ ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2
 $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
+
+$(INTEROP)/terminator: tests/interop/terminator.c $(INTEROP)/flags | deps-all
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) -O1 -g $(WARNINGS) $(DEFINES) -o $@ $< -lssl -lcrypto
 
 # The lock file names what is installed by checksum, and no registry: npm's own configuration does.
 $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | deps-all

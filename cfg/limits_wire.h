@@ -44,6 +44,11 @@
  */
 #define H2_HEADER_LIST_MAX 16384u
 /*
+ * Same of the API connection: 30 warnings of 1 KiB each, which Go's server sends as HEADERS and
+ * CONTINUATION because they are more than one frame holds. Longer: likewise.
+ */
+#define H2_CLIENT_LIST_MAX 32768u
+/*
  * Decoded bytes of one header list after which the connection ends; between the two the request is
  * refused and decoding goes on to keep the table in step.
  */

@@ -17,6 +17,8 @@ PARAMETERS_MAX = 5
 # (file, function) whose parameters a library prescribes, and which type of it does.
 PRESCRIBED = {
     ("tests/sim/host/apiserver.c", "choose_protocol"): "OpenSSL's SSL_CTX_alpn_select_cb_func",
+    ("tests/interop/terminator.c", "choose_h2"): "OpenSSL's SSL_CTX_alpn_select_cb_func",
+    ("tests/interop/terminator.c", "see_hello"): "OpenSSL's SSL_CTX_set_msg_callback",
 }
 
 

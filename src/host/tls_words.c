@@ -39,7 +39,7 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
     {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
-     "the server sent a TLS message that does not belong here"},
+     "the server sent a TLS message that is not supported; after the handshake that is KeyUpdate"},
 };
 
 /* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */

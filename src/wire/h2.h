@@ -12,8 +12,8 @@
  * Header lists are checked here by the rules of RFC 9113 §8.2 and §8.3 for the role. They are not
  * kept, so FIELD events may be out when a later field turns out to be malformed: then a RESET
  * event (PROTOCOL_ERROR) comes instead of HEADERS_END, and an owner acts on HEADERS_END only. The
- * same holds for a list over H2_HEADER_LIST_MAX: RST_STREAM and RESET (ENHANCE_YOUR_CALM). 1xx
- * responses are checked and swallowed.
+ * same holds for a list over H2_HEADER_LIST_MAX (client: H2_CLIENT_LIST_MAX): RST_STREAM and
+ * RESET (ENHANCE_YOUR_CALM). 1xx responses are checked and swallowed.
  *
  * Invariants:
  * I1. Split independence: events (the DATA of a frame as one) and frames sent are the same however

@@ -210,7 +210,7 @@ static void judge_field(struct h2 *c, const struct hpack_field *field)
     if (b->discard) {
         return;
     }
-    if (b->listed > H2_HEADER_LIST_MAX) {
+    if (b->listed > h2_list_max(c)) {
         discard(c, H2_ENHANCE_YOUR_CALM);
     } else if (!h2_list_field(&b->list, field->name, field->value)) {
         discard(c, H2_PROTOCOL_ERROR);

@@ -210,6 +210,8 @@ size_t h2_tx_room(const struct h2 *c);
 /* What waits for room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
 void h2_send_preface(struct h2 *c);
+/* The longest header list that this role takes, in the count of RFC 9113 §6.5.2. */
+uint32_t h2_list_max(const struct h2 *c);
 /* Append one frame each; the caller has made sure of room. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);

@@ -65,6 +65,11 @@ static void setting(struct writer *w, uint16_t id, uint32_t value)
     writer_u32(w, value);
 }
 
+uint32_t h2_list_max(const struct h2 *c)
+{
+    return c->role == H2_CLIENT ? H2_CLIENT_LIST_MAX : H2_HEADER_LIST_MAX;
+}
+
 void h2_send_preface(struct h2 *c)
 {
     ASSERT(c->tx_len == 0u);
@@ -78,7 +83,7 @@ void h2_send_preface(struct h2 *c)
     setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS,
             c->role == H2_SERVER ? c->mem.streams_cap : 0u);
     setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
-    setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, H2_HEADER_LIST_MAX);
+    setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
 }
 
