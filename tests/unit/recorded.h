@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recordings of real peers, tests/vectors/recorded: reading the files and cutting their octets.
- * Header only, because each test is one file. Run from the top of the source tree.
+ * Header only, because each test is one file; a harness comes before it. Run from the top of the
+ * source tree.
  */
 #ifndef TESTS_UNIT_RECORDED_H
 #define TESTS_UNIT_RECORDED_H
@@ -9,7 +10,6 @@
 #include <ctype.h>
 
 #include "base/bytes.h"
-#include "unit.h"
 
 #define RECORDED_DIR "tests/vectors/recorded"
 #define RECORDED_BYTES_MAX 65536
