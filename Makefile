@@ -447,7 +447,7 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 	$(Q)cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch installed
 
 .PHONY: conformance
-conformance: all deps-all interop-programs ## the kubelet's side of every protocol, by grpc-go, against the agent
+conformance: all deps-all interop-programs ## both sides of every protocol, by peers of many makes, against the agent
 	@$(with_go) && cd tests/conformance && go test -count=1 -skip '^TestAbuse'
 
 .PHONY: abuse
