@@ -41,6 +41,7 @@ static struct {
     unsigned fault_at;  /* the call that fails; 0: none */
     bool lasting;       /* all calls behind it fail too */
     bool torn;          /* a write that fails leaves its first half */
+    bool whole;         /* one that tears leaves all of it */
     enum status failure;
 } disk;
 
@@ -163,7 +164,8 @@ static inline enum status port_write(void *ctx, enum files_dir dir, const char *
         return disk.failure;
     }
     f->len = (dir == FILES_CDI) ? 0u : f->len;
-    put_bytes(f, offset, failed ? view_first(bytes, bytes.len / 2u) : bytes);
+    bool half = failed && !disk.whole;
+    put_bytes(f, offset, half ? view_first(bytes, bytes.len / 2u) : bytes);
     return failed ? disk.failure : STATUS_OK;
 }
 

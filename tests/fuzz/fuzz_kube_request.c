@@ -125,31 +125,40 @@ static void read_other_path(struct view p, unsigned which, const struct texts *t
     }
 }
 
-static void try_path(unsigned which, const struct texts *t, size_t cap)
+static void read_path(struct view path, unsigned which, const struct texts *t)
 {
-    uint8_t room[KUBE_PATH_CAP];
+    if (which == 2u || which == 3u) {
+        read_claim_path(path, which, t);
+    } else if (which >= 6u) {
+        read_slice_path(path, which, t);
+    } else {
+        read_other_path(path, which, t);
+    }
+}
+
+/* I7: behind one byte in a room of `cap`, a path of `len` bytes is written whole or not at all. */
+static void try_tight(unsigned which, const struct texts *t, size_t cap, size_t len)
+{
     uint8_t tight[KUBE_PATH_CAP];
-    struct writer whole = writer_of(room, sizeof room);
-    struct writer small = writer_of(tight, cap % sizeof tight);
-    enum status s = write_path(&whole, which, t);
+    struct writer small = writer_of(tight, cap);
     writer_u8(&small, 'x');
     size_t before = small.len;
     bool full = small.full;
-    enum status st = full ? FULL_BUFFER : write_path(&small, which, t);
-    CHECK(st == STATUS_OK || (small.len == before && small.full == full)); /* I7 */
-    CHECK(s == FULL_BUFFER || s == STATUS_OK);
-    if (s != STATUS_OK) {
+    enum status s = full ? FULL_BUFFER : write_path(&small, which, t);
+    CHECK(s == STATUS_OK || (small.len == before && small.full == full));
+    CHECK((s == STATUS_OK) == (len + before <= cap && !full));
+}
+
+static void try_path(unsigned which, const struct texts *t, size_t cap)
+{
+    uint8_t room[KUBE_PATH_CAP];
+    struct writer whole = writer_of(room, sizeof room);
+    if (write_path(&whole, which, t) != STATUS_OK) {
         CHECK(whole.len == 0u && !whole.full);
         return;
     }
-    CHECK((st == STATUS_OK) == (whole.len + before <= small.cap && !full));
-    if (which == 2u || which == 3u) {
-        read_claim_path(writer_view(&whole), which, t);
-    } else if (which >= 6u) {
-        read_slice_path(writer_view(&whole), which, t);
-    } else {
-        read_other_path(writer_view(&whole), which, t);
-    }
+    try_tight(which, t, cap % sizeof room, whole.len);
+    read_path(writer_view(&whole), which, t);
 }
 
 /* --- envelopes and Events --- */

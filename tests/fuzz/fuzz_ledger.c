@@ -47,6 +47,7 @@ static void fault(struct fuzz *in)
     disk.calls = 0;
     disk.torn = (how & 4u) != 0u;
     disk.lasting = (how & 0x40u) != 0u;
+    disk.whole = (how & 0x80u) != 0u;
     disk.failure = failures[how & 3u];
     at = (how & 8u) != 0u ? at * 17u : at % 8u;
     disk.fault_at = ((how & 0x30u) == 0u) ? at : 0u;
@@ -275,7 +276,7 @@ static void put_claim(unsigned uid, uint8_t shape)
     enum status s = ledger_put(agent, &scratch, &slot, &why);
     CHECK(is_held(uid) == (s == STATUS_OK)); /* I3 */
     claims[uid].held = s == STATUS_OK;
-    claims[uid].doubt = s != STATUS_OK;
+    claims[uid].doubt = s != STATUS_OK && agent->ledger.freeing > 0u;
     claims[uid].sure = NOT_SURE;
     disk.fault_at = 0;
     make_record(&scratch, uid, shape);
@@ -354,7 +355,8 @@ static void restart(struct fuzz *in, bool cut)
         CHECK(claims[i].sure != SURE_HELD || held);  /* I5 */
         CHECK(claims[i].sure != SURE_GONE || !held);
         CHECK(cut || claims[i].doubt || held == claims[i].held);
-        claims[i] = (struct claim_model){.held = held};
+        enum sure sure = held ? SURE_HELD : SURE_GONE;
+        claims[i] = (struct claim_model){.held = held, .sure = cut ? sure : NOT_SURE};
     }
 }
 

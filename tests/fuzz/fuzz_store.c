@@ -34,6 +34,18 @@ static void newer(struct view bytes, uint8_t field)
     CHECK(memcmp(&again, &record, sizeof record) == 0); /* I6 */
 }
 
+/* Names of requests and shares go into CDI files: of these characters only. */
+static void look_names(const struct claim_record *r)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+    CHECK(r->count >= 1u && r->count <= RESULTS_MAX);
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *c = &r->result[i];
+        CHECK(c->request[0] != '\0' && c->request[strspn(c->request, name)] == '\0');
+        CHECK(c->share_id[strspn(c->share_id, name)] == '\0' && c->number < DEVICES_MAX);
+    }
+}
+
 static void try_record(struct view bytes)
 {
     static const struct claim_record nothing;
@@ -43,6 +55,7 @@ static void try_record(struct view bytes)
         return;
     }
     CHECK(claim_record_valid(&record)); /* I4 */
+    look_names(&record);
     struct view once = encode(&record, first);
     CHECK(store_record_decode(once, &again) == STATUS_OK);
     CHECK(memcmp(&again, &record, sizeof record) == 0); /* I5 */
