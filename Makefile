@@ -119,10 +119,15 @@ $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 		-static -nostartfiles $(LINK_HARDEN) -o $@ \
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
+# What every octet of a peer goes through is compiled for speed: make bench, HPACK and frames.
+HOT := src/base/bytes.c $(addprefix src/wire/,h2.c h2_recv.c h2_body.c h2_block.c h2_list.c hpack.c hpack_table.c \
+	hpack_huffman.c)
+$(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := -O2
+
 $(PRODUCT)/%.o: %.c $(PRODUCT)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(WARNINGS) $(DEFINES) $(INCLUDES) $(EXTRA) -MMD -MP -c $< -o $@
+	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) $(EXTRA) -MMD -MP -c $< -o $@
 
 $(PRODUCT)/nanopb/%.o: $(NANOPB_DIR)/%.c $(PRODUCT)/flags
 	$(call show,CC,$@)
@@ -142,7 +147,7 @@ remember = @mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','"'"',$(2))' >$(1).ne
 
 COMPILER := $(shell $(CC) --version 2>/dev/null | head -n 1)
 $(PRODUCT)/flags: FORCE
-	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(INCLUDES))
+	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(HOT) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(INCLUDES))
 $(BUILD)/obj/build-id: FORCE
 	$(call remember,$@,$(BUILD_ID))
 
@@ -483,8 +488,23 @@ cluster-down: ## ends that cluster
 
 # Static and stripped, as an image would hold it. Go looks by itself whether something changed.
 BENCH := $(BUILD)/bench
+# The parsers with the product's own optimisation, beside nghttp2's.
+BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c \
+	generated/hpack*.c))
+$(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(SIZE) -O2 -o $@ $^ -lnghttp2
+$(BENCH)/roundtrip: $(BENCH)/obj/tests/bench/wire/roundtrip.o
+	$(call show,LINK,$@)
+	$(Q)$(CC) -o $@ $^
+$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): FOR_SPEED := -O2
+$(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LANGUAGE) $(SIZE) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+
 .PHONY: bench
-bench: all deps-all ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios
+bench: all deps-all $(BENCH)/speed $(BENCH)/roundtrip ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios
 	@mkdir -p $(BENCH)
 	@$(with_go) && cd tests/bench && export CGO_ENABLED=0 && \
 		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
@@ -527,4 +547,5 @@ help: ## this list
 FORCE:
 
 -include $(wildcard $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
+-include $(wildcard $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d)
 -include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(CHECK_OBJECTS:.o=.d) $(DEPENDENCIES))

@@ -34,7 +34,7 @@ packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client libjansson-dev
     libyaml-dev"
 packages_all="python3-venv python3-pip"
-packages_peers="python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl"
+packages_peers="python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
 packages_node="nodejs npm"
 list=$here/cluster/packages.txt
 

@@ -64,6 +64,7 @@ type bench struct {
 	starts  [sideCount]series
 	rest    map[int][sideCount]footprint // by claims held
 	loads   []*load
+	wire    []figure
 	claims  int // made so far
 
 	unlimited   error       // why the processor could not be limited
@@ -133,6 +134,7 @@ func (b *bench) measure() error {
 		b.releaseOne,
 		func() error { return b.measureCalls(heldMost, b.options.claims) },
 		b.releaseAll,
+		b.measureWire,
 		b.measureLimited,
 	}
 	for _, step := range steps {
