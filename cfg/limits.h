@@ -518,6 +518,8 @@
 #define ACCEPT_PAUSE_MS 500u
 /* The token file is read again this often while connected (client-go's value). */
 #define TOKEN_REFRESH_MS 60000u
+/* The same while requests wait because the token was refused: one small file. */
+#define TOKEN_REFUSED_MS 5000u
 /* Unanswered bytes on the API connection after which the kernel gives it up: as long as the PING
  * takes to notice. */
 #define API_UNACKED_MS 45000u

@@ -46,6 +46,7 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     api->pinged = false;
     api->mute = 0;
     api->blocked_ms = 0;
+    api->reread_ms = 0;
     api->ended_why[0] = 0;
     api->opened = true;
     api->busy = true;
@@ -240,6 +241,27 @@ static void check_drained(struct agent *a)
     }
 }
 
+/*
+ * A token was refused: another one is seen soon after it is there. Who waits has planned for the
+ * end of the pause, but comes at once on a new connection.
+ */
+static void check_token(struct agent *a)
+{
+    struct api *api = &a->api;
+    if (a->now_ms >= api->refused_ms) {
+        bool other = api->reread_ms > 0u && api->refused_ms == 0u;
+        api->reread_ms = 0;
+        if (other) {
+            lose(a, "there is another token than the one that was refused");
+        }
+    } else if (a->now_ms >= api->reread_ms) {
+        api->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
+        api->token_wanted = true;
+    } else {
+        /* it was read just now */
+    }
+}
+
 void api_step(struct agent *a)
 {
     struct api *api = &a->api;
@@ -248,6 +270,7 @@ void api_step(struct agent *a)
         check_answers(a);
         check_path(a);
         check_drained(a);
+        check_token(a);
         api->waiting = api->waiting && a->now_ms < requests_free_ms(api);
     } else if (api->state == API_DOWN && due && !api->busy && !a->stopping) {
         api->tried = true;
@@ -273,6 +296,7 @@ uint64_t api_deadline(const struct agent *a)
     uint64_t ping = api->pinged ? api->ping_ms + API_PING_ANSWER_MS
                                 : api->heard_ms + API_PING_AFTER_MS;
     at = (ping < at) ? ping : at;
+    at = (a->now_ms < api->refused_ms && api->reread_ms < at) ? api->reread_ms : at;
     uint64_t requests = requests_deadline(api);
     return (requests < at) ? requests : at;
 }

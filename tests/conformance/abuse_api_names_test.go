@@ -143,6 +143,7 @@ func alias(chain ...string) nameAnswer {
 }
 
 func TestAbuseAPINames(t *testing.T) {
+	t.Parallel()
 	serveNames(t)
 	code := func(code dnsmessage.RCode) nameAnswer {
 		return answering(func(m *dnsmessage.Message) { m.RCode = code })

@@ -28,8 +28,8 @@ const (
 	recoverWithin    = 60 * time.Second
 	getInfoAtMost    = 200 * time.Millisecond
 	linesAtMost      = 60  // of the log meanwhile
-	abuseAPIAtOnce   = 120 // cases side by side: they wait much more than they compute
-	abuseAPIStarts   = 3   // of them that start: that takes a processor
+	abuseAPIAtOnce   = 160 // cases side by side: they wait much more than they compute
+	abuseAPIStarts   = 6   // of them that start: that takes a processor
 )
 
 var abuseAPITable = newTable("abuse of the API client", "case", "answer", "connections/20 s", "requests", "bytes taken",
@@ -98,10 +98,10 @@ func playAbuseAPI(t *testing.T, does abuseAPI) {
 	fresh := named(h.api.addClaim(newClaim("fresh", "req=1")))
 	k.prepareOK(old)
 
-	h.api.setFaults(does.faults)
 	mark, from, memory, cpu := a.log.count(), time.Now(), a.privateKiB(t), a.cpuTime(t)
 	h.taken.Store(0)
 	h.turn(false)
+	h.api.setFaults(does.faults)
 	h.forget() // there is something to write
 	a.waitLog(mark, "event=api_lost")
 	mark = a.log.countUntil(mark, "event=api_lost")

@@ -294,6 +294,20 @@ static void test_new_token_ends_the_pause(void **state)
     assert_true(world.agent->publish.current);
 }
 
+/* The same when it comes soon after the next connection: the token is looked at until then. */
+static void test_token_that_comes_late(void **state)
+{
+    (void)state;
+    up();
+    api.authorization = "Bearer fresh";
+    devices_change(15);
+    pass(5000);
+    assert_false(world.agent->publish.current);
+    world.token = "fresh";
+    pass(TOKEN_REFUSED_MS + 1000);
+    assert_true(world.agent->publish.current);
+}
+
 /* --- answers that never come --- */
 
 static void test_mute_server_is_left(void **state)
@@ -412,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_rotated_token_and_a_write),
         cmocka_unit_test(test_refused_token),
         cmocka_unit_test(test_new_token_ends_the_pause),
+        cmocka_unit_test(test_token_that_comes_late),
         cmocka_unit_test(test_mute_server_is_left),
         cmocka_unit_test(test_hanging_claims_keep_the_connection),
         cmocka_unit_test(test_refused_stream),
