@@ -103,29 +103,32 @@ static unsigned links_of(const struct server_link *first, unsigned count, uint32
 }
 
 /*
- * How much a link is the one to give way to a newcomer whose peer has `own` links: 0: it stays. One
- * that failed and waits for its peer to take that goes first; else the more its peer has, the
- * sooner, idle ones before those with calls, and these only when their peer has more even so. A
- * flood of one peer ends its own connections, not the kubelet's.
+ * How much a link, whose peer has `held`, is the one to give way to a newcomer whose peer has
+ * `own`; 0: it stays. One that failed and waits for its peer to take that goes first; else the more its
+ * peer has, the sooner, idle ones before those with calls. These go only when their peer has more
+ * even so, idle ones also to a newcomer of the same peer. A flood of one peer ends its own
+ * connections, not the kubelet's.
  */
-static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own)
+static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own, bool same)
 {
     /* Health is answered at once: a call that is open there is half sent, and may go. */
     bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u;
-    bool may = held + (quiet ? 1u : 0u) > own + (quiet ? 0u : 1u);
+    bool may = quiet ? (same || held > own) : held > own + 1u;
     uint32_t rank = may ? held * 2u + (quiet ? 1u : 0u) : 0u;
     return l->failed ? UINT32_MAX : rank;
 }
 
 /* Ends the link that gives way to a newcomer, if there is one: its place is free at once. */
-static void make_room(struct agent *a, enum link_kind kind, unsigned own, uint64_t now_ms)
+static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     struct server_link *first = &a->link[kinds[kind].first];
+    unsigned own = links_of(first, kinds[kind].count, peer);
     struct server_link *gone = NULL;
     uint32_t most = 0;
     for (unsigned i = 0; i < kinds[kind].count; i++) {
         struct server_link *l = &first[i];
-        uint32_t rank = gives_way(l, links_of(first, kinds[kind].count, l->peer), own);
+        unsigned held = links_of(first, kinds[kind].count, l->peer);
+        uint32_t rank = gives_way(l, held, own, l->peer == peer);
         bool sooner = rank > most || (rank > 0u && rank == most && l->opened_ms < gone->opened_ms);
         gone = sooner ? l : gone;
         most = sooner ? rank : most;
@@ -155,7 +158,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
             return (int)i;
         }
     }
-    make_room(a, kind, links_of(&a->link[first], kinds[kind].count, peer), now_ms);
+    make_room(a, kind, peer, now_ms);
     return -1;
 }
 

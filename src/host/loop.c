@@ -395,11 +395,6 @@ static void turn(struct host *h)
         for (unsigned i = 0; i < SERVER_LINKS; i++) {
             link_read(h, i, h->slots[SLOT_LINK + i].revents);
         }
-        for (unsigned i = 0; i < SERVERS; i++) {
-            if (h->slots[SLOT_SERVER + i].revents != 0) {
-                accept_some(h, &h->server[i]);
-            }
-        }
     }
     short api_events = 0;
     if (ready > 0) {
@@ -412,6 +407,12 @@ static void turn(struct host *h)
     node_look(h);
     sockets_look(h);
     agent_turn(h);
+    /* Last: connections that ended in this turn have made room. */
+    for (unsigned i = 0; i < SERVERS && ready > 0; i++) {
+        if (h->slots[SLOT_SERVER + i].revents != 0) {
+            accept_some(h, &h->server[i]);
+        }
+    }
     log_flush(h, 0);
 }
 

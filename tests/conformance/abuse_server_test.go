@@ -20,6 +20,8 @@ import (
 // Hostile peers of our own sockets speak by frames, because no library would send what they send.
 
 const (
+	attackLimit = 45 * time.Second // longest wait for what the agent ends by a timer
+
 	h2Credit = 256 // H2_CREDIT_MAX of cfg/limits_wire.h
 	// what a peer may have sent ahead when its end is on the way: pieces of a burst, and the refilled credit
 	h2Ahead = 64
@@ -89,19 +91,23 @@ func (at place) connect(t testing.TB) *peer {
 	t.Helper()
 	conn, err := net.Dial(at.network, at.address)
 	check(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return at.speak(t, conn)
+}
+
+func (at place) speak(t testing.TB, conn net.Conn) *peer {
 	p := &peer{t: t, conn: conn, out: &bytes.Buffer{}, at: at, events: make(chan struct{})}
 	p.seen.counts = map[string]int{}
 	p.fr = http2.NewFramer(p.out, conn)
 	p.fr.AllowIllegalWrites = true
 	p.fr.AllowIllegalReads = true
 	p.enc = hpack.NewEncoder(&p.head)
-	t.Cleanup(func() { conn.Close() })
 	return p
 }
 
 // flush sends what was written; false: the connection is over.
 func (p *peer) flush() bool {
-	_ = p.conn.SetWriteDeadline(time.Now().Add(patience))
+	_ = p.conn.SetWriteDeadline(time.Now().Add(attackLimit))
 	_, err := p.conn.Write(p.out.Bytes())
 	p.out.Reset()
 	return err == nil
@@ -112,7 +118,7 @@ func (p *peer) read() {
 	var status string
 	decoder := hpack.NewDecoder(4096, func(f hpack.HeaderField) {
 		if f.Name == ":status" || f.Name == "grpc-status" {
-			status = strings.TrimPrefix(f.Name, ":") + " " + f.Value
+			status = strings.TrimPrefix(f.Name+" "+f.Value, ":status ")
 		}
 	})
 	for {
@@ -167,6 +173,12 @@ func (p *peer) until(limit time.Duration, condition func(*answers) bool) bool {
 
 func hasEnded(s *answers) bool { return !s.ended.IsZero() }
 
+// hasStatus is met by the status of a call.
+func hasStatus(n int) func(*answers) bool {
+	want := fmt.Sprint("grpc-status ", n)
+	return func(s *answers) bool { return slices.Contains(s.statuses, want) }
+}
+
 // over says whether the agent has said its last word.
 func (p *peer) over() bool {
 	p.mu.Lock()
@@ -179,6 +191,10 @@ func (p *peer) over() bool {
 func (p *peer) answer() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.answerLocked()
+}
+
+func (p *peer) answerLocked() string {
 	counts := map[string]int{}
 	for _, code := range p.seen.resets {
 		counts["RST_STREAM "+code]++
@@ -334,7 +350,7 @@ func (at place) allPlaces(t *testing.T) {
 		p.flush()
 	}
 	for i, p := range peers {
-		if !p.until(patience, func(s *answers) bool { return slices.Contains(s.statuses, "grpc-status 0") }) {
+		if !p.until(patience, hasStatus(0)) {
 			t.Errorf("connection %d of %d to %s: %s", i+1, links, at.name, p.answer())
 		}
 		p.conn.Close()
