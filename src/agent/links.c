@@ -104,9 +104,9 @@ static unsigned links_of(const struct server_link *first, unsigned count, uint32
 
 /*
  * How much a link, whose peer has `held`, is the one to give way to a newcomer whose peer has
- * `own`; 0: it stays. One that failed and waits for its peer to take that goes first; else the more its
- * peer has, the sooner, idle ones before those with calls. These go only when their peer has more
- * even so, idle ones also to a newcomer of the same peer. A flood of one peer ends its own
+ * `own`; 0: it stays. One that failed and waits for its peer to take that goes first; else the more
+ * its peer has, the sooner, idle ones before those with calls. These go only when their peer has
+ * more even so, idle ones also to a newcomer of the same peer. A flood of one peer ends its own
  * connections, not the kubelet's.
  */
 static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own, bool same)

@@ -27,7 +27,7 @@ func message(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
 }
 
-func whole(body []byte) func(p *peer) {
+func oneMessage(body []byte) func(p *peer) {
 	return func(p *peer) {
 		p.headers(1, false, p.request())
 		for rest := message(body); ; {
@@ -41,8 +41,8 @@ func whole(body []byte) func(p *peer) {
 	}
 }
 
-// data sends the pieces as DATA frames of their own.
-func data(end bool, pieces ...[]byte) func(p *peer) {
+// pieces sends the pieces as DATA frames of their own.
+func pieces(end bool, pieces ...[]byte) func(p *peer) {
 	return func(p *peer) {
 		p.headers(1, false, p.request())
 		for i, piece := range pieces {
@@ -82,27 +82,27 @@ var oddCalls = []oddCall{
 		p.headers(1, false, p.request())
 		p.raw(http2.FrameWindowUpdate, 0, 1, windowUpdate(1<<31-1))
 	}, "1 × RST_STREAM FLOW_CONTROL_ERROR"},
-	{"huge length prefix", "a prefix that announces 4 GiB", "", data(false, []byte{0, 255, 255, 255, 255}), fmt.Sprintf(stopped, 8)},
-	{"length over the limit", "a prefix that announces 24 KiB and 1 byte", "", data(false, []byte{0, 0, 0, 0x60, 1}), fmt.Sprintf(stopped, 8)},
-	{"split prefix", "the prefix in 5 DATA frames", "", data(true, bytewise(message(nil))...), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"huge length prefix", "a prefix that announces 4 GiB", "", pieces(false, []byte{0, 255, 255, 255, 255}), fmt.Sprintf(stopped, 8)},
+	{"length over the limit", "a prefix that announces 24 KiB and 1 byte", "", pieces(false, []byte{0, 0, 0, 0x60, 1}), fmt.Sprintf(stopped, 8)},
+	{"split prefix", "the prefix in 5 DATA frames", "", pieces(true, bytewise(message(nil))...), "1 × 200, " + fmt.Sprintf(ended, 0)},
 	{"data dribble", "a message of 200 bytes, each in a frame", "",
-		data(true, bytewise(message(append([]byte{0x7a, 0xc5, 1}, make([]byte, 197)...)))...), "1 × 200, " + fmt.Sprintf(ended, 0)},
-	{"trailing bytes", "a message and one byte more", "", data(true, append(message(nil), 0)), fmt.Sprintf(ended, 13)},
-	{"second message", "two messages", "", data(true, message(nil), message(nil)), fmt.Sprintf(ended, 13)},
-	{"early end", "END_STREAM inside the message", "", data(true, []byte{0, 0, 0, 0, 9, 1}), fmt.Sprintf(ended, 13)},
-	{"early end, prefix", "END_STREAM inside the prefix", "", data(true, []byte{0, 0}), fmt.Sprintf(ended, 13)},
+		pieces(true, bytewise(message(append([]byte{0x7a, 0xc5, 1}, make([]byte, 197)...)))...), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"trailing bytes", "a message and one byte more", "", pieces(true, append(message(nil), 0)), fmt.Sprintf(ended, 13)},
+	{"second message", "two messages", "", pieces(true, message(nil), message(nil)), fmt.Sprintf(ended, 13)},
+	{"early end", "END_STREAM inside the message", "", pieces(true, []byte{0, 0, 0, 0, 9, 1}), fmt.Sprintf(ended, 13)},
+	{"early end, prefix", "END_STREAM inside the prefix", "", pieces(true, []byte{0, 0}), fmt.Sprintf(ended, 13)},
 	{"early end, headers", "END_STREAM without a message", "", func(p *peer) { p.headers(1, true, p.request()) }, fmt.Sprintf(ended, 13)},
-	{"compressed", "the compressed flag", "", data(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 12)},
-	{"bad flag", "a flag of 255", "", data(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	{"compressed", "the compressed flag", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 12)},
+	{"bad flag", "a flag of 255", "", pieces(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
 	// CVE-2024-7254, CVE-2025-4565, CVE-2022-3171
-	{"nested groups", "12,000 groups in each other", prepareV1, whole(bytes.Repeat([]byte{0x7b}, 12000)), fmt.Sprintf(ended, 3)},
-	{"nested messages", "unknown messages, 7,000 deep", prepareV1, whole(nested(7000)), "1 × 200, " + fmt.Sprintf(ended, 0)},
-	{"empty claims", "12,000 claims without a byte", prepareV1, whole(bytes.Repeat([]byte{0x0a, 0}, 12000)), "1 × 200, " + fmt.Sprintf(ended, 0)},
-	{"many claims", "2,000 claims", prepareV1, whole(distinctClaims(2000)), fmt.Sprintf(ended, 8)},
-	{"endless varint", "a varint of 20,000 bytes", prepareV1, whole(bytes.Repeat([]byte{0x80}, 20000)), fmt.Sprintf(ended, 3)},
-	{"length beyond the end", "a claim of 2 GiB in 6 bytes", prepareV1, whole([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x07}), fmt.Sprintf(ended, 3)},
+	{"nested groups", "12,000 groups in each other", prepareV1, oneMessage(bytes.Repeat([]byte{0x7b}, 12000)), fmt.Sprintf(ended, 3)},
+	{"nested messages", "unknown messages, 7,000 deep", prepareV1, oneMessage(nested(7000)), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"empty claims", "12,000 claims without a byte", prepareV1, oneMessage(bytes.Repeat([]byte{0x0a, 0}, 12000)), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"many claims", "2,000 claims", prepareV1, oneMessage(distinctClaims(2000)), fmt.Sprintf(ended, 8)},
+	{"endless varint", "a varint of 20,000 bytes", prepareV1, oneMessage(bytes.Repeat([]byte{0x80}, 20000)), fmt.Sprintf(ended, 3)},
+	{"length beyond the end", "a claim of 2 GiB in 6 bytes", prepareV1, oneMessage([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x07}), fmt.Sprintf(ended, 3)},
 	{"length beyond 64 bits", "a claim of 2⁶⁴−1 bytes", prepareV1,
-		whole(append([]byte{0x0a}, bytes.Repeat([]byte{0xff}, 9)...)), fmt.Sprintf(ended, 3)},
+		oneMessage(append([]byte{0x0a}, bytes.Repeat([]byte{0xff}, 9)...)), fmt.Sprintf(ended, 3)},
 }
 
 // run makes the call and, after it, an ordinary one on the same connection.

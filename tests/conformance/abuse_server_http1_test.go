@@ -27,7 +27,7 @@ type pageAttack struct {
 	least      time.Duration // that the agent waits
 }
 
-const get = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+const scrapeRequest = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
 
 var pageAttacks = []pageAttack{
 	{name: "slowloris", sent: "a header byte by byte, one a second", first: "GET /metrics HTTP/1.1\r\nHost: a\r\nX: ", again: "x",
@@ -45,7 +45,7 @@ var pageAttacks = []pageAttack{
 		again: "1\r\nx\r\n", reads: true, answer: "413 Content Too Large"},
 	{name: "smuggling", sent: "two lengths", first: "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n", reads: true, answer: "400 Bad Request"},
 	{name: "garbage", sent: "bytes of a TLS handshake", first: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", reads: true, answer: "400 Bad Request"},
-	{name: "answer not read", sent: "requests for /metrics, for ever", again: strings.Repeat(get, 20), least: 10 * time.Second},
+	{name: "answer not read", sent: "requests for /metrics, for ever", again: strings.Repeat(scrapeRequest, 20), least: 10 * time.Second},
 }
 
 // run sends until the agent ends the connection.

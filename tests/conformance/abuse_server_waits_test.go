@@ -68,7 +68,7 @@ var longer = []wait{
 		least: 10 * time.Second, stays: true,
 		begin: func(t *testing.T, at place) *peer {
 			p := at.dial(t, true)
-			data(false, []byte{0, 0, 0, 0, 200, 1})(p)
+			pieces(false, []byte{0, 0, 0, 0, 200, 1})(p)
 			p.flush()
 			return p
 		}},
@@ -168,7 +168,7 @@ var holds = map[string]func(p *peer){
 	"nothing sent":  func(*peer) {},
 	"half prefaces": func(p *peer) { p.out.WriteString(http2.ClientPreface[:10]) },
 	"prefaces":      func(p *peer) { begins(p) },
-	"half requests": func(p *peer) { begins(p); data(false, []byte{0, 0, 0, 0, 9, 1})(p) },
+	"half requests": func(p *peer) { begins(p); pieces(false, []byte{0, 0, 0, 0, 9, 1})(p) },
 	"half messages": func(p *peer) { begins(p); halfMessages(p) },
 	"calls, no window": func(p *peer) {
 		begins(p, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
@@ -247,6 +247,7 @@ func (a *agent) newcomer(t *testing.T, at place) error {
 		for _, c := range raw {
 			c.Close() // grpc-go's Close leaves that for later
 		}
+		time.Sleep(30 * time.Millisecond) // until it is seen: who has two places gives up one of them
 	}()
 	//nolint:staticcheck // what the kubelet calls
 	conn, err := grpc.DialContext(ctx, "passthrough:///"+at.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
