@@ -43,16 +43,19 @@ $(sed "s|\$| $CC $CFLAGS $flags|" "$objects/list")
 END
 ar rcs "$objects/libagent.a" "$objects"/*.o
 
-# "-Wl,-Bstatic -lNAME -Wl,-Bdynamic" when the target of file $1 can be linked with its libraries.
+# What links the libraries that the target of file $1 compares with, if it may have any.
 libraries() {
     wanted=$(sed -n 's/^ \* Links: //p' "$1")
     case "$wanted/$CFLAGS" in /* | *sanitize=*memory*) return ;; esac
-    linked="-Wl,-Bstatic $wanted -Wl,-Bdynamic"
-    # shellcheck disable=SC2086
-    if echo 'int main(void) { return 0; }' |
-        $CC $CFLAGS -x c - -o "$objects/probe" $linked 2>/dev/null; then
-        echo "$linked"
-    fi
+    echo "-Wl,-Bstatic $wanted -Wl,-Bdynamic"
+}
+
+# Target $1 from file $2 with the flag $3 and the libraries $4.
+# shellcheck disable=SC2086 # lists of words
+build_target() {
+    $CC $CFLAGS $flags $3 -c "$2" -o "$objects/target.o" &&
+        ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -o "$out/$1" "$objects/target.o" "$objects/libagent.a" \
+            $LIB_FUZZING_ENGINE $4
 }
 
 # Names of the files in the corpus are sums of what they hold: the archive is the same every time.
@@ -68,13 +71,9 @@ END
 for source in tests/fuzz/fuzz_*.c; do
     target=$(basename "$source" .c)
     libs=$(libraries "$source")
-    alone=-DFUZZ_ALONE
-    [ -z "$libs" ] || alone=
-    # shellcheck disable=SC2086 # lists of words
-    $CC $CFLAGS $flags $alone -c "$source" -o "$objects/target.o"
-    # shellcheck disable=SC2086
-    ${CXX:-$CC} ${CXXFLAGS:-$CFLAGS} -o "$out/$target" "$objects/target.o" "$objects/libagent.a" \
-        $LIB_FUZZING_ENGINE $libs
+    if [ -z "$libs" ] || ! build_target "$target" "$source" "" "$libs" 2>"$objects/log"; then
+        build_target "$target" "$source" -DFUZZ_ALONE ""
+    fi
     zip_corpus "tests/fuzz/corpus/${target#fuzz_}" "$out/${target}_seed_corpus.zip"
     for file in "tests/fuzz/$target.options" "tests/fuzz/$target.dict"; do
         [ ! -e "$file" ] || cp "$file" "$out/"
