@@ -257,7 +257,7 @@ CHECK_FLAGS = $(LANGUAGE) -Os $(HARDEN) $(PREFIX_MAP) $(DEFINES) '-DBUILD_ID="ch
 CALLS_FLAGS = $(LANGUAGE) -O0 $(DEFINES) '-DBUILD_ID="check"' $(INCLUDES)
 CHECK_SOURCES := $(SOURCES) $(NANOPB_NAMES:%=nanopb/%.c)
 CHECK_OBJECTS := $(CHECK_SOURCES:%.c=$(CHECK)/%.o) $(CHECK_SOURCES:%.c=$(CALLS)/%.o) \
-	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/*/*.c tests/fuzz/*.c)) $(CHECK)/budget.o
+	$(patsubst %.c,$(CHECK)/%.o,$(TEST_SOURCES) $(SIM_MODELS) $(wildcard tests/sim/*/*.c tests/fuzz/*.c tests/interop/*.c)) $(CHECK)/budget.o
 
 .PHONY: check-objects
 check-objects: $(CHECK_OBJECTS) $(BUILD)/lint/flags

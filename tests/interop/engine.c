@@ -29,7 +29,6 @@
 #include "wire/grpc.h"
 
 #define CONNECTIONS   16
-#define JOBS          (CONNECTIONS * (int)H2_SERVER_STREAMS)
 #define SIZES_MAX     16u
 #define TEXT_MAX      512
 #define MESSAGE_MAX   256u
