@@ -15,8 +15,8 @@
  * I5. Bounded: grpc_valid after every call; a message is never longer than its room.
  * I6. Each call that was told ends once: by its answer, or by GONE or DEADLINE. The first failure
  *     of the connection stays, and no call outlives it.
- * I7. Independence: a connection tells and sends what it does alone, whatever others do, unless all
- *     GRPC_BUFFERS are taken.
+ * I7. Independence: a connection tells and sends what it does alone, whatever others do, unless
+ *     the buffers that are nobody's own are all taken.
  *
  * A call is named by its index in `calls` plus its serial number, so that an answer for a call that
  * was cancelled and whose entry was taken again is recognised.

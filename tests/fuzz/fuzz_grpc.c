@@ -232,6 +232,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     unsigned count = (kind & 1u) != 0u ? 1u : 2u; /* held output goes in other pieces */
     for (unsigned i = 0; i < count; i++) {
+        rooms[i].holders = 0;
+        rooms[i].taken = 0;
         for (unsigned k = 0; k < GRPC_BUFFERS; k++) {
             rooms[i].buffers[k].taken = false;
         }

@@ -45,7 +45,7 @@ struct peer {
     enum status failed;
     bool drained;
     bool late;                 /* time passed: a request may end by it */
-    bool full;                 /* the shared rooms were all taken once */
+    bool full;                 /* the rooms for whoever comes first were all taken once */
     struct fuzz_sum events;
     struct pending pending[H2_SERVER_STREAMS];
     struct model models[MODEL_STREAMS];
@@ -235,11 +235,8 @@ static inline void on_event(struct peer *p, const struct grpc_event *e, bool mod
 
 static inline void note_rooms(struct peer *p)
 {
-    unsigned taken = 0;
-    for (unsigned i = 0; p->s.buffers != NULL && i < GRPC_BUFFERS; i++) {
-        taken += p->s.buffers->buffers[i].taken ? 1u : 0u;
-    }
-    p->full = p->full || taken == GRPC_BUFFERS;
+    const struct grpc_buffers *all = p->s.buffers;
+    p->full = p->full || (all != NULL && all->taken + GRPC_SHARES >= all->holders + GRPC_BUFFERS);
 }
 
 static inline void peer_pump(struct peer *p, bool modelled)

@@ -122,6 +122,8 @@ static void init(struct peer *p, struct grpc_buffers *rooms, bool hold)
 
 static void empty(struct grpc_buffers *rooms)
 {
+    rooms->holders = 0;
+    rooms->taken = 0;
     for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
         rooms->buffers[i].taken = false;
     }
