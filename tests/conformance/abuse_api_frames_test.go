@@ -213,7 +213,7 @@ func TestAbuseAPIStreams(t *testing.T) {
 			e.p.slowly(time.Second, onStream(e.id, frameOf(http2.FrameContinuation, 0, 0, []byte(field))))
 		}, says: goaway(calm), words: lost},
 		{name: "HEADERS, and something else inside", answer: replies(frameOf(http2.FrameHeaders, 0, 0, []byte(status200)), data(0, "")), says: goaway(protocol), words: lost},
-		{name: "header list of 20 KiB", answer: repliesBlock(status200 + strings.Repeat(field, 160)), says: rst(calm), words: refused},
+		{name: "header list of 40 KiB", answer: repliesBlock(status200 + strings.Repeat(field, 320)), says: rst(calm), words: refused},
 		{name: "header list of 80 KiB", answer: repliesBlock(status200 + strings.Repeat(field, 640)), says: goaway(calm), words: lost},
 		{name: "header field of 9 KiB", answer: repliesBlock(status200 + fieldOf("x", strings.Repeat("y", 9000))), says: goaway(calm), words: lost},
 		{name: "header fields without octets", answer: repliesBlock(status200 + strings.Repeat(fieldOf("", ""), 100)), says: rst(protocol), words: refused},
@@ -254,9 +254,9 @@ func TestAbuseAPIStreams(t *testing.T) {
 		{name: "DATA after the end", answer: replies(okHead, data(end, ""), data(0, "more")), says: goaway(http2.ErrCodeStreamClosed), words: lost},
 		{name: "trailers that do not end it", answer: replies(okHead, data(0, ""), list(0, fieldOf("x", "y"))), says: rst(protocol), words: refused},
 		{name: "trailers with :status", answer: replies(okHead, data(0, ""), list(1, status200)), says: rst(protocol), words: refused},
-		{name: "trailers of 20 KiB", answer: func(e *asked) {
+		{name: "trailers of 40 KiB", answer: func(e *asked) {
 			e.p.raw(onStream(e.id, okHead))
-			repliesBlock(strings.Repeat(field, 160))(e)
+			repliesBlock(strings.Repeat(field, 320))(e)
 		}, words: refused},
 		{name: "content-length too small", answer: replies(list(0, status200+fieldOf("content-length", "3")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
 		{name: "content-length too large", answer: replies(list(0, status200+fieldOf("content-length", "5")), data(end, "k8s\x00")), says: rst(protocol), words: refused},
