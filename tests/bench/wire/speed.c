@@ -88,6 +88,9 @@ static nghttp2_nv field(const char *name, const char *value)
 
 static void blocks_make(struct input *in)
 {
+    static const char *const paths[] = {
+        "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",
+        "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"};
     nghttp2_hd_deflater *d = NULL;
     char timeout[24];
     if (nghttp2_hd_deflate_new(&d, HPACK_TABLE_BYTES) != 0) {
@@ -99,9 +102,7 @@ static void blocks_make(struct input *in)
         nghttp2_nv fields[] = {
             field(":method", "POST"),
             field(":scheme", "http"),
-            field(":path", (i % 2u == 0u)
-                               ? "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"
-                               : "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"),
+            field(":path", paths[i % 2u]),
             field(":authority", "localhost"),
             field("content-type", "application/grpc"),
             field("user-agent", "grpc-go/1.72.2"),
