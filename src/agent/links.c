@@ -113,7 +113,8 @@ static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned o
 {
     /* Health is answered at once: a call that is open there is half sent, and may go. */
     bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u;
-    bool may = quiet ? (same || held > own) : held > own + 1u;
+    unsigned tolerated = quiet ? own : own + 1u;
+    bool may = (quiet && same) || held > tolerated;
     uint32_t rank = may ? held * 2u + (quiet ? 1u : 0u) : 0u;
     return l->failed ? UINT32_MAX : rank;
 }
@@ -139,7 +140,8 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     /* Its peer connects again; what it does not take at once of our farewell is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
-    calls_gone(a, (unsigned)(gone - a->link), (struct grpc_call_id){0});
+    ptrdiff_t at = gone - a->link;
+    calls_gone(a, (unsigned)at, (struct grpc_call_id){0});
     gone->failed = true;
     gone->close_ms = now_ms;
 }

@@ -172,7 +172,8 @@ static void note_blocked(struct agent *a)
     struct api *api = &a->api;
     if (api->blocked_ms == 0u || h2_streams_open(&api->h2) > 0u) {
         api->blocked_ms = a->now_ms;
-    } else if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
+    }
+    if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
         api->mute = API_TIMEOUTS_MAX;
     }
 }

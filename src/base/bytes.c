@@ -169,16 +169,6 @@ enum status reader_u16(struct reader *r, uint16_t *value)
     return s;
 }
 
-enum status reader_u24(struct reader *r, uint32_t *value)
-{
-    uint64_t n = 0;
-    enum status s = read_number(r, 3, &n);
-    if (s == STATUS_OK) {
-        *value = (uint32_t)n;
-    }
-    return s;
-}
-
 enum status reader_u32(struct reader *r, uint32_t *value)
 {
     uint64_t n = 0;
@@ -268,9 +258,10 @@ static void write_number(struct writer *w, uint64_t value, unsigned n)
 {
     uint8_t bytes[8];
     ASSERT(n <= sizeof bytes);
+    uint64_t rest = value;
     for (unsigned i = n; i > 0u; i--) {
-        bytes[i - 1u] = (uint8_t)value;
-        value >>= 8;
+        bytes[i - 1u] = (uint8_t)rest;
+        rest >>= 8;
     }
     writer_bytes(w, bytes, n);
 }

@@ -78,7 +78,6 @@ size_t reader_left(const struct reader *r);
 /* Next number, high octet first; STATUS_MORE when fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
 MUST_USE enum status reader_u16(struct reader *r, uint16_t *value); /* big-endian */
-MUST_USE enum status reader_u24(struct reader *r, uint32_t *value); /* big-endian */
 MUST_USE enum status reader_u32(struct reader *r, uint32_t *value); /* big-endian */
 MUST_USE enum status reader_u64(struct reader *r, uint64_t *value); /* big-endian */
 /* Next `n` bytes as a view into the same memory; STATUS_MORE when fewer are left. */

@@ -349,6 +349,17 @@ static short open_events(const struct apilink *l)
     return events;
 }
 
+static short shaking_events(const struct apilink *l)
+{
+    if ((tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u) {
+        return POLLOUT;
+    }
+    if (l->slow) {
+        return 0;
+    }
+    return POLLIN;
+}
+
 int apilink_interest(struct apilink *l, short *events)
 {
     *events = 0;
@@ -360,8 +371,7 @@ int apilink_interest(struct apilink *l, short *events)
         *events = POLLOUT;
         return l->fd;
     case APILINK_SHAKING:
-        *events = l->slow ? 0 : POLLIN;
-        *events = ((tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u) ? POLLOUT : *events;
+        *events = shaking_events(l);
         return l->fd;
     case APILINK_OPEN:
         *events = open_events(l);

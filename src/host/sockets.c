@@ -234,12 +234,15 @@ int address_connect(int fd, const struct ip_address *a, uint16_t port)
 /* Both families keep the address in whole words behind family and port (RFC 3493 §3.3). */
 static uint32_t address_folded(const struct sockaddr_in6 *from)
 {
-    uint32_t words[sizeof *from / sizeof(uint32_t)];
+    struct reader r = reader_of(view_of(from, sizeof *from));
+    uint32_t word = 0;
     uint32_t folded = 0;
-    memcpy(words, from, sizeof words);
-    for (size_t i = 1; i < sizeof words / sizeof words[0]; i++) {
-        folded ^= words[i];
+    enum status s = reader_u32(&r, &word); /* family and port */
+    for (size_t i = 1; i < sizeof *from / sizeof word && s == STATUS_OK; i++) {
+        s = reader_u32(&r, &word);
+        folded ^= word;
     }
+    ASSERT(s == STATUS_OK);
     return folded;
 }
 

@@ -3,8 +3,6 @@
  * HPACK encoder without a dynamic table and without Huffman, RFC 7541 §6.1, §6.2.2, §6.2.3.
  * Pure; owns no state, so it can never be out of step with its peer.
  */
-#include <string.h>
-
 #include "base/assert.h"
 #include "generated/hpack_static.h"
 #include "wire/hpack.h"
@@ -19,7 +17,7 @@ static struct static_match static_find(struct view name, struct view value)
     struct static_match match = {0, 0};
     for (uint32_t i = 0; i < HPACK_STATIC_ENTRIES && match.exact == 0u; i++) {
         const struct hpack_static_entry *s = &hpack_static_table[i];
-        if (s->name_len != name.len || memcmp(name.data, s->name, name.len) != 0) {
+        if (s->name_len != name.len || !view_equal(name, view_of(s->name, s->name_len))) {
             continue;
         }
         if (match.name == 0u) {

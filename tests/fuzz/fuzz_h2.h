@@ -218,12 +218,15 @@ FUZZ_UNSEEN static inline void sent_head(struct link *l)
     static const uint8_t rules[] = {0, 0, 4, 4, 0xff, 0xff, 8, 8, 4, 0xff};
     struct sent *s = &l->sent;
     struct reader r = reader_of(view_of(s->head, FRAME_HEAD));
-    uint32_t length = 0;
+    uint16_t high = 0;
+    uint8_t low = 0;
     uint8_t type = 0;
     uint8_t flags = 0;
     uint32_t stream = 0;
-    CHECK(reader_u24(&r, &length) == STATUS_OK && reader_u8(&r, &type) == STATUS_OK &&
-          reader_u8(&r, &flags) == STATUS_OK && reader_u32(&r, &stream) == STATUS_OK);
+    CHECK(reader_u16(&r, &high) == STATUS_OK && reader_u8(&r, &low) == STATUS_OK &&
+          reader_u8(&r, &type) == STATUS_OK && reader_u8(&r, &flags) == STATUS_OK &&
+          reader_u32(&r, &stream) == STATUS_OK);
+    uint32_t length = ((uint32_t)high << 8) + low;
     CHECK(!s->over && length <= H2_FRAME_MAX && type <= 8u && type != 2u && type != 5u);
     CHECK(rules[type] == 0xffu || rules[type] == 0u || rules[type] == length);
     CHECK(s->first_seen || (type == 4u && flags == 0u));

@@ -75,14 +75,16 @@ static size_t next_turn(const struct view bytes, size_t at)
     size_t end = at == 0 ? PREFACE_BYTES : at;
     while (end < bytes.len) {
         struct reader in = reader_of(view_from(bytes, end));
-        uint32_t length = 0;
+        uint16_t high = 0;
+        uint8_t low = 0;
         uint8_t type = 0;
-        assert_int_equal(reader_u24(&in, &length), STATUS_OK);
+        assert_int_equal(reader_u16(&in, &high), STATUS_OK);
+        assert_int_equal(reader_u8(&in, &low), STATUS_OK);
         assert_int_equal(reader_u8(&in, &type), STATUS_OK);
         if (type != TYPE_DATA && end > at) {
             return end;
         }
-        end += FRAME_HEADER_BYTES + length;
+        end += FRAME_HEADER_BYTES + ((size_t)high << 8) + low;
     }
     assert_int_equal(end, bytes.len);
     return end;
