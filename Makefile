@@ -517,7 +517,7 @@ check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, s
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, demo, conformance, abuse, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: generate

@@ -168,8 +168,8 @@
 
 /* ---- connections ---- */
 /*
- * Connections to each server socket. One of the peer that has the most gives way: the oldest idle
- * one.
+ * Connections to each server socket. All taken: one that failed gives way, else one of the peer that
+ * has the most, idle ones first.
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
@@ -370,8 +370,8 @@
 #define API_BACKOFF_MIN_MS 500u
 #define API_BACKOFF_MAX_MS 30000u
 /*
- * A Retry-After is kept up to this; a longer one is a mistake, and there is a try after
- * API_REFUSED_MS: the node is back within a minute after the server is.
+ * A Retry-After is kept up to this; a longer one is taken for a mistake, and there is a try after
+ * API_REFUSED_MS, so that no server keeps a node away for hours by one wrong number.
  */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
@@ -491,11 +491,6 @@
  * descriptors and time are asked again first.
  */
 #define STEPS_PER_TURN 8u
-/*
- * Reads of the API connection in one turn, each of at most one TLS record. More: read in the next
- * turn.
- */
-#define API_READS_PER_TURN 2u
 /*
  * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first
  * perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.

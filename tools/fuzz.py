@@ -88,6 +88,9 @@ def read_output(result, output):
         found = re.match(r"#(\d+)\s.* cov: (\d+) ft: (\d+) corp: (\d+)", line)
         if found:
             result.edges, result.features, result.corpus = map(int, found.groups()[1:])
+        found = re.match(r"stat::number_of_executed_units: (\d+)", line)
+        if found and result.executions == 0:
+            result.executions = int(found.group(1))
         found = re.match(r"Done (\d+) runs in (\d+) second", line)
         if found:
             result.executions, result.seconds = map(int, found.groups())

@@ -111,7 +111,7 @@ struct api {
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* a second after each of the last requests */
     uint64_t hold_ms;       /* what Retry-After asks for */
     uint64_t refused_ms;    /* no earlier is a refused token shown again */
-    uint64_t reread_ms;     /* until then, when the token is read again */
+    uint64_t reread_ms;     /* when the file of a refused token is read next; 0: not waited for */
     uint32_t token_sum;
     char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
     char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this one ended; empty: closed */

@@ -12,7 +12,7 @@
 /* One connection of a peer to one of our sockets. */
 struct server_link {
     bool open;
-    bool failed; /* its engine failed and was reported; only output is left */
+    bool failed; /* its engine failed and was reported, or it gave way; only output is left */
     bool busy;   /* events were left over in the last step */
     enum link_kind kind;
     uint32_t peer; /* see agent_link_open */

@@ -2,7 +2,7 @@
 /*
  * Times as text (RFC 3339). Owns the calendar; reads no clock.
  *
- * Invariant: I5 The text is the time's in the proleptic Gregorian calendar, UTC.
+ * Invariant: I1. The text is the time's in the proleptic Gregorian calendar, UTC.
  */
 #ifndef BASE_TIME_H
 #define BASE_TIME_H

@@ -252,25 +252,24 @@ static void count_read(struct apilink *l, uint64_t now_ms)
     l->read_ms = ((l->read_ms > now_ms) ? l->read_ms : now_ms) + API_READ_MS;
 }
 
-/* Reads once; false when there is nothing more to do now. */
-static bool read_once(struct apilink *l)
+/* One read, if the agent has room: its room is one again after its next step. */
+static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);
     size_t n = 0;
     if (writer_room(&w) == 0u) {
-        return false;
+        return;
     }
+    count_read(l, now_ms);
     enum status s = tls_read(&w.data[w.len], writer_room(&w), &n);
     if (s == STATUS_OK) {
         ASSERT(n > 0u && n <= writer_room(&w));
         agent_link_rx_commit(l->agent, LINK_API, n);
-        return true;
     }
     l->read_wants_write = s == STATUS_MORE && (tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u;
-    if (s != STATUS_MORE) {
+    if (s != STATUS_OK && s != STATUS_MORE) {
         lost(l);
     }
-    return false;
 }
 
 void apilink_read_token(struct apilink *l)
@@ -296,9 +295,8 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
         lost(l); /* nothing can be answered any more, and poll would not sleep again */
         return;
     }
-    for (unsigned i = 0; i < API_READS_PER_TURN && more && !l->slow; i++) {
-        count_read(l, now_ms);
-        more = read_once(l);
+    if (more && !l->slow) {
+        read_once(l, now_ms);
     }
     if (l->phase == APILINK_OPEN && now_ms >= l->token_ms) {
         l->token_ms = now_ms + TOKEN_REFRESH_MS;

@@ -58,7 +58,7 @@ struct host {
     struct found_node found;
 };
 
-/* The rest is for TLS. */
+/* The rest is for TLS: its arena, and as much again for its buffers and tables. */
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 

@@ -488,7 +488,8 @@ void tls_end(void)
         /* Tried once: a peer that does not read is not waited for. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
-    if (session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
+    if (session.failure.established &&
+        session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
         /* RFC 8446 §6.2; after the handshake the library leaves it to us. */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);

@@ -86,6 +86,9 @@ static void take_method(struct grpc_call *call, struct view value, uint64_t now_
     if (view_is(value, "POST")) {
         call->flags |= GRPC_FLAG_POST;
     }
+    if (view_is(value, "HEAD")) {
+        call->flags |= GRPC_FLAG_BODILESS;
+    }
 }
 
 static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms)

@@ -136,13 +136,16 @@ bool grpc_valid(const struct grpc_server *s);
  * by its time-out (DEADLINE_EXCEEDED).
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
-/* The connection is given up without a word to its peer: frees every call, no event follows. */
+/*
+ * The connection is given up: frees every call, no event follows. What h2_goaway said may still be
+ * sent; grpc_next is not called again.
+ */
 void grpc_abandon(struct grpc_server *s);
 /* When grpc_next must be called at the latest because of a deadline or the connection's timers. */
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still waits for an answer. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
-/* Calls that the owner was told of and that have not ended. */
+/* Calls that have not ended, those included that the owner was not told of (yet). */
 unsigned grpc_calls_open(const struct grpc_server *s);
 
 /*

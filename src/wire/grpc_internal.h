@@ -18,7 +18,7 @@ enum {
     GRPC_CALL_BODY,    /* the message is arriving */
     GRPC_CALL_WHOLE,   /* the message is complete, the end of the stream is not seen */
     GRPC_CALL_RUNNING, /* the owner knows the call */
-    GRPC_CALL_REFUSED, /* our own answer waits for send room */
+    GRPC_CALL_REFUSED, /* our own answer waits: for room, an HTTP one for its request too */
     GRPC_CALL_STATES
 };
 
@@ -30,6 +30,7 @@ enum {
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
 #define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all */
+#define GRPC_FLAG_BODILESS 0x80u     /* the method is HEAD: RFC 9110 §9.3.2 */
 
 /* Why a call is answered without its owner; the answers stand in grpc_send.c. */
 enum grpc_refusal {

@@ -141,8 +141,9 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
         if ((enum grpc_refusal)call->refusal == GRPC_REFUSE_METHOD) {
             header_text(c, "allow", "POST"); /* RFC 9110 §15.5.6 */
         }
-        enum status st = end_headers(c, false);
-        if (st != STATUS_OK) {
+        bool bodiless = (call->flags & GRPC_FLAG_BODILESS) != 0u;
+        enum status st = end_headers(c, bodiless);
+        if (st != STATUS_OK || bodiless) {
             return st;
         }
         call->flags |= GRPC_FLAG_HEAD_SENT;

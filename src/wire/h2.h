@@ -25,7 +25,8 @@
  * I3. Output is frames in their form, of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
  *     waits, and nothing follows what a failure left there.
  * I4. Sticky failure: h2_next tells the first one from then on, no stream stays open.
- * I5. A call that does not return STATUS_OK sends nothing and moves none of its outputs.
+ * I5. A call that sends for the owner (h2_open to h2_ping) and does not return STATUS_OK sends
+ *     nothing and moves none of its outputs.
  * I6. h2_valid after every call.
  * I7. Bounded memory: nothing is kept but in struct h2 and its struct h2_memory.
  * I8. Bounded work: events other than WRITABLE are no more than the octets received and the streams

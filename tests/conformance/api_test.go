@@ -49,6 +49,7 @@ type apiServer struct {
 	t       testing.TB
 	address string
 	tls     *tls.Config
+	http2   *http.HTTP2Config // nil: Go's own
 	server  *http.Server
 
 	mu       sync.Mutex
@@ -126,7 +127,7 @@ func (s *apiServer) up() {
 }
 
 func (s *apiServer) serveOn(listener net.Listener) {
-	s.server = &http.Server{Handler: s, TLSConfig: s.tls, ErrorLog: log.New(io.Discard, "", 0)}
+	s.server = &http.Server{Handler: s, TLSConfig: s.tls, HTTP2: s.http2, ErrorLog: log.New(io.Discard, "", 0)}
 	go func(server *http.Server) { _ = server.ServeTLS(listener, "", "") }(s.server)
 }
 

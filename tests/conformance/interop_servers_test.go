@@ -64,11 +64,11 @@ func TestInteropServerGo(t *testing.T) {
 		api.setPieces(func() int { time.Sleep(time.Millisecond); return 40 })
 		servedInTheEnd(t, api, api.kubeconfig)
 	})
-	p.run("table of one octet, one stream", func(t *testing.T) {
+	p.run("table of one octet, small windows", func(t *testing.T) {
 		api := newAPIServer(t)
-		api.up()
-		api.server.HTTP2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1,
+		api.http2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1,
 			MaxReceiveBufferPerStream: 1024}
+		api.up()
 		servedInTheEnd(t, api, api.kubeconfig)
 	})
 }

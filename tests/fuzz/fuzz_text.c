@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views, readers, writers, times and log lines of any bytes. Checks I1 to I4 of base/bytes.h, I5 of
+ * Views, readers, writers, times and log lines of any bytes. Checks I1 to I4 of base/bytes.h, I1 of
  * base/time.h and the form of lines in base/log.h. Second opinions: UTF-8 by the definition of
  * RFC 3629, numbers by strtoull(3), dates by gmtime_r(3), JSON lines by jansson.
  *
@@ -172,7 +172,7 @@ static void try_time(uint64_t wall_ms)
     (void)snprintf(want, sizeof want, "%d-%02d-%02dT%02d:%02d:%02d.%03uZ", tm.tm_year + 1900,
                    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
                    (unsigned)(wall_ms % 1000u));
-    CHECK(strcmp(text, want) == 0); /* I5 */
+    CHECK(strcmp(text, want) == 0); /* time.h I1 */
 }
 
 /* --- log lines --- */
