@@ -168,8 +168,8 @@
 
 /* ---- connections ---- */
 /*
- * Connections to each server socket. All taken: one that failed gives way, else one of the peer that
- * has the most, idle ones first.
+ * Connections to each server socket. All taken: one that failed gives way, else one of the peer
+ * that has the most, idle ones first.
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u

@@ -196,4 +196,16 @@ static inline uint8_t *fuzz_copy(const void *data, size_t len)
     return copy;
 }
 
+/* What nanopb takes as text: UTF-8 without the noncharacters U+FFFE and U+FFFF. */
+static inline bool fuzz_nanopb_takes(struct view text)
+{
+    for (size_t i = 0; i + 2u < text.len; i++) {
+        const uint8_t *at = &text.data[i];
+        if (at[0] == 0xefu && at[1] == 0xbfu && at[2] >= 0xbeu) {
+            return false;
+        }
+    }
+    return view_is_utf8(text);
+}
+
 #endif
