@@ -358,6 +358,8 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fu
 FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 FUZZ_SECONDS ?= 30
+# The same inputs each time, so that a red run is the change's and not the dice's; 0: others each time.
+FUZZ_SEED ?= 1
 
 # $(1) name, $(2) flags of all code, $(3) engine: flag or object, $(4) flags of our code only, $(5) not empty: with
 # the libraries that targets compare with
@@ -403,7 +405,7 @@ endif
 
 .PHONY: fuzz
 fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (30) on its corpus
-	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-defects
 fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into the parsers, one at a time: their fuzz targets find each

@@ -497,12 +497,14 @@
  */
 #define API_WRITES_AT_END 6u
 /*
- * A server that sends without pause is read once in this time, one TLS record or a bounded piece of
- * a handshake, after a start of API_READ_BURST_MS / API_READ_MS reads (16 MiB, the largest watch
- * event). Reached: the server waits; 4 MiB a second cost a few percent of a processor.
+ * A server that sends without pause is read at this pace: so many microseconds for each read, a TLS
+ * record at most or a bounded piece of a handshake, and one more for so many bytes: 4 MB or 4,000
+ * small records a second, a few percent of a processor. Reached: the server waits.
  */
-#define API_READ_MS 4u
-#define API_READ_BURST_MS 4096u
+#define API_READ_US 250u
+#define API_READ_BYTES_PER_US 4u
+/* Start without that pace: 16 MiB in whole records, the largest watch event. */
+#define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,

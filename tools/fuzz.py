@@ -118,7 +118,7 @@ def replay(target, build):
     return finding_words(program, output) if code else None
 
 
-def run_target(target, build, seconds):
+def run_target(target, build, seconds, seed):
     result = Result(target)
     scratch = kept(target)
     scratch.mkdir(parents=True, exist_ok=True)
@@ -126,8 +126,8 @@ def run_target(target, build, seconds):
     if build == "address":
         found = replay(target, "memory")
         result.findings += [found] if found else []
-    code, output = engine(program, target, f"-max_total_time={seconds}", "-print_final_stats=1", scratch,
-                          corpus_of(target), limit=seconds + GRACE_SECONDS)
+    code, output = engine(program, target, f"-max_total_time={seconds}", f"-seed={seed}",
+                          "-print_final_stats=1", scratch, corpus_of(target), limit=seconds + GRACE_SECONDS)
     read_output(result, output)
     if code:
         result.findings.append(finding_words(program, output))
@@ -143,9 +143,9 @@ def show(result):
         print(words, flush=True)
 
 
-def run_all(targets, build, seconds):
+def run_all(targets, build, seconds, seed):
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = [pool.submit(run_target, target, build, seconds) for target in targets]
+        runs = [pool.submit(run_target, target, build, seconds, seed) for target in targets]
         results = []
         for run in concurrent.futures.as_completed(runs):
             results.append(run.result())
@@ -208,6 +208,7 @@ def ledger():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=30, help="of each target")
+    parser.add_argument("--seed", type=int, default=0, help="of the engine's random numbers; 0: another each time")
     parser.add_argument("--build", default="address", choices=("address", "memory", "fast"))
     parser.add_argument("--merge", action="store_true")
     parser.add_argument("--ledger", action="store_true")
@@ -221,7 +222,7 @@ def main():
         for target in given.targets:
             merge(target)
         return 0
-    return run_all(given.targets, given.build, given.seconds)
+    return run_all(given.targets, given.build, given.seconds, given.seed)
 
 
 if __name__ == "__main__":

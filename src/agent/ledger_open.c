@@ -359,6 +359,22 @@ static void say_opened(struct agent *a)
     event_end(a);
 }
 
+/*
+ * What a killed process wrote may be in the page cache alone, even as pages that count as clean
+ * after a failed fdatasync(2): all that was ever changed is written again with the first flush.
+ */
+static void doubt_all(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct ledger_entry *e = &l->entry[i];
+        e->unsynced = e->state == LEDGER_HELD || e->sequence > 1u;
+        l->dirty = l->dirty || e->unsynced;
+    }
+    l->rewrite = l->dirty;
+    l->flush_ms = a->now_ms + STORE_FLUSH_MS;
+}
+
 void ledger_open(struct agent *a)
 {
     ASSERT(!a->ledger.usable);
@@ -381,6 +397,7 @@ void ledger_open(struct agent *a)
         return;
     }
     recount(a);
+    doubt_all(a);
     a->ledger.usable = true;
     a->ledger.backoff_ms = 0;
     say_opened(a);

@@ -246,10 +246,12 @@ static void lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
-/* Counts a read; `slow`: that was more than a peer may send without pause. */
-static void count_read(struct apilink *l, uint64_t now_ms)
+/* Counts a read of so many bytes; `slow`: that was more than a peer may send without pause. */
+static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
-    l->read_ms = ((l->read_ms > now_ms) ? l->read_ms : now_ms) + API_READ_MS;
+    uint64_t now_us = now_ms * 1000u;
+    uint64_t cost_us = API_READ_US + (uint64_t)bytes / API_READ_BYTES_PER_US;
+    l->read_us = ((l->read_us > now_us) ? l->read_us : now_us) + cost_us;
 }
 
 /* One read, if the agent has room: its room is one again after its next step. */
@@ -260,8 +262,8 @@ static void read_once(struct apilink *l, uint64_t now_ms)
     if (writer_room(&w) == 0u) {
         return;
     }
-    count_read(l, now_ms);
     enum status s = tls_read(&w.data[w.len], writer_room(&w), &n);
+    count_read(l, now_ms, n);
     if (s == STATUS_OK) {
         ASSERT(n > 0u && n <= writer_room(&w));
         agent_link_rx_commit(l->agent, LINK_API, n);
@@ -386,13 +388,13 @@ static void shake_on(struct apilink *l, uint64_t now_ms)
     if (l->slow && now_ms < l->attempt_ms) {
         return;
     }
-    count_read(l, now_ms);
+    count_read(l, now_ms, H2_FRAME_MAX); /* as if each turn took a whole record */
     shake_turn(l, now_ms);
 }
 
 void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
 {
-    l->slow = l->read_ms > now_ms + API_READ_BURST_MS;
+    l->slow = l->read_us > (now_ms + API_READ_BURST_MS) * 1000u;
     switch (l->phase) {
     case APILINK_RESOLVING:
         resolved(l, resolver_step(&l->resolver, now_ms), now_ms);
@@ -423,7 +425,7 @@ bool apilink_eager(struct apilink *l)
 /* When there is something to do at the latest, if not by an earlier reading. */
 static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
 {
-    uint64_t read_ms = l->read_ms - API_READ_BURST_MS;
+    uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;
     return (l->slow && read_ms < at_ms) ? read_ms : at_ms;
 }
 

@@ -31,8 +31,8 @@ struct apilink {
     bool read_wants_write; /* TLS has to send before it can read on */
     unsigned turn;         /* attempts that failed: another address comes first each time */
     unsigned next;         /* addresses tried in this attempt */
-    bool slow;             /* more was read than may be: not read on before read_ms allows it */
-    uint64_t read_ms;      /* each read moves it on by API_READ_MS */
+    bool slow;             /* more was read than may be: not read on before read_us allows it */
+    uint64_t read_us;      /* each read moves it on by what it costs, see API_READ_US */
     int error;             /* errno of the last address that failed */
     uint64_t attempt_ms;   /* end of the whole attempt */
     uint64_t address_ms;   /* end of the attempt with this address */
