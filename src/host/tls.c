@@ -369,6 +369,7 @@ static int alert_instead(int code)
     if (code != MBEDTLS_ERR_NET_CONN_RESET) {
         return code;
     }
+    session.receives = TLS_RECEIVES_PER_CALL;
     if (mbedtls_ssl_is_handshake_over(&session.ssl) != 0) {
         int got = mbedtls_ssl_read(&session.ssl, record, sizeof record);
         return (got == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) ? got : code;
@@ -382,10 +383,27 @@ static int alert_instead(int code)
     return MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE;
 }
 
+/*
+ * TLS 1.3 (RFC 8446 §4.4): a server that refuses our certificate closes while we still write the
+ * proof that it is ours, with an alert under keys that are not in use here yet.
+ */
+static bool is_refused(int code)
+{
+    int state = session.ssl.MBEDTLS_PRIVATE(state);
+    return code == MBEDTLS_ERR_NET_CONN_RESET &&
+           mbedtls_pk_get_type(&session.key) != MBEDTLS_PK_NONE &&
+           (state == (int)MBEDTLS_SSL_CLIENT_CERTIFICATE_VERIFY ||
+            state == (int)MBEDTLS_SSL_CLIENT_FINISHED || state == (int)MBEDTLS_SSL_FLUSH_BUFFERS);
+}
+
 /* STATUS_MORE, or a failure that is kept for tls_explain. */
 static enum status stopped(int stop, struct writer *why)
 {
     int code = alert_instead(stop);
+    if (is_refused(code)) {
+        session.ssl.MBEDTLS_PRIVATE(in_msg)[1] = MBEDTLS_SSL_ALERT_MSG_BAD_CERT;
+        code = MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE;
+    }
     session.wants = 0;
     if (code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE) {
         session.wants = (code == MBEDTLS_ERR_SSL_WANT_READ) ? TLS_WANTS_READ : TLS_WANTS_WRITE;
