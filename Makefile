@@ -425,6 +425,8 @@ fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, C
 export AGENT := $(CURDIR)/$(BUILD)/$(NAME)
 # Read when a recipe runs: deps-all may have written it just before.
 with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$$PATH"
+# Runs a command, and repeats at the end what failed.
+failures := /usr/bin/python3 $(CURDIR)/tools/failures.py
 
 # Peers of other makers, each at a pinned release, and what stands between them and the agent.
 INTEROP := $(BUILD)/interop
@@ -455,15 +457,15 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 
 .PHONY: conformance
 conformance: all deps-all interop-programs ## both sides of every protocol, by peers of many makes, against the agent
-	@$(with_go) && cd tests/conformance && go test -count=1 -skip '^TestAbuse'
+	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -skip '^TestAbuse'
 
 .PHONY: abuse
 abuse: all deps-all ## hostile peers of every socket and a hostile API server: answers, memory, CPU, what others notice
-	@$(with_go) && cd tests/conformance && go test -count=1 -run '^TestAbuse'
+	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -run '^TestAbuse'
 
 .PHONY: e2e
 e2e: all deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
-	@$(with_go) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
+	@$(with_go) $(failures) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
 # Not a part of `make test`: it builds two more releases of Kubernetes first.
 .PHONY: e2e-matrix

@@ -3,7 +3,8 @@
 """`make test`: its parts, each as a make of its own, with one summary at the end.
 
 The programs of the cluster take minutes to build the first time: that goes on beside the parts that need none of
-them. Output of a part goes to build/test/PART.log; its last lines are shown, and more when it fails.
+them. Output of a part goes to build/test/PART.log; its last line is shown, and more when it fails. The summary at the
+end says why: with it, the last SUMMARY_LINES lines of the output tell all that one has to know.
 """
 
 import argparse
@@ -14,13 +15,16 @@ import subprocess
 import sys
 import time
 
+import failures
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
-SHOWN_LINES = 80  # of the log of a part that failed
+SHOWN_LINES = 80    # of the log of a part that failed
+SUMMARY_LINES = 36  # at most, unless nearly all fail
 
 
 def run_part(name, k8s):
-    """(name, passed, seconds, last line) of one make target."""
+    """(name, seconds, last line, reasons) of one make target; no reasons: it passed."""
     begin = time.monotonic()
     # Flags and job server of the make that called stay out: each part is a make of its own.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
@@ -31,17 +35,31 @@ def run_part(name, k8s):
                               check=False)
     seconds = time.monotonic() - begin
     lines = log.read_text(errors="replace").splitlines()
-    if done.returncode:
-        print(f"--- {name} failed: last lines of {log.relative_to(ROOT)}")
-        print("\n".join(lines[-SHOWN_LINES:]))
+    why = failures.reasons(lines) if done.returncode else []
+    if why:
+        print("\n".join([f"--- {name} failed: last lines of {log.relative_to(ROOT)}", *lines[-SHOWN_LINES:],
+                         f"--- {name} failed: reasons in it", *why]))
     words = [line for line in lines if line.strip() and not line.startswith("make")]
-    last = words[-1] if words else "no output"
-    print(f"{name}: {'ok' if done.returncode == 0 else 'FAILED'} after {seconds:.0f} s: {last}", flush=True)
-    return name, done.returncode == 0, seconds, last
+    last = words[-1].strip() if words else "no output"
+    print(f"{name}: {'FAILED' if why else 'ok'} after {seconds:.0f} s: {last[:failures.COLUMNS]}", flush=True)
+    return name, seconds, last, why
 
 
 def run_all(names, k8s):
     return [run_part(name, k8s) for name in names]
+
+
+def summarise(results):
+    failed = [name for name, _, _, why in results if why]
+    room = max(2, (SUMMARY_LINES - len(results) - 3) // max(len(failed), 1))
+    print("\nsummary")
+    for name, seconds, last, why in results:
+        print(f"  {'FAIL' if why else 'ok  '}  {name:<17} {seconds:5.0f} s  {'' if why else last[:failures.COLUMNS]}")
+        for line in failures.shortened(why, room):
+            print(f"        {line}")
+    print(f"test: {len(results) - len(failed)} passed, {len(failed)} failed"
+          + (": " + ", ".join(failed) if failed else ""))
+    return 1 if failed else 0
 
 
 def main():
@@ -56,12 +74,7 @@ def main():
         programs = programs.result()
     # These start agents and measure nothing, but have deadlines: the machine is theirs.
     results += run_all(["demo", "conformance", "abuse", "e2e"], k8s)
-    print("\nsummary")
-    for name, passed, seconds, last in programs + results:
-        print(f"  {'ok  ' if passed else 'FAIL'}  {name:<17} {seconds:5.0f} s  {last.strip()}")
-    failed = sum(not passed for _, passed, _, _ in results)
-    print(f"test: {len(results) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return summarise(programs + results)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ func TestAbuseCalls(t *testing.T) {
 				}
 				at.path = c.path
 			}
-			a.suffer(t, attack{c.name, at.name, c.sent, growthOfServers, func() attackEnd { return c.run(t, at) }})
+			a.suffer(t, attack{c.name, at.name, c.sent, func() attackEnd { return c.run(t, at) }})
 		}
 	}
 	for _, at := range a.places() {

@@ -99,7 +99,7 @@ func TestAbusePages(t *testing.T) {
 			t.Parallel()
 			a := victim(t)
 			address := a.metricsAddress()
-			a.suffer(t, attack{c.name, "metrics port", c.sent, growthOfServers, func() attackEnd { return c.run(t, address) }})
+			a.suffer(t, attack{c.name, "metrics port", c.sent, func() attackEnd { return c.run(t, address) }})
 			for range 8 { // no place is lost: each keeps its connection, and is answered
 				client := http.Client{Timeout: patience, Transport: &http.Transport{}}
 				r, err := client.Get("http://" + address + "/healthz")
@@ -118,7 +118,7 @@ func TestAbusePageConnections(t *testing.T) {
 	t.Parallel()
 	a := victim(t)
 	address := a.metricsAddress()
-	a.suffer(t, attack{"connection flood", "metrics port", "16 connections at a time, half a request each, again and again", growthOfServers, func() attackEnd {
+	a.suffer(t, attack{"connection flood", "metrics port", "16 connections at a time, half a request each, again and again", func() attackEnd {
 		var over atomic.Bool
 		var opened atomic.Int64
 		for range 16 {

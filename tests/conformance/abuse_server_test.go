@@ -328,7 +328,7 @@ func (f *flood) overAll(t *testing.T, a *agent) {
 		if paced.frames > most {
 			t.Errorf("%s on %s: %d frames before the end, want at most %d", f.name, at.name, paced.frames, most)
 		}
-		a.suffer(t, attack{f.name, at.name, f.sent, growthOfServers, func() attackEnd {
+		a.suffer(t, attack{f.name, at.name, f.sent, func() attackEnd {
 			end := f.run(t, at, false)
 			paced.lasted = end.lasted
 			return paced

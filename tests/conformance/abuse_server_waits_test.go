@@ -128,7 +128,7 @@ func TestAbuseWaits(t *testing.T) {
 					if at.name == "TCP port" && w.least == 0 {
 						continue // the kernel's buffers take the answers
 					}
-					all = append(all, attack{w.name, at.name, w.sent, growthOfServers, func() attackEnd { return w.run(t, at) }})
+					all = append(all, attack{w.name, at.name, w.sent, func() attackEnd { return w.run(t, at) }})
 				}
 			}
 			a.sufferAll(t, all...)
@@ -144,7 +144,7 @@ func TestAbuseByteWindow(t *testing.T) {
 	t.Parallel()
 	a := victim(t)
 	at := a.places()[0] // GetInfo: 150 bytes
-	a.suffer(t, attack{"window dribble, answer", at.name, "a call with window 1, then 1 byte a second", growthOfServers, func() attackEnd {
+	a.suffer(t, attack{"window dribble, answer", at.name, "a call with window 1, then 1 byte a second", func() attackEnd {
 		begin := time.Now()
 		p := at.dial(t, true, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1})
 		defer p.conn.Close()
@@ -285,19 +285,18 @@ func TestAbuseConnections(t *testing.T) {
 				kill := at.another(t, how)
 				defer kill()
 				time.Sleep(300 * time.Millisecond)
-				a.suffer(t, attack{"connection flood, " + how, at.name, fmt.Sprintf("%d connections at a time, again and again", attackers),
-					growthOfServers, func() attackEnd {
-						begin, came := time.Now(), 0
-						var worst time.Duration
-						for ; time.Since(begin) < time.Second; came++ {
-							dialled := time.Now()
-							if err := a.newcomer(t, at); err != nil {
-								t.Errorf("%s on %s: newcomer %d: %v", how, at.name, came, err)
-							}
-							worst = max(worst, time.Since(dialled))
+				a.suffer(t, attack{"connection flood, " + how, at.name, fmt.Sprintf("%d connections at a time, again and again", attackers), func() attackEnd {
+					begin, came := time.Now(), 0
+					var worst time.Duration
+					for ; time.Since(begin) < time.Second; came++ {
+						dialled := time.Now()
+						if err := a.newcomer(t, at); err != nil {
+							t.Errorf("%s on %s: newcomer %d: %v", how, at.name, came, err)
 						}
-						return attackEnd{answer: fmt.Sprintf("%d newcomers served", came), taken: "worst " + rounded(worst).String(), lasted: time.Since(begin)}
-					}})
+						worst = max(worst, time.Since(dialled))
+					}
+					return attackEnd{answer: fmt.Sprintf("%d newcomers served", came), taken: "worst " + rounded(worst).String(), lasted: time.Since(begin)}
+				}})
 				kill()
 				check(t, a.newcomer(t, at)) // stands in the queue behind what the process left
 				at.allPlaces(t)
@@ -313,7 +312,7 @@ func TestAbuseTogether(t *testing.T) {
 	var all []attack
 	for _, at := range a.places() {
 		for i := range 2 { // and the good client: three of four places
-			all = append(all, attack{fmt.Sprint("all floods, one after the other, ", i+1), at.name, "as above", growthOfServers, func() attackEnd {
+			all = append(all, attack{fmt.Sprint("all floods, one after the other, ", i+1), at.name, "as above", func() attackEnd {
 				begin, n := time.Now(), 0
 				for k := range floods {
 					f := floods[(k+i*len(floods)/2)%len(floods)]
