@@ -351,12 +351,14 @@ $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 
 # --- fuzzers ------------------------------------------------------------------------------------------
 
-# Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls and the
-# two files of src/host that read text. Builds: address (with UBSan) and memory, fast without sanitizers for long
-# runs, reach for coverage with tests/fuzz/replay.c as its engine.
+# Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the two
+# files of src/host that read text and the models of the agent's peers. Builds: address (with UBSan) and memory, fast
+# without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c
+FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c $(SIM_MODELS)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
+# Comparisons are a hint to the engine where the agent makes them; those of the targets only cost time.
+FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
 FUZZ_SECONDS ?= 30
 # The same inputs each time, so that a red run is the change's and not the dice's; 0: others each time.
 FUZZ_SEED ?= 1
@@ -380,13 +382,13 @@ $$(fuzz_$(1)_OBJ)/libagent.a: $$(fuzz_$(1)_OBJECTS)
 	$$(Q)ar rcs $$@ $$^
 
 $$(fuzz_$(1)_OBJ)/flags: FORCE
-	$$(call remember,$$@,$$(shell $$(CLANG) --version | head -n 1) $(2) $(4) $$(WARNINGS) $$(DEFINES) $$(INCLUDES))
+	$$(call remember,$$@,$$(shell $$(CLANG) --version | head -n 1) $(2) $(4) $$(WARNINGS) $$(DEFINES) $$(INCLUDES) $$(FUZZ_SOURCES))
 
 $$(fuzz_$(1)_OBJ)/%.o: %.c $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $(2) $(4) $$(WARNINGS) $$(DEFINES) $(if $(5),,-DFUZZ_ALONE) '-DBUILD_ID="fuzz"' $$(INCLUDES) \
-		-MMD -MP -c $$< -o $$@
+	$$(Q)$$(CLANG) $(2) $(4) $$(if $$(filter tests/%,$$<),$$(FUZZ_OWN)) $$(WARNINGS) $$(DEFINES) \
+		$(if $(5),,-DFUZZ_ALONE) '-DBUILD_ID="fuzz"' $$(INCLUDES) -MMD -MP -c $$< -o $$@
 
 $$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CC,$$@)

@@ -8,6 +8,18 @@
  * The host's loop: agent_init; open the server sockets; then for ever: poll until agent_deadline;
  * move bytes between descriptors and links; agent_step; carry out agent_order until NONE; write out
  * agent_log. Nothing in here blocks.
+ *
+ * Invariants, for any octets of any peer, any times, and any call of the files port that fails or
+ * is the last one of the process:
+ * I1 No assertion fails.
+ * I2 Progress: at one moment the agent asks for a bounded number of steps, and in any second for a
+ *    bounded number of moments.
+ * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared.
+ * I4 A new process holds the claims that the old one held.
+ * I5 The API server's token is on no link but LINK_API, and in no line of the log.
+ * I6 What a peer is sent is bounded by what it said and by time.
+ * I7 A kubelet that comes is answered, whatever other peers did or still do.
+ * I8 Metrics are of the exposition format, every line of them; pages and log lines are whole.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H

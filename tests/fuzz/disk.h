@@ -7,6 +7,8 @@
 #ifndef TESTS_FUZZ_DISK_H
 #define TESTS_FUZZ_DISK_H
 
+#include <setjmp.h>
+
 #include "agent/files.h"
 #include "dra/store.h"
 #include "tests/fuzz/fuzz.h"
@@ -43,11 +45,13 @@ static struct {
     bool torn;          /* a write that fails leaves its first half */
     bool whole;         /* one that tears leaves all of it */
     enum status failure;
+    bool kills;         /* the call that fails ends the process instead */
+    jmp_buf killed;     /* where it ends */
 } disk;
 
 static page_bytes pool[POOL_PAGES];
 
-static inline struct file *find(enum files_dir dir, const char *name)
+FUZZ_UNSEEN static inline struct file *find(enum files_dir dir, const char *name)
 {
     for (unsigned i = 0; i < FILES_MAX; i++) {
         struct file *f = &disk.file[i];
@@ -58,7 +62,7 @@ static inline struct file *find(enum files_dir dir, const char *name)
     return NULL;
 }
 
-static inline struct file *make(enum files_dir dir, const char *name)
+FUZZ_UNSEEN static inline struct file *make(enum files_dir dir, const char *name)
 {
     struct file *f = find(dir, name);
     for (unsigned i = 0; i < FILES_MAX && f == NULL; i++) {
@@ -75,7 +79,7 @@ static inline struct file *make(enum files_dir dir, const char *name)
 }
 
 /* A page that may be written: its own copy. */
-static inline uint8_t *own_page(struct file *f, uint64_t at)
+FUZZ_UNSEEN static inline uint8_t *own_page(struct file *f, uint64_t at)
 {
     struct page *p = &f->page[at / PAGE_BYTES];
     CHECK(disk.pool_used < POOL_PAGES && at / PAGE_BYTES <= PAGES_MAX);
@@ -91,7 +95,7 @@ static inline uint8_t *own_page(struct file *f, uint64_t at)
     return copy;
 }
 
-static inline void put_bytes(struct file *f, uint64_t offset, struct view bytes)
+FUZZ_UNSEEN static inline void put_bytes(struct file *f, uint64_t offset, struct view bytes)
 {
     uint64_t at = offset;
     while (bytes.len > 0u) {
@@ -104,7 +108,7 @@ static inline void put_bytes(struct file *f, uint64_t offset, struct view bytes)
     f->len = (at > f->len) ? at : f->len;
 }
 
-static inline void get_bytes(const struct file *f, uint64_t offset, struct writer *out)
+FUZZ_UNSEEN static inline void get_bytes(const struct file *f, uint64_t offset, struct writer *out)
 {
     static const page_bytes zeros;
     uint64_t at = offset;
@@ -119,7 +123,7 @@ static inline void get_bytes(const struct file *f, uint64_t offset, struct write
     }
 }
 
-static inline void write_back(struct file *f, bool well)
+FUZZ_UNSEEN static inline void write_back(struct file *f, bool well)
 {
     for (unsigned i = 0; i <= PAGES_MAX; i++) {
         struct page *p = &f->page[i];
@@ -128,16 +132,28 @@ static inline void write_back(struct file *f, bool well)
     }
 }
 
+/* Nothing is there any more; pages that nobody has stay as they are. */
+FUZZ_UNSEEN static inline void disk_clear(void)
+{
+    for (unsigned i = 0; i < FILES_MAX; i++) {
+        disk.file[i].used = false;
+    }
+    disk.pool_used = 0;
+    disk.calls = 0;
+    disk.fault_at = 0;
+    disk.kills = false;
+}
+
 /* --- the files port --- */
 
-static inline bool fails(void)
+FUZZ_UNSEEN static inline bool fails(void)
 {
     disk.calls++;
     return disk.calls == disk.fault_at ||
            (disk.lasting && disk.fault_at > 0u && disk.calls > disk.fault_at);
 }
 
-static inline enum status port_read(void *ctx, enum files_dir dir, const char *name,
+FUZZ_UNSEEN static inline enum status port_read(void *ctx, enum files_dir dir, const char *name,
                                     uint64_t offset, struct writer *out)
 {
     (void)ctx;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings of real peers, tests/vectors/recorded: reading the files and cutting their octets.
- * Header only, because each test is one file; a harness comes before it. Run from the top of the
- * source tree.
+ * Recordings of real peers, tests/vectors/recorded: which there are, reading the files and cutting
+ * their octets. Header only, because each test is one file; a harness comes before it. Run from the
+ * top of the source tree.
  */
 #ifndef TESTS_UNIT_RECORDED_H
 #define TESTS_UNIT_RECORDED_H
 
 #include <ctype.h>
+#include <dirent.h>
 
 #include "base/bytes.h"
 
@@ -15,6 +16,8 @@
 #define RECORDED_BYTES_MAX 65536
 #define RECORDED_STEPS_MAX 256
 #define RECORDED_TEXT_MAX 1024
+#define RELEASES_MAX 16
+#define RELEASE_CAP 32
 #define RANDOM_CUTS 300u /* replays of a recording, each with cuts of its own */
 
 enum step_kind { STEP_CONNECTION, STEP_SAY, STEP_ASK, STEP_RESET };
@@ -97,6 +100,37 @@ static inline void recorded_load(const char *release, const char *name)
     }
     (void)fclose(file);
     assert_true(recorded.steps > 0 && recorded.len > 0);
+}
+
+/* --- releases --- */
+
+/* Each folder of recordings is one of Kubernetes; which are made says tools/cluster/record.py. */
+struct releases {
+    unsigned count;
+    char name[RELEASES_MAX][RELEASE_CAP];
+};
+
+static inline struct releases releases_find(void)
+{
+    struct releases all = {.count = 0};
+    DIR *folder = opendir(RECORDED_DIR);
+    assert_non_null(folder);
+    for (const struct dirent *e = readdir(folder); e != NULL; e = readdir(folder)) {
+        if (isdigit((unsigned char)e->d_name[0]) != 0) {
+            assert_in_range(all.count, 0, RELEASES_MAX - 1);
+            (void)snprintf(all.name[all.count], RELEASE_CAP, "%.31s", e->d_name);
+            all.count++;
+        }
+    }
+    (void)closedir(folder);
+    assert_true(all.count > 0);
+    return all;
+}
+
+/* The version of resource.k8s.io in which a release was recorded: 1.33 serves no v1. */
+static inline const char *release_version(const char *release)
+{
+    return strncmp(release, "1.33.", 5) == 0 ? "v1beta1" : "v1";
 }
 
 /* --- cuts --- */

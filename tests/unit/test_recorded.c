@@ -8,9 +8,6 @@
 #include "recorded.h"
 #include "wire/grpc.h"
 
-static const char *const releases[] = {"1.33.13", "1.34.4", "1.36.3"};
-#define RELEASES (sizeof releases / sizeof releases[0])
-
 #define SAID_MAX 16384
 
 /* What the engine under test understood and said during one replay. */
@@ -53,6 +50,31 @@ static void drain(struct h2 *c, bool keep)
         now_in->said += out.len;
     }
     h2_tx_commit(c, out.len);
+}
+
+/* Takes all events of the engine; STATUS_MORE, or why its connection ended. */
+static enum status take_turn(const struct h2 *c);
+
+/* The recorded peer says octets, in pieces. */
+static void peer_says(struct h2 *c, struct view bytes)
+{
+    while (bytes.len > 0) {
+        assert_int_equal(take_turn(c), STATUS_MORE);
+        struct writer room = h2_rx_space(c);
+        struct view piece = view_first(view_first(bytes, cut_next()), room.cap);
+        assert_true(piece.len > 0);
+        memcpy(room.data, piece.data, piece.len);
+        h2_rx_commit(c, piece.len);
+        bytes = view_from(bytes, piece.len);
+    }
+    assert_int_equal(take_turn(c), STATUS_MORE);
+}
+
+static void peer_goes(struct h2 *c)
+{
+    h2_rx_end(c);
+    assert_int_equal(take_turn(c), PEER_CLOSED);
+    understood("CLOSED\n");
 }
 
 /* --- our servers: what kubelets say --- */
@@ -114,26 +136,10 @@ static enum status server_turn(void)
     return s;
 }
 
-static void kubelet_says(struct view bytes)
-{
-    while (bytes.len > 0) {
-        assert_int_equal(server_turn(), STATUS_MORE);
-        struct writer room = h2_rx_space(&server.h2);
-        struct view piece = view_first(view_first(bytes, cut_next()), room.cap);
-        assert_true(piece.len > 0);
-        memcpy(room.data, piece.data, piece.len);
-        h2_rx_commit(&server.h2, piece.len);
-        bytes = view_from(bytes, piece.len);
-    }
-    assert_int_equal(server_turn(), STATUS_MORE);
-}
-
 static void kubelet_goes(void)
 {
     assert_int_equal(grpc_calls_open(&server), 0);
-    h2_rx_end(&server.h2);
-    assert_int_equal(server_turn(), PEER_CLOSED);
-    understood("CLOSED\n");
+    peer_goes(&server.h2);
 }
 
 static void replay_kubelet(struct outcome *o, unsigned way)
@@ -150,7 +156,7 @@ static void replay_kubelet(struct outcome *o, unsigned way)
             grpc_init(&server, &buffers, 1000);
         } else {
             assert_int_equal(s->kind, STEP_SAY);
-            kubelet_says(view_of(recorded.bytes + s->from, s->len));
+            peer_says(&server.h2, view_of(recorded.bytes + s->from, s->len));
         }
     }
     kubelet_goes();
@@ -295,25 +301,9 @@ static enum status client_turn(void)
     return s;
 }
 
-static void server_says(struct view bytes)
+static enum status take_turn(const struct h2 *c)
 {
-    while (bytes.len > 0) {
-        assert_int_equal(client_turn(), STATUS_MORE);
-        struct writer room = h2_rx_space(&client.h2);
-        struct view piece = view_first(view_first(bytes, cut_next()), room.cap);
-        assert_true(piece.len > 0);
-        memcpy(room.data, piece.data, piece.len);
-        h2_rx_commit(&client.h2, piece.len);
-        bytes = view_from(bytes, piece.len);
-    }
-    assert_int_equal(client_turn(), STATUS_MORE);
-}
-
-static void server_goes(void)
-{
-    h2_rx_end(&client.h2);
-    assert_int_equal(client_turn(), PEER_CLOSED);
-    understood("CLOSED\n");
+    return c == &server.h2 ? server_turn() : client_turn();
 }
 
 static void replay_api(struct outcome *o, unsigned way)
@@ -324,7 +314,7 @@ static void replay_api(struct outcome *o, unsigned way)
         const struct recorded_step *s = &recorded.step[i];
         if (s->kind == STEP_CONNECTION) {
             if (i > 0) {
-                server_goes();
+                peer_goes(&client.h2);
             }
             client_begin();
         } else if (s->kind == STEP_ASK) {
@@ -333,10 +323,10 @@ static void replay_api(struct outcome *o, unsigned way)
             h2_reset(&client.h2, s->stream, H2_CANCEL);
             drain(&client.h2, false);
         } else {
-            server_says(view_of(recorded.bytes + s->from, s->len));
+            peer_says(&client.h2, view_of(recorded.bytes + s->from, s->len));
         }
     }
-    server_goes();
+    peer_goes(&client.h2);
 }
 
 /* --- the same in every split --- */
@@ -386,9 +376,10 @@ static void expect(const char *format, ...)
 
 static void test_registration(void **state)
 {
+    const struct releases releases = releases_find();
     (void)state;
-    for (size_t i = 0; i < RELEASES; i++) {
-        check_all_cuts(replay_kubelet, releases[i], "registration.txt");
+    for (unsigned i = 0; i < releases.count; i++) {
+        check_all_cuts(replay_kubelet, releases.name[i], "registration.txt");
         expect("CALL /pluginregistration.Registration/GetInfo \n");
         expect("CALL /pluginregistration.Registration/NotifyRegistrationStatus 1=#1\n");
         assert_true(first.said > 0);
@@ -408,13 +399,15 @@ static void check_uid(const char *uid)
 /* Prepared by the kubelet, read from the API server, unprepared: one claim with one device. */
 static void test_claim(void **state)
 {
+    const struct releases releases = releases_find();
     char uid[64];
     char name[256];
 
     (void)state;
-    for (size_t i = 0; i < RELEASES; i++) {
-        const char *version = i == 0 ? "v1beta1" : "v1";
-        check_all_cuts(replay_kubelet, releases[i], "dra.txt");
+    for (unsigned i = 0; i < releases.count; i++) {
+        const char *release = releases.name[i];
+        const char *version = release_version(release);
+        check_all_cuts(replay_kubelet, release, "dra.txt");
         (void)snprintf(uid, sizeof uid, "%s", found("NodePrepareResources {1=default 2=", " }"));
         (void)snprintf(name, sizeof name, "%s", found(uid, "}"));
         check_uid(uid);
@@ -423,7 +416,7 @@ static void test_claim(void **state)
         expect("CALL /k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodeUnprepareResources "
                "{1=default 2=%s%s}\n", version, uid, name);
 
-        check_all_cuts(replay_api, releases[i], "api.txt");
+        check_all_cuts(replay_api, release, "api.txt");
         expect("TYPE{1=resource.k8s.io/%s 2=ResourceClaim}\n", version);
         expect("META{1=%s ", name + 3);
         expect(" 2=default 3=%s ", uid);
@@ -434,10 +427,12 @@ static void test_claim(void **state)
 
 static void test_slice(void **state)
 {
+    const struct releases releases = releases_find();
     (void)state;
-    for (size_t i = 0; i < RELEASES; i++) {
-        const char *version = i == 0 ? "v1beta1" : "v1";
-        check_all_cuts(replay_api, releases[i], "api.txt");
+    for (unsigned i = 0; i < releases.count; i++) {
+        const char *release = releases.name[i];
+        const char *version = release_version(release);
+        check_all_cuts(replay_api, release, "api.txt");
         expect("VERSION{1=resource.k8s.io/%s}\n", version);
         expect("TYPE{1=resource.k8s.io/%s 2=ResourceSliceList}\n", version);
         expect(" HTTP 201\n");
