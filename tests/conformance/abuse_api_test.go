@@ -17,7 +17,6 @@ import (
 
 	"google.golang.org/grpc"
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
-	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
 // What a hostile API server may reach.
@@ -28,9 +27,12 @@ const (
 	recoverWithin    = 60 * time.Second
 	growsAtMost      = 1024 // KiB
 	linesAtMost      = 60   // of the log meanwhile
-	abuseAPIAtOnce   = 160  // cases side by side: they wait much more than they compute
-	abuseAPIStarts   = 6    // of them that start: that takes a processor
+	abuseAPIStarts   = 6    // agents that start at a time: that takes a processor
 )
+
+// How many cases are played side by side: they wait much more than they compute. Those whose latencies were too
+// high are played again, fewer at a time, because the machine may have been busy.
+var abuseAPIAtOnce = []int{100, 12, 3}
 
 var abuseAPITable = newTable("abuse of the API client", "case", "answer", "connections/20 s", "requests", "bytes taken",
 	"growth KiB", "CPU %", "GetInfo p50/max", "recovered after")
@@ -58,7 +60,7 @@ func (does *abuseAPI) affects(kind string) bool {
 }
 
 var (
-	abuseAPIPlaces = make(chan bool, abuseAPIAtOnce)
+	abuseAPIPlaces = make(chan bool, abuseAPIAtOnce[0])
 	abuseAPIStart  = make(chan bool, abuseAPIStarts)
 )
 
@@ -80,18 +82,38 @@ func playAllAbuseAPI(t *testing.T, cases []abuseAPI) {
 		abuseNode.dir = filepath.Join(scratch, "abused")
 		simnode(t, "make", "--board", "trn2.48xlarge", "--dir", abuseNode.dir)
 	})
-	var all sync.WaitGroup
-	for _, c := range cases {
-		abuseAPIPlaces <- true
-		all.Go(func() {
-			defer func() { <-abuseAPIPlaces }()
-			t.Run(c.name, func(t *testing.T) { playAbuseAPI(t, c) })
-		})
+	for round, places := range abuseAPIAtOnce {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var again []abuseAPI
+		here := make(chan bool, places)
+		for _, c := range cases {
+			here <- true
+			abuseAPIPlaces <- true
+			all.Go(func() {
+				defer func() { <-abuseAPIPlaces; <-here }()
+				t.Run(c.name, func(t *testing.T) {
+					complaint := playAbuseAPI(t, c)
+					if complaint == "" {
+						return
+					}
+					if round == len(abuseAPIAtOnce)-1 {
+						t.Error(complaint)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					again = append(again, c)
+				})
+			})
+		}
+		all.Wait()
+		cases = again
 	}
-	all.Wait()
 }
 
-func playAbuseAPI(t *testing.T, does abuseAPI) {
+// playAbuseAPI plays one case. What the machine may have a part in comes back as a complaint.
+func playAbuseAPI(t *testing.T, does abuseAPI) (complaint string) {
+	t.Helper()
 	h := newHostile(t, &does)
 	a, k := h.startAgent(t)
 	old := named(h.api.addClaim(newClaim("old", "req=0")))
@@ -99,12 +121,13 @@ func playAbuseAPI(t *testing.T, does abuseAPI) {
 	k.prepareOK(old)
 
 	mark, from, memory, cpu := a.log.count(), time.Now(), a.privateKiB(t), a.cpuTime(t)
+	mapped := a.mappedKiB(t)
 	h.taken.Store(0)
 	h.turn(false)
 	h.api.setFaults(does.faults)
-	h.forget() // there is something to write
 	a.waitLog(mark, "event=api_lost")
 	mark = a.log.countUntil(mark, "event=api_lost")
+	h.forget() // there is something to write, and no watch told so before
 	late := make(chan string, 1)
 	go func() { late <- prepareWithin(k, fresh) }()
 	times := askMeanwhile(t, a, func() { k.prepareOK(old) })
@@ -114,28 +137,33 @@ func playAbuseAPI(t *testing.T, does abuseAPI) {
 	h.forget()
 	back := time.Now()
 	h.turn(true)
-	waitForLong(t, recoverWithin, "the slice is published again", func() bool { return len(h.api.own()) == 1 })
+	waitForLong(t, longPatience, "the slice is published again", func() bool { return len(h.api.own()) == 1 })
 	recovered := time.Since(back)
+	if recovered > recoverWithin {
+		complaint = fmt.Sprintf("it took %v until the slice was published again; ", recovered)
+	}
 	if text := <-late; text != "" {
 		t.Error(text)
 	}
 	k.prepareOK(fresh)
 	h.judge(a, mark, lines)
-	if growth > growsAtMost {
-		t.Errorf("the agent grew by %d KiB", growth)
+	if mapped = a.mappedKiB(t) - mapped; growth > growsAtMost || mapped != 0 {
+		t.Errorf("the agent grew by %d KiB, and mapped %d KiB more", growth, mapped)
 	}
 	dense := h.densest(from, connectWindow)
 	if dense > connectsInWindow {
 		t.Errorf("%d connections in %v", dense, connectWindow)
 	}
 	slices.Sort(times)
-	if p50, p95 := times[len(times)/2], times[len(times)*95/100]; p50 > medianAtMost || p95 >= getInfoLimit {
-		t.Errorf("GetInfo took %v in the middle, and %v at the worst but some", p50, p95)
+	if p50, p95 := times[len(times)/2], times[len(times)*95/100]; p50 >= medianAtMost || p95 >= getInfoLimit {
+		complaint += fmt.Sprintf("GetInfo took %v in the middle, and %v at the worst but some", p50, p95)
+		t.Log(complaint)
 	}
 	abuseAPITable.add(does.name, h.answered(a, mark), dense, h.requests, h.taken.Load(), growth,
 		fmt.Sprintf("%.1f", 100*cpu.Seconds()/abuseAPIHold.Seconds()),
 		fmt.Sprintf("%.1f/%.0f ms", 1000*times[len(times)/2].Seconds(), 1000*times[len(times)-1].Seconds()),
 		fmt.Sprintf("%.1f s", recovered.Seconds()))
+	return complaint
 }
 
 // forget loses the agent's slices.
@@ -230,14 +258,10 @@ func askMeanwhile(t *testing.T, a *agent, middle func()) []time.Duration {
 	return times
 }
 
+// timeGetInfo makes one call, which must succeed; how fast that has to be is judged over many.
 func timeGetInfo(t *testing.T, conn *grpc.ClientConn) time.Duration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), getInfoLimit)
-	defer cancel()
 	from := time.Now()
-	if _, err := registration.NewRegistrationClient(conn).GetInfo(ctx, &registration.InfoRequest{}); err != nil {
-		t.Logf("GetInfo: %v", err)
-		return getInfoLimit // no answer is no fast answer
-	}
+	getInfo(t, conn)
 	return time.Since(from)
 }

@@ -82,7 +82,7 @@ var floods = []flood{
 			p.headers(stream(i), false, p.request())
 			check(p.t, p.fr.WriteRSTStream(stream(i), http2.ErrCodeCancel))
 		}},
-	{name: "streams over the limit", sent: "HEADERS for ever, no message", most: h2Credit + h2Ahead + 16,
+	{name: "streams over the limit", sent: "HEADERS for ever, no message", most: limitOf("H2_CREDIT_MAX") + h2Ahead + limitOf("H2_SERVER_STREAMS"),
 		frame: func(p *peer, i int) { p.headers(stream(i), false, p.request()) }},
 	// CVE-2025-8671: what makes us send RST_STREAM costs as much as what the peer resets
 	{name: "MadeYouReset, increment 0", sent: "HEADERS, WINDOW_UPDATE of 0",

@@ -138,7 +138,7 @@ func TestAbusePageConnections(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		begin := time.Now()
-		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+		client := http.Client{Timeout: longPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 		r, err := client.Get("http://" + address + "/metrics")
 		took := time.Since(begin)
 		over.Store(true)

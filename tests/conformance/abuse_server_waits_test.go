@@ -3,12 +3,14 @@
 package conformance
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -192,71 +194,102 @@ func halfMessages(p *peer) {
 // attackers is how many connections another process opens at one time: more than there are places.
 const attackers = 8
 
-// TestAbuseChild is that process: whenever the agent ends one of its connections it makes another one, until it
-// is killed.
-func TestAbuseChild(t *testing.T) {
-	how := os.Getenv("ABUSE_HOLD")
-	if how == "" {
-		return // not a case
+// holdPlaces is that process: whenever the agent ends one of its connections it makes another one, until it is killed.
+// It says so when all have begun.
+func holdPlaces(how string) {
+	at := place{network: os.Getenv("ABUSE_NETWORK"), address: os.Getenv("ABUSE_ADDRESS"), path: os.Getenv("ABUSE_PATH")}
+	var begun sync.WaitGroup
+	begun.Add(attackers)
+	for range attackers {
+		go at.holdForEver(holds[how], begun.Done)
 	}
-	at := place{"", os.Getenv("ABUSE_NETWORK"), os.Getenv("ABUSE_ADDRESS"), os.Getenv("ABUSE_PATH")}
-	for range attackers - 1 {
-		go at.holdForEver(t, holds[how])
-	}
-	at.holdForEver(t, holds[how])
+	begun.Wait()
+	fmt.Println("begun")
+	select {}
 }
 
-func (at place) holdForEver(t *testing.T, how func(p *peer)) {
+func (at place) holdForEver(how func(p *peer), begun func()) {
 	dialer := net.Dialer{}
 	if at.network == "tcp" {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)} // another node
 	}
-	for {
+	for first := true; ; {
 		conn, err := dialer.Dial(at.network, at.address)
 		if err != nil {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		p := at.speak(t, conn)
+		p := at.speak(new(testing.T), conn)
 		how(p)
 		p.flush()
+		if first {
+			begun()
+			first = false
+		}
 		_, _ = io.Copy(io.Discard, conn)
 		conn.Close()
 	}
 }
 
-// another starts the other process.
+// another starts the other process, and waits until it holds what it can.
 func (at place) another(t *testing.T, how string) (kill func()) {
 	t.Helper()
-	cmd := exec.Command(must(os.Executable()), "-test.run", "^TestAbuseChild$")
-	cmd.Env = append(os.Environ(), "ABUSE_HOLD="+how, "ABUSE_NETWORK="+at.network, "ABUSE_ADDRESS="+at.address, "ABUSE_PATH="+at.path)
+	cmd := exec.Command(must(os.Executable()))
+	cmd.Env = append(os.Environ(), helperEnv+"="+helperHolds, "ABUSE_HOLD="+how, "ABUSE_NETWORK="+at.network, "ABUSE_ADDRESS="+at.address, "ABUSE_PATH="+at.path)
+	stdout, err := cmd.StdoutPipe()
+	check(t, err)
 	check(t, cmd.Start())
-	return func() {
+	kill = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
+	if line, _ := bufio.NewReader(stdout).ReadString('\n'); line != "begun\n" {
+		kill()
+		t.Fatalf("the other process says %q", line)
+	}
+	return kill
+}
+
+// leaving is a connection whose end the agent sees before the call that ends it returns: who has two places gives up
+// one of them.
+type leaving struct{ net.Conn }
+
+func (leaving) Close() error { return nil } // grpc-go does that when it likes
+
+func (c leaving) leave() {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		_, _ = io.Copy(io.Discard, c.Conn) // until the agent has closed
+	}
+	_ = c.Conn.Close()
 }
 
 // newcomer connects as the kubelet does, calls once, and leaves.
 func (a *agent) newcomer(t *testing.T, at place) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var raw []net.Conn
+	var mu sync.Mutex
+	var raw []leaving
 	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, c := range raw {
-			c.Close() // grpc-go's Close leaves that for later
+			c.leave()
 		}
-		time.Sleep(30 * time.Millisecond) // until it is seen: who has two places gives up one of them
 	}()
 	//nolint:staticcheck // what the kubelet calls
 	conn, err := grpc.DialContext(ctx, "passthrough:///"+at.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithBlock(), grpc.WithAuthority("localhost"), grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, at.network, address)
-			if err == nil {
-				raw = append(raw, c)
+			if err != nil {
+				return nil, err
 			}
-			return c, err
+			mu.Lock()
+			defer mu.Unlock()
+			raw = append(raw, leaving{c})
+			return leaving{c}, nil
 		}))
 	if err != nil {
 		return err
@@ -284,7 +317,6 @@ func TestAbuseConnections(t *testing.T) {
 			for _, at := range a.places() {
 				kill := at.another(t, how)
 				defer kill()
-				time.Sleep(300 * time.Millisecond)
 				a.suffer(t, attack{"connection flood, " + how, at.name, fmt.Sprintf("%d connections at a time, again and again", attackers), func() attackEnd {
 					begin, came := time.Now(), 0
 					var worst time.Duration

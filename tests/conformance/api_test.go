@@ -10,11 +10,13 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,13 +119,36 @@ func startAPIServer(t testing.TB) *apiServer {
 func (s *apiServer) up() {
 	s.t.Helper()
 	var listener net.Listener
-	waitFor(s.t, "listen on "+s.address, func() (ok bool) {
-		var err error
-		listener, err = net.Listen("tcp", s.address)
-		return err == nil
-	})
-	s.address = listener.Addr().String()
+	if host, anyPort := strings.CutSuffix(s.address, ":0"); anyPort {
+		listener = listenApart(s.t, host)
+		s.address = listener.Addr().String()
+	} else {
+		waitFor(s.t, "listen on "+s.address, func() (ok bool) {
+			var err error
+			listener, err = net.Listen("tcp", s.address)
+			return err == nil
+		})
+	}
 	s.serveOn(listener)
+}
+
+// lastPort is of those that the kernel does not hand out by itself: one that is left for a while, or for good, is
+// nobody else's then.
+var lastPort atomic.Int32
+
+// listenApart listens on a port that was not used before.
+func listenApart(t testing.TB, host string) net.Listener {
+	t.Helper()
+	const lowest, many = 12000, 20000
+	lastPort.CompareAndSwap(0, int32(os.Getpid()*97%many))
+	for range many {
+		port := lowest + int(lastPort.Add(1))%many
+		if listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", host, port)); err == nil {
+			return listener
+		}
+	}
+	t.Fatal("no port is free")
+	return nil
 }
 
 func (s *apiServer) serveOn(listener net.Listener) {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 func TestIPv6(t *testing.T) {
@@ -112,10 +111,10 @@ func TestCARotation(t *testing.T) {
 	api.down()
 	api.tls = limited(0, foreign().server(ecKey(), "127.0.0.1"))
 	api.up()
-	a.waitLogFor(40*time.Second, mark, "event=api_failed", "not signed by the given certificate authority")
+	a.waitLogFor(longPatience, mark, "event=api_failed", "not signed by the given certificate authority")
 	mark = a.log.count()
 	v.set(goodToken, foreign())
-	a.waitLogFor(40*time.Second, mark, "event=api_connected")
+	a.waitLogFor(longPatience, mark, "event=api_connected")
 	waitFor(t, "a watch", api.watching)
 }
 
@@ -213,9 +212,9 @@ func TestBlackholedPath(t *testing.T) {
 	mark := a.log.count()
 	p.lose()
 	k.prepareOK(known)
-	a.waitLogFor(60*time.Second, mark, "event=api_lost", "did not answer a PING")
+	a.waitLogFor(longPatience, mark, "event=api_lost", "did not answer a PING")
 	k.prepareOK(known)
-	a.waitLogFor(60*time.Second, mark, "event=api_connected")
+	a.waitLogFor(longPatience, mark, "event=api_connected")
 	k.prepareOK(named(api.addClaim(newClaim("after", "req=1"))))
 }
 

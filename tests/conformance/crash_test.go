@@ -45,7 +45,7 @@ func storm(k *kubelet, claims []*stormClaim, seed int64) {
 		if before == prepared && random.Intn(3) > 0 || before == unknown && random.Intn(2) == 0 {
 			method, after = unprepareV1, unprepared
 		}
-		reply, err := k.callBytes(method, 5*time.Second, named(c.object))
+		reply, err := k.callBytes(method, callLimit, named(c.object))
 		if err != nil || failed(reply) {
 			return
 		}

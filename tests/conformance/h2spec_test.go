@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/summerwind/h2spec/config"
 	"github.com/summerwind/h2spec/generic"
@@ -90,9 +91,12 @@ func (r *relay) drop() {
 	r.conns = nil
 }
 
+// h2specPatience is waited in full by the cases that look for what does not come.
+const h2specPatience = 15 * time.Second
+
 func h2specConfig(listener net.Listener) *config.Config {
 	address := listener.Addr().(*net.TCPAddr)
-	return &config.Config{Host: address.IP.String(), Port: address.Port, Path: "/", Timeout: patience,
+	return &config.Config{Host: address.IP.String(), Port: address.Port, Path: "/", Timeout: h2specPatience,
 		MaxHeaderLen: 4000, Strict: true}
 }
 

@@ -82,7 +82,7 @@ func h2specdRun(t *testing.T, a *agent, tc *spec.ClientTestCase, hold bool) erro
 	if hold {
 		wire = heldConn{base}
 	}
-	c := &config.Config{Host: "127.0.0.1", Port: 443, TLS: true, Timeout: patience, MaxHeaderLen: 4000}
+	c := &config.Config{Host: "127.0.0.1", Port: 443, TLS: true, Timeout: h2specPatience, MaxHeaderLen: 4000}
 	conn, err := spec.Accept(c, wire)
 	check(t, err)
 	return tc.Run(c, conn)

@@ -174,7 +174,7 @@ func (r *clientRun) run(name string, cmd *exec.Cmd) {
 	var said strings.Builder
 	cmd.Stderr = &said
 	check(r.t, cmd.Start())
-	timer := time.AfterFunc(100*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(5*longPatience, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	results := map[string]string{}
 	for s := bufio.NewScanner(stdout); s.Scan(); {

@@ -96,11 +96,11 @@ func servedInTheEnd(t *testing.T, api *apiServer, kubeconfig func(dir string) st
 	a.args = append(a.args, "--kubeconfig", kubeconfig(a.dir))
 	a.start()
 	k := a.register()
-	waitForLong(t, 40*time.Second, "one slice", func() bool { return len(api.own()) == 1 })
+	waitForLong(t, longPatience, "one slice", func() bool { return len(api.own()) == 1 })
 	c := named(api.addClaim(newClaim("served", "req=0")))
-	waitForLong(t, 40*time.Second, "prepare", prepareWorks(k, c))
+	waitForLong(t, longPatience, "prepare", prepareWorks(k, c))
 	k.unprepareOK(c)
-	waitForLong(t, 40*time.Second, "a watch", api.watching)
+	waitForLong(t, longPatience, "a watch", api.watching)
 	api.repaired()
 	a.noCDI()
 	return a, k
@@ -198,10 +198,10 @@ func TestInteropServerNghttpx(t *testing.T) {
 		check(t, syscall.Kill(-x.cmd.Process.Pid, syscall.SIGKILL))
 		_ = x.cmd.Wait()
 		x.up(api.address)
-		a.waitLogFor(40*time.Second, mark, "event=api_connected")
+		a.waitLogFor(longPatience, mark, "event=api_connected")
 		c := named(api.addClaim(newClaim("after", "req=1")))
-		waitForLong(t, 40*time.Second, "prepare", prepareWorks(k, c))
-		waitForLong(t, 40*time.Second, "a watch", api.watching)
+		waitForLong(t, longPatience, "prepare", prepareWorks(k, c))
+		waitForLong(t, longPatience, "a watch", api.watching)
 		api.repaired()
 	})
 	p.run("nobody behind it", func(t *testing.T) {
@@ -211,9 +211,9 @@ func TestInteropServerNghttpx(t *testing.T) {
 		mark := a.log.count()
 		check(t, behind.Close())
 		// What was under way is reset, the rest is answered by a page of HTML.
-		a.waitLogFor(40*time.Second, mark, "event=api_error", "http=502", "Bad Gateway")
+		a.waitLogFor(longPatience, mark, "event=api_error", "http=502", "Bad Gateway")
 		c := named(api.addClaim(newClaim("away", "req=1")))
-		waitForLong(t, 40*time.Second, "the proxy's answer in the claim's error", func() bool {
+		waitForLong(t, longPatience, "the proxy's answer in the claim's error", func() bool {
 			return strings.Contains(k.prepareError(c), "claim default/away cannot be read from the API server: HTTP 502")
 		})
 	})

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // tally counts the cases with one peer; they end up as its row of the table.
@@ -104,7 +103,7 @@ func (s *apiServer) repaired() {
 	s.t.Helper()
 	gone := s.published().Name
 	s.remove(gone)
-	waitForLong(s.t, 40*time.Second, "repair by the watch", func() bool {
+	waitForLong(s.t, longPatience, "repair by the watch", func() bool {
 		own := s.own()
 		return len(own) == 1 && own[0].Name != gone
 	})
@@ -129,7 +128,7 @@ func TestInteropTLSGo(t *testing.T) {
 		waitFor(t, "a watch", api.watching)
 		// Tickets are sent, and ignored: the next connection begins from nothing.
 		api.hangUp()
-		waitForLong(t, 40*time.Second, "a watch again", api.watching)
+		waitForLong(t, longPatience, "a watch again", api.watching)
 		api.repaired()
 		for range 2 {
 			if s := <-seen; s.HelloRetryRequest != retry || s.DidResume {
@@ -197,7 +196,7 @@ func newTerminator(t *testing.T, api *apiServer, c *chain, version, groups strin
 
 func (m *terminator) wait(from int, words ...string) (line string) {
 	m.t.Helper()
-	waitForLong(m.t, 40*time.Second, fmt.Sprintf("%q of the terminator", words), func() bool {
+	waitForLong(m.t, longPatience, fmt.Sprintf("%q of the terminator", words), func() bool {
 		found, more := m.said.find(from, words...)
 		line = found
 		return more == nil
@@ -259,8 +258,8 @@ func TestInteropTLSOpenSSL(t *testing.T) {
 		line := a.waitLog(mark, "event=api_lost", "KeyUpdate")
 		m.wait(said, "alert", "unexpected")
 		m.wait(said, "connection", "resumed 0")
-		a.waitLogFor(40*time.Second, mark, "event=api_connected")
-		waitForLong(t, 40*time.Second, "a watch again", api.watching)
+		a.waitLogFor(longPatience, mark, "event=api_connected")
+		waitForLong(t, longPatience, "a watch again", api.watching)
 		api.repaired()
 		if n := a.log.last("event=api_lost"); a.waitLog(n) != line {
 			t.Errorf("said twice: %s", a.waitLog(n))

@@ -16,11 +16,9 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// Deadlines of the real kubelet.
+// Deadlines of the real kubelet. What it gives a second for is measured where that is the question, and repeated.
 const (
-	dialLimit    = 10 * time.Second
 	getInfoLimit = time.Second
-	notifyLimit  = 5 * time.Second
 	callLimit    = 45 * time.Second
 )
 
@@ -35,7 +33,7 @@ const (
 func dialRegistration(t testing.TB, path string) *grpc.ClientConn {
 	t.Helper()
 	waitFor(t, "socket "+path, func() bool { return isSocket(path) })
-	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	//nolint:staticcheck // what the kubelet calls
 	conn, err := grpc.DialContext(ctx, path,
@@ -59,7 +57,7 @@ func dialService(t testing.TB, endpoint string) *grpc.ClientConn {
 
 func getInfo(t testing.TB, conn *grpc.ClientConn) *registration.PluginInfo {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), getInfoLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	info, err := registration.NewRegistrationClient(conn).GetInfo(ctx, &registration.InfoRequest{})
 	if err != nil {
@@ -70,7 +68,7 @@ func getInfo(t testing.TB, conn *grpc.ClientConn) *registration.PluginInfo {
 
 func notify(t testing.TB, conn *grpc.ClientConn, ok bool, reason string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), notifyLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := registration.NewRegistrationClient(conn).NotifyRegistrationStatus(ctx,
 		&registration.RegistrationStatus{PluginRegistered: ok, Error: reason})

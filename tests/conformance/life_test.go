@@ -120,7 +120,7 @@ func TestRestartKeepsClaims(t *testing.T) {
 
 func health(t *testing.T, conn *grpc.ClientConn, service string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), notifyLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
 	if err != nil {
@@ -339,7 +339,7 @@ func TestAPIServerComesAndGoes(t *testing.T) {
 		api.remove(api.published().Name) // unseen by any watch
 		mark = a.log.count()
 		api.up()
-		a.waitLogFor(40*time.Second, mark, "event=slice_published")
+		a.waitLogFor(longPatience, mark, "event=slice_published")
 	}
 	k.unprepareOK(c)
 	a.noCDI()

@@ -97,7 +97,7 @@ func TestStoreHasNoMorePlaces(t *testing.T) {
 	}
 	k.unprepareOK(claims[:64]...)
 	api.up()
-	waitForLong(t, 40*time.Second, "prepare in a place that became free", prepareWorks(k, more))
+	waitForLong(t, longPatience, "prepare in a place that became free", prepareWorks(k, more))
 	k.unprepareOK(more)
 	for at := 64; at < len(claims); at += 64 {
 		k.unprepareOK(claims[at : at+64]...)
@@ -212,8 +212,8 @@ func TestWatchEnds(t *testing.T) {
 			})
 			a.start()
 			a.register()
-			waitForLong(t, 30*time.Second, "third watch", api.watching)
-			waitForLong(t, 30*time.Second, "the slice again", func() bool { return len(api.own()) == 1 })
+			waitForLong(t, longPatience, "third watch", api.watching)
+			waitForLong(t, longPatience, "the slice again", func() bool { return len(api.own()) == 1 })
 			gone := api.published().Name
 			api.remove(gone)
 			waitFor(t, "repair by the watch", func() bool { own := api.own(); return len(own) == 1 && own[0].Name != gone })

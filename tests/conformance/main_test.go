@@ -27,10 +27,20 @@ var (
 	scratch     string // where nodes are made; short, since sockets below it have at most 107 bytes
 )
 
+// What the program does when a test starts it in place of the tests.
+const (
+	helperEnv    = "CONFORMANCE_HELPER"
+	helperOracle = "oracle" // oracle_test.go
+	helperHolds  = "holds"  // abuse_server_waits_test.go
+)
+
 func TestMain(m *testing.M) {
-	if os.Getenv("CONFORMANCE_ORACLE") != "" {
+	switch os.Getenv(helperEnv) {
+	case helperOracle:
 		printOracle()
 		os.Exit(0)
+	case helperHolds:
+		holdPlaces(os.Getenv("ABUSE_HOLD"))
 	}
 	enterNamespace()
 	flag.Parse()

@@ -280,11 +280,11 @@ func TestMetricsSlowPeers(t *testing.T) {
 		k.prepareOK(named(c))
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longPatience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
 	check(t, err)
-	waitForLong(t, time.Minute, "an answer while others are slow", func() bool {
+	waitForLong(t, longPatience, "an answer while others are slow", func() bool {
 		answer, err := client.Do(r)
 		if err == nil {
 			answer.Body.Close()
@@ -305,7 +305,7 @@ func TestMetricsHundredConnections(t *testing.T) {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+			client := http.Client{Timeout: longPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 			r, err := client.Get("http://" + address + "/metrics")
 			if err != nil {
 				t.Error(err)

@@ -33,7 +33,7 @@ func askOracle(t *testing.T, board string) map[int]map[string]string {
 	self, err := os.Executable()
 	check(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "CONFORMANCE_ORACLE=1")
+	cmd.Env = append(os.Environ(), helperEnv+"="+helperOracle)
 	out, err := cmd.Output()
 	check(t, err)
 	var all map[int]map[string]string

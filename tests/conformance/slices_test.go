@@ -229,8 +229,8 @@ func TestBigListInPieces(t *testing.T) {
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 	a.start()
 	a.register()
-	waitForLong(t, 60*time.Second, "one slice", func() bool { return len(api.own()) == 1 })
-	a.waitLogFor(30*time.Second, 0, "event=slice_current")
+	waitForLong(t, longPatience, "one slice", func() bool { return len(api.own()) == 1 })
+	a.waitLogFor(longPatience, 0, "event=slice_current")
 	if g := api.published().Spec.Pool.Generation; g < 19 {
 		t.Errorf("generation %d is below one that was there", g)
 	}
@@ -322,7 +322,7 @@ func TestPublishingFaults(t *testing.T) {
 			c := api.addClaim(newClaim("c", "req=0"))
 			waitFor(t, "prepare", prepareWorks(k, named(c)))
 			gone := api.published().Name
-			waitForLong(t, 45*time.Second, "watch on a live connection", func() bool {
+			waitForLong(t, longPatience, "watch on a live connection", func() bool {
 				return a.log.last("event=api_connected") > a.log.last("event=api_lost") && api.watching()
 			})
 			api.remove(gone)

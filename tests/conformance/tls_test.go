@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // versions of TLS that a server may be limited to; 0 is no limit.
@@ -159,7 +158,7 @@ func TestUnreadableCA(t *testing.T) {
 	k.unprepareOK(named(newClaim("x")))
 	writeFile(t, file, string(trusted().pem))
 	api.up()
-	waitForLong(t, 40*time.Second, "a watch", api.watching)
+	waitForLong(t, longPatience, "a watch", api.watching)
 }
 
 // listenTLS takes connections with a certificate that must not be trusted, and counts what the client

@@ -130,10 +130,10 @@ func TestVersionChangesWithRestart(t *testing.T) {
 		before := api.allSeen()
 		api.up()
 		c := api.addClaim(newClaim(fmt.Sprint("c", i), "req=5"))
-		waitForLong(t, 40*time.Second, "prepare", prepareWorks(k, named(c)))
+		waitForLong(t, longPatience, "prepare", prepareWorks(k, named(c)))
 		k.prepareOK(named(early))
 		k.unprepareOK(named(c))
-		a.waitLogFor(40*time.Second, mark, "event=slice_current")
+		a.waitLogFor(longPatience, mark, "event=slice_current")
 		waitFor(t, "watch", api.watching)
 		if n := api.allSeen() - before; n > 5 {
 			t.Errorf("%s: %d requests for the change and a claim", served, n)
@@ -182,7 +182,7 @@ func TestNoVersionServed(t *testing.T) {
 	api.serveOnly()
 	before := api.allSeen()
 	api.up()
-	line := a.waitLogFor(40*time.Second, mark, "event=api_unserved")
+	line := a.waitLogFor(longPatience, mark, "event=api_unserved")
 	contains(t, line, "level=error", "resource.k8s.io/v1, v1beta2 and v1beta1",
 		"--feature-gates=DynamicResourceAllocation=true", "--runtime-config=resource.k8s.io/v1beta1=true")
 	k.prepareOK(named(known))
@@ -199,7 +199,7 @@ func TestNoVersionServed(t *testing.T) {
 	api.down()
 	api.serveOnly("v1beta1")
 	api.up()
-	a.waitLogFor(40*time.Second, mark, "event=slice_current")
+	a.waitLogFor(longPatience, mark, "event=slice_current")
 	k.prepareOK(named(api.addClaim(newClaim("late", "req=2"))))
 }
 

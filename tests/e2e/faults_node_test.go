@@ -70,7 +70,7 @@ func labelGone(w *world) {
 // logged holds that the agent said so.
 func logged(words ...string) func(w *world) {
 	return func(w *world) {
-		follow().wait(w.t, fmt.Sprintf("a line with %q", words), 10*time.Second, func() error {
+		follow().wait(w.t, fmt.Sprintf("a line with %q", words), soon, func() error {
 			if w.log.find(words...) == "" {
 				return fmt.Errorf("not said")
 			}

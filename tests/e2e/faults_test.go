@@ -31,11 +31,19 @@ type fault struct {
 	hold   time.Duration                        // how long it lasts, if it does not end by itself
 	off    func(w *world)
 	after  func(w *world) // what has to hold in the end
-	limit  time.Duration  // of the recovery: atOnce, or 60 s
+	limit  time.Duration  // of the recovery: atOnce, or recovery
 }
 
-// Most requests in any second after start-up.
-const rateLimit = 5
+const (
+	// Most requests in a second, over any 20 s: what the agent sends evenly may arrive in a heap where the machine
+	// is busy. The simulator, whose clock is virtual, holds each single second to its bound, and recovery to 60 s.
+	rateLimit    = 2
+	connectLimit = 1
+	window       = 20 * time.Second
+
+	recovery    = 90 * time.Second
+	atOnceTries = 3 // a recovery that takes longer is measured again, because the machine may have been busy
+)
 
 var allFaults = slices.Concat(sliceFaults, answerFaults, pathFaults, nodeFaults, versionFaults, eventFaults, statusFaults)
 
@@ -74,14 +82,9 @@ func (f *fault) test(t *testing.T) {
 	w.hold()
 	begin := time.Now()
 	f.on(w)
-	if f.harm != nil {
-		f.harm(w)
-	} else {
-		w.deleteSlice()
-	}
+	f.spoil(w)
 	if f.limit == atOnce {
-		follow().wait(t, "recovery at once from "+f.name, atOnce, w.whole)
-		result.recovery = time.Since(begin)
+		result.recovery = f.atOnce(w, begin)
 	}
 	if f.local != nil {
 		f.local(w)
@@ -89,7 +92,7 @@ func (f *fault) test(t *testing.T) {
 		w.serves()
 	}
 	if f.says != nil {
-		f.says(w, f.hold)
+		f.says(w, soon) // the fault lasts until it is told
 	}
 	healed := begin
 	if f.off != nil {
@@ -97,7 +100,7 @@ func (f *fault) test(t *testing.T) {
 		f.off(w)
 		healed = time.Now()
 	}
-	follow().wait(t, "recovery from "+f.name, soon-time.Since(healed), w.whole)
+	follow().wait(t, "recovery from "+f.name, recovery-time.Since(healed), w.whole)
 	if f.limit != atOnce {
 		result.recovery = time.Since(healed)
 	}
@@ -107,6 +110,32 @@ func (f *fault) test(t *testing.T) {
 	}
 	requests := since(w.proxy.Requests(), begin)
 	result.requests, result.peak = len(requests), peak(requests)
+}
+
+func (f *fault) spoil(w *world) {
+	if f.harm != nil {
+		f.harm(w)
+	} else {
+		w.deleteSlice()
+	}
+}
+
+// atOnce waits for the recovery that began then, and tells how long it took.
+func (f *fault) atOnce(w *world, begin time.Time) (took time.Duration) {
+	w.t.Helper()
+	for try := 1; ; try++ {
+		follow().wait(w.t, "recovery from "+f.name, recovery, w.whole)
+		if took = time.Since(begin); took <= atOnce {
+			return took
+		}
+		if try == atOnceTries {
+			w.t.Errorf("%s was put right after %s, and not within %s in %d tries", f.name, took, atOnce, try)
+			return took
+		}
+		time.Sleep(atOnce) // it may be repaired often, but not without pause
+		begin = time.Now()
+		f.spoil(w)
+	}
 }
 
 // prepare starts the agent and waits for its slices.
@@ -149,8 +178,11 @@ func (w *world) holds(begin time.Time) {
 			w.t.Error(err)
 		}
 	}
-	if most := peak(requests); most > rateLimit {
-		w.t.Errorf("%d requests in one second, %d at most", most, rateLimit)
+	if most := densest(requests, window); most > rateLimit*int(window/time.Second) {
+		w.t.Errorf("%d requests in %s, %d a second at most", most, window, rateLimit)
+	}
+	if most := connections(w.proxy.Connects(), window); most > connectLimit*int(window/time.Second) {
+		w.t.Errorf("%d connections in %s, %d a second at most", most, window, connectLimit)
 	}
 	w.wellBehaved()
 	w.measured()

@@ -73,20 +73,25 @@ func since(all []proxy.Request, from time.Time) []proxy.Request {
 	return nil
 }
 
-// Requests that were sent a second apart may arrive a little closer to each other.
-const second = time.Second - 100*time.Millisecond
+// peak counts the most requests in any second.
+func peak(requests []proxy.Request) int { return densest(requests, time.Second) }
 
-// peak counts the most requests in any second; a claim's GET comes when the kubelet asks, and does not count.
-func peak(requests []proxy.Request) int {
+// densest counts the most requests in any window; a claim's GET comes when the kubelet asks, and does not count.
+func densest(requests []proxy.Request, window time.Duration) int {
 	var times []time.Time
 	for _, r := range requests {
 		if r.Kind != "claim" {
 			times = append(times, r.At)
 		}
 	}
+	return connections(times, window)
+}
+
+// connections counts the most in any window.
+func connections(times []time.Time, window time.Duration) int {
 	most, first := 0, 0
 	for i, at := range times {
-		for at.Sub(times[first]) >= second {
+		for at.Sub(times[first]) >= window {
 			first++
 		}
 		most = max(most, i-first+1)

@@ -15,8 +15,8 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// How long the kubelet's calls may take that need no API server.
-const localLimit = 2 * time.Second
+// How long the kubelet's calls may take that need no API server: less than anything that the agent waits for it.
+const localLimit = 8 * time.Second
 
 // claim is one that the API server knows and that devices of the world's node were allocated to.
 type claim struct{ name, uid string }

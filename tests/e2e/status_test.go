@@ -95,7 +95,7 @@ func statusRefused(w *world) {
 	}
 	w.serves()
 	// They come in the background, when the rate of requests lets them.
-	eventually(w.t, "a request for the status of a claim", 15*time.Second, func() error {
+	eventually(w.t, "a request for the status of a claim", soon, func() error {
 		if count(w.proxy.Requests(), "claim status") == 0 {
 			return errors.New("none came")
 		}

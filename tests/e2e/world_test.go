@@ -453,7 +453,7 @@ func (w *world) copySlice(metadata object) {
 	raw["metadata"] = metadata
 	var made slice
 	mustAsk(w.t, "POST", slicesPath, raw, &made)
-	follow().wait(w.t, "one of two slices deleted", atOnce, func() error {
+	follow().wait(w.t, "one of two slices deleted", soon, func() error {
 		for _, one := range []slice{old, made} {
 			if err := ask("GET", slicesPath+"/"+one.Metadata.Name, nil, nil); err != nil {
 				return nil
