@@ -131,7 +131,7 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		{name: "list: gzip", faults: list(with(200, zipped([]byte(whole)), "Content-Type", protobufType, "Content-Encoding", "gzip")), words: refused},
 		{name: "list: gzip that is none", faults: list(with(200, kubeEnvelope+"\x00", "Content-Type", protobufType, "Content-Encoding", "gzip")), words: refused},
 		{name: "list: empty", faults: list(with(200, "", "Content-Type", protobufType)), words: refused},
-		{name: "list: envelope alone", faults: list(with(200, kubeEnvelope, "Content-Type", protobufType)), words: "event=api_"},
+		{name: "list: envelope alone", faults: list(with(200, kubeEnvelope, "Content-Type", protobufType)), words: "event=slice_published"},
 		{name: "list: truncated", faults: list(with(200, whole[:len(whole)/2], "Content-Type", protobufType)), words: refused},
 		{name: "list: group that never ends", faults: list(endless(200, protobufType, kubeEnvelope, "\x0b", 0)), words: refused},
 		{name: "list: field of 2 GiB", faults: list(endless(200, protobufType, kubeEnvelope+"\x12\xff\xff\xff\xff\x07", "\x00", 0)), words: refused},
@@ -149,18 +149,18 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		{name: "watch: frame of 4 GiB", faults: watch(with(200, watchFrame(1<<32-1, "x"), "Content-Type", protobufType+";stream=watch")), words: "watch"},
 		{name: "watch: frame of 16 MiB and more", faults: watch(endless(200, protobufType+";stream=watch", watchFrame(1<<24+1, ""), "\x00", 0)), words: "watch"},
 		{name: "watch: frame of 16 MiB", faults: watch(endless(200, protobufType+";stream=watch", watchFrame(1<<24, ""), "\x00", 0)), words: "watch"},
-		{name: "watch: empty frames for ever", faults: watch(endless(200, protobufType+";stream=watch", "", watchFrame(0, ""), 0)), words: "event=api_"},
-		{name: "watch: bookmarks for ever", faults: watch(endless(200, protobufType+";stream=watch", "", anEvent, 0)), words: "event=api_"},
-		{name: "watch: a byte a second", faults: watch(endless(200, protobufType+";stream=watch", watchFrame(1000, ""), "\x0a", time.Second)), words: "event=api_"},
+		{name: "watch: empty frames for ever", faults: watch(endless(200, protobufType+";stream=watch", "", watchFrame(0, ""), 0)), words: "event=slice_published"},
+		{name: "watch: bookmarks for ever", faults: watch(endless(200, protobufType+";stream=watch", "", anEvent, 0)), words: "event=slice_published"},
+		{name: "watch: a byte a second", faults: watch(endless(200, protobufType+";stream=watch", watchFrame(1000, ""), "\x0a", time.Second)), words: "event=slice_published"},
 		{name: "watch: text for ever", faults: watch(endless(200, "text/plain", "", "no\n", 0)), words: "watch"},
 		{name: "watch: truncated, for ever anew", faults: watch(with(200, watchFrame(1000, "\x0a\x05"), "Content-Type", protobufType+";stream=watch")), words: "watch"},
 		{name: "watch: garbage, for ever anew", faults: watch(with(200, watchFrame(6, "\xff\xff\xff\xff\xff\xff"), "Content-Type", protobufType+";stream=watch")), words: "watch"},
-		{name: "watch: ends at once, for ever anew", faults: watch(with(200, "", "Content-Type", protobufType+";stream=watch")), words: "event=api_"},
-		{name: "watch: 410 for ever", faults: watch(with(410, "gone", "Content-Type", "text/plain")), words: "event=api_"},
-		{name: "write: answered by garbage", faults: only(with(201, kubeEnvelope+"\xff\xff", "Content-Type", protobufType), "create", "update"), words: "event=api_"},
+		{name: "watch: ends at once, for ever anew", faults: watch(with(200, "", "Content-Type", protobufType+";stream=watch")), words: "event=slice_published"},
+		{name: "watch: 410 for ever", faults: watch(with(410, "gone", "Content-Type", "text/plain")), words: "event=slice_published"},
+		{name: "write: answered by garbage", faults: only(with(201, kubeEnvelope+"\xff\xff", "Content-Type", protobufType), "create", "update"), words: "doing=\"write slice\""},
 		{name: "list: trailers of nonsense", answer: func(e *asked) {
 			e.p.raw(onStream(e.id, okHead, data(0, whole), frameOf(http2.FrameHeaders, 5, 0, []byte(fieldOf("grpc-status", "99")+fieldOf("content-length", "7")+fieldOf("x", "\x01\xff")))))
-		}, kinds: []string{lists}, words: "event=api_"},
+		}, kinds: []string{lists}, words: "event=slice_published"},
 	}
 	for _, status := range []int{400, 401, 403, 404, 405, 406, 407, 408, 409, 410, 415, 418, 421, 426, 429, 431, 451, 500, 501, 502, 503, 504, 505, 511, 599, 600, 204, 205, 206, 300, 304} {
 		cases = append(cases, abuseAPI{name: fmt.Sprintf("status %d for everything", status), faults: with(status, ""), words: "event=api_error"})

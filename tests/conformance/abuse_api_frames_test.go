@@ -135,7 +135,7 @@ func TestAbuseAPIConnection(t *testing.T) {
 		{name: "SETTINGS: frames of 2^24", first: first(settings(5, 1<<24)), says: protocol, words: lost},
 		{name: "SETTINGS: push", first: first(settings(2, 1)), says: protocol, words: lost},
 		{name: "SETTINGS: unknown, all largest", first: first(settings(0, 1<<32-1, 7, 1<<32-1, 65535, 1<<32-1, 1, 1<<32-1, 3, 1<<32-1, 6, 0)),
-			answer: func(e *asked) { e.reset(http2.ErrCodeInternal) }, words: "event=api_"},
+			answer: func(e *asked) { e.reset(http2.ErrCodeInternal) }, words: "event=api_error"},
 		{name: "SETTINGS without end", open: forEver(emptySettings), says: calm, words: lost},
 		{name: "SETTINGS of 32 entries without end", open: forEver(many(32)), says: calm, words: lost},
 		{name: "SETTINGS with ACK without end", open: forEver(frameOf(http2.FrameSettings, 1, 0, nil)), says: calm, words: lost},
@@ -169,12 +169,12 @@ func TestAbuseAPIConnection(t *testing.T) {
 		{name: "GOAWAY for each request", answer: func(e *asked) { e.p.raw(goaway(0, 0)) }, words: "event=api_moved"},
 		{name: "GOAWAY for each request, and then an answer", answer: func(e *asked) {
 			e.p.raw(goaway(e.id, 0), onStream(e.id, list(1, fieldOf(":status", "503"))))
-		}, words: "event=api_"},
+		}, words: "event=api_moved"},
 		{name: "GOAWAY of the largest stream, and then silence", open: once(goaway(1<<31-1, 0)), answer: func(*asked) {}, words: "event=api_moved"},
-		{name: "GOAWAY of the largest stream, and then for ever", open: forEver(goaway(1<<31-1, 0)), words: "event=api_"},
-		{name: "GOAWAY with an error", open: once(goaway(0, http2.ErrCodeInternal)), words: "event=api_"},
+		{name: "GOAWAY of the largest stream, and then for ever", open: forEver(goaway(1<<31-1, 0)), words: "too many frames that carry nothing"},
+		{name: "GOAWAY with an error", open: once(goaway(0, http2.ErrCodeInternal)), words: "event=api_moved"},
 		{name: "GOAWAY of 7 bytes", open: once(frameOf(http2.FrameGoAway, 0, 0, make([]byte, 7))), says: size, words: lost},
-		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=api_"},
+		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=claim_refused"},
 		{name: "windows of 0", first: first(settings(4, 0)), words: "event=api_error"},
 		{name: "windows of 1 byte", first: first(settings(4, 1)), words: "event=api_error", answer: func(e *asked) {},
 			open: func(p *apiPeer) {
@@ -235,7 +235,7 @@ func TestAbuseAPIStreams(t *testing.T) {
 		{name: ":status behind a header", answer: replies(list(0, fieldOf("a", "b")+status200)), says: rst(protocol), words: refused},
 		{name: ":method in an answer", answer: replies(list(0, "\x82"+status200)), says: rst(protocol), words: refused},
 		{name: ":status 101", answer: replies(list(0, fieldOf(":status", "101"))), says: rst(protocol), words: refused},
-		{name: ":status 103 without end", answer: repliesForEver(list(0, fieldOf(":status", "103")), list(0, fieldOf(":status", "103"))), says: rst(calm), words: "event=api_"},
+		{name: ":status 103 without end", answer: repliesForEver(list(0, fieldOf(":status", "103")), list(0, fieldOf(":status", "103"))), says: rst(calm), words: "event=api_lost"},
 		{name: ":status 103 with END_STREAM", answer: replies(list(1, fieldOf(":status", "103"))), says: rst(protocol), words: refused},
 		{name: ":status 999", answer: replies(list(1, fieldOf(":status", "999"))), words: refused},
 		{name: "HEADERS that depend on themselves", answer: func(e *asked) {

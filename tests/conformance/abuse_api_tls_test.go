@@ -128,8 +128,8 @@ func TestAbuseAPIBeforeHTTP(t *testing.T) {
 		{name: "resets after 1 to 127 bytes", conn: ends(true, 1, 5, 6, 11, 64, 127), words: "event=api_failed"},
 		{name: "closes inside the certificate", conn: ends(false, 128, 140, 200, 300, 400, 500), words: "event=api_failed"},
 		{name: "resets inside the certificate", conn: ends(true, 128, 140, 200, 300, 400, 500), words: "event=api_failed"},
-		{name: "closes after 1 KiB and more", conn: ends(false, 900, 1000, 1100, 1200, 1400, 1600), words: "event=api_"},
-		{name: "resets after 1 KiB and more", conn: ends(true, 900, 1000, 1100, 1200, 1400, 1600), words: "event=api_"},
+		{name: "closes after 1 KiB and more", conn: ends(false, 900, 1000, 1100, 1200, 1400, 1600), words: "event=api_lost"},
+		{name: "resets after 1 KiB and more", conn: ends(true, 900, 1000, 1100, 1200, 1400, 1600), words: "event=api_lost"},
 		{name: "closes inside an answer", conn: ends(false, 1300, 1500, 1700, 1900, 2100, 2300), words: "event=api_lost"},
 		{name: "resets inside an answer", conn: ends(true, 1300, 1500, 1700, 1900, 2100, 2300), words: "event=api_lost"},
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -60,16 +61,11 @@ func (l *lines) count() int {
 	return len(l.text)
 }
 
-// countWith counts the lines from the given one on that hold the text.
-func (l *lines) countWith(from int, text string) (n int) {
+// slice is a copy of some lines.
+func (l *lines) slice(from, to int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, line := range l.text[from:] {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
+	return slices.Clone(l.text[from:to])
 }
 
 // countUntil counts the lines up to the first one, from the given one on, that holds the text.

@@ -64,6 +64,12 @@ func TestInteropServerGo(t *testing.T) {
 		api.setPieces(func() int { time.Sleep(time.Millisecond); return 40 })
 		servedInTheEnd(t, api, api.kubeconfig)
 	})
+	p.run("few streams", func(t *testing.T) {
+		api := newAPIServer(t)
+		api.http2 = &http.HTTP2Config{MaxConcurrentStreams: 3} // two watches, and one for all else
+		api.up()
+		servedInTheEnd(t, api, api.kubeconfig)
+	})
 	p.run("table of one octet, small windows", func(t *testing.T) {
 		api := newAPIServer(t)
 		api.http2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1,

@@ -105,15 +105,18 @@ func enterNamespace() {
 	_ = syscall.Exec(unshare, args, append(os.Environ(), "CONFORMANCE_NAMESPACE=1"))
 }
 
-// needMounts skips a test for a user who is not root; root without the right to mount is told so, because a
-// skipped test is not seen in the result.
+var skipped = newTable("left out", "test", "why")
+
+// needMounts skips a test for a user who is not root; root without the right to mount is told so.
 func needMounts(t testing.TB) {
 	t.Helper()
 	if !mounting && os.Getuid() == 0 {
 		t.Fatal("root may not mount here: run where it may, or as another user to do without these tests")
 	}
 	if !mounting {
-		t.Skip("needs root and the right to mount")
+		const why = "needs root and the right to mount"
+		skipped.add(t.Name(), why)
+		t.Skip(why)
 	}
 }
 
