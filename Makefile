@@ -111,11 +111,12 @@ $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
 # Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
-# record of frames and calls, $(PRODUCT)/lto/*.ci, is what tools/check_stack.py reads; it changes no code.
+# record of frames and calls, $(PRODUCT)/lto/*.ci, is what tools/check_stack.py reads; it changes no code. In one
+# partition it sees all at once, which saves 2 KB.
 $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 	$(call show,LINK,$@)
 	@rm -rf $(PRODUCT)/lto && mkdir -p $(PRODUCT)/lto
-	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) -flto=$(JOBS) -fcallgraph-info=su,da -dumpdir $(PRODUCT)/lto/ \
+	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) -flto-partition=one -fcallgraph-info=su,da -dumpdir $(PRODUCT)/lto/ \
 		-static -nostartfiles $(LINK_HARDEN) -o $@ \
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
