@@ -389,6 +389,11 @@
  */
 #define API_MOVE_MS 250u
 /*
+ * One that does so again and again is met more and more slowly, but within this: less than
+ * CLAIM_GET_MS, so that a claim that waits is read.
+ */
+#define API_MOVE_MAX_MS 8000u
+/*
  * Requests in a row that time out on one connection. Reached: it is given up; another server may
  * stand behind the same address.
  */

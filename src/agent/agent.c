@@ -290,11 +290,11 @@ void agent_step(struct agent *a)
     api_step(a);
     version_step(a);
     calls_step(a);
-    node_step(a);
     if (node_changed(a)) {
         publish_changed(a);
     }
-    publish_step(a);
+    publish_step(a); /* what a round waits for goes before a watch that can wait */
+    node_step(a);
     recorder_step(a);
     claim_status_step(a);
     links_step(a);

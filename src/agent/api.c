@@ -46,6 +46,7 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
     api->pinged = false;
     api->mute = 0;
     api->blocked_ms = 0;
+    api->cramped = false;
     api->reread_ms = 0;
     api->ended_why[0] = 0;
     api->opened = true;
@@ -93,7 +94,12 @@ static void connection_over(struct agent *a, bool moved)
     bool repaid = lasted >= API_BACKOFF_MAX_MS || lasted >= API_REPAID_FACTOR * api->backoff_ms;
     api->backoff_ms = repaid ? 0u : api->backoff_ms;
     uint64_t wait = agent_backoff(a, &api->backoff_ms);
-    plan_connection(a, (moved && repaid) ? agent_random(a) % API_MOVE_MS : wait);
+    if (moved) {
+        wait = repaid ? agent_random(a) % API_MOVE_MS : wait;
+        wait = (wait < API_MOVE_MAX_MS) ? wait : API_MOVE_MAX_MS;
+    }
+    plan_connection(a, wait);
+    api->moved = moved;
     api->close_wanted = true;
     h2_goaway(&api->h2, H2_NO_ERROR, true); /* unless it failed: then its GOAWAY is said */
     requests_end(api, PEER_CLOSED);
@@ -207,7 +213,9 @@ static void check_answers(struct agent *a)
 {
     requests_expire(a);
     if (a->api.mute >= API_TIMEOUTS_MAX) {
-        lose(a, "the API server takes no request, or answers none in time");
+        lose(a, (h2_streams_max(&a->api.h2) == 0u)
+                    ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
+                    : "the API server answers no request in time");
     }
 }
 

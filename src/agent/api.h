@@ -106,6 +106,8 @@ struct api {
     unsigned mute;          /* requests that timed out, one after the other, without an answer */
     uint64_t mute_ms;       /* when the last of them did */
     uint64_t blocked_ms;    /* since when no request could be opened; 0: the last one was */
+    bool moved;             /* the last connection ended in order: what was planned goes on */
+    bool cramped;           /* that watches find no room was said */
     bool waiting;           /* a request of our own was held back: it goes at the times below */
     unsigned rate_at;       /* the oldest of `rate_ms` */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* a second after each of the last requests */
@@ -147,7 +149,8 @@ bool api_paused(const struct agent *a);
 /*
  * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream,
  * too many requests of our own, or the server asked for a pause). After success
- * api_next tells its records and its end; the body, if any, is sent by the owner.
+ * api_next tells its records and its end; the body, if any, is sent by the owner. A watch ends by
+ * FULL_TABLE where the server allows so few streams that it would take the last one.
  */
 MUST_USE enum status api_send(struct agent *a, unsigned index, enum request_kind kind,
                               enum kube_shape shape, struct kube_request *head);

@@ -97,7 +97,7 @@ static enum outcome refusal(const struct request *r)
 static enum outcome outcome_of(const struct request *r, enum status status)
 {
     uint16_t http = r->answer.http_status;
-    if (http >= 200u && http < 300u) {
+    if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
         return OUTCOME_DONE; /* even when the rest of the answer never came */
     }
     if (status == PEER_UNSUPPORTED) {

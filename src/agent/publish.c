@@ -50,7 +50,8 @@ void publish_changed(struct agent *a)
     }
 }
 
-void publish_disconnected(struct agent *a)
+/* The round under way is given up. */
+static void start_anew(struct agent *a)
 {
     struct publish *p = &a->publish;
     p->step = PUBLISH_IDLE;
@@ -60,6 +61,14 @@ void publish_disconnected(struct agent *a)
     if (p->due_ms > a->now_ms && p->cut_known) {
         /* what happened in between is not known: look again once connected */
         p->due_ms = a->now_ms;
+    }
+}
+
+void publish_disconnected(struct agent *a)
+{
+    /* Where each answer moves us elsewhere, no round would end if it did not go on there. */
+    if (!a->api.moved || a->publish.step <= PUBLISH_NODE) {
+        start_anew(a);
     }
 }
 
@@ -78,7 +87,7 @@ void publish_unserved(struct agent *a)
     api_cancel(a, REQUEST_PUBLISHER);
     p->current = false;
     p->said = false;
-    publish_disconnected(a);
+    start_anew(a);
 }
 
 /* --- steps: each sends one request, its end moves on --- */
@@ -86,9 +95,10 @@ void publish_unserved(struct agent *a)
 static bool begin_request(struct agent *a, enum request_kind kind, enum kube_shape shape,
                           struct kube_request *head)
 {
-    a->publish.cause[0] = '\0';
-    a->publish.field[0] = '\0';
-    a->publish.too_many = false;
+    struct publish *p = &a->publish;
+    p->cause[0] = '\0';
+    p->field[0] = '\0';
+    p->too_many = false;
     return api_send(a, REQUEST_PUBLISHER, kind, shape, head) == STATUS_OK;
 }
 
@@ -104,6 +114,7 @@ static bool step_list(struct agent *a)
     p->overflow = 0;
     p->selector_ignored = false;
     p->partial = false;
+    p->resource_version[0] = '\0';
     return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
 }
 

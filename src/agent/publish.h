@@ -107,7 +107,10 @@ uint64_t publish_deadline(const struct agent *a);
 void publish_changed(struct agent *a);
 /* The kubelet knows the driver: what waited for that may be published. */
 void publish_registered(struct agent *a);
-/* The API connection is gone: nothing that was in flight will answer. */
+/*
+ * The API connection is gone: nothing that was in flight will answer. A round goes on only when the
+ * server moved us to another connection.
+ */
 void publish_disconnected(struct agent *a);
 /* Another version of the API is spoken, or tried: what is stored is looked at again. */
 void publish_version(struct agent *a);

@@ -169,7 +169,11 @@ static void watch_end(struct agent *a, enum status status)
     uint16_t http = r->answer.http_status;
     uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
     p->watch_due_ms = a->now_ms + wait;
-    if (http > HTTP_OK_LAST && http != HTTP_GONE) {
+    if (status == FULL_TABLE) {
+        /* No room for it: rounds list instead, and the end of each tries again. */
+        p->due_ms = (p->watch_due_ms < p->due_ms) ? p->watch_due_ms : p->due_ms;
+        p->watch_due_ms = UINT64_MAX;
+    } else if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         /* The rounds of the interval go on without a watch. */
         if (retry_say(a, &p->refusal, "watch slices", r, status)) {
             say_retry(a, wait);
@@ -205,11 +209,18 @@ static void step_over(struct agent *a, const struct request *r)
     }
 }
 
-/* No page was asked for: what is on the others would be taken for not stored. */
-static enum status whole(const struct publish *p, enum status status)
+/*
+ * No page was asked for: what is on the others would be taken for not stored. Without a version
+ * there is nothing to watch from.
+ */
+static enum status whole(struct publish *p, enum status status)
 {
-    bool page = p->step == PUBLISH_LIST && p->partial;
-    return (page && status == STATUS_OK) ? PEER_MALFORMED : status;
+    bool good = !p->partial && p->resource_version[0] != '\0';
+    if (p->step != PUBLISH_LIST || status != STATUS_OK || good) {
+        return status;
+    }
+    text_cut(p->cause, sizeof p->cause, view_text("a page of a list, or no resourceVersion"));
+    return PEER_MALFORMED;
 }
 
 void publish_end(struct agent *a, unsigned index, enum status status)

@@ -10,8 +10,10 @@
  */
 #include "agent/recorder.h"
 
+#include "agent/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/crc32c.h"
 #include "base/time.h"
 #include "cfg/identity.h"
 
@@ -238,6 +240,23 @@ static void moot(struct agent *a, struct note *n)
     }
 }
 
+/*
+ * 403 for one namespace after the other stops all Events, as nothing served does. One namespace
+ * alone must not silence the others: what is told there is dropped.
+ */
+static void denied(struct agent *a, struct note *n)
+{
+    struct recorder *r = &a->recorder;
+    uint32_t sum = crc32c(0, view_text(namespace_of(n)));
+    r->denied_sum = (r->denied_sum == 0u) ? sum : r->denied_sum;
+    if (r->denied_sum == sum &&
+        a->api.request[REQUEST_RECORDER].answer.http_status == HTTP_FORBIDDEN) {
+        r->out.due_ms = a->now_ms + OUTGOING_GAP_MS;
+        a->notes.dropped++;
+        n->state = NOTE_FREE;
+    }
+}
+
 void recorder_end(struct agent *a, enum status status)
 {
     struct recorder *r = &a->recorder;
@@ -247,6 +266,7 @@ void recorder_end(struct agent *a, enum status status)
         outgoing_end(a, &r->out, REQUEST_RECORDER, status, EVENT_EVENTS_REFUSED);
     switch (outcome) {
     case OUTCOME_DONE:
+        r->denied_sum = 0;
         n->state = NOTE_STORED;
         n->told = r->telling;
         n->told_ms = a->now_ms;
@@ -257,8 +277,10 @@ void recorder_end(struct agent *a, enum status status)
     case OUTCOME_REJECTED:
         n->state = NOTE_FREE;
         break;
-    case OUTCOME_LATER:
-    case OUTCOME_DENIED: /* behind the others: it may be at fault alone, as by its namespace */
+    case OUTCOME_DENIED:
+        denied(a, n);
+        break;
+    case OUTCOME_LATER: /* behind the others: it may be at fault alone */
         n->first_ms = a->now_ms;
         n->told_ms = a->now_ms;
         break;

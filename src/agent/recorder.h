@@ -19,6 +19,7 @@ struct recorder {
     uint32_t telling;      /* its count, as the request says it */
     uint64_t told_wall_ms; /* and its last time, Unix milliseconds */
     uint64_t bucket_ms;    /* when the token bucket will be full again */
+    uint32_t denied_sum;   /* of the first namespace refused (403) since a success; 0: none */
     uint64_t dropped_ms;   /* when dropped Events may be logged again */
 };
 

@@ -80,6 +80,36 @@ void requests_end(struct api *api, enum status verdict)
     }
 }
 
+static bool is_watch(enum request_kind kind)
+{
+    return kind == REQUEST_SLICE_WATCH || kind == REQUEST_NODE_WATCH;
+}
+
+/*
+ * Watches leave a stream to what ends: where the server allows one they find no room, where it
+ * allows two the Node's does not.
+ */
+static bool is_cramped(const struct api *api, enum request_kind kind)
+{
+    return is_watch(kind) &&
+           h2_streams_max(&api->h2) < ((kind == REQUEST_NODE_WATCH) ? 3u : 2u);
+}
+
+/* A watch that finds no room ends at once; its owner reads from time to time instead. */
+static void leave_room(struct agent *a, unsigned index)
+{
+    struct api *api = &a->api;
+    if (!api->cramped) {
+        api->cramped = true;
+        event_begin(a, EVENT_API_ERROR);
+        event_text(a, "doing", "watch");
+        event_text(a, "text", "it lets too few requests run at a time: read every half a minute");
+        event_remedy(a, "raise --http2-max-streams-per-connection of the API server");
+        event_end(a);
+    }
+    finish(api, index, FULL_TABLE);
+}
+
 /* Requests that hang side by side count once. */
 static void timed_out(struct agent *a, uint64_t sent_ms)
 {
@@ -98,13 +128,10 @@ void requests_expire(struct agent *a)
         if (r->kind != REQUEST_NONE && !told && a->now_ms >= r->deadline_ms) {
             finish(&a->api, i, PEER_TIMEOUT);
             timed_out(a, r->sent_ms);
+        } else if (!told && is_cramped(&a->api, r->kind)) {
+            leave_room(a, i);
         }
     }
-}
-
-static bool is_watch(enum request_kind kind)
-{
-    return kind == REQUEST_SLICE_WATCH || kind == REQUEST_NODE_WATCH;
 }
 
 bool requests_waiting(const struct api *api)
@@ -164,13 +191,14 @@ bool api_paused(const struct agent *a)
 }
 
 /*
- * A server that lets no request begin, though none is under way, is no better than one that answers
- * none. The owners try again and again.
+ * A server that lets no request begin, though none is under way or though it allows none at all, is
+ * no better than one that answers none. The owners try again and again.
  */
 static void note_blocked(struct agent *a)
 {
     struct api *api = &a->api;
-    if (api->blocked_ms == 0u || h2_streams_open(&api->h2) > 0u) {
+    bool under_way = h2_streams_open(&api->h2) > 0u && h2_streams_max(&api->h2) > 0u;
+    if (api->blocked_ms == 0u || under_way) {
         api->blocked_ms = a->now_ms;
     }
     if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
@@ -199,6 +227,25 @@ static void count_request(struct agent *a, enum request_kind kind)
     }
 }
 
+/* Sends a head on a stream of its own, *stream. */
+static enum status send_head(struct agent *a, unsigned index, struct kube_request *head,
+                             uint32_t *stream)
+{
+    struct api *api = &a->api;
+    if (h2_open(&api->h2, index, stream) != STATUS_OK) {
+        note_blocked(a);
+        return STATUS_MORE;
+    }
+    api->blocked_ms = 0;
+    head->token = view_text(api->token);
+    head->authority = view_text(api->authority);
+    enum status s = kube_request_send(&api->h2, *stream, head);
+    if (s != STATUS_OK) {
+        h2_reset(&api->h2, *stream, H2_CANCEL);
+    }
+    return s;
+}
+
 enum status api_send(struct agent *a, unsigned index, enum request_kind kind, enum kube_shape shape,
                      struct kube_request *head)
 {
@@ -206,19 +253,9 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
     struct api *api = &a->api;
     struct request *r = &api->request[index];
     ASSERT(r->kind == REQUEST_NONE);
-    uint32_t stream = 0;
-    if (!may_send(a, kind)) {
-        return STATUS_MORE;
-    }
-    if (h2_open(&api->h2, index, &stream) != STATUS_OK) {
-        note_blocked(a);
-        return STATUS_MORE;
-    }
-    api->blocked_ms = 0;
-    head->token = view_text(api->token);
-    head->authority = view_text(api->authority);
-    if (kube_request_send(&api->h2, stream, head) != STATUS_OK) {
-        h2_reset(&api->h2, stream, H2_CANCEL);
+    uint32_t stream = 0; /* of one that finds no room */
+    bool cramped = is_cramped(api, kind);
+    if (!may_send(a, kind) || (!cramped && send_head(a, index, head, &stream) != STATUS_OK)) {
         return STATUS_MORE;
     }
     count_request(a, kind);
@@ -232,6 +269,9 @@ enum status api_send(struct agent *a, unsigned index, enum request_kind kind, en
     r->sent_ms = a->now_ms;
     r->deadline_ms = a->now_ms + time_limit(kind);
     kube_answer_init(&r->answer, shape);
+    if (cramped) {
+        leave_room(a, index);
+    }
     return STATUS_OK;
 }
 
@@ -280,7 +320,7 @@ static enum status judge(struct request *r)
 {
     enum status s = kube_answer_end(&r->answer);
     uint16_t http = r->answer.http_status;
-    if (http >= 200u && http < 300u) {
+    if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
         return s;
     }
     if (r->message[0] == '\0') {

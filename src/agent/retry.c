@@ -57,6 +57,9 @@ bool retry_say(struct agent *a, struct refusal *last, const char *doing, const s
     uint16_t http = r->answer.http_status;
     bool lasts = last->doing == doing && last->http == http;
     ASSERT(doing != NULL);
+    if (r->unprocessed && a->api.state == API_DRAINING) {
+        return false; /* RFC 9113 §6.8: it crossed a GOAWAY, and is made again elsewhere */
+    }
     if (lasts && a->now_ms - last->said_ms < REFUSAL_SAID_MS) {
         return false;
     }

@@ -9,7 +9,6 @@
 #include "agent/api.h"
 
 /* Status codes that decide what follows (RFC 9110 §15). */
-#define HTTP_OK_LAST 299u
 #define HTTP_UNAUTHORIZED 401u
 #define HTTP_FORBIDDEN 403u
 #define HTTP_GONE 410u

@@ -3,13 +3,15 @@
  * Which version of resource.k8s.io is spoken: the best that the API server serves, of v1, v1beta2
  * and v1beta1. Owns struct version; sends no request but the GET of the API group.
  *
- * The group is asked once per connection, before anything else: an upgraded server drops its
- * connections, and so the requests of a start are the same five whichever version is served (group,
- * Node, list, create, watch; going down from v1 by failures alone would be up to seven). A server
- * that tells nothing of use is tried: lists of slices go from v1 downwards. The list is the judge,
- * because it exists as long as its version does; a 404 for one object only raises a doubt, and the
- * group is asked again. While an older version is spoken, the group is asked every
- * VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
+ * The group is asked once per connection, because an upgraded server drops its connections, and
+ * before anything else: so the requests of a start are the same five whichever version is served
+ * (group, Node, list, create, watch; going down from v1 by failures alone would be up to seven).
+ * Where the server moved us it is asked behind the rest, for perhaps it answers one request and
+ * moves us again. A server that tells nothing of use is tried: lists of slices go from v1
+ * downwards. The list is the judge, because it exists as long as its version does; a 404 for one
+ * object only raises a doubt, and the group is asked again. While an older version is spoken, the
+ * group is asked every VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API"
+ * (APIGroup).
  */
 #include "agent/decode.h"
 #include "agent/state.h"
@@ -135,10 +137,11 @@ static unsigned all_versions(void)
 void version_connected(struct agent *a)
 {
     struct version *v = &a->version;
-    v->state = VERSION_UNKNOWN;
+    bool known = a->api.moved && v->state == VERSION_SETTLED;
+    v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
     v->refused = 0;
     v->backoff_ms = 0;
-    v->due_ms = a->now_ms;
+    v->due_ms = a->now_ms + (known ? API_START_MS : 0u);
 }
 
 uint64_t version_deadline(const struct agent *a)
@@ -180,11 +183,10 @@ void version_end(struct agent *a, enum status status)
 {
     struct version *v = &a->version;
     unsigned named = (status == STATUS_OK) ? v->named : 0u;
-    if (!api_ready(a)) {
-        return; /* asked again on the next connection */
-    }
     if (named != 0u) {
         choose(a, named, VERSION_SETTLED);
+    } else if (!api_ready(a)) {
+        /* asked again on the next connection */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {

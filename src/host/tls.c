@@ -400,16 +400,13 @@ static bool is_refused(int code)
 static enum status stopped(int stop, struct writer *why)
 {
     int code = alert_instead(stop);
-    if (is_refused(code)) {
-        session.ssl.MBEDTLS_PRIVATE(in_msg)[1] = MBEDTLS_SSL_ALERT_MSG_BAD_CERT;
-        code = MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE;
-    }
     session.wants = 0;
     if (code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE) {
         session.wants = (code == MBEDTLS_ERR_SSL_WANT_READ) ? TLS_WANTS_READ : TLS_WANTS_WRITE;
         return STATUS_MORE;
     }
     session.failure.code = (code < 0) ? code : MBEDTLS_ERR_SSL_CONN_EOF;
+    session.failure.refused = is_refused(code);
     session.failure.verified = mbedtls_ssl_get_verify_result(&session.ssl);
     session.failure.tight = arena_was_tight();
     session.failure.established = mbedtls_ssl_is_handshake_over(&session.ssl) != 0;

@@ -17,6 +17,7 @@ struct tls_failure {
     uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
     bool tight;        /* the arena has been nearly full */
     bool established;  /* after the handshake */
+    bool refused;      /* reset while our certificate was shown: most likely for its sake */
     const char *name;  /* of the server, as it was asked for; borrowed */
 };
 

@@ -38,22 +38,26 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_INVALID_MAC, PEER_PROTOCOL, DAMAGED},
     {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
     {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
+    {MBEDTLS_ERR_SSL_BAD_INPUT_DATA, PEER_PROTOCOL,
+     "the server sent a TLS message that is too long"},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
      "the server sent a TLS message that is not supported; after the handshake that is KeyUpdate"},
 };
 
 /* Alerts of RFC 8446 §6 and RFC 7301; the code is the alert's number. */
-#define CLIENT_CERTIFICATE "the server does not accept our client certificate: "
+#define CERTIFICATE_FIRST 42 /* these and those between are about our certificate */
+#define CERTIFICATE_LAST 49
+#define NOT_ACCEPTED "the server does not accept our client certificate: "
 
 static const struct reason alerts[] = {
     {40, PEER_UNSUPPORTED, NO_COMMON ", or it wants a client certificate"},
-    {42, PEER_REFUSED, CLIENT_CERTIFICATE "it cannot be read or verified"},
-    {43, PEER_REFUSED, CLIENT_CERTIFICATE "its type is not supported"},
-    {44, PEER_REFUSED, CLIENT_CERTIFICATE "it is revoked"},
-    {45, PEER_REFUSED, CLIENT_CERTIFICATE "it has expired"},
-    {46, PEER_REFUSED, CLIENT_CERTIFICATE "no reason given"},
-    {48, PEER_REFUSED, CLIENT_CERTIFICATE "its issuer is unknown there"},
-    {49, PEER_REFUSED, CLIENT_CERTIFICATE "access denied"},
+    {42, PEER_REFUSED, "it cannot be read or verified"},
+    {43, PEER_REFUSED, "its type is not supported"},
+    {44, PEER_REFUSED, "it is revoked"},
+    {45, PEER_REFUSED, "it has expired"},
+    {46, PEER_REFUSED, "no reason given"},
+    {48, PEER_REFUSED, "its issuer is unknown there"},
+    {49, PEER_REFUSED, "access denied"},
     {70, PEER_UNSUPPORTED, NO_COMMON},
     {71, PEER_UNSUPPORTED, NO_COMMON},
     {112, PEER_REFUSED, "the server does not know itself by this name"},
@@ -181,6 +185,8 @@ static enum status judge_alert(unsigned alert, struct writer *why)
 {
     const struct reason *known = find(alerts, COUNT_OF(alerts), (int)alert);
     if (known != NULL) {
+        bool ours = known->code >= CERTIFICATE_FIRST && known->code <= CERTIFICATE_LAST;
+        say(why, ours ? NOT_ACCEPTED : "");
         say(why, known->words);
         return known->verdict;
     }
@@ -196,6 +202,11 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
     ASSERT(failure->code < 0 && failure->name != NULL);
     if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         return judge_alert(failure->alert, why);
+    }
+    if (failure->refused) {
+        say(why, NOT_ACCEPTED);
+        say(why, "most likely, for it reset the connection then");
+        return PEER_REFUSED;
     }
     const struct reason *known = judge_code(failure);
     if (is_starved(failure)) {

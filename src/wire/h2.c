@@ -107,6 +107,12 @@ unsigned h2_streams_open(const struct h2 *c)
     return count;
 }
 
+uint32_t h2_streams_max(const struct h2 *c)
+{
+    ASSERT(c->role == H2_CLIENT);
+    return c->peer_streams_max;
+}
+
 enum status h2_failure(const struct h2 *c, uint32_t *code)
 {
     ASSERT(c->failure < STATUS_COUNT);

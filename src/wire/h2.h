@@ -246,6 +246,8 @@ void h2_set_time(struct h2 *c, uint64_t now_ms);
 uint64_t h2_deadline(const struct h2 *c);
 /* Streams open now. */
 unsigned h2_streams_open(const struct h2 *c);
+/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: it told none yet. */
+uint32_t h2_streams_max(const struct h2 *c);
 /*
  * The sticky failure, STATUS_OK while none; *code (may be NULL) gets the HTTP/2 error code that
  * was or will be sent.

@@ -9,8 +9,6 @@
 #include "wire/kube_rules.h"
 
 #define MEDIA_TYPE_PROTOBUF "application/vnd.kubernetes.protobuf"
-#define HTTP_OK 200u
-#define HTTP_OK_MAX 299u
 /* RFC 9110 §15.2: interim answers precede the final one. */
 #define HTTP_FINAL_MIN 200u
 #define HTTP_STATUS_MAX 999u
@@ -124,7 +122,7 @@ static enum status take_text(struct kube_answer *a, struct reader *in)
         keep_text_byte(a, bytes.data[i]);
     }
     /* Text is no success, see kube_answer_end: more of it is not waited for. */
-    return (a->http_status <= HTTP_OK_MAX) ? PEER_MALFORMED : STATUS_MORE;
+    return (a->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- protobuf body --- */
@@ -268,7 +266,7 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
 enum status kube_answer_end(struct kube_answer *a)
 {
     /* Success without an object is no API server's: a page of text does not mean no slices. */
-    bool success = a->http_status >= HTTP_OK && a->http_status <= HTTP_OK_MAX;
+    bool success = a->http_status >= HTTP_OK && a->http_status <= HTTP_OK_LAST;
     bool whole = true;
 
     if (a->failed != STATUS_OK) {

@@ -102,6 +102,7 @@ struct api_stream {
 struct api_server {
     bool reachable;
     bool connected;
+    bool moves;           /* GOAWAY comes before each answer */
     bool hangs;           /* requests are read and not answered */
     const char *authorization; /* that it accepts; to others 401 and GOAWAY */
     unsigned refuses;     /* requests for claims that it will refuse to look at */

@@ -39,6 +39,7 @@ static struct {
     unsigned posts;   /* that were answered with success */
     unsigned asked;   /* requests for Events, whatever the answer */
     const char *message; /* of the refusal, NULL: the usual one */
+    const char *denied_ns; /* whose Events are answered by 403; NULL: none */
     bool mute;        /* stores Events and does not answer */
     unsigned status_http;
     unsigned status_asked;
@@ -204,6 +205,9 @@ static void serve_event(struct api_stream *s)
     if (http == 999) {
         answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
         return;
+    }
+    if (took.denied_ns != NULL && strcmp(took.denied_ns, ns) == 0) {
+        http = 403;
     }
     if (http == 0 && post) {
         http = event_post(body_object(s, "Event")) ? 201 : 409;

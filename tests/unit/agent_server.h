@@ -396,6 +396,9 @@ static void api_serve(struct api_stream *s)
     bool event = strncmp(s->path, "/apis/events.k8s.io/", 20) == 0;
     s->whole = true;
     api_note("%s%s %s\n", event ? "event " : "", s->method, s->path);
+    if (api.moves) {
+        h2_goaway(&api.h2, H2_NO_ERROR, true);
+    }
     if (!looked_at(s)) {
         return;
     }

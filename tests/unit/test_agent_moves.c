@@ -76,6 +76,50 @@ static void test_goaway_for_ever_is_slowed_down(void **state)
     assert_in_range(connections, 3, 20);
 }
 
+/* One that does it before each answer is served all the same, and nobody is alarmed. */
+static void test_goaway_before_each_answer(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    api.moves = true;
+    node_up();
+    pass(20000);
+    assert_int_equal(api_writes(), 1);
+    assert_true(world.agent->publish.current);
+    assert_in_range(api.connections, 3, 10);
+    struct peer *kubelet = service_open();
+    const struct peer_call *call = call_send(kubelet, PREPARE, claims_request(0, 1));
+    pass(API_MOVE_MAX_MS);
+    assert_true(call->ended);
+    assert_string_equal(prepare_error(call_reply_of(call), 0), "");
+    log_has("event=api_moved");
+    assert_null(strstr(world.log, "api_lost"));
+    assert_null(strstr(world.log, "api_error"));
+}
+
+/* What was listed on one connection is written on the next, without another list. */
+static void test_round_goes_on_elsewhere(void **state)
+{
+    (void)state;
+    up(65535);
+    world.found.count = 15;
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    step();
+    assert_int_equal(world.agent->publish.step, PUBLISH_LIST);
+    assert_true(world.agent->publish.running);
+    h2_goaway(&api.h2, H2_NO_ERROR, true);
+    pass(5000);
+    assert_int_equal(world.agent->publish.wanted.count, 15);
+    assert_true(world.agent->publish.current);
+    log_has("event=api_moved");
+    assert_null(strstr(world.log, "api_lost"));
+    assert_null(strstr(world.log, "api_error"));
+    assert_int_equal(api_lists(), 1);
+    assert_int_equal(api_writes(), 1);
+}
+
 static void test_long_retry_after_is_kept(void **state)
 {
     (void)state;
@@ -150,6 +194,8 @@ int main(void)
         cmocka_unit_test(test_put_ends_while_the_connection_drains),
         cmocka_unit_test(test_goaway_is_no_failure),
         cmocka_unit_test(test_goaway_for_ever_is_slowed_down),
+        cmocka_unit_test(test_goaway_before_each_answer),
+        cmocka_unit_test(test_round_goes_on_elsewhere),
         cmocka_unit_test(test_long_retry_after_is_kept),
         cmocka_unit_test(test_reason_of_a_refusal_is_told),
         cmocka_unit_test(test_hanging_claims_delay_nobody),

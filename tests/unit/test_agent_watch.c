@@ -349,31 +349,63 @@ static void test_list_without_version(void **state)
     api.no_version = true;
     node_up();
     pass(60000);
+    log_has("event=api_error doing=\"list slices\" status=peer-malformed http=200");
+    log_has("cause=\"a page of a list, or no resourceVersion\"");
+    assert_false(world.agent->publish.current);
+    assert_in_range(api_lists(), 5, 10);
+    api.no_version = false;
+    pass(2 * API_BACKOFF_MAX_MS);
     assert_true(world.agent->publish.current);
+    assert_non_null(api_watch_of(false));
+}
+
+/* As few requests at a time as a server allows: watches leave the last one to what ends. */
+static void few_streams(unsigned streams)
+{
+    world_new();
+    api.streams_max = streams;
+    claim_add(0);
+    claim_add(1)->fault = API_HANGS;
+    node_up();
+    pass(20000);
+    assert_int_equal(api_slices(), 1);
+    assert_true(world.agent->publish.current);
+    log_has("event=api_error doing=watch");
+    log_has("remedy=\"raise --http2-max-streams-per-connection of the API server\"");
+    log_forget();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(1000);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    c = call_send(p, PREPARE, claims_request(1, 1));
+    pass(CLAIM_GET_MS + 1000);
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 1), "no answer in time"));
+    /* slices and Node are read from time to time, and nobody is alarmed again */
+    api_slice_delete(api_slice_only());
+    api.node_uid = "5ad9b0c4-0000-4000-8000-00000000000b";
+    api_forget();
+    pass(2 * API_BACKOFF_MAX_MS);
+    assert_string_equal(api_slice_only()->owner, api.node_uid);
+    assert_in_range(api_asked(""), 3, 12);
+    assert_int_equal(api_writes(), 1);
+    assert_null(strstr(world.log, "api_error"));
+    assert_null(strstr(world.log, "api_lost"));
 }
 
 static void test_one_stream(void **state)
 {
     (void)state;
-    world_new();
-    api.streams_max = 2;
-    claim_add(0);
-    node_up();
-    pass(20000);
-    assert_int_equal(api_slices(), 1);
-    /* the watches have both streams; a claim waits for one and fails in words */
-    struct peer *p = service_open();
-    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
-    pass(CLAIM_GET_MS + CLAIM_QUEUE_MS);
-    assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "all requests are busy"));
-    /* now the claim's GET has it, and hangs, and the watch waits */
-    api.claim[0].fault = API_HANGS;
-    c = call_send(p, PREPARE, claims_request(0, 1));
-    settle();
-    api_watch_end();
-    pass(30000);
-    assert_true(c->ended);
-    assert_non_null(api_watch_stream());
+    few_streams(1);
+    assert_null(api_watch_of(true));
+    assert_null(api_watch_of(false));
+}
+
+static void test_two_streams(void **state)
+{
+    (void)state;
+    few_streams(2);
+    assert_null(api_watch_of(true));
+    assert_non_null(api_watch_of(false));
 }
 
 /* The path dies while a body fills the send buffer: even a PING has no room. */
@@ -457,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_changed_while_away),
         cmocka_unit_test(test_list_without_version),
         cmocka_unit_test(test_one_stream),
+        cmocka_unit_test(test_two_streams),
         cmocka_unit_test(test_stuck_output),
         cmocka_unit_test(test_flooded_output),
     };

@@ -342,19 +342,41 @@ static void test_forbidden(void **state)
     (void)state;
     begin();
     took.http = 403;
-    refuse_claims(1, 1);
-    refuse_claims(2, 1);
+    refuse_registration("no");
+    refuse_claims(1, 2);
+    pass(10 * SECOND);
     log_has("level=warn event=events_refused http=403 reason=Forbidden");
     log_has("remedy=\"allow create and patch of events in events.k8s.io");
     log_forget();
-    pass(OUTGOING_DENIED_MS - 1);
-    assert_int_equal(took.asked, 1);
-    pass(OUTGOING_DENIED_MS);
+    pass(OUTGOING_DENIED_MS - 11 * SECOND);
     assert_int_equal(took.asked, 2);
+    pass(OUTGOING_DENIED_MS / 2);
+    assert_int_equal(took.asked, 3);
     assert_null(strstr(world.log, "events_refused"));
     took.http = 0;
     pass(2 * OUTGOING_DENIED_MS);
-    assert_int_equal(events_stored(), 2);
+    assert_true(events_stored() > 0);
+}
+
+/* Rights that are missing in one namespace silence no other. */
+static void test_forbidden_in_one_namespace(void **state)
+{
+    (void)state;
+    begin();
+    took.denied_ns = "ml";
+    refuse_claims(1, 4);
+    refuse_registration("no");
+    pass(10 * SECOND);
+    assert_int_equal(took.asked, 5);
+    assert_int_equal(events_stored(), 1);
+    assert_string_equal(took.event[0].reason, "RegistrationRefused");
+    log_has("level=warn event=events_refused http=403 reason=Forbidden");
+    pass(NOTE_DROPPED_MS);
+    assert_int_equal(world.agent->counter[EVENT_EVENTS_DROPPED], 4);
+    took.denied_ns = NULL;
+    refuse_claims(5, 1);
+    pass(NOTE_REFILL_MS);
+    assert_string_equal(event_only("ClaimRefused")->about_name, "claim-5");
 }
 
 static void test_namespace_ends(void **state)
@@ -524,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_burst),
         cmocka_unit_test(test_full_table),
         cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_forbidden_in_one_namespace),
         cmocka_unit_test(test_namespace_ends),
         cmocka_unit_test(test_not_served),
         cmocka_unit_test(test_invalid),
