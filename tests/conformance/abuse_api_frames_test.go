@@ -174,7 +174,17 @@ func TestAbuseAPIConnection(t *testing.T) {
 		{name: "GOAWAY of the largest stream, and then for ever", open: forEver(goaway(1<<31-1, 0)), words: "too many frames that carry nothing"},
 		{name: "GOAWAY with an error", open: once(goaway(0, http2.ErrCodeInternal)), words: "event=api_moved"},
 		{name: "GOAWAY of 7 bytes", open: once(frameOf(http2.FrameGoAway, 0, 0, make([]byte, 7))), says: size, words: lost},
+		{name: "GOAWAY before each answer", answer: func(e *asked) {
+			e.p.raw(goaway(e.id, 0))
+			e.serve()
+		}, words: "event=api_moved", served: true},
+		{name: "GOAWAY of the largest stream before each answer", answer: func(e *asked) {
+			e.p.raw(goaway(1<<31-1, 0))
+			e.serve()
+		}, words: "event=api_moved", served: true},
 		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=claim_refused"},
+		{name: "MAX_CONCURRENT_STREAMS 1", first: first(settings(3, 1)), words: "raise --http2-max-streams-per-connection", served: true},
+		{name: "MAX_CONCURRENT_STREAMS 2", first: first(settings(3, 2)), words: "raise --http2-max-streams-per-connection", served: true},
 		{name: "windows of 0", first: first(settings(4, 0)), words: "event=api_error"},
 		{name: "windows of 1 byte", first: first(settings(4, 1)), words: "event=api_error", answer: func(e *asked) {},
 			open: func(p *apiPeer) {

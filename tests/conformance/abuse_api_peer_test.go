@@ -355,6 +355,11 @@ func (e *asked) answer() {
 		does.answer(e)
 		return
 	}
+	e.serve()
+}
+
+// serve answers as an API server does.
+func (e *asked) serve() {
 	e.p.mu.Lock()
 	e.r.Body = io.NopCloser(bytes.NewReader(e.body.Bytes()))
 	e.p.mu.Unlock()

@@ -53,6 +53,7 @@ type abuseAPI struct {
 	says   string // what the agent tells a peer: "GOAWAY …" or "RST …"
 	words  string // of one line of the log
 	secret bool   // the token must not come
+	served bool   // slices are published all the same
 }
 
 func (does *abuseAPI) affects(kind string) bool {
@@ -137,6 +138,9 @@ func playAbuseAPI(t *testing.T, does abuseAPI) (complaint string) {
 	}
 	end := a.log.count()
 
+	if does.served && len(h.api.own()) != 1 {
+		t.Errorf("%d slices are published", len(h.api.own()))
+	}
 	h.api.setFaults(nil)
 	h.forget()
 	back := time.Now()
