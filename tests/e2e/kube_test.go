@@ -33,7 +33,7 @@ type cluster struct {
 
 const (
 	driver = "neuron.aws.com"
-	soon   = 60 * time.Second
+	soon   = 150 * time.Second
 )
 
 var (

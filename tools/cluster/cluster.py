@@ -34,6 +34,9 @@ CONTROL_PLANE = ("kube-controller-manager", "kube-scheduler", "agent-apiserver",
                  "etcd")
 
 
+READY_SECONDS = 180  # longest wait for a program that lives; on an idle machine each is there within ten
+
+
 class Failure(Exception):
     """What stops a command, in words for its user."""
 
@@ -201,7 +204,7 @@ def start_apiserver(cluster):
     """The API server, until it answers."""
     cluster.start("kube-apiserver", config.apiserver_args(cluster))
     cluster.wait("API server", "kube-apiserver",
-                 lambda: answers(cluster, cluster.server + "/readyz"), 60)
+                 lambda: answers(cluster, cluster.server + "/readyz"), READY_SECONDS)
 
 
 def start_control_plane(cluster):
@@ -211,7 +214,7 @@ def start_control_plane(cluster):
     if cluster.agent_served:
         cluster.start("agent-apiserver", config.agent_apiserver_args(cluster))
         cluster.wait("the agent's API server", "agent-apiserver",
-                     lambda: answers(cluster, cluster.agent_server + "/readyz"), 60)
+                     lambda: answers(cluster, cluster.agent_server + "/readyz"), READY_SECONDS)
     cluster.start("kube-controller-manager", config.controller_manager_args(cluster))
     cluster.start("kube-scheduler", config.scheduler_args(cluster))
 
@@ -241,7 +244,7 @@ def start_containerd(cluster):
     procs.make_cgroup(cluster.cgroup)
     cluster.start("containerd", config.containerd_args(cluster))
     sock = cluster.short("containerd.sock")
-    cluster.wait("container runtime", "containerd", lambda: os.path.exists(sock), 30)
+    cluster.wait("container runtime", "containerd", lambda: os.path.exists(sock), READY_SECONDS)
 
 
 def node_is_ready(cluster):
@@ -263,7 +266,7 @@ def start_kubelet(cluster):
         with socket.socket() as probe:
             probe.settimeout(1)
             return probe.connect_ex(("127.0.0.1", cluster.port("kubelet-health"))) == 0
-    cluster.wait("node", "kubelet", healthy, 60)
+    cluster.wait("node", "kubelet", healthy, READY_SECONDS)
 
 
 def make_agent_account(cluster):
@@ -312,7 +315,7 @@ def start_agent(cluster):
         with open(log, encoding="utf-8", errors="replace") as stream:
             stream.seek(earlier)
             return " event=registered" in stream.read() and published(cluster) >= 0
-    cluster.wait("agent", "agent", ready, 60)
+    cluster.wait("agent", "agent", ready, READY_SECONDS)
 
 
 def bring_up(cluster, with_agent):
@@ -324,7 +327,7 @@ def bring_up(cluster, with_agent):
     start_kubelet(cluster)
     import_images(cluster)
     make_agent_account(cluster)
-    cluster.wait("node", "kubelet", lambda: node_is_ready(cluster), 60)
+    cluster.wait("node", "kubelet", lambda: node_is_ready(cluster), READY_SECONDS)
     if with_agent:
         make_board(cluster)
         start_agent(cluster)

@@ -23,7 +23,7 @@ SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 def run_tests(state, pattern, out):
     """go test against the running cluster; its exit code."""
     env = dict(build.go_environment(), NEURON_DRA_CLUSTER=state)
-    command = [build.find_go(), "test", "-v", "-count=1", "-timeout=20m", "."]
+    command = [build.find_go(), "test", "-v", "-count=1", "-timeout=40m", "."]
     if pattern:
         command.insert(2, "-run=" + pattern)
     return subprocess.run(command, cwd=os.path.join(build.ROOT, "tests", "e2e"), env=env,

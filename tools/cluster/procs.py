@@ -112,7 +112,7 @@ def hide_directories(holder_log, directories, environment):
     script = "".join(f"mount -t tmpfs -o mode=0755 neuron-dra {path}\n" for path in directories)
     record = spawn(["unshare", "--mount", "--propagation", "private", "sh", "-ec",
                     script + "exec sleep infinity"], holder_log, environment)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         if not alive(record):
             raise RuntimeError("no private mount namespace:\n" + tail(holder_log))
@@ -120,7 +120,7 @@ def hide_directories(holder_log, directories, environment):
             if stream.read().startswith(b"sleep\0"):
                 return dict(record, namespace=namespace_of(record["pid"]))
         if time.monotonic() > deadline:
-            raise RuntimeError("the private mount namespace is not ready after 10 s")
+            raise RuntimeError("the private mount namespace is not ready after 60 s")
         time.sleep(0.01)
 
 

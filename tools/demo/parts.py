@@ -16,7 +16,7 @@ from screen import Surprise
 
 NOTICE_MS = "10"  # the real kubelet looks for new sockets once a second
 LOOK_S = 0.2  # how often a wait looks whether the other program has ended
-LIMIT_S = 20.0  # for anything that takes milliseconds on an idle machine
+LIMIT_S = 60.0  # for anything that takes milliseconds on an idle machine
 
 
 class Program:
