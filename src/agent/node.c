@@ -168,16 +168,25 @@ static void watch_event(struct agent *a)
     }
 }
 
-/*
- * One that was to tell the state of now and did not, on a connection that goes on, may never do so:
- * the Node is read instead.
- */
+/* The watch is not trusted: rounds read the Node, and the first read follows in `wait_ms`. */
+static void go_blind(struct agent *a, uint64_t wait_ms)
+{
+    struct node_object *n = &a->node;
+    const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
+    bool news = !n->blind && !a->api.cramped; /* that there is no room for it was said */
+    if (news && retry_say(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
+        retry_say_end(a, &n->refusal, "nothing: the Node is read instead");
+    }
+    n->blind = true;
+    n->get_due_ms = a->now_ms + wait_ms;
+}
+
+/* One that was to tell the state of now and did not, on a connection that goes on, may never. */
 static void watch_over(struct agent *a, uint64_t wait_ms)
 {
     struct node_object *n = &a->node;
     if (n->silent_ms != UINT64_MAX && api_ready(a)) {
-        n->blind = true;
-        n->get_due_ms = a->now_ms + wait_ms;
+        go_blind(a, wait_ms);
     }
     n->silent_ms = UINT64_MAX;
 }
@@ -336,8 +345,7 @@ static void check_silence(struct agent *a)
     struct node_object *n = &a->node;
     if (a->now_ms >= n->silent_ms) {
         n->silent_ms = UINT64_MAX;
-        n->blind = true;
-        n->get_due_ms = a->now_ms;
+        go_blind(a, 0);
     }
 }
 

@@ -269,6 +269,8 @@ static void test_watch_silent(void **state)
     check_right();
     assert_int_equal(api_asked(NODE_READS), 1);
     assert_non_null(api_watch_of(true));
+    log_has("event=api_error doing=\"watch Node\" status=peer-timeout");
+    log_has("remedy=\"nothing: the Node is read instead\"");
     api_node_create(NEW_UID);
     pass(15u * 60000u);
     check_right();
