@@ -65,7 +65,7 @@ def build(defect, folder):
     source = folder / pathlib.Path(defect["file"]).name
     source.write_text(text.replace(defect["find"], defect["replace"]))
     compiler = shlex.split(os.environ[COMPILE])
-    run([*compiler, "-w", "-c", source, "-o", folder / "defect.o"])
+    run([*compiler, "-w", '-DBUILD_ID="fuzz"', "-c", source, "-o", folder / "defect.o"])
     program = folder / defect["target"]
     main = OBJECTS / "tests" / "fuzz" / f"fuzz_{defect['target']}.o"
     run([*compiler, "-fsanitize=fuzzer", "-o", program, main, folder / "defect.o", OBJECTS / "libagent.a",
@@ -76,7 +76,8 @@ def build(defect, folder):
 def find(program, target, folder):
     """By which means the target finds the mistake; "" when it does not."""
     more = [f"-artifact_prefix={folder}/", "-rss_limit_mb=0"]
-    files = sorted(fuzz.corpus_of(target).iterdir())
+    # Inputs made by hand come first: most mistakes show in them.
+    files = sorted(fuzz.corpus_of(target).iterdir(), key=lambda path: (not path.name.startswith(fuzz.OWN), path.name))
     code, _ = fuzz.engine(program, target, *more, *files, limit=fuzz.GRACE_SECONDS)
     if code:
         return "corpus"
