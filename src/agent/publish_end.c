@@ -190,12 +190,25 @@ static void watch_end(struct agent *a, enum status status)
 
 /* --- every end --- */
 
+/* What is stored is known. Without a version there is nothing to watch from: rounds list instead. */
+static void list_end(struct agent *a, const struct request *r)
+{
+    struct publish *p = &a->publish;
+    if (p->resource_version[0] == '\0' &&
+        retry_say(a, &p->refusal, "watch slices", r, PEER_MALFORMED)) {
+        event_text(a, "cause", "the list has no resourceVersion");
+        retry_say_end(a, &p->refusal, "see what answers for the API server; slices are listed "
+                                      "at the interval instead");
+    }
+    publish_plan(a);
+}
+
 static void step_over(struct agent *a, const struct request *r)
 {
     struct publish *p = &a->publish;
     switch (p->step) {
     case PUBLISH_LIST:
-        publish_plan(a);
+        list_end(a, r);
         break;
     case PUBLISH_DELETE:
         delete_end(p);
@@ -209,17 +222,13 @@ static void step_over(struct agent *a, const struct request *r)
     }
 }
 
-/*
- * No page was asked for: what is on the others would be taken for not stored. Without a version
- * there is nothing to watch from.
- */
+/* No page was asked for: what is on the others would be taken for not stored. */
 static enum status whole(struct publish *p, enum status status)
 {
-    bool good = !p->partial && p->resource_version[0] != '\0';
-    if (p->step != PUBLISH_LIST || status != STATUS_OK || good) {
+    if (p->step != PUBLISH_LIST || status != STATUS_OK || !p->partial) {
         return status;
     }
-    text_cut(p->cause, sizeof p->cause, view_text("a page of a list, or no resourceVersion"));
+    text_cut(p->cause, sizeof p->cause, view_text("a page of a list"));
     return PEER_MALFORMED;
 }
 
