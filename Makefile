@@ -121,8 +121,7 @@ $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
 # What every octet of a peer goes through is compiled for speed: make bench, HPACK and frames.
-HOT := src/base/bytes.c $(addprefix src/wire/,h2.c h2_recv.c h2_body.c h2_list.c hpack.c hpack_table.c \
-	hpack_huffman.c)
+HOT := src/base/bytes.c $(addprefix src/wire/,h2.c h2_recv.c hpack.c hpack_table.c hpack_huffman.c)
 $(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := -O2
 
 $(PRODUCT)/%.o: %.c $(PRODUCT)/flags

@@ -189,6 +189,12 @@
 #define ANSWERS_MAX (GRPC_LINKS * ANSWERS_PER_LINK)
 
 /*
+ * Health watches of one connection: liveness, readiness, the empty name, and one more while an old
+ * one ends. A client needs one for each service. Further ones: RESOURCE_EXHAUSTED.
+ */
+#define WATCHES_PER_LINK 4u
+
+/*
  * Lines about TCP peers that broke the protocol in CONNECTION_LINES_MS: strangers must not fill
  * the log. Further ones are counted and told as one number.
  */

@@ -298,6 +298,7 @@ void agent_step(struct agent *a)
     recorder_step(a);
     claim_status_step(a);
     links_step(a);
+    health_step(a);
     pages_step(a);
     stop_step(a);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gRPC methods: which path is served on which socket, registration with the kubelet, and
- * health. Owns the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1,
+ * The gRPC methods: which path is served on which socket, and registration with the kubelet. Owns
+ * the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1,
  * grpc.health.v1.
  */
 #include "agent/decode.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "generated/health.pb.h"
 #include "generated/registration.pb.h"
 #include "pb_encode.h"
 
@@ -121,30 +120,6 @@ uint64_t kubelet_deadline(const struct agent *a)
     return (r->registered || a->stopping) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
 }
 
-/* --- grpc.health.v1 --- */
-
-static void health_check(struct agent *a, unsigned link, const struct grpc_event *event)
-{
-    health_HealthCheckRequest request = health_HealthCheckRequest_init_zero;
-    bool readable = decode(event->message, health_HealthCheckRequest_fields, &request);
-    struct view service = view_text(readable ? request.service : "?");
-    bool liveness = view_is(service, "liveness") || service.len == 0u;
-    if (!liveness && !view_is(service, "readiness")) {
-        answer_status(a, link, event->call, GRPC_NOT_FOUND,
-                      "unknown service; known: liveness, readiness and the empty name");
-        return;
-    }
-    health_HealthCheckResponse response = health_HealthCheckResponse_init_zero;
-    bool serving = liveness || agent_ready(a);
-    response.status = serving ? health_HealthCheckResponse_ServingStatus_SERVING
-                              : health_HealthCheckResponse_ServingStatus_NOT_SERVING;
-    uint8_t bytes[16];
-    pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
-    bool ok = pb_encode(&out, health_HealthCheckResponse_fields, &response);
-    ASSERT(ok);
-    answer_message(a, link, event->call, view_of(bytes, out.bytes_written));
-}
-
 /* --- prepare and unprepare --- */
 
 static void prepare(struct agent *a, unsigned link, const struct grpc_event *event)
@@ -175,18 +150,32 @@ static const struct {
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", ON(LINK_SERVICE),
      unprepare},
     {"/grpc.health.v1.Health/Check", ON(LINK_HEALTH) | ON(LINK_SERVICE), health_check},
+    {"/grpc.health.v1.Health/Watch", ON(LINK_HEALTH) | ON(LINK_SERVICE), health_watch},
 };
+#define METHODS (sizeof methods / sizeof methods[0])
+
+
+/* Index of the method that a kind of socket serves at a path; none: how many there are. */
+static unsigned method_at(struct view path, unsigned kind)
+{
+    unsigned i = 0;
+    while (i < METHODS &&
+           ((methods[i].kinds & ON(kind)) == 0u || !view_is(path, methods[i].path))) {
+        i++;
+    }
+    return i;
+}
+
+bool kubelet_serves(struct view path, unsigned kind)
+{
+    ASSERT(kind < (unsigned)LINK_METRICS);
+    return method_at(path, kind) < METHODS;
+}
 
 void kubelet_call(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
-    unsigned kind = ON(a->link[link].kind);
-    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if ((methods[i].kinds & kind) != 0u && view_is(event->path, methods[i].path)) {
-            methods[i].serve(a, link, event);
-            return;
-        }
-    }
-    /* The kubelet asks for streams that we do not serve every 5 s: no log line, just the status. */
-    answer_status(a, link, event->call, GRPC_UNIMPLEMENTED, "unknown method on this socket");
+    unsigned i = method_at(event->path, (unsigned)a->link[link].kind);
+    ASSERT(i < METHODS); /* no other is told of: kubelet_serves */
+    methods[i].serve(a, link, event);
 }

@@ -18,7 +18,12 @@ struct registration {
     char last_error[CLAIM_ERROR_CAP];
 };
 
-/* One complete request of a link (kubelet.c). */
+/*
+ * Whether a path is served on sockets of enum link_kind (kubelet.c). No line tells of others: the
+ * kubelet asks for streams that we do not serve every 5 s.
+ */
+bool kubelet_serves(struct view path, unsigned kind);
+/* One complete request of a link, of a path that is served there. */
 void kubelet_call(struct agent *a, unsigned link, const struct grpc_event *event);
 void kubelet_init(struct agent *a);
 void kubelet_step(struct agent *a);

@@ -4,6 +4,8 @@
  * the API connection included. Owns which link is open; yields the events of their engines and
  * knows no method.
  */
+#include <string.h>
+
 #include "agent/state.h"
 #include "base/assert.h"
 
@@ -86,10 +88,13 @@ static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint
     l->kind = kind;
     l->opened_ms = now_ms;
     answers_drop(a, link);
+    memset(l->watch, 0, sizeof l->watch);
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
     grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
     /* No GOAWAY: a client with nobody else to go to would come back at once, again and again. */
     l->grpc.refusing = a->stopping;
+    l->grpc.serves = kubelet_serves;
+    l->grpc.of = (unsigned)kind;
 }
 
 /* Links that a peer has among `count` from the first one on. */
@@ -111,8 +116,9 @@ static unsigned links_of(const struct server_link *first, unsigned count, uint32
  */
 static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own, bool same)
 {
-    /* Health is answered at once: a call that is open there is half sent, and may go. */
-    bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == 0u;
+    /* Health is answered at once: a call that is open there is half sent, and may go. So may a
+     * watch anywhere. */
+    bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == health_watches(l);
     unsigned tolerated = quiet ? own : own + 1u;
     bool may = (quiet && same) || held > tolerated;
     uint32_t rank = may ? held * 2u + (quiet ? 1u : 0u) : 0u;

@@ -7,6 +7,7 @@
 #define AGENT_LINKS_H
 
 #include "agent/agent.h"
+#include "agent/health.h"
 #include "wire/grpc.h"
 
 /* One connection of a peer to one of our sockets. */
@@ -18,6 +19,7 @@ struct server_link {
     uint32_t peer; /* see agent_link_open */
     uint64_t opened_ms;
     uint64_t close_ms; /* failed: closed now even if its peer takes no more output */
+    struct watch watch[WATCHES_PER_LINK];
     struct grpc_server grpc;
 };
 

@@ -188,6 +188,8 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
         grpc_refuse(s, call, GRPC_REFUSE_STOPPING);
     } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PATH);
+    } else if (s->serves != NULL && !s->serves(view_text(call->path), s->of)) {
+        grpc_refuse(s, call, GRPC_REFUSE_UNKNOWN);
     } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TIMEOUT);
     }
@@ -295,8 +297,11 @@ static void take_data(struct grpc_server *s, struct grpc_call *call, struct view
 static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     call->flags |= GRPC_FLAG_INPUT_ENDED;
+    if (call->state == GRPC_CALL_ANSWERED) {
+        grpc_call_free(s, call);
+        return false;
+    }
     if (call->state == GRPC_CALL_REFUSED) {
-        grpc_refuse_due(s);
         return false;
     }
     if (call->state != GRPC_CALL_WHOLE) {
@@ -334,6 +339,8 @@ static bool on_input(struct grpc_server *s, const struct h2_event *event, struct
     if (event->kind == H2_EVENT_DATA) {
         take_data(s, call, event->data);
     } else if (!event->trailers) {
+        /* known before the answer, which else would ask for the end */
+        call->flags |= event->end_stream ? GRPC_FLAG_INPUT_ENDED : 0u;
         head_complete(s, call);
     }
     /* a refusal that went out has ended the call */
@@ -382,7 +389,7 @@ static bool on_event(struct grpc_server *s, const struct h2_event *event, uint64
 /*
  * An open header block has its own time-out in the engine, and no answer may go before it ends.
  * A refusal waits for send room alone, which is the engine's affair as well; but one of HTTP waits
- * for the end of the request and for the stream's window.
+ * for the stream's window.
  */
 static uint64_t due_ms(const struct grpc_call *call)
 {
@@ -393,6 +400,9 @@ static uint64_t due_ms(const struct grpc_call *call)
     }
     if (call->state == GRPC_CALL_REFUSED) {
         return (call->flags & is_grpc) == is_grpc ? NO_DEADLINE : call->arrival_ms;
+    }
+    if (call->state == GRPC_CALL_ANSWERED) {
+        return call->arrival_ms;
     }
     bool replies = call->prefix_len > 0u || call->reply_left > 0u;
     bool waits = call->state == GRPC_CALL_RUNNING && !replies;
@@ -405,8 +415,9 @@ static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_ev
     bool known = call->state == GRPC_CALL_RUNNING;
     bool slow = !known && call->arrival_ms <= call->deadline_ms;
 
-    if (call->state == GRPC_CALL_REFUSED) {
-        h2_reset(&s->h2, call->stream, H2_CANCEL);
+    if (call->state >= GRPC_CALL_REFUSED) {
+        bool answered = call->state == GRPC_CALL_ANSWERED;
+        h2_reset(&s->h2, call->stream, answered ? H2_NO_ERROR : H2_CANCEL);
         grpc_call_free(s, call);
         return false;
     }
@@ -479,6 +490,7 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
     s->now_ms = now_ms;
     s->next_serial = 0;
     s->refusing = false;
+    s->serves = NULL;
     memset(s->calls, 0, sizeof s->calls);
     h2_init(&s->h2, H2_SERVER, &memory, now_ms);
     ASSERT(grpc_valid(s));
@@ -543,9 +555,8 @@ unsigned grpc_calls_open(const struct grpc_server *s)
     unsigned count = 0;
 
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
-        if (s->calls[i].stream != 0u) {
-            count++;
-        }
+        const struct grpc_call *call = &s->calls[i];
+        count += (call->stream != 0u && call->state != GRPC_CALL_ANSWERED) ? 1u : 0u;
     }
     ASSERT(count <= H2_SERVER_STREAMS);
     return count;

@@ -88,6 +88,9 @@ struct grpc_server {
     uint32_t next_serial;
     uint64_t now_ms;
     bool refusing;                /* the owner's: new calls are answered UNAVAILABLE */
+    /* the owner's: whether a path is served on its sockets `of`; NULL: it is told of any */
+    bool (*serves)(struct view path, unsigned of);
+    unsigned of;
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];
@@ -128,12 +131,17 @@ bool grpc_valid(const struct grpc_server *s);
  * GONE before. Bytes go in and out by s->h2.
  *
  * Answered here, without an event (gRPC PROTOCOL-HTTP2; the codes are those of grpc-go): not POST
- * (HTTP 405), content-type not application/grpc (HTTP 415), both with a short text once the request
- * has ended, and reset (CANCEL) when request and answer take longer than GRPC_ARRIVAL_MS; path too
- * long or a compressed message (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message
+ * (HTTP 405), content-type not application/grpc (HTTP 415), both with a short text and reset
+ * (CANCEL) when its peer does not take it in GRPC_ARRIVAL_MS; path that is not served or too long,
+ * or a compressed message (UNIMPLEMENTED), malformed grpc-timeout, no message, half a message
  * or more than one (INTERNAL), message over GRPC_MESSAGE_BYTES_MAX (RESOURCE_EXHAUSTED, before any
  * of it is taken), no buffer or refusing (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or
  * by its time-out (DEADLINE_EXCEEDED).
+ *
+ * What the header list decides is answered at once, whether the request goes on or not (RFC 9113
+ * §8.1). A request that goes on is reset with NO_ERROR: at once too, but after 405, 415 and an
+ * unknown path what belongs to them is dropped first, for GRPC_ARRIVAL_MS at most: it is mostly on
+ * its way, and its errors are still told by HTTP/2's own codes.
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /*
@@ -145,7 +153,9 @@ void grpc_abandon(struct grpc_server *s);
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still waits for an answer. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
-/* Calls that have not ended, those included that the owner was not told of (yet). */
+/*
+ * Calls that wait for an answer, those included that the owner was not told of (yet).
+ */
 unsigned grpc_calls_open(const struct grpc_server *s);
 
 /*
@@ -159,10 +169,13 @@ MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id
 MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
                                       struct view bytes, size_t *taken);
 /*
- * Whole message and status OK, as far as there is room. STATUS_MORE: call again with the same
- * message after WRITABLE, it goes on where it stopped (a peer's window may be smaller than any
- * message). PEER_CLOSED: the call is gone.
+ * Whole message, as far as there is room. STATUS_MORE: call again after WRITABLE with a message of
+ * the same length, it goes on where it stopped (a peer's window may be smaller than any message).
+ * PEER_CLOSED: the call is gone. After STATUS_OK the next one may follow.
  */
+MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
+                                        struct view message);
+/* The only message and status OK: verdicts as said at grpc_reply_message. */
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*

@@ -18,7 +18,8 @@ enum {
     GRPC_CALL_BODY,    /* the message is arriving */
     GRPC_CALL_WHOLE,   /* the message is complete, the end of the stream is not seen */
     GRPC_CALL_RUNNING, /* the owner knows the call */
-    GRPC_CALL_REFUSED, /* our own answer waits: for room, an HTTP one for its request too */
+    GRPC_CALL_REFUSED, /* our own answer waits for room */
+    GRPC_CALL_ANSWERED, /* it went, and what still comes of the request is dropped */
     GRPC_CALL_STATES
 };
 
@@ -29,13 +30,14 @@ enum {
 #define GRPC_FLAG_TIMEOUT_BAD 0x08u
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
-#define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all */
+#define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all or …message */
 #define GRPC_FLAG_BODILESS 0x80u     /* the method is HEAD: RFC 9110 §9.3.2 */
 
 /* Why a call is answered without its owner; the answers stand in grpc_send.c. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
+    GRPC_REFUSE_UNKNOWN, /* the last one that lets its request end: grpc_send.c, call_end */
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
     GRPC_REFUSE_TIMEOUT,

@@ -19,6 +19,7 @@ static const struct {
 } refusals[GRPC_REFUSALS] = {
     [GRPC_REFUSE_METHOD] = {405, GRPC_UNKNOWN, "gRPC calls use the method POST\n"},
     [GRPC_REFUSE_TYPE] = {415, GRPC_UNKNOWN, "content-type must be application/grpc\n"},
+    [GRPC_REFUSE_UNKNOWN] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method on this socket"},
     [GRPC_REFUSE_STOPPING] = {HTTP_OK, GRPC_UNAVAILABLE, "the server is shutting down"},
     [GRPC_REFUSE_PATH] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method: its path is too long"},
     [GRPC_REFUSE_TIMEOUT] = {HTTP_OK, GRPC_INTERNAL, "malformed grpc-timeout"},
@@ -122,18 +123,14 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
 }
 
 /*
- * An HTTP answer for what is no gRPC call, once the request is complete: its errors are told by
- * HTTP/2's own codes first. The body goes out in pieces as the peer's window allows; STATUS_MORE:
- * not all of it went.
+ * An HTTP answer for what is no gRPC call. The body goes out in pieces as the peer's window allows;
+ * STATUS_MORE: not all of it went.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)
 {
     struct h2 *c = &s->h2;
 
-    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0u) {
-        return STATUS_MORE;
-    }
     if ((call->flags & GRPC_FLAG_HEAD_SENT) == 0u) {
         h2_headers_begin(c, call->stream);
         header_number(c, ":status", code);
@@ -159,7 +156,13 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
 /* The last of a stream was sent. A request that goes on is told to stop (RFC 9113 §8.1). */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
-    if ((call->flags & GRPC_FLAG_INPUT_ENDED) == 0u) {
+    bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
+
+    if (goes_on && call->state == GRPC_CALL_REFUSED && call->refusal <= GRPC_REFUSE_UNKNOWN) {
+        call->state = GRPC_CALL_ANSWERED;
+        return;
+    }
+    if (goes_on) {
         h2_reset(&s->h2, call->stream, H2_NO_ERROR);
     }
     grpc_call_free(s, call);
@@ -236,15 +239,11 @@ static bool prefix_sent(struct grpc_server *s, struct grpc_call *call)
     return call->prefix_len == 0u;
 }
 
-enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint32_t len)
+static enum status reply_begin(struct grpc_server *s, struct grpc_call *call, uint32_t len)
 {
-    struct grpc_call *call = call_alive(s, id);
     struct writer w;
     enum status st;
 
-    if (call == NULL) {
-        return PEER_CLOSED;
-    }
     ASSERT(call->reply_left == 0u);
     st = send_head(s, call);
     if (st != STATUS_OK) {
@@ -263,13 +262,18 @@ enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint
     return STATUS_OK;
 }
 
-enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, struct view bytes,
-                             size_t *taken)
+enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id id, uint32_t len)
 {
     struct grpc_call *call = call_alive(s, id);
 
+    return call == NULL ? PEER_CLOSED : reply_begin(s, call, len);
+}
+
+static enum status reply_bytes(struct grpc_server *s, struct grpc_call *call, struct view bytes,
+                               size_t *taken)
+{
     *taken = 0;
-    if (call == NULL || h2_failure(&s->h2, NULL) != STATUS_OK) {
+    if (h2_failure(&s->h2, NULL) != STATUS_OK) {
         return PEER_CLOSED;
     }
     ASSERT(bytes.len <= call->reply_left);
@@ -280,40 +284,50 @@ enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, stru
     return STATUS_OK;
 }
 
-enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct view message)
+enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, struct view bytes,
+                             size_t *taken)
 {
     struct grpc_call *call = call_alive(s, id);
+
+    *taken = 0;
+    return call == NULL ? PEER_CLOSED : reply_bytes(s, call, bytes, taken);
+}
+
+static enum status reply_message(struct grpc_server *s, struct grpc_call *call,
+                                 struct view message)
+{
     size_t taken = 0;
     enum status st;
 
     ASSERT(message.len <= UINT32_MAX);
-    if (call == NULL) {
-        return PEER_CLOSED;
-    }
     if ((call->flags & GRPC_FLAG_REPLY_BEGUN) == 0u) {
-        st = grpc_reply_begin(s, id, (uint32_t)message.len);
+        st = reply_begin(s, call, (uint32_t)message.len);
         if (st != STATUS_OK) {
             return st;
         }
         call->flags |= GRPC_FLAG_REPLY_BEGUN;
     }
     ASSERT(call->reply_left <= message.len);
-    st = grpc_reply_bytes(s, id, view_from(message, message.len - call->reply_left), &taken);
-    if (st != STATUS_OK) {
-        return st;
-    }
-    return call->reply_left > 0u ? STATUS_MORE : grpc_finish(s, id, GRPC_OK, NULL);
+    st = reply_bytes(s, call, view_from(message, message.len - call->reply_left), &taken);
+    return (st == STATUS_OK && call->reply_left > 0u) ? STATUS_MORE : st;
 }
 
-enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc_status code,
-                        const char *text)
+enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id id, struct view message)
 {
     struct grpc_call *call = call_alive(s, id);
+    enum status st = call == NULL ? PEER_CLOSED : reply_message(s, call, message);
+
+    if (st == STATUS_OK) {
+        call->flags &= (uint8_t)~GRPC_FLAG_REPLY_BEGUN;
+    }
+    return st;
+}
+
+static enum status finish(struct grpc_server *s, struct grpc_call *call, enum grpc_status code,
+                          const char *text)
+{
     enum status st;
 
-    if (call == NULL) {
-        return STATUS_OK;
-    }
     ASSERT(code != GRPC_OK || call->reply_left == 0u);
     if (code == GRPC_OK && !prefix_sent(s, call) && h2_failure(&s->h2, NULL) == STATUS_OK) {
         return STATUS_MORE;
@@ -328,4 +342,20 @@ enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc
         grpc_call_free(s, call);
     }
     return STATUS_OK;
+}
+
+enum status grpc_finish(struct grpc_server *s, struct grpc_call_id id, enum grpc_status code,
+                        const char *text)
+{
+    struct grpc_call *call = call_alive(s, id);
+
+    return call == NULL ? STATUS_OK : finish(s, call, code, text);
+}
+
+enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id id, struct view message)
+{
+    struct grpc_call *call = call_alive(s, id);
+    enum status st = call == NULL ? PEER_CLOSED : reply_message(s, call, message);
+
+    return st == STATUS_OK ? finish(s, call, GRPC_OK, NULL) : st;
 }

@@ -75,6 +75,8 @@ func distinctClaims(n int) (body []byte) {
 	return body
 }
 
+const watchPath = "/grpc.health.v1.Health/Watch"
+
 const ended, stopped = "1 × grpc-status %d", "1 × RST_STREAM NO_ERROR, 1 × grpc-status %d"
 
 var oddCalls = []oddCall{
@@ -94,6 +96,30 @@ var oddCalls = []oddCall{
 	{"early end, headers", "END_STREAM without a message", "", func(p *peer) { p.headers(1, true, p.request()) }, fmt.Sprintf(ended, 13)},
 	{"compressed", "the compressed flag", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 12)},
 	{"bad flag", "a flag of 255", "", pieces(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	// refused by their header lists, and answered at once although they go on
+	{"CONNECT that stays open", "HEADERS of CONNECT", "", func(p *peer) {
+		p.headers(1, false, p.block(":method", "CONNECT", ":authority", "other:443"))
+	}, "1 × 405"},
+	{"upload of no gRPC", "HEADERS with another content-type, 64 KiB of DATA", "", func(p *peer) {
+		p.headers(1, false, p.block(":method", "POST", ":scheme", "http", ":path", p.at.path, ":authority", "localhost",
+			"content-type", "text/plain"))
+		for i := range 4 {
+			p.flush()
+			p.until(patience, func(s *answers) bool { return s.counts["WINDOW_UPDATE"] >= i })
+			check(p.t, p.fr.WriteData(1, false, make([]byte, 16384)))
+		}
+	}, "1 × 415"},
+	{"unknown stream", "HEADERS of a method that is not served, a message", "", func(p *peer) {
+		p.headers(1, false, p.block(":method", "POST", ":scheme", "http", ":path", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+			":authority", "localhost", "content-type", "application/grpc", "te", "trailers"))
+		check(p.t, p.fr.WriteData(1, false, message([]byte{0x3a, 0})))
+	}, fmt.Sprintf(ended, 12)},
+	{"more watches than places", "6 health watches", watchPath, func(p *peer) {
+		for i := range 6 {
+			p.headers(stream(10+i), false, p.request())
+			check(p.t, p.fr.WriteData(stream(10+i), true, make([]byte, 5)))
+		}
+	}, "2 × grpc-status 8, 4 × 200"},
 	// CVE-2024-7254, CVE-2025-4565, CVE-2022-3171
 	{"nested groups", "12,000 groups in each other", prepareV1, oneMessage(bytes.Repeat([]byte{0x7b}, 12000)), fmt.Sprintf(ended, 3)},
 	{"nested messages", "unknown messages, 7,000 deep", prepareV1, oneMessage(nested(7000)), "1 × 200, " + fmt.Sprintf(ended, 0)},

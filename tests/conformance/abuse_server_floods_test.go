@@ -82,6 +82,17 @@ var floods = []flood{
 			p.headers(stream(i), false, p.request())
 			check(p.t, p.fr.WriteRSTStream(stream(i), http2.ErrCodeCancel))
 		}},
+	{name: "watch and cancel", sent: "a health watch and RST_STREAM, for ever",
+		frame: func(p *peer, i int) {
+			at := p.at.path
+			if at == checkPath {
+				p.at.path = watchPath
+			}
+			p.headers(stream(i), false, p.request()) // not whole where nothing is watched: a call would have an answer
+			check(p.t, p.fr.WriteData(stream(i), p.at.path == watchPath, make([]byte, 5)))
+			check(p.t, p.fr.WriteRSTStream(stream(i), http2.ErrCodeCancel))
+			p.at.path = at
+		}},
 	{name: "streams over the limit", sent: "HEADERS for ever, no message", most: limitOf("H2_CREDIT_MAX") + h2Ahead + limitOf("H2_SERVER_STREAMS"),
 		frame: func(p *peer, i int) { p.headers(stream(i), false, p.request()) }},
 	// CVE-2025-8671: what makes us send RST_STREAM costs as much as what the peer resets

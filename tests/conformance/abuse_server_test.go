@@ -50,14 +50,15 @@ type place struct {
 	limit   string // of cfg/limits.h: how many connections there may be
 }
 
+const checkPath = "/grpc.health.v1.Health/Check"
+
 // places are the sockets of an agent that speak HTTP/2.
 func (a *agent) places() []place {
 	a.t.Helper()
-	const check = "/grpc.health.v1.Health/Check"
 	return []place{
 		{"registration.sock", "unix", a.registrationSocket(), "/pluginregistration.Registration/GetInfo", "REGISTRATION_LINKS"},
-		{"dra.sock", "unix", a.serviceSocket(), check, "SERVICE_LINKS"},
-		{"TCP port", "tcp", a.healthAddress(), check, "HEALTH_LINKS"},
+		{"dra.sock", "unix", a.serviceSocket(), checkPath, "SERVICE_LINKS"},
+		{"TCP port", "tcp", a.healthAddress(), checkPath, "HEALTH_LINKS"},
 	}
 }
 

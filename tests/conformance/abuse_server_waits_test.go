@@ -31,6 +31,7 @@ type wait struct {
 	answer     string
 	least      time.Duration // that the agent waits, by cfg/limits_wire.h
 	stays      bool          // the connection goes on
+	path       string        // "": that of the place; else where health is served
 }
 
 // noWindow is a peer that gives its calls no window.
@@ -95,6 +96,20 @@ var longer = []wait{
 		}},
 }
 
+// As many at one time as a socket has places beside the good client's.
+var streams = []wait{
+	{name: "refused call that never ends", sent: "HEADERS of GET", answer: "1 × 405, 1 × RST_STREAM NO_ERROR",
+		least: 10 * time.Second, stays: true,
+		begin: func(t *testing.T, at place) *peer {
+			p := at.dial(t, true)
+			p.headers(1, false, p.block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "localhost"))
+			p.flush()
+			return p
+		}},
+	{name: "watch that is never read", sent: "a health watch with window 0", answer: "1 × 200, 1 × grpc-status 4",
+		least: 30 * time.Second, begin: noWindow, path: watchPath},
+}
+
 // run waits for the timer.
 func (w *wait) run(t *testing.T, at place) attackEnd {
 	begin := time.Now()
@@ -120,7 +135,7 @@ func (w *wait) run(t *testing.T, at place) attackEnd {
 }
 
 func TestAbuseWaits(t *testing.T) {
-	for name, waits := range map[string][]wait{"five seconds": fiveSeconds, "longer": longer} {
+	for name, waits := range map[string][]wait{"five seconds": fiveSeconds, "longer": longer, "streams": streams} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := victim(t)
@@ -129,6 +144,12 @@ func TestAbuseWaits(t *testing.T) {
 				for _, at := range a.places() {
 					if at.name == "TCP port" && w.least == 0 {
 						continue // the kernel's buffers take the answers
+					}
+					if w.path != "" {
+						if at.name == "registration.sock" {
+							continue
+						}
+						at.path = w.path
 					}
 					all = append(all, attack{w.name, at.name, w.sent, func() attackEnd { return w.run(t, at) }})
 				}
@@ -172,6 +193,15 @@ var holds = map[string]func(p *peer){
 	"prefaces":      func(p *peer) { begins(p) },
 	"half requests": func(p *peer) { begins(p); pieces(false, []byte{0, 0, 0, 0, 9, 1})(p) },
 	"half messages": func(p *peer) { begins(p); halfMessages(p) },
+	"watches": func(p *peer) {
+		begins(p)
+		if p.at.path == checkPath {
+			p.at.path = watchPath
+		}
+		for i := range 4 {
+			p.call(stream(i))
+		}
+	},
 	"calls, no window": func(p *peer) {
 		begins(p, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		p.call(1)

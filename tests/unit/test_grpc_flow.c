@@ -265,23 +265,130 @@ static void test_http_refusal_through_a_small_window(void **state)
     end();
 }
 
-/* A request that is no gRPC call is read to its end, but not for ever. */
-static void test_http_request_that_never_ends(void **state)
-{
-    struct request r = usual;
+#define NOT_POST                                                                                   \
+    " F1 :status=405 F1 content-type=text/plain F1 allow=POST H1"                                  \
+    " D1 gRPC%20calls%20use%20the%20method%20POST%0a E"
+#define NOT_GRPC                                                                                   \
+    " F1 :status=415 F1 content-type=text/plain H1"                                                \
+    " D1 content-type%20must%20be%20application/grpc%0a E"
+#define NOT_SERVED REFUSED("12", "unknown%20method%20on%20this%20socket")
 
-    (void)state;
-    r.type = "text/plain";
+static bool serves_s(struct view path, unsigned of)
+{
+    return of == 7 && view_is(path, "/s/M");
+}
+
+static void begin_serving(void)
+{
     begin();
-    uint32_t stream = open_call(&r, false);
-    send_bytes(stream, "some", 4, false);
+    server.serves = serves_s;
+    server.of = 7;
+}
+
+/* Its only legal form, RFC 9110 §9.3.6: no path, no scheme, and no end. */
+static uint32_t open_connect(void)
+{
+    uint32_t stream = 0;
+    assert_int_equal(h2_open(&client.h2, 0, &stream), STATUS_OK);
+    h2_headers_begin(&client.h2, stream);
+    h2_header(&client.h2, ":method", view_text("CONNECT"), false);
+    h2_header(&client.h2, ":authority", view_text("other:443"), false);
+    assert_int_equal(h2_headers_end(&client.h2, false), STATUS_OK);
+    return stream;
+}
+
+static const struct {
+    struct request r;
+    const char *want;
+} answered[] = {
+    {{"CONNECT", NULL, NULL, NULL}, NOT_POST},
+    {{"GET", "/s/M", "application/grpc", NULL}, NOT_POST},
+    {{"POST", "/s/M", "text/plain", NULL}, NOT_GRPC},
+    {{"POST", "/s/M", NULL, NULL}, NOT_GRPC},
+    {{"POST", "/s/N", "application/grpc", NULL}, NOT_SERVED},
+};
+
+/* What the header list decides: no request is waited for. */
+static uint32_t answered_at_once(unsigned i)
+{
+    const struct request *r = &answered[i].r;
+    begin_serving();
+    uint32_t stream = r->path == NULL ? open_connect() : open_call(r, false);
     settle();
-    client_saw("");
+    client_saw(answered[i].want);
+    assert_int_equal(grpc_calls_open(&server), 0);
+    assert_int_equal(grpc_deadline(&server), now + GRPC_ARRIVAL_MS);
+    return stream;
+}
+
+#define EACH_ANSWERED(i) (unsigned i = 0; i < sizeof answered / sizeof answered[0]; i++)
+
+static void test_answer_before_the_end(void **state)
+{
+    (void)state;
+    for EACH_ANSWERED(i) {
+        uint32_t stream = answered_at_once(i);
+        send_bytes(stream, "rest", 4, true);
+        settle();
+        client_saw("");
+        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+        assert_int_equal(h2_streams_open(&server.h2), 0);
+        (void)call("next");
+        server_saw(" CALL /s/M next");
+    }
+}
+
+/* What it goes on to send is dropped and its windows are opened again, but not for ever. */
+static void test_answered_request_that_never_ends(void **state)
+{
+    (void)state;
+    for EACH_ANSWERED(i) {
+        uint32_t stream = answered_at_once(i);
+        for (unsigned k = 0; k < 3; k++) {
+            send_bytes(stream, long_text(H2_SERVER_WINDOW), H2_SERVER_WINDOW, false);
+        }
+        now += GRPC_ARRIVAL_MS - 1;
+        settle();
+        client_saw("");
+        now += 1;
+        settle();
+        client_saw(" R1 NO_ERROR");
+        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+        server_saw("");
+        end();
+        (void)call("next");
+        server_saw(" CALL /s/M next");
+    }
+}
+
+static void test_answered_request_is_cancelled(void **state)
+{
+    (void)state;
+    for EACH_ANSWERED(i) {
+        h2_reset(&client.h2, answered_at_once(i), H2_CANCEL);
+        settle();
+        server_saw("");
+        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+        assert_int_equal(h2_streams_open(&server.h2), 0);
+    }
+}
+
+/* Its text waits for the window of a peer that gives none: for a bounded time. */
+static void test_http_refusal_that_is_not_taken(void **state)
+{
+    (void)state;
+    begin_with(&buffers, 1);
+    client.hold_output = true;
+    hold_server = true;
+    (void)open_connect();
+    settle();
+    assert_int_equal(grpc_calls_open(&server), 1);
     assert_int_equal(grpc_deadline(&server), now + GRPC_ARRIVAL_MS);
     now += GRPC_ARRIVAL_MS;
     settle();
-    client_saw(" R1 CANCEL");
-    assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+    hold_server = false;
+    settle();
+    client_saw(" F1 :status=405 F1 content-type=text/plain F1 allow=POST H1 D1 g R1 CANCEL");
     end();
 }
 
@@ -412,7 +519,10 @@ int main(void)
         cmocka_unit_test(test_refusing),
         cmocka_unit_test(test_reply_through_a_small_window),
         cmocka_unit_test(test_http_refusal_through_a_small_window),
-        cmocka_unit_test(test_http_request_that_never_ends),
+        cmocka_unit_test(test_answer_before_the_end),
+        cmocka_unit_test(test_answered_request_that_never_ends),
+        cmocka_unit_test(test_answered_request_is_cancelled),
+        cmocka_unit_test(test_http_refusal_that_is_not_taken),
         cmocka_unit_test(test_reply_that_is_not_taken),
         cmocka_unit_test(test_large_reply_in_pieces),
         cmocka_unit_test(test_statuses_wait_for_room),

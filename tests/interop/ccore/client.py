@@ -172,8 +172,40 @@ def not_served(channel, method):
     fails(grpc.StatusCode.UNIMPLEMENTED, "unknown method on this socket", lambda: list(stream(channel, method)))
 
 
+def watch(channel, name, state, **options):
+    """A health stream of the agent, its first state read."""
+    states = stream(channel, WATCH, field(1, name), **options)
+    told(states, state)
+    return states
+
+
+def told(states, state):
+    message = next(states)
+    expect(message == bytes([8, state]), f"{message!r} instead of state {state}")
+
+
 def case_health_stream():
-    not_served(HEALTH, WATCH)
+    """The agent's own health stream: each state as it comes, beside others, until the client has enough."""
+    ready = watch(HEALTH, b"readiness", 1)
+    running = [ready, watch(HEALTH, b"other", 3), watch(SERVICE, b"liveness", 1)]
+    for state in (2, 1, 2, 1):  # the kubelet's word decides
+        call(REGISTRATION, NOTIFY, bytes([8, state % 2]))
+        told(ready, state)
+    for _ in range(50):
+        states = watch(HEALTH, b"", 1)
+        states.cancel()
+        fails(grpc.StatusCode.CANCELLED, "", lambda s=states: next(s))
+    states = watch(HEALTH, b"", 1, timeout=0.2)
+    fails(grpc.StatusCode.DEADLINE_EXCEEDED, "", lambda: next(states))
+
+    def more():
+        while True:  # one connection has so many at most
+            running.append(watch(HEALTH, b"", 1))
+
+    fails(grpc.StatusCode.RESOURCE_EXHAUSTED, "", more)
+    for states in running:
+        states.cancel()
+        fails(grpc.StatusCode.CANCELLED, "", lambda s=states: next(s))
 
 
 def case_resource_health():
@@ -249,8 +281,11 @@ def case_restart():
             left.set()
 
     SERVICE.subscribe(see)
+    states = watch(HEALTH, b"readiness", 1)
     ask("restart")
     expect(left.wait(PATIENCE), "the channel did not see the agent go")
+    told(states, 2)
+    fails(grpc.StatusCode.UNAVAILABLE, "stopping", lambda: next(states))
     unprepare()
     SERVICE.unsubscribe(see)
 

@@ -272,7 +272,78 @@ func notServed(conn *grpc.ClientConn, methods ...string) error {
 	return nil
 }
 
-func caseHealthStream() error { return notServed(health, watch) }
+// told reads the next states of a health stream.
+func told(s grpc.ClientStream, want ...byte) error {
+	for _, state := range want {
+		var m []byte
+		if err := s.RecvMsg(&m); err != nil || !bytes.Equal(m, []byte{8, state}) {
+			return fmt.Errorf("%x, %v instead of state %d", m, err, state)
+		}
+	}
+	return nil
+}
+
+// watchIt begins a health stream of the agent and reads its first state.
+func watchIt(ctx context.Context, conn *grpc.ClientConn, name string, want byte) (grpc.ClientStream, error) {
+	s, err := stream(ctx, conn, watch, field(1, []byte(name)))
+	if err == nil {
+		err = told(s, want)
+	}
+	return s, err
+}
+
+// watchEnds begins one and reads its first state; then the context ends it.
+func watchEnds(ctx context.Context, code codes.Code, end func()) error {
+	s, err := watchIt(ctx, health, "", 1)
+	end()
+	if err == nil {
+		err = is(s.RecvMsg(new([]byte)), code, "")
+	}
+	return err
+}
+
+// The agent's own health stream: each state as it comes, beside others, until the client has enough.
+func caseHealthStream() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ready, err := watchIt(ctx, health, "readiness", 1)
+	if err == nil {
+		_, err = watchIt(ctx, health, "other", 3)
+	}
+	if err == nil {
+		_, err = watchIt(ctx, service, "liveness", 1)
+	}
+	for _, state := range []byte{2, 1, 2, 1} { // the kubelet's word decides
+		if err == nil {
+			_, err = call(registration, notify, []byte{8, state % 2})
+		}
+		if err == nil {
+			err = told(ready, state)
+		}
+	}
+	for range [50]int{} {
+		if err == nil {
+			short, enough := context.WithCancel(ctx)
+			err = watchEnds(short, codes.Canceled, enough)
+		}
+	}
+	if err == nil {
+		short, enough := context.WithTimeout(ctx, 200*time.Millisecond)
+		err = watchEnds(short, codes.DeadlineExceeded, func() {})
+		enough()
+	}
+	if err != nil {
+		return err
+	}
+	for err == nil { // one connection has so many at most
+		_, err = watchIt(ctx, health, "", 1)
+	}
+	if !strings.Contains(err.Error(), "ResourceExhausted") {
+		return err
+	}
+	cancel()
+	return is(ready.RecvMsg(new([]byte)), codes.Canceled, "")
+}
 
 func caseResourceHealth() error {
 	return notServed(service, "/v1alpha1.DRAResourceHealth/NodeWatchResources",
@@ -400,7 +471,19 @@ func caseMetadata() error {
 
 // The restarted agent is met by the next call, which does not have to wait for anything.
 func caseRestart() error {
-	if err := ask("restart"); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := watchIt(ctx, health, "readiness", 1)
+	if err == nil {
+		err = ask("restart")
+	}
+	if err == nil {
+		err = told(s, 2)
+	}
+	if err == nil {
+		err = is(s.RecvMsg(new([]byte)), codes.Unavailable, "stopping")
+	}
+	if err != nil {
 		return err
 	}
 	return unprepared(call(service, unprepare, claims(at.Good)))

@@ -47,8 +47,8 @@ function waiting() {
   return metadata;
 }
 
-const stream = (client, method, request = Buffer.alloc(0)) =>
-  client.makeServerStreamRequest(method, asIs, asIs, request, new grpc.Metadata(), { deadline: soon() });
+const stream = (client, method, request = Buffer.alloc(0), deadline = soon()) =>
+  client.makeServerStreamRequest(method, asIs, asIs, request, new grpc.Metadata(), { deadline });
 
 async function all(replies) {
   const messages = [];
@@ -174,6 +174,24 @@ async function replies(sizes) {
 // next is the next message of a stream.
 const next = async (iterator) => (await iterator.next()).value;
 
+async function told(watched, state) {
+  const message = await next(watched.states);
+  expect(message && message.equals(Buffer.from([8, state])), `${message} instead of state ${state}`);
+}
+
+// watchIt begins a health stream of the agent and reads its first state.
+async function watchIt(client, name, state, deadline) {
+  const call = stream(client, watch, field(1, name), deadline);
+  const watched = { call, states: call[Symbol.asyncIterator]() };
+  await told(watched, state);
+  return watched;
+}
+
+async function cancelled(watched) {
+  watched.call.cancel();
+  await fails(grpc.status.CANCELLED, "", watched.states.next());
+}
+
 const cases = {
   async "GetInfo"() {
     const reply = await call(registration, getInfo, undefined, {}, waiting());
@@ -198,8 +216,25 @@ const cases = {
     expect(reply.equals(Buffer.from([8, 1])), "not serving");
     await fails(grpc.status.NOT_FOUND, "", call(health, check, field(1, "other")));
   },
+  // The agent's own health stream: each state as it comes, beside others, until the client has enough.
   async "health stream"() {
-    await notServed(health, watch);
+    const ready = await watchIt(health, "readiness", 1);
+    const running = [ready, await watchIt(health, "other", 3), await watchIt(service, "liveness", 1)];
+    for (const state of [2, 1, 2, 1]) { // the kubelet's word decides
+      await call(registration, notify, Buffer.from([8, state % 2]));
+      await told(ready, state);
+    }
+    for (let i = 0; i < 50; i++) {
+      await cancelled(await watchIt(health, "", 1));
+    }
+    const short = await watchIt(health, "", 1, Date.now() + 200);
+    await fails(grpc.status.DEADLINE_EXCEEDED, "", short.states.next());
+    await fails(grpc.status.RESOURCE_EXHAUSTED, "", (async () => {
+      for (;;) { // one connection has so many at most
+        running.push(await watchIt(health, "", 1));
+      }
+    })());
+    await Promise.all(running.map(cancelled));
   },
   async "resource health stream"() {
     await notServed(service, "/v1alpha1.DRAResourceHealth/NodeWatchResources");
@@ -267,7 +302,10 @@ const cases = {
   },
   // The restarted agent is met by the next call, which does not have to wait for anything.
   async "restart"() {
+    const ready = await watchIt(health, "readiness", 1);
     await ask("restart");
+    await told(ready, 2);
+    await fails(grpc.status.UNAVAILABLE, "stopping", ready.states.next());
     await unprepared();
   },
   // Calls that go on while the agent is restarted: each is answered, by the old one or by the new.
