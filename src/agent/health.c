@@ -13,9 +13,10 @@
 
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 
-/* HealthCheckResponse: one varint of one octet; no state is 0, which would not be encoded. */
+/* HealthCheckResponse: field 1, a varint of one octet; no state is 0, which would be left out. */
 #define RESPONSE_BYTES 2u
-#define RESPONSE_TAG (health_HealthCheckResponse_status_tag << 3u | (unsigned)PB_WT_VARINT)
+#define RESPONSE_TAG 0x08u
+_Static_assert(health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
 
 static uint8_t service_asked(const struct grpc_event *event)
 {
@@ -75,7 +76,7 @@ unsigned health_watches(const struct server_link *l)
 }
 
 /* A message under way ends with the state as it is then: its length never changes. */
-static void watch_step(struct agent *a, struct grpc_server *s, struct watch *w)
+static void watch_step(const struct agent *a, struct grpc_server *s, struct watch *w)
 {
     if (!grpc_call_alive(s, w->id)) {
         return;
