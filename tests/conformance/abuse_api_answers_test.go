@@ -164,7 +164,11 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		}, kinds: []string{lists}, words: "event=slice_published"},
 	}
 	for _, status := range []int{400, 401, 403, 404, 405, 406, 407, 408, 409, 410, 415, 418, 421, 426, 429, 431, 451, 500, 501, 502, 503, 504, 505, 511, 599, 600, 204, 205, 206, 300, 304} {
-		cases = append(cases, abuseAPI{name: fmt.Sprintf("status %d for everything", status), faults: with(status, ""), words: "event=api_error"})
+		words := refused
+		if status == 401 { // said of the connection, mostly of a request too
+			words = "answered 401 Unauthorized"
+		}
+		cases = append(cases, abuseAPI{name: fmt.Sprintf("status %d for everything", status), faults: with(status, ""), words: words})
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for kind, target := range map[string]string{"TLS": "https://" + spy.address, "plain text": "http://" + spy.address, "itself": ""} {
