@@ -190,7 +190,7 @@ static void watch_end(struct agent *a, enum status status)
 
 /* --- every end --- */
 
-/* What is stored is known. Without a version there is nothing to watch from: rounds list instead. */
+/* What is stored is known. Without a version there is nothing to watch from: rounds list. */
 static void list_end(struct agent *a, const struct request *r)
 {
     struct publish *p = &a->publish;

@@ -125,10 +125,12 @@ void requests_expire(struct agent *a)
     for (unsigned i = 0; i < REQUESTS_MAX; i++) {
         const struct request *r = &a->api.request[i];
         bool told = r->over || a->api.ended == i;
-        if (r->kind != REQUEST_NONE && !told && a->now_ms >= r->deadline_ms) {
+        bool late = r->kind != REQUEST_NONE && !told && a->now_ms >= r->deadline_ms;
+        if (late) {
             finish(&a->api, i, PEER_TIMEOUT);
             timed_out(a, r->sent_ms);
-        } else if (!told && is_cramped(&a->api, r->kind)) {
+        }
+        if (!late && !told && is_cramped(&a->api, r->kind)) {
             leave_room(a, i);
         }
     }
