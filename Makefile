@@ -410,7 +410,7 @@ fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FU
 	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-defects
-fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into the parsers, one at a time: their fuzz targets find each
+fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into parsers and agent, one at a time: fuzz targets find each
 	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' /usr/bin/python3 tools/fuzz_defects.py
 
 .PHONY: fuzz-coverage

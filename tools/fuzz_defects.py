@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts mistakes into the parsers, one at a time, and shows that their fuzz targets find each.
+"""Puts mistakes into parsers and agent, one at a time, and shows that their fuzz targets find each.
 
   tools/fuzz_defects.py [--only NAME]       all of tests/fuzz/defects/*.toml, two at once
 

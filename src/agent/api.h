@@ -150,7 +150,7 @@ bool api_paused(const struct agent *a);
  * Sends a request head on entry `index`. STATUS_MORE: not now (no room, no stream,
  * too many requests of our own, or the server asked for a pause). After success
  * api_next tells its records and its end; the body, if any, is sent by the owner. A watch ends by
- * FULL_TABLE where the server allows so few streams that it would take the last one.
+ * FULL_TABLE, unsent, where the server allows so few streams that none would be left for the rest.
  */
 MUST_USE enum status api_send(struct agent *a, unsigned index, enum request_kind kind,
                               enum kube_shape shape, struct kube_request *head);

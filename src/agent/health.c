@@ -53,8 +53,9 @@ void health_check(struct agent *a, unsigned link, const struct grpc_event *event
 
 void health_watch(struct agent *a, unsigned link, const struct grpc_event *event)
 {
+    ASSERT(link < GRPC_LINKS);
     struct server_link *l = &a->link[link];
-    ASSERT(link < GRPC_LINKS && grpc_call_alive(&l->grpc, event->call));
+    ASSERT(grpc_call_alive(&l->grpc, event->call));
     for (unsigned i = 0; i < WATCHES_PER_LINK; i++) {
         if (!grpc_call_alive(&l->grpc, l->watch[i].id)) {
             l->watch[i] = (struct watch){.id = event->call, .service = service_asked(event)};

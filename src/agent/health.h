@@ -25,10 +25,14 @@ struct watch {
 
 struct server_link;
 
-/* One complete request of a link: answered, or begun. */
+/*
+ * One complete request of a link, of which the call is alive: a check is answered, a watch begun. A
+ * service that is not known, or a request that cannot be read: NOT_FOUND to a check, the state
+ * SERVICE_UNKNOWN to a watch; more than WATCHES_PER_LINK watches: RESOURCE_EXHAUSTED.
+ */
 void health_check(struct agent *a, unsigned link, const struct grpc_event *event);
 void health_watch(struct agent *a, unsigned link, const struct grpc_event *event);
-/* Watches of a link. */
+/* Watches of a link that have not ended. */
 unsigned health_watches(const struct server_link *l);
 /* Tells the watches of all links what changed; when the agent stops it ends them. */
 void health_step(struct agent *a);

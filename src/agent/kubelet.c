@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gRPC methods: which path is served on which socket, and registration with the kubelet. Owns
- * the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1,
- * grpc.health.v1.
+ * the registration state. Sources: kubelet pluginregistration v1, dra v1 and v1beta1.
  */
 #include "agent/decode.h"
 #include "agent/state.h"
@@ -120,18 +119,6 @@ uint64_t kubelet_deadline(const struct agent *a)
     return (r->registered || a->stopping) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
 }
 
-/* --- health --- */
-
-static void check(struct agent *a, unsigned link, const struct grpc_event *event)
-{
-    health_check(a, link, event);
-}
-
-static void watch(struct agent *a, unsigned link, const struct grpc_event *event)
-{
-    health_watch(a, link, event);
-}
-
 /* --- prepare and unprepare --- */
 
 static void prepare(struct agent *a, unsigned link, const struct grpc_event *event)
@@ -161,11 +148,10 @@ static const struct {
      prepare},
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", ON(LINK_SERVICE),
      unprepare},
-    {"/grpc.health.v1.Health/Check", ON(LINK_HEALTH) | ON(LINK_SERVICE), check},
-    {"/grpc.health.v1.Health/Watch", ON(LINK_HEALTH) | ON(LINK_SERVICE), watch},
+    {"/grpc.health.v1.Health/Check", ON(LINK_HEALTH) | ON(LINK_SERVICE), health_check},
+    {"/grpc.health.v1.Health/Watch", ON(LINK_HEALTH) | ON(LINK_SERVICE), health_watch},
 };
 #define METHODS (sizeof methods / sizeof methods[0])
-
 
 /* Index of the method that a kind of socket serves at a path; none: how many there are. */
 static unsigned method_at(struct view path, unsigned kind)

@@ -103,7 +103,7 @@ static void leave_room(struct agent *a, unsigned index)
         api->cramped = true;
         event_begin(a, EVENT_API_ERROR);
         event_text(a, "doing", "watch");
-        event_text(a, "text", "it lets too few requests run at a time: read every half a minute");
+        event_text(a, "text", "too few requests may run at a time: read every half minute");
         event_remedy(a, "raise --http2-max-streams-per-connection of the API server");
         event_end(a);
     }

@@ -205,7 +205,7 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
     }
     if (failure->refused) {
         say(why, NOT_ACCEPTED);
-        say(why, "most likely, for it reset the connection then");
+        say(why, "most likely, for it reset the connection on seeing it");
         return PEER_REFUSED;
     }
     const struct reason *known = judge_code(failure);

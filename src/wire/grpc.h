@@ -121,7 +121,8 @@ struct grpc_event {
 
 /*
  * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
- * socket that strangers reach gets none, so that it cannot use up what the others need.
+ * socket that strangers reach gets none, so that it cannot use up what the others need. New calls
+ * are not refused and every path is served, until the owner sets `refusing`, or `serves` and `of`.
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms);
 /* Whether the state holds together: for assertions and tests. */
@@ -153,9 +154,7 @@ void grpc_abandon(struct grpc_server *s);
 uint64_t grpc_deadline(const struct grpc_server *s);
 /* Whether the call still waits for an answer. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
-/*
- * Calls that wait for an answer, those included that the owner was not told of (yet).
- */
+/* Calls that wait for an answer, those included that the owner was not told of (yet). */
 unsigned grpc_calls_open(const struct grpc_server *s);
 
 /*
