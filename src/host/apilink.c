@@ -19,7 +19,6 @@
 #include "host/sockets.h"
 #include "host/system.h"
 
-
 void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig)
 {
     ASSERT(agent != NULL && kubeconfig != NULL);
