@@ -240,20 +240,30 @@ static void moot(struct agent *a, struct note *n)
     }
 }
 
+static void drop_all_of(struct agent *a, uint32_t namespace_sum)
+{
+    for (unsigned i = 0; i < NOTES_MAX; i++) {
+        struct note *n = &a->notes.note[i];
+        if (n->state != NOTE_FREE && crc32c(0, view_text(namespace_of(n))) == namespace_sum) {
+            a->notes.dropped++;
+            n->state = NOTE_FREE;
+        }
+    }
+}
+
 /*
  * 403 for one namespace after the other stops all Events, as nothing served does. One namespace
- * alone must not silence the others: what is told there is dropped.
+ * alone must not silence the others: what is told there is dropped, and the rest waits for a token.
  */
-static void denied(struct agent *a, struct note *n)
+static void denied(struct agent *a, const struct note *n)
 {
     struct recorder *r = &a->recorder;
     uint32_t sum = crc32c(0, view_text(namespace_of(n)));
     r->denied_sum = (r->denied_sum == 0u) ? sum : r->denied_sum;
     if (r->denied_sum == sum &&
         a->api.request[REQUEST_RECORDER].answer.http_status == HTTP_FORBIDDEN) {
-        r->out.due_ms = a->now_ms + OUTGOING_GAP_MS;
-        a->notes.dropped++;
-        n->state = NOTE_FREE;
+        r->out.due_ms = a->now_ms + NOTE_REFILL_MS;
+        drop_all_of(a, sum);
     }
 }
 

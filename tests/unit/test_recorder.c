@@ -367,8 +367,9 @@ static void test_forbidden_in_one_namespace(void **state)
     refuse_claims(1, 4);
     refuse_registration("no");
     pass(10 * SECOND);
-    assert_int_equal(took.asked, 5);
-    assert_int_equal(events_stored(), 1);
+    assert_int_equal(took.asked, 1);
+    pass(NOTE_REFILL_MS);
+    assert_true(events_stored() > 0);
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
     log_has("level=warn event=events_refused http=403 reason=Forbidden");
     pass(NOTE_DROPPED_MS);
