@@ -173,7 +173,8 @@ func (w *world) holds(begin time.Time) {
 	}
 	time.Sleep(1200 * time.Millisecond)
 	requests := since(w.proxy.Requests(), begin)
-	for _, err := range []error{w.whole(), w.untouched(), w.alive()} {
+	follow().wait(w.t, "the end of what was asked last", soon, w.whole)
+	for _, err := range []error{w.untouched(), w.alive()} {
 		if err != nil {
 			w.t.Error(err)
 		}
