@@ -9,7 +9,6 @@
 #include "wire/grpc.h"
 #include "wire/grpc_internal.h"
 
-#define HTTP_OK 200u
 #define DECIMAL_MAX 10u
 
 static const struct {

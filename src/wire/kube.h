@@ -27,10 +27,6 @@
 #include "wire/h2.h"
 #include "wire/kube_filter.h"
 
-/* Status codes of success (RFC 9110 §15.3). */
-#define HTTP_OK 200u
-#define HTTP_OK_LAST 299u
-
 /* --- records: the messages of proto/projection.proto, by these numbers --- */
 enum {
     KUBE_TYPE_META = 1,   /* TypeMeta: apiVersion and kind of the object that follows */
