@@ -267,6 +267,13 @@ static void denied(struct agent *a, const struct note *n)
     }
 }
 
+/* Behind the others: a note may be at fault alone, as by its namespace. */
+static void put_behind(const struct agent *a, struct note *n)
+{
+    n->first_ms = a->now_ms;
+    n->told_ms = a->now_ms;
+}
+
 void recorder_end(struct agent *a, enum status status)
 {
     struct recorder *r = &a->recorder;
@@ -289,10 +296,10 @@ void recorder_end(struct agent *a, enum status status)
         break;
     case OUTCOME_DENIED:
         denied(a, n);
+        put_behind(a, n);
         break;
-    case OUTCOME_LATER: /* behind the others: it may be at fault alone */
-        n->first_ms = a->now_ms;
-        n->told_ms = a->now_ms;
+    case OUTCOME_LATER:
+        put_behind(a, n);
         break;
     }
 }

@@ -380,6 +380,25 @@ static void test_forbidden_in_one_namespace(void **state)
     assert_string_equal(event_only("ClaimRefused")->about_name, "claim-5");
 }
 
+/* Of two such namespaces the second one stops all Events, but for a while only. */
+static void test_forbidden_in_two_namespaces(void **state)
+{
+    (void)state;
+    begin();
+    took.http = 403;
+    refuse_registration("no");
+    pass(SECOND);
+    refuse_claims(1, 1);
+    pass(NOTE_REFILL_MS);
+    assert_int_equal(took.asked, 2);
+    took.http = 0;
+    took.denied_ns = "ml";
+    refuse_registration("no again");
+    pass(4 * OUTGOING_DENIED_MS);
+    assert_true(events_stored() > 0);
+    assert_string_equal(took.event[0].ns, "default");
+}
+
 static void test_namespace_ends(void **state)
 {
     (void)state;
@@ -548,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_full_table),
         cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_forbidden_in_one_namespace),
+        cmocka_unit_test(test_forbidden_in_two_namespaces),
         cmocka_unit_test(test_namespace_ends),
         cmocka_unit_test(test_not_served),
         cmocka_unit_test(test_invalid),
