@@ -237,11 +237,11 @@ void publish_end(struct agent *a, unsigned index, enum status status)
     struct publish *p = &a->publish;
     const struct request *r = &a->api.request[index];
     uint16_t http = r->answer.http_status;
-    enum status verdict = whole(p, status);
     if (index == REQUEST_WATCH) {
         watch_end(a, status);
         return;
     }
+    enum status verdict = whole(p, status);
     p->running = false;
     if (p->step == PUBLISH_LIST && verdict == PEER_UNSUPPORTED) {
         return; /* listed again in the version that is chosen next */

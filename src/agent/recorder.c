@@ -244,7 +244,7 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 {
     for (unsigned i = 0; i < NOTES_MAX; i++) {
         struct note *n = &a->notes.note[i];
-        if (n->state != NOTE_FREE && crc32c(0, view_text(namespace_of(n))) == namespace_sum) {
+        if (note_untold(n) && crc32c(0, view_text(namespace_of(n))) == namespace_sum) {
             a->notes.dropped++;
             n->state = NOTE_FREE;
         }
