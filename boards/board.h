@@ -28,16 +28,16 @@ struct efa_map {
 
 /* One instance type; texts are literals. */
 struct board {
-    const char *instance_type;  /* EC2 name, without "ml." */
+    const char *instance_type; /* EC2 name, without "ml." */
     uint8_t devices;
-    uint8_t cores_per_device;   /* physical cores */
-    uint16_t memory_gib;        /* per device */
-    uint8_t grid_rows;          /* 0: no grid (single device, ring, switched) */
+    uint8_t cores_per_device; /* physical cores */
+    uint16_t memory_gib;      /* per device */
+    uint8_t grid_rows;        /* 0: no grid (single device, ring, switched) */
     uint8_t grid_columns;
-    bool ultraserver;           /* one of several nodes that are one machine */
-    const struct efa_map *efa;  /* NULL: publishes no devicegroup*_id */
-    uint8_t lnc_allowed;        /* bit n: LNC n may be asked for; 0: not configurable */
-    uint8_t lnc_default;        /* 0: none */
+    bool ultraserver;          /* one of several nodes that are one machine */
+    const struct efa_map *efa; /* NULL: publishes no devicegroup*_id */
+    uint8_t lnc_allowed;       /* bit n: LNC n may be asked for; 0: not configurable */
+    uint8_t lnc_default;       /* 0: none */
 };
 
 /* The type's name without the "ml." that HyperPod nodes put in front. */

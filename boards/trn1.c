@@ -6,6 +6,8 @@
 #include "boards/board.h"
 
 /* Eight EFAs for sixteen devices: two neighbours of a row share one. */
+/* four devices of a grid row in a line */
+/* clang-format off */
 static const struct efa_map trn1_efa = {
     .address =
         {
@@ -19,7 +21,10 @@ static const struct efa_map trn1_efa = {
     .group8 = {"86c451036f622685", "aa86c05423d6e8cd"},
     .group16 = "fb838249c99a6341",
 };
+/* clang-format on */
 
+/* four devices of a grid row in a line */
+/* clang-format off */
 static const struct efa_map trn1n_efa = {
     .address =
         {
@@ -33,6 +38,7 @@ static const struct efa_map trn1n_efa = {
     .group8 = {"25ab6fa8d56db17d", "feac12f490fb3cba"},
     .group16 = "9ea13cbe1ff23763",
 };
+/* clang-format on */
 
 const struct board trn1_boards[FAMILY_ROWS] = {
     {

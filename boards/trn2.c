@@ -8,6 +8,8 @@
 
 #define LNC_1_OR_2 ((1u << 1) | (1u << 2))
 
+/* four devices of a grid row in a line */
+/* clang-format off */
 static const struct efa_map trn2_efa = {
     .address =
         {
@@ -21,6 +23,7 @@ static const struct efa_map trn2_efa = {
     .group8 = {"3593812b8066a078", "614e16dab9ba2f1f"},
     .group16 = "821d14afaf11327d",
 };
+/* clang-format on */
 
 const struct board trn2_boards[FAMILY_ROWS] = {
     {

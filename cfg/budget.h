@@ -15,7 +15,7 @@
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
-_Static_assert(CLAIMS_PER_CALL_MAX * (UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) <=
+_Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <=
                    GRPC_MESSAGE_BYTES_MAX,
                "a full call fits a gRPC message buffer");
 /* Prepares leave a full call's worth of operations to unprepares. */
@@ -27,8 +27,9 @@ _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record f
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,
                "halves never share a page");
 /* One entry of a reply: RESULTS_MAX devices with their longest names. */
-_Static_assert(RESULTS_MAX * (REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP +
-                              UID_CAP + 16u) + CLAIM_ERROR_CAP + UID_CAP + 16u <=
+_Static_assert((REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP + UID_CAP + 16u) *
+                           RESULTS_MAX +
+                       CLAIM_ERROR_CAP + UID_CAP + 16u <=
                    REPLY_ENTRY_BYTES_MAX,
                "the longest entry of a reply fits");
 /*
@@ -43,7 +44,7 @@ _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES
 /* The kubelet's 45 s hold two attempts at a claim. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
 /* The smallest slices hold all devices, and one list shows them and as many again. */
-_Static_assert(SLICES_MAX * SLICE_DEVICES_MIN >= DEVICES_MAX && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
+_Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
                "the pool can be cut");
 /* Device masks are 64 bits wide. */
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");

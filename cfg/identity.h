@@ -6,9 +6,9 @@
 #define CFG_IDENTITY_H
 
 #define AGENT_NAME "neuron-dra-agent"
-#define AGENT_VERSION "0.1.0"         /* semver: published as draDriverVersion (a DRA `version`) */
-#define DRIVER_NAME "neuron.aws.com"  /* DRA driver, DeviceClass and CDI vendor */
-#define CDI_CLASS "claim"             /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
+#define AGENT_VERSION "0.1.0"        /* semver: published as draDriverVersion (a DRA `version`) */
+#define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
+#define CDI_CLASS "claim"            /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
 #define CDI_VERSION "0.6.0"
@@ -19,7 +19,7 @@
 #define STORE_FILE_NAME "claims.store"
 /* never removed: locked by the agent that uses the store, which itself may be replaced */
 #define STORE_LOCK_NAME STORE_FILE_NAME ".lock"
-#define SERVICE_SOCKET_STEM "dra"     /* "-<pod UID>" comes between under rolling updates */
+#define SERVICE_SOCKET_STEM "dra" /* "-<pod UID>" comes between under rolling updates */
 #define SERVICE_SOCKET_SUFFIX ".sock"
 #define REGISTRATION_SOCKET_SUFFIX "-reg.sock"
 

@@ -26,7 +26,7 @@
 #define MBEDTLS_MEMORY_ALIGN_MULTIPLE 16 /* what the C ABI asks of an allocator */
 #define MBEDTLS_MEMORY_DEBUG             /* counts use and peak; its messages go nowhere */
 #define MBEDTLS_PLATFORM_FPRINTF_MACRO agent_no_output
-#define agent_no_output(...) ((void) 0)
+#define agent_no_output(...) ((void)0)
 
 /* What mbedTLS would format here are texts for people, which nobody asks for: none is linked. */
 #include <stdio.h>

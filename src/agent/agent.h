@@ -41,11 +41,11 @@ enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH, LINK_METRICS };
 /* What only the host can carry out. */
 enum agent_order {
     ORDER_NONE,
-    ORDER_CONNECT_API,         /* connect, shake hands, then agent_api_opened or agent_api_failed */
+    ORDER_CONNECT_API, /* connect, shake hands, then agent_api_opened or agent_api_failed */
     /* read the token again, and tell it by agent_api_identity, changed or not */
     ORDER_READ_TOKEN,
-    ORDER_CLOSE_API,           /* close the API connection now (agent_link_end is not owed) */
-    ORDER_RENEW_REGISTRATION,  /* unlink and create the registration socket again */
+    ORDER_CLOSE_API,          /* close the API connection now (agent_link_end is not owed) */
+    ORDER_RENEW_REGISTRATION, /* unlink and create the registration socket again */
     /* stopping: unlink the registration socket, accept nothing more on it */
     ORDER_CLOSE_REGISTRATION,
     /* stopped cleanly: flush the log, unlink the service socket, exit 0 */

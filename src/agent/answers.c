@@ -41,8 +41,8 @@ static void send_or_keep(struct agent *a, const struct answer *wanted)
 
 void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message)
 {
-    struct answer w = {.link = (uint8_t)link, .id = id, .code = GRPC_OK,
-                       .len = (uint16_t)message.len};
+    struct answer w = {
+        .link = (uint8_t)link, .id = id, .code = GRPC_OK, .len = (uint16_t)message.len};
     ASSERT(link < GRPC_LINKS && message.len <= sizeof w.message);
     if (message.len > 0u) {
         memcpy(w.message, message.data, message.len);

@@ -158,8 +158,8 @@ static bool take_event(struct agent *a)
     if (s == STATUS_OK) {
         connection_event(a, &event);
     } else if (s == PEER_CLOSED) {
-        lose(a, (api->ended_why[0] != '\0') ? api->ended_why
-                                            : "the API server closed the connection");
+        lose(a,
+             (api->ended_why[0] != '\0') ? api->ended_why : "the API server closed the connection");
     } else if (s != STATUS_MORE) {
         lose(a, words_of(s));
     }
@@ -301,8 +301,8 @@ uint64_t api_deadline(const struct agent *a)
         return UINT64_MAX;
     }
     uint64_t at = h2_deadline(&api->h2);
-    uint64_t ping = api->pinged ? api->ping_ms + API_PING_ANSWER_MS
-                                : api->heard_ms + API_PING_AFTER_MS;
+    uint64_t ping =
+        api->pinged ? api->ping_ms + API_PING_ANSWER_MS : api->heard_ms + API_PING_AFTER_MS;
     at = (ping < at) ? ping : at;
     at = (a->now_ms < api->refused_ms && api->reread_ms < at) ? api->reread_ms : at;
     uint64_t requests = requests_deadline(api);

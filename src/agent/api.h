@@ -15,8 +15,8 @@ enum api_version { API_V1, API_V1BETA2, API_V1BETA1, API_VERSIONS };
 /* What a request is for. */
 enum request_kind {
     REQUEST_NONE,
-    REQUEST_CLAIM,       /* owner: fetch index */
-    REQUEST_VERSIONS,    /* GET of the API group */
+    REQUEST_CLAIM,    /* owner: fetch index */
+    REQUEST_VERSIONS, /* GET of the API group */
     REQUEST_NODE,
     REQUEST_SLICE_LIST,
     REQUEST_SLICE_WRITE, /* POST or PUT */
@@ -49,12 +49,12 @@ struct request {
     uint32_t stream;
     uint64_t sent_ms;
     uint64_t deadline_ms;
-    bool over;             /* its END is owed, with `verdict` */
-    bool unauthorized;     /* answered by 401: over as soon as the token was read again */
-    bool unprocessed;      /* the server did not look at it (REFUSED_STREAM): safe to repeat */
+    bool over;         /* its END is owed, with `verdict` */
+    bool unauthorized; /* answered by 401: over as soon as the token was read again */
+    bool unprocessed;  /* the server did not look at it (REFUSED_STREAM): safe to repeat */
     enum status verdict;
-    uint32_t token_sum;    /* of the token that it was sent with */
-    char reason[64];       /* of the Status that it was answered with */
+    uint32_t token_sum; /* of the token that it was sent with */
+    char reason[64];    /* of the Status that it was answered with */
     char message[KUBE_MESSAGE_CAP];
     struct kube_answer answer;
 };
@@ -83,19 +83,19 @@ enum api_state { API_DOWN, API_CONNECTING, API_UP, API_DRAINING };
 /* The connection to the API server and its requests. */
 struct api {
     enum api_state state;
-    bool close_wanted;      /* an ORDER_CLOSE_API is owed */
-    bool token_wanted;      /* an ORDER_READ_TOKEN is owed */
-    bool token_read;        /* the host told the token since a 401 asked for it */
-    bool connect_wanted;    /* an ORDER_CONNECT_API is owed */
-    bool tried;             /* a connection was tried at least once */
-    uint64_t opened_ms;     /* when this connection was opened */
+    bool close_wanted;   /* an ORDER_CLOSE_API is owed */
+    bool token_wanted;   /* an ORDER_READ_TOKEN is owed */
+    bool token_read;     /* the host told the token since a 401 asked for it */
+    bool connect_wanted; /* an ORDER_CONNECT_API is owed */
+    bool tried;          /* a connection was tried at least once */
+    uint64_t opened_ms;  /* when this connection was opened */
     bool pinged;
-    uint64_t ping_ms;       /* when the PING under way was sent */
-    bool busy;              /* api_next has, or may have, more to tell */
-    bool opened;            /* an OPENED is owed */
-    bool lost;              /* a LOST is owed */
-    unsigned ended;         /* entry whose END was told last; REQUESTS_MAX: none */
-    unsigned piece_of;      /* entry whose answer `piece` belongs to; REQUESTS_MAX: none */
+    uint64_t ping_ms;  /* when the PING under way was sent */
+    bool busy;         /* api_next has, or may have, more to tell */
+    bool opened;       /* an OPENED is owed */
+    bool lost;         /* a LOST is owed */
+    unsigned ended;    /* entry whose END was told last; REQUESTS_MAX: none */
+    unsigned piece_of; /* entry whose answer `piece` belongs to; REQUESTS_MAX: none */
     uint32_t piece_stream;
     bool piece_last;        /* nothing follows the piece on its stream */
     struct reader piece;    /* of an answer; valid until the next h2_next */
@@ -103,19 +103,19 @@ struct api {
     uint64_t connect_at_ms; /* when the next connection is tried */
     uint64_t tried_ms;      /* when the last one was */
     uint64_t backoff_ms;
-    unsigned mute;          /* requests that timed out, one after the other, without an answer */
-    uint64_t mute_ms;       /* when the last of them did */
-    uint64_t blocked_ms;    /* since when no request could be opened; 0: the last one was */
-    bool moved;             /* the last connection ended in order: what was planned goes on */
-    bool cramped;           /* that watches find no room was said */
-    bool waiting;           /* a request of our own was held back: it goes at the times below */
-    unsigned rate_at;       /* the oldest of `rate_ms` */
+    unsigned mute;       /* requests that timed out, one after the other, without an answer */
+    uint64_t mute_ms;    /* when the last of them did */
+    uint64_t blocked_ms; /* since when no request could be opened; 0: the last one was */
+    bool moved;          /* the last connection ended in order: what was planned goes on */
+    bool cramped;        /* that watches find no room was said */
+    bool waiting;        /* a request of our own was held back: it goes at the times below */
+    unsigned rate_at;    /* the oldest of `rate_ms` */
     uint64_t rate_ms[API_REQUESTS_PER_SECOND]; /* a second after each of the last requests */
-    uint64_t hold_ms;       /* what Retry-After asks for */
-    uint64_t refused_ms;    /* no earlier is a refused token shown again */
-    uint64_t reread_ms;     /* when the file of a refused token is read next; 0: not waited for */
+    uint64_t hold_ms;                          /* what Retry-After asks for */
+    uint64_t refused_ms;                       /* no earlier is a refused token shown again */
+    uint64_t reread_ms; /* when the file of a refused token is read next; 0: not waited for */
     uint32_t token_sum;
-    char trouble[CLAIM_ERROR_CAP]; /* why there is no connection */
+    char trouble[CLAIM_ERROR_CAP];   /* why there is no connection */
     char ended_why[CLAIM_ERROR_CAP]; /* why the transport of this one ended; empty: closed */
     char token[TOKEN_CAP];
     char authority[NAME_CAP + 8u];

@@ -220,8 +220,8 @@ void calls_abandon(struct agent *a)
 
 static void fail_with(struct agent *a, struct operation *o, const struct writer *why)
 {
-    operation_fail(a, o, (why->len > 0u) ? writer_view(why)
-                                         : view_text("internal error without a reason"));
+    operation_fail(
+        a, o, (why->len > 0u) ? writer_view(why) : view_text("internal error without a reason"));
 }
 
 /* Whether a claim that the ledger holds can be answered from its record. */
@@ -445,8 +445,7 @@ static void call_step(struct agent *a, unsigned index)
         c->replying = true;
     }
     if (c->replying && call_reply(a, index)) {
-        metrics_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
-                     a->now_ms - c->begun_ms);
+        metrics_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE, a->now_ms - c->begun_ms);
         call_release(a, index);
     }
 }

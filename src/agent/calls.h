@@ -13,11 +13,11 @@
 /* How far one claim of a call has come; `state` of struct operation. */
 enum {
     OPERATION_FREE,
-    OPERATION_WAITING,  /* for a claim GET to begin */
+    OPERATION_WAITING, /* for a claim GET to begin */
     OPERATION_FETCHING,
-    OPERATION_WRITTEN,  /* in store and CDI, not flushed */
-    OPERATION_DONE,     /* success, flushed */
-    OPERATION_FAILED    /* `error` says why */
+    OPERATION_WRITTEN, /* in store and CDI, not flushed */
+    OPERATION_DONE,    /* success, flushed */
+    OPERATION_FAILED   /* `error` says why */
 };
 
 /* In `refuted`: the server refused to look at its GET. */
@@ -25,8 +25,8 @@ enum {
 
 /* One claim of a call. */
 struct operation {
-    uint8_t state;      /* OPERATION_… */
-    uint8_t fetch;      /* FETCHING: index of the fetch */
+    uint8_t state; /* OPERATION_… */
+    uint8_t fetch; /* FETCHING: index of the fetch */
     /* bit per api_version in which its claim's path was not known, and OPERATION_UNPROCESSED */
     uint8_t refuted;
     uint16_t call;
@@ -43,14 +43,14 @@ struct call {
     bool used;
     bool unprepare;
     bool replying;
-    bool asked;          /* the GET of one of its claims was sent */
-    bool begun;          /* the reply's length prefix is out */
+    bool asked; /* the GET of one of its claims was sent */
+    bool begun; /* the reply's length prefix is out */
     uint8_t link;
     struct grpc_call_id id;
-    uint64_t begun_ms;   /* when it was complete */
+    uint64_t begun_ms; /* when it was complete */
     uint16_t count;
-    uint16_t at;         /* replying: operation under way */
-    uint32_t offset;     /* bytes of its entry already sent */
+    uint16_t at;     /* replying: operation under way */
+    uint32_t offset; /* bytes of its entry already sent */
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
 /* Calls that all links together can have open. */

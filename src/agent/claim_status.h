@@ -18,13 +18,13 @@
 /* What is to be written, and the request under way. */
 struct claim_status {
     struct outgoing out;
-    int slot;                      /* of the store, that the request tells; -1: gone[0] */
-    enum api_version version;      /* in which the request speaks */
-    unsigned tries;                /* of what is written now */
+    int slot;                 /* of the store, that the request tells; -1: gone[0] */
+    enum api_version version; /* in which the request speaks */
+    unsigned tries;           /* of what is written now */
     unsigned gone_count;
-    bool wanted[CLAIMS_MAX];       /* the status of the claim in this slot is to be written */
-    uint32_t claim[CLAIMS_MAX];    /* which claim that is, or was: a checksum of its UID */
-    uint64_t wall_ms[CLAIMS_MAX];  /* when it was prepared, Unix milliseconds */
+    bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot is to be written */
+    uint32_t claim[CLAIMS_MAX];   /* which claim that is, or was: a checksum of its UID */
+    uint64_t wall_ms[CLAIMS_MAX]; /* when it was prepared, Unix milliseconds */
     /* unprepared: our entries are to go */
     struct claim_id gone[CLAIM_STATUS_GONE_MAX];
 };

@@ -62,8 +62,9 @@ void say_conflict(const struct agent *a, unsigned slot, const struct claim_recor
     say_claim(&e->id, why);
     writer_text(why, " (");
     writer_text(why, e->id.uid);
-    writer_text(why, "); if no pod uses that one: drain the node, stop the agent, delete its "
-                     STORE_FILE_NAME);
+    writer_text(
+        why,
+        "); if no pod uses that one: drain the node, stop the agent, delete its " STORE_FILE_NAME);
 }
 
 /* --- the log --- */

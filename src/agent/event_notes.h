@@ -30,7 +30,7 @@
     X(EVENT_REGISTRATION_REFUSED, true, "RegistrationRefused", "Register")                         \
     X(EVENT_REGISTRATION_RENEWED, true, "RegistrationOverdue", "Register")                         \
     X(EVENT_API_UNSERVED, true, "ResourceAPINotServed", "Publish")                                 \
-    X(EVENT_API_ERROR, true, "APIRequestRefused", "Publish")                                    \
+    X(EVENT_API_ERROR, true, "APIRequestRefused", "Publish")                                       \
     X(EVENT_SLICE_DROPPED_FIELDS, true, "ResourceSliceFieldsDropped", "Publish")                   \
     X(EVENT_ITEM_LEFT_OUT, true, "ResourceSliceItemLeftOut", "Publish")                            \
     X(EVENT_API_STRANGE, true, "UnexpectedAPIAnswer", "Publish")                                   \
@@ -62,9 +62,9 @@ struct note {
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t told_ms;       /* when the API server was told last */
-    uint64_t serial;        /* last part of its name, unlike any other's */
-    struct claim_id about;  /* empty name: the Node */
+    uint64_t told_ms;      /* when the API server was told last */
+    uint64_t serial;       /* last part of its name, unlike any other's */
+    struct claim_id about; /* empty name: the Node */
     char text[NOTE_CAP];
 };
 
@@ -78,7 +78,7 @@ struct notes {
     size_t len;                   /* bytes of its note */
     const struct claim_id *about; /* borrowed until event_end; NULL: the Node */
     char text[NOTE_CAP];
-    uint64_t dropped;             /* Events for which there was no room, not yet logged */
+    uint64_t dropped; /* Events for which there was no room, not yet logged */
     struct note note[NOTES_MAX];
 };
 

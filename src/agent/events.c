@@ -14,9 +14,7 @@ struct event_row {
 
 #define EVENT_ROW(id, lvl, text, cause, todo)                                                      \
     [(id)] = {.name = (text), .remedy = (todo), .level = (lvl)},
-static const struct event_row event_rows[EVENT_COUNT] = {
-    AGENT_EVENTS(EVENT_ROW)
-};
+static const struct event_row event_rows[EVENT_COUNT] = {AGENT_EVENTS(EVENT_ROW)};
 
 const char *event_name(enum event_id id)
 {

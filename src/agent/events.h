@@ -120,9 +120,6 @@
 /* A row of the catalogue as its number alone. */
 #define EVENT_NUMBER(id, level, name, cause, remedy) id,
 /* Numbers of the events: index of a counter in struct agent. */
-enum event_id {
-    AGENT_EVENTS(EVENT_NUMBER)
-        EVENT_COUNT
-};
+enum event_id { AGENT_EVENTS(EVENT_NUMBER) EVENT_COUNT };
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 
 enum files_dir {
-    FILES_CDI,   /* --cdi-root: one small file per claim, written whole */
-    FILES_STATE  /* <plugins>/neuron.aws.com: the claim store, written in place */
+    FILES_CDI,  /* --cdi-root: one small file per claim, written whole */
+    FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
 };
 
 /* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */

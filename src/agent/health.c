@@ -89,8 +89,8 @@ static void watch_step(const struct agent *a, struct grpc_server *s, struct watc
     }
     if (a->stopping) {
         /* Without room now: tried again when there is, until the time to stop is over. */
-        enum status st = grpc_finish(s, w->id, GRPC_UNAVAILABLE,
-                                     "the agent is stopping; try again");
+        enum status st =
+            grpc_finish(s, w->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         ASSERT(st == STATUS_OK || st == STATUS_MORE);
     }
 }

@@ -362,8 +362,8 @@ enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
     const struct ledger_entry *e = &a->ledger.entry[slot];
     struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
     struct store_half half;
-    enum status s = a->files->read(a->files->ctx, FILES_STATE, file, store_offset(slot, e->half),
-                                   &bytes);
+    enum status s =
+        a->files->read(a->files->ctx, FILES_STATE, file, store_offset(slot, e->half), &bytes);
     store_check(a, s);
     if (s != STATUS_OK) {
         return s;

@@ -135,8 +135,8 @@ static void slot_damaged(struct agent *a, unsigned slot)
 {
     event_begin(a, EVENT_STORE_SLOT_DAMAGED);
     event_number(a, "slot", (int64_t)slot);
-    event_remedy(a,
-             "the other claims are not touched; delete and re-create the pod that lost its claim");
+    event_remedy(
+        a, "the other claims are not touched; delete and re-create the pod that lost its claim");
     event_end(a);
 }
 
@@ -211,9 +211,9 @@ static enum status write_header(struct agent *a)
         memset(a->scratch.half, 0, sizeof a->scratch.half);
         struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
         store_header_write(&out, &header);
-        enum status s = f->write(f->ctx, FILES_STATE, store_new,
-                                 (uint64_t)copy * STORE_HEADER_COPY_BYTES,
-                                 view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
+        enum status s =
+            f->write(f->ctx, FILES_STATE, store_new, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
+                     view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
         if (s != STATUS_OK) {
             return s;
         }
@@ -302,7 +302,7 @@ static enum status repair(struct agent *a)
     event_text(a, "file", STORE_FILE_NAME);
     event_text(a, "kept_as", aside);
     event_remedy(a,
-             "nothing if claims_held below is what runs here; else re-create the missing pods");
+                 "nothing if claims_held below is what runs here; else re-create the missing pods");
     event_end(a);
     return create(a, aside);
 }
@@ -322,8 +322,8 @@ static void say_created(struct agent *a)
     event_text(a, "text", "there was none, but CDI files of claims: a new one is made");
     event_number(a, "cdi_files", files);
     event_remedy(a,
-             "end the pods of this node that hold Neuron claims, then delete what is left of the "
-             CDI_FILE_PREFIX " files in the CDI root");
+                 "end the pods of this node that hold Neuron claims, then delete what is left of "
+                 "the " CDI_FILE_PREFIX " files in the CDI root");
     event_end(a);
 }
 

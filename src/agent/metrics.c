@@ -79,38 +79,67 @@ enum {
 #define SCALARS FAMILY_BUILD
 
 /* Name without prefix, and meaning, of each family, in that order. */
-static const char words[] = "registered\0" "The kubelet accepted the driver.\0"
-                            "ready\0" "As /readyz, which gives the reasons.\0"
-                            "api_connected\0" "The API server is connected.\0"
-                            "slice_current\0" "The stored ResourceSlices are right.\0"
-                            "slice_generation\0" "Pool generation of them.\0"
-                            "last_publish_timestamp_seconds\0" "When they were last right.\0"
-                            "devices\0" "Devices of the node.\0"
-                            "devices_published\0" "Devices in the ResourceSlices.\0"
-                            "claims_held\0" "Prepared claims.\0"
-                            "claims_capacity\0" "Most claims held at one time.\0"
-                            "store_usable\0" "The claim store is open.\0"
-                            "store_quarantined_slots\0" "Unreadable slots of the claim store.\0"
-                            "build_info\0" "Program.\0"
-                            "board_info\0" "Hardware.\0"
-                            "api_version_info\0" "Version of resource.k8s.io.\0"
-                            "events_total\0" "Events by their names in the log.\0"
-                            "device_held\0" "A claim holds the device; its first pod.\0"
-                            "call_duration_seconds\0" "Calls of the kubelet.\0"
-                            "api_request_duration_seconds\0" "Requests to the API server.\0";
+static const char words[] = "registered\0"
+                            "The kubelet accepted the driver.\0"
+                            "ready\0"
+                            "As /readyz, which gives the reasons.\0"
+                            "api_connected\0"
+                            "The API server is connected.\0"
+                            "slice_current\0"
+                            "The stored ResourceSlices are right.\0"
+                            "slice_generation\0"
+                            "Pool generation of them.\0"
+                            "last_publish_timestamp_seconds\0"
+                            "When they were last right.\0"
+                            "devices\0"
+                            "Devices of the node.\0"
+                            "devices_published\0"
+                            "Devices in the ResourceSlices.\0"
+                            "claims_held\0"
+                            "Prepared claims.\0"
+                            "claims_capacity\0"
+                            "Most claims held at one time.\0"
+                            "store_usable\0"
+                            "The claim store is open.\0"
+                            "store_quarantined_slots\0"
+                            "Unreadable slots of the claim store.\0"
+                            "build_info\0"
+                            "Program.\0"
+                            "board_info\0"
+                            "Hardware.\0"
+                            "api_version_info\0"
+                            "Version of resource.k8s.io.\0"
+                            "events_total\0"
+                            "Events by their names in the log.\0"
+                            "device_held\0"
+                            "A claim holds the device; its first pod.\0"
+                            "call_duration_seconds\0"
+                            "Calls of the kubelet.\0"
+                            "api_request_duration_seconds\0"
+                            "Requests to the API server.\0";
 
 /* Names of labels; a family has a run of them. */
-static const char keys[] = "version\0" "build\0"
-                           "instance_type\0" "driver_version\0"
+static const char keys[] = "version\0"
+                           "build\0"
+                           "instance_type\0"
+                           "driver_version\0"
                            "event\0"
-                           "device\0" "claim_namespace\0" "claim_name\0" "claim_uid\0"
-                           "pod_name\0" "pod_uid\0"
+                           "device\0"
+                           "claim_namespace\0"
+                           "claim_name\0"
+                           "claim_uid\0"
+                           "pod_name\0"
+                           "pod_uid\0"
                            "method\0"
-                           "verb\0" "resource\0" "code\0";
+                           "verb\0"
+                           "resource\0"
+                           "code\0";
 
 #define LABELS_MAX 6u
 enum { GAUGE, COUNTER, HISTOGRAM };
-static const char types[] = "gauge\0" "counter\0" "histogram\0";
+static const char types[] = "gauge\0"
+                            "counter\0"
+                            "histogram\0";
 
 struct family {
     uint8_t type;
@@ -120,30 +149,55 @@ struct family {
 };
 #define SCALAR {GAUGE, 0, 0, 1}
 static const struct family families[FAMILIES] = {
-    SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR,
-    SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
+    SCALAR,
     [FAMILY_BUILD] = {GAUGE, 0, 2, 1},
     [FAMILY_BOARD] = {GAUGE, 2, 2, 1},
     [FAMILY_VERSION] = {GAUGE, 0, 1, 1},
     [FAMILY_EVENTS] = {COUNTER, 4, 1, (uint16_t)EVENT_COUNT},
     [FAMILY_DEVICE] = {GAUGE, 5, 6, DEVICES_MAX},
     [FAMILY_CALLS] = {HISTOGRAM, 11, 1, METRICS_METHODS},
-    [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS * METRICS_CODES)},
-};
+    [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS *METRICS_CODES)}};
 
-static const char methods[] = "NodePrepareResources\0" "NodeUnprepareResources\0";
+static const char methods[] = "NodePrepareResources\0"
+                              "NodeUnprepareResources\0";
 /* Verb and resource of each kind of request from REQUEST_CLAIM on. */
-static const char requests[] = "get\0" "resourceclaims\0"
-                               "get\0" "apigroups\0"
-                               "get\0" "nodes\0"
-                               "list\0" "resourceslices\0"
-                               "write\0" "resourceslices\0"
-                               "delete\0" "resourceslices\0"
-                               "watch\0" "resourceslices\0"
-                               "watch\0" "nodes\0"
-                               "create\0" "events\0"
-                               "patch\0" "resourceclaims/status\0";
-static const char codes[] = "none\0" "1xx\0" "2xx\0" "3xx\0" "4xx\0" "5xx\0";
+static const char requests[] = "get\0"
+                               "resourceclaims\0"
+                               "get\0"
+                               "apigroups\0"
+                               "get\0"
+                               "nodes\0"
+                               "list\0"
+                               "resourceslices\0"
+                               "write\0"
+                               "resourceslices\0"
+                               "delete\0"
+                               "resourceslices\0"
+                               "watch\0"
+                               "resourceslices\0"
+                               "watch\0"
+                               "nodes\0"
+                               "create\0"
+                               "events\0"
+                               "patch\0"
+                               "resourceclaims/status\0";
+static const char codes[] = "none\0"
+                            "1xx\0"
+                            "2xx\0"
+                            "3xx\0"
+                            "4xx\0"
+                            "5xx\0";
 
 /* --- values --- */
 
@@ -159,20 +213,18 @@ static int64_t quarantined(const struct agent *a)
 static int64_t scalar(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
-    const int64_t scalars[SCALARS] = {
-        [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
-        [FAMILY_READY] = agent_ready(a) ? 1 : 0,
-        [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
-        [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
-        [FAMILY_SLICE_GENERATION] = a->publish.generation,
-        [FAMILY_PUBLISH_TIME] = (int64_t)a->metrics.published_ms,
-        [FAMILY_DEVICES] = a->devices.count,
-        [FAMILY_PUBLISHED] = a->publish.wanted.count,
-        [FAMILY_CLAIMS] = a->ledger.held,
-        [FAMILY_CAPACITY] = CLAIMS_MAX,
-        [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
-        [FAMILY_QUARANTINED] = quarantined(a),
-    };
+    const int64_t scalars[SCALARS] = {[FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
+                                      [FAMILY_READY] = agent_ready(a) ? 1 : 0,
+                                      [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
+                                      [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
+                                      [FAMILY_SLICE_GENERATION] = a->publish.generation,
+                                      [FAMILY_PUBLISH_TIME] = (int64_t)a->metrics.published_ms,
+                                      [FAMILY_DEVICES] = a->devices.count,
+                                      [FAMILY_PUBLISHED] = a->publish.wanted.count,
+                                      [FAMILY_CLAIMS] = a->ledger.held,
+                                      [FAMILY_CAPACITY] = CLAIMS_MAX,
+                                      [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
+                                      [FAMILY_QUARANTINED] = quarantined(a)};
     return scalars[family];
 }
 
@@ -346,8 +398,7 @@ static void write_head(struct writer *out, unsigned family)
 
 enum { LINE_SUM = METRICS_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
 
-static void write_bucket(struct writer *out, const struct metrics_cursor *c,
-                         const struct series *s)
+static void write_bucket(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {
     char le[16];
     struct writer bound = writer_of(le, sizeof le);
@@ -384,8 +435,7 @@ static void write_histogram(struct writer *out, const struct metrics_cursor *c,
     }
 }
 
-static void write_series(struct writer *out, const struct metrics_cursor *c,
-                         const struct series *s)
+static void write_series(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {
     write_name(out, c->family);
     if (families[c->family].type == (unsigned)HISTOGRAM) {

@@ -327,11 +327,10 @@ static void open_watch(struct agent *a)
     struct node_object *n = &a->node;
     bool anew = n->facts.resource_version[0] == '\0';
     struct writer out = writer_of(path, sizeof path);
-    enum status s =
-        kube_path_node_watch(&out, a->settings->node_name, n->facts.resource_version);
+    enum status s = kube_path_node_watch(&out, a->settings->node_name, n->facts.resource_version);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true,
-                                .watch = true};
+    struct kube_request head = {
+        .method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true};
     s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE_WATCH, KUBE_SHAPE_NODE_WATCH, &head);
     n->watch_due_ms = (s == STATUS_OK) ? a->now_ms : api_later(a);
     /* Without a Node there is nothing to tell, and that is known. */

@@ -12,7 +12,7 @@
 
 /* What matters of a Node. Bytes after a text are zero, so that two can be compared as memory. */
 struct node_facts {
-    char uid[UID_CAP];                       /* empty: no object of our name was told */
+    char uid[UID_CAP]; /* empty: no object of our name was told */
     char resource_version[RESOURCE_VERSION_CAP];
     char instance_type[ATTRIBUTE_VALUE_CAP]; /* of the label; may carry "ml."; empty: no label */
     struct node_labels labels;
@@ -20,21 +20,21 @@ struct node_facts {
 
 /* What is known of the Node, and how it is asked for. */
 struct node_object {
-    bool settled;              /* whether there is a Node was answered at least once */
-    bool present;              /* there is one, as far as is known */
-    bool changed;              /* what slices are made of is another: see node_changed */
-    bool looking;              /* a round waits for the GET under way */
-    bool blind;                /* the watch was refused or told nothing: rounds read the Node */
-    bool gone;                 /* the watch event under way tells a deletion */
-    uint64_t watch_due_ms;     /* when the watch is opened, once the entry is free */
+    bool settled;          /* whether there is a Node was answered at least once */
+    bool present;          /* there is one, as far as is known */
+    bool changed;          /* what slices are made of is another: see node_changed */
+    bool looking;          /* a round waits for the GET under way */
+    bool blind;            /* the watch was refused or told nothing: rounds read the Node */
+    bool gone;             /* the watch event under way tells a deletion */
+    uint64_t watch_due_ms; /* when the watch is opened, once the entry is free */
     uint64_t watch_backoff_ms;
-    uint64_t silent_ms;        /* when a watch that told nothing is doubted; UINT64_MAX: never */
-    uint64_t get_due_ms;       /* when the Node is read; UINT64_MAX: the watch tells */
+    uint64_t silent_ms;  /* when a watch that told nothing is doubted; UINT64_MAX: never */
+    uint64_t get_due_ms; /* when the Node is read; UINT64_MAX: the watch tells */
     uint64_t get_backoff_ms;
     struct refusal refusal;
     char type_said[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was said */
     struct node_facts facts;
-    struct node_facts now;     /* of the object under way */
+    struct node_facts now; /* of the object under way */
 };
 
 /* The module's verbs, see state.h. */

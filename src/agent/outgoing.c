@@ -55,8 +55,7 @@ void outgoing_push(struct agent *a, struct outgoing *o, unsigned index, struct v
 bool outgoing_begin(struct agent *a, struct outgoing *o, unsigned index, struct kube_request *head,
                     struct view body)
 {
-    enum request_kind kind =
-        (index == REQUEST_RECORDER) ? REQUEST_EVENT : REQUEST_CLAIM_STATUS;
+    enum request_kind kind = (index == REQUEST_RECORDER) ? REQUEST_EVENT : REQUEST_CLAIM_STATUS;
     ASSERT(outgoing_ready(a, o) && body.len > 0u);
     head->has_body = true;
     head->body_len = body.len;

@@ -12,23 +12,23 @@
 
 /* What came of a write. */
 enum outcome {
-    OUTCOME_DONE,     /* stored */
-    OUTCOME_MOOT,     /*
+    OUTCOME_DONE,    /* stored */
+    OUTCOME_MOOT,    /*
                        * 404, 409: the object is not there, or is another one, or was there before;
                        * also 403 when its namespace is being terminated
                        */
-    OUTCOME_LATER,    /* the server or the path failed; a wait has begun */
-    OUTCOME_DENIED,   /* 403, or not served: a long wait has begun */
-    OUTCOME_REJECTED  /* the server does not want it, now or later */
+    OUTCOME_LATER,   /* the server or the path failed; a wait has begun */
+    OUTCOME_DENIED,  /* 403, or not served: a long wait has begun */
+    OUTCOME_REJECTED /* the server does not want it, now or later */
 };
 
 /* One writer. */
 struct outgoing {
-    bool running;        /* its request is in flight */
-    uint16_t said;       /* HTTP status of the refusal that was logged; 0: none since a success */
-    uint32_t len;        /* bytes of its body */
-    uint32_t sent;       /* of them, bytes that are out */
-    uint64_t due_ms;     /* no request before this time */
+    bool running;    /* its request is in flight */
+    uint16_t said;   /* HTTP status of the refusal that was logged; 0: none since a success */
+    uint32_t len;    /* bytes of its body */
+    uint32_t sent;   /* of them, bytes that are out */
+    uint64_t due_ms; /* no request before this time */
     uint64_t backoff_ms;
 };
 

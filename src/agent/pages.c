@@ -105,7 +105,8 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
         return write_reasons(a, p, out);
     }
     writer_text(out, (p->page == (unsigned)PAGE_HEALTH)
-                         ? "ok\n" : "no such page; there are /metrics, /healthz and /readyz\n");
+                         ? "ok\n"
+                         : "no such page; there are /metrics, /healthz and /readyz\n");
     return true;
 }
 

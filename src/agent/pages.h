@@ -12,10 +12,10 @@
 /* One connection and the page that it is sent. */
 struct page_link {
     bool open;
-    bool reported;        /* its failure was logged */
-    bool writing;         /* a page is under way */
+    bool reported; /* its failure was logged */
+    bool writing;  /* a page is under way */
     uint8_t page;
-    uint16_t line;        /* next one of /readyz */
+    uint16_t line; /* next one of /readyz */
     struct metrics_cursor cursor;
     struct http1 http;
 };

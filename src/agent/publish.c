@@ -150,9 +150,10 @@ static bool step_write(struct agent *a)
     p->version = a->version.now;
     p->body_len = slice_body_len(a);
     p->body_sent = 0;
-    struct kube_request head = {
-        .method = update ? "PUT" : "POST", .path = writer_view(&out),
-        .has_body = true, .body_len = p->body_len};
+    struct kube_request head = {.method = update ? "PUT" : "POST",
+                                .path = writer_view(&out),
+                                .has_body = true,
+                                .body_len = p->body_len};
     return begin_request(a, REQUEST_SLICE_WRITE, KUBE_SHAPE_SLICE, &head);
 }
 
@@ -225,8 +226,8 @@ static void open_watch(struct agent *a)
                                      p->resource_version);
     ASSERT(s == STATUS_OK);
     struct kube_request head = {.method = "GET", .path = writer_view(&out), .watch = true};
-    if (api_send(a, REQUEST_WATCH, REQUEST_SLICE_WATCH, KUBE_SHAPE_SLICE_WATCH,
-                 &head) == STATUS_OK) {
+    if (api_send(a, REQUEST_WATCH, REQUEST_SLICE_WATCH, KUBE_SHAPE_SLICE_WATCH, &head) ==
+        STATUS_OK) {
         p->watch_due_ms = UINT64_MAX;
     } else {
         p->watch_due_ms = api_later(a);

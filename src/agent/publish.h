@@ -11,11 +11,11 @@
 
 /* Steps of a round. */
 enum publish_step {
-    PUBLISH_IDLE,    /* nothing to do until a change, a watch event or the interval */
-    PUBLISH_NODE,    /* waiting for what is known of the Node */
+    PUBLISH_IDLE, /* nothing to do until a change, a watch event or the interval */
+    PUBLISH_NODE, /* waiting for what is known of the Node */
     PUBLISH_LIST,
-    PUBLISH_DELETE,  /* removing what is not wanted, one by one */
-    PUBLISH_WRITE    /* writing what differs, one by one */
+    PUBLISH_DELETE, /* removing what is not wanted, one by one */
+    PUBLISH_WRITE   /* writing what differs, one by one */
 };
 /* Numbers of steps. */
 #define PUBLISH_STEPS ((unsigned)PUBLISH_WRITE + 1u)
@@ -28,23 +28,23 @@ struct slice_seen {
     char owner_uid[UID_CAP];
     int64_t generation;
     int64_t slice_count;
-    unsigned first;    /* its devices are the wanted ones from this on, `count` of them: `same` */
+    unsigned first; /* its devices are the wanted ones from this on, `count` of them: `same` */
     unsigned count;
-    uint32_t sum;      /* of what was told of devices, owner and unknown fields */
-    bool selected;     /* driver and node are ours: what the field selector asks for */
-    bool ours;         /* the pool too */
-    bool plain;        /* nothing unknown stands in the spec */
+    uint32_t sum;  /* of what was told of devices, owner and unknown fields */
+    bool selected; /* driver and node are ours: what the field selector asks for */
+    bool ours;     /* the pool too */
+    bool plain;    /* nothing unknown stands in the spec */
     bool same;
-    bool going;        /* is being deleted, as soon as its finalizers are gone */
-    bool doomed;       /* to be deleted */
+    bool going;  /* is being deleted, as soon as its finalizers are gone */
+    bool doomed; /* to be deleted */
 };
 
 /* One of the slices that the pool is cut into. */
 struct slice_part {
-    unsigned first;    /* its devices in `wanted` */
+    unsigned first; /* its devices in `wanted` */
     unsigned count;
-    bool write;        /* what is stored of it differs, or nothing is */
-    bool lossy;        /* the server stored less than was sent: `stored_sum` is all there will be */
+    bool write; /* what is stored of it differs, or nothing is */
+    bool lossy; /* the server stored less than was sent: `stored_sum` is all there will be */
     uint32_t stored_sum;
     struct slice_seen kept; /* the stored slice that it is; empty name: none */
 };
@@ -63,36 +63,36 @@ struct publish {
     bool partial;             /* likewise: only a page of it came */
     const char *trouble;      /* of the last failed round, static text; NULL: none */
     struct refusal refusal;
-    uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */
-    uint64_t spread_ms;       /* by which the first round waits longer; 0 once it began */
-    uint64_t not_before_ms;   /* no round begins earlier, whatever the hints say */
+    uint64_t due_ms;        /* when the next round begins; UINT64_MAX: not planned */
+    uint64_t spread_ms;     /* by which the first round waits longer; 0 once it began */
+    uint64_t not_before_ms; /* no round begins earlier, whatever the hints say */
     uint64_t backoff_ms;
-    uint64_t invalid_ms;      /* backoff of content that the server calls invalid; 0: it does not */
-    uint64_t write_ms;        /* last write */
-    uint64_t fight_ms;        /* backoff between writes that follow each other closely */
-    unsigned writes;          /* that followed each other closely */
-    uint64_t watch_due_ms;    /* when the watch is (re)opened */
+    uint64_t invalid_ms;   /* backoff of content that the server calls invalid; 0: it does not */
+    uint64_t write_ms;     /* last write */
+    uint64_t fight_ms;     /* backoff between writes that follow each other closely */
+    unsigned writes;       /* that followed each other closely */
+    uint64_t watch_due_ms; /* when the watch is (re)opened */
     uint64_t watch_backoff_ms;
     char resource_version[RESOURCE_VERSION_CAP]; /* watch from here */
     char watch_type[16];
     char cause[SLICE_CAUSE_CAP]; /* first cause of the refusal under way; empty: none */
     char field[SLICE_CAUSE_CAP]; /* what it is about */
-    bool too_many;            /* a cause names the number of devices */
-    int64_t generation_max;   /* highest that was ever seen */
+    bool too_many;               /* a cause names the number of devices */
+    int64_t generation_max;      /* highest that was ever seen */
     unsigned seen_count;
-    unsigned overflow;        /* slices that did not fit `seen` */
-    uint32_t body_len;        /* of the step under way: envelope and object */
+    unsigned overflow; /* slices that did not fit `seen` */
+    uint32_t body_len; /* of the step under way: envelope and object */
     uint32_t body_sent;
-    int64_t generation;       /* of the wanted slices */
-    unsigned cut;             /* most devices in one slice */
+    int64_t generation; /* of the wanted slices */
+    unsigned cut;       /* most devices in one slice */
     unsigned parts;
     struct slice_part part[SLICES_MAX];
-    struct slice_seen now;    /* object under way */
+    struct slice_seen now; /* object under way */
     struct slice_seen seen[SLICES_SEEN_MAX];
     uint32_t left_out[LEFT_OUT_SAID_MAX]; /* checksums of what was said to be left out */
     unsigned left_out_count;
-    char owner[UID_CAP];      /* UID of the Node; this and `wanted` stay put during a round */
-    struct devices wanted;    /* what is published */
+    char owner[UID_CAP];          /* UID of the Node; this and `wanted` stay put during a round */
+    struct devices wanted;        /* what is published */
     struct attributes attributes; /* of the device being encoded; too large for the stack */
     struct slice_compare compare;
     struct slice_compare watch_compare;

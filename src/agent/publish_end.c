@@ -22,8 +22,7 @@ static uint64_t wait_of_invalid(struct agent *a, const struct request *r)
         return API_BACKOFF_MIN_MS;
     }
     p->trouble = "the API server refuses the slices as invalid; see its causes in the log";
-    uint64_t wait = agent_backoff_within(a, &p->invalid_ms, INVALID_RETRY_MS,
-                                         INVALID_RETRY_MAX_MS);
+    uint64_t wait = agent_backoff_within(a, &p->invalid_ms, INVALID_RETRY_MS, INVALID_RETRY_MAX_MS);
     p->not_before_ms = a->now_ms + wait;
     return wait;
 }
@@ -68,8 +67,8 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
 {
     struct publish *p = &a->publish;
     static const char *const doing[PUBLISH_STEPS] = {
-        [PUBLISH_IDLE] = "idle",           [PUBLISH_NODE] = "read Node",
-        [PUBLISH_LIST] = "list slices",    [PUBLISH_DELETE] = "delete slice",
+        [PUBLISH_IDLE] = "idle",         [PUBLISH_NODE] = "read Node",
+        [PUBLISH_LIST] = "list slices",  [PUBLISH_DELETE] = "delete slice",
         [PUBLISH_WRITE] = "write slice",
     };
     uint64_t wait = wait_after(a, r);
@@ -197,8 +196,9 @@ static void list_end(struct agent *a, const struct request *r)
     if (p->resource_version[0] == '\0' &&
         retry_say(a, &p->refusal, "watch slices", r, PEER_MALFORMED)) {
         event_text(a, "cause", "the list has no resourceVersion");
-        retry_say_end(a, &p->refusal, "see what answers for the API server; slices are listed "
-                                      "at the interval instead");
+        retry_say_end(a, &p->refusal,
+                      "see what answers for the API server; slices are listed "
+                      "at the interval instead");
     }
     publish_plan(a);
 }

@@ -266,8 +266,8 @@ void publish_plan(struct agent *a)
     p->again = p->again || p->overflow > 0u;
     p->step = PUBLISH_DELETE;
     p->running = false;
-    p->current = p->overflow == 0u && publish_doomed(p) < 0 && publish_unwritten(p) < 0 &&
-                 !any_lossy(p);
+    p->current =
+        p->overflow == 0u && publish_doomed(p) < 0 && publish_unwritten(p) < 0 && !any_lossy(p);
     p->said = p->said && p->current;
 }
 

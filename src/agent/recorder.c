@@ -279,8 +279,7 @@ void recorder_end(struct agent *a, enum status status)
     struct recorder *r = &a->recorder;
     struct note *n = &a->notes.note[r->at];
     ASSERT(n->state != NOTE_FREE && r->telling <= n->count);
-    enum outcome outcome =
-        outgoing_end(a, &r->out, REQUEST_RECORDER, status, EVENT_EVENTS_REFUSED);
+    enum outcome outcome = outgoing_end(a, &r->out, REQUEST_RECORDER, status, EVENT_EVENTS_REFUSED);
     switch (outcome) {
     case OUTCOME_DONE:
         r->denied_sum = 0;

@@ -91,8 +91,7 @@ static bool is_watch(enum request_kind kind)
  */
 static bool is_cramped(const struct api *api, enum request_kind kind)
 {
-    return is_watch(kind) &&
-           h2_streams_max(&api->h2) < ((kind == REQUEST_NODE_WATCH) ? 3u : 2u);
+    return is_watch(kind) && h2_streams_max(&api->h2) < ((kind == REQUEST_NODE_WATCH) ? 3u : 2u);
 }
 
 /* A watch that finds no room ends at once; its owner reads from time to time instead. */

@@ -84,8 +84,7 @@ static enum status take_flag(struct given *given, struct words *words, struct wr
     }
     if (equals == word.len) {
         /* Values may begin with one dash (-1), flags begin with two. */
-        if (words->next == words->count ||
-            view_starts(view_text(words->args[words->next]), "--")) {
+        if (words->next == words->count || view_starts(view_text(words->args[words->next]), "--")) {
             writer_text(why, row->flag);
             writer_text(why, " needs a value; see --help");
             return PEER_MALFORMED;
@@ -93,8 +92,7 @@ static enum status take_flag(struct given *given, struct words *words, struct wr
         value = view_text(words->args[words->next]);
         words->next++;
     }
-    given->source[row - setting_rows] =
-        (struct setting_source){.name = row->flag, .text = value};
+    given->source[row - setting_rows] = (struct setting_source){.name = row->flag, .text = value};
     return STATUS_OK;
 }
 

@@ -32,7 +32,7 @@ enum ultraserver_devices {
 struct settings {
     enum settings_command command;
     char node_name[NAME_CAP];
-    char kubeconfig[PATH_CAP];         /* empty: in-cluster service account */
+    char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
     char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
@@ -43,10 +43,10 @@ struct settings {
     char sysfs_root[PATH_CAP];
     char proc_root[PATH_CAP];
     char dev_root[PATH_CAP];
-    char instance_type[64];            /* empty: DMI */
+    char instance_type[64]; /* empty: DMI */
     bool zero_numbering;
     enum ultraserver_devices ultraserver;
-    char taint_key[318];               /* empty: omission instead */
+    char taint_key[318]; /* empty: omission instead */
     char taint_effect[16];
     bool claim_status;
     uint64_t reconcile_ms;

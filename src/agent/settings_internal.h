@@ -32,9 +32,9 @@ struct setting_row {
     const char *otherwise; /* the default in words where `standard` is NULL */
     const char *help;      /* one line of --help */
     enum setting_kind kind;
-    uint16_t offset;   /* within struct settings */
-    uint16_t size;     /* of the field */
-    uint32_t least_ms; /* KIND_DURATION */
+    uint16_t offset;                          /* within struct settings */
+    uint16_t size;                            /* of the field */
+    uint32_t least_ms;                        /* KIND_DURATION */
     const char *choices[SETTING_CHOICES_MAX]; /* KIND_CHOICE; unused ones are NULL */
 };
 

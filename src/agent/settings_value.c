@@ -130,8 +130,9 @@ static enum status store_word(struct settings *out, const struct setting_row *ro
     for (size_t i = 0; i < source->text.len; i++) {
         uint8_t c = source->text.data[i];
         if (!is_alphanumeric(c) && c != '-' && !(dots && c == '.')) {
-            return refuse(source, why, dots ? "only letters, digits, '-' and '.' are allowed"
-                                            : "only letters, digits and '-' are allowed");
+            return refuse(source, why,
+                          dots ? "only letters, digits, '-' and '.' are allowed"
+                               : "only letters, digits and '-' are allowed");
         }
     }
     return store_text(field_of(out, row), row->size, source, why);
@@ -279,8 +280,18 @@ struct duration_unit {
 
 /* Longer names first where one begins another. */
 static const struct duration_unit duration_units[] = {
-    {"ns", 1u},           {"us", 1000u},       {"\xc2\xb5" "s", 1000u}, {"\xce\xbc" "s", 1000u},
-    {"ms", 1000000u},     {"s", 1000000000u},  {"m", 60000000000u},    {"h", 3600000000000u},
+    {"ns", 1u},
+    {"us", 1000u},
+    {"\xc2\xb5"
+     "s",
+     1000u},
+    {"\xce\xbc"
+     "s",
+     1000u},
+    {"ms", 1000000u},
+    {"s", 1000000000u},
+    {"m", 60000000000u},
+    {"h", 3600000000000u},
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
 

@@ -224,8 +224,8 @@ uint32_t slice_body_len(struct agent *a)
 enum status slice_body_part(struct agent *a, uint32_t offset, struct writer *out)
 {
     struct piece piece = {.skip = offset, .out = out};
-    pb_ostream_t stream = {.callback = write_piece, .state = &piece, .max_size = SIZE_MAX,
-                           .bytes_written = 0};
+    pb_ostream_t stream = {
+        .callback = write_piece, .state = &piece, .max_size = SIZE_MAX, .bytes_written = 0};
     bool ok = encode_body(a, &stream);
     ASSERT(ok);
     return out->len > 0u ? STATUS_OK : STATUS_MORE;

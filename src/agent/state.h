@@ -48,22 +48,22 @@ struct agent {
     const struct settings *settings; /* borrowed */
     const struct files *files;       /* borrowed */
     uint64_t now_ms;
-    uint64_t random;       /* state of the jitter generator */
+    uint64_t random; /* state of the jitter generator */
     uint64_t started_ms;
     bool started;          /* the first step was made */
     bool found;            /* the node was looked at */
     bool devices_known;    /* a look did not fail */
     uint32_t findings_sum; /* of the findings that were said last; 0: none */
     bool stopping;
-    uint64_t stop_ms;      /* when running calls are ended */
-    bool step_now;         /* something changed outside a step */
+    uint64_t stop_ms; /* when running calls are ended */
+    bool step_now;    /* something changed outside a step */
     bool order_renew;
     bool order_close_registration;
     bool order_exit;
     bool exited;
     uint64_t counter[EVENT_COUNT];
-    enum event_id event;   /* whose line is under way */
-    bool remedy_said;      /* in that line */
+    enum event_id event; /* whose line is under way */
+    bool remedy_said;    /* in that line */
     struct log log;
     struct notes notes;
     struct devices devices;

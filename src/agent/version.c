@@ -108,8 +108,8 @@ static void speak_none(struct agent *a)
     v->proven = false;
     v->refused = 0;
     v->said = false;
-    v->due_ms = a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS,
-                                                 VERSION_NONE_MAX_MS);
+    v->due_ms =
+        a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS, VERSION_NONE_MAX_MS);
     event_say(a, EVENT_API_UNSERVED, "text",
               "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
               "published and no new claim prepared");

@@ -26,13 +26,13 @@ enum version_news {
 struct version {
     enum version_state state;
     enum api_version now;
-    bool said;           /* `now` was logged */
-    bool proven;         /* `now` was settled once, perhaps on an earlier connection */
+    bool said;              /* `now` was logged */
+    bool proven;            /* `now` was settled once, perhaps on an earlier connection */
     enum version_news news; /* not taken yet */
-    uint8_t named;       /* bit per version: by the answer under way */
-    uint8_t refused;     /* bit per version: slices could not be listed in it */
-    uint64_t due_ms;     /* when the API group is asked; UINT64_MAX: not planned */
-    uint64_t backoff_ms; /* of VERSION_NONE */
+    uint8_t named;          /* bit per version: by the answer under way */
+    uint8_t refused;        /* bit per version: slices could not be listed in it */
+    uint64_t due_ms;        /* when the API group is asked; UINT64_MAX: not planned */
+    uint64_t backoff_ms;    /* of VERSION_NONE */
 };
 
 /* A new connection, perhaps to another server; then the verbs of state.h. */

@@ -9,11 +9,11 @@
 #include "base/assert.h"
 
 enum expect {
-    EXPECT_VALUE,        /* a value: at the top, or after ':' */
-    EXPECT_FIRST_NAME,   /* a name, or the end of an object just begun */
+    EXPECT_VALUE,         /* a value: at the top, or after ':' */
+    EXPECT_FIRST_NAME,    /* a name, or the end of an object just begun */
     EXPECT_FIRST_ELEMENT, /* a value, or the end of an array just begun */
-    EXPECT_NEXT,         /* ',' or the end of the container */
-    EXPECT_NOTHING       /* the top value is complete */
+    EXPECT_NEXT,          /* ',' or the end of the container */
+    EXPECT_NOTHING        /* the top value is complete */
 };
 
 void json_open(struct json_reader *r, struct view text)

@@ -206,8 +206,8 @@ static unsigned unsafe_character(struct view v)
     if (v.len == 2u && v.data[0] == 0xc2u && v.data[1] < 0xa0u) {
         return v.data[1];
     }
-    bool separator = v.len == 3u && v.data[0] == 0xe2u && v.data[1] == 0x80u
-                     && (v.data[2] | 1u) == 0xa9u;
+    bool separator =
+        v.len == 3u && v.data[0] == 0xe2u && v.data[1] == 0x80u && (v.data[2] | 1u) == 0xa9u;
     return separator ? 0x2000u | (v.data[2] & 0x3fu) : 0u;
 }
 

@@ -25,11 +25,11 @@ enum log_format { LOG_TEXT, LOG_JSON };
 struct log {
     enum log_level level; /* lines above it are dropped */
     enum log_format format;
-    uint64_t wall_ms;     /* Unix milliseconds, handed in by whoever steps the program */
-    size_t len;           /* bytes waiting in `buffer` */
-    uint64_t lost;        /* lines that did not fit and are not yet spoken of */
-    bool cut;             /* a field of the line being built did not fit */
-    struct writer line;   /* the line being built; inactive while data is NULL */
+    uint64_t wall_ms;   /* Unix milliseconds, handed in by whoever steps the program */
+    size_t len;         /* bytes waiting in `buffer` */
+    uint64_t lost;      /* lines that did not fit and are not yet spoken of */
+    bool cut;           /* a field of the line being built did not fit */
+    struct writer line; /* the line being built; inactive while data is NULL */
     uint8_t buffer[LOG_BUFFER_BYTES];
 };
 

@@ -85,8 +85,8 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     const struct claim_result *x = &r->result[at];
     for (unsigned i = 0; i < at; i++) {
         const struct claim_result *y = &r->result[i];
-        bool same = x->logical_neuron_core == y->logical_neuron_core
-                    && x->ultraserver_mode == y->ultraserver_mode;
+        bool same = x->logical_neuron_core == y->logical_neuron_core &&
+                    x->ultraserver_mode == y->ultraserver_mode;
         if (!same && view_is(view_text(x->request), y->request)) {
             return false;
         }
@@ -97,15 +97,16 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
-    return name_like(view_text(result->request), false) && share_like(view_text(result->share_id))
-           && result->number < DEVICES_MAX && configured_alike(r, at);
+    return name_like(view_text(result->request), false) &&
+           share_like(view_text(result->share_id)) && result->number < DEVICES_MAX &&
+           configured_alike(r, at);
 }
 
 bool claim_record_valid(const struct claim_record *r)
 {
     struct writer nowhere = writer_of(0, 0);
-    bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK
-                 && name_like(view_text(r->pool), true) && printable(view_text(r->boot_id));
+    bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
+                 name_like(view_text(r->pool), true) && printable(view_text(r->boot_id));
     if (!names || r->count == 0u || r->count > RESULTS_MAX) {
         return false;
     }
@@ -242,8 +243,8 @@ static bool request_like(struct view v)
 {
     size_t slash = view_find(v, '/');
     bool plain = slash == v.len;
-    return name_like(view_first(v, slash), false)
-           && (plain || name_like(view_from(v, slash + 1u), false));
+    return name_like(view_first(v, slash), false) &&
+           (plain || name_like(view_from(v, slash + 1u), false));
 }
 
 /* Names of a result into the tables; false: one is not what the API allows. */
@@ -252,10 +253,10 @@ static bool copy_names(struct claim_builder *b, const struct claim_result_in *in
 {
     struct view base = view_first(in->request, view_find(in->request, '/'));
     char *full = b->request[b->record.count];
-    return request_like(in->request) && share_like(in->share_id)
-           && text_copy(full, REQUEST_CAP, in->request) == STATUS_OK
-           && text_copy(r->request, sizeof r->request, base) == STATUS_OK
-           && text_copy(r->share_id, sizeof r->share_id, in->share_id) == STATUS_OK;
+    return request_like(in->request) && share_like(in->share_id) &&
+           text_copy(full, REQUEST_CAP, in->request) == STATUS_OK &&
+           text_copy(r->request, sizeof r->request, base) == STATUS_OK &&
+           text_copy(r->share_id, sizeof r->share_id, in->share_id) == STATUS_OK;
 }
 
 static void add_device(struct claim_builder *b, const struct claim_result_in *in, unsigned device)

@@ -75,9 +75,9 @@ struct claim_builder {
     const struct claim_id *wanted; /* borrowed */
     bool seen_meta;
     bool allocated;
-    bool configured;               /* a configuration entry came: no result may follow */
-    bool zero_numbering;           /* set by the owner after claim_begin */
-    enum status failed;            /* first failure, STATUS_OK while none */
+    bool configured;     /* a configuration entry came: no result may follow */
+    bool zero_numbering; /* set by the owner after claim_begin */
+    enum status failed;  /* first failure, STATUS_OK while none */
     char why[CLAIM_ERROR_CAP];
     uint8_t lnc_source[RESULTS_MAX]; /* 0 none, 1 class, 2 claim: precedence */
     uint8_t mode_source[RESULTS_MAX];

@@ -76,8 +76,8 @@ static void printable_cut(char *text, size_t cap, struct view value)
     text[len] = '\0';
 }
 
-static void report(struct device_findings *findings, enum device_finding_kind kind,
-                   uint16_t number, struct view value)
+static void report(struct device_findings *findings, enum device_finding_kind kind, uint16_t number,
+                   struct view value)
 {
     ASSERT((unsigned)kind < (unsigned)DEVICE_FINDING_KINDS && finding_remedies[kind] != NULL);
     if (findings->count == DEVICE_FINDINGS_MAX) {
@@ -337,15 +337,15 @@ static bool ends(const char *text, size_t cap)
 
 static bool device_valid(const struct device *device)
 {
-    return device->number < DEVICES_MAX && device->core_count <= CORE_COUNT_MAX
-           && device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name);
+    return device->number < DEVICES_MAX && device->core_count <= CORE_COUNT_MAX &&
+           device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name);
 }
 
 static bool node_valid(const struct devices *d)
 {
-    bool texts = ends(d->instance_type, sizeof d->instance_type)
-                 && ends(d->driver_version, sizeof d->driver_version)
-                 && ends(d->boot_id, sizeof d->boot_id);
+    bool texts = ends(d->instance_type, sizeof d->instance_type) &&
+                 ends(d->driver_version, sizeof d->driver_version) &&
+                 ends(d->boot_id, sizeof d->boot_id);
     bool named = d->board == NULL || d->instance_type[0] != '\0';
     return texts && named && d->count <= DEVICES_MAX;
 }
@@ -381,8 +381,8 @@ bool node_labels_same(const struct node_labels *a, const struct node_labels *b)
 
 static bool same_node(const struct devices *a, const struct devices *b)
 {
-    bool same = same_text(a->instance_type, b->instance_type)
-                && same_text(a->driver_version, b->driver_version);
+    bool same = same_text(a->instance_type, b->instance_type) &&
+                same_text(a->driver_version, b->driver_version);
     return same && node_labels_same(&a->labels, &b->labels) && a->count == b->count;
 }
 
@@ -394,8 +394,8 @@ bool devices_same(const struct devices *a, const struct devices *b)
         return false;
     }
     for (unsigned i = 0; i < a->count; i++) {
-        if (a->device[i].number != b->device[i].number
-            || a->device[i].core_count != b->device[i].core_count) {
+        if (a->device[i].number != b->device[i].number ||
+            a->device[i].core_count != b->device[i].core_count) {
             return false;
         }
     }

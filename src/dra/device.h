@@ -24,43 +24,43 @@
 
 /* One device as sysfs shows it. */
 struct found_device {
-    uint16_t number;                           /* N of class/neuron_device/neuronN */
-    bool node_exists;                          /* <dev-root>/neuronN is there */
-    char core_count[SYSFS_VALUE_CAP];          /* empty: file absent or unreadable */
+    uint16_t number;                  /* N of class/neuron_device/neuronN */
+    bool node_exists;                 /* <dev-root>/neuronN is there */
+    char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
 };
 
 /* The node as sysfs, DMI and procfs show it. */
 struct found_node {
-    char product_name[SYSFS_VALUE_CAP];        /* DMI, or --instance-type; may carry "ml." */
-    char driver_version[SYSFS_VALUE_CAP];      /* module/neuron/version; empty: module not loaded */
+    char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
+    char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
-    bool unknown;                              /* the look failed: `count` 0 tells nothing */
+    bool unknown; /* the look failed: `count` 0 tells nothing */
     uint16_t count;
-    uint16_t ignored;                          /* left out: over DEVICES_MAX, or not neuronN */
-    struct found_device devices[DEVICES_MAX];  /* any order */
+    uint16_t ignored;                         /* left out: over DEVICES_MAX, or not neuronN */
+    struct found_device devices[DEVICES_MAX]; /* any order */
 };
 
 /* --- the table --- */
 
 /* One device of the table. */
 struct device {
-    uint16_t number;            /* device index N, published as deviceId */
-    uint16_t core_count;        /* 0: not known */
-    uint8_t neighbours;         /* entries in `neighbour`; 0: none or not known */
+    uint16_t number;     /* device index N, published as deviceId */
+    uint16_t core_count; /* 0: not known */
+    uint8_t neighbours;  /* entries in `neighbour`; 0: none or not known */
     uint16_t neighbour[NEIGHBOURS_MAX];
     char name[DEVICE_NAME_CAP]; /* neuron-device-N */
 };
 
-#define NETWORK_LAYERS 3u        /* of EC2 instance topology; 1 is the widest */
-struct node_labels {            /* of the Node object; empty: not (yet) there */
+#define NETWORK_LAYERS 3u /* of EC2 instance topology; 1 is the widest */
+struct node_labels {      /* of the Node object; empty: not (yet) there */
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
     char capacity_block[ATTRIBUTE_VALUE_CAP]; /* published on UltraServer types only */
 };
 
 struct devices {
-    const struct board *board;  /* NULL: unknown type */
-    char instance_type[ATTRIBUTE_VALUE_CAP];  /* without "ml."; empty: not known */
+    const struct board *board;               /* NULL: unknown type */
+    char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: not known */
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
@@ -70,33 +70,33 @@ struct devices {
 
 /* What was wrong with a found node: one entry per finding, for the log. */
 enum device_finding_kind {
-    DEVICE_FINDING_NO_MODULE,      /* module/neuron/version absent: the module is not loaded */
+    DEVICE_FINDING_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
     DEVICE_FINDING_NO_DEVICES,
-    DEVICE_FINDING_NO_TYPE,        /* product name unreadable */
-    DEVICE_FINDING_UNKNOWN_TYPE,   /* type has no row: topology, groups and LNC are left out */
-    DEVICE_FINDING_COUNT,          /* number of devices differs from the row */
-    DEVICE_FINDING_CORES,          /* core_count is no number from 1 to 255, or not the row's */
-    DEVICE_FINDING_NEIGHBOURS,     /* connected_devices is not a list of numbers */
-    DEVICE_FINDING_NO_NODE,        /* /dev/neuronN absent: the device is left out */
-    DEVICE_FINDING_DUPLICATE,      /* number seen twice: the second is left out */
-    DEVICE_FINDING_IGNORED,        /* entries of class/neuron_device that were left out */
-    DEVICE_FINDING_VERSION,        /* module version too long or not printable: left out */
-    DEVICE_FINDING_BOOT_ID,        /* boot id unreadable: records of claims carry none */
+    DEVICE_FINDING_NO_TYPE,      /* product name unreadable */
+    DEVICE_FINDING_UNKNOWN_TYPE, /* type has no row: topology, groups and LNC are left out */
+    DEVICE_FINDING_COUNT,        /* number of devices differs from the row */
+    DEVICE_FINDING_CORES,        /* core_count is no number from 1 to 255, or not the row's */
+    DEVICE_FINDING_NEIGHBOURS,   /* connected_devices is not a list of numbers */
+    DEVICE_FINDING_NO_NODE,      /* /dev/neuronN absent: the device is left out */
+    DEVICE_FINDING_DUPLICATE,    /* number seen twice: the second is left out */
+    DEVICE_FINDING_IGNORED,      /* entries of class/neuron_device that were left out */
+    DEVICE_FINDING_VERSION,      /* module version too long or not printable: left out */
+    DEVICE_FINDING_BOOT_ID,      /* boot id unreadable: records of claims carry none */
     DEVICE_FINDING_KINDS
 };
 #define DEVICE_FINDING_NO_NUMBER UINT16_MAX /* the finding is about the node */
 /* One thing that is missing or odd. */
 struct device_finding {
     enum device_finding_kind kind;
-    uint16_t number;               /* device, or DEVICE_FINDING_NO_NUMBER */
-    char text[SYSFS_VALUE_CAP];    /* the offending value; what is not printable ASCII became '?' */
-    const char *remedy;            /* one clause: what to do; static text */
+    uint16_t number;            /* device, or DEVICE_FINDING_NO_NUMBER */
+    char text[SYSFS_VALUE_CAP]; /* the offending value; what is not printable ASCII became '?' */
+    const char *remedy;         /* one clause: what to do; static text */
 };
 /* One for each device, and some about the node. */
 #define DEVICE_FINDINGS_MAX (DEVICES_MAX + 8u)
 /* All findings of one look at the node. */
 struct device_findings {
-    uint16_t count;                /* more findings than fit are counted in `more` */
+    uint16_t count; /* more findings than fit are counted in `more` */
     uint16_t more;
     struct device_finding finding[DEVICE_FINDINGS_MAX];
 };
@@ -129,8 +129,8 @@ enum attribute_type { ATTRIBUTE_INT, ATTRIBUTE_BOOL, ATTRIBUTE_STRING, ATTRIBUTE
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    int64_t number;                    /* INT, BOOL */
-    char text[ATTRIBUTE_VALUE_CAP];    /* STRING, VERSION */
+    int64_t number;                 /* INT, BOOL */
+    char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION */
 };
 /* All attributes of one device, by ascending key. */
 struct attributes {

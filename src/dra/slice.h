@@ -13,13 +13,13 @@
 
 /* A comparison under way. */
 struct slice_compare {
-    const struct devices *wanted;  /* borrowed */
-    unsigned first;                /* index in `wanted` of the first stored device */
-    unsigned count;                /* stored devices that began */
-    uint32_t matched;              /* bit i: wanted attribute i of the last one is as wanted */
-    bool open;                     /* a device began and did not end */
-    bool differs;                  /* sticky */
-    struct attributes attributes;  /* wanted ones of the device under way; none past the last */
+    const struct devices *wanted; /* borrowed */
+    unsigned first;               /* index in `wanted` of the first stored device */
+    unsigned count;               /* stored devices that began */
+    uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
+    bool open;                    /* a device began and did not end */
+    bool differs;                 /* sticky */
+    struct attributes attributes; /* wanted ones of the device under way; none past the last */
 };
 
 /* Begins; `wanted` is borrowed until slice_compare_end. */

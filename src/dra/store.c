@@ -70,13 +70,13 @@ _Static_assert(STORE_HEADER_WRITTEN == HEADER_COVERED + 4, "layout of a header c
 enum status store_header_read(struct view bytes, struct store_header *h)
 {
     struct view covered = view_first(bytes, HEADER_COVERED);
-    if (bytes.len < STORE_HEADER_WRITTEN || !view_starts(covered, header_magic)
-        || u32_at(bytes, HEADER_COVERED) != crc32c(0, covered)) {
+    if (bytes.len < STORE_HEADER_WRITTEN || !view_starts(covered, header_magic) ||
+        u32_at(bytes, HEADER_COVERED) != crc32c(0, covered)) {
         return HOST_DAMAGED;
     }
-    if (u32_at(bytes, HEADER_FORMAT_AT) != STORE_FORMAT
-        || u32_at(bytes, HEADER_SLOTS_AT) != CLAIMS_MAX
-        || u32_at(bytes, HEADER_HALF_AT) != STORE_HALF_BYTES) {
+    if (u32_at(bytes, HEADER_FORMAT_AT) != STORE_FORMAT ||
+        u32_at(bytes, HEADER_SLOTS_AT) != CLAIMS_MAX ||
+        u32_at(bytes, HEADER_HALF_AT) != STORE_HALF_BYTES) {
         return PEER_UNSUPPORTED;
     }
     h->generation = u64_at(bytes, HEADER_GENERATION_AT);
@@ -130,8 +130,8 @@ void store_half_read(struct view bytes, unsigned slot, struct store_half *out)
     }
     record = view_first(record, length);
     uint64_t sequence = u64_at(bytes, HALF_SEQUENCE_AT);
-    if (u32_at(bytes, HALF_RESERVED_AT) != 0u
-        || u32_at(bytes, HALF_SUM_AT) != half_sum(sequence, slot, record)) {
+    if (u32_at(bytes, HALF_RESERVED_AT) != 0u ||
+        u32_at(bytes, HALF_SUM_AT) != half_sum(sequence, slot, record)) {
         return;
     }
     out->state = (length == 0u) ? STORE_HALF_FREE : STORE_HALF_RECORD;
@@ -194,8 +194,8 @@ static bool write_results(pb_ostream_t *out, const pb_field_t *field, void *cons
     for (unsigned i = 0; i < r->count; i++) {
         store_StoredResult m = store_StoredResult_init_zero;
         fill_result(&r->result[i], &m);
-        if (!pb_encode_tag_for_field(out, field)
-            || !pb_encode_submessage(out, store_StoredResult_fields, &m)) {
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, store_StoredResult_fields, &m)) {
             return false;
         }
     }
@@ -251,8 +251,8 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
 static bool take_result(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
-    if (!m->has_request || !m->has_device_index || m->device_index >= DEVICES_MAX
-        || m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
+    if (!m->has_request || !m->has_device_index || m->device_index >= DEVICES_MAX ||
+        m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
         return false;
     }
     device_name(name, m->device_index);
@@ -274,8 +274,8 @@ static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
     struct claim_record *r = *arg;
     store_StoredResult m = store_StoredResult_init_zero;
     ASSERT(field->tag == store_ClaimRecord_results_tag);
-    if (r->count >= RESULTS_MAX || !pb_decode(in, store_StoredResult_fields, &m)
-        || !take_result(&m, &r->result[r->count])) {
+    if (r->count >= RESULTS_MAX || !pb_decode(in, store_StoredResult_fields, &m) ||
+        !take_result(&m, &r->result[r->count])) {
         return false;
     }
     r->count++;
@@ -334,7 +334,7 @@ SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-_Static_assert(RESULTS_MAX * (store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP +
-                       9u * 3u + 33u + 12u
-                   <= STORE_RECORD_MAX,
+_Static_assert(RESULTS_MAX *(store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP + 9u * 3u +
+                       33u + 12u <=
+                   STORE_RECORD_MAX,
                "the longest record fits");

@@ -319,8 +319,7 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     c->token[0] = 0;
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';
-    enum status s =
-        in_cluster ? load_service_account(c, why) : load_kubeconfig(c, kubeconfig, why);
+    enum status s = in_cluster ? load_service_account(c, why) : load_kubeconfig(c, kubeconfig, why);
     if (s == STATUS_OK && c->ca.len == 0u) {
         writer_text(why, "the CA certificate is empty; give the cluster's CA");
         s = PEER_MALFORMED;

@@ -20,11 +20,11 @@ struct pem {
 /* One instance of about 170 KiB; pages that no credential reaches are never touched. */
 struct credentials {
     uint16_t port;
-    char host[API_HOST_CAP];          /* IPv6 literals without brackets */
-    char server_name[API_HOST_CAP];   /* what the certificate must name */
+    char host[API_HOST_CAP];           /* IPv6 literals without brackets */
+    char server_name[API_HOST_CAP];    /* what the certificate must name */
     char authority[API_HOST_CAP + 8u]; /* host:port, IPv6 in brackets */
-    char token_file[PATH_CAP];        /* empty: the token does not change */
-    char token[TOKEN_CAP];            /* empty: none */
+    char token_file[PATH_CAP];         /* empty: the token does not change */
+    char token[TOKEN_CAP];             /* empty: none */
     struct pem ca;
     struct pem cert;
     struct pem key;

@@ -296,8 +296,8 @@ static void probe_failed(struct host *h, int error)
     if (error == h->probe_error) {
         return; /* said already */
     }
-    writer_text(&w, h->probed ? "the devices of the last look are kept: "
-                              : "no device is published: ");
+    writer_text(&w,
+                h->probed ? "the devices of the last look are kept: " : "no device is published: ");
     writer_text(&w, "class/neuron_device below the sysfs root: ");
     writer_errno(&w, error);
     enum status ended = writer_end_text(&w);
@@ -453,8 +453,8 @@ static enum status descriptors_enough(void)
 static enum status signals_begin(struct host *h)
 {
     sigset_t stop;
-    bool good = sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 &&
-                sigaddset(&stop, SIGINT) == 0;
+    bool good =
+        sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 && sigaddset(&stop, SIGINT) == 0;
     /* Blocked and never read: a broken pipe is an error of its write, a hang-up is nothing. */
     sigset_t blocked = stop;
     good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
@@ -527,8 +527,7 @@ static void agent_begin(struct host *h)
 {
     h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir);
     h->now_ms = clock_now_ms();
-    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms,
-                          clock_wall_ms());
+    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms, clock_wall_ms());
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings->kubeconfig);
     for (unsigned i = 0; i < SERVER_LINKS; i++) {

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden"))); /* set by the linker */
+extern Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));  /* set by the linker */
 extern const Elf64_Dyn _DYNAMIC __attribute__((visibility("hidden"))); /* likewise: the first */
 
 /* Programs have about ten segments and thirty dynamic entries; more are no program of ours. */

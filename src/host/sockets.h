@@ -46,10 +46,10 @@ MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 
 /* What listener_accept found. */
 struct accepted {
-    int fd;    /* STATUS_OK: non-blocking, the caller's from now on */
+    int fd;        /* STATUS_OK: non-blocking, the caller's from now on */
     uint32_t peer; /* STATUS_OK: process id over a unix socket, else the address, folded */
-    uid_t uid; /* HOST_DENIED: whose connection it was */
-    int error; /* HOST_IO: errno */
+    uid_t uid;     /* HOST_DENIED: whose connection it was */
+    int error;     /* HOST_IO: errno */
 };
 /*
  * Takes one connection. STATUS_MORE: none waits; HOST_DENIED: a unix peer that is neither root nor

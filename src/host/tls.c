@@ -168,8 +168,8 @@ static bool lists_address(const mbedtls_x509_crt *crt)
 {
     const mbedtls_x509_sequence *san = &crt->subject_alt_names;
     for (size_t i = 0; i <= crt->raw.len && san != NULL; i++) {
-        bool is_address = (san->buf.tag & (int)MBEDTLS_ASN1_TAG_VALUE_MASK) ==
-                          MBEDTLS_X509_SAN_IP_ADDRESS;
+        bool is_address =
+            (san->buf.tag & (int)MBEDTLS_ASN1_TAG_VALUE_MASK) == MBEDTLS_X509_SAN_IP_ADDRESS;
         if (is_address && san->buf.len == session.address_len &&
             memcmp(san->buf.p, session.address, session.address_len) == 0) {
             return true;
@@ -269,8 +269,7 @@ static enum status load(const struct tls_identity *id, struct writer *why)
                           "the certificate authority is no readable PEM certificate" OF_KEYS, why);
     if (s == STATUS_OK && id->cert_pem.len > 0u) {
         s = load_certificates(&session.cert, id->cert_pem,
-                              "the client certificate is no readable PEM certificate" OF_KEYS,
-                              why);
+                              "the client certificate is no readable PEM certificate" OF_KEYS, why);
         s = (s == STATUS_OK) ? load_key(id, why) : s;
     }
     return s;
@@ -281,9 +280,8 @@ static int configure(bool with_cert)
     mbedtls_ssl_config *config = &session.config;
     session.protocols[0] = "h2";
     session.protocols[1] = NULL;
-    int code = mbedtls_ssl_config_defaults(config, MBEDTLS_SSL_IS_CLIENT,
-                                           MBEDTLS_SSL_TRANSPORT_STREAM,
-                                           MBEDTLS_SSL_PRESET_DEFAULT);
+    int code = mbedtls_ssl_config_defaults(
+        config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
     mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
     mbedtls_ssl_conf_min_tls_version(config, MBEDTLS_SSL_VERSION_TLS1_2);
     mbedtls_ssl_conf_rng(config, tls_random, NULL);
@@ -503,8 +501,7 @@ void tls_end(void)
         /* Tried once: a peer that does not read is not waited for. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
-    if (session.failure.established &&
-        session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
+    if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
         /* RFC 8446 §6.2; after the handshake the library leaves it to us. */
         (void)mbedtls_ssl_send_alert_message(&session.ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                              MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);

@@ -61,21 +61,21 @@ struct grpc_call_id {
 
 #define GRPC_PREFIX_BYTES 5u /* compressed flag, length */
 
-struct grpc_call {         /* internal */
-    uint32_t stream;       /* 0: free entry */
+struct grpc_call {   /* internal */
+    uint32_t stream; /* 0: free entry */
     uint32_t serial;
     uint8_t state;
     uint8_t flags;
-    uint8_t refusal;       /* why we answer without asking the owner */
-    uint8_t buffer;        /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
+    uint8_t refusal; /* why we answer without asking the owner */
+    uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
     /* received octets of the request's prefix; later unsent ones of a reply's */
     uint8_t prefix_len;
     uint8_t prefix[GRPC_PREFIX_BYTES];
-    uint32_t message_len;  /* announced by the prefix */
+    uint32_t message_len; /* announced by the prefix */
     uint32_t message_have;
-    uint32_t reply_left;   /* bytes of the reply message still to come */
-    uint64_t arrival_ms;   /* when the request must be complete; later: when the reply is taken */
-    uint64_t deadline_ms;  /* of grpc-timeout; UINT64_MAX: none */
+    uint32_t reply_left;  /* bytes of the reply message still to come */
+    uint64_t arrival_ms;  /* when the request must be complete; later: when the reply is taken */
+    uint64_t deadline_ms; /* of grpc-timeout; UINT64_MAX: none */
     char path[GRPC_PATH_CAP];
     uint8_t small[GRPC_SMALL_BYTES];
 };
@@ -87,7 +87,7 @@ struct grpc_server {
     unsigned held;                /* of the buffers */
     uint32_t next_serial;
     uint64_t now_ms;
-    bool refusing;                /* the owner's: new calls are answered UNAVAILABLE */
+    bool refusing; /* the owner's: new calls are answered UNAVAILABLE */
     /* the owner's: whether a path is served on its sockets `of`; NULL: it is told of any */
     bool (*serves)(struct view path, unsigned of);
     unsigned of;
@@ -102,13 +102,13 @@ struct grpc_server {
 enum grpc_event_kind {
     /* a request is complete: path, message; answer it with grpc_reply… and grpc_finish */
     GRPC_EVENT_CALL,
-    GRPC_EVENT_GONE,     /* the call ended without our answer (cancelled, connection lost) */
+    GRPC_EVENT_GONE, /* the call ended without our answer (cancelled, connection lost) */
     /*
      * its grpc-timeout passed, or its peer did not take a message in GRPC_REPLY_MS:
      * DEADLINE_EXCEEDED was sent, the call is gone
      */
     GRPC_EVENT_DEADLINE,
-    GRPC_EVENT_WRITABLE  /* a started reply may be continued */
+    GRPC_EVENT_WRITABLE /* a started reply may be continued */
 };
 
 /* What grpc_next tells. */

@@ -13,25 +13,25 @@
 
 /* Where a call stands; `state` of struct grpc_call. */
 enum {
-    GRPC_CALL_HEAD,    /* the header list is arriving */
-    GRPC_CALL_PREFIX,  /* the message's prefix is arriving */
-    GRPC_CALL_BODY,    /* the message is arriving */
-    GRPC_CALL_WHOLE,   /* the message is complete, the end of the stream is not seen */
-    GRPC_CALL_RUNNING, /* the owner knows the call */
-    GRPC_CALL_REFUSED, /* our own answer waits for room */
+    GRPC_CALL_HEAD,     /* the header list is arriving */
+    GRPC_CALL_PREFIX,   /* the message's prefix is arriving */
+    GRPC_CALL_BODY,     /* the message is arriving */
+    GRPC_CALL_WHOLE,    /* the message is complete, the end of the stream is not seen */
+    GRPC_CALL_RUNNING,  /* the owner knows the call */
+    GRPC_CALL_REFUSED,  /* our own answer waits for room */
     GRPC_CALL_ANSWERED, /* it went, and what still comes of the request is dropped */
     GRPC_CALL_STATES
 };
 
 /* `flags` of struct grpc_call: what its header list said, and what went out. */
 #define GRPC_FLAG_POST 0x01u
-#define GRPC_FLAG_TYPE 0x02u         /* content-type is gRPC's */
+#define GRPC_FLAG_TYPE 0x02u /* content-type is gRPC's */
 #define GRPC_FLAG_PATH_LONG 0x04u
 #define GRPC_FLAG_TIMEOUT_BAD 0x08u
 #define GRPC_FLAG_INPUT_ENDED 0x10u
 #define GRPC_FLAG_HEAD_SENT 0x20u
-#define GRPC_FLAG_REPLY_BEGUN 0x40u  /* by grpc_reply_all or …message */
-#define GRPC_FLAG_BODILESS 0x80u     /* the method is HEAD: RFC 9110 §9.3.2 */
+#define GRPC_FLAG_REPLY_BEGUN 0x40u /* by grpc_reply_all or …message */
+#define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: RFC 9110 §9.3.2 */
 
 /* Why a call is answered without its owner; the answers stand in grpc_send.c. */
 enum grpc_refusal {

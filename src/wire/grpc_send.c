@@ -293,8 +293,7 @@ enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id id, stru
     return call == NULL ? PEER_CLOSED : reply_bytes(s, call, bytes, taken);
 }
 
-static enum status reply_message(struct grpc_server *s, struct grpc_call *call,
-                                 struct view message)
+static enum status reply_message(struct grpc_server *s, struct grpc_call *call, struct view message)
 {
     size_t taken = 0;
     enum status st;

@@ -77,8 +77,8 @@ static bool counters_valid(const struct h2 *c)
     bool windows = c->send_window <= (int64_t)H2_WINDOW_MAX && c->recv_window >= 0 &&
                    c->recv_window + (int64_t)c->consumed <= (int64_t)H2_WINDOW_DEFAULT;
     return windows && c->block.continuations <= H2_CONTINUATIONS_MAX &&
-           c->credit <= H2_CREDIT_MAX && c->charged <= H2_CREDIT_MAX &&
-           c->stage < H2_STAGES && c->peer_frame_max >= H2_FRAME_MAX;
+           c->credit <= H2_CREDIT_MAX && c->charged <= H2_CREDIT_MAX && c->stage < H2_STAGES &&
+           c->peer_frame_max >= H2_FRAME_MAX;
 }
 
 bool h2_valid(const struct h2 *c)

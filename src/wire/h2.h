@@ -70,7 +70,7 @@ enum h2_error {
 enum h2_role { H2_SERVER, H2_CLIENT };
 
 enum h2_event_kind {
-    H2_EVENT_FIELD,       /* one header or trailer field: name, value */
+    H2_EVENT_FIELD, /* one header or trailer field: name, value */
     /* the header list (or trailers) is complete; end_stream says whether the stream's input is */
     H2_EVENT_HEADERS_END,
     /* `data` (may be empty when end_stream); flow control is refilled by the engine */
@@ -82,18 +82,18 @@ enum h2_event_kind {
     H2_EVENT_RESET,
     /* the peer opens no more; streams above `last_stream` never ran; `code` */
     H2_EVENT_GOAWAY,
-    H2_EVENT_PING_ACK,    /* answer to h2_ping */
-    H2_EVENT_WRITABLE     /* room or window for DATA may have grown: ask h2_data_room again */
+    H2_EVENT_PING_ACK, /* answer to h2_ping */
+    H2_EVENT_WRITABLE  /* room or window for DATA may have grown: ask h2_data_room again */
 };
 
 /* What h2_next tells. */
 struct h2_event {
     enum h2_event_kind kind;
-    uint32_t stream;      /* 0 for connection events */
-    uint32_t tag;         /* owner's number of the stream, from h2_open or h2_set_tag */
-    struct view name;     /* FIELD; all views are valid until the next call of h2_next */
+    uint32_t stream;  /* 0 for connection events */
+    uint32_t tag;     /* owner's number of the stream, from h2_open or h2_set_tag */
+    struct view name; /* FIELD; all views are valid until the next call of h2_next */
     struct view value;
-    struct view data;     /* DATA */
+    struct view data; /* DATA */
     bool end_stream;
     bool trailers;        /* FIELD and HEADERS_END of a second block */
     uint32_t code;        /* RESET, GOAWAY */
@@ -102,19 +102,19 @@ struct h2_event {
 
 /* Entry of the stream table. */
 struct h2_stream {
-    uint32_t id;          /* 0: free entry */
+    uint32_t id; /* 0: free entry */
     uint32_t tag;
-    uint8_t state;        /* internal from here on */
+    uint8_t state; /* internal from here on */
     uint8_t flags;
     uint8_t informational; /* 1xx header lists received */
-    uint32_t reset_code;  /* of an RST_STREAM that waits for room in the send buffer */
-    uint32_t consumed;    /* octets delivered but not yet given back by WINDOW_UPDATE */
+    uint32_t reset_code;   /* of an RST_STREAM that waits for room in the send buffer */
+    uint32_t consumed;     /* octets delivered but not yet given back by WINDOW_UPDATE */
     int64_t send_window;
-    int64_t recv_window;  /* what the peer may still send */
-    uint64_t body_left;   /* of content-length, when the peer sent one (RFC 9113 §8.1.1) */
+    int64_t recv_window; /* what the peer may still send */
+    uint64_t body_left;  /* of content-length, when the peer sent one (RFC 9113 §8.1.1) */
 };
 
-struct h2_frame {         /* internal: header of the frame being received (RFC 9113 §4.1) */
+struct h2_frame { /* internal: header of the frame being received (RFC 9113 §4.1) */
     uint32_t length;
     uint32_t stream;
     uint8_t type;
@@ -124,29 +124,29 @@ struct h2_frame {         /* internal: header of the frame being received (RFC 9
 /* internal: what the rules of RFC 9113 §8 must remember of a header list */
 struct h2_list {
     uint8_t kind;
-    uint8_t pseudo;       /* set of pseudo-header fields seen */
-    bool regular;         /* a regular field was seen */
+    uint8_t pseudo; /* set of pseudo-header fields seen */
+    bool regular;   /* a regular field was seen */
     bool is_connect;
     bool has_length;
-    uint16_t status;      /* of a response */
-    uint64_t length;      /* content-length */
+    uint16_t status; /* of a response */
+    uint64_t length; /* content-length */
 };
 
-struct h2_block {         /* internal: the header block being received (RFC 9113 §4.3) */
-    uint32_t stream;      /* 0: none is open */
-    uint32_t listed;      /* decoded size by RFC 9113 §6.5.2 */
-    uint32_t verdict;     /* error code that the stream gets at the end of the block */
-    uint16_t carried;     /* octets of an incomplete field in h2_memory.field */
+struct h2_block {     /* internal: the header block being received (RFC 9113 §4.3) */
+    uint32_t stream;  /* 0: none is open */
+    uint32_t listed;  /* decoded size by RFC 9113 §6.5.2 */
+    uint32_t verdict; /* error code that the stream gets at the end of the block */
+    uint16_t carried; /* octets of an incomplete field in h2_memory.field */
     uint8_t continuations;
     uint8_t size_updates;
-    bool started;         /* a field was decoded: no size update may follow */
-    bool discard;         /* decode to keep the table in step, deliver nothing */
+    bool started; /* a field was decoded: no size update may follow */
+    bool discard; /* decode to keep the table in step, deliver nothing */
     bool end_stream;
     uint64_t since_ms;
     struct h2_list list;
 };
 
-struct h2_closed {        /* internal: how a stream of the recent past ended */
+struct h2_closed { /* internal: how a stream of the recent past ended */
     uint32_t id;
     uint8_t past;
 };
@@ -154,13 +154,13 @@ struct h2_closed {        /* internal: how a stream of the recent past ended */
 /* Buffers (sizes in bytes) and table of a connection, all borrowed for its life. */
 struct h2_memory {
     uint8_t *rx;
-    size_t rx_cap;        /* >= H2_RX_BYTES_MIN */
+    size_t rx_cap; /* >= H2_RX_BYTES_MIN */
     uint8_t *tx;
     /* H2_TX_BYTES_MIN to H2_FRAME_MAX: one header block is always one frame */
     size_t tx_cap;
-    uint8_t *field;       /* one undecoded header field carried between frames */
+    uint8_t *field; /* one undecoded header field carried between frames */
     size_t field_cap;
-    uint8_t *scratch;     /* one decoded header field */
+    uint8_t *scratch; /* one decoded header field */
     size_t scratch_cap;
     struct h2_stream *streams;
     unsigned streams_cap; /* announced as MAX_CONCURRENT_STREAMS by a server */
@@ -174,61 +174,61 @@ struct h2 {
     struct h2_memory mem;
     struct hpack_decoder hpack;
     /* internal from here on; owners touch none of it */
-    enum status failure;       /* sticky */
+    enum status failure; /* sticky */
     uint32_t failure_code;
     uint64_t now_ms;
     uint64_t started_ms;
-    uint64_t tx_progress_ms;   /* when the send buffer last became non-empty or shorter */
-    uint64_t credit_ms;        /* until when the credit is filled up */
+    uint64_t tx_progress_ms; /* when the send buffer last became non-empty or shorter */
+    uint64_t credit_ms;      /* until when the credit is filled up */
     uint32_t credit;
-    uint32_t charged;          /* of the used credit: what frames of ours give back */
+    uint32_t charged; /* of the used credit: what frames of ours give back */
     /* receiving */
     uint8_t stage;
-    uint8_t preface_have;      /* octets of the client's preface seen */
-    bool starved;              /* nothing can be done without more octets */
+    uint8_t preface_have; /* octets of the client's preface seen */
+    bool starved;         /* nothing can be done without more octets */
     bool rx_ended;
-    bool settings_seen;        /* the peer's first SETTINGS */
-    bool settings_acked;       /* ours */
-    size_t rx_pos;             /* mem.rx[rx_pos .. rx_len) waits */
+    bool settings_seen;  /* the peer's first SETTINGS */
+    bool settings_acked; /* ours */
+    size_t rx_pos;       /* mem.rx[rx_pos .. rx_len) waits */
     size_t rx_len;
     struct h2_frame frame;
     /* octets at the front of the payload that the handler needs in one piece */
     uint32_t fixed;
-    uint32_t left;             /* octets of the payload still to come, padding excluded */
+    uint32_t left; /* octets of the payload still to come, padding excluded */
     uint32_t padding;
     struct h2_block block;
     /* sending */
-    size_t tx_pos;             /* mem.tx[tx_pos .. tx_len) waits */
+    size_t tx_pos; /* mem.tx[tx_pos .. tx_len) waits */
     size_t tx_len;
-    bool building;             /* between h2_headers_begin and h2_headers_end */
-    bool build_head;           /* the request being built is a HEAD */
-    bool table_cleared;        /* our first block told the peer that its table stays empty */
-    uint32_t build_stream;     /* 0: it is gone */
+    bool building;         /* between h2_headers_begin and h2_headers_end */
+    bool build_head;       /* the request being built is a HEAD */
+    bool table_cleared;    /* our first block told the peer that its table stays empty */
+    uint32_t build_stream; /* 0: it is gone */
     struct writer build;
     bool writable_due;
     bool ping_waiting;
     uint64_t pings;
     /* both directions */
-    uint32_t peer_window;      /* SETTINGS of the peer */
+    uint32_t peer_window; /* SETTINGS of the peer */
     uint32_t peer_frame_max;
     uint32_t peer_streams_max;
-    int64_t send_window;       /* of the connection */
+    int64_t send_window; /* of the connection */
     int64_t recv_window;
     uint32_t consumed;
-    uint32_t next_id;          /* client: the next stream that we open */
-    uint32_t last_peer_id;     /* server: highest stream that the peer opened */
-    uint32_t accept_max;       /* server: after the final GOAWAY, streams above never happened */
-    uint32_t goaway_last;      /* client: lowest last-stream of received GOAWAYs */
+    uint32_t next_id;      /* client: the next stream that we open */
+    uint32_t last_peer_id; /* server: highest stream that the peer opened */
+    uint32_t accept_max;   /* server: after the final GOAWAY, streams above never happened */
+    uint32_t goaway_last;  /* client: lowest last-stream of received GOAWAYs */
     bool goaway_received;
-    bool closing;              /* we sent or will send GOAWAY */
+    bool closing; /* we sent or will send GOAWAY */
     uint8_t goaway_due;
-    bool resets_due;           /* an RST_STREAM waits for room */
+    bool resets_due; /* an RST_STREAM waits for room */
     uint32_t goaway_code;
-    bool sweeping;             /* streams above sweep_above end by RESET events */
+    bool sweeping; /* streams above sweep_above end by RESET events */
     uint32_t sweep_above;
     uint32_t sweep_code;
     uint8_t closed_next;
-    uint32_t closed_floor;     /* highest stream whose end is forgotten */
+    uint32_t closed_floor; /* highest stream whose end is forgotten */
     struct h2_closed closed[H2_CLOSED_MEMORY];
 };
 

@@ -57,12 +57,12 @@ enum {
 };
 
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* RFC 9113 §3.4 */
-#define H2_PREFACE_BYTES 24u        /* of the text above */
-#define H2_FRAME_HEADER_BYTES 9u    /* RFC 9113 §4.1 */
-#define H2_SETTING_BYTES 6u         /* RFC 9113 §6.5.1: one entry */
-#define H2_STREAM_MAX 0x7fffffffu  /* RFC 9113 §5.1.1 */
-#define H2_WINDOW_MAX 0x7fffffffu   /* RFC 9113 §6.9.1 */
-#define H2_WINDOW_DEFAULT 65535u   /* RFC 9113 §6.9.2; also the window of our connections */
+#define H2_PREFACE_BYTES 24u                          /* of the text above */
+#define H2_FRAME_HEADER_BYTES 9u                      /* RFC 9113 §4.1 */
+#define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: one entry */
+#define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1 */
+#define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1 */
+#define H2_WINDOW_DEFAULT 65535u    /* RFC 9113 §6.9.2; also the window of our connections */
 #define H2_FRAME_MAX_HIGH 0xffffffu /* RFC 9113 §6.5.2 */
 
 /* Octets of whole frames that we send, header included. */
@@ -111,16 +111,16 @@ enum {
 #define H2_STREAM_LIST_SENT 0x08u
 /* The peer sent content-length: body_left counts. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
-#define H2_STREAM_HEAD 0x20u          /* the response has no content */
+#define H2_STREAM_HEAD 0x20u /* the response has no content */
 
 /* What a stream that is not in the table was (RFC 9113 §5.1 "idle", "closed"). */
 enum h2_past {
     H2_PAST_IDLE,
-    H2_PAST_SKIPPED,       /* closed without having been opened, by a higher stream */
+    H2_PAST_SKIPPED, /* closed without having been opened, by a higher stream */
     H2_PAST_FORGOTTEN,
-    H2_PAST_ENDED,         /* both sides ended it */
+    H2_PAST_ENDED, /* both sides ended it */
     H2_PAST_RESET_BY_PEER,
-    H2_PAST_RESET_BY_US    /* late frames are ignored */
+    H2_PAST_RESET_BY_US /* late frames are ignored */
 };
 
 /* Which rules of RFC 9113 §8 a header list follows; `kind` of struct h2_list. */

@@ -169,8 +169,7 @@ bool h2_list_field(struct h2_list *list, struct view name, struct view value)
     if (!name_valid(name) || !value_valid(value)) {
         return false;
     }
-    return name.data[0] == ':' ? pseudo_field(list, name, value)
-                               : regular_field(list, name, value);
+    return name.data[0] == ':' ? pseudo_field(list, name, value) : regular_field(list, name, value);
 }
 
 /* §8.3.1, §8.5 */

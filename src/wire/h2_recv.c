@@ -31,8 +31,8 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     /* A wrong length of PRIORITY is an error of the stream (§6.3): its handler tells. */
     [H2_PRIORITY] = {h2_on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
     [H2_RST_STREAM] = {h2_on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
-    [H2_SETTINGS] = {h2_on_settings, 0, H2_SETTINGS_MAX * H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
-                     H2_SETTINGS_MAX * H2_SETTING_BYTES, ON_CONNECTION, 0},
+    [H2_SETTINGS] = {h2_on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
+                     H2_SETTINGS_MAX *H2_SETTING_BYTES, ON_CONNECTION, 0},
     [H2_PUSH_PROMISE] = {h2_on_push_promise, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0},
     [H2_PING] = {h2_on_ping, 8, 8, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
     [H2_GOAWAY] = {h2_on_goaway, 8, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
@@ -49,8 +49,8 @@ static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event 
     return H2_STEP_AGAIN;
 }
 
-static const struct frame_rule unknown_rule = {
-    on_unknown, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0};
+static const struct frame_rule unknown_rule = {on_unknown, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0,
+                                               ON_ANY,     0};
 
 static const struct frame_rule *rule_of(const struct h2_frame *f)
 {
@@ -166,7 +166,8 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
         .flags = head[4],
         /* §4.1: the reserved bit is ignored */
         .stream = (((uint32_t)head[5] << 24) | ((uint32_t)head[6] << 16) |
-                   ((uint32_t)head[7] << 8) | head[8]) & H2_STREAM_MAX,
+                   ((uint32_t)head[7] << 8) | head[8]) &
+                  H2_STREAM_MAX,
     };
     const struct h2_frame *f = &c->frame;
     c->rx_pos += H2_FRAME_HEADER_BYTES;
@@ -213,9 +214,9 @@ static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
 enum h2_step h2_receive(struct h2 *c, struct h2_event *event)
 {
     static enum h2_step (*const stages[H2_STAGES])(struct h2 *, struct h2_event *) = {
-        [H2_STAGE_PREFACE] = stage_preface,   [H2_STAGE_HEADER] = stage_header,
-        [H2_STAGE_FIXED] = stage_fixed,       [H2_STAGE_FRAGMENT] = h2_stage_fragment,
-        [H2_STAGE_BODY] = h2_stage_body,      [H2_STAGE_SKIP] = stage_skip,
+        [H2_STAGE_PREFACE] = stage_preface, [H2_STAGE_HEADER] = stage_header,
+        [H2_STAGE_FIXED] = stage_fixed,     [H2_STAGE_FRAGMENT] = h2_stage_fragment,
+        [H2_STAGE_BODY] = h2_stage_body,    [H2_STAGE_SKIP] = stage_skip,
     };
     ASSERT(c->stage < H2_STAGES && h2_tx_room(c) >= H2_STEP_BYTES);
     return stages[c->stage](c, event);

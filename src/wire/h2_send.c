@@ -80,8 +80,7 @@ void h2_send_preface(struct h2 *c)
     frame_header(&w, (size_t)5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
     setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
     setting(&w, H2_SETTING_ENABLE_PUSH, 0);
-    setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS,
-            c->role == H2_SERVER ? c->mem.streams_cap : 0u);
+    setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS, c->role == H2_SERVER ? c->mem.streams_cap : 0u);
     setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
@@ -207,8 +206,7 @@ enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
     ASSERT(c->role == H2_CLIENT);
     const struct h2_stream *last = h2_stream_find(c, c->next_id - 2u);
     ASSERT(last == NULL || last->state != H2_STREAM_RESERVED);
-    if (c->failure != STATUS_OK || c->goaway_received || c->closing ||
-        c->next_id > H2_STREAM_MAX) {
+    if (c->failure != STATUS_OK || c->goaway_received || c->closing || c->next_id > H2_STREAM_MAX) {
         return PEER_CLOSED;
     }
     if (h2_streams_open(c) >= c->peer_streams_max ||

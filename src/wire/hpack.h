@@ -25,26 +25,26 @@
 
 /* One entry of the dynamic table. */
 struct hpack_entry {
-    uint16_t offset;   /* of name then value in the ring */
+    uint16_t offset; /* of name then value in the ring */
     uint16_t name_len;
     uint16_t value_len;
 };
 
 /* The dynamic table of one connection, and its limits in the octets of RFC 7541 §4.1. */
 struct hpack_decoder {
-    uint32_t max_size;      /* current limit, set by size updates */
-    uint32_t allowed_size;  /* what we announced in SETTINGS_HEADER_TABLE_SIZE */
-    uint32_t used;          /* RFC 7541 §4.1 size of live entries */
-    uint16_t first;         /* newest entry's position in `entries` */
+    uint32_t max_size;     /* current limit, set by size updates */
+    uint32_t allowed_size; /* what we announced in SETTINGS_HEADER_TABLE_SIZE */
+    uint32_t used;         /* RFC 7541 §4.1 size of live entries */
+    uint16_t first;        /* newest entry's position in `entries` */
     uint16_t count;
-    uint16_t ring_head;     /* next free byte in `ring` */
+    uint16_t ring_head; /* next free byte in `ring` */
     struct hpack_entry entries[HPACK_ENTRIES_MAX];
     uint8_t ring[HPACK_TABLE_BYTES]; /* entries may wrap around its end */
 };
 
 /* One decoded representation. */
 struct hpack_field {
-    struct view name;  /* valid until the next call with the same decoder or scratch */
+    struct view name; /* valid until the next call with the same decoder or scratch */
     struct view value;
     bool never_indexed; /* RFC 7541 §6.2.3 */
     bool size_update;   /* no field but a dynamic table size update, RFC 7541 §6.3 */

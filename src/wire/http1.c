@@ -128,8 +128,15 @@ static void take_version(struct http1 *h, struct view v)
 
 static void take_method(struct http1 *h, struct view v)
 {
-    static const char methods[] = "GET\0" "HEAD\0" "POST\0" "PUT\0" "DELETE\0" "CONNECT\0"
-                                  "OPTIONS\0" "TRACE\0" "PATCH\0";
+    static const char methods[] = "GET\0"
+                                  "HEAD\0"
+                                  "POST\0"
+                                  "PUT\0"
+                                  "DELETE\0"
+                                  "CONNECT\0"
+                                  "OPTIONS\0"
+                                  "TRACE\0"
+                                  "PATCH\0";
     unsigned at = 0;
     while (*text_nth(methods, at) != '\0' && !view_is(v, text_nth(methods, at))) {
         at++;
@@ -232,7 +239,10 @@ enum { FIELD_LENGTH, FIELD_CODING, FIELD_HOST, FIELD_CONNECTION, FIELD_OTHER };
 
 static unsigned field_kind(struct view name)
 {
-    static const char names[] = "content-length\0" "transfer-encoding\0" "host\0" "connection\0";
+    static const char names[] = "content-length\0"
+                                "transfer-encoding\0"
+                                "host\0"
+                                "connection\0";
     unsigned kind = 0;
     while (kind < (unsigned)FIELD_OTHER && !same_word(name, text_nth(names, kind))) {
         kind++;

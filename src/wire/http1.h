@@ -55,32 +55,32 @@ const char *http1_code_text(enum http1_code code);
 /* One connection; its owner reads `failed` and `code` alone. */
 struct http1 {
     enum http1_phase phase;
-    enum status failed; /* STATUS_OK while none */
+    enum status failed;   /* STATUS_OK while none */
     enum http1_code code; /* of the answer to the failure; HTTP1_OK: none was sent */
-    bool ended;         /* the peer sends no more */
-    bool served;        /* a request was answered */
-    bool begun;         /* the request under way has a byte */
-    bool blank;         /* an empty line came before it */
-    bool lined;         /* its request line is over */
-    bool cut;           /* not all of its field line is kept */
-    bool cr;            /* the last byte was CR */
-    bool head;          /* HEAD: no body is sent */
-    bool old;           /* HTTP/1.0 */
-    bool close;         /* the connection ends after the answer */
-    bool host;          /* fields seen: */
+    bool ended;           /* the peer sends no more */
+    bool served;          /* a request was answered */
+    bool begun;           /* the request under way has a byte */
+    bool blank;           /* an empty line came before it */
+    bool lined;           /* its request line is over */
+    bool cut;             /* not all of its field line is kept */
+    bool cr;              /* the last byte was CR */
+    bool head;            /* HEAD: no body is sent */
+    bool old;             /* HTTP/1.0 */
+    bool close;           /* the connection ends after the answer */
+    bool host;            /* fields seen: */
     bool length;
-    bool body;          /* Content-Length over 0 */
+    bool body; /* Content-Length over 0 */
     bool coding;
     bool chunked;
     uint64_t now_ms;
-    uint64_t since_ms;  /* begin of what is timed: waiting, a request, an answer */
+    uint64_t since_ms; /* begin of what is timed: waiting, a request, an answer */
     uint32_t fields_len;
-    uint16_t line_len;  /* of the line under way */
+    uint16_t line_len; /* of the line under way */
     uint16_t rx_len;
     char path[HTTP1_PATH_CAP];
     uint8_t line[HTTP1_LINE_BYTES_MAX];
     uint8_t rx[HTTP1_RX_BYTES];
-    struct writer tx;   /* what is to be sent */
+    struct writer tx; /* what is to be sent */
     uint8_t sent[HTTP1_TX_BYTES];
 };
 

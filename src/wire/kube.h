@@ -29,15 +29,15 @@
 
 /* --- records: the messages of proto/projection.proto, by these numbers --- */
 enum {
-    KUBE_TYPE_META = 1,   /* TypeMeta: apiVersion and kind of the object that follows */
+    KUBE_TYPE_META = 1, /* TypeMeta: apiVersion and kind of the object that follows */
     /* StatusRecord: end of a Status object; KUBE_OBJECT_END does not follow */
     KUBE_STATUS,
     /* MetaRecord (ends before spec and status begin); of several owners the last one counts */
     KUBE_META,
     /* LabelRecord, one per label of a node; they come before the KUBE_META of their object */
     KUBE_LABEL,
-    KUBE_RESULT,          /* ResultRecord: one allocation result of a claim */
-    KUBE_CONFIG,          /* ConfigRecord: one configuration entry of a claim */
+    KUBE_RESULT, /* ResultRecord: one allocation result of a claim */
+    KUBE_CONFIG, /* ConfigRecord: one configuration entry of a claim */
     /*
      * AllocationRecord (empty): end of status.allocation; that it comes says that the claim is
      * allocated
@@ -48,12 +48,12 @@ enum {
     KUBE_SLICE_SPEC,      /* SliceSpecRecord: end of one slice's spec; its devices came before it */
     /* end of one object (list item, watch object or the single answer): empty record */
     KUBE_OBJECT_END,
-    KUBE_LIST_META,       /* ListMetaRecord */
+    KUBE_LIST_META, /* ListMetaRecord */
     /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
     KUBE_WATCH_EVENT,
-    KUBE_GROUP_VERSION,   /* TypeMeta{api_version}: one version that an API group is served in */
-    KUBE_CONSUMER,        /* ConsumerRecord: one pod, or something else, that may use a claim */
-    KUBE_SLICE_NAME,      /* DeviceRecord{name}: a device begins; its attributes follow */
+    KUBE_GROUP_VERSION, /* TypeMeta{api_version}: one version that an API group is served in */
+    KUBE_CONSUMER,      /* ConsumerRecord: one pod, or something else, that may use a claim */
+    KUBE_SLICE_NAME,    /* DeviceRecord{name}: a device begins; its attributes follow */
     /* StatusRecord{message, details_name: field}: one cause of a refusal, before its KUBE_STATUS */
     KUBE_STATUS_CAUSE
 };
@@ -64,9 +64,9 @@ enum {
  * answered by another HTTP status than 200 carries one object, without frames.
  */
 enum kube_shape {
-    KUBE_SHAPE_NODE,        /* a Node, or its PartialObjectMetadata */
+    KUBE_SHAPE_NODE, /* a Node, or its PartialObjectMetadata */
     KUBE_SHAPE_CLAIM,
-    KUBE_SHAPE_SLICE,       /* answer to POST and PUT */
+    KUBE_SHAPE_SLICE, /* answer to POST and PUT */
     KUBE_SHAPE_SLICE_LIST,
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
@@ -75,7 +75,7 @@ enum kube_shape {
      * of an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
-    KUBE_SHAPE_GROUP        /* an APIGroup: the versions it is served in */
+    KUBE_SHAPE_GROUP /* an APIGroup: the versions it is served in */
 };
 
 /* The API group of claims and slices; a GET of it answers with its APIGroup. */
@@ -91,7 +91,7 @@ struct kube_answer {
     enum kube_shape shape;
     /* of the final answer; 0 while none came (interim 1xx ones are passed over) */
     uint16_t http_status;
-    bool is_protobuf;          /* from content-type */
+    bool is_protobuf; /* from content-type */
     /* Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: that, or more */
     uint32_t retry_after_s;
     /* first line of a body that is no protobuf, printable ASCII, for the log */
@@ -100,7 +100,7 @@ struct kube_answer {
     /* internal */
     uint8_t phase;
     uint8_t prefix_have;
-    uint8_t prefix[4];         /* length of the next watch frame, big-endian */
+    uint8_t prefix[4]; /* length of the next watch frame, big-endian */
     uint16_t message_len;
     bool message_ended;
     struct kube_filter filter;
@@ -135,15 +135,15 @@ MUST_USE enum status kube_answer_end(struct kube_answer *a);
 
 /* Head of one request; views and texts are borrowed until it is sent. */
 struct kube_request {
-    const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
-    struct view path;          /* with query */
-    struct view authority;     /* host:port as in the kubeconfig or service variables */
-    struct view token;         /* bearer token, empty: none; sent as never-indexed field */
-    bool metadata_only;        /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
-    bool watch;                /* the answer comes framed (Accept …;stream=watch) */
-    uint64_t body_len;         /* content-length when has_body */
+    const char *method;    /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+    struct view path;      /* with query */
+    struct view authority; /* host:port as in the kubeconfig or service variables */
+    struct view token;     /* bearer token, empty: none; sent as never-indexed field */
+    bool metadata_only;    /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
+    bool watch;            /* the answer comes framed (Accept …;stream=watch) */
+    uint64_t body_len;     /* content-length when has_body */
     bool has_body;
-    const char *body_type;     /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
+    const char *body_type; /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */
 };
 
 /*
@@ -188,19 +188,19 @@ void kube_envelope_head(struct writer *out, const char *api_version, const char 
 
 /* An Event of events.k8s.io/v1; texts are borrowed, times are Unix milliseconds. */
 struct kube_event {
-    const char *name;           /* at most NAME_CAP, as are all names here */
+    const char *name; /* at most NAME_CAP, as are all names here */
     const char *ns;
-    uint64_t first_wall_ms;     /* eventTime */
-    uint64_t last_wall_ms;      /* of the series */
-    uint32_t count;             /* over 1: a series */
-    const char *instance;       /* reportingInstance, at most 128 bytes; the driver is controller */
+    uint64_t first_wall_ms; /* eventTime */
+    uint64_t last_wall_ms;  /* of the series */
+    uint32_t count;         /* over 1: a series */
+    const char *instance;   /* reportingInstance, at most 128 bytes; the driver is controller */
     const char *action;
     const char *reason;
-    const char *note;           /* at most 1024 bytes */
+    const char *note; /* at most 1024 bytes */
     bool warning;
-    const char *kind;           /* what it regards */
+    const char *kind; /* what it regards */
     const char *api_version;
-    const char *regarding_ns;   /* empty: an object of the cluster */
+    const char *regarding_ns; /* empty: an object of the cluster */
     const char *regarding_name;
     const char *regarding_uid;
 };

@@ -34,7 +34,7 @@
 /* What is done with a field, `kind` of a rule; names as in the description above. */
 enum {
     KUBE_DESCEND,
-    KUBE_ENVELOPE,    /* DESCEND into bytes that begin with the magic k8s\0 */
+    KUBE_ENVELOPE, /* DESCEND into bytes that begin with the magic k8s\0 */
     KUBE_RECORD,
     /*
      * KEEP as a record of its own, emitted when the field ends; a record that holds it stays open
@@ -45,8 +45,8 @@ enum {
      * as it comes
      */
     KUBE_KEEP,
-    KUBE_KEEP_CUT,    /* text: cut at `limit` bytes on a UTF-8 boundary */
-    KUBE_PRESENT      /* write varint 1 under `as` when the field occurs, drop its content */
+    KUBE_KEEP_CUT, /* text: cut at `limit` bytes on a UTF-8 boundary */
+    KUBE_PRESENT   /* write varint 1 under `as` when the field occurs, drop its content */
 };
 /* In `field` of a PRESENT rule: every field of the parent that has no rule of its own. */
 #define KUBE_ANY_FIELD 0u
@@ -55,11 +55,11 @@ enum {
 struct kube_rule {
     /* index of an earlier rule whose message holds this field; KUBE_ROOT for the top message */
     uint8_t parent;
-    uint8_t kind;    /* what is done with it */
-    uint8_t field;   /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
-    uint8_t record;  /* RECORD…: number reported in the event */
-    uint8_t as;      /* KEEP…: field number in the record */
-    uint16_t limit;  /* KEEP…: most bytes kept; 0: no limit of its own */
+    uint8_t kind;   /* what is done with it */
+    uint8_t field;  /* field number in the parent message, 1 to 255, or KUBE_ANY_FIELD */
+    uint8_t record; /* RECORD…: number reported in the event */
+    uint8_t as;     /* KEEP…: field number in the record */
+    uint16_t limit; /* KEEP…: most bytes kept; 0: no limit of its own */
 };
 /* The outermost message. */
 #define KUBE_ROOT 255u
@@ -97,8 +97,8 @@ struct kube_filter {
     /* internal: position inside a tag, a length or a value */
     uint8_t phase;
     uint8_t wire_type;
-    uint8_t rule;         /* rule of the field under way, KUBE_ROOT: none */
-    uint8_t varint_len;   /* bytes of a varint, or of the magic, seen so far */
+    uint8_t rule;       /* rule of the field under way, KUBE_ROOT: none */
+    uint8_t varint_len; /* bytes of a varint, or of the magic, seen so far */
     /*
      * bytes that the length of the kept field takes, right before kept_at; 0: not length-delimited
      */
@@ -106,10 +106,10 @@ struct kube_filter {
     bool field_truncated; /* the field under way did not fit or was cut */
     uint64_t varint;
     uint64_t value_left;
-    uint16_t field_at;    /* where the field under way began in the buffer, its tag included */
-    uint16_t kept_at;     /* where its kept content began */
-    uint16_t kept_left;   /* bytes of it still to keep */
-    uint16_t emit_len;    /* bytes of an emitted record to be released by the next call */
+    uint16_t field_at;  /* where the field under way began in the buffer, its tag included */
+    uint16_t kept_at;   /* where its kept content began */
+    uint16_t kept_left; /* bytes of it still to keep */
+    uint16_t emit_len;  /* bytes of an emitted record to be released by the next call */
     uint16_t len;
     uint8_t buffer[KUBE_RECORD_BYTES_MAX];
 };

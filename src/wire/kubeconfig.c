@@ -57,8 +57,7 @@ static enum status take_value(struct walk *w, const struct writer *text, enum fi
     }
     *out = view_trim(writer_view(&bytes));
     if (!is_data(f) && !is_one_line(*out)) {
-        return walk_malformed(w, node->line, kubeconfig_fields[f].key,
-                              " must be one line of text");
+        return walk_malformed(w, node->line, kubeconfig_fields[f].key, " must be one line of text");
     }
     return STATUS_OK;
 }
@@ -92,8 +91,7 @@ static enum status take_values(struct walk *w, const struct writer *text, struct
     return STATUS_OK;
 }
 
-static enum status unsupported(struct walk *w, unsigned line, const char *what,
-                               const char *problem)
+static enum status unsupported(struct walk *w, unsigned line, const char *what, const char *problem)
 {
     (void)walk_malformed(w, line, what, problem);
     return PEER_UNSUPPORTED;

@@ -23,10 +23,10 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-struct kubeconfig {          /* views borrow from the text handed in; empty: not given */
-    struct view server;      /* https://host:port */
+struct kubeconfig {     /* views borrow from the text handed in; empty: not given */
+    struct view server; /* https://host:port */
     struct view ca_file;
-    struct view ca_data;     /* base64 */
+    struct view ca_data; /* base64 */
     struct view cert_file;
     struct view cert_data;
     struct view key_file;

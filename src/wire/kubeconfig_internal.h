@@ -108,8 +108,8 @@ struct node_source {
     bool is_json;
     struct yaml_reader yaml;
     struct json_reader json;
-    size_t counted; /* JSON bytes whose lines are counted */
-    unsigned line;  /* of the last node, or of the problem */
+    size_t counted;      /* JSON bytes whose lines are counted */
+    unsigned line;       /* of the last node, or of the problem */
     const char *problem; /* static text; NULL: none */
 };
 

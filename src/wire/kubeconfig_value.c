@@ -22,8 +22,8 @@ struct escape {
 
 /* Letters whose value is one byte. \N, \_ and \x, \u, \U are code points; \L and \P would grow. */
 static const struct escape escapes[] = {
-    {'0', 0},     {'a', 7},    {'b', 8},    {'t', 9},    {'\t', 9}, {'n', 10},   {'v', 11},
-    {'f', 12},    {'r', 13},   {'e', 27},   {' ', ' '},  {'"', '"'}, {'/', '/'}, {'\\', '\\'},
+    {'0', 0},  {'a', 7},  {'b', 8},  {'t', 9},   {'\t', 9},  {'n', 10},  {'v', 11},
+    {'f', 12}, {'r', 13}, {'e', 27}, {' ', ' '}, {'"', '"'}, {'/', '/'}, {'\\', '\\'},
 };
 
 static void put_code_point(struct writer *out, uint32_t c)

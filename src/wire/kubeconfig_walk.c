@@ -78,8 +78,7 @@ static enum status skip(struct walk *w, const struct node *node)
 
 /* --- names --- */
 
-enum status walk_name(struct walk *w, const struct node *node, const char *what,
-                      struct name *out)
+enum status walk_name(struct walk *w, const struct node *node, const char *what, struct name *out)
 {
     struct writer bytes = writer_of(out->bytes, sizeof out->bytes);
     if (node->kind != NODE_SCALAR) {
@@ -158,7 +157,7 @@ static enum status take_entry_key(struct walk *w, enum section section, const st
     }
     if (slot->line != 0u) {
         return walk_malformed(w, key->line, is_name ? "name" : kubeconfig_sections[section].inner,
-                         " is given twice");
+                              " is given twice");
     }
     *slot = value;
     return is_inner ? walk_inner(w, section, &value) : skip(w, &value);
@@ -177,7 +176,7 @@ static enum status finish_entry(struct walk *w, enum section section)
     }
     if (w->found_line[section] != 0u) {
         return walk_malformed(w, w->entry.name.line, kubeconfig_sections[section].inner,
-                         " of this name is given twice");
+                              " of this name is given twice");
     }
     w->found_line[section] = w->entry.name.line;
     for (unsigned f = 0; f < (unsigned)FIELD_COUNT; f++) {
@@ -272,8 +271,9 @@ enum status walk_text(struct walk *w, struct view text)
     memset(&w->current, 0, sizeof w->current);
     enum status s = next(w, &node);
     if (s == STATUS_OK && node.kind != NODE_MAP_BEGIN) {
-        return walk_malformed(w, node.line, "this is no kubeconfig: ",
-                         "it must be a mapping with current-context, contexts, clusters and users");
+        return walk_malformed(
+            w, node.line, "this is no kubeconfig: ",
+            "it must be a mapping with current-context, contexts, clusters and users");
     }
     for (unsigned i = 0; i < NODES_MAX && s == STATUS_OK; i++) {
         s = next(w, &node);
@@ -287,4 +287,3 @@ enum status walk_text(struct walk *w, struct view text)
     ASSERT(s != STATUS_OK);
     return s;
 }
-

@@ -100,8 +100,7 @@ static void find_devices(unsigned count)
     text_cut(f->product_name, sizeof f->product_name,
              view_text(one ? "trn1.2xlarge\n" : "trn2.48xlarge\n"));
     text_cut(f->driver_version, sizeof f->driver_version, view_text("2.26.5.0\n"));
-    text_cut(f->boot_id, sizeof f->boot_id,
-             view_text("6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e\n"));
+    text_cut(f->boot_id, sizeof f->boot_id, view_text("6b1d58d4-7a0f-4c7e-9d3a-2f5a6b7c8d9e\n"));
     for (unsigned n = 0; n < count; n++) {
         f->devices[n].number = (uint16_t)n;
         f->devices[n].node_exists = true;
@@ -213,8 +212,8 @@ static void begin_again(const struct beginning *b)
 
 static void kubelet_new(bool knows_v1)
 {
-    const struct sim_kubelet_config release = {.knows_v1 = knows_v1, .retries_notify = true,
-                                               .notice_ms = 100};
+    const struct sim_kubelet_config release = {
+        .knows_v1 = knows_v1, .retries_notify = true, .notice_ms = 100};
     sim_kubelet_init(&kubelet, &release, world.now_ms);
 }
 
@@ -222,8 +221,8 @@ static void make_beginnings(void)
 {
     static const char *const args[] = {"run", "--node-name", NODE_NAME};
     static const char *const env[] = {NULL};
-    static const struct sim_api_config served = {.token = "", .serves = {true, true, true},
-                                                 .seed = 1};
+    static const struct sim_api_config served = {
+        .token = "", .serves = {true, true, true}, .seed = 1};
     char text[256];
     struct writer why = writer_of(text, sizeof text);
     CHECK(settings_parse(&settings, args, 3, env, &why) == STATUS_OK);

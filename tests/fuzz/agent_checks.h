@@ -10,8 +10,8 @@
 #include "tests/fuzz/agent_world.h"
 
 #define FRAME_HEAD 9u
-#define CALLS_TOLD 8u       /* answers under way on one connection whose octets are kept */
-#define ANSWER_KEPT 4096u   /* of one answer: a few claims */
+#define CALLS_TOLD 8u     /* answers under way on one connection whose octets are kept */
+#define ANSWER_KEPT 4096u /* of one answer: a few claims */
 #define UIDS_MAX 16u
 /* What a peer gets without asking, per octet that it says, and per second: generous bounds. */
 #define OUTPUT_FREE 65536u
@@ -203,7 +203,7 @@ static void check_output(unsigned link, struct view bytes)
         return;
     }
     uint64_t seconds = (world.now_ms - t->begun_ms) / 1000u;
-    CHECK(!has_text(bytes, TOKEN_MARK)); /* I5 */
+    CHECK(!has_text(bytes, TOKEN_MARK));                                                   /* I5 */
     CHECK(t->out <= OUTPUT_FREE + t->in * OUTPUT_PER_OCTET + seconds * OUTPUT_PER_SECOND); /* I6 */
     if (link >= REGISTRATION_LINKS && link < REGISTRATION_LINKS + SERVICE_LINKS) {
         told_frames(t, bytes);

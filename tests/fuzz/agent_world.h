@@ -115,9 +115,13 @@ static enum status world_remove(void *ctx, enum files_dir dir, const char *name,
     return end_process(port_remove(ctx, dir, name, aside));
 }
 
-static const struct files world_files = {.read = world_read, .write = world_write,
-    .commit = world_commit, .remove = world_remove, .lock = port_lock, .count = port_count,
-    .why = port_why};
+static const struct files world_files = {.read = world_read,
+                                         .write = world_write,
+                                         .commit = world_commit,
+                                         .remove = world_remove,
+                                         .lock = port_lock,
+                                         .count = port_count,
+                                         .why = port_why};
 
 /* --- bytes --- */
 
@@ -244,8 +248,8 @@ static bool kubelet_bytes(unsigned k)
         return false;
     }
     unsigned link = (unsigned)world.kubelet_link[k];
-    size_t in = copy(agent_link_rx(agent, link), sim_kubelet_tx(&kubelet, k),
-                     &world.kubelet_mangle);
+    size_t in =
+        copy(agent_link_rx(agent, link), sim_kubelet_tx(&kubelet, k), &world.kubelet_mangle);
     check_input(link, in);
     sim_kubelet_tx_commit(&kubelet, k, in);
     agent_link_rx_commit(agent, link, in);

@@ -23,7 +23,7 @@
 typedef uint8_t page_bytes[PAGE_BYTES];
 
 struct page {
-    const uint8_t *now;       /* NULL: zeros */
+    const uint8_t *now; /* NULL: zeros */
     const uint8_t *committed;
     bool pending;
 };
@@ -40,13 +40,13 @@ static struct {
     struct file file[FILES_MAX];
     unsigned pool_used;
     unsigned calls;
-    unsigned fault_at;  /* the call that fails; 0: none */
-    bool lasting;       /* all calls behind it fail too */
-    bool torn;          /* a write that fails leaves its first half */
-    bool whole;         /* one that tears leaves all of it */
+    unsigned fault_at; /* the call that fails; 0: none */
+    bool lasting;      /* all calls behind it fail too */
+    bool torn;         /* a write that fails leaves its first half */
+    bool whole;        /* one that tears leaves all of it */
     enum status failure;
-    bool kills;         /* the call that fails ends the process instead */
-    jmp_buf killed;     /* where it ends */
+    bool kills;     /* the call that fails ends the process instead */
+    jmp_buf killed; /* where it ends */
 } disk;
 
 static page_bytes pool[POOL_PAGES];
@@ -154,7 +154,7 @@ FUZZ_UNSEEN static inline bool fails(void)
 }
 
 FUZZ_UNSEEN static inline enum status port_read(void *ctx, enum files_dir dir, const char *name,
-                                    uint64_t offset, struct writer *out)
+                                                uint64_t offset, struct writer *out)
 {
     (void)ctx;
     const struct file *f = find(dir, name);
@@ -255,8 +255,13 @@ static const char *port_why(void *ctx)
     return "a fault";
 }
 
-static const struct files port = {.read = port_read, .write = port_write, .commit = port_commit,
-    .remove = port_remove, .lock = port_lock, .count = port_count, .why = port_why};
+static const struct files port = {.read = port_read,
+                                  .write = port_write,
+                                  .commit = port_commit,
+                                  .remove = port_remove,
+                                  .lock = port_lock,
+                                  .count = port_count,
+                                  .why = port_why};
 
 /* The power goes: pages that no commit wrote back are as before, or not, as the input says. */
 static inline void power_cut(struct fuzz *in)

@@ -15,8 +15,8 @@
 
 static void stranger_hears(struct stranger *p, struct view bytes, uint64_t salt)
 {
-    struct fuzz_cuts cuts = (salt == 0u) ? fuzz_cuts_whole()
-                                         : fuzz_cuts_of(bytes.data, bytes.len, salt);
+    struct fuzz_cuts cuts =
+        (salt == 0u) ? fuzz_cuts_whole() : fuzz_cuts_of(bytes.data, bytes.len, salt);
     bool going = p->open;
     while (going && bytes.len > 0u) {
         struct writer room = agent_link_rx(agent, p->link);
@@ -161,8 +161,8 @@ static void stranger_ends(struct stranger *p)
 static void api_says(struct fuzz *in, uint64_t salt)
 {
     struct view bytes = long_text(in);
-    struct fuzz_cuts cuts = (salt == 0u) ? fuzz_cuts_whole()
-                                         : fuzz_cuts_of(bytes.data, bytes.len, salt);
+    struct fuzz_cuts cuts =
+        (salt == 0u) ? fuzz_cuts_whole() : fuzz_cuts_of(bytes.data, bytes.len, salt);
     bool going = true;
     while (going && world.api_open && world.model < 0 && bytes.len > 0u) {
         struct mangle none = {0};
@@ -196,8 +196,10 @@ static void api_fault(struct fuzz *in)
     static const uint16_t codes[] = {500, 503, 429, 403, 404, 409, 422, 401, 410, 413, 502, 504};
     enum sim_fault_kind kind = (enum sim_fault_kind)(fuzz_u8(in) % SIM_FAULT_KINDS);
     uint8_t how = fuzz_u8(in);
-    struct sim_fault f = {.asked = fuzz_u16(in) & SIM_ASK_ALL, .http = codes[(how & 15u) % 12u],
-                          .retry_after_s = how >> 6, .key = "coreCount"};
+    struct sim_fault f = {.asked = fuzz_u16(in) & SIM_ASK_ALL,
+                          .http = codes[(how & 15u) % 12u],
+                          .retry_after_s = how >> 6,
+                          .key = "coreCount"};
     if ((how & 16u) != 0u || f.asked == 0u) {
         sim_api_fault_end(&api, kind);
     } else {
@@ -267,7 +269,8 @@ static void kubelet_calls(struct fuzz *in)
     uint8_t what = fuzz_u8(in);
     unsigned number = 0;
     const struct sim_batch batch = {.method = (what & 0x80u) != 0u ? SIM_UNPREPARE : SIM_PREPARE,
-                                    .driver = DRIVER_NAME, .claims = claims,
+                                    .driver = DRIVER_NAME,
+                                    .claims = claims,
                                     .count = 1u + (what >> 4 & 3u)};
     for (unsigned i = 0; i < batch.count; i++) {
         name_claim(&claims[i], ((what & 15u) + i) % CLAIMS);
@@ -305,7 +308,7 @@ static void process_again(struct fuzz *in)
 
 static void time_passes(struct fuzz *in)
 {
-    static const uint32_t spans[] = {1, 10, 50, 100, 300, 1000, 2000, 3000,
+    static const uint32_t spans[] = {1,    10,    50,    100,   300,   1000,  2000,   3000,
                                      5000, 11000, 16000, 31000, 46000, 61000, 121000, 601000};
     uint8_t n = fuzz_u8(in);
     uint64_t ms = spans[n & 15u] + (n >> 4);
@@ -360,8 +363,8 @@ static void act_on_stranger(struct fuzz *in, unsigned what, struct stranger *p)
 static void act_on_world(struct fuzz *in, unsigned what)
 {
     static void (*const actions[])(struct fuzz *in) = {
-        time_passes, time_passes, kubelet_calls, kubelet_calls, api_path, api_fault,
-        change_objects, disk_fails, process_again, set_mangle, devices_change};
+        time_passes,    time_passes, kubelet_calls, kubelet_calls, api_path,      api_fault,
+        change_objects, disk_fails,  process_again, set_mangle,    devices_change};
     if (what < sizeof actions / sizeof actions[0]) {
         actions[what](in);
     } else if (what < 13u) {

@@ -9,8 +9,19 @@
 #define FILL_BYTES 4096u
 #define STREAM_OCTETS_MAX 30000u /* below the window that a stream has at its begin */
 
-enum step { STEP_CALL, STEP_MESSAGE, STEP_OCTETS, STEP_FILL, STEP_END, STEP_CANCEL, STEP_TIME,
-            STEP_OUTPUT, STEP_DRAIN, STEP_WINDOW, STEPS };
+enum step {
+    STEP_CALL,
+    STEP_MESSAGE,
+    STEP_OCTETS,
+    STEP_FILL,
+    STEP_END,
+    STEP_CANCEL,
+    STEP_TIME,
+    STEP_OUTPUT,
+    STEP_DRAIN,
+    STEP_WINDOW,
+    STEPS
+};
 
 struct run {
     struct peer *p;
@@ -189,9 +200,9 @@ static void step_window(struct run *r)
 static void run_script(struct run *r)
 {
     static void (*const steps[STEPS])(struct run *) = {
-        [STEP_CALL] = step_call, [STEP_MESSAGE] = step_message, [STEP_OCTETS] = step_octets,
-        [STEP_FILL] = step_fill, [STEP_END] = step_end, [STEP_CANCEL] = step_cancel,
-        [STEP_TIME] = step_time, [STEP_OUTPUT] = step_output, [STEP_DRAIN] = step_drain,
+        [STEP_CALL] = step_call,     [STEP_MESSAGE] = step_message, [STEP_OCTETS] = step_octets,
+        [STEP_FILL] = step_fill,     [STEP_END] = step_end,         [STEP_CANCEL] = step_cancel,
+        [STEP_TIME] = step_time,     [STEP_OUTPUT] = step_output,   [STEP_DRAIN] = step_drain,
         [STEP_WINDOW] = step_window,
     };
     uint8_t bytes[64];

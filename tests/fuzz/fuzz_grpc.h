@@ -17,11 +17,11 @@
 /* What the peer said on one stream, and what was sent on it. */
 struct model {
     bool opened;
-    bool in_order;       /* POST, gRPC's content-type, path and time-out as they should be */
-    bool timed;          /* it has a time-out, which may be 0 */
+    bool in_order; /* POST, gRPC's content-type, path and time-out as they should be */
+    bool timed;    /* it has a time-out, which may be 0 */
     bool ended;
     bool reset;
-    bool told;           /* a CALL event came */
+    bool told; /* a CALL event came */
     uint64_t octets;
     uint8_t prefix[GRPC_PREFIX_BYTES];
     struct fuzz_sum message; /* of the octets behind the prefix */
@@ -41,16 +41,16 @@ struct pending {
 struct peer {
     struct grpc_server s;
     uint64_t now_ms;
-    bool hold;                 /* the script drains the output */
+    bool hold; /* the script drains the output */
     enum status failed;
     bool drained;
-    bool late;                 /* time passed: a request may end by it */
-    bool full;                 /* the rooms for whoever comes first were all taken once */
+    bool late; /* time passed: a request may end by it */
+    bool full; /* the rooms for whoever comes first were all taken once */
     struct fuzz_sum events;
     struct pending pending[H2_SERVER_STREAMS];
     struct model models[MODEL_STREAMS];
     unsigned streams;
-    uint8_t head[FRAME_HEAD];  /* of the frame being sent */
+    uint8_t head[FRAME_HEAD]; /* of the frame being sent */
     size_t have;
     uint32_t left;
 };
@@ -312,11 +312,11 @@ static inline void write_preface(struct writer *w)
     frame_head(w, 0, 4, 1, 0);
 }
 
-#define HEAD_GET 1u     /* bits of the choice below */
+#define HEAD_GET 1u /* bits of the choice below */
 #define HEAD_TYPE 2u
 #define HEAD_PATH 4u
 #define HEAD_TIMEOUT 8u
-#define HEAD_SHORT 16u  /* a time-out in order, in the unit that the upper bits choose */
+#define HEAD_SHORT 16u /* a time-out in order, in the unit that the upper bits choose */
 
 /* The header list of a request; `choice` says what is wrong with it. */
 static inline void write_request(struct writer *w, uint32_t stream, uint8_t choice, bool end)
@@ -335,8 +335,8 @@ static inline void write_request(struct writer *w, uint32_t stream, uint8_t choi
     hpack_encode(&b, view_text("content-type"),
                  view_text(wrong ? "application/json" : "application/grpc;a=b"), false);
     if ((choice & (HEAD_TIMEOUT | HEAD_SHORT)) != 0u) {
-        static const char *const good[] = {"900m", "1S", "1M", "1H", "900000u", "99999999n", "0m",
-                                           "99999999H"};
+        static const char *const good[] = {"900m",    "1S",        "1M", "1H",
+                                           "900000u", "99999999n", "0m", "99999999H"};
         static const char *const bad[] = {"1x", "", "m", "123456789m", "-1m", "1", "1 m", "1mm"};
         hpack_encode(&b, view_text("grpc-timeout"),
                      view_text(((choice & HEAD_TIMEOUT) != 0u ? bad : good)[choice >> 5]), false);

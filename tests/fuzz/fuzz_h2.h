@@ -27,9 +27,9 @@ struct owned {
 /* A parser of what was sent, frame by frame. */
 struct sent {
     uint8_t head[FRAME_HEAD];
-    size_t have;         /* octets of `head` */
-    uint32_t left;       /* octets of the payload still to come */
-    uint32_t preface;    /* octets of the client's preface still to come */
+    size_t have;      /* octets of `head` */
+    uint32_t left;    /* octets of the payload still to come */
+    uint32_t preface; /* octets of the client's preface still to come */
     uint64_t frames;
     bool first_seen;
     bool over;           /* the connection failed, and all that was left is sent */
@@ -46,15 +46,15 @@ struct link {
     uint8_t tx[H2_CLIENT_TX_BYTES];
     uint8_t field[H2_CLIENT_FIELD_BYTES];
     uint8_t scratch[H2_CLIENT_FIELD_BYTES];
-    bool hold;             /* the script drains the output, not every step */
+    bool hold; /* the script drains the output, not every step */
     uint64_t now_ms;
     uint64_t octets_in;
     uint64_t events;
     uint64_t commits;
-    uint64_t opened;       /* by the owner */
-    enum status failed;    /* what h2_next said first that was neither OK nor MORE */
-    uint32_t data_stream;  /* of the last event, when it was DATA */
-    struct fuzz_sum sum;   /* of all events but WRITABLE; DATA as one run of octets */
+    uint64_t opened;      /* by the owner */
+    enum status failed;   /* what h2_next said first that was neither OK nor MORE */
+    uint32_t data_stream; /* of the last event, when it was DATA */
+    struct fuzz_sum sum;  /* of all events but WRITABLE; DATA as one run of octets */
     uint8_t seen[SEEN_STREAMS];
     struct owned owned[OWNED_STREAMS];
     unsigned owned_next;
@@ -75,12 +75,18 @@ struct link_size {
 static void link_init(struct link *l, enum h2_role role, const struct link_size *size)
 {
     struct h2_memory memory = {
-        .rx = l->rx, .rx_cap = size->rx,
-        .tx = l->tx, .tx_cap = size->tx,
-        .field = l->field, .field_cap = size->field,
-        .scratch = l->scratch, .scratch_cap = size->field,
-        .streams = l->streams, .streams_cap = size->streams,
-        .window = size->window, .table_size = size->table,
+        .rx = l->rx,
+        .rx_cap = size->rx,
+        .tx = l->tx,
+        .tx_cap = size->tx,
+        .field = l->field,
+        .field_cap = size->field,
+        .scratch = l->scratch,
+        .scratch_cap = size->field,
+        .streams = l->streams,
+        .streams_cap = size->streams,
+        .window = size->window,
+        .table_size = size->table,
     };
     l->hold = false;
     l->now_ms = 1000;

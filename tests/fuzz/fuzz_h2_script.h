@@ -106,14 +106,22 @@ static struct view known_block(unsigned n)
         size_t len;
     } blocks[] = {
 #define BLOCK(text) {text, sizeof text - 1u}
-        BLOCK("\x83\x86\x04\x04/a.b\x0f\x10\x10" "application/grpc"),
-        BLOCK("\x82\x87\x84\x41\x03" "a.b"),
-        BLOCK("\x88\x0f\x0d\x01" "5"),
+        BLOCK("\x83\x86\x04\x04/a.b\x0f\x10\x10"
+              "application/grpc"),
+        BLOCK("\x82\x87\x84\x41\x03"
+              "a.b"),
+        BLOCK("\x88\x0f\x0d\x01"
+              "5"),
         BLOCK("\x88"),
-        BLOCK("\x08\x03" "103"),
-        BLOCK("\x08\x03" "204"),
-        BLOCK("\x40\x0b" "grpc-status\x01" "0"),
-        BLOCK("\x83\x87\x84\x0f\x0d\x02" "10"),
+        BLOCK("\x08\x03"
+              "103"),
+        BLOCK("\x08\x03"
+              "204"),
+        BLOCK("\x40\x0b"
+              "grpc-status\x01"
+              "0"),
+        BLOCK("\x83\x87\x84\x0f\x0d\x02"
+              "10"),
         BLOCK("\x82\x86\x84\x82"),
         BLOCK("\x40\x01X\x01y"),
 #undef BLOCK
@@ -301,12 +309,14 @@ static void step_tag(struct run *r)
 static void run_script(struct run *r)
 {
     static void (*const steps[STEPS])(struct run *) = {
-        [STEP_RAW] = step_raw, [STEP_FRAME] = step_frame, [STEP_CONTROL] = step_control,
-        [STEP_BLOCK] = step_block, [STEP_LITERALS] = step_literals, [STEP_DATA] = step_data,
-        [STEP_TIME] = step_time, [STEP_DRAIN] = step_drain, [STEP_OPEN] = step_open,
-        [STEP_HEADERS] = step_headers, [STEP_SEND] = step_send, [STEP_RESET] = step_reset,
-        [STEP_PING] = step_ping, [STEP_GOAWAY] = step_goaway, [STEP_END] = step_end,
-        [STEP_TAG] = step_tag,
+        [STEP_RAW] = step_raw,           [STEP_FRAME] = step_frame,
+        [STEP_CONTROL] = step_control,   [STEP_BLOCK] = step_block,
+        [STEP_LITERALS] = step_literals, [STEP_DATA] = step_data,
+        [STEP_TIME] = step_time,         [STEP_DRAIN] = step_drain,
+        [STEP_OPEN] = step_open,         [STEP_HEADERS] = step_headers,
+        [STEP_SEND] = step_send,         [STEP_RESET] = step_reset,
+        [STEP_PING] = step_ping,         [STEP_GOAWAY] = step_goaway,
+        [STEP_END] = step_end,           [STEP_TAG] = step_tag,
     };
     link_pump(r->l);
     while (fuzz_left(&r->f) > 0u) {

@@ -14,15 +14,15 @@ enum after { AFTER_NOTHING, AFTER_END, AFTER_TIME, AFTER_YIELD };
 struct run {
     struct http1 h;
     uint64_t now_ms;
-    size_t body;          /* octets of each page */
-    bool hold;            /* output leaves in pieces */
-    bool exact;           /* octets come one by one: where a request ends is known */
+    size_t body; /* octets of each page */
+    bool hold;   /* output leaves in pieces */
+    bool exact;  /* octets come one by one: where a request ends is known */
     struct fuzz_cuts out;
     struct fuzz_sum requests;
     struct fuzz_sum sent;
     uint64_t sent_len;
     unsigned count;
-    size_t begin;         /* of the request under way, in the input */
+    size_t begin; /* of the request under way, in the input */
     enum status failed;
 };
 

@@ -126,7 +126,8 @@ static void head(struct fuzz *in, enum kube_shape shape)
 {
     static const char *const statuses[] = {"200", "201", "404", "409", "100", "503", "2000", ""};
     static const char *const types[] = {"application/vnd.kubernetes.protobuf",
-        "application/vnd.kubernetes.protobuf;stream=watch", "application/json", "text/plain"};
+                                        "application/vnd.kubernetes.protobuf;stream=watch",
+                                        "application/json", "text/plain"};
     uint8_t how = fuzz_u8(in);
     kube_answer_init(&answer, shape);
     kube_answer_field(&answer, view_text(":status"), view_text(statuses[how & 7u]));

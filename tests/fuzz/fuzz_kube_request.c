@@ -253,11 +253,21 @@ static void read_event(struct view bytes, const struct kube_event *e)
 static void try_event(const struct texts *t, uint64_t number, size_t cap)
 {
     uint8_t room[4096];
-    const struct kube_event e = {.name = t->name, .ns = t->ns, .first_wall_ms = number,
-        .last_wall_ms = number ^ 0xffffu, .count = (uint32_t)(number % 7u), .instance = t->version,
-        .action = t->version, .reason = t->resource_version, .note = t->name,
-        .warning = (number & 1u) != 0u, .kind = t->version, .api_version = t->resource_version,
-        .regarding_ns = t->ns, .regarding_name = t->name, .regarding_uid = t->resource_version};
+    const struct kube_event e = {.name = t->name,
+                                 .ns = t->ns,
+                                 .first_wall_ms = number,
+                                 .last_wall_ms = number ^ 0xffffu,
+                                 .count = (uint32_t)(number % 7u),
+                                 .instance = t->version,
+                                 .action = t->version,
+                                 .reason = t->resource_version,
+                                 .note = t->name,
+                                 .warning = (number & 1u) != 0u,
+                                 .kind = t->version,
+                                 .api_version = t->resource_version,
+                                 .regarding_ns = t->ns,
+                                 .regarding_name = t->name,
+                                 .regarding_uid = t->resource_version};
     struct writer w = writer_of(room, sizeof room);
     kube_event_write(&w, &e);
     CHECK(!w.full);
@@ -284,11 +294,18 @@ static struct side server;
 
 static void open_side(struct side *s, enum h2_role role)
 {
-    const struct h2_memory memory = {
-        .streams = s->streams, .streams_cap = H2_SERVER_STREAMS, .rx = s->rx,
-        .rx_cap = sizeof s->rx, .tx = s->tx, .tx_cap = sizeof s->tx, .field = s->field,
-        .field_cap = sizeof s->field, .scratch = s->scratch, .scratch_cap = sizeof s->scratch,
-        .window = H2_SERVER_WINDOW, .table_size = HPACK_TABLE_BYTES};
+    const struct h2_memory memory = {.streams = s->streams,
+                                     .streams_cap = H2_SERVER_STREAMS,
+                                     .rx = s->rx,
+                                     .rx_cap = sizeof s->rx,
+                                     .tx = s->tx,
+                                     .tx_cap = sizeof s->tx,
+                                     .field = s->field,
+                                     .field_cap = sizeof s->field,
+                                     .scratch = s->scratch,
+                                     .scratch_cap = sizeof s->scratch,
+                                     .window = H2_SERVER_WINDOW,
+                                     .table_size = HPACK_TABLE_BYTES};
     h2_init(&s->h2, role, &memory, 0);
 }
 
@@ -331,11 +348,14 @@ static void try_headers(const struct texts *t, uint8_t how, uint64_t number)
     (void)deliver(&client, &server, &sum);
     (void)deliver(&server, &client, &sum);
     const struct kube_request r = {.method = (how & 1u) != 0u ? "POST" : "GET",
-        .path = writer_view(&p), .authority = view_text("10.0.0.1:443"),
-        .token = view_text((how & 16u) != 0u ? "secret.token" : ""),
-        .metadata_only = (how & 2u) != 0u, .watch = (how & 4u) != 0u, .body_len = number,
-        .has_body = (how & 1u) != 0u,
-        .body_type = (how & 8u) != 0u ? KUBE_APPLY_PATCH : NULL};
+                                   .path = writer_view(&p),
+                                   .authority = view_text("10.0.0.1:443"),
+                                   .token = view_text((how & 16u) != 0u ? "secret.token" : ""),
+                                   .metadata_only = (how & 2u) != 0u,
+                                   .watch = (how & 4u) != 0u,
+                                   .body_len = number,
+                                   .has_body = (how & 1u) != 0u,
+                                   .body_type = (how & 8u) != 0u ? KUBE_APPLY_PATCH : NULL};
     CHECK(h2_open(&client.h2, 0, &stream) == STATUS_OK);
     CHECK(kube_request_send(&client.h2, stream, &r) == STATUS_OK);
     bool ended = false;

@@ -180,8 +180,8 @@ static struct view value_of(int at)
     if (at < 0 || nodes[at].event.type != YAML_SCALAR_EVENT || is_null(at)) {
         return view_of(NULL, 0);
     }
-    return view_trim(view_of(nodes[at].event.data.scalar.value,
-                             nodes[at].event.data.scalar.length));
+    return view_trim(
+        view_of(nodes[at].event.data.scalar.value, nodes[at].event.data.scalar.length));
 }
 
 /* The inner mapping of the entry of that name in a list; -1: there is none. */

@@ -368,7 +368,7 @@ static void restart(struct fuzz *in, bool cut)
     same_slots();
     for (unsigned i = 0; i < UIDS_MAX; i++) {
         bool held = is_held(i);
-        CHECK(claims[i].sure != SURE_HELD || held);  /* I5 */
+        CHECK(claims[i].sure != SURE_HELD || held); /* I5 */
         CHECK(claims[i].sure != SURE_GONE || !held);
         CHECK(cut || claims[i].doubt || held == claims[i].held);
         enum sure sure = held ? SURE_HELD : SURE_GONE;

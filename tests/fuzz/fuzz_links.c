@@ -10,8 +10,19 @@
 #define LINKS 3u
 #define TEXT_BYTES 4200u
 
-enum step { STEP_RAW, STEP_FRAME, STEP_REQUEST, STEP_MESSAGE, STEP_LONG, STEP_TIME, STEP_OUTPUT,
-            STEP_END, STEP_DRAIN, STEP_PREFACE, STEPS };
+enum step {
+    STEP_RAW,
+    STEP_FRAME,
+    STEP_REQUEST,
+    STEP_MESSAGE,
+    STEP_LONG,
+    STEP_TIME,
+    STEP_OUTPUT,
+    STEP_END,
+    STEP_DRAIN,
+    STEP_PREFACE,
+    STEPS
+};
 
 static struct peer together[LINKS];
 static struct peer alone;
@@ -43,8 +54,8 @@ static void write_step(struct fuzz *f, enum step step, struct writer *w)
 {
     uint8_t stream = fuzz_u8(f);
     uint8_t choice = fuzz_u8(f);
-    struct view text = (step == STEP_LONG || step == STEP_PREFACE) ? view_of(NULL, 0)
-                                                                   : fuzz_text(f);
+    struct view text =
+        (step == STEP_LONG || step == STEP_PREFACE) ? view_of(NULL, 0) : fuzz_text(f);
     if (step == STEP_RAW) {
         writer_view_of(w, text);
     } else if (step == STEP_FRAME) {

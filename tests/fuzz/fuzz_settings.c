@@ -55,7 +55,7 @@ static long double unit_of(const char **at)
         const char *name;
         long double ms;
     } units[] = {{"ns", 1e-6L}, {"us", 1e-3L}, {"\xc2\xb5s", 1e-3L}, {"\xce\xbcs", 1e-3L},
-                 {"ms", 1.0L}, {"s", 1e3L}, {"m", 6e4L}, {"h", 3.6e6L}};
+                 {"ms", 1.0L},  {"s", 1e3L},   {"m", 6e4L},          {"h", 3.6e6L}};
     for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++) {
         size_t len = strlen(units[i].name);
         if (strncmp(*at, units[i].name, len) == 0) {
@@ -195,7 +195,9 @@ static void look_help(void)
     while (settings_help(&w, parts)) {
         CHECK(writer_end_text(&w) == STATUS_OK && w.len > 0u);
         flags += (parts > 0u && parts <= SETTINGS_COUNT &&
-                  strstr(text, setting_rows[parts - 1u].flag) != NULL) ? 1u : 0u;
+                  strstr(text, setting_rows[parts - 1u].flag) != NULL)
+                     ? 1u
+                     : 0u;
         parts++;
         w = writer_of(text, sizeof text);
     }

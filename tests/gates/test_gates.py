@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 # pylint: disable=wrong-import-position
 import check_binary  # noqa: E402
 import check_calls  # noqa: E402
+import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_limits  # noqa: E402
 import check_scripts  # noqa: E402
@@ -63,6 +64,23 @@ class Tree(unittest.TestCase):
         self.fail(f"nothing with {words} in {report.findings}")
 
 
+class Format(Tree):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / ".clang-format", self.root)
+
+    def test_good(self):
+        self.assert_clean(check_format.check(self.root))
+
+    def test_other_form(self):
+        self.write("src/base/bad.c", SPDX + "int  f( void );\n")
+        self.assert_found(check_format.check(self.root), "src/base/bad.c:2", "clang-format-19 -i")
+
+    def test_nothing(self):
+        shutil.rmtree(self.root / "src")
+        self.assert_found(check_format.check(self.root), "no C files")
+
+
 class Style(Tree):
     def check(self, body):
         self.write("src/base/bad.c", SPDX + body)
@@ -106,7 +124,7 @@ class Style(Tree):
         self.assert_found(self.check("/* " + "x" * 100 + " */\n"), "bad.c:2:", "columns")
 
     def test_file_length(self):
-        self.assert_found(self.check("\n" * 600), "bad.c", "601 lines")
+        self.assert_found(self.check("\n" * 900), "bad.c", "901 lines")
 
 
     def test_white_space(self):

@@ -28,16 +28,16 @@
 #include "base/assert.h"
 #include "wire/grpc.h"
 
-#define CONNECTIONS   16
-#define SIZES_MAX     16u
-#define TEXT_MAX      512
-#define MESSAGE_MAX   256u
-#define PIECE_BYTES   4096u
+#define CONNECTIONS 16
+#define SIZES_MAX 16u
+#define TEXT_MAX 512
+#define MESSAGE_MAX 256u
+#define PIECE_BYTES 4096u
 /* A method may change what goes out on a connection that was looked at before. */
-#define WAKE_MS       20u
-#define POLL_STDIN    0
+#define WAKE_MS 20u
+#define POLL_STDIN 0
 #define POLL_LISTENER 1
-#define POLL_FIRST    2
+#define POLL_FIRST 2
 
 /* The reply of one call: messages of these sizes, then a status. */
 struct job {

@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define CHILDREN_MAX 64
-#define PIECE_BYTES  16384
-#define LINE_BYTES   64
-#define LOOK_MS      20
+#define PIECE_BYTES 16384
+#define LINE_BYTES 64
+#define LOOK_MS 20
 
 static pid_t children[CHILDREN_MAX];
 static unsigned child_count;
@@ -88,8 +88,8 @@ static void see_hello(int sent, int version, int type, const void *data, size_t 
     (void)version;
     (void)tls;
     (void)argument;
-    bool hello = sent == 0 && type == SSL3_RT_HANDSHAKE && len > 0 &&
-                 bytes[0] == SSL3_MT_CLIENT_HELLO;
+    bool hello =
+        sent == 0 && type == SSL3_RT_HANDSHAKE && len > 0 && bytes[0] == SSL3_MT_CLIENT_HELLO;
     hellos += hello ? 1u : 0u;
 }
 

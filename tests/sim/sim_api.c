@@ -78,13 +78,18 @@ int sim_api_open(struct sim_api *a)
     for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
         struct sim_connection *c = &a->connection[i];
         const struct h2_memory memory = {
-            .rx = c->rx, .rx_cap = sizeof c->rx,
-            .tx = c->tx, .tx_cap = sizeof c->tx,
-            .field = c->field, .field_cap = sizeof c->field,
-            .scratch = c->scratch, .scratch_cap = sizeof c->scratch,
+            .rx = c->rx,
+            .rx_cap = sizeof c->rx,
+            .tx = c->tx,
+            .tx_cap = sizeof c->tx,
+            .field = c->field,
+            .field_cap = sizeof c->field,
+            .scratch = c->scratch,
+            .scratch_cap = sizeof c->scratch,
             .streams = c->streams,
             .streams_cap = a->config.streams > 0 ? a->config.streams : SIM_STREAMS_MAX,
-            .window = SIM_WINDOW, .table_size = HPACK_TABLE_BYTES,
+            .window = SIM_WINDOW,
+            .table_size = HPACK_TABLE_BYTES,
         };
         if (!c->open) {
             c->open = true;
@@ -157,8 +162,7 @@ static struct sim_stream *stream_of(struct sim_connection *c, uint32_t id)
     return NULL;
 }
 
-static struct sim_stream *stream_new(const struct sim_api *a, struct sim_connection *c,
-                                     uint32_t id)
+static struct sim_stream *stream_new(const struct sim_api *a, struct sim_connection *c, uint32_t id)
 {
     for (unsigned i = 0; i < SIM_STREAMS_MAX; i++) {
         struct sim_stream *s = &c->stream[i];
@@ -341,10 +345,12 @@ enum status sim_api_next(struct sim_api *a, struct sim_api_event *e)
             struct sim_stream *s = &a->connection[i].stream[n];
             if (!s->told) {
                 s->told = true;
-                *e = (struct sim_api_event){.method = s->method, .path = s->path,
+                *e = (struct sim_api_event){.method = s->method,
+                                            .path = s->path,
                                             .body = view_of(s->body, s->body_len),
                                             .stream = s->id,
-                                            .asked = s->asked, .http = s->http};
+                                            .asked = s->asked,
+                                            .http = s->http};
                 return STATUS_OK;
             }
         }

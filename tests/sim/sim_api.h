@@ -18,9 +18,9 @@
 #include "wire/h2.h"
 
 struct sim_api_config {
-    const char *token;              /* bearer token that is let in, borrowed; empty: everybody */
-    bool serves[SIM_VERSIONS];      /* versions of resource.k8s.io */
-    unsigned streams;               /* of one connection; 0: as many as there is room for */
+    const char *token;         /* bearer token that is let in, borrowed; empty: everybody */
+    bool serves[SIM_VERSIONS]; /* versions of resource.k8s.io */
+    unsigned streams;          /* of one connection; 0: as many as there is room for */
     uint64_t seed;
 };
 
@@ -28,15 +28,15 @@ struct sim_api_config {
 enum sim_asked {
     SIM_ASK_OTHER = 1,
     SIM_ASK_GROUP = 2,
-    SIM_ASK_NODE = 4,               /* GET, list or watch of Nodes */
-    SIM_ASK_LIST = 8,               /* of slices, or a GET of one */
-    SIM_ASK_WATCH = 16,             /* of slices */
+    SIM_ASK_NODE = 4,   /* GET, list or watch of Nodes */
+    SIM_ASK_LIST = 8,   /* of slices, or a GET of one */
+    SIM_ASK_WATCH = 16, /* of slices */
     SIM_ASK_CREATE = 32,
     SIM_ASK_UPDATE = 64,
     SIM_ASK_DELETE = 128,
     SIM_ASK_CLAIM = 256,
     SIM_ASK_EVENT = 512,
-    SIM_ASK_STATUS = 1024,          /* PATCH of a claim's status */
+    SIM_ASK_STATUS = 1024, /* PATCH of a claim's status */
     SIM_ASK_ALL = 2047
 };
 
@@ -58,64 +58,73 @@ enum sim_fault_kind {
 };
 
 struct sim_fault {
-    unsigned asked;                 /* set of enum sim_asked that it meets; 0: off */
-    unsigned http;                  /* SIM_FAULT_ANSWER */
-    unsigned retry_after_s;         /* SIM_FAULT_ANSWER; 0: not said */
-    const char *key;                /* SIM_FAULT_DROPPED; borrowed */
+    unsigned asked;         /* set of enum sim_asked that it meets; 0: off */
+    unsigned http;          /* SIM_FAULT_ANSWER */
+    unsigned retry_after_s; /* SIM_FAULT_ANSWER; 0: not said */
+    const char *key;        /* SIM_FAULT_DROPPED; borrowed */
 };
 
-struct sim_selector {               /* of a list or watch; empty: everything */
+struct sim_selector { /* of a list or watch; empty: everything */
     char driver[DRIVER_CAP];
     char node[NAME_CAP];
     char name[NAME_CAP];
 };
 
-struct sim_query {                  /* what stands behind the '?' */
+struct sim_query { /* what stands behind the '?' */
     struct sim_selector selector;
     bool watch;
     bool bookmarks;
     bool has_version;
-    bool wrong;                     /* something of it is not understood */
+    bool wrong; /* something of it is not understood */
     uint64_t version;
-    uint64_t timeout_ms;            /* of a watch */
+    uint64_t timeout_ms; /* of a watch */
 };
 
-enum sim_target_kind { SIM_TARGET_NONE, SIM_TARGET_OBJECTS, SIM_TARGET_GROUP, SIM_TARGET_EVENTS,
-                       SIM_TARGET_CLAIM_STATUS };
+enum sim_target_kind {
+    SIM_TARGET_NONE,
+    SIM_TARGET_OBJECTS,
+    SIM_TARGET_GROUP,
+    SIM_TARGET_EVENTS,
+    SIM_TARGET_CLAIM_STATUS
+};
 
-struct sim_target {                 /* what a path names */
+struct sim_target { /* what a path names */
     enum sim_target_kind what;
     enum sim_kind kind;
     enum sim_version version;
     char ns[NAMESPACE_CAP];
-    char name[NAME_CAP];            /* empty: the collection */
+    char name[NAME_CAP]; /* empty: the collection */
 };
 
-enum sim_stream_state { SIM_STREAM_FREE, SIM_STREAM_READING, SIM_STREAM_ANSWERING,
-                        SIM_STREAM_WATCHING };
+enum sim_stream_state {
+    SIM_STREAM_FREE,
+    SIM_STREAM_READING,
+    SIM_STREAM_ANSWERING,
+    SIM_STREAM_WATCHING
+};
 
-struct sim_stream {                 /* internal: one request */
+struct sim_stream { /* internal: one request */
     enum sim_stream_state state;
     uint32_t id;
     char method[16];
     char path[KUBE_PATH_CAP];
     bool path_cut;
     bool authorised;
-    bool protobuf;                  /* accepted */
-    bool partial;                   /* accepted as PartialObjectMetadata */
-    bool json;                      /* accepted */
+    bool protobuf; /* accepted */
+    bool partial;  /* accepted as PartialObjectMetadata */
+    bool json;     /* accepted */
     bool body_protobuf;
-    bool body_patch;                /* server-side apply, or a merge patch */
-    unsigned asked;                 /* enum sim_asked; 0: not complete yet */
+    bool body_patch; /* server-side apply, or a merge patch */
+    unsigned asked;  /* enum sim_asked; 0: not complete yet */
     unsigned retry_after_s;
     bool body_cut;
     struct sim_target target;
     struct sim_query query;
-    unsigned http;                  /* 0: not answered yet */
+    unsigned http; /* 0: not answered yet */
     const char *content_type;
     bool headed;
-    bool last;                      /* nothing follows what stands in `out` */
-    bool told;                      /* the owner took the event of this request */
+    bool last; /* nothing follows what stands in `out` */
+    bool told; /* the owner took the event of this request */
     uint64_t watch_end_ms;
     uint64_t bookmark_ms;
     size_t body_len;
@@ -125,7 +134,7 @@ struct sim_stream {                 /* internal: one request */
     uint8_t out[SIM_ANSWER_BYTES];
 };
 
-struct sim_connection {             /* internal */
+struct sim_connection { /* internal */
     bool open;
     bool failed;
     struct h2 h2;
@@ -140,11 +149,11 @@ struct sim_connection {             /* internal */
 struct sim_api {
     struct sim_api_config config;
     uint64_t now_ms;
-    uint64_t now_s;                 /* Unix time, for creationTimestamp only */
-    uint64_t events;                /* created ones */
-    uint64_t series;                /* updates of them */
+    uint64_t now_s;                            /* Unix time, for creationTimestamp only */
+    uint64_t events;                           /* created ones */
+    uint64_t series;                           /* updates of them */
     char event_name[SIM_EVENTS_MAX][NAME_CAP]; /* of the newest Events */
-    uint64_t patches;               /* of claims' status */
+    uint64_t patches;                          /* of claims' status */
     struct sim_fault fault[SIM_FAULT_KINDS];
     struct sim_store store;
     struct sim_connection connection[SIM_CONNECTIONS_MAX];
@@ -153,12 +162,12 @@ struct sim_api {
 
 /* One complete request. */
 struct sim_api_event {
-    const char *method;             /* texts and bytes are borrowed until the next call */
+    const char *method; /* texts and bytes are borrowed until the next call */
     const char *path;
     struct view body;
-    uint32_t stream;                /* of its connection */
-    unsigned asked;                 /* enum sim_asked */
-    unsigned http;                  /* 0: it gets no answer */
+    uint32_t stream; /* of its connection */
+    unsigned asked;  /* enum sim_asked */
+    unsigned http;   /* 0: it gets no answer */
 };
 
 void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64_t now_ms);

@@ -8,8 +8,17 @@
 #include "base/assert.h"
 #include "tests/sim/sim_api_internal.h"
 
-enum { EVENT_META = 1, EVENT_TIME = 2, EVENT_CONTROLLER = 4, EVENT_INSTANCE = 5, EVENT_ACTION = 6,
-       EVENT_REASON = 7, EVENT_REGARDING = 8, EVENT_NOTE = 10, EVENT_TYPE = 11 };
+enum {
+    EVENT_META = 1,
+    EVENT_TIME = 2,
+    EVENT_CONTROLLER = 4,
+    EVENT_INSTANCE = 5,
+    EVENT_ACTION = 6,
+    EVENT_REASON = 7,
+    EVENT_REGARDING = 8,
+    EVENT_NOTE = 10,
+    EVENT_TYPE = 11
+};
 enum { META_NAME = 1, META_GENERATE_NAME = 2, META_NAMESPACE = 3, REFERENCE_NAMESPACE = 2 };
 #define WORD_BYTES_MAX 128
 #define NOTE_BYTES_MAX 1024
@@ -24,8 +33,7 @@ static bool place_valid(const struct sim_stream *s, struct view event)
 {
     struct view meta = sim_field_bytes(event, EVENT_META);
     struct view ns = sim_field_bytes(meta, META_NAMESPACE);
-    struct view of = sim_field_bytes(sim_field_bytes(event, EVENT_REGARDING),
-                                     REFERENCE_NAMESPACE);
+    struct view of = sim_field_bytes(sim_field_bytes(event, EVENT_REGARDING), REFERENCE_NAMESPACE);
     const char *right = s->target.ns;
     bool named = sim_field_bytes(meta, META_NAME).len > 0 ||
                  sim_field_bytes(meta, META_GENERATE_NAME).len > 0;

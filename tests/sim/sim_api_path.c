@@ -46,8 +46,8 @@ static void read_authorization(const struct sim_api *a, struct sim_stream *s, st
 {
     static const char scheme[] = "Bearer ";
     bool bearer = view_starts(value, scheme);
-    s->authorised = s->authorised ||
-                    (bearer && view_is(view_from(value, sizeof scheme - 1), a->config.token));
+    s->authorised =
+        s->authorised || (bearer && view_is(view_from(value, sizeof scheme - 1), a->config.token));
 }
 
 /* RFC 9110 §12.5.1 without weights: the forms that a Kubernetes client sends, in its order. */

@@ -6,8 +6,7 @@
 #include "tests/sim/sim_api_internal.h"
 
 enum { UNKNOWN_TYPE_META = 1, UNKNOWN_RAW = 2, TYPE_KIND = 2 };
-enum { OBJECT_META = 1, OPTIONS_PRECONDITIONS = 2, PRECONDITION_UID = 1,
-       PRECONDITION_VERSION = 2 };
+enum { OBJECT_META = 1, OPTIONS_PRECONDITIONS = 2, PRECONDITION_UID = 1, PRECONDITION_VERSION = 2 };
 enum { MAGIC_BYTES = 4 };
 
 static bool method_is(const struct sim_stream *s, const char *method)
@@ -36,8 +35,8 @@ unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view
         !sim_message_valid(unknown)) {
         return 400;
     }
-    struct view named_kind = sim_field_bytes(sim_field_bytes(unknown, UNKNOWN_TYPE_META),
-                                             TYPE_KIND);
+    struct view named_kind =
+        sim_field_bytes(sim_field_bytes(unknown, UNKNOWN_TYPE_META), TYPE_KIND);
     *raw = sim_field_bytes(unknown, UNKNOWN_RAW);
     bool right = named_kind.len == 0 || view_is(named_kind, kind);
     return right && sim_message_valid(*raw) ? 0 : 400;
@@ -61,8 +60,8 @@ static bool split_slice(struct sim_api *a, const struct sim_stream *s, struct vi
     wanted->now_s = a->now_s;
     wanted->ns = view_of(NULL, 0);
     wanted->meta = sim_field_bytes(raw, OBJECT_META);
-    bool fits = !rest.full &&
-                sim_slice_to_v1(writer_view(&rest), s->target.version, &body) == STATUS_OK;
+    bool fits =
+        !rest.full && sim_slice_to_v1(writer_view(&rest), s->target.version, &body) == STATUS_OK;
     if (sim_fault_meets(a, SIM_FAULT_DROPPED, s)) {
         rest.len = 0;
         sim_slice_without(writer_view(&body), a->fault[SIM_FAULT_DROPPED].key, &rest);
@@ -167,8 +166,8 @@ static bool precondition(const struct sim_object *o, struct view wanted)
     struct view text = sim_field_bytes(wanted, PRECONDITION_VERSION);
     uint64_t version = 0;
     return (uid.len == 0 || view_is(uid, o->uid)) &&
-           (text.len == 0 || (view_decimal(text, UINT64_MAX, &version) == STATUS_OK &&
-                              version == o->version));
+           (text.len == 0 ||
+            (view_decimal(text, UINT64_MAX, &version) == STATUS_OK && version == o->version));
 }
 
 static void delete_slice(struct sim_api *a, struct sim_stream *s)

@@ -9,8 +9,13 @@
 enum { SLICE_SPEC = 2, SPEC_DRIVER = 1, SPEC_POOL = 2, SPEC_NODE = 3, SPEC_DEVICES = 6 };
 enum { POOL_NAME = 1, POOL_COUNT = 3 };
 enum { DEVICE_NAME = 1, DEVICE_ATTRIBUTES = 2, DEVICE_CAPACITY = 3 };
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, ATTRIBUTE_FIRST = 2, ATTRIBUTE_STRING = 4,
-       ATTRIBUTE_VERSION = 5 };
+enum {
+    ENTRY_KEY = 1,
+    ENTRY_VALUE = 2,
+    ATTRIBUTE_FIRST = 2,
+    ATTRIBUTE_STRING = 4,
+    ATTRIBUTE_VERSION = 5
+};
 #define VALUE_BYTES_MAX 64
 #define LABEL_BYTES_MAX 63
 
@@ -24,7 +29,8 @@ static bool wrong(struct writer *why, const char *what)
 static bool is_label(struct view v)
 {
     static const struct view allowed = {
-        (const uint8_t *)"abcdefghijklmnopqrstuvwxyz0123456789-", 37,
+        (const uint8_t *)"abcdefghijklmnopqrstuvwxyz0123456789-",
+        37,
     };
     bool good = v.len > 0 && v.len <= LABEL_BYTES_MAX;
     for (size_t i = 0; i < v.len && good; i++) {
@@ -84,8 +90,8 @@ static unsigned name_count(struct view spec, struct view name)
     struct sim_field f;
     unsigned n = 0;
     while (sim_field_next(&in, &f) == STATUS_OK) {
-        bool same = f.number == SPEC_DEVICES &&
-                    view_equal(sim_field_bytes(f.bytes, DEVICE_NAME), name);
+        bool same =
+            f.number == SPEC_DEVICES && view_equal(sim_field_bytes(f.bytes, DEVICE_NAME), name);
         n += same ? 1 : 0;
     }
     return n;

@@ -13,12 +13,18 @@
 void sim_grpc_init(struct sim_grpc *c, uint64_t now_ms)
 {
     const struct h2_memory memory = {
-        .rx = c->rx, .rx_cap = sizeof c->rx,
-        .tx = c->tx, .tx_cap = sizeof c->tx,
-        .field = c->field, .field_cap = sizeof c->field,
-        .scratch = c->scratch, .scratch_cap = sizeof c->scratch,
-        .streams = c->streams, .streams_cap = SIM_CALLS_MAX,
-        .window = SIM_WINDOW, .table_size = HPACK_TABLE_BYTES,
+        .rx = c->rx,
+        .rx_cap = sizeof c->rx,
+        .tx = c->tx,
+        .tx_cap = sizeof c->tx,
+        .field = c->field,
+        .field_cap = sizeof c->field,
+        .scratch = c->scratch,
+        .scratch_cap = sizeof c->scratch,
+        .streams = c->streams,
+        .streams_cap = SIM_CALLS_MAX,
+        .window = SIM_WINDOW,
+        .table_size = HPACK_TABLE_BYTES,
     };
     for (unsigned i = 0; i < SIM_CALLS_MAX; i++) {
         c->call[i].stream = 0;
@@ -236,8 +242,7 @@ static bool take_result(struct sim_grpc *c, struct sim_grpc_result *r)
         r->tag = call->tag;
         r->code = call->code;
         r->text = call->text;
-        r->message = good ? view_of(call->reply + GRPC_PREFIX_BYTES,
-                                    call->have - GRPC_PREFIX_BYTES)
+        r->message = good ? view_of(call->reply + GRPC_PREFIX_BYTES, call->have - GRPC_PREFIX_BYTES)
                           : view_of(NULL, 0);
         call->stream = 0;
         return true;

@@ -11,16 +11,16 @@
 #include "wire/grpc.h"
 
 struct sim_call {
-    uint32_t stream;      /* 0: free entry */
-    uint32_t tag;         /* caller's number */
+    uint32_t stream; /* 0: free entry */
+    uint32_t tag;    /* caller's number */
     bool ended;
     uint64_t deadline_ms;
     unsigned http;
-    int code;             /* grpc-status, -1: none came */
+    int code; /* grpc-status, -1: none came */
     char text[GRPC_STATUS_TEXT_CAP];
-    size_t sent;          /* bytes of the request that went out */
+    size_t sent; /* bytes of the request that went out */
     size_t len;
-    size_t have;          /* bytes of the reply that came */
+    size_t have; /* bytes of the reply that came */
     uint8_t request[GRPC_MESSAGE_BYTES_MAX + GRPC_PREFIX_BYTES];
     uint8_t reply[SIM_REPLY_BYTES];
 };
@@ -37,19 +37,19 @@ struct sim_grpc {
 };
 
 struct sim_grpc_request {
-    const char *path;      /* "/package.Service/Method" */
+    const char *path; /* "/package.Service/Method" */
     const char *authority;
-    struct view message;   /* at most GRPC_MESSAGE_BYTES_MAX */
+    struct view message; /* at most GRPC_MESSAGE_BYTES_MAX */
     uint32_t tag;
-    uint64_t limit_ms;     /* sent as grpc-timeout, and kept */
+    uint64_t limit_ms; /* sent as grpc-timeout, and kept */
 };
 
 /* How one call ended. */
 struct sim_grpc_result {
     uint32_t tag;
-    int code;              /* enum grpc_status */
-    const char *text;      /* borrowed until the next call of this module */
-    struct view message;   /* likewise; of code 0 only */
+    int code;            /* enum grpc_status */
+    const char *text;    /* borrowed until the next call of this module */
+    struct view message; /* likewise; of code 0 only */
 };
 
 void sim_grpc_init(struct sim_grpc *c, uint64_t now_ms);

@@ -55,7 +55,10 @@ static struct sim_kubelet_event *tell(struct sim_kubelet *k, struct sim_plugin *
     text_cut(k->text[i], sizeof k->text[i], view_text(text));
     k->event_due[i] = true;
     k->event[i] = (struct sim_kubelet_event){
-        .kind = kind, .driver = p->driver, .endpoint = p->endpoint, .service = p->service,
+        .kind = kind,
+        .driver = p->driver,
+        .endpoint = p->endpoint,
+        .service = p->service,
         .text = k->text[i],
     };
     return &k->event[i];
@@ -108,7 +111,10 @@ static void attempt_failed(struct sim_kubelet *k, struct sim_plugin *p, const ch
 static void ask(struct sim_kubelet *k, struct sim_plugin *p, const char *path, struct view message)
 {
     const struct sim_grpc_request r = {
-        .path = path, .authority = "localhost", .message = message, .tag = 0,
+        .path = path,
+        .authority = "localhost",
+        .message = message,
+        .tag = 0,
         .limit_ms = strcmp(path, GET_INFO) == 0 ? SIM_GET_INFO_MS : SIM_NOTIFY_MS,
     };
     if (sim_grpc_call(&p->channel[REGISTRATION].grpc, &r) != STATUS_OK) {

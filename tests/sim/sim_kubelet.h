@@ -32,32 +32,32 @@ struct sim_claim {
 
 enum sim_method { SIM_PREPARE, SIM_UNPREPARE };
 
-struct sim_channel {          /* internal: one link */
+struct sim_channel { /* internal: one link */
     uint8_t phase;
-    bool connect_due;         /* orders that wait to be taken */
+    bool connect_due; /* orders that wait to be taken */
     bool close_due;
-    uint64_t at_ms;           /* when to dial again, or when dialling took too long */
+    uint64_t at_ms; /* when to dial again, or when dialling took too long */
     uint64_t backoff_ms;
     struct sim_grpc grpc;
 };
 
-struct sim_plugin {           /* internal */
+struct sim_plugin { /* internal */
     uint8_t state;
-    bool announced;           /* a REGISTERED event went out, and no GONE one yet */
-    uint64_t at_ms;           /* of the next attempt to register */
+    bool announced; /* a REGISTERED event went out, and no GONE one yet */
+    uint64_t at_ms; /* of the next attempt to register */
     uint64_t backoff_ms;
-    uint64_t order;           /* of registration: the newest is asked first */
+    uint64_t order; /* of registration: the newest is asked first */
     char socket[SOCKET_PATH_CAP];
     char endpoint[SOCKET_PATH_CAP];
     char driver[DRIVER_CAP];
-    char service[32];         /* "v1.DRAPlugin" */
-    char refusal[256];        /* why the plugin is told that it is not registered; empty: it is */
+    char service[32];  /* "v1.DRAPlugin" */
+    char refusal[256]; /* why the plugin is told that it is not registered; empty: it is */
     struct sim_channel channel[2];
 };
 
-struct sim_pending {          /* internal: one call under way */
+struct sim_pending { /* internal: one call under way */
     bool used;
-    bool lost;                /* its connection was given up: told as UNAVAILABLE */
+    bool lost; /* its connection was given up: told as UNAVAILABLE */
     uint8_t method;
     unsigned plugin;
     unsigned count;
@@ -75,13 +75,13 @@ enum sim_kubelet_event_kind {
 
 struct sim_kubelet_event {
     enum sim_kubelet_event_kind kind;
-    const char *driver;     /* all texts and bytes are borrowed until the next call */
+    const char *driver; /* all texts and bytes are borrowed until the next call */
     const char *endpoint;
     const char *service;
     unsigned call;
-    int code;               /* enum grpc_status of the call as a whole */
-    const char *text;       /* the kubelet's words for what is wrong; empty: all claims are well */
-    struct view reply;      /* message as it came */
+    int code;          /* enum grpc_status of the call as a whole */
+    const char *text;  /* the kubelet's words for what is wrong; empty: all claims are well */
+    struct view reply; /* message as it came */
 };
 
 struct sim_kubelet {

@@ -28,8 +28,7 @@ static struct sim_plugin *plugin_of(struct sim_kubelet *k, const char *driver)
         if (p->state != PLUGIN_REGISTERED || strcmp(p->driver, driver) != 0) {
             continue;
         }
-        if (best == NULL || (open && !best_open) ||
-            (open == best_open && p->order > best->order)) {
+        if (best == NULL || (open && !best_open) || (open == best_open && p->order > best->order)) {
             best = p;
             best_open = open;
         }
@@ -66,7 +65,10 @@ static enum status send_call(struct sim_plugin *p, const struct sim_batch *batch
         return FULL_BUFFER;
     }
     const struct sim_grpc_request r = {
-        .path = path, .authority = "localhost", .message = writer_view(&w), .tag = call,
+        .path = path,
+        .authority = "localhost",
+        .message = writer_view(&w),
+        .tag = call,
         .limit_ms = limit_ms,
     };
     return sim_grpc_call(&p->channel[SERVICE].grpc, &r);
@@ -202,7 +204,9 @@ bool sim_calls_lost(struct sim_kubelet *k, struct sim_kubelet_event *e)
     for (unsigned i = 0; i < SIM_PENDING_MAX; i++) {
         if (k->pending[i].used && k->pending[i].lost) {
             const struct sim_grpc_result r = {
-                .tag = i, .code = GRPC_UNAVAILABLE, .text = "the connection was closed",
+                .tag = i,
+                .code = GRPC_UNAVAILABLE,
+                .text = "the connection was closed",
             };
             sim_calls_answered(k, &r, e);
             return true;

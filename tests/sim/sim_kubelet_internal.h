@@ -10,12 +10,12 @@
 
 enum plugin_state {
     PLUGIN_FREE,
-    PLUGIN_WAITING,    /* for at_ms */
+    PLUGIN_WAITING, /* for at_ms */
     PLUGIN_DIALLING,
-    PLUGIN_ASKING,     /* GetInfo is under way */
+    PLUGIN_ASKING, /* GetInfo is under way */
     PLUGIN_NOTIFYING,
     PLUGIN_REGISTERED,
-    PLUGIN_FAILED      /* for good, until the socket is made anew */
+    PLUGIN_FAILED /* for good, until the socket is made anew */
 };
 
 enum channel_phase { CHANNEL_CLOSED, CHANNEL_CONNECTING, CHANNEL_OPEN };

@@ -7,9 +7,18 @@
 #include "base/assert.h"
 
 enum {
-    META_NAME = 1, META_GENERATE_NAME = 2, META_NAMESPACE = 3, META_SELF_LINK = 4, META_UID = 5,
-    META_VERSION = 6, META_GENERATION = 7, META_CREATED = 8, META_LABELS = 11,
-    META_FINALIZERS = 14, TIME_SECONDS = 1, TIME_NANOS = 2
+    META_NAME = 1,
+    META_GENERATE_NAME = 2,
+    META_NAMESPACE = 3,
+    META_SELF_LINK = 4,
+    META_UID = 5,
+    META_VERSION = 6,
+    META_GENERATION = 7,
+    META_CREATED = 8,
+    META_LABELS = 11,
+    META_FINALIZERS = 14,
+    TIME_SECONDS = 1,
+    TIME_NANOS = 2
 };
 /* Random characters after a generateName, and what the real server cuts the base to. */
 #define SUFFIX_CHARS 5

@@ -22,34 +22,34 @@ enum sim_object_state { SIM_FREE, SIM_LIVE, SIM_DELETED };
 struct sim_object {
     enum sim_object_state state;
     enum sim_kind kind;
-    char ns[NAMESPACE_CAP];      /* empty: cluster-scoped */
+    char ns[NAMESPACE_CAP]; /* empty: cluster-scoped */
     char name[NAME_CAP];
     char generate_name[NAME_CAP];
     char uid[UID_CAP];
-    uint64_t version;            /* of the last change, deletion included */
+    uint64_t version; /* of the last change, deletion included */
     uint64_t created_version;
-    uint64_t generation;         /* bumped by changes of the body */
-    uint64_t created_s;          /* Unix time */
-    size_t meta_len;             /* labels, annotations, owners, finalizers, as fields */
-    size_t body_len;             /* all fields but metadata, v1 layout */
+    uint64_t generation; /* bumped by changes of the body */
+    uint64_t created_s;  /* Unix time */
+    size_t meta_len;     /* labels, annotations, owners, finalizers, as fields */
+    size_t body_len;     /* all fields but metadata, v1 layout */
     uint8_t meta[SIM_META_BYTES];
     uint8_t body[SIM_BODY_BYTES];
 };
 
 struct sim_store {
-    uint64_t version;            /* of the last change */
-    uint64_t forgotten;          /* tombstones up to this version are gone: such watches expired */
+    uint64_t version;   /* of the last change */
+    uint64_t forgotten; /* tombstones up to this version are gone: such watches expired */
     uint64_t random;
-    unsigned top;                /* entries from here on were never used, and hold nothing */
+    unsigned top; /* entries from here on were never used, and hold nothing */
     struct sim_object object[SIM_OBJECTS_MAX];
 };
 
 /* What somebody wants stored: views into his message. */
 struct sim_wanted {
     enum sim_kind kind;
-    struct view ns;              /* of the path */
-    struct view meta;            /* ObjectMeta */
-    struct view body;            /* the other fields of the object, v1 layout */
+    struct view ns;   /* of the path */
+    struct view meta; /* ObjectMeta */
+    struct view body; /* the other fields of the object, v1 layout */
     uint64_t now_s;
 };
 

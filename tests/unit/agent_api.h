@@ -12,16 +12,16 @@
 #include "agent_proto.h"
 #include "wire/h2.h"
 
-#define API_STREAMS   H2_SERVER_STREAMS
+#define API_STREAMS H2_SERVER_STREAMS
 #define API_OUT_BYTES 300000
-#define API_SPEC_MAX  60000
-#define API_CLAIMS    160
-#define API_SLICES    24
-#define API_OWN_MAX   16384
+#define API_SPEC_MAX 60000
+#define API_CLAIMS 160
+#define API_SLICES 24
+#define API_OWN_MAX 16384
 #define API_LOG_BYTES 4194304
-#define API_LABELS    6
-#define NODE_NAME     "node-a"
-#define NODE_UID      "5ad9b0c4-0000-4000-8000-00000000000a"
+#define API_LABELS 6
+#define NODE_NAME "node-a"
+#define NODE_UID "5ad9b0c4-0000-4000-8000-00000000000a"
 
 enum api_fault { API_ANSWERS, API_HANGS, API_RESETS };
 
@@ -56,7 +56,7 @@ struct api_claim {
     const char *parameters; /* NULL: no configuration */
     bool unallocated;
     enum api_fault fault;
-    unsigned http;          /* 0: 200, 999: 404 as a line of text */
+    unsigned http; /* 0: 200, 999: 404 as a line of text */
 };
 
 struct api_slice {
@@ -68,9 +68,9 @@ struct api_slice {
     char node[64];
     uint64_t version;
     uint64_t generation;
-    uint64_t count;   /* resourceSliceCount */
+    uint64_t count; /* resourceSliceCount */
     unsigned devices;
-    bool going;       /* deleted, and kept by a finalizer */
+    bool going; /* deleted, and kept by a finalizer */
     size_t spec_len;
     uint8_t spec[API_SPEC_MAX];
 };
@@ -80,11 +80,11 @@ struct api_stream {
     bool whole;  /* the request is complete */
     bool placed; /* the version was taken out of the path */
     bool watch;
-    bool node; /* what is watched is the Node */
-    unsigned version;  /* enum api_version that was asked for */
-    const char *type;  /* of the body, NULL: protobuf */
-    bool headed; /* response headers are out */
-    bool end;    /* no more will be added to `out` */
+    bool node;        /* what is watched is the Node */
+    unsigned version; /* enum api_version that was asked for */
+    const char *type; /* of the body, NULL: protobuf */
+    bool headed;      /* response headers are out */
+    bool end;         /* no more will be added to `out` */
     char method[8];
     char path[1024];
     char accept[256];
@@ -102,39 +102,39 @@ struct api_stream {
 struct api_server {
     bool reachable;
     bool connected;
-    bool moves;           /* GOAWAY comes before each answer */
-    bool hangs;           /* requests are read and not answered */
+    bool moves;                /* GOAWAY comes before each answer */
+    bool hangs;                /* requests are read and not answered */
     const char *authorization; /* that it accepts; to others 401 and GOAWAY */
-    unsigned refuses;     /* requests for claims that it will refuse to look at */
-    bool write_lost;      /* writes are done, and answered by 504 */
+    unsigned refuses;          /* requests for claims that it will refuse to look at */
+    bool write_lost;           /* writes are done, and answered by 504 */
     uint64_t now_ms;
-    unsigned own;         /* requests but those for claims, and when they came */
+    unsigned own; /* requests but those for claims, and when they came */
     uint64_t own_ms[API_OWN_MAX];
-    uint32_t window;      /* that it announces */
-    unsigned served;      /* bit per enum api_version */
+    uint32_t window; /* that it announces */
+    unsigned served; /* bit per enum api_version */
     enum api_group group;
     unsigned connections;
-    unsigned write_http;  /* answer of POST and PUT instead of 200, 0: none */
-    unsigned devices_max; /* more in one slice are refused, 0: no such limit */
-    unsigned devices_http; /* by this: 413 or 422 */
-    const char *cause_field;   /* of a 422; NULL: it names no cause */
+    unsigned write_http;     /* answer of POST and PUT instead of 200, 0: none */
+    unsigned devices_max;    /* more in one slice are refused, 0: no such limit */
+    unsigned devices_http;   /* by this: 413 or 422 */
+    const char *cause_field; /* of a 422; NULL: it names no cause */
     const char *cause_message;
-    const char *answers_name;  /* POST and PUT answer with another object; NULL: they do not */
-    bool any_selector;    /* lists ignore the field selector */
+    const char *answers_name; /* POST and PUT answer with another object; NULL: they do not */
+    bool any_selector;        /* lists ignore the field selector */
     unsigned watch_http;
     unsigned node_http;
     unsigned node_watch_http;
-    bool node_silent;      /* a watch of the Node opens and tells nothing */
+    bool node_silent; /* a watch of the Node opens and tells nothing */
     bool node_absent;
     const char *node_uid;
     uint64_t node_version;
     unsigned retry_after;
     unsigned list_http;
-    unsigned streams_max;  /* that it announces */
-    bool drops_devices;    /* stores slices without their devices */
-    bool no_version;       /* lists carry no resourceVersion */
-    bool pages;            /* lists name a next page */
-    uint64_t version;      /* of the last change */
+    unsigned streams_max; /* that it announces */
+    bool drops_devices;   /* stores slices without their devices */
+    bool no_version;      /* lists carry no resourceVersion */
+    bool pages;           /* lists name a next page */
+    uint64_t version;     /* of the last change */
     unsigned made;
     const char *label[API_LABELS]; /* values, in the order of api_label_keys */
     char log[API_LOG_BYTES];

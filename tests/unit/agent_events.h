@@ -35,12 +35,12 @@ struct stored_event {
 };
 
 static struct {
-    unsigned http;    /* answer to Events instead of success; 0: none */
-    unsigned posts;   /* that were answered with success */
-    unsigned asked;   /* requests for Events, whatever the answer */
-    const char *message; /* of the refusal, NULL: the usual one */
+    unsigned http;         /* answer to Events instead of success; 0: none */
+    unsigned posts;        /* that were answered with success */
+    unsigned asked;        /* requests for Events, whatever the answer */
+    const char *message;   /* of the refusal, NULL: the usual one */
     const char *denied_ns; /* whose Events are answered by 403; NULL: none */
-    bool mute;        /* stores Events and does not answer */
+    bool mute;             /* stores Events and does not answer */
     unsigned status_http;
     unsigned status_asked;
     char status_path[1024];
@@ -117,8 +117,8 @@ static void event_check(const struct stored_event *e)
     assert_true(name > 0 && name <= 253);
     for (size_t i = 0; i < name; i++) {
         char c = e->name[i];
-        bool edge = i == 0 || i == name - 1 || c == '.' || e->name[i + 1] == '.' ||
-                    e->name[i - 1] == '.';
+        bool edge =
+            i == 0 || i == name - 1 || c == '.' || e->name[i + 1] == '.' || e->name[i - 1] == '.';
         bool alnum = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
         assert_true(alnum || (c == '.' && i > 0 && e->name[i - 1] != '.') || (c == '-' && !edge));
     }

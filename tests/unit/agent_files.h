@@ -20,8 +20,8 @@
 #include "agent/files.h"
 
 #define DISK_FILES_MAX 320
-#define DISK_NAME_CAP  128
-#define DISK_PAGE      4096u
+#define DISK_NAME_CAP 128
+#define DISK_PAGE 4096u
 #define DISK_PAGES_MAX 1100u /* of a file in FILES_STATE */
 #define UNUSED_OK __attribute__((unused))
 
@@ -32,7 +32,7 @@ struct disk_file {
     uint8_t *bytes;
     size_t len;
     size_t cap;
-    uint8_t *synced; /* FILES_STATE: what a power cut leaves of the bytes */
+    uint8_t *synced;              /* FILES_STATE: what a power cut leaves of the bytes */
     bool pending[DISK_PAGES_MAX]; /* pages that the next commit writes back */
 };
 
@@ -41,14 +41,14 @@ enum fault {
     FAULT_KILL_BEFORE, /* the process ends, the call did nothing */
     FAULT_KILL_TORN,   /* a write leaves its first half */
     FAULT_KILL_AFTER,
-    FAULT_ERROR,       /* the call fails, nothing was done */
-    FAULT_ERROR_TORN,  /* a write fails after its first half */
-    FAULT_ERROR_AFTER  /* the call fails although all was done */
+    FAULT_ERROR,      /* the call fails, nothing was done */
+    FAULT_ERROR_TORN, /* a write fails after its first half */
+    FAULT_ERROR_AFTER /* the call fails although all was done */
 };
 
 struct disk {
     struct disk_file file[DISK_FILES_MAX];
-    unsigned calls;      /* since disk_fault */
+    unsigned calls; /* since disk_fault */
     enum fault fault;
     unsigned fault_at;   /* of which call, from 1 */
     bool changes_only;   /* reads are not counted */
@@ -59,8 +59,8 @@ struct disk {
     bool refuse_read[2];
     bool locked_by_other;
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
-    enum status last;    /* of the last call that failed */
-    bool may_kill;       /* `killed` is a place to jump to */
+    enum status last;     /* of the last call that failed */
+    bool may_kill;        /* `killed` is a place to jump to */
     jmp_buf killed;
 };
 

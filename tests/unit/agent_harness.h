@@ -41,8 +41,8 @@ struct peer_call {
     bool ended;
     bool reset;
     unsigned http;
-    int status;      /* grpc-status, -1: none */
-    char text[512];  /* grpc-message as sent */
+    int status;     /* grpc-status, -1: none */
+    char text[512]; /* grpc-message as sent */
     size_t len;
     uint8_t bytes[REPLY_MAX];
 };
@@ -68,13 +68,13 @@ struct world {
     struct settings settings;
     struct found_node found;
     uint64_t now_ms;
-    bool poked;          /* the host told something: a step is due */
+    bool poked; /* the host told something: a step is due */
     bool moved_out;
     bool exited;
     bool was_killed;
-    bool api_deaf;       /* the path of this connection to the API server is dead */
-    bool (*halt)(void);  /* settle returns when it says so; NULL: never */
-    const char *token;   /* what the host reads */
+    bool api_deaf;      /* the path of this connection to the API server is dead */
+    bool (*halt)(void); /* settle returns when it says so; NULL: never */
+    const char *token;  /* what the host reads */
     unsigned token_reads;
     unsigned renewals;
     unsigned closed_registration;
@@ -383,8 +383,7 @@ static void settle(void)
         out = step();
         idle = in || out || told ? 0 : idle + 1;
         if (idle >= IDLE_STEPS) {
-            fail_msg("busy: deadline %llu at %llu",
-                     (unsigned long long)agent_deadline(world.agent),
+            fail_msg("busy: deadline %llu at %llu", (unsigned long long)agent_deadline(world.agent),
                      (unsigned long long)world.now_ms);
         }
     }

@@ -20,12 +20,18 @@ static struct peer *peer_open_as(enum link_kind kind, uint32_t window, uint32_t 
     assert_non_null(p);
     memset(p, 0, sizeof *p);
     const struct h2_memory memory = {
-        .rx = p->rx, .rx_cap = sizeof p->rx,
-        .tx = p->tx, .tx_cap = sizeof p->tx,
-        .field = p->field, .field_cap = sizeof p->field,
-        .scratch = p->scratch, .scratch_cap = sizeof p->scratch,
-        .streams = p->streams, .streams_cap = PEER_CALLS,
-        .window = window, .table_size = 0,
+        .rx = p->rx,
+        .rx_cap = sizeof p->rx,
+        .tx = p->tx,
+        .tx_cap = sizeof p->tx,
+        .field = p->field,
+        .field_cap = sizeof p->field,
+        .scratch = p->scratch,
+        .scratch_cap = sizeof p->scratch,
+        .streams = p->streams,
+        .streams_cap = PEER_CALLS,
+        .window = window,
+        .table_size = 0,
     };
     p->link = agent_link_open(world.agent, kind, who, world.now_ms);
     assert_true(p->link >= 0);
@@ -241,8 +247,7 @@ UNUSED_OK static const char *unprepare_error(struct view reply, unsigned n)
 UNUSED_OK static struct disk_file *cdi_of(unsigned n)
 {
     char name[DISK_NAME_CAP];
-    (void)snprintf(name, sizeof name, "neuron.aws.com-claim_c1a10000-0000-4000-8000-%012u.json",
-                   n);
+    (void)snprintf(name, sizeof name, "neuron.aws.com-claim_c1a10000-0000-4000-8000-%012u.json", n);
     return disk_find(FILES_CDI, name);
 }
 

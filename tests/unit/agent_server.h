@@ -31,12 +31,18 @@ UNUSED_OK static void api_reset(void)
 static void api_connect(uint64_t now_ms)
 {
     const struct h2_memory memory = {
-        .rx = api.rx, .rx_cap = sizeof api.rx,
-        .tx = api.tx, .tx_cap = sizeof api.tx,
-        .field = api.field, .field_cap = sizeof api.field,
-        .scratch = api.scratch, .scratch_cap = sizeof api.scratch,
-        .streams = api.streams, .streams_cap = (api.streams_max > 0) ? api.streams_max : 1,
-        .window = api.window, .table_size = HPACK_TABLE_BYTES,
+        .rx = api.rx,
+        .rx_cap = sizeof api.rx,
+        .tx = api.tx,
+        .tx_cap = sizeof api.tx,
+        .field = api.field,
+        .field_cap = sizeof api.field,
+        .scratch = api.scratch,
+        .scratch_cap = sizeof api.scratch,
+        .streams = api.streams,
+        .streams_cap = (api.streams_max > 0) ? api.streams_max : 1,
+        .window = api.window,
+        .table_size = HPACK_TABLE_BYTES,
     };
     for (unsigned i = 0; i < API_STREAMS; i++) {
         api.stream[i].id = 0;

@@ -10,7 +10,7 @@
 #include "wire/grpc.h"
 
 #define CALLS_SEEN_MAX 64
-#define REPLY_MAX      40000
+#define REPLY_MAX 40000
 
 static struct conn client;
 static struct grpc_server server;

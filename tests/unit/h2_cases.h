@@ -10,6 +10,8 @@
 #define PREFACE_HEX "505249202a20485454502f322e300d0a0d0a534d0d0a0d0a"
 
 /* §3.4, §4.1, §4.2, §5.5, §6: order, stream identifiers, lengths */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case framing[] = {
     {"PING before SETTINGS", {{RAW, 0, 0, PREFACE_HEX}, {PING, 0, 0, PING_8}},
      " GOAWAY 0 PROTOCOL_ERROR", "", true},
@@ -68,8 +70,11 @@ static const struct frame_case framing[] = {
     {"HEADERS shorter than its priority", {{HEADERS, ESH | PRIORITY_FLAG, 1, "00000003"}},
      " GOAWAY 0 FRAME_SIZE_ERROR", "", false},
 };
+/* clang-format on */
 
 /* §5.1, §5.1.1 */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case stream_states[] = {
     {"idle: DATA", {{DATA, ES, 1, "61"}}, " GOAWAY 0 PROTOCOL_ERROR", "", false},
     {"idle: DATA above an open stream", {POST_1, {DATA, ES, 3, "61"}}, " GOAWAY 1 PROTOCOL_ERROR",
@@ -130,8 +135,11 @@ static const struct frame_case stream_states[] = {
       {DATA, ES, 3, "7a"}}, "", POST_FIELDS " H1 F3 :method=POST F3 :scheme=http F3 :path=/"
      " F3 :authority=b H3 D3 x D1 y E D3 z E", false},
 };
+/* clang-format on */
 
 /* §6.1, §8.1.1 */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case data_frames[] = {
     {"one frame", {POST_1, {DATA, ES, 1, "68656c6c6f"}}, "", POST_FIELDS " H1 D1 hello E", false},
     {"several frames", {POST_1, {DATA, 0, 1, "6865"}, {DATA, 0, 1, ""}, {DATA, ES, 1, "6c6c6f"}},
@@ -173,8 +181,11 @@ static const struct frame_case data_frames[] = {
     {"content-length 0 without a body", {{HEADERS, ESH, 1, POST "0f0d0130"}}, "",
      POST_FIELDS " F1 content-length=0 H1e", false},
 };
+/* clang-format on */
 
 /* §6.2, §6.10, §8.1 */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case header_frames[] = {
     {"with priority", {{HEADERS, ESH | PRIORITY_FLAG, 1, "0000000310" GET}}, "", GET_FIELDS " H1e",
      false},
@@ -232,8 +243,11 @@ static const struct frame_case header_frames[] = {
      " RST 1 CANCEL", POST_FIELDS " H1 F3 :method=GET F3 :scheme=http F3 :path=/ F3 x=y H3e",
      false},
 };
+/* clang-format on */
 
 /* §6.3 to §6.9 */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case control_frames[] = {
     {"PING", {{PING, 0, 0, PING_8}}, " PING ACK 0108", "", false},
     {"PING acknowledgement nobody asked for", {{PING, ACK, 0, PING_8}}, "", "", false},
@@ -281,8 +295,11 @@ static const struct frame_case control_frames[] = {
     {"RST_STREAM with a code nobody knows", {POST_1, {RST, 0, 1, "deadbeef"}}, "",
      POST_FIELDS " H1 R1 ?", false},
 };
+/* clang-format on */
 
 /* §4.3 and RFC 7541: a table out of step ends the connection */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case compression[] = {
     {"index 0", {{HEADERS, ESH, 1, "80"}}, " GOAWAY 1 COMPRESSION_ERROR", NULL, false},
     {"index that does not exist", {{HEADERS, ESH, 1, "be"}}, " GOAWAY 1 COMPRESSION_ERROR", NULL,
@@ -314,11 +331,14 @@ static const struct frame_case compression[] = {
      {POST_1, {RESET, 0, 1, NULL}, {HEADERS, ESH, 1, "80"}},
      " RST 1 CANCEL GOAWAY 1 COMPRESSION_ERROR", NULL, false},
 };
+/* clang-format on */
 
 #define ASKED {REQUEST, ES, 1, NULL}
 #define ASKING {REQUEST, 0, 1, NULL}
 
 /* the same rules as a client sees them */
+/* one case is one row */
+/* clang-format off */
 static const struct frame_case client[] = {
     {"first frame is no SETTINGS", {{PING, 0, 0, PING_8}}, " GOAWAY 0 PROTOCOL_ERROR", "", true},
     {"response", {ASKED, {HEADERS, EH, 1, OK200}, {DATA, ES, 1, "6869"}}, " HEADERS 1 E",
@@ -380,5 +400,6 @@ static const struct frame_case client[] = {
      {ASKED, {HEADERS, EH, 1, "20 88 4001780179"}, {HEADERS, ESH, 1, "be"}},
      " HEADERS 1 E GOAWAY 0 COMPRESSION_ERROR", NULL, false},
 };
+/* clang-format on */
 
 #endif

@@ -30,15 +30,15 @@ struct conn {
     uint8_t tx[H2_SERVER_TX_BYTES];
     uint8_t field[H2_SERVER_FIELD_BYTES];
     uint8_t scratch[H2_SERVER_FIELD_BYTES];
-    enum status last;       /* what h2_next said last */
-    uint32_t data_stream;   /* the trace ends in DATA of this stream */
+    enum status last;     /* what h2_next said last */
+    uint32_t data_stream; /* the trace ends in DATA of this stream */
     bool log_writable;
-    bool hold_output;       /* leave tx_data alone */
+    bool hold_output; /* leave tx_data alone */
     unsigned settings_acks;
-    uint64_t updates[2];    /* WINDOW_UPDATE increments of the connection, of all streams */
+    uint64_t updates[2]; /* WINDOW_UPDATE increments of the connection, of all streams */
     struct trace events;
     struct trace frames;
-    uint8_t out[65536];     /* frames that were sent, incomplete one at its end */
+    uint8_t out[65536]; /* frames that were sent, incomplete one at its end */
     size_t out_len;
     size_t preface_left;
 };
@@ -56,9 +56,20 @@ UNUSED_OK static void trace_add(struct trace *t, const char *format, ...)
 UNUSED_OK static const char *code_name(uint32_t code)
 {
     static const char *const names[] = {
-        "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT",
-        "STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR",
-        "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
     };
     return code < sizeof names / sizeof names[0] ? names[code] : "?";
 }

@@ -10,6 +10,8 @@ struct huffman_code {
     unsigned bits;
 };
 
+/* one code is one row */
+/* clang-format off */
 static const struct huffman_code huffman_codes[256] = {
     {0x1ff8, 13}, {0x7fffd8, 23}, {0xfffffe2, 28}, {0xfffffe3, 28}, {0xfffffe4, 28},
     {0xfffffe5, 28}, {0xfffffe6, 28}, {0xfffffe7, 28}, {0xfffffe8, 28}, {0xffffea, 24},
@@ -64,5 +66,6 @@ static const struct huffman_code huffman_codes[256] = {
     {0x7ffffec, 27}, {0x7ffffed, 27}, {0x7ffffee, 27}, {0x7ffffef, 27}, {0x7fffff0, 27},
     {0x3ffffee, 26},
 };
+/* clang-format on */
 
 #endif

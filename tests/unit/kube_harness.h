@@ -75,9 +75,11 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_SLICE_SPEC] = "SPEC",
         [KUBE_OBJECT_END] = "END",
         [KUBE_LIST_META] = "LIST",
-        [KUBE_WATCH_EVENT] = "WATCH", [KUBE_GROUP_VERSION] = "VERSION",
+        [KUBE_WATCH_EVENT] = "WATCH",
+        [KUBE_GROUP_VERSION] = "VERSION",
         [KUBE_CONSUMER] = "CONSUMER",
-        [KUBE_SLICE_NAME] = "NAME", [KUBE_STATUS_CAUSE] = "CAUSE",
+        [KUBE_SLICE_NAME] = "NAME",
+        [KUBE_STATUS_CAUSE] = "CAUSE",
     };
     struct reader in = reader_of(r->message);
 
@@ -240,9 +242,9 @@ static inline struct view status_object(void)
     return envelope("v1", "Status", &object_);
 }
 
-#define STATUS_TEXT                                                                          \
-    "TYPE{1=v1 2=Status}\nCAUSE{2=too bad 4=spec.devices[3]}\n"                             \
-    "STATUS{1=Failure 2=resourceclaims \"c\" not found 3=NotFound 4=c " \
+#define STATUS_TEXT                                                                                \
+    "TYPE{1=v1 2=Status}\nCAUSE{2=too bad 4=spec.devices[3]}\n"                                    \
+    "STATUS{1=Failure 2=resourceclaims \"c\" not found 3=NotFound 4=c "                            \
     "7=resourceclaims 5=#7 6=#404}\n"
 
 static inline void put_result(struct message *m, const char *request, const char *driver, int admin)
@@ -357,15 +359,15 @@ static inline void put_slice(struct message *m, const char *name, bool beta, boo
     put_message(m, 2, &spec);
 }
 
-#define DEVICE_TEXT                                                                          \
-    "NAME{1=neuron-device-0}\nATTRIBUTE{1=device_id 2=#5}\nATTRIBUTE{1=eligible 3=#0}\n"   \
-    "ATTRIBUTE{1=instanceType 4=trn2.48xlarge}\nATTRIBUTE{1=neuronDriverVersion 5=2.19.0}\n" \
+#define DEVICE_TEXT                                                                                \
+    "NAME{1=neuron-device-0}\nATTRIBUTE{1=device_id 2=#5}\nATTRIBUTE{1=eligible 3=#0}\n"           \
+    "ATTRIBUTE{1=instanceType 4=trn2.48xlarge}\nATTRIBUTE{1=neuronDriverVersion 5=2.19.0}\n"       \
     "DEVICE{}\n"
-#define SLICE_TEXT(name) \
+#define SLICE_TEXT(name)                                                                           \
     META_TEXT(name, "") DEVICE_TEXT "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a}\nEND{}\n"
-#define BETA_SLICE_TEXT(name)    \
-    META_TEXT(name, "") DEVICE_TEXT \
-    "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a 7=#0}\nEND{}\n"
+#define BETA_SLICE_TEXT(name)                                                                      \
+    META_TEXT(name, "")                                                                            \
+    DEVICE_TEXT "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a 7=#0}\nEND{}\n"
 
 static inline void put_event(struct message *out, const char *type, struct view object)
 {

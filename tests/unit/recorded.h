@@ -24,10 +24,10 @@ enum step_kind { STEP_CONNECTION, STEP_SAY, STEP_ASK, STEP_RESET };
 
 struct recorded_step {
     enum step_kind kind;
-    uint32_t stream;  /* ASK, RESET */
-    char method[16];  /* ASK */
+    uint32_t stream; /* ASK, RESET */
+    char method[16]; /* ASK */
     char path[512];
-    size_t from;      /* SAY: octets in recorded.bytes */
+    size_t from; /* SAY: octets in recorded.bytes */
     size_t len;
 };
 

@@ -48,14 +48,20 @@ struct ask {
 
 static void begin_with(bool v1, bool v1beta1)
 {
-    const struct sim_api_config config = {.token = "secret", .serves = {v1, v1, v1beta1},
-                                          .seed = 3};
+    const struct sim_api_config config = {
+        .token = "secret", .serves = {v1, v1, v1beta1}, .seed = 3};
     const struct h2_memory memory = {
-        .rx = client.rx, .rx_cap = sizeof client.rx,
-        .tx = client.tx, .tx_cap = sizeof client.tx,
-        .field = client.field, .field_cap = sizeof client.field,
-        .scratch = client.scratch, .scratch_cap = sizeof client.scratch,
-        .streams = client.streams, .streams_cap = STREAMS, .window = 65535,
+        .rx = client.rx,
+        .rx_cap = sizeof client.rx,
+        .tx = client.tx,
+        .tx_cap = sizeof client.tx,
+        .field = client.field,
+        .field_cap = sizeof client.field,
+        .scratch = client.scratch,
+        .scratch_cap = sizeof client.scratch,
+        .streams = client.streams,
+        .streams_cap = STREAMS,
+        .window = 65535,
     };
     client.now_ms = 1000;
     sim_api_init(&api, &config, client.now_ms);
@@ -186,13 +192,13 @@ UNUSED_OK static void assert_reason(const char *reason, const char *message)
 /* --- slices --- */
 
 struct slice {
-    const char *name;     /* empty: generated */
+    const char *name; /* empty: generated */
     const char *uid;
     const char *version;
     const char *driver;
     const char *device;
-    const char *value;    /* of the one attribute */
-    bool beta;            /* layout of v1beta1 */
+    const char *value; /* of the one attribute */
+    bool beta;         /* layout of v1beta1 */
 };
 
 static const struct slice good = {"", "", "", "neuron.aws.com", "neuron-device-0", "x", false};

@@ -49,12 +49,16 @@ static const char cdi_0[] =
     "  ]\n"
     "}\n";
 
-static const char reply_0[] =
-    "\x0a\x87\x01"
-    "\x0a\x24" UID_0
-    "\x12\x5f\x0a\x5d"
-    "\x0a\x03" "req" "\x12\x06" "node-a" "\x1a\x0f" "neuron-device-0"
-    "\x22\x3d" "neuron.aws.com/claim=" UID_0 "-req";
+static const char reply_0[] = "\x0a\x87\x01"
+                              "\x0a\x24" UID_0 "\x12\x5f\x0a\x5d"
+                              "\x0a\x03"
+                              "req"
+                              "\x12\x06"
+                              "node-a"
+                              "\x1a\x0f"
+                              "neuron-device-0"
+                              "\x22\x3d"
+                              "neuron.aws.com/claim=" UID_0 "-req";
 
 static void check_bytes_0(struct view reply)
 {
@@ -301,7 +305,11 @@ static void test_too_many(void **state)
     struct peer *p = service_open();
     call_refused(p, PREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
     call_refused(p, UNPREPARE, claims_request(0, 65), GRPC_RESOURCE_EXHAUSTED);
-    call_refused(p, PREPARE, view_of("\x0a\x05" "x", 3), GRPC_INVALID_ARGUMENT);
+    call_refused(p, PREPARE,
+                 view_of("\x0a\x05"
+                         "x",
+                         3),
+                 GRPC_INVALID_ARGUMENT);
     assert_int_equal(disk_count(FILES_CDI), 0);
     check_idle();
 }
@@ -332,8 +340,13 @@ static void test_empty_call(void **state)
 
 static void test_impossible_uid(void **state)
 {
-    static const char request[] = "\x0a\x17" "\x0a\x02" "ml" "\x12\x0c" "../../passwd"
-                                  "\x1a\x03" "c-0";
+    static const char request[] = "\x0a\x17"
+                                  "\x0a\x02"
+                                  "ml"
+                                  "\x12\x0c"
+                                  "../../passwd"
+                                  "\x1a\x03"
+                                  "c-0";
     (void)state;
     begin();
     struct peer *p = service_open();

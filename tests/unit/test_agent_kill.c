@@ -255,12 +255,9 @@ static void test_mending(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prepare),
-        cmocka_unit_test(test_prepare_then_unprepare),
-        cmocka_unit_test(test_unprepare),
-        cmocka_unit_test(test_rebuild),
-        cmocka_unit_test(test_creation),
-        cmocka_unit_test(test_mending),
+        cmocka_unit_test(test_prepare),   cmocka_unit_test(test_prepare_then_unprepare),
+        cmocka_unit_test(test_unprepare), cmocka_unit_test(test_rebuild),
+        cmocka_unit_test(test_creation),  cmocka_unit_test(test_mending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,16 @@
 
 static void test_get_info(void **state)
 {
-    static const char want[] =
-        "\x0a\x09" "DRAPlugin" "\x12\x0e" "neuron.aws.com"
-        "\x1a\x30" "/var/lib/kubelet/plugins/neuron.aws.com/dra.sock"
-        "\x22\x0c" "v1.DRAPlugin" "\x22\x11" "v1beta1.DRAPlugin";
+    static const char want[] = "\x0a\x09"
+                               "DRAPlugin"
+                               "\x12\x0e"
+                               "neuron.aws.com"
+                               "\x1a\x30"
+                               "/var/lib/kubelet/plugins/neuron.aws.com/dra.sock"
+                               "\x22\x0c"
+                               "v1.DRAPlugin"
+                               "\x22\x11"
+                               "v1beta1.DRAPlugin";
     (void)state;
     world_new();
     api.reachable = false;
@@ -39,7 +45,8 @@ static void test_registered(void **state)
 
 static void test_refused(void **state)
 {
-    static const char refusal[] = "\x08\x00\x12\x0a" "no version";
+    static const char refusal[] = "\x08\x00\x12\x0a"
+                                  "no version";
     (void)state;
     world_new();
     start();
@@ -105,7 +112,11 @@ static void test_health(void **state)
     assert_int_equal(health_of(p, ""), SERVING);
     assert_int_equal(health_of(p, "liveness"), SERVING);
     assert_int_equal(health_of(p, "readiness"), NOT_SERVING);
-    call_refused(p, CHECK_PATH, view_of("\x0a\x05" "other", 7), GRPC_NOT_FOUND);
+    call_refused(p, CHECK_PATH,
+                 view_of("\x0a\x05"
+                         "other",
+                         7),
+                 GRPC_NOT_FOUND);
     register_driver();
     pass(2000);
     assert_int_equal(health_of(p, "readiness"), NOT_SERVING);

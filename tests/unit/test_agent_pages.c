@@ -85,8 +85,8 @@ static void has_line(const char *line)
 
 static void metrics_get(void)
 {
-    assert_non_null(strstr(page_get("/metrics"),
-                           "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    assert_non_null(
+        strstr(page_get("/metrics"), "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
     memmove(page, body_of(page) - 1, strlen(body_of(page)) + 2); /* begins with a newline */
 }
 
@@ -240,7 +240,8 @@ static void has_bucket(const char *le, unsigned count)
     char line[160];
     (void)snprintf(line, sizeof line,
                    "neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
-                   "le=\"%s\"} %u", le, count);
+                   "le=\"%s\"} %u",
+                   le, count);
     has_line(line);
 }
 

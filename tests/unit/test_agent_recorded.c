@@ -15,7 +15,7 @@
 
 /* What came of one replay. */
 struct replayed {
-    bool held;  /* the claim's CDI file was there */
+    bool held; /* the claim's CDI file was there */
     size_t said;
     uint8_t bytes[SAID_MAX];
     char log[WORLD_LOG_BYTES];
@@ -161,7 +161,8 @@ static void test_registered(void **state)
 /* The claim of the recording, as the stand-in API server has it. */
 static void claim_of_recording(void)
 {
-    static const char before[] = "\x0a\x07" "default\x12\x24";
+    static const char before[] = "\x0a\x07"
+                                 "default\x12\x24";
     const size_t len = sizeof before - 1;
     struct api_claim *c = claim_add(0);
     const uint8_t *at = memmem(recorded.bytes, recorded.len, before, len);

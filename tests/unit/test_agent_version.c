@@ -59,11 +59,11 @@ static void check_prepares(unsigned n)
 
 static void test_each_version_alone(void **state)
 {
-    static const char *const list[API_VERSIONS] = {
-        "GET " SLICES_PATH "?", "GET " V1BETA2_PATH "?", "GET " V1BETA1_PATH "?"};
-    static const char *const said[API_VERSIONS] = {
-        "api_version version=resource.k8s.io/v1", "api_version version=resource.k8s.io/v1beta2",
-        "api_version version=resource.k8s.io/v1beta1"};
+    static const char *const list[API_VERSIONS] = {"GET " SLICES_PATH "?", "GET " V1BETA2_PATH "?",
+                                                   "GET " V1BETA1_PATH "?"};
+    static const char *const said[API_VERSIONS] = {"api_version version=resource.k8s.io/v1",
+                                                   "api_version version=resource.k8s.io/v1beta2",
+                                                   "api_version version=resource.k8s.io/v1beta1"};
     (void)state;
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_TELLS);
@@ -409,8 +409,8 @@ static void test_none_is_served(void **state)
         const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
         pass(CLAIM_GET_MS);
         assert_true(c->ended);
-        assert_non_null(strstr(prepare_error(call_reply_of(c), 0),
-                               "it serves none of resource.k8s.io/v1"));
+        assert_non_null(
+            strstr(prepare_error(call_reply_of(c), 0), "it serves none of resource.k8s.io/v1"));
         peer_close(p);
         unprepare_well(0, 1);
         log_forget();

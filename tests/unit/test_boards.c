@@ -143,15 +143,24 @@ static void test_group_ids_are_hashes_of_the_addresses(void **state)
 static const struct {
     const char *type, *first_address, *last_address, *group4[4], *group8[2], *group16;
 } published[] = {
-    {"trn1.32xlarge", "0000:10:1a.0", "0000:a0:19.0",
+    {"trn1.32xlarge",
+     "0000:10:1a.0",
+     "0000:a0:19.0",
      {"88a3c6ad1661fe1d", "69b2225fd72a59dd", "e3c29faa0cd11323", "178a9e264a26793e"},
-     {"86c451036f622685", "aa86c05423d6e8cd"}, "fb838249c99a6341"},
-    {"trn1n.32xlarge", "0000:10:17.0", "0000:a0:18.0",
+     {"86c451036f622685", "aa86c05423d6e8cd"},
+     "fb838249c99a6341"},
+    {"trn1n.32xlarge",
+     "0000:10:17.0",
+     "0000:a0:18.0",
      {"f9415ac86580cd2a", "81d377c56bbb18dd", "e367b751fc858d72", "6b9b077320083e11"},
-     {"25ab6fa8d56db17d", "feac12f490fb3cba"}, "9ea13cbe1ff23763"},
-    {"trn2.48xlarge", "0000:c9:00.0", "0000:f6:00.0",
+     {"25ab6fa8d56db17d", "feac12f490fb3cba"},
+     "9ea13cbe1ff23763"},
+    {"trn2.48xlarge",
+     "0000:c9:00.0",
+     "0000:f6:00.0",
      {"13713e551cd37c19", "671622785349fddf", "237e3ef7b968b4d3", "b3d6ce1919d29f8f"},
-     {"3593812b8066a078", "614e16dab9ba2f1f"}, "821d14afaf11327d"},
+     {"3593812b8066a078", "614e16dab9ba2f1f"},
+     "821d14afaf11327d"},
 };
 
 static void test_group_ids_are_the_published_ones(void **state)
@@ -195,8 +204,19 @@ static void test_find_refuses(void **state)
 {
     (void)state;
     static const char *const others[] = {
-        "", "ml.", "ml", "trn2", "trn2.", "trn2.48", "trn2.48xlarge ", "TRN2.48xlarge",
-        "trn2.48xlargex", "ml.ml.trn2.48xlarge", "xl.trn2.48xlarge", "m5.large", "trn9.96xlarge",
+        "",
+        "ml.",
+        "ml",
+        "trn2",
+        "trn2.",
+        "trn2.48",
+        "trn2.48xlarge ",
+        "TRN2.48xlarge",
+        "trn2.48xlargex",
+        "ml.ml.trn2.48xlarge",
+        "xl.trn2.48xlarge",
+        "m5.large",
+        "trn9.96xlarge",
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_null(board_find(others[i]));

@@ -292,7 +292,8 @@ static void test_cut(void **state)
     writer_cut(&w, view_text("abcdefgh"));
     assert_view(writer_view(&w), "why: abcd...");
     w.len = 5;
-    writer_cut(&w, view_text("abc\xc3\xa4" "efgh"));
+    writer_cut(&w, view_text("abc\xc3\xa4"
+                             "efgh"));
     assert_view(writer_view(&w), "why: abc...");
     w.len = 10;
     writer_cut(&w, view_text("abc"));
@@ -365,13 +366,38 @@ static void test_end_text(void **state)
 static void test_utf8(void **state)
 {
     static const char *const valid[] = {
-        "", "abc", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
-        "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xc3\xa4z",
+        "",
+        "abc",
+        "\xc2\x80",
+        "\xdf\xbf",
+        "\xe0\xa0\x80",
+        "\xed\x9f\xbf",
+        "\xee\x80\x80",
+        "\xef\xbf\xbf",
+        "\xf0\x90\x80\x80",
+        "\xf4\x8f\xbf\xbf",
+        "a\xc3\xa4z",
     };
     static const char *const invalid[] = {
-        "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x80\x80", "\xe0\x9f\xbf",
-        "\xe1\x80", "\xe1\x80\x41", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x80\x80\x80",
-        "\xf0\x8f\xbf\xbf", "\xf1\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xfe",
+        "\x80",
+        "\xbf",
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xc2",
+        "\xc2\x41",
+        "\xe0\x80\x80",
+        "\xe0\x9f\xbf",
+        "\xe1\x80",
+        "\xe1\x80\x41",
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",
+        "\xf0\x80\x80\x80",
+        "\xf0\x8f\xbf\xbf",
+        "\xf1\x80\x80",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xff",
+        "a\xfe",
     };
     (void)state;
     for (size_t i = 0; i < COUNT(valid); i++) {

@@ -47,8 +47,7 @@ static const char whole_file[] =
     "    \"neuron.aws.com/result-1\": \"{\\\"request\\\":\\\"train\\\",\\\"device\\\":"
     "\\\"neuron-device-4\\\",\\\"logicalNeuronCore\\\":1}\",\n"
     "    \"neuron.aws.com/result-2\": \"{\\\"request\\\":\\\"probe\\\",\\\"device\\\":"
-    "\\\"neuron-device-8\\\",\\\"adminAccess\\\":true,\\\"shareID\\\":\\\"" SHARE_ID
-    "\\\"}\"\n"
+    "\\\"neuron-device-8\\\",\\\"adminAccess\\\":true,\\\"shareID\\\":\\\"" SHARE_ID "\\\"}\"\n"
     "  },\n"
     "  \"devices\": [\n"
     "    {\n"
@@ -314,8 +313,7 @@ static void rebuild(const struct content *c, struct claim_record *r)
     (void)snprintf(r->id.uid, sizeof r->id.uid, "%s", annotation(c, "neuron.aws.com/claim-uid"));
     (void)snprintf(r->id.namespace_, sizeof r->id.namespace_, "%s",
                    annotation(c, "neuron.aws.com/claim-namespace"));
-    (void)snprintf(r->id.name, sizeof r->id.name, "%s",
-                   annotation(c, "neuron.aws.com/claim-name"));
+    (void)snprintf(r->id.name, sizeof r->id.name, "%s", annotation(c, "neuron.aws.com/claim-name"));
     (void)snprintf(r->pool, sizeof r->pool, "%s", annotation(c, "neuron.aws.com/pool"));
     (void)snprintf(r->boot_id, sizeof r->boot_id, "%s", annotation(c, "neuron.aws.com/boot-id"));
     r->zero_numbering = strcmp(annotation(c, "neuron.aws.com/device-numbering"), "zero") == 0;

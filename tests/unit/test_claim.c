@@ -62,8 +62,8 @@ static void test_uid_bytes(void **state)
         char text[CLAIM_ERROR_CAP] = "";
         struct writer why = writer_of(text, sizeof text - 1);
         (void)snprintf(id.uid, sizeof id.uid, "a%cb", c);
-        bool fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-                    || c == '-';
+        bool fine =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
         assert_int_equal(claim_id_check(&id, &why) == STATUS_OK, fine);
         if (!fine) {
             assert_one_line(text);
@@ -102,8 +102,7 @@ static void test_lacking(void **state)
 {
     (void)state;
     assert_int_equal(claim_end(&b), PEER_REFUSED);
-    assert_string_equal(b.why,
-                        "claim training/llama-0 has no metadata in the API server's answer");
+    assert_string_equal(b.why, "claim training/llama-0 has no metadata in the API server's answer");
     (void)setup(NULL);
     claim_meta(&b, view_text(UID));
     assert_int_equal(claim_end(&b), PEER_REFUSED);
@@ -223,8 +222,8 @@ static void test_device_twice(void **state)
 
 static void test_result_names(void **state)
 {
-    static const char *const bad[] = {"", "/", "a/", "/b", "a/b/c", "a b", "-a", "a-", "a/-b",
-                                      "a\n", "a.b", "a/b.c"};
+    static const char *const bad[] = {"",   "/",  "a/",   "/b",  "a/b/c", "a b",
+                                      "-a", "a-", "a/-b", "a\n", "a.b",   "a/b.c"};
     static const char text[] = "claim training/llama-0 has a malformed allocation: a request name "
                                "or share ID of its results is not valid";
     char longer[REQUEST_CAP + REQUEST_BASE_CAP];
@@ -323,31 +322,75 @@ static void test_numbers(void **state)
 /* --- records --- */
 
 enum damage {
-    UID_EMPTY, UID_PATH, NAMESPACE_EMPTY, NAME_EMPTY, POOL_EMPTY, BOOT_ID_SPACE, NO_RESULTS,
-    TOO_MANY, REQUEST_EMPTY, REQUEST_SLASH, REQUEST_DOT,
-    SHARE_DOT, SHARE_QUOTE, NUMBER_HIGH, CONFIGURED_UNLIKE, DAMAGES
+    UID_EMPTY,
+    UID_PATH,
+    NAMESPACE_EMPTY,
+    NAME_EMPTY,
+    POOL_EMPTY,
+    BOOT_ID_SPACE,
+    NO_RESULTS,
+    TOO_MANY,
+    REQUEST_EMPTY,
+    REQUEST_SLASH,
+    REQUEST_DOT,
+    SHARE_DOT,
+    SHARE_QUOTE,
+    NUMBER_HIGH,
+    CONFIGURED_UNLIKE,
+    DAMAGES
 };
 
 static void damage_record(struct claim_record *r, int how)
 {
     struct claim_result *last = &r->result[r->count - 1];
     switch ((enum damage)how) {
-    case UID_EMPTY: r->id.uid[0] = 0; break;
-    case UID_PATH: r->id.uid[3] = '/'; break;
-    case NAMESPACE_EMPTY: r->id.namespace_[0] = 0; break;
-    case NAME_EMPTY: r->id.name[0] = 0; break;
-    case POOL_EMPTY: r->pool[0] = 0; break;
-    case BOOT_ID_SPACE: r->boot_id[3] = ' '; break;
-    case NO_RESULTS: r->count = 0; break;
-    case TOO_MANY: r->count = RESULTS_MAX + 1; break;
-    case REQUEST_EMPTY: last->request[0] = 0; break;
-    case REQUEST_SLASH: memcpy(last->request, "a/b", 4); break;
-    case REQUEST_DOT: memcpy(last->request, "a.b", 4); break;
-    case SHARE_DOT: memcpy(last->share_id, "a.b", 4); break;
-    case SHARE_QUOTE: memcpy(last->share_id, "a\"b", 4); break;
-    case NUMBER_HIGH: last->number = DEVICES_MAX; break;
-    case CONFIGURED_UNLIKE: last->logical_neuron_core = 2; break;
-    case DAMAGES: break;
+    case UID_EMPTY:
+        r->id.uid[0] = 0;
+        break;
+    case UID_PATH:
+        r->id.uid[3] = '/';
+        break;
+    case NAMESPACE_EMPTY:
+        r->id.namespace_[0] = 0;
+        break;
+    case NAME_EMPTY:
+        r->id.name[0] = 0;
+        break;
+    case POOL_EMPTY:
+        r->pool[0] = 0;
+        break;
+    case BOOT_ID_SPACE:
+        r->boot_id[3] = ' ';
+        break;
+    case NO_RESULTS:
+        r->count = 0;
+        break;
+    case TOO_MANY:
+        r->count = RESULTS_MAX + 1;
+        break;
+    case REQUEST_EMPTY:
+        last->request[0] = 0;
+        break;
+    case REQUEST_SLASH:
+        memcpy(last->request, "a/b", 4);
+        break;
+    case REQUEST_DOT:
+        memcpy(last->request, "a.b", 4);
+        break;
+    case SHARE_DOT:
+        memcpy(last->share_id, "a.b", 4);
+        break;
+    case SHARE_QUOTE:
+        memcpy(last->share_id, "a\"b", 4);
+        break;
+    case NUMBER_HIGH:
+        last->number = DEVICES_MAX;
+        break;
+    case CONFIGURED_UNLIKE:
+        last->logical_neuron_core = 2;
+        break;
+    case DAMAGES:
+        break;
     }
 }
 

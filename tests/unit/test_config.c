@@ -7,7 +7,7 @@
 
 #define HEAD "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\""
 #define NEURON HEAD ",\"logicalNeuronCore\":"
-#define ULTRA \
+#define ULTRA                                                                                      \
     "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"UltraServerConfig\",\"ultraserverMode\":"
 #define KNOWN                                                                                      \
     "; known: NeuronConfig, UltraServerConfig in neuron.aws.com/v1, neuron.aws.com/v1alphav1, "    \
@@ -278,19 +278,33 @@ static void test_check(void **state)
         {{.kind = CONFIG_NEURON, .value = 1}, &with_both, "trn2.48xlarge", NULL},
         {{.kind = CONFIG_NEURON, .value = 2}, &with_both, "trn2.48xlarge", NULL},
         {{.kind = CONFIG_NEURON, .value = 2}, &with_two, "trn9.test", NULL},
-        {{.kind = CONFIG_NEURON, .value = 1}, &with_two, "trn9.test",
+        {{.kind = CONFIG_NEURON, .value = 1},
+         &with_two,
+         "trn9.test",
          "LNC value 1 is not supported by instance type trn9.test"},
-        {{.kind = CONFIG_NEURON, .value = 1}, &without, "trn1.2xlarge",
+        {{.kind = CONFIG_NEURON, .value = 1},
+         &without,
+         "trn1.2xlarge",
          "LNC value is not configurable for instance type trn1.2xlarge"},
-        {{.kind = CONFIG_NEURON, .value = 2}, &without, "trn1.2xlarge",
+        {{.kind = CONFIG_NEURON, .value = 2},
+         &without,
+         "trn1.2xlarge",
          "LNC value is not configurable for instance type trn1.2xlarge"},
-        {{.kind = CONFIG_NEURON, .value = 2}, NULL, "trn7.new",
+        {{.kind = CONFIG_NEURON, .value = 2},
+         NULL,
+         "trn7.new",
          "LNC value is not configurable for instance type trn7.new"},
-        {{.kind = CONFIG_NEURON, .value = 2}, NULL, "",
+        {{.kind = CONFIG_NEURON, .value = 2},
+         NULL,
+         "",
          "LNC value is not configurable for instance type (unknown)"},
-        {{.kind = CONFIG_ULTRASERVER, .value = 4}, &with_both, "trn2.48xlarge",
+        {{.kind = CONFIG_ULTRASERVER, .value = 4},
+         &with_both,
+         "trn2.48xlarge",
          "UltraServer mode is not configurable for instance type trn2.48xlarge"},
-        {{.kind = CONFIG_ULTRASERVER, .value = 1}, NULL, "trn7.new",
+        {{.kind = CONFIG_ULTRASERVER, .value = 1},
+         NULL,
+         "trn7.new",
          "UltraServer mode is not configurable for instance type trn7.new"},
     };
     (void)state;

@@ -55,8 +55,7 @@ static void assert_pem(struct view pem, const char *want)
 static void test_inline(void **state)
 {
     (void)state;
-    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)),
-                     STATUS_OK);
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)), STATUS_OK);
     struct tls_identity id = credentials_identity(&credentials);
     assert_pem(id.ca_pem, "-----BEGIN CA");
     assert_pem(id.cert_pem, "-----BEGIN CERT");
@@ -97,8 +96,7 @@ static void test_wipe(void **state)
 {
     (void)state;
     static const uint8_t zeros[16];
-    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)),
-                     STATUS_OK);
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)), STATUS_OK);
     assert_string_equal((const char *)credentials.key.text, "-----BEGIN KEY");
     size_t text_len = credentials.text_len;
     assert_true(text_len > 100);
@@ -187,9 +185,9 @@ static void test_what_is_missing_is_named(void **state)
                      PEER_MALFORMED);
     assert_why("certificate-authority ");
     assert_why("etc/ca.crt is not PEM");
-    assert_int_equal(load(put_config(SERVER CA_DATA,
-                                     "    client-certificate-data: S0VZ\n" KEY_DATA)),
-                     PEER_MALFORMED);
+    assert_int_equal(
+        load(put_config(SERVER CA_DATA, "    client-certificate-data: S0VZ\n" KEY_DATA)),
+        PEER_MALFORMED);
     assert_why("client-certificate in the kubeconfig is not PEM");
     assert_int_equal(load(put_config(SERVER, TOKEN)), PEER_UNSUPPORTED);
     assert_why("etc/kubeconfig");

@@ -430,14 +430,14 @@ static void test_garbage_is_reported_and_left_out(void **state)
         (void)snprintf(text_at(garbage[i].place), SYSFS_VALUE_CAP, "%s", garbage[i].text);
         build();
         bool of_device = garbage[i].place == CORES || garbage[i].place == CONNECTED;
-        bool told = garbage[i].kind < 0
-                    || has_finding((enum device_finding_kind)garbage[i].kind, of_device ? 0 : ANY);
+        bool told = garbage[i].kind < 0 ||
+                    has_finding((enum device_finding_kind)garbage[i].kind, of_device ? 0 : ANY);
         if (!told || findings.count != ((garbage[i].kind < 0) ? 0 : 1)) {
             fail_msg("garbage %zu, '%s': %u findings", i, garbage[i].text, findings.count);
         }
         assert_string_equal(attribute(0, garbage[i].key), garbage[i].value);
-        bool neighbours = garbage[i].place == CONNECTED && garbage[i].kind < 0
-                          && garbage[i].text[0] == '1';
+        bool neighbours =
+            garbage[i].place == CONNECTED && garbage[i].kind < 0 && garbage[i].text[0] == '1';
         assert_int_equal(devices.device[0].neighbours > 0, neighbours);
     }
 }

@@ -15,9 +15,9 @@ enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, COUNT };
 struct step {
     enum operation operation;
     enum files_dir dir;
-    const char *name;   /* COUNT: prefix */
-    uint64_t offset;    /* COUNT: the number that is expected */
-    const char *text;   /* READ: what is expected; WRITE: bytes; COMMIT, REMOVE: the other name */
+    const char *name; /* COUNT: prefix */
+    uint64_t offset;  /* COUNT: the number that is expected */
+    const char *text; /* READ: what is expected; WRITE: bytes; COMMIT, REMOVE: the other name */
     enum status want;
 };
 

@@ -21,9 +21,9 @@ static void test_keys(void **state)
     (void)state;
     static const char *const good[] = {
         "a", "_", "A_9", D32, "resource.aws.com/devicegroup1_id", "x/y", D63 "/" D32, "a-b.c/d"};
-    static const char *const bad[] = {
-        "", "9a", "a-b", "a.b", "\xc3\xa4", D32 "5", "/a", "a/", "a/b/c", "A.b/c", "a..b/c",
-        "a./c", "-a/c", "a-/c", D63 "4/a", "a b/c", "a/9"};
+    static const char *const bad[] = {"",     "9a",   "a-b",     "a.b",   "\xc3\xa4", D32 "5",
+                                      "/a",   "a/",   "a/b/c",   "A.b/c", "a..b/c",   "a./c",
+                                      "-a/c", "a-/c", D63 "4/a", "a b/c", "a/9"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(flaw_of(good[i], ATTRIBUTE_INT, ""), FLAW_NONE);
     }
@@ -56,14 +56,25 @@ static void test_texts(void **state)
 static void test_versions(void **state)
 {
     (void)state;
-    static const char *const good[] = {
-        "0.0.0", "1.2.3", "570.86.15", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-0.3.7",
-        "1.0.0-x.7.z.92", "1.0.0-x-y-z.--", "1.0.0-0a", "1.0.0+001", "1.0.0-beta+exp.sha.5114f85",
-        "1.0.0+21AF26D3----117B344092BD", "1.0.0+a-b"};
+    static const char *const good[] = {"0.0.0",
+                                       "1.2.3",
+                                       "570.86.15",
+                                       "1.0.0-alpha",
+                                       "1.0.0-alpha.1",
+                                       "1.0.0-0.3.7",
+                                       "1.0.0-x.7.z.92",
+                                       "1.0.0-x-y-z.--",
+                                       "1.0.0-0a",
+                                       "1.0.0+001",
+                                       "1.0.0-beta+exp.sha.5114f85",
+                                       "1.0.0+21AF26D3----117B344092BD",
+                                       "1.0.0+a-b"};
     static const char *const bad[] = {
-        "", "1", "1.2", "1.2.3.4", "2.26.5.0", "v1.2.3", "01.2.3", "1.02.3", "1.2.03", "2.19.08",
-        "1.2.3-", "1.2.3+", "1.2.3-a..b", "1.2.3-01", "1.2.3-a.", "1.2.3-.a", "1.2.3+a..b",
-        "1.2.", ".1.2", "1..2", "1.2.x", "1.2.3 ", "1.2.3-\xc3\xa4", "1.2.3+a+b", "-1.2.3"};
+        "",           "1",        "1.2",      "1.2.3.4",  "2.26.5.0",       "v1.2.3",
+        "01.2.3",     "1.02.3",   "1.2.03",   "2.19.08",  "1.2.3-",         "1.2.3+",
+        "1.2.3-a..b", "1.2.3-01", "1.2.3-a.", "1.2.3-.a", "1.2.3+a..b",     "1.2.",
+        ".1.2",       "1..2",     "1.2.x",    "1.2.3 ",   "1.2.3-\xc3\xa4", "1.2.3+a+b",
+        "-1.2.3"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         if (flaw_of("k", ATTRIBUTE_VERSION, good[i]) != FLAW_NONE) {
             fail_msg("version %s", good[i]);
@@ -103,11 +114,8 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_keys),  cmocka_unit_test(test_texts), cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

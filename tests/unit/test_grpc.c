@@ -134,8 +134,7 @@ static void test_refused_by_header(void **state)
                   " F1 :status=405 F1 content-type=text/plain F1 allow=POST H1"
                   " D1 gRPC%20calls%20use%20the%20method%20POST%0a E");
     r.method = "HEAD"; /* RFC 9110 §9.3.2: no content */
-    check_refused(&r, "", true,
-                  " F1 :status=405 F1 content-type=text/plain F1 allow=POST H1e");
+    check_refused(&r, "", true, " F1 :status=405 F1 content-type=text/plain F1 allow=POST H1e");
     r = usual;
     r.type = "application/json";
     check_refused(&r, "0000000000", true,

@@ -326,51 +326,57 @@ static uint32_t answered_at_once(unsigned i)
 static void test_answer_before_the_end(void **state)
 {
     (void)state;
-    for EACH_ANSWERED(i) {
-        uint32_t stream = answered_at_once(i);
-        send_bytes(stream, "rest", 4, true);
-        settle();
-        client_saw("");
-        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
-        assert_int_equal(h2_streams_open(&server.h2), 0);
-        (void)call("next");
-        server_saw(" CALL /s/M next");
-    }
+    for
+        EACH_ANSWERED(i)
+        {
+            uint32_t stream = answered_at_once(i);
+            send_bytes(stream, "rest", 4, true);
+            settle();
+            client_saw("");
+            assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+            assert_int_equal(h2_streams_open(&server.h2), 0);
+            (void)call("next");
+            server_saw(" CALL /s/M next");
+        }
 }
 
 /* What it goes on to send is dropped and its windows are opened again, but not for ever. */
 static void test_answered_request_that_never_ends(void **state)
 {
     (void)state;
-    for EACH_ANSWERED(i) {
-        uint32_t stream = answered_at_once(i);
-        for (unsigned k = 0; k < 3; k++) {
-            send_bytes(stream, long_text(H2_SERVER_WINDOW), H2_SERVER_WINDOW, false);
+    for
+        EACH_ANSWERED(i)
+        {
+            uint32_t stream = answered_at_once(i);
+            for (unsigned k = 0; k < 3; k++) {
+                send_bytes(stream, long_text(H2_SERVER_WINDOW), H2_SERVER_WINDOW, false);
+            }
+            now += GRPC_ARRIVAL_MS - 1;
+            settle();
+            client_saw("");
+            now += 1;
+            settle();
+            client_saw(" R1 NO_ERROR");
+            assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+            server_saw("");
+            end();
+            (void)call("next");
+            server_saw(" CALL /s/M next");
         }
-        now += GRPC_ARRIVAL_MS - 1;
-        settle();
-        client_saw("");
-        now += 1;
-        settle();
-        client_saw(" R1 NO_ERROR");
-        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
-        server_saw("");
-        end();
-        (void)call("next");
-        server_saw(" CALL /s/M next");
-    }
 }
 
 static void test_answered_request_is_cancelled(void **state)
 {
     (void)state;
-    for EACH_ANSWERED(i) {
-        h2_reset(&client.h2, answered_at_once(i), H2_CANCEL);
-        settle();
-        server_saw("");
-        assert_int_equal(grpc_deadline(&server), UINT64_MAX);
-        assert_int_equal(h2_streams_open(&server.h2), 0);
-    }
+    for
+        EACH_ANSWERED(i)
+        {
+            h2_reset(&client.h2, answered_at_once(i), H2_CANCEL);
+            settle();
+            server_saw("");
+            assert_int_equal(grpc_deadline(&server), UINT64_MAX);
+            assert_int_equal(h2_streams_open(&server.h2), 0);
+        }
 }
 
 /* Its text waits for the window of a peer that gives none: for a bounded time. */

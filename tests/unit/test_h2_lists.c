@@ -77,8 +77,7 @@ static void run_lists(const struct list_case *cases, size_t n, enum h2_role role
     }
 }
 
-#define RUN(cases, role, trailers)                                                                 \
-    run_lists(cases, sizeof cases / sizeof cases[0], role, trailers)
+#define RUN(cases, role, trailers) run_lists(cases, sizeof cases / sizeof cases[0], role, trailers)
 
 static void request_pseudo_fields(void **state)
 {
@@ -140,7 +139,9 @@ static void regular_fields(void **state)
         {REQUEST "te: trailers, deflate\n", false},
         {REQUEST "te: \n", false},
         {REQUEST "x: a\rb\n", false},
-        {REQUEST "x: a\x1f" "b\n", false},
+        {REQUEST "x: a\x1f"
+                 "b\n",
+         false},
         {REQUEST "x:  y\n", false},
         {REQUEST "x: y \n", false},
         {REQUEST "x: \ty\n", false},

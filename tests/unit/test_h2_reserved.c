@@ -25,10 +25,10 @@ static void test_idle(void **state)
         unsigned flags;
         const char *payload;
     } frames[] = {
-        {0, 0, "6162"},           /* DATA */
-        {1, END_HEADERS, "88"},   /* a response before the request */
-        {3, 0, "00000008"},       /* RST_STREAM */
-        {8, 0, "00000001"},       /* WINDOW_UPDATE */
+        {0, 0, "6162"},         /* DATA */
+        {1, END_HEADERS, "88"}, /* a response before the request */
+        {3, 0, "00000008"},     /* RST_STREAM */
+        {8, 0, "00000001"},     /* WINDOW_UPDATE */
     };
     for (unsigned i = 0; i < sizeof frames / sizeof frames[0]; i++) {
         uint32_t code = 0;
@@ -53,7 +53,7 @@ static void test_reset_inside_list(void **state)
     assert_int_equal(send_list(&peer, id, true), STATUS_OK);
     conn_pump(&peer);
     /* HEADERS of :status 200 and two fields "a: b" as literals */
-    static const uint8_t frame[] = {0, 0, 11,  1,   4, 0,   0, 0,   1,   0x88,
+    static const uint8_t frame[] = {0, 0, 11,  1, 4,   0, 0, 0,   1, 0x88,
                                     0, 1, 'a', 1, 'b', 0, 1, 'a', 1, 'b'};
     struct writer space = h2_rx_space(&peer.h2);
     assert_true(space.cap >= sizeof frame);

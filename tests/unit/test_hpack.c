@@ -220,9 +220,14 @@ static void any_prefix_asks_for_more(void **state)
 {
     (void)state;
     static const char *const representations[] = {
-        "82", "be", "3fe11f", "400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572",
-        "040c 2f73 616d 706c 652f 7061 7468", "0f2e 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff",
-        "1008 7061 7373 776f 7264 0673 6563 7265 74", "5886 a8eb 1064 9cbf"};
+        "82",
+        "be",
+        "3fe11f",
+        "400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572",
+        "040c 2f73 616d 706c 652f 7061 7468",
+        "0f2e 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff",
+        "1008 7061 7373 776f 7264 0673 6563 7265 74",
+        "5886 a8eb 1064 9cbf"};
     static struct hpack_decoder d;
     for (size_t i = 0; i < sizeof representations / sizeof representations[0]; i++) {
         uint8_t bytes[64];
@@ -463,8 +468,7 @@ static void encoded_bytes(void **state)
         {":method", "POST", false, "83"},
         {":path", "/", false, "84"},
         {":path", "/a", false, "04 02 2f61"},
-        {"content-type", "application/grpc", false,
-         "0f10 10 6170706c69636174696f6e2f67727063"},
+        {"content-type", "application/grpc", false, "0f10 10 6170706c69636174696f6e2f67727063"},
         {"x-a", "", false, "00 03 782d61 00"},
         {"authorization", "t", true, "1f08 01 74"},
         {"x-a", "t", true, "10 03 782d61 01 74"},

@@ -158,7 +158,7 @@ static void test_targets(void **state)
         {"http://node:51516/metrics?x", "/metrics "},
         {"HTTP://[::1]:5/", "/ "},
         {"http://node", " "},
-        {"/0123456789012345678901234567890", " "},  /* longer than any page's */
+        {"/0123456789012345678901234567890", " "}, /* longer than any page's */
         {"/012345678901234567890123456789", "/012345678901234567890123456789 "},
     };
     for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -240,19 +240,19 @@ static const struct {
     enum status failed;
 } bad[] = {
     {"\r\n\r\nGET / HTTP/1.1\r\n" H "\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\n\r\n", "400 ", PEER_MALFORMED},                      /* no Host */
+    {"GET / HTTP/1.1\r\n\r\n", "400 ", PEER_MALFORMED}, /* no Host */
     {"GET / HTTP/1.1\r\n" H H "\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", "400 ", PEER_MALFORMED},          /* blank */
+    {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", "400 ", PEER_MALFORMED}, /* blank */
     {"GET / HTTP/1.1\r\n Host: a\r\n\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\n" H "A: b\r\n c\r\n\r\n", "400 ", PEER_MALFORMED},   /* obs-fold */
+    {"GET / HTTP/1.1\r\n" H "A: b\r\n c\r\n\r\n", "400 ", PEER_MALFORMED}, /* obs-fold */
     {"GET / HTTP/1.1\r\n" H "A: b\r\n\tc\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "A\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H ": a\r\n\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\n" H "A: b\rc\r\n\r\n", "400 ", PEER_MALFORMED},      /* bare CR */
+    {"GET / HTTP/1.1\r\n" H "A: b\rc\r\n\r\n", "400 ", PEER_MALFORMED}, /* bare CR */
     {"GET / HTTP/1.1\r\n" H "\r\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\n" H "\r\n", "400 ", PEER_MALFORMED},                   /* bare LF */
+    {"GET / HTTP/1.1\n" H "\r\n", "400 ", PEER_MALFORMED}, /* bare LF */
     {"GET / HTTP/1.1\r\n" H "\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "A: \x01\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "A: \x7f\r\n\r\n", "400 ", PEER_MALFORMED},
@@ -261,19 +261,17 @@ static const struct {
     {"GET / HTTP/1.1\r\n" H "Content-Length: 0, 0\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "Content-Length: +1\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "Content-Length:\r\n\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\n" H "Content-Length: 99999999999999999999\r\n\r\n", "400 ",
-     PEER_MALFORMED},
+    {"GET / HTTP/1.1\r\n" H "Content-Length: 99999999999999999999\r\n\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n", "400 ",
      PEER_MALFORMED},
     {"GET / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
      "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "400 ", PEER_MALFORMED},
-    {"GET / HTTP/1.1\r\n" H "Transfer-Encoding: gzip, chunked\r\n\r\n", "501 ",
-     PEER_UNSUPPORTED},
+    {"GET / HTTP/1.1\r\n" H "Transfer-Encoding: gzip, chunked\r\n\r\n", "501 ", PEER_UNSUPPORTED},
     {"GET / HTTP/1.1\r\n" H "Transfer-Encoding: CHUNKED\r\n\r\n0\r\n\r\n", "413 ",
      PEER_UNSUPPORTED},
     {"GET / HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\nx", "413 ", PEER_UNSUPPORTED},
-    {"GET /\r\n", "400 ", PEER_MALFORMED},                                   /* HTTP/0.9 */
+    {"GET /\r\n", "400 ", PEER_MALFORMED}, /* HTTP/0.9 */
     {"GET  / HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.1 \r\n", "400 ", PEER_MALFORMED},
     {"GET / HTTP/1.x\r\n", "400 ", PEER_MALFORMED},
@@ -283,11 +281,10 @@ static const struct {
     {"GET /#a HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET /\xc3\xa4 HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"G(T / HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
-    {"\x16\x03\x01\x02", "400 ", PEER_MALFORMED},                            /* TLS */
-    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 ", PEER_UNSUPPORTED},          /* HTTP/2 */
+    {"\x16\x03\x01\x02", "400 ", PEER_MALFORMED},                   /* TLS */
+    {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 ", PEER_UNSUPPORTED}, /* HTTP/2 */
     {"GET / HTTP/0.9\r\n", "505 ", PEER_UNSUPPORTED},
-    {"POST /metrics HTTP/1.1\r\n" H "Content-Length: 5\r\n\r\nhello", "405 ",
-     PEER_UNSUPPORTED},
+    {"POST /metrics HTTP/1.1\r\n" H "Content-Length: 5\r\n\r\nhello", "405 ", PEER_UNSUPPORTED},
     {"OPTIONS * HTTP/1.1\r\n" H "\r\n", "405 ", PEER_UNSUPPORTED},
     {"get / HTTP/1.1\r\n", "501 ", PEER_UNSUPPORTED},
     {"BREW / HTTP/1.1\r\n", "501 ", PEER_UNSUPPORTED},
@@ -330,16 +327,16 @@ static void test_limits(void **state)
 {
     (void)state;
     size_t around = strlen("GET / HTTP/1.1");
-    const struct run *r = run_all(long_text("GET /", HTTP1_LINE_BYTES_MAX - around,
-                                            " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    const struct run *r =
+        run_all(long_text("GET /", HTTP1_LINE_BYTES_MAX - around, " HTTP/1.1\r\nHost: a\r\n\r\n"));
     assert_string_equal(r->paths, " ");
-    r = run_all(long_text("GET /", HTTP1_LINE_BYTES_MAX - around + 1,
-                          " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    r = run_all(
+        long_text("GET /", HTTP1_LINE_BYTES_MAX - around + 1, " HTTP/1.1\r\nHost: a\r\n\r\n"));
     assert_true(view_starts(view_text(r->out), "HTTP/1.1 414 "));
     assert_int_equal(r->failed, FULL_BUFFER);
     /* a token of 8 KiB, which nobody here reads, is passed over */
-    r = run_all(long_text("GET /a HTTP/1.1\r\nHost: a\r\nAuthorization: ", 8192,
-                          "\r\nB: c\r\n\r\n"));
+    r = run_all(
+        long_text("GET /a HTTP/1.1\r\nHost: a\r\nAuthorization: ", 8192, "\r\nB: c\r\n\r\n"));
     assert_string_equal(r->paths, "/a ");
     /* one that is read is not */
     r = run_all(long_text("GET /a HTTP/1.1\r\nHost: ", 2000, "\r\n\r\n"));

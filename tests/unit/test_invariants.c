@@ -71,7 +71,13 @@ static void test_hpack_table(void **state)
 {
     (void)state;
     static struct hpack_decoder d;
-    static const uint8_t block[] = "\x40\x01" "a\x01" "b\x40\x01" "c\x01" "d\x40\x01" "e\x01" "f";
+    static const uint8_t block[] = "\x40\x01"
+                                   "a\x01"
+                                   "b\x40\x01"
+                                   "c\x01"
+                                   "d\x40\x01"
+                                   "e\x01"
+                                   "f";
     uint8_t bytes[64];
     hpack_decoder_init(&d, HPACK_TABLE_BYTES);
     struct reader in = reader_of(view_of(block, sizeof block - 1));

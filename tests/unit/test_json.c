@@ -34,12 +34,34 @@ static void test_accepted(void **state)
         const char *text;
         unsigned tokens;
     } rows[] = {
-        {"null", 1}, {"true", 1}, {"false", 1}, {"0", 1}, {"-0", 1}, {"-12", 1}, {"1.5", 1},
-        {"0.0e0", 1}, {"1E+9", 1}, {"1e-9", 1}, {"10.25E5", 1}, {"\"\"", 1},
-        {"\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\ude00\"", 1}, {"\"\\ud800\"", 1},
-        {"\"\x7f\"", 1}, {"\"\xc3\xa4\"", 1}, {" \t\r\n1 \t\r\n", 1}, {"[]", 2}, {"{}", 2},
-        {"[ ]", 2}, {"{ }", 2}, {"[1]", 3}, {"[1,2]", 4}, {"[[],{}]", 6}, {"{\"a\":1}", 4},
-        {"{\"a\":1,\"a\":2}", 6}, {"{\"\":[]}", 5}, {" { \"a\" : [ 1 , null ] } ", 7},
+        {"null", 1},
+        {"true", 1},
+        {"false", 1},
+        {"0", 1},
+        {"-0", 1},
+        {"-12", 1},
+        {"1.5", 1},
+        {"0.0e0", 1},
+        {"1E+9", 1},
+        {"1e-9", 1},
+        {"10.25E5", 1},
+        {"\"\"", 1},
+        {"\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\ude00\"", 1},
+        {"\"\\ud800\"", 1},
+        {"\"\x7f\"", 1},
+        {"\"\xc3\xa4\"", 1},
+        {" \t\r\n1 \t\r\n", 1},
+        {"[]", 2},
+        {"{}", 2},
+        {"[ ]", 2},
+        {"{ }", 2},
+        {"[1]", 3},
+        {"[1,2]", 4},
+        {"[[],{}]", 6},
+        {"{\"a\":1}", 4},
+        {"{\"a\":1,\"a\":2}", 6},
+        {"{\"\":[]}", 5},
+        {" { \"a\" : [ 1 , null ] } ", 7},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -51,6 +73,7 @@ static void test_accepted(void **state)
     }
 }
 
+/* clang-format off */
 static void test_refused(void **state)
 {
     static const char *const rows[] = {
@@ -74,6 +97,7 @@ static void test_refused(void **state)
     assert_int_equal(read_all(view_of("\"a\0b\"", 5), &count), PEER_MALFORMED);
     assert_int_equal(read_all(view_of("1\0", 2), &count), PEER_MALFORMED);
 }
+/* clang-format on */
 
 static void test_depth(void **state)
 {
@@ -126,13 +150,26 @@ static void test_tokens(void **state)
         const char *text;
         unsigned depth;
     } expected[] = {
-        {JSON_OBJECT_BEGIN, "", 0}, {JSON_NAME, "apiVersion", 1},
-        {JSON_STRING, "neuron.aws.com/v1", 1}, {JSON_NAME, "list", 1}, {JSON_ARRAY_BEGIN, "", 1},
-        {JSON_NUMBER, "1", 2}, {JSON_NUMBER, "-2.5e3", 2}, {JSON_OBJECT_BEGIN, "", 2},
-        {JSON_NAME, "x", 3}, {JSON_NULL, "null", 3}, {JSON_OBJECT_END, "", 2},
-        {JSON_ARRAY_END, "", 1}, {JSON_NAME, "t\\u0065xt", 1}, {JSON_STRING, "a\\\"b", 1},
-        {JSON_NAME, "on", 1}, {JSON_TRUE, "true", 1}, {JSON_NAME, "off", 1},
-        {JSON_FALSE, "false", 1}, {JSON_OBJECT_END, "", 0}, {JSON_END, "", 0},
+        {JSON_OBJECT_BEGIN, "", 0},
+        {JSON_NAME, "apiVersion", 1},
+        {JSON_STRING, "neuron.aws.com/v1", 1},
+        {JSON_NAME, "list", 1},
+        {JSON_ARRAY_BEGIN, "", 1},
+        {JSON_NUMBER, "1", 2},
+        {JSON_NUMBER, "-2.5e3", 2},
+        {JSON_OBJECT_BEGIN, "", 2},
+        {JSON_NAME, "x", 3},
+        {JSON_NULL, "null", 3},
+        {JSON_OBJECT_END, "", 2},
+        {JSON_ARRAY_END, "", 1},
+        {JSON_NAME, "t\\u0065xt", 1},
+        {JSON_STRING, "a\\\"b", 1},
+        {JSON_NAME, "on", 1},
+        {JSON_TRUE, "true", 1},
+        {JSON_NAME, "off", 1},
+        {JSON_FALSE, "false", 1},
+        {JSON_OBJECT_END, "", 0},
+        {JSON_END, "", 0},
     };
     struct json_reader r;
     struct json_token t;
@@ -206,7 +243,8 @@ static void test_unescape(void **state)
         {"\\ud800", "\xef\xbf\xbd"},
         {"\\udc00", "\xef\xbf\xbd"},
         {"\\ud800x", "\xef\xbf\xbdx"},
-        {"\\ud800\\u0041", "\xef\xbf\xbd" "A"},
+        {"\\ud800\\u0041", "\xef\xbf\xbd"
+                           "A"},
         {"\\ud800\\n", "\xef\xbf\xbd\n"},
         {"\\ud800\\ud83d\\ude00", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
         {"\\ude00\\ud83d", "\xef\xbf\xbd\xef\xbf\xbd"},
@@ -258,10 +296,18 @@ static void test_integer(void **state)
         bool ok;
         int64_t value;
     } rows[] = {
-        {"0", true, 0}, {"-0", true, 0}, {"2", true, 2}, {"-7", true, -7},
-        {"9223372036854775807", true, INT64_MAX}, {"-9223372036854775808", true, INT64_MIN},
-        {"9223372036854775808", false, 0}, {"-9223372036854775809", false, 0},
-        {"1.0", false, 0}, {"1e3", false, 0}, {"-", false, 0}, {"", false, 0},
+        {"0", true, 0},
+        {"-0", true, 0},
+        {"2", true, 2},
+        {"-7", true, -7},
+        {"9223372036854775807", true, INT64_MAX},
+        {"-9223372036854775808", true, INT64_MIN},
+        {"9223372036854775808", false, 0},
+        {"-9223372036854775809", false, 0},
+        {"1.0", false, 0},
+        {"1e3", false, 0},
+        {"-", false, 0},
+        {"", false, 0},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -303,8 +349,7 @@ static void test_writer_one_line(void **state)
     struct json_writer j = json_writer_of(&w, 0);
     (void)state;
     write_sample(&j);
-    assert_view(writer_view(&w),
-                "{\"s\":\"v\",\"empty\":{},\"list\":[-1,true,[],{\"k\":false}]}");
+    assert_view(writer_view(&w), "{\"s\":\"v\",\"empty\":{},\"list\":[-1,true,[],{\"k\":false}]}");
     assert_int_equal(j.depth, 0);
 }
 
@@ -357,7 +402,10 @@ static void test_writer_escapes(void **state)
         {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\"\\u0080\\u009b\\u009f\xc2\xa0\""},
         {"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa",
          "\"\xe2\x80\xa7\\u2028\\u2029\xe2\x80\xaa\""},
-        {"\xff" "a\xc3", "\"\xef\xbf\xbd" "a\xef\xbf\xbd\""},
+        {"\xff"
+         "a\xc3",
+         "\"\xef\xbf\xbd"
+         "a\xef\xbf\xbd\""},
         {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
         {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
     };

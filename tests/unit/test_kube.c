@@ -4,6 +4,7 @@
 
 /* --- single objects --- */
 
+/* clang-format off */
 static void test_claim(void **state)
 {
     (void)state;
@@ -15,7 +16,9 @@ static void test_claim(void **state)
           "CONFIG{1=FromClass 2=req-1 2=req-2 3=neuron.aws.com 4={\"kind\":\"NeuronConfig\"}}\n"
           "CONFIG{1=FromClaim}\nALLOCATION{}\nEND{}\nok");
 }
+/* clang-format on */
 
+/* clang-format off */
 static void test_claim_without_allocation(void **state)
 {
     struct message status;
@@ -30,6 +33,7 @@ static void test_claim_without_allocation(void **state)
     check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1beta1", "ResourceClaim", &object_),
           "TYPE{1=resource.k8s.io/v1beta1 2=ResourceClaim}\nALLOCATION{}\nEND{}\nok");
 }
+/* clang-format on */
 
 static void test_claim_consumers(void **state)
 {
@@ -67,6 +71,7 @@ static void test_deleted_object(void **state)
           "TYPE{1=v1 2=X}\nMETA{1=n 5=#1700000001}\nEND{}\nok");
 }
 
+/* clang-format off */
 static void test_node(void **state)
 {
     static struct message inner;
@@ -79,7 +84,9 @@ static void test_node(void **state)
           "TYPE{1=meta.k8s.io/v1 2=PartialObjectMetadata}\nLABEL{1=topology 2=spine}\n"
           META_TEXT("node-a", "") "END{}\nok");
 }
+/* clang-format on */
 
+/* clang-format off */
 static void test_slice(void **state)
 {
     (void)state;
@@ -87,7 +94,9 @@ static void test_slice(void **state)
     check(KUBE_SHAPE_SLICE, "201", envelope("resource.k8s.io/v1", "ResourceSlice", &object_),
           "TYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n" SLICE_TEXT("s-1") "ok");
 }
+/* clang-format on */
 
+/* clang-format off */
 static void test_slice_of_v1beta1(void **state)
 {
     (void)state;
@@ -95,6 +104,7 @@ static void test_slice_of_v1beta1(void **state)
     check(KUBE_SHAPE_SLICE, "201", envelope("resource.k8s.io/v1beta1", "ResourceSlice", &object_),
           "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSlice}\n" BETA_SLICE_TEXT("s-1") "ok");
 }
+/* clang-format on */
 
 static void test_slice_with_fields_of_others(void **state)
 {
@@ -112,10 +122,11 @@ static void test_slice_with_fields_of_others(void **state)
     put_message(message_new(&object_), 2, &body_);
     start(KUBE_SHAPE_SLICE, "200");
     run(&whole, envelope("resource.k8s.io/v1", "ResourceSlice", &object_), 1, 1);
-    assert_non_null(strstr(
-        whole.text, "NAME{1=d}\nATTRIBUTE{1=list 6=#1}\nDEVICE{2=#1}\nSPEC{}\n"));
+    assert_non_null(
+        strstr(whole.text, "NAME{1=d}\nATTRIBUTE{1=list 6=#1}\nDEVICE{2=#1}\nSPEC{}\n"));
 }
 
+/* clang-format off */
 static void test_list(void **state)
 {
     static struct message list;
@@ -139,6 +150,7 @@ static void test_list(void **state)
           envelope("resource.k8s.io/v1beta1", "ResourceSliceList", &list),
           "TYPE{1=resource.k8s.io/v1beta1 2=ResourceSliceList}\n" BETA_SLICE_TEXT("s-3") "ok");
 }
+/* clang-format on */
 
 static void put_version(struct message *out, unsigned field, const char *group_version)
 {
@@ -154,8 +166,9 @@ static void test_group(void **state)
     (void)state;
     put_text(message_new(&object_), 1, "resource.k8s.io");
     put_version(&object_, 2, "resource.k8s.io/v1");
-    put_version(&object_, 2, "resource.k8s.io/a-name-that-is-longer-than-any-version-that-"
-                             "the-agent-could-know-of");
+    put_version(&object_, 2,
+                "resource.k8s.io/a-name-that-is-longer-than-any-version-that-"
+                "the-agent-could-know-of");
     put_version(&object_, 2, "");
     put_version(&object_, 2, "resource.k8s.io/v1beta1");
     put_version(&object_, 3, "resource.k8s.io/v1");
@@ -202,6 +215,7 @@ static void test_type_after_object(void **state)
 
 /* --- watch --- */
 
+/* clang-format off */
 static void test_slice_watch(void **state)
 {
     static struct message stream;
@@ -229,6 +243,7 @@ static void test_slice_watch(void **state)
           "WATCH{1=MODIFIED}\nTYPE{1=resource.k8s.io/v1 2=ResourceSlice}\n"
           SLICE_TEXT("s-3") "ok");
 }
+/* clang-format on */
 
 static void test_watch_that_ends(void **state)
 {

@@ -246,11 +246,15 @@ static void test_largest_configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_malformed_bodies), cmocka_unit_test(test_bodies_that_are_no_protobuf),
+        cmocka_unit_test(test_malformed_bodies),
+        cmocka_unit_test(test_bodies_that_are_no_protobuf),
         cmocka_unit_test(test_success_without_an_object),
-        cmocka_unit_test(test_damaged_bodies),   cmocka_unit_test(test_type_that_is_a_number),
-        cmocka_unit_test(test_headers),          cmocka_unit_test(test_longest_metadata_decodes),
-        cmocka_unit_test(test_status_decodes),   cmocka_unit_test(test_largest_configuration),
+        cmocka_unit_test(test_damaged_bodies),
+        cmocka_unit_test(test_type_that_is_a_number),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_longest_metadata_decodes),
+        cmocka_unit_test(test_status_decodes),
+        cmocka_unit_test(test_largest_configuration),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

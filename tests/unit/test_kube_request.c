@@ -179,8 +179,9 @@ static void test_get(void **state)
     check_list(&r, SAID("GET", "/a") " F1 accept=" PROTOBUF METADATA "," PROTOBUF
                                      ",application/json" AGENT " H1e");
     r.watch = true;
-    check_list(&r, SAID("GET", "/a") " F1 accept=" PROTOBUF METADATA ";stream=watch," PROTOBUF
-                                     METADATA ",application/json" AGENT " H1e");
+    check_list(&r,
+               SAID("GET", "/a") " F1 accept=" PROTOBUF METADATA ";stream=watch," PROTOBUF METADATA
+                                 ",application/json" AGENT " H1e");
     r.metadata_only = false;
     check_list(&r, SAID("GET", "/a") " F1 accept=" PROTOBUF ";stream=watch," PROTOBUF
                                      ",application/json" AGENT " H1e");
@@ -194,9 +195,10 @@ static void test_token_and_body(void **state)
     r.token = view_text("abc.def");
     r.has_body = true;
     r.body_len = 12345678901ull;
-    check_list(&r, SAID("POST", "/b?c=d") " F1 accept=" PROTOBUF ",application/json" AGENT
-                   " F1 authorization=Bearer%20abc.def F1 content-type=" PROTOBUF
-                   " F1 content-length=12345678901 H1");
+    check_list(&r,
+               SAID("POST", "/b?c=d") " F1 accept=" PROTOBUF ",application/json" AGENT
+                                      " F1 authorization=Bearer%20abc.def F1 content-type=" PROTOBUF
+                                      " F1 content-length=12345678901 H1");
 }
 
 /* RFC 7541 §7.1.3: no table on the way may keep the token. */
@@ -213,7 +215,10 @@ static void test_token_is_never_indexed(void **state)
     out = h2_tx_data(&client.h2);
     /* 0001 with the static index 23 of authorization: 1f 08, then the length and the value */
     for (size_t i = 0; i + 16 <= out.len; i++) {
-        found = found || memcmp(out.data + i, "\x1f\x08\x0d" "Bearer s3cret", 16) == 0;
+        found = found || memcmp(out.data + i,
+                                "\x1f\x08\x0d"
+                                "Bearer s3cret",
+                                16) == 0;
     }
     assert_true(found);
 }
@@ -269,11 +274,20 @@ static void test_event(void **state)
     uint8_t got[256];
     struct writer w = writer_of(got, sizeof got);
     const struct kube_event event = {
-        .name = "claim-7.00000000000004d2", .ns = "ml",
-        .first_wall_ms = UINT64_C(1700000007123), .last_wall_ms = UINT64_C(1700000187000),
-        .count = 4, .instance = "node-a", .action = "Prepare", .reason = "ClaimRefused",
-        .note = "error=x", .warning = true, .kind = "ResourceClaim",
-        .api_version = "resource.k8s.io/v1", .regarding_ns = "ml", .regarding_name = "claim-7",
+        .name = "claim-7.00000000000004d2",
+        .ns = "ml",
+        .first_wall_ms = UINT64_C(1700000007123),
+        .last_wall_ms = UINT64_C(1700000187000),
+        .count = 4,
+        .instance = "node-a",
+        .action = "Prepare",
+        .reason = "ClaimRefused",
+        .note = "error=x",
+        .warning = true,
+        .kind = "ResourceClaim",
+        .api_version = "resource.k8s.io/v1",
+        .regarding_ns = "ml",
+        .regarding_name = "claim-7",
         .regarding_uid = "u-7",
     };
     size_t n = hex_bytes(

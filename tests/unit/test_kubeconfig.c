@@ -5,39 +5,38 @@
 /* --- what tools write --- */
 
 /* kubectl config view --raw: keys in alphabetical order, the name behind the content. */
-static const char kubectl_text[] =
-    "apiVersion: v1\n"
-    "clusters:\n"
-    "- cluster:\n"
-    "    certificate-authority-data: Q0EtT05F\n"
-    "    server: https://10.0.0.1:6443\n"
-    "  name: one\n"
-    "- cluster:\n"
-    "    certificate-authority-data: Q0EtVFdP\n"
-    "    server: https://api.two.example:443\n"
-    "    tls-server-name: kubernetes\n"
-    "  name: two\n"
-    "contexts:\n"
-    "- context:\n"
-    "    cluster: one\n"
-    "    user: admin-one\n"
-    "  name: first\n"
-    "- context:\n"
-    "    cluster: two\n"
-    "    namespace: kube-system\n"
-    "    user: admin-two\n"
-    "  name: second\n"
-    "current-context: second\n"
-    "kind: Config\n"
-    "preferences: {}\n"
-    "users:\n"
-    "- name: admin-one\n"
-    "  user:\n"
-    "    client-certificate-data: Q1JULTE=\n"
-    "    client-key-data: S0VZLTE=\n"
-    "- name: admin-two\n"
-    "  user:\n"
-    "    token: abc.def-ghi_jkl\n";
+static const char kubectl_text[] = "apiVersion: v1\n"
+                                   "clusters:\n"
+                                   "- cluster:\n"
+                                   "    certificate-authority-data: Q0EtT05F\n"
+                                   "    server: https://10.0.0.1:6443\n"
+                                   "  name: one\n"
+                                   "- cluster:\n"
+                                   "    certificate-authority-data: Q0EtVFdP\n"
+                                   "    server: https://api.two.example:443\n"
+                                   "    tls-server-name: kubernetes\n"
+                                   "  name: two\n"
+                                   "contexts:\n"
+                                   "- context:\n"
+                                   "    cluster: one\n"
+                                   "    user: admin-one\n"
+                                   "  name: first\n"
+                                   "- context:\n"
+                                   "    cluster: two\n"
+                                   "    namespace: kube-system\n"
+                                   "    user: admin-two\n"
+                                   "  name: second\n"
+                                   "current-context: second\n"
+                                   "kind: Config\n"
+                                   "preferences: {}\n"
+                                   "users:\n"
+                                   "- name: admin-one\n"
+                                   "  user:\n"
+                                   "    client-certificate-data: Q1JULTE=\n"
+                                   "    client-key-data: S0VZLTE=\n"
+                                   "- name: admin-two\n"
+                                   "  user:\n"
+                                   "    token: abc.def-ghi_jkl\n";
 
 static void test_kubectl(void **state)
 {
@@ -328,8 +327,7 @@ static void test_duplicates(void **state)
     read_bad("users:\n- name: a\n  name: b\n", PEER_MALFORMED, "line 3: name is given twice");
     read_bad("users:\n- user: {}\n  user: {}\n", PEER_MALFORMED, "line 3: user is given twice");
     char text[9000];
-    (void)snprintf(text, sizeof text, "%s- name: u\n  user: {}\n",
-                   with_user("    token: a\n"));
+    (void)snprintf(text, sizeof text, "%s- name: u\n  user: {}\n", with_user("    token: a\n"));
     read_bad(text, PEER_MALFORMED, "line 16: user of this name is given twice");
 }
 
@@ -462,13 +460,13 @@ static void test_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kubectl),    cmocka_unit_test(test_line_ends),
-        cmocka_unit_test(test_kubeadm),    cmocka_unit_test(test_minikube),
-        cmocka_unit_test(test_eks),        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_kubectl),     cmocka_unit_test(test_line_ends),
+        cmocka_unit_test(test_kubeadm),     cmocka_unit_test(test_minikube),
+        cmocka_unit_test(test_eks),         cmocka_unit_test(test_json),
         cmocka_unit_test(test_credentials), cmocka_unit_test(test_references),
-        cmocka_unit_test(test_clusters),   cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_names),
-        cmocka_unit_test(test_size),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_clusters),    cmocka_unit_test(test_duplicates),
+        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_size),        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_server),
     };
     return cmocka_run_group_tests(tests, NULL, free_block);

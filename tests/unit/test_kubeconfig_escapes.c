@@ -102,12 +102,8 @@ static void test_block_header(void **state)
 {
     (void)state;
     static const struct text_case cases[] = {
-        {"|-2\n      two", "two"},
-        {"|2-\n      two", "two"},
-        {">9\n             nine", "nine"},
-        {"|0\n      zero", NULL},
-        {"|x\n      text", NULL},
-        {"|--\n      text", "text"},
+        {"|-2\n      two", "two"}, {"|2-\n      two", "two"}, {">9\n             nine", "nine"},
+        {"|0\n      zero", NULL},  {"|x\n      text", NULL},  {"|--\n      text", "text"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         char body[500];

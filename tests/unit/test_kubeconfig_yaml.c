@@ -27,7 +27,8 @@ static void test_scalars(void **state)
         {"\"a\\x41\\u0042\\U00000043\\/\\\\\\\"\"", "aABC/\\\""},
         {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80"},
         {"\"\\ud83d\"", "\xef\xbf\xbd"},
-        {"\"\\ud83d\\u0041\"", "\xef\xbf\xbd" "A"},
+        {"\"\\ud83d\\u0041\"", "\xef\xbf\xbd"
+                               "A"},
         {"\"\\u20ac\\_\\N\"", "\xe2\x82\xac\xc2\xa0\xc2\x85"},
         {"\"joi\\\n     ned\"", "joined"},
         {"\"fol   \n     ded\"", "fol ded"},
@@ -135,32 +136,31 @@ static void test_syntax(void **state)
 static void test_passed_over(void **state)
 {
     (void)state;
-    static const char extra[] =
-        "odd:\n"
-        "  - - a\n"
-        "    - b: c\n"
-        "      d:\n"
-        "      - e\n"
-        "    -\n"
-        "      f: g\n"
-        "    - \"q\": r\n"
-        "      'it''s' : t\n"
-        "  -\n"
-        "?odd: -x\n"
-        "more: plain text\n"
-        "  over # comment\n"
-        "# a comment at column 0\n"
-        "literal: |\n"
-        "  - not: a list\n"
-        "\n"
-        "    \"\n"
-        "    # no comment\n"
-        "unused-null:\n"
-        "users-of-old:\n"
-        "- a\n"
-        "- b\n"
-        "colour: \"#fff\"\n"
-        "url: http://a:1/?b=c&d#e\n";
+    static const char extra[] = "odd:\n"
+                                "  - - a\n"
+                                "    - b: c\n"
+                                "      d:\n"
+                                "      - e\n"
+                                "    -\n"
+                                "      f: g\n"
+                                "    - \"q\": r\n"
+                                "      'it''s' : t\n"
+                                "  -\n"
+                                "?odd: -x\n"
+                                "more: plain text\n"
+                                "  over # comment\n"
+                                "# a comment at column 0\n"
+                                "literal: |\n"
+                                "  - not: a list\n"
+                                "\n"
+                                "    \"\n"
+                                "    # no comment\n"
+                                "unused-null:\n"
+                                "users-of-old:\n"
+                                "- a\n"
+                                "- b\n"
+                                "colour: \"#fff\"\n"
+                                "url: http://a:1/?b=c&d#e\n";
     char text[9000];
     (void)snprintf(text, sizeof text, "%s%s", with_user("    token: t\n"), extra);
     read_good(text);

@@ -71,7 +71,9 @@ static void test_quoting(void **state)
         {"two\nlines\r", "k=\"two\\nlines\\r\""},
         {"\x1b[31m", "k=\"\\u001b[31m\""},
         {"\x7f", "k=\"\\u007f\""},
-        {"\xc2\x9b" "31m", "k=\"\\u009b31m\""},
+        {"\xc2\x9b"
+         "31m",
+         "k=\"\\u009b31m\""},
         {"\xe2\x80\xa8", "k=\"\\u2028\""},
         {"\xc3\xa4", "k=\"\xc3\xa4\""},
         {"\xff", "k=\"\xef\xbf\xbd\""},
@@ -164,8 +166,8 @@ static void long_lines(enum log_format format)
         assert_true(line.len <= LOG_LINE_BYTES_MAX);
         assert_true(view_ends(line, (format == LOG_JSON) ? "}\n" : "\n"));
         assert_int_equal(view_find(line, '\n'), line.len - 1);
-        bool said = view_ends(line, (format == LOG_JSON) ? ",\"truncated\":true}\n"
-                                                         : " truncated=true\n");
+        bool said =
+            view_ends(line, (format == LOG_JSON) ? ",\"truncated\":true}\n" : " truncated=true\n");
         bool whole = strstr(text_of(line), (format == LOG_JSON) ? "\"k\":\"v\"" : " k=v") != NULL;
         assert_int_equal(said, !whole);
         cut += said;

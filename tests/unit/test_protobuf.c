@@ -201,10 +201,16 @@ static void slice_metadata(void **state)
         .has_generateName = true,
         .generateName = "00000-gpu.example.com-node-a-",
         .ownerReferences_count = 1,
-        .ownerReferences = {{.has_kind = true, .kind = "Node", .has_name = true, .name = "node-a",
-                             .has_uid = true, .uid = "6f3c",
-                             .has_apiVersion = true, .apiVersion = "v1",
-                             .has_controller = true, .controller = true}},
+        .ownerReferences = {{.has_kind = true,
+                             .kind = "Node",
+                             .has_name = true,
+                             .name = "node-a",
+                             .has_uid = true,
+                             .uid = "6f3c",
+                             .has_apiVersion = true,
+                             .apiVersion = "v1",
+                             .has_controller = true,
+                             .controller = true}},
     };
 
     (void)state;

@@ -180,12 +180,18 @@ static struct {
 static void client_begin(void)
 {
     const struct h2_memory memory = {
-        .rx = client.rx, .rx_cap = sizeof client.rx,
-        .tx = client.tx, .tx_cap = sizeof client.tx,
-        .field = client.field, .field_cap = sizeof client.field,
-        .scratch = client.scratch, .scratch_cap = sizeof client.scratch,
-        .streams = client.streams, .streams_cap = H2_CLIENT_STREAMS,
-        .window = H2_CLIENT_WINDOW, .table_size = HPACK_TABLE_BYTES,
+        .rx = client.rx,
+        .rx_cap = sizeof client.rx,
+        .tx = client.tx,
+        .tx_cap = sizeof client.tx,
+        .field = client.field,
+        .field_cap = sizeof client.field,
+        .scratch = client.scratch,
+        .scratch_cap = sizeof client.scratch,
+        .streams = client.streams,
+        .streams_cap = H2_CLIENT_STREAMS,
+        .window = H2_CLIENT_WINDOW,
+        .table_size = HPACK_TABLE_BYTES,
     };
     client.asked = 0;
     h2_init(&client.h2, H2_CLIENT, &memory, 1000);
@@ -414,7 +420,8 @@ static void test_claim(void **state)
         assert_int_equal(strncmp(name, " 3=single-device-neurons-", 25), 0);
         expect("CALL /k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodePrepareResources {", version);
         expect("CALL /k8s.io.kubelet.pkg.apis.dra.%s.DRAPlugin/NodeUnprepareResources "
-               "{1=default 2=%s%s}\n", version, uid, name);
+               "{1=default 2=%s%s}\n",
+               version, uid, name);
 
         check_all_cuts(replay_api, release, "api.txt");
         expect("TYPE{1=resource.k8s.io/%s 2=ResourceClaim}\n", version);

@@ -30,8 +30,7 @@ static void refuse_registration(const char *why)
     struct writer w = writer_of(bytes, sizeof bytes);
     struct peer *p = peer_open(LINK_REGISTRATION, 65535);
     put_str(&w, 2, why);
-    (void)call_now(p, "/pluginregistration.Registration/NotifyRegistrationStatus",
-                   writer_view(&w));
+    (void)call_now(p, "/pluginregistration.Registration/NotifyRegistrationStatus", writer_view(&w));
     peer_close(p);
 }
 

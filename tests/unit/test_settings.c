@@ -159,8 +159,9 @@ static void test_flag_errors(void **state)
 static void test_variables(void **state)
 {
     (void)state;
-    const char *const env[] = {"PATH=/bin",     "NODE_NAME=from-env", "METRICS_PORT=9",
-                               "METRICS_PORT=8", "CDI_ROOT=",          "odd",
+    const char *const env[] = {"PATH=/bin",      "NODE_NAME=from-env",
+                               "METRICS_PORT=9", "METRICS_PORT=8",
+                               "CDI_ROOT=",      "odd",
                                "LOG_LEVEL=loud", NULL};
     assert_int_equal(parse_with("--log-level warn", env), STATUS_OK);
     assert_string_equal(settings.node_name, "from-env");
@@ -278,8 +279,7 @@ static void test_socket_paths(void **state)
     assert_int_equal(strlen(settings.registration_socket), 107);
     assert_int_equal(parse_folder("--kubelet-plugins-directory-path", 107 - 33), STATUS_OK);
     assert_int_equal(strlen(settings.service_socket), 107);
-    assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 108 - 33),
-                     PEER_MALFORMED);
+    assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 108 - 33), PEER_MALFORMED);
     assert_non_null(strstr(why_text, "registration socket \"/ddd"));
     assert_non_null(strstr(why_text, "ddd/neuron.aws.com-12345678-reg.sock\" is 108 bytes long, "
                                      "the limit of unix sockets is 107; give a shorter "
@@ -295,8 +295,8 @@ static void test_socket_paths(void **state)
 static void test_numbers(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"-2", "65536", "+1", "1 ", "x", "", "0x10", "--1",
-                                      "99999999999999999999999"};
+    static const char *const bad[] = {
+        "-2", "65536", "+1", "1 ", "x", "", "0x10", "--1", "99999999999999999999999"};
     expect_good("--node-name n --metrics-port 65535");
     assert_int_equal(settings.metrics_port, 65535);
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -334,16 +334,36 @@ static void test_durations(void **state)
 {
     (void)state;
     static const struct duration_case cases[] = {
-        {"10m", 600000},          {"1h30m", 5400000},       {"1h15m30.918s", 4530918},
-        {"1.5s", 1500},           {"1500ms", 1500},         {"1000000us", 1000},
-        {"1000000\xc2\xb5s", 1000}, {"1000000000ns", 1000}, {".5m", 30000},
-        {"1.h", 3600000},         {"0.0166666666666667h", 59999}, {"1s999999ns", 1000},
-        {"1.9999999999999999999999s", 1999}, {"8760h", 31536000000u}, {"0001s", 1000},
-        {"8760h1ms", 0},          {"8761h", 0},             {"10", 0},
-        {"", 0},                  {"s", 0},                 {".s", 0},
-        {"1 s", 0},               {"-1s", 0},               {"1d", 0},
-        {"1s ", 0},               {"1ss", 0},               {"1.2.3s", 0},
-        {"18446744073709551616ns", 0}, {"99999999999999999999999999h", 0}, {"1e3s", 0},
+        {"10m", 600000},
+        {"1h30m", 5400000},
+        {"1h15m30.918s", 4530918},
+        {"1.5s", 1500},
+        {"1500ms", 1500},
+        {"1000000us", 1000},
+        {"1000000\xc2\xb5s", 1000},
+        {"1000000000ns", 1000},
+        {".5m", 30000},
+        {"1.h", 3600000},
+        {"0.0166666666666667h", 59999},
+        {"1s999999ns", 1000},
+        {"1.9999999999999999999999s", 1999},
+        {"8760h", 31536000000u},
+        {"0001s", 1000},
+        {"8760h1ms", 0},
+        {"8761h", 0},
+        {"10", 0},
+        {"", 0},
+        {"s", 0},
+        {".s", 0},
+        {"1 s", 0},
+        {"-1s", 0},
+        {"1d", 0},
+        {"1s ", 0},
+        {"1ss", 0},
+        {"1.2.3s", 0},
+        {"18446744073709551616ns", 0},
+        {"99999999999999999999999999h", 0},
+        {"1e3s", 0},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[100];
@@ -386,9 +406,9 @@ static void test_taints(void **state)
         assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
         assert_non_null(strstr(why_text, "must be key:NoSchedule or key:NoExecute, or empty"));
     }
-    static const char *const keys[] = {":NoSchedule",      "/b:NoSchedule", "a/:NoSchedule",
-                                       "A/b:NoSchedule",   "a/b/c:NoExecute", "a/-b:NoExecute",
-                                       "k=v:NoSchedule",   "a/b-:NoSchedule"};
+    static const char *const keys[] = {":NoSchedule",    "/b:NoSchedule",   "a/:NoSchedule",
+                                       "A/b:NoSchedule", "a/b/c:NoExecute", "a/-b:NoExecute",
+                                       "k=v:NoSchedule", "a/b-:NoSchedule"};
     for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char line[100];
         (void)snprintf(line, sizeof line, "--node-name n --unhealthy-taint %s", keys[i]);
@@ -460,14 +480,14 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_commands),     cmocka_unit_test(test_flag_errors),
-        cmocka_unit_test(test_variables),    cmocka_unit_test(test_empty_values),
-        cmocka_unit_test(test_node_names),   cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_long_path),    cmocka_unit_test(test_socket_paths),
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_taints),       cmocka_unit_test(test_quoting),
-        cmocka_unit_test(test_short_why),    cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),   cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),  cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_node_names), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_long_path),  cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_taints),     cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_short_why),  cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,8 @@ static struct world {
     struct settings settings;
     struct found_node found;
     uint64_t now_ms;
-    size_t cut;             /* bytes that move at a time */
-    int api_link;           /* number at sim_api, -1: not connected */
+    size_t cut;              /* bytes that move at a time */
+    int api_link;            /* number at sim_api, -1: not connected */
     int link[SIM_LINKS_MAX]; /* agent's link of each link of the kubelet, -1: none */
     unsigned registered;
     bool exited;
@@ -242,8 +242,8 @@ static void begin_with(size_t cut, const struct sim_api_config *served)
 {
     static const char *const args[] = {"run", "--node-name", NODE_NAME};
     static const char *const env[] = {NULL};
-    const struct sim_kubelet_config release = {.knows_v1 = true, .retries_notify = true,
-                                               .notice_ms = 100};
+    const struct sim_kubelet_config release = {
+        .knows_v1 = true, .retries_notify = true, .notice_ms = 100};
     char text[256];
     struct writer why = writer_of(text, sizeof text);
     memset(&world, 0, sizeof world);
@@ -265,8 +265,8 @@ static void begin_with(size_t cut, const struct sim_api_config *served)
 
 static void begin(size_t cut)
 {
-    const struct sim_api_config served = {.token = "secret", .serves = {true, true, true},
-                                          .seed = 7};
+    const struct sim_api_config served = {
+        .token = "secret", .serves = {true, true, true}, .seed = 7};
     begin_with(cut, &served);
 }
 
@@ -307,8 +307,8 @@ static struct sim_claim claim_of(const char *name)
 
 static void call(enum sim_method method, const struct sim_claim *claims, unsigned count)
 {
-    const struct sim_batch batch = {.method = method, .driver = DRIVER_NAME, .claims = claims,
-                                    .count = count};
+    const struct sim_batch batch = {
+        .method = method, .driver = DRIVER_NAME, .claims = claims, .count = count};
     unsigned number = 0;
     world.answered = false;
     assert_int_equal(sim_kubelet_call(&kubelet, &batch, &number), STATUS_OK);
@@ -398,13 +398,13 @@ static void test_deleted_slice_is_made_again(void **state)
 /* Only v1beta1 is served: the slice is kept in v1's layout all the same. */
 static void test_older_api_version(void **state)
 {
-    const struct sim_api_config served = {.token = "secret", .serves = {false, false, true},
-                                          .seed = 7};
+    const struct sim_api_config served = {
+        .token = "secret", .serves = {false, false, true}, .seed = 7};
     (void)state;
     begin_with(1000, &served);
     const struct sim_object *slice = the_slice();
-    struct view device = sim_field_bytes(sim_field_bytes(view_of(slice->body, slice->body_len), 2),
-                                         6);
+    struct view device =
+        sim_field_bytes(sim_field_bytes(view_of(slice->body, slice->body_len), 2), 6);
     assert_view(sim_field_bytes(device, 1), "neuron-device-15");
     assert_int_equal(sim_field_bytes(sim_field_bytes(device, 2), 1).len > 0, true);
     assert_null(memmem(device.data, device.len, "neuron-device-14", 16));

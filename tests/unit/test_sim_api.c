@@ -44,8 +44,8 @@ static void test_discovery(void **state)
 
 static void test_bad_bodies(void **state)
 {
-    const struct ask json = {.method = "POST", .path = SLICES, .type = "application/json",
-                             .body = view_text("{}")};
+    const struct ask json = {
+        .method = "POST", .path = SLICES, .type = "application/json", .body = view_text("{}")};
     (void)state;
     begin();
     assert_int_equal(ask(&json), 415);
@@ -112,8 +112,8 @@ static void test_layouts(void **state)
     assert_int_equal(get(BETA_SLICES "?fieldSelector=metadata.name%3Dother"), 200);
     assert_int_equal(sim_field_bytes(answer("ResourceSliceList"), 2).len, 0);
     assert_int_equal(get(BETA_SLICES), 200);
-    device = sim_field_bytes(sim_field_bytes(sim_field_bytes(answer("ResourceSliceList"), 2), 2),
-                             6);
+    device =
+        sim_field_bytes(sim_field_bytes(sim_field_bytes(answer("ResourceSliceList"), 2), 2), 6);
     struct view basic = sim_field_bytes(device, 2);
     assert_view(sim_field_bytes(sim_field_bytes(basic, 1), 1), "key");
 }
@@ -167,14 +167,10 @@ static void test_expired_watch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_and_what),
-        cmocka_unit_test(test_discovery),
-        cmocka_unit_test(test_bad_bodies),
-        cmocka_unit_test(test_invalid_slices),
-        cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_expired_watch),
+        cmocka_unit_test(test_who_and_what), cmocka_unit_test(test_discovery),
+        cmocka_unit_test(test_bad_bodies),   cmocka_unit_test(test_invalid_slices),
+        cmocka_unit_test(test_conflicts),    cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_watch),        cmocka_unit_test(test_expired_watch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,8 @@ static const char *node_event(struct view *meta)
 
 static void test_node_watch(void **state)
 {
-    const struct ask watch = {.method = "GET", .path = NODES,
-                              .accept = AS_METADATA ";stream=watch," AS_METADATA};
+    const struct ask watch = {
+        .method = "GET", .path = NODES, .accept = AS_METADATA ";stream=watch," AS_METADATA};
     struct view meta;
     (void)state;
     begin();
@@ -102,14 +102,19 @@ static void test_events(void **state)
     assert_true(view_equal(e.body, event_body("SliceRefused")));
     assert_int_equal(send("POST", EVENTS, event_body("")), 422);
     assert_reason("Invalid", "reason");
-    assert_int_equal(send("POST", "/apis/events.k8s.io/v1/namespaces/ml/events",
-                          event_body("SliceRefused")), 422);
+    assert_int_equal(
+        send("POST", "/apis/events.k8s.io/v1/namespaces/ml/events", event_body("SliceRefused")),
+        422);
     assert_int_equal(get(EVENTS), 405);
     assert_int_equal(send("POST", EVENTS, event_body("SliceRefused")), 409); /* its name */
     assert_int_equal(api.events, 1);
-    const struct ask series = {.method = "PATCH", .path = EVENTS "/x", .body = view_text("{}"),
+    const struct ask series = {.method = "PATCH",
+                               .path = EVENTS "/x",
+                               .body = view_text("{}"),
                                .type = "application/merge-patch+json"};
-    const struct ask unknown = {.method = "PATCH", .path = EVENTS "/y", .body = view_text("{}"),
+    const struct ask unknown = {.method = "PATCH",
+                                .path = EVENTS "/y",
+                                .body = view_text("{}"),
                                 .type = "application/merge-patch+json"};
     assert_int_equal(ask(&series), 200);
     (void)answer("Event");
@@ -123,7 +128,9 @@ static void test_claim_status(void **state)
     static const char claim[] = "\x0a\x09\x0a\x03one\x1a\x02ml";
     const char *path =
         "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/one/status?force=true";
-    struct ask patch = {.method = "PATCH", .path = path, .body = view_text("{}"),
+    struct ask patch = {.method = "PATCH",
+                        .path = path,
+                        .body = view_text("{}"),
                         .type = "application/apply-patch+yaml"};
     (void)state;
     begin();

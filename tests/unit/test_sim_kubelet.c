@@ -17,7 +17,7 @@ static struct grpc_server server[2]; /* registration, service */
 
 static struct plugin {
     uint64_t now_ms;
-    bool listens;           /* the registration socket takes connections */
+    bool listens; /* the registration socket takes connections */
     bool open[2];
     const char *type;
     const char *versions[4];
@@ -29,7 +29,7 @@ static struct plugin {
     bool silent;
     uint8_t reply[512];
     size_t reply_len;
-    char log[2048];         /* events of the kubelet */
+    char log[2048]; /* events of the kubelet */
 } plugin;
 
 /* --- the plugin --- */
@@ -188,8 +188,8 @@ static const struct sim_claim claims[2] = {{"ml", "one", "uid-1"}, {"ml", "two",
 
 static enum status call(unsigned count)
 {
-    const struct sim_batch batch = {.method = SIM_PREPARE, .driver = DRIVER, .claims = claims,
-                                    .count = count};
+    const struct sim_batch batch = {
+        .method = SIM_PREPARE, .driver = DRIVER, .claims = claims, .count = count};
     unsigned number = 0;
     enum status s = sim_kubelet_call(&kubelet, &batch, &number);
     settle();
@@ -202,8 +202,8 @@ static void reply_entry(const char *uid, const char *error)
     uint8_t entry_bytes[256];
     struct writer value = writer_of(value_bytes, sizeof value_bytes);
     struct writer entry = writer_of(entry_bytes, sizeof entry_bytes);
-    struct writer w = writer_of(plugin.reply + plugin.reply_len,
-                                sizeof plugin.reply - plugin.reply_len);
+    struct writer w =
+        writer_of(plugin.reply + plugin.reply_len, sizeof plugin.reply - plugin.reply_len);
     sim_put_text(&value, 2, error);
     sim_put_text(&entry, 1, uid);
     sim_put_bytes(&entry, 2, writer_view(&value));
@@ -351,12 +351,9 @@ static void test_lost_connections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_refused_plugins),
-        cmocka_unit_test(test_tries_again),
-        cmocka_unit_test(test_refused_verdict),
-        cmocka_unit_test(test_silent_plugin),
-        cmocka_unit_test(test_judges_replies),
+        cmocka_unit_test(test_versions),         cmocka_unit_test(test_refused_plugins),
+        cmocka_unit_test(test_tries_again),      cmocka_unit_test(test_refused_verdict),
+        cmocka_unit_test(test_silent_plugin),    cmocka_unit_test(test_judges_replies),
         cmocka_unit_test(test_lost_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

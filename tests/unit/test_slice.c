@@ -23,7 +23,7 @@ static int setup(void **state)
 
 enum change {
     NOTHING,
-    REVERSED,        /* attributes in another order: a map has none */
+    REVERSED, /* attributes in another order: a map has none */
     ATTRIBUTE_GONE,
     ATTRIBUTE_TWICE, /* instead of the one after it */
     ATTRIBUTE_MORE,

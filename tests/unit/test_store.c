@@ -10,9 +10,9 @@
 static void test_header_layout(void **state)
 {
     static const uint8_t expected[] = {
-        'N', 'E', 'U', 'R', 'D', 'R', 'A', '1', 0, 0, 0, 1,    /* format */
-        0,   0,   1,   0,   0,   0,   0x20, 0,  0, 0, 0, 0,    /* 256 slots, 8192 bytes, reserved */
-        1,   2,   3,   4,   5,   6,   7,   8,                  /* generation */
+        'N', 'E', 'U', 'R', 'D', 'R', 'A',  '1', 0, 0, 0, 1, /* format */
+        0,   0,   1,   0,   0,   0,   0x20, 0,   0, 0, 0, 0, /* 256 slots, 8192 bytes, reserved */
+        1,   2,   3,   4,   5,   6,   7,    8,               /* generation */
     };
     const struct store_header h = {.generation = UINT64_C(0x0102030405060708)};
     uint8_t bytes[STORE_HEADER_WRITTEN];
@@ -317,8 +317,8 @@ static void test_torn_writes(void **state)
         unsigned old_at = next_random(&seed) % 3;
         unsigned new_at = next_random(&seed) % 4; /* 3: frees the slot */
         struct view old_record = view_of(records[old_at], lengths[old_at]);
-        struct view new_record = (new_at == 3) ? view_of(NULL, 0)
-                                               : view_of(records[new_at], lengths[new_at]);
+        struct view new_record =
+            (new_at == 3) ? view_of(NULL, 0) : view_of(records[new_at], lengths[new_at]);
         fresh_slot();
         size_t len = next_write(out, view_of(records[stale_at], lengths[stale_at]), &half);
         memcpy(slot_bytes[half], out, len);

@@ -109,10 +109,31 @@ static void test_encode_without_room(void **state)
 
 /* A stored message made by hand: what each change makes of it. */
 enum change {
-    NOTHING, UNKNOWN_FIELDS, NO_UID, UID_EMPTY, UID_LONG, UID_SLASH, NO_NAME, NAME_LONG, NO_POOL,
-    NO_RESULTS, TOO_MANY, REQUEST_LONG, NO_REQUEST, NO_INDEX, NO_INDEX_NO_DEVICE, INDEX_HIGH,
-    INDEX_WRAPS, LNC_HIGH,
-    MODE_HIGH, DEVICE_OTHER, NO_DEVICE, SHARE_LONG, SHARE_QUOTE, NUMBERING_NEW, CONFIGURED_UNLIKE,
+    NOTHING,
+    UNKNOWN_FIELDS,
+    NO_UID,
+    UID_EMPTY,
+    UID_LONG,
+    UID_SLASH,
+    NO_NAME,
+    NAME_LONG,
+    NO_POOL,
+    NO_RESULTS,
+    TOO_MANY,
+    REQUEST_LONG,
+    NO_REQUEST,
+    NO_INDEX,
+    NO_INDEX_NO_DEVICE,
+    INDEX_HIGH,
+    INDEX_WRAPS,
+    LNC_HIGH,
+    MODE_HIGH,
+    DEVICE_OTHER,
+    NO_DEVICE,
+    SHARE_LONG,
+    SHARE_QUOTE,
+    NUMBERING_NEW,
+    CONFIGURED_UNLIKE,
     CHANGES
 };
 
@@ -255,10 +276,8 @@ static void test_decode_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_encoding),
-        cmocka_unit_test(test_encode_without_room),
-        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_encoding),
+        cmocka_unit_test(test_encode_without_room), cmocka_unit_test(test_decode),
         cmocka_unit_test(test_decode_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,8 +57,8 @@ static void test_accepted(void **state)
         /* The key share is for X25519: these groups ask for a HelloRetryRequest. */
         {"ec", "-tls1_3 -groups P-256", "ca.pem", NULL, "api.test", STATUS_OK, ""},
         {"ec", "-tls1_3 -groups P-384", "ca.pem", NULL, "127.0.0.1", STATUS_OK, ""},
-        {"ec", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", "ca.pem", NULL, "api.test",
-         STATUS_OK, ""},
+        {"ec", "-ciphersuites TLS_CHACHA20_POLY1305_SHA256", "ca.pem", NULL, "api.test", STATUS_OK,
+         ""},
         {"ec", "-num_tickets 8", "ca.pem", NULL, "api.test", STATUS_OK, ""},
         {"ec", "-tls1_3 " CLIENT_WANTED, "ca.pem", "me", "api.test", STATUS_OK, ""},
         {"ec", "-tls1_2 " CLIENT_WANTED, "ca.pem", "me", "api.test", STATUS_OK, ""},
@@ -263,9 +263,9 @@ static void test_exhausted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_alpn),     cmocka_unit_test(test_odd_answers),
-        cmocka_unit_test(test_sni),         cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_accepted),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_alpn),   cmocka_unit_test(test_odd_answers),
+        cmocka_unit_test(test_sni),       cmocka_unit_test(test_identities),
         cmocka_unit_test(test_exhausted),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

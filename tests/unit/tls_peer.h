@@ -141,10 +141,9 @@ static inline struct server server_start(const char *cert, const char *options)
     char *args[ARGS_MAX];
     unsigned count = 0;
     int ends[2];
-    (void)snprintf(text, sizeof text,
-                   "openssl s_server -accept 127.0.0.1:0 -rev -cert %s.pem -key %s.key %s", cert,
-                   (strcmp(cert, "expired") == 0 || strcmp(cert, "future") == 0) ? "ec" : cert,
-                   options);
+    (void)snprintf(
+        text, sizeof text, "openssl s_server -accept 127.0.0.1:0 -rev -cert %s.pem -key %s.key %s",
+        cert, (strcmp(cert, "expired") == 0 || strcmp(cert, "future") == 0) ? "ec" : cert, options);
     char *rest = text;
     for (char *word = strsep(&rest, " "); word != NULL; word = strsep(&rest, " ")) {
         assert_true(count < ARGS_MAX - 1);

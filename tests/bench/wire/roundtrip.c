@@ -34,10 +34,10 @@ enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
 
 struct client {
     int fd;
-    uint32_t stream;     /* of the next call */
-    uint8_t call[512];   /* HEADERS and DATA of a call */
+    uint32_t stream;   /* of the next call */
+    uint8_t call[512]; /* HEADERS and DATA of a call */
     size_t call_len;
-    size_t data_at;      /* where the DATA frame begins in it */
+    size_t data_at; /* where the DATA frame begins in it */
     uint8_t in[65536];
 };
 

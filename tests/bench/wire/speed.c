@@ -229,11 +229,18 @@ static size_t frames_ours(const struct input *in)
     static uint8_t tx[H2_SERVER_TX_BYTES];
     static uint8_t one[H2_SERVER_FIELD_BYTES];
     static uint8_t other[H2_SERVER_FIELD_BYTES];
-    const struct h2_memory memory = {
-        .rx = rx, .rx_cap = sizeof rx, .tx = tx, .tx_cap = sizeof tx,
-        .field = one, .field_cap = sizeof one, .scratch = other, .scratch_cap = sizeof other,
-        .streams = streams, .streams_cap = H2_SERVER_STREAMS,
-        .window = H2_SERVER_WINDOW, .table_size = HPACK_TABLE_BYTES};
+    const struct h2_memory memory = {.rx = rx,
+                                     .rx_cap = sizeof rx,
+                                     .tx = tx,
+                                     .tx_cap = sizeof tx,
+                                     .field = one,
+                                     .field_cap = sizeof one,
+                                     .scratch = other,
+                                     .scratch_cap = sizeof other,
+                                     .streams = streams,
+                                     .streams_cap = H2_SERVER_STREAMS,
+                                     .window = H2_SERVER_WINDOW,
+                                     .table_size = HPACK_TABLE_BYTES};
     size_t decoded = 0;
     h2_init(&c, H2_SERVER, &memory, 0);
     for (size_t at = 0; at < in->len;) {

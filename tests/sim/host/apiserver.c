@@ -32,12 +32,12 @@
 #define OTHER_FDS 2
 
 struct client {
-    int fd;         /* -1: free */
+    int fd; /* -1: free */
     SSL *tls;
-    bool shaken;    /* the handshake is complete */
-    bool ended;     /* nothing comes or goes any more */
-    int number;     /* at sim_api; valid once shaken */
-    short wants;    /* events of poll(2) that TLS waits for */
+    bool shaken; /* the handshake is complete */
+    bool ended;  /* nothing comes or goes any more */
+    int number;  /* at sim_api; valid once shaken */
+    short wants; /* events of poll(2) that TLS waits for */
 };
 
 static struct sim_api api;
@@ -76,8 +76,8 @@ static void tls_setup(const char *cert, const char *key)
         tls_fail(cert);
     }
     (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    (void)SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    (void)SSL_CTX_set_mode(context,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
 }
 

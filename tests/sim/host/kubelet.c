@@ -306,7 +306,8 @@ static void wait_for(int notices, struct pollfd *fds)
     for (unsigned i = 0; i < SIM_LINKS_MAX; i++) {
         bool out = sim_kubelet_tx(&kubelet, i).len > 0;
         fds[2 + i] = (struct pollfd){
-            .fd = link_fd[i], .events = (short)(POLLIN | (out ? POLLOUT : 0)),
+            .fd = link_fd[i],
+            .events = (short)(POLLIN | (out ? POLLOUT : 0)),
         };
     }
     uint64_t at = sim_kubelet_deadline(&kubelet);
@@ -324,7 +325,8 @@ int main(int argc, char **argv)
     registry = host_option(argc, argv, "--registry", ".");
     double release = strtod(host_option(argc, argv, "--release", "1.36"), NULL);
     const struct sim_kubelet_config config = {
-        .knows_v1 = release > 1.335, .retries_notify = release > 1.355,
+        .knows_v1 = release > 1.335,
+        .retries_notify = release > 1.355,
         .notice_ms = strtoul(host_option(argc, argv, "--notice-ms", "1000"), NULL, 10),
     };
     for (unsigned i = 0; i < SIM_LINKS_MAX; i++) {

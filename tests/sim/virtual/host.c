@@ -139,8 +139,8 @@ static size_t model_to_agent(struct world *w, size_t most)
 /* How many bytes the network carries now of `slow`, its share of this moment. */
 static size_t carries(const struct world *w, bool to_agent, size_t slow)
 {
-    static const size_t out[NET_STATES] = {[NET_OPEN] = WIRE_BYTES, [NET_RESETTING] = WIRE_BYTES,
-                                           [NET_ONE_WAY] = WIRE_BYTES};
+    static const size_t out[NET_STATES] = {
+        [NET_OPEN] = WIRE_BYTES, [NET_RESETTING] = WIRE_BYTES, [NET_ONE_WAY] = WIRE_BYTES};
     static const size_t in[NET_STATES] = {[NET_OPEN] = WIRE_BYTES, [NET_RESETTING] = WIRE_BYTES};
     return w->net == NET_SLOW ? slow : (to_agent ? in : out)[w->net];
 }

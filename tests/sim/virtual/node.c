@@ -174,8 +174,8 @@ void claims_put(void)
 static bool call(struct world *w, enum sim_method method, unsigned index)
 {
     struct sim_claim claim = {.ns = "ml"};
-    const struct sim_batch batch = {.method = method, .driver = DRIVER_NAME, .claims = &claim,
-                                    .count = 1};
+    const struct sim_batch batch = {
+        .method = method, .driver = DRIVER_NAME, .claims = &claim, .count = 1};
     unsigned number = 0;
     ASSERT(index < HELD_CLAIMS);
     (void)snprintf(claim.name, sizeof claim.name, "held-%u", index);

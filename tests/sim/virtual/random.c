@@ -22,9 +22,9 @@ struct schedule {
     struct row *r;
     bool on[TROUBLES_MAX];
     unsigned active;
-    unsigned count;         /* troubles that there are */
-    uint64_t due_ms;        /* when all must be well again after what has ended so far */
-    uint64_t generation;    /* of our slices when all was well last */
+    unsigned count;      /* troubles that there are */
+    uint64_t due_ms;     /* when all must be well again after what has ended so far */
+    uint64_t generation; /* of our slices when all was well last */
 };
 
 /* --- troubles --- */
@@ -321,8 +321,9 @@ unsigned random_runs(struct world *w, uint64_t first, uint64_t count, bool loud)
     }
     if (count > 0) {
         (void)printf("random schedules: %llu seeds, %.0f hours, recovery within %.1f s, at most %u "
-                     "requests in a second\n", (unsigned long long)count, (double)ms / 3600000.0,
-                     (double)longest / 1000.0, most);
+                     "requests in a second\n",
+                     (unsigned long long)count, (double)ms / 3600000.0, (double)longest / 1000.0,
+                     most);
     }
     return failed;
 }

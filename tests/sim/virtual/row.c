@@ -119,9 +119,9 @@ void row_print(const struct world *w, const struct row *r)
     print_time(w->now_ms - r->begin_ms);
     print_time(r->recovery_ms);
     (void)printf(" %5u %5u %5u %5u %5u %5u %5u %5u %5u %5u\n", t->verb[TALLY_GET],
-                 t->verb[TALLY_LIST], t->verb[TALLY_WATCH], t->verb[TALLY_POST],
-                 t->verb[TALLY_PUT], t->verb[TALLY_DELETE], t->verb[TALLY_EVENT],
-                 t->verb[TALLY_CLAIM], t->most, t->connects);
+                 t->verb[TALLY_LIST], t->verb[TALLY_WATCH], t->verb[TALLY_POST], t->verb[TALLY_PUT],
+                 t->verb[TALLY_DELETE], t->verb[TALLY_EVENT], t->verb[TALLY_CLAIM], t->most,
+                 t->connects);
     if (r->failed) {
         (void)printf("      %s\n", r->why);
     }

@@ -22,7 +22,7 @@ struct row {
     uint64_t begin_ms;
     uint64_t recovery_ms; /* NEVER: there was nothing to recover from */
     bool failed;
-    char why[256];        /* what did not hold, with its numbers */
+    char why[256]; /* what did not hold, with its numbers */
 };
 
 /* States what must hold; the first that does not is kept. `text` is a printf format. */
@@ -52,8 +52,8 @@ struct scenario {
 };
 
 /* Each list ends with an entry without a name. */
-extern const struct scenario life_scenarios[];    /* starts, days, restarts, devices, Node */
-extern const struct scenario answer_scenarios[];  /* answers that are wrong or ambiguous */
+extern const struct scenario life_scenarios[];   /* starts, days, restarts, devices, Node */
+extern const struct scenario answer_scenarios[]; /* answers that are wrong or ambiguous */
 
 /* Troubles that last for some time, by index; NULL: there are no more. */
 const char *trouble_name(unsigned index);

@@ -146,9 +146,9 @@ static void serve(struct world *w, bool v1, bool v1beta2, bool v1beta1)
 
 static void versions(struct world *w, struct row *r)
 {
-    static const bool served[][3] = {{false, false, true}, {false, true, true}, {true, true, true},
-                                     {true, false, false}, {false, true, false},
-                                     {false, false, true}, {true, false, false}};
+    static const bool served[][3] = {
+        {false, false, true}, {false, true, true},  {true, true, true},  {true, false, false},
+        {false, true, false}, {false, false, true}, {true, false, false}};
     row_begin(w, r, 28);
     for (unsigned i = 0; i < sizeof served / sizeof served[0]; i++) {
         serve(w, served[i][0], served[i][1], served[i][2]);

@@ -11,12 +11,12 @@
 struct trouble {
     const char *name;
     enum net net;
-    bool cut;                /* connections that stand are reset */
-    struct sim_fault fault;  /* none of these: `asked` 0 */
+    bool cut;               /* connections that stand are reset */
+    struct sim_fault fault; /* none of these: `asked` 0 */
     enum sim_fault_kind kind;
     uint64_t ms;
-    uint64_t limit_ms;       /* of the recovery; 0: RECOVERY_MS */
-    unsigned requests;       /* own ones while it lasts, at most */
+    uint64_t limit_ms; /* of the recovery; 0: RECOVERY_MS */
+    unsigned requests; /* own ones while it lasts, at most */
 };
 
 #define WRITES (SIM_ASK_CREATE | SIM_ASK_UPDATE | SIM_ASK_DELETE)
@@ -24,6 +24,8 @@ struct trouble {
 /* Requests of ten minutes with the longest waits, half a minute and more, after short ones. */
 #define TEN_MINUTES_SLOW 60u
 
+/* one scenario is one row */
+/* clang-format off */
 static const struct trouble troubles[] = {
     {.name = "API server stopped: refused, 10 min", .net = NET_REFUSED, .cut = true,
      .ms = MINUTES(10), .requests = 0},
@@ -89,6 +91,7 @@ static const struct trouble troubles[] = {
     {.name = "answers carry another object, 10 min", .kind = SIM_FAULT_OTHER,
      .fault = {.asked = SIM_ASK_ALL}, .ms = MINUTES(10), .requests = 2 * TEN_MINUTES_SLOW},
 };
+/* clang-format on */
 
 #define TROUBLES (sizeof troubles / sizeof troubles[0])
 

@@ -7,9 +7,20 @@
 #include "cfg/identity.h"
 #include "tests/sim/virtual/world.h"
 
-enum { OBJECT_META = 1, OBJECT_SPEC = 2, SPEC_DRIVER = 1, SPEC_POOL = 2, SPEC_NODE = 3,
-       SPEC_DEVICES = 6, POOL_NAME = 1, POOL_GENERATION = 2, POOL_COUNT = 3, META_OWNERS = 13,
-       OWNER_UID = 4, DEVICE_NAME = 1 };
+enum {
+    OBJECT_META = 1,
+    OBJECT_SPEC = 2,
+    SPEC_DRIVER = 1,
+    SPEC_POOL = 2,
+    SPEC_NODE = 3,
+    SPEC_DEVICES = 6,
+    POOL_NAME = 1,
+    POOL_GENERATION = 2,
+    POOL_COUNT = 3,
+    META_OWNERS = 13,
+    OWNER_UID = 4,
+    DEVICE_NAME = 1
+};
 
 const size_t agent_bytes = sizeof(struct agent);
 
@@ -101,9 +112,8 @@ static const char *devices_wrong(const struct world *w, struct view spec, uint64
         if (f.number != SPEC_DEVICES) {
             continue;
         }
-        if (!view_starts(name, prefix) ||
-            view_decimal(view_from(name, sizeof prefix - 1), DEVICES_MAX - 1, &number) !=
-                STATUS_OK) {
+        if (!view_starts(name, prefix) || view_decimal(view_from(name, sizeof prefix - 1),
+                                                       DEVICES_MAX - 1, &number) != STATUS_OK) {
             return "a device of another name is stored";
         }
         if ((*seen & (UINT64_C(1) << number)) != 0) {

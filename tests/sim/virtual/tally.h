@@ -19,8 +19,16 @@
 #define TALLY_HEADERS 1
 
 enum tally_verb {
-    TALLY_GET, TALLY_LIST, TALLY_WATCH, TALLY_POST, TALLY_PUT, TALLY_DELETE, TALLY_EVENT,
-    TALLY_STATUS, TALLY_CLAIM, TALLY_VERBS
+    TALLY_GET,
+    TALLY_LIST,
+    TALLY_WATCH,
+    TALLY_POST,
+    TALLY_PUT,
+    TALLY_DELETE,
+    TALLY_EVENT,
+    TALLY_STATUS,
+    TALLY_CLAIM,
+    TALLY_VERBS
 };
 
 struct tally {
@@ -31,8 +39,8 @@ struct tally {
     unsigned next;                 /* of `recent` */
     uint64_t recent[TALLY_RECENT]; /* when own requests were sent; 0: unused */
     /* frames that the agent sends on its connection */
-    size_t skip;                   /* octets until the next frame's header */
-    unsigned have;                 /* of `head` */
+    size_t skip;   /* octets until the next frame's header */
+    unsigned have; /* of `head` */
     uint8_t head[TALLY_HEAD];
     uint64_t sent_ms[TALLY_STREAMS]; /* by stream: when its HEADERS went out */
 };

@@ -39,10 +39,10 @@ static void settings_set(struct world *w)
 
 void world_new(struct world *w, uint64_t seed)
 {
-    static const struct sim_kubelet_config release = {.knows_v1 = true, .retries_notify = true,
-                                                      .notice_ms = 100};
-    const struct sim_api_config served = {.token = w->server_token, .serves = {true, true, true},
-                                          .seed = seed};
+    static const struct sim_kubelet_config release = {
+        .knows_v1 = true, .retries_notify = true, .notice_ms = 100};
+    const struct sim_api_config served = {
+        .token = w->server_token, .serves = {true, true, true}, .seed = seed};
     memset(w, 0, sizeof *w);
     w->seed = seed;
     w->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

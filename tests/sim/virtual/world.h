@@ -52,46 +52,46 @@ struct foreign {
     uint64_t version; /* that the world saw last */
 };
 
-struct answered {     /* the kubelet's last call */
+struct answered { /* the kubelet's last call */
     bool done;
-    bool well;        /* every claim of it */
+    bool well; /* every claim of it */
     char text[512];
 };
 
 struct world {
-    struct agent *agent;       /* NULL: no process runs */
+    struct agent *agent; /* NULL: no process runs */
     struct settings settings;
     struct found_node found;
     uint64_t seed;
     uint64_t random;
     uint64_t now_ms;
-    bool poked;                /* the host told something: a step is due */
+    bool poked; /* the host told something: a step is due */
     bool exited;
     /* the path to the API server */
     enum net net;
-    int link;                  /* number at the model, -1: not connected */
-    bool connecting;           /* the host waits for a connection */
-    uint64_t connect_ms;       /* when it gives up */
+    int link;            /* number at the model, -1: not connected */
+    bool connecting;     /* the host waits for a connection */
+    uint64_t connect_ms; /* when it gives up */
     uint64_t opened_ms;
-    uint64_t slow_ms;          /* NET_SLOW: when bytes move again */
-    size_t slow_out;           /* NET_SLOW: bytes that may still move now */
+    uint64_t slow_ms; /* NET_SLOW: when bytes move again */
+    size_t slow_out;  /* NET_SLOW: bytes that may still move now */
     size_t slow_in;
     uint64_t token_ms;
-    char token[32];            /* that lies in the agent's token file */
-    char known_token[32];      /* that the agent was told last */
-    char server_token[32];     /* that the API server lets in */
+    char token[32];        /* that lies in the agent's token file */
+    char known_token[32];  /* that the agent was told last */
+    char server_token[32]; /* that the API server lets in */
     size_t wire_len;
-    uint8_t wire[WIRE_BYTES];  /* sent by the agent, not arrived */
+    uint8_t wire[WIRE_BYTES]; /* sent by the agent, not arrived */
     /* the kubelet */
     bool kubelet_up;
     int kubelet_link[SIM_LINKS_MAX]; /* the agent's link of each of the kubelet's, -1: none */
-    unsigned registered;       /* times */
+    unsigned registered;             /* times */
     struct answered answered;
     /* the cluster */
     const char *node_uid;
-    const char *layers[3];     /* labels of the Node; NULL: not there */
-    const char *type_label;    /* instance type; NULL: not there */
-    uint64_t beat_ms;          /* when the kubelet writes the Node's status again */
+    const char *layers[3];  /* labels of the Node; NULL: not there */
+    const char *type_label; /* instance type; NULL: not there */
+    uint64_t beat_ms;       /* when the kubelet writes the Node's status again */
     unsigned beats;
     struct foreign foreign[FOREIGN_SLICES];
     struct tally tally;
