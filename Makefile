@@ -39,7 +39,7 @@ FUZZ_GOALS := fuzz fuzz-coverage fuzz-defects build/fuzz/%
 $(BUILD)/deps/paths.mk: FORCE
 	@tools/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
 
-SOURCES := $(sort $(wildcard src/*.c src/*/*.c boards/*.c generated/*.c))
+SOURCES := $(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c boards/*.c generated/*.c))
 LIBRARY_SOURCES := $(filter-out src/main.c,$(SOURCES))
 TEST_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
 SIM_MODELS := $(sort $(wildcard tests/sim/*.c))

@@ -31,7 +31,7 @@ static int refuse(struct view why, int exit_code)
     int error = 0;
     ASSERT(why.len <= WHY_BYTES);
     writer_text(&w, AGENT_NAME ": ");
-    writer_view_of(&w, why);
+    writer_append(&w, why);
     writer_text(&w, "\n");
     enum status s = descriptor_write(STDERR_FILENO, writer_view(&w), -1, &error);
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;

@@ -30,7 +30,7 @@ trap 'rm -rf "$objects"' EXIT
 
 # Every layer that makes no system calls, the two files of src/host that read text, and the models
 # of the agent's peers.
-sources=$(ls src/base/*.c src/wire/*.c src/dra/*.c src/agent/*.c boards/*.c generated/*.c)
+sources=$(ls src/base/*.c src/wire/*.c src/dra/*.c src/agent/*.c src/agent/*/*.c boards/*.c generated/*.c)
 sources="$sources src/host/probe.c src/host/resolver.c $(ls tests/sim/*.c)"
 sources="$sources $NANOPB_DIR/pb_common.c $NANOPB_DIR/pb_encode.c $NANOPB_DIR/pb_decode.c"
 for source in $sources; do

@@ -54,14 +54,14 @@ static void report_findings(struct agent *a, const struct device_findings *findi
     a->findings_sum = sum;
     for (unsigned i = 0; i < findings->count; i++) {
         const struct device_finding *f = &findings->finding[i];
-        event_begin(a, EVENT_DEVICE_FINDING);
-        event_text(a, "finding", device_finding_name(f->kind));
+        log_begin(a, LOG_ID_DEVICE_FINDING);
+        log_text(a, "finding", device_finding_name(f->kind));
         if (f->number != DEVICE_FINDING_NO_NUMBER) {
-            event_number(a, "device", f->number);
+            log_number(a, "device", f->number);
         }
-        event_text(a, "value", f->text);
-        event_remedy(a, f->remedy);
-        event_end(a);
+        log_text(a, "value", f->text);
+        log_remedy(a, f->remedy);
+        log_end(a);
     }
 }
 
@@ -80,19 +80,19 @@ void agent_found(struct agent *a, const struct found_node *found)
     if (same) {
         return;
     }
-    event_begin(a, EVENT_BOARD);
-    event_text(a, "instance_type", a->devices.instance_type);
-    event_number(a, "devices", a->devices.count);
-    event_text(a, "driver_version", a->devices.driver_version);
-    event_end(a);
+    log_begin(a, LOG_ID_BOARD);
+    log_text(a, "instance_type", a->devices.instance_type);
+    log_number(a, "devices", a->devices.count);
+    log_text(a, "driver_version", a->devices.driver_version);
+    log_end(a);
     node_check_type(a);
     publish_changed(a);
 }
 
-void agent_host_event(struct agent *a, int event_id, const char *text)
+void agent_host_log(struct agent *a, int log_id, const char *text)
 {
-    ASSERT(event_id >= 0 && event_id < (int)EVENT_COUNT);
-    event_say(a, (enum event_id)event_id, "text", text);
+    ASSERT(log_id >= 0 && log_id < (int)LOG_ID_COUNT);
+    log_one(a, (enum log_id)log_id, "text", text);
 }
 
 void agent_stop(struct agent *a, uint64_t now_ms)
@@ -103,8 +103,8 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->stopping = true;
     a->stop_ms = now_ms + SHUTDOWN_MS;
     a->order_close_registration = true;
-    event_say(a, EVENT_STOPPING, "text",
-              "registration socket first, then running calls, slices stay");
+    log_one(a, LOG_ID_STOPPING, "text",
+            "registration socket first, then running calls, slices stay");
     links_drain(a);
     a->step_now = true;
 }
@@ -130,8 +130,8 @@ static void stop_step(struct agent *a)
         calls_abandon(a);
     }
     if (late || (links_calls_open(a) == 0u && links_quiet(a))) {
-        event_say(a, EVENT_STOPPED, "text",
-                  late ? "calls that still ran were ended" : "no call was running");
+        log_one(a, LOG_ID_STOPPED, "text",
+                late ? "calls that still ran were ended" : "no call was running");
         a->order_exit = true;
         a->exited = true;
     }
@@ -275,10 +275,10 @@ void agent_step(struct agent *a)
     a->step_now = false;
     if (!a->started) {
         a->started = true;
-        event_begin(a, EVENT_STARTED);
-        event_text(a, "version", AGENT_VERSION);
-        event_text(a, "node", a->settings->node_name);
-        event_end(a);
+        log_begin(a, LOG_ID_STARTED);
+        log_text(a, "version", AGENT_VERSION);
+        log_text(a, "node", a->settings->node_name);
+        log_end(a);
     }
     ledger_step(a);
     for (unsigned link = 0; link < GRPC_LINKS; link++) {

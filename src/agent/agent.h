@@ -24,7 +24,7 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
-#include "agent/files.h"
+#include "agent/claims/files.h"
 #include "agent/settings.h"
 #include "dra/device.h"
 
@@ -84,7 +84,7 @@ void agent_api_ended(struct agent *a, const char *why);
  * Something the host met and an operator must know; one line. `event` is a name from
  * agent/events.h.
  */
-void agent_host_event(struct agent *a, int event_id, const char *text);
+void agent_host_log(struct agent *a, int log_id, const char *text);
 /* SIGTERM or SIGINT. */
 void agent_stop(struct agent *a, uint64_t now_ms);
 

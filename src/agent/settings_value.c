@@ -187,7 +187,7 @@ static bool clean_path(struct view path, struct writer *out)
         }
         if (part.len > 0u && !view_is(part, ".")) {
             writer_u8(out, '/');
-            writer_view_of(out, part);
+            writer_append(out, part);
         }
     }
     if (out->len == 0u && !out->full) {

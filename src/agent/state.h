@@ -12,21 +12,21 @@
 #define AGENT_STATE_H
 
 #include "agent/agent.h"
-#include "agent/api.h"
-#include "agent/calls.h"
-#include "agent/claim_status.h"
-#include "agent/event_notes.h"
-#include "agent/events.h"
-#include "agent/fetch.h"
-#include "agent/kubelet.h"
-#include "agent/ledger.h"
-#include "agent/links.h"
-#include "agent/metrics.h"
-#include "agent/node.h"
-#include "agent/pages.h"
-#include "agent/publish.h"
-#include "agent/recorder.h"
-#include "agent/version.h"
+#include "agent/api/api.h"
+#include "agent/claims/calls.h"
+#include "agent/claims/claim_status.h"
+#include "agent/report/k8s_events.h"
+#include "agent/report/log_catalogue.h"
+#include "agent/claims/fetch.h"
+#include "agent/serve/kubelet.h"
+#include "agent/claims/ledger.h"
+#include "agent/serve/links.h"
+#include "agent/serve/metrics.h"
+#include "agent/publish/node.h"
+#include "agent/serve/pages.h"
+#include "agent/publish/publish.h"
+#include "agent/report/recorder.h"
+#include "agent/api/version.h"
 #include "base/log.h"
 
 /* --- memory for one step of work: its user names it in every call that fills or reads it --- */
@@ -61,9 +61,9 @@ struct agent {
     bool order_close_registration;
     bool order_exit;
     bool exited;
-    uint64_t counter[EVENT_COUNT];
-    enum event_id event; /* whose line is under way */
-    bool remedy_said;    /* in that line */
+    uint64_t counter[LOG_ID_COUNT];
+    enum log_id event; /* whose line is under way */
+    bool remedy_said;  /* in that line */
     struct log log;
     struct notes notes;
     struct devices devices;
@@ -90,30 +90,30 @@ struct agent {
 /* --- what every module uses --- */
 
 /*
- * events.c: begins the line of an event and counts it; add fields with event_text & co, end with
- * event_end.
+ * events.c: begins the line of an event and counts it; add fields with log_text & co, end with
+ * log_end.
  */
-void event_begin(struct agent *a, enum event_id id);
+void log_begin(struct agent *a, enum log_id id);
 /* A field of the event under way. */
-void event_text(struct agent *a, const char *key, const char *value);
-void event_view(struct agent *a, const char *key, struct view value);
-void event_number(struct agent *a, const char *key, int64_t value);
+void log_text(struct agent *a, const char *key, const char *value);
+void log_view(struct agent *a, const char *key, struct view value);
+void log_number(struct agent *a, const char *key, int64_t value);
 /* The remedy of the event under way, where the cause asks for another one than the catalogue's. */
-void event_remedy(struct agent *a, const char *text);
+void log_remedy(struct agent *a, const char *text);
 /*
  * The event under way concerns a claim: its Kubernetes Event regards that. Borrowed until
- * event_end. A claim whose names cannot be those of one stays the Node's.
+ * log_end. A claim whose names cannot be those of one stays the Node's.
  */
-void event_about(struct agent *a, const struct claim_id *id);
+void log_about(struct agent *a, const struct claim_id *id);
 /* The event under way passes by itself, or belongs to normal work: no Kubernetes Event. */
-void event_log_only(struct agent *a);
+void log_no_k8s_event(struct agent *a);
 /* Ends the line; a warning or error without a remedy of its own gets the catalogue's. */
-void event_end(struct agent *a);
+void log_end(struct agent *a);
 /* A whole event with one text field. */
-void event_say(struct agent *a, enum event_id id, const char *key, const char *text);
+void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
 
 /* Name of an event as its log lines and its counter bear it; static text, never NULL. */
-const char *event_name(enum event_id id);
+const char *log_id_name(enum log_id id);
 
 /* backoff.c: the next random number, for whatever must differ. */
 uint64_t agent_random(struct agent *a);

@@ -244,14 +244,14 @@ void writer_bytes(struct writer *w, const void *data, size_t len)
     }
 }
 
-void writer_view_of(struct writer *w, struct view v)
+void writer_append(struct writer *w, struct view v)
 {
     writer_bytes(w, v.data, v.len);
 }
 
 void writer_text(struct writer *w, const char *text)
 {
-    writer_view_of(w, view_text(text));
+    writer_append(w, view_text(text));
 }
 
 static void write_number(struct writer *w, uint64_t value, unsigned n)
@@ -329,7 +329,7 @@ void writer_signed(struct writer *w, int64_t value)
         size = 0u - size;
     }
     writer_decimal(&out, size);
-    writer_view_of(w, writer_view(&out));
+    writer_append(w, writer_view(&out));
 }
 
 void writer_hex(struct writer *w, uint64_t value, unsigned digits)

@@ -106,7 +106,7 @@ void writer_varint(struct writer *w, uint64_t value);
 /* Copies `len` bytes; the writer must not lie over them. */
 void writer_bytes(struct writer *w, const void *data, size_t len);
 /* Copies the bytes of the view. */
-void writer_view_of(struct writer *w, struct view v);
+void writer_append(struct writer *w, struct view v);
 void writer_text(struct writer *w, const char *text); /* without its NUL */
 /* Decimal digits without leading zeros. */
 void writer_decimal(struct writer *w, uint64_t value);

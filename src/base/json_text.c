@@ -66,7 +66,7 @@ enum status json_unescape(struct view raw, struct writer *out)
     struct view rest = raw;
     while (rest.len > 0u) {
         size_t plain = view_find(rest, '\\');
-        writer_view_of(out, view_first(rest, plain));
+        writer_append(out, view_first(rest, plain));
         rest = view_from(rest, plain);
         if (rest.len > 0u) {
             ASSERT(rest.len >= 2u); /* the tokenizer checked every escape */
@@ -217,7 +217,7 @@ static void write_long_character(struct writer *out, struct view v)
     if (unsafe != 0u) {
         write_escape(out, unsafe);
     } else {
-        writer_view_of(out, v);
+        writer_append(out, v);
     }
 }
 
@@ -248,7 +248,7 @@ static size_t write_piece(struct writer *out, struct view text)
 {
     size_t n = plain_length(text);
     if (n > 0u) {
-        writer_view_of(out, view_first(text, n));
+        writer_append(out, view_first(text, n));
         return n;
     }
     n = character_length(text);
@@ -307,10 +307,10 @@ void json_fill(struct writer *out, const char *form, const char *const *value)
     const char *const *next = value;
     ASSERT(form[0] != '%' || value != NULL);
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
-        writer_view_of(out, view_first(rest, at));
+        writer_append(out, view_first(rest, at));
         write_string(out, view_text(*next));
         next++;
         rest = view_from(rest, at + 1u);
     }
-    writer_view_of(out, rest);
+    writer_append(out, rest);
 }

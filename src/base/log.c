@@ -68,7 +68,7 @@ static void write_plain_or_quoted(struct writer *w, struct view v)
     if (needs_quotes(v)) {
         write_quoted(w, v);
     } else {
-        writer_view_of(w, v);
+        writer_append(w, v);
     }
 }
 
@@ -101,10 +101,10 @@ static void keep(struct log *l, const struct writer *field)
         l->cut = true;
         return;
     }
-    writer_view_of(&l->line, writer_view(field));
+    writer_append(&l->line, writer_view(field));
 }
 
-void log_view(struct log *l, const char *key, struct view value)
+void log_line_view(struct log *l, const char *key, struct view value)
 {
     uint8_t bytes[LOG_LINE_BYTES_MAX];
     struct writer field = writer_of(bytes, sizeof bytes);
@@ -116,12 +116,12 @@ void log_view(struct log *l, const char *key, struct view value)
     keep(l, &field);
 }
 
-void log_text(struct log *l, const char *key, const char *value)
+void log_line_text(struct log *l, const char *key, const char *value)
 {
-    log_view(l, key, view_text(value));
+    log_line_view(l, key, view_text(value));
 }
 
-void log_number(struct log *l, const char *key, int64_t value)
+void log_line_number(struct log *l, const char *key, int64_t value)
 {
     uint8_t bytes[128];
     struct writer field = writer_of(bytes, sizeof bytes);
@@ -144,9 +144,9 @@ static void open_line(struct log *l, enum log_level level, const char *event)
     l->line = writer_of(l->buffer + l->len, LOG_LINE_BYTES_MAX);
     l->cut = false;
     writer_time(&stamp, l->wall_ms, "Z");
-    log_view(l, "ts", writer_view(&stamp));
-    log_text(l, "level", level_names[level]);
-    log_text(l, "event", event);
+    log_line_view(l, "ts", writer_view(&stamp));
+    log_line_text(l, "level", level_names[level]);
+    log_line_text(l, "event", event);
 }
 
 static void close_line(struct log *l)
@@ -170,11 +170,11 @@ static void say_lost(struct log *l)
     uint64_t lost = l->lost;
     l->lost = 0;
     open_line(l, LOG_WARN, "log_lines_lost");
-    log_number(l, "count", (int64_t)lost);
+    log_line_number(l, "count", (int64_t)lost);
     close_line(l);
 }
 
-void log_begin(struct log *l, enum log_level level, const char *event)
+void log_line_begin(struct log *l, enum log_level level, const char *event)
 {
     ASSERT(!line_open(l));
     if (level > l->level) {
@@ -187,7 +187,7 @@ void log_begin(struct log *l, enum log_level level, const char *event)
     open_line(l, level, event);
 }
 
-void log_end(struct log *l)
+void log_line_end(struct log *l)
 {
     if (line_open(l)) {
         close_line(l);

@@ -40,15 +40,15 @@ void log_init(struct log *l, enum log_level level, enum log_format format);
  * that fitted, and says `truncated=true`. A line that the level filters out costs nothing, its
  * fields are ignored. So are those of a line for which there is no room; it is counted as lost.
  */
-void log_begin(struct log *l, enum log_level level, const char *event);
+void log_line_begin(struct log *l, enum log_level level, const char *event);
 /* One field of the line being built; `key` is plain ASCII, `value` any text. */
-void log_text(struct log *l, const char *key, const char *value);
+void log_line_text(struct log *l, const char *key, const char *value);
 /* Same for bytes that may come from a peer. */
-void log_view(struct log *l, const char *key, struct view value);
+void log_line_view(struct log *l, const char *key, struct view value);
 /* Same for an integer. */
-void log_number(struct log *l, const char *key, int64_t value);
+void log_line_number(struct log *l, const char *key, int64_t value);
 /* Ends the line; it waits in log_pending from now on. */
-void log_end(struct log *l);
+void log_line_end(struct log *l);
 /* Lines waiting to be written out. Valid until the next call. */
 struct view log_pending(const struct log *l);
 /*

@@ -374,7 +374,7 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
     }
     struct writer why = failure(b, s);
     writer_text(&why, before);
-    writer_view_of(&why, writer_view(&reason));
+    writer_append(&why, writer_view(&reason));
 }
 
 static void unknown_source(struct claim_builder *b, struct view source)

@@ -112,7 +112,7 @@ void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, stru
     writer_u64(out, sequence);
     writer_u32(out, half_sum(sequence, slot, record));
     writer_u32(out, 0);
-    writer_view_of(out, record);
+    writer_append(out, record);
 }
 _Static_assert(STORE_HALF_HEADER == HALF_MAGIC_BYTES + 4u + 8u + 4u + 4u, "layout of its header");
 _Static_assert(STORE_HALF_HEADER + STORE_RECORD_MAX <= STORE_HALF_BYTES, "the longest record fits");

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/events.h"
+#include "agent/report/log_catalogue.h"
 #include "base/assert.h"
 #include "host/sockets.h"
 #include "host/system.h"
@@ -64,7 +64,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
         writer_text(&w, l->credentials.authority);
         writer_text(&w, ": ");
     }
-    writer_view_of(&w, view_first(reason, writer_room(&w)));
+    writer_append(&w, view_first(reason, writer_room(&w)));
     text[w.len] = 0;
     l->turn++;
     apilink_close(l);
@@ -281,7 +281,7 @@ void apilink_read_token(struct apilink *l)
     enum status s = credentials_refresh(&l->credentials, &changed, &why);
     if (s != STATUS_OK && !l->token_trouble) {
         text[why.len] = 0;
-        agent_host_event(l->agent, EVENT_HOST_TOKEN_UNREADABLE, text);
+        agent_host_log(l->agent, LOG_ID_HOST_TOKEN_UNREADABLE, text);
     }
     l->token_trouble = s != STATUS_OK;
     agent_api_identity(l->agent, view_text(l->credentials.token),

@@ -167,7 +167,7 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     if (name.data[0] != '/' && slash != NULL) {
         writer_bytes(&w, kubeconfig, strlen(kubeconfig) - strlen(slash) + 1u);
     }
-    writer_view_of(&w, name);
+    writer_append(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
         out[0] = 0;
         return say(why, "a file name in the kubeconfig is longer than ", "511 bytes", FULL_BUFFER);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/events.h"
+#include "agent/report/log_catalogue.h"
 #include "base/assert.h"
 #include "host/apilink.h"
 #include "host/files.h"
@@ -302,7 +302,7 @@ static void probe_failed(struct host *h, int error)
     writer_errno(&w, error);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
-    agent_host_event(h->agent, EVENT_HOST_PROBE_FAILED, text);
+    agent_host_log(h->agent, LOG_ID_HOST_PROBE_FAILED, text);
 }
 
 /* A look that failed takes no device away. probe_ms 0 makes the first one come before any step. */

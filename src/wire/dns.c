@@ -34,7 +34,7 @@ static enum status name_write(struct writer *out, struct view name)
             return PEER_MALFORMED;
         }
         writer_u8(out, (uint8_t)len);
-        writer_view_of(out, view_first(rest, len));
+        writer_append(out, view_first(rest, len));
         rest = view_from(rest, len + 1u);
     }
     writer_u8(out, 0);

@@ -384,7 +384,7 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     }
     struct writer w = tx_open(c);
     frame_header(&w, data.len, H2_DATA, end_stream ? H2_FLAG_END_STREAM : 0u, stream);
-    writer_view_of(&w, data);
+    writer_append(&w, data);
     tx_close(c, &w);
     c->send_window -= (int64_t)data.len;
     s->send_window -= (int64_t)data.len;

@@ -131,7 +131,7 @@ static enum status resolve_string(const struct literal_string *literal, struct w
     if (literal->octets.len > writer_room(scratch)) {
         return FULL_BUFFER;
     }
-    writer_view_of(scratch, literal->octets);
+    writer_append(scratch, literal->octets);
     return STATUS_OK;
 }
 

@@ -53,7 +53,7 @@ static void write_string(struct writer *out, struct view v)
 {
     ASSERT(v.len == 0u || v.data != NULL);
     write_integer(out, 0x00, 7, v.len);
-    writer_view_of(out, v);
+    writer_append(out, v);
 }
 
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive)

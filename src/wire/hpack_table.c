@@ -121,7 +121,7 @@ static enum status append(struct writer *out, struct view v)
     if (v.len > writer_room(out)) {
         return FULL_BUFFER;
     }
-    writer_view_of(out, v);
+    writer_append(out, v);
     return STATUS_OK;
 }
 

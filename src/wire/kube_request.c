@@ -195,7 +195,7 @@ static void send_token(struct h2 *c, struct view token)
         return;
     }
     writer_text(&value, "Bearer ");
-    writer_view_of(&value, token);
+    writer_append(&value, token);
     ASSERT(!value.full);
     h2_header(c, "authorization", writer_view(&value), true);
 }
@@ -240,7 +240,7 @@ static void write_text_field(struct writer *out, uint8_t tag, const char *text)
 
     writer_u8(out, tag);
     writer_varint(out, v.len);
-    writer_view_of(out, v);
+    writer_append(out, v);
 }
 
 /* runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}, all length-delimited. */
@@ -268,7 +268,7 @@ static void write_message(struct writer *out, uint8_t tag, const struct writer *
     ASSERT(!message->full);
     writer_u8(out, tag);
     writer_varint(out, message->len);
-    writer_view_of(out, writer_view(message));
+    writer_append(out, writer_view(message));
 }
 
 /* meta/v1 MicroTime{1: seconds, 2: nanos}. */

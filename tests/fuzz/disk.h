@@ -9,7 +9,7 @@
 
 #include <setjmp.h>
 
-#include "agent/files.h"
+#include "agent/claims/files.h"
 #include "dra/store.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -118,7 +118,7 @@ FUZZ_UNSEEN static inline void get_bytes(const struct file *f, uint64_t offset, 
         struct view piece = view_of((p->now != NULL) ? p->now : zeros, PAGE_BYTES);
         piece = view_first(view_from(piece, within), writer_room(out));
         piece = view_first(piece, (size_t)(f->len - at));
-        writer_view_of(out, piece);
+        writer_append(out, piece);
         at += piece.len;
     }
 }

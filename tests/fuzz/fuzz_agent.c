@@ -62,7 +62,7 @@ static void put_frame(struct writer *w, uint8_t type, uint8_t flags, uint32_t st
     writer_u8(w, type);
     writer_u8(w, flags);
     writer_u32(w, stream);
-    writer_view_of(w, payload);
+    writer_append(w, payload);
 }
 
 static void stranger_frames(struct fuzz *in, struct stranger *p)
@@ -81,7 +81,7 @@ static void put_message(struct fuzz *in, struct writer *w)
 {
     uint8_t claims = fuzz_u8(in);
     if (claims == 0u) {
-        writer_view_of(w, fuzz_text(in));
+        writer_append(w, fuzz_text(in));
         return;
     }
     for (unsigned n = 0; n < 4u; n++) {

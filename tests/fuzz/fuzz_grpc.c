@@ -113,7 +113,7 @@ static void send_data(struct run *r, uint8_t pick, struct view data, bool end)
     }
     model_data(m, data, end);
     frame_head(&w, data.len, 0, end ? 1 : 0, at * 2u + 1u);
-    writer_view_of(&w, data);
+    writer_append(&w, data);
     receive(r, &w);
 }
 
@@ -127,7 +127,7 @@ static void step_message(struct run *r)
     struct view data = fuzz_text(&r->f);
     writer_u8(&w, choice >> 6);
     writer_u32(&w, (uint32_t)data.len + ((choice & 0x20u) != 0u ? 1u : 0u));
-    writer_view_of(&w, data);
+    writer_append(&w, data);
     send_data(r, pick, writer_view(&w), (choice & 1u) != 0u);
 }
 

@@ -343,7 +343,7 @@ static inline void write_request(struct writer *w, uint32_t stream, uint8_t choi
     }
     CHECK(!b.full);
     frame_head(w, b.len, 1, end ? 5 : 4, stream);
-    writer_view_of(w, writer_view(&b));
+    writer_append(w, writer_view(&b));
 }
 
 #endif

@@ -63,7 +63,7 @@ static void run_frame(struct run *r, uint8_t type, uint8_t flags, uint32_t strea
     static uint8_t bytes[FRAME_HEAD + FILL_BYTES + 256u];
     struct writer w = writer_of(bytes, sizeof bytes);
     write_head(&w, payload.len, type, flags, stream);
-    writer_view_of(&w, payload);
+    writer_append(&w, payload);
     CHECK(!w.full);
     run_receive(r, writer_view(&w));
 }

@@ -169,7 +169,7 @@ static struct view frame(struct fuzz *in, uint8_t *room, size_t cap)
     while (fuzz_left(in) > 0u) {
         struct view event = fuzz_bytes(in, fuzz_u16(in));
         writer_u32(&out, (uint32_t)event.len);
-        writer_view_of(&out, event);
+        writer_append(&out, event);
     }
     return writer_view(&out);
 }

@@ -377,7 +377,7 @@ static void build_value(struct fuzz *in, struct writer *out, uint64_t field, uns
     } else if (n < 192u) {
         struct view text = fuzz_bytes(in, n);
         writer_varint(out, text.len);
-        writer_view_of(out, text);
+        writer_append(out, text);
     } else {
         size_t len = (n - 191u) * 31u + (fuzz_u8(in) & 31u);
         writer_varint(out, len);

@@ -177,7 +177,7 @@ static void try_envelope(const struct texts *t, struct view raw)
     struct kube_answer a;
     struct kube_record record;
     kube_envelope_head(&w, t->ns, t->version, raw.len);
-    writer_view_of(&w, raw);
+    writer_append(&w, raw);
     if (w.full) {
         return;
     }

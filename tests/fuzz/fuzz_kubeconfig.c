@@ -261,7 +261,7 @@ static void try_server(struct view server)
     struct writer w = writer_of(text, sizeof text);
     bool bracketed = view_find(host, (uint8_t)':') < host.len;
     writer_text(&w, bracketed ? "https://[" : "https://");
-    writer_view_of(&w, host);
+    writer_append(&w, host);
     writer_text(&w, bracketed ? "]:" : ":");
     writer_decimal(&w, port);
     struct view again;

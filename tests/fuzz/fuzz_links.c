@@ -57,17 +57,17 @@ static void write_step(struct fuzz *f, enum step step, struct writer *w)
     struct view text =
         (step == STEP_LONG || step == STEP_PREFACE) ? view_of(NULL, 0) : fuzz_text(f);
     if (step == STEP_RAW) {
-        writer_view_of(w, text);
+        writer_append(w, text);
     } else if (step == STEP_FRAME) {
         frame_head(w, text.len, choice >> 4, choice & 15u, stream);
-        writer_view_of(w, text);
+        writer_append(w, text);
     } else if (step == STEP_REQUEST) {
         write_request(w, stream | 1u, choice, false);
     } else if (step == STEP_MESSAGE) {
         frame_head(w, GRPC_PREFIX_BYTES + text.len, 0, choice & 1u, stream | 1u);
         writer_u8(w, 0);
         writer_u32(w, (uint32_t)text.len);
-        writer_view_of(w, text);
+        writer_append(w, text);
     } else if (step == STEP_LONG) {
         frame_head(w, GRPC_PREFIX_BYTES + 16u * choice, 0, 0, stream | 1u);
         writer_u8(w, 0);

@@ -4,7 +4,7 @@
  * is encoded again, decodes to the same bytes, and stays within its size. Checks I1 to I3 of
  * agent/decode.h.
  */
-#include "agent/decode.h"
+#include "wire/decode.h"
 #include "generated/dra.pb.h"
 #include "generated/health.pb.h"
 #include "generated/kube.pb.h"

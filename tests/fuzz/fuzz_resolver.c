@@ -25,7 +25,7 @@ enum status file_read_start(const char *path, struct writer *out, int *error)
     if (text.data == NULL) {
         return HOST_ABSENT;
     }
-    writer_view_of(out, view_first(text, writer_room(out)));
+    writer_append(out, view_first(text, writer_room(out)));
     return STATUS_OK;
 }
 

@@ -26,7 +26,7 @@ static void newer(struct view bytes, uint8_t field)
 {
     uint8_t room[STORE_RECORD_MAX + 16u];
     struct writer out = writer_of(room, sizeof room);
-    writer_view_of(&out, bytes);
+    writer_append(&out, bytes);
     writer_varint(&out, (UINT64_C(40) + field) << 3 | 2u);
     writer_u8(&out, 3);
     writer_bytes(&out, "new", 3);

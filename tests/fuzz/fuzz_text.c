@@ -199,12 +199,12 @@ static void try_log(struct fuzz *in, uint64_t now)
     l.wall_ms = now;
     for (unsigned i = 0; i < 40u && fuzz_left(in) > 0u; i++) {
         uint8_t how = fuzz_u8(in);
-        log_begin(&l, (enum log_level)(how & 3u), "fuzz");
+        log_line_begin(&l, (enum log_level)(how & 3u), "fuzz");
         for (unsigned k = 0; k < (how >> 2 & 7u); k++) {
-            log_view(&l, "value", fuzz_text(in));
-            log_number(&l, "number", (int64_t)(now << k));
+            log_line_view(&l, "value", fuzz_text(in));
+            log_line_number(&l, "number", (int64_t)(now << k));
         }
-        log_end(&l);
+        log_line_end(&l);
         CHECK(log_pending(&l).len <= LOG_BUFFER_BYTES);
         if ((how & 0x80u) != 0u) {
             look_lines(log_pending(&l), format);

@@ -14,7 +14,7 @@ void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64
     a->now_s = 0;
     a->events = 0;
     a->series = 0;
-    memset(a->event_name, 0, sizeof a->event_name);
+    memset(a->log_id_name, 0, sizeof a->log_id_name);
     a->patches = 0;
     memset(a->fault, 0, sizeof a->fault);
     sim_store_init(&a->store, config->seed);
@@ -40,7 +40,7 @@ enum status sim_api_put(struct sim_api *a, enum sim_kind kind, struct view objec
         if (f.number == 1) {
             wanted.meta = f.bytes;
         } else {
-            writer_view_of(&body, f.whole);
+            writer_append(&body, f.whole);
         }
         s = sim_field_next(&in, &f);
     }

@@ -149,11 +149,11 @@ struct sim_connection { /* internal */
 struct sim_api {
     struct sim_api_config config;
     uint64_t now_ms;
-    uint64_t now_s;                            /* Unix time, for creationTimestamp only */
-    uint64_t events;                           /* created ones */
-    uint64_t series;                           /* updates of them */
-    char event_name[SIM_EVENTS_MAX][NAME_CAP]; /* of the newest Events */
-    uint64_t patches;                          /* of claims' status */
+    uint64_t now_s;                             /* Unix time, for creationTimestamp only */
+    uint64_t events;                            /* created ones */
+    uint64_t series;                            /* updates of them */
+    char log_id_name[SIM_EVENTS_MAX][NAME_CAP]; /* of the newest Events */
+    uint64_t patches;                           /* of claims' status */
     struct sim_fault fault[SIM_FAULT_KINDS];
     struct sim_store store;
     struct sim_connection connection[SIM_CONNECTIONS_MAX];

@@ -28,7 +28,7 @@ static void put_envelope(struct writer *w, const char *api_version, const char *
                          struct view raw)
 {
     kube_envelope_head(w, api_version, kind, raw.len);
-    writer_view_of(w, raw);
+    writer_append(w, raw);
     sim_put_text(w, UNKNOWN_CONTENT_ENCODING, "");
     sim_put_text(w, UNKNOWN_CONTENT_TYPE, "");
 }

@@ -68,7 +68,7 @@ static const char *wrong_in(const struct sim_stream *s, struct view event)
 static bool is_known(const struct sim_api *a, struct view name)
 {
     for (unsigned i = 0; i < SIM_EVENTS_MAX && name.len > 0; i++) {
-        if (view_is(name, a->event_name[i])) {
+        if (view_is(name, a->log_id_name[i])) {
             return true;
         }
     }
@@ -88,7 +88,7 @@ static void create(struct sim_api *a, struct sim_stream *s)
     } else if (is_known(a, name)) {
         sim_answer_failure(a, s, 409, "already exists");
     } else {
-        text_cut(a->event_name[a->events % SIM_EVENTS_MAX], NAME_CAP, name);
+        text_cut(a->log_id_name[a->events % SIM_EVENTS_MAX], NAME_CAP, name);
         a->events++;
         sim_answer_raw(s, 201, "events.k8s.io/v1", "Event", raw);
     }

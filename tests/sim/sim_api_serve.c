@@ -53,7 +53,7 @@ static bool split_slice(struct sim_api *a, const struct sim_stream *s, struct vi
     struct sim_field f;
     while (sim_field_next(&in, &f) == STATUS_OK) {
         if (f.number != OBJECT_META) {
-            writer_view_of(&rest, f.whole);
+            writer_append(&rest, f.whole);
         }
     }
     wanted->kind = SIM_SLICE;

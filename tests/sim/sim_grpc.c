@@ -102,7 +102,7 @@ enum status sim_grpc_call(struct sim_grpc *c, const struct sim_grpc_request *r)
     struct writer w = writer_of(call->request, sizeof call->request);
     writer_u8(&w, 0);
     writer_u32(&w, (uint32_t)r->message.len);
-    writer_view_of(&w, r->message);
+    writer_append(&w, r->message);
     ASSERT(!w.full);
     call->stream = stream;
     call->tag = r->tag;

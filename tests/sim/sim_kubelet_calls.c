@@ -139,7 +139,7 @@ static bool judge_entry(const struct sim_pending *p, struct view entry, struct w
         writer_text(why, " failed for ResourceClaim ");
         writer_text(why, p->claim[n].name);
         writer_text(why, ": ");
-        writer_view_of(why, error);
+        writer_append(why, error);
         return false;
     }
     return true;

@@ -106,7 +106,7 @@ void sim_put_head(struct writer *w, unsigned number, size_t len)
 void sim_put_bytes(struct writer *w, unsigned number, struct view bytes)
 {
     sim_put_head(w, number, bytes.len);
-    writer_view_of(w, bytes);
+    writer_append(w, bytes);
 }
 
 void sim_put_text(struct writer *w, unsigned number, const char *text)

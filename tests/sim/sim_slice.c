@@ -73,7 +73,7 @@ static void put_spec(struct writer *w, struct view spec, bool to_v1)
             sim_put_head(w, SPEC_DEVICES, device_len(f.bytes, to_v1));
             put_device(w, f.bytes, to_v1);
         } else {
-            writer_view_of(w, f.whole);
+            writer_append(w, f.whole);
         }
     }
 }
@@ -91,7 +91,7 @@ static enum status convert(struct view body, bool to_v1, struct writer *w)
             put_spec(&spec, f.bytes, to_v1);
             sim_put_bytes(w, OBJECT_SPEC, writer_view(&spec));
         } else {
-            writer_view_of(w, f.whole);
+            writer_append(w, f.whole);
         }
         s = sim_field_next(&in, &f);
     }
@@ -106,7 +106,7 @@ static enum status copied(struct view body, struct writer *w)
     if (!sim_message_valid(body)) {
         return PEER_MALFORMED;
     }
-    writer_view_of(w, body);
+    writer_append(w, body);
     return w->full ? FULL_BUFFER : STATUS_OK;
 }
 
@@ -139,7 +139,7 @@ static void put_without(struct writer *w, struct view device, const char *key)
     struct sim_field f;
     while (sim_field_next(&in, &f) == STATUS_OK) {
         if (!is_attribute(&f, key)) {
-            writer_view_of(&kept, f.whole);
+            writer_append(&kept, f.whole);
         }
     }
     ASSERT(!kept.full);
@@ -156,7 +156,7 @@ void sim_slice_without(struct view body, const char *key, struct writer *w)
         if (f.number == SPEC_DEVICES) {
             put_without(&spec, f.bytes, key);
         } else {
-            writer_view_of(&spec, f.whole);
+            writer_append(&spec, f.whole);
         }
     }
     ASSERT(!spec.full);

@@ -103,7 +103,7 @@ static void generate(struct sim_store *s, struct sim_object *o)
 {
     static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789"; /* no words by chance */
     struct writer w = writer_of(o->name, sizeof o->name);
-    writer_view_of(&w, view_first(view_text(o->generate_name), GENERATE_BASE_BYTES));
+    writer_append(&w, view_first(view_text(o->generate_name), GENERATE_BASE_BYTES));
     for (unsigned i = 0; i < SUFFIX_CHARS; i++) {
         writer_u8(&w, (uint8_t)alphabet[(random_next(s) >> 20) % (sizeof alphabet - 1)]);
     }
@@ -140,7 +140,7 @@ static void kept_meta(struct view meta, struct writer *w)
     struct sim_field f;
     while (sim_field_next(&in, &f) == STATUS_OK) {
         if (f.number >= META_LABELS && f.number <= META_FINALIZERS) {
-            writer_view_of(w, f.whole);
+            writer_append(w, f.whole);
         }
     }
 }
@@ -285,6 +285,6 @@ void sim_object_write(const struct sim_object *o, enum sim_version version, stru
             w->full = true;
         }
     } else {
-        writer_view_of(w, body);
+        writer_append(w, body);
     }
 }

@@ -284,7 +284,7 @@ static struct view api_slice_object(const struct api_slice *s, unsigned version)
     struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
     struct writer owner = writer_of(owner_bytes, sizeof owner_bytes);
     struct writer w = writer_of(bytes, sizeof bytes);
-    writer_view_of(&meta, api_metadata(s->name, "", s->uid, s->version));
+    writer_append(&meta, api_metadata(s->name, "", s->uid, s->version));
     if (s->owner[0] != 0) {
         put_str(&owner, 1, "Node");
         put_str(&owner, 3, NODE_NAME);
@@ -393,7 +393,7 @@ static void api_put_event(struct api_stream *s, const char *type, struct view en
     put_view(&event, 2, writer_view(&raw));
     struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
     writer_u32(&out, (uint32_t)event.len);
-    writer_view_of(&out, writer_view(&event));
+    writer_append(&out, writer_view(&event));
     assert_false(out.full || raw.full || event.full);
     s->out_len += out.len;
 }

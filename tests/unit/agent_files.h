@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "agent/files.h"
+#include "agent/claims/files.h"
 
 #define DISK_FILES_MAX 320
 #define DISK_NAME_CAP 128
@@ -256,7 +256,7 @@ static enum status disk_do_read(void *ctx, enum files_dir dir, const char *name,
     }
     if (offset < f->len) {
         struct view rest = view_of(f->bytes + offset, f->len - (size_t)offset);
-        writer_view_of(out, view_first(rest, writer_room(out)));
+        writer_append(out, view_first(rest, writer_room(out)));
     }
     return disk_leave(now, STATUS_OK);
 }

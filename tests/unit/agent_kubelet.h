@@ -88,7 +88,7 @@ static struct peer_call *call_send(struct peer *p, const char *path, struct view
     struct writer w = writer_of(bytes, sizeof bytes);
     writer_u8(&w, 0);
     writer_u32(&w, (uint32_t)message.len);
-    writer_view_of(&w, message);
+    writer_append(&w, message);
     assert_false(w.full);
     struct view left = writer_view(&w);
     while (left.len > 0) {

@@ -28,7 +28,7 @@ static void api_put_node(struct writer *out)
     uint8_t object_bytes[2200];
     struct writer meta = writer_of(bytes, sizeof bytes);
     struct writer object = writer_of(object_bytes, sizeof object_bytes);
-    writer_view_of(&meta, api_metadata(NODE_NAME, "", api.node_uid, api.node_version));
+    writer_append(&meta, api_metadata(NODE_NAME, "", api.node_uid, api.node_version));
     for (unsigned i = 0; i < API_LABELS; i++) {
         struct writer pair = writer_of(pair_bytes, sizeof pair_bytes);
         if (api.label[i] != NULL) {

@@ -21,7 +21,7 @@ UNUSED_OK static void put_view(struct writer *w, unsigned field, struct view v)
 {
     writer_varint(w, ((uint64_t)field << 3) | 2);
     writer_varint(w, v.len);
-    writer_view_of(w, v);
+    writer_append(w, v);
     assert_false(w->full);
 }
 

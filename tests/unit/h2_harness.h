@@ -330,7 +330,7 @@ UNUSED_OK static void put_frame_bytes(struct writer *w, unsigned type, unsigned 
     writer_u8(w, (uint8_t)type);
     writer_u8(w, (uint8_t)flags);
     writer_u32(w, stream);
-    writer_view_of(w, payload);
+    writer_append(w, payload);
     assert_false(w->full);
 }
 

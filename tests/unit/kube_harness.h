@@ -174,7 +174,7 @@ static inline struct view envelope(const char *api_version, const char *kind,
     put_text(&unknown, 3, "");
     put_text(&unknown, 4, "");
     writer_bytes(&message_new(&body_)->w, "k8s\0", 4);
-    writer_view_of(&body_.w, message_view(&unknown));
+    writer_append(&body_.w, message_view(&unknown));
     assert_false(body_.w.full);
     return message_view(&body_);
 }
@@ -378,7 +378,7 @@ static inline void put_event(struct message *out, const char *type, struct view 
     put_text(message_new(&event), 1, type);
     put_message(&event, 2, &raw);
     writer_u32(&out->w, (uint32_t)event.w.len);
-    writer_view_of(&out->w, message_view(&event));
+    writer_append(&out->w, message_view(&event));
     assert_false(out->w.full);
 }
 

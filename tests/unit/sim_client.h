@@ -221,7 +221,7 @@ static void put_device(struct writer *spec, const struct slice *s)
     if (s->beta) {
         sim_put_bytes(&device, 2, writer_view(&fields));
     } else {
-        writer_view_of(&device, writer_view(&fields));
+        writer_append(&device, writer_view(&fields));
     }
     sim_put_bytes(spec, 6, writer_view(&device));
 }
@@ -253,7 +253,7 @@ static struct view slice(const struct slice *s)
     sim_put_bytes(&object, 1, writer_view(&meta));
     sim_put_bytes(&object, 2, writer_view(&spec));
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceSlice", object.len);
-    writer_view_of(&w, writer_view(&object));
+    writer_append(&w, writer_view(&object));
     assert_false(w.full || object.full || spec.full || meta.full);
     return writer_view(&w);
 }

@@ -304,7 +304,7 @@ static void test_deadline_of_the_kubelet(void **state)
     struct view message = claims_request(0, 1);
     writer_u8(&w, 0);
     writer_u32(&w, (uint32_t)message.len);
-    writer_view_of(&w, message);
+    writer_append(&w, message);
     assert_int_equal(h2_data(&p->h2, stream, writer_view(&w), true), STATUS_OK);
     pass(2999);
     assert_false(c->ended);

@@ -462,13 +462,13 @@ static void test_lines_about_strangers(void **state)
         assert_true(agent_link_done(world.agent, (unsigned)link));
         pass(100);
     }
-    assert_int_equal(world.agent->counter[EVENT_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->counter[LOG_ID_CONNECTION_FAILED], 100);
     assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
     log_has("answer=\"400 Bad Request\"");
     assert_int_equal(lines_with("connections_suppressed"), 0);
     pass(CONNECTION_LINES_MS);
     assert_int_equal(lines_with("event=connections_suppressed suppressed=96 "), 1);
-    assert_int_equal(world.agent->counter[EVENT_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->counter[LOG_ID_CONNECTION_FAILED], 100);
     log_forget();
     pass(10 * CONNECTION_LINES_MS);
     assert_int_equal(lines_with("connections_suppressed"), 0);

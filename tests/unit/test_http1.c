@@ -30,7 +30,7 @@ static void answer(struct run *r, struct view path)
     }
     if (body_bytes == 0) {
         struct writer room = http1_body_space(&engine);
-        writer_view_of(&room, path);
+        writer_append(&room, path);
         writer_text(&room, "\n");
         http1_body_commit(&engine, room.len);
         http1_body_end(&engine);

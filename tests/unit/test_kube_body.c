@@ -85,9 +85,9 @@ static void test_damaged_bodies(void **state)
         if (watch) {
             static struct message stream;
             put_event(message_new(&stream), "ADDED", claim);
-            writer_view_of(&w, message_view(&stream));
+            writer_append(&w, message_view(&stream));
         } else {
-            writer_view_of(&w, claim);
+            writer_append(&w, claim);
         }
         for (int i = 0; i < 1 + round % 3; i++) {
             seed = seed * 1664525u + 1013904223u;

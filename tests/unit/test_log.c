@@ -18,12 +18,12 @@ static void test_text_line(void **state)
 {
     (void)state;
     open_log(LOG_TEXT);
-    log_begin(&log_, LOG_INFO, "claim_prepared");
-    log_text(&log_, "namespace", "training");
-    log_number(&log_, "devices", 16);
-    log_number(&log_, "delta", -3);
-    log_view(&log_, "pool", view_text("node-1"));
-    log_end(&log_);
+    log_line_begin(&log_, LOG_INFO, "claim_prepared");
+    log_line_text(&log_, "namespace", "training");
+    log_line_number(&log_, "devices", 16);
+    log_line_number(&log_, "delta", -3);
+    log_line_view(&log_, "pool", view_text("node-1"));
+    log_line_end(&log_);
     assert_view(log_pending(&log_),
                 "ts=2026-11-21T12:00:00.123Z level=info event=claim_prepared namespace=training "
                 "devices=16 delta=-3 pool=node-1\n");
@@ -45,11 +45,11 @@ static void test_json_line(void **state)
 {
     (void)state;
     open_log(LOG_JSON);
-    log_begin(&log_, LOG_ERROR, "store_trouble");
-    log_text(&log_, "text", "say \"no\"\n");
-    log_number(&log_, "slot", 255);
-    log_text(&log_, "empty", "");
-    log_end(&log_);
+    log_line_begin(&log_, LOG_ERROR, "store_trouble");
+    log_line_text(&log_, "text", "say \"no\"\n");
+    log_line_number(&log_, "slot", 255);
+    log_line_text(&log_, "empty", "");
+    log_line_end(&log_);
     assert_view(log_pending(&log_),
                 "{\"ts\":\"2026-11-21T12:00:00.123Z\",\"level\":\"error\","
                 "\"event\":\"store_trouble\",\"text\":\"say \\\"no\\\"\\n\",\"slot\":255,"
@@ -82,9 +82,9 @@ static void test_quoting(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         char expected[256];
         open_log(LOG_TEXT);
-        log_begin(&log_, LOG_WARN, "e");
-        log_text(&log_, "k", rows[i].value);
-        log_end(&log_);
+        log_line_begin(&log_, LOG_WARN, "e");
+        log_line_text(&log_, "k", rows[i].value);
+        log_line_end(&log_);
         (void)snprintf(expected, sizeof expected,
                        "ts=2026-11-21T12:00:00.123Z level=warn event=e %s\n", rows[i].field);
         assert_view(log_pending(&log_), expected);
@@ -113,14 +113,14 @@ static void test_times(void **state)
         char expected[64];
         open_log(LOG_TEXT);
         log_.wall_ms = rows[i].ms;
-        log_begin(&log_, LOG_INFO, "e");
-        log_end(&log_);
+        log_line_begin(&log_, LOG_INFO, "e");
+        log_line_end(&log_);
         (void)snprintf(expected, sizeof expected, "ts=%s level=info event=e\n", rows[i].text);
         assert_view(log_pending(&log_), expected);
     }
     log_.wall_ms = UINT64_MAX; /* a clock that is nonsense costs no more than a strange line */
-    log_begin(&log_, LOG_INFO, "e");
-    log_end(&log_);
+    log_line_begin(&log_, LOG_INFO, "e");
+    log_line_end(&log_);
     assert_true(view_ends(log_pending(&log_), " level=info event=e\n"));
 }
 
@@ -131,10 +131,10 @@ static void test_levels(void **state)
         for (int line = LOG_ERROR; line <= LOG_DEBUG; line++) {
             open_log(LOG_TEXT);
             log_.level = (enum log_level)level;
-            log_begin(&log_, (enum log_level)line, "e");
-            log_text(&log_, "k", "v");
-            log_number(&log_, "n", 1);
-            log_end(&log_);
+            log_line_begin(&log_, (enum log_level)line, "e");
+            log_line_text(&log_, "k", "v");
+            log_line_number(&log_, "n", 1);
+            log_line_end(&log_);
             assert_int_equal(log_pending(&log_).len > 0, line <= level);
         }
     }
@@ -144,9 +144,9 @@ static void test_fields_outside_a_line(void **state)
 {
     (void)state;
     open_log(LOG_TEXT);
-    log_text(&log_, "k", "v");
-    log_number(&log_, "n", 1);
-    log_end(&log_);
+    log_line_text(&log_, "k", "v");
+    log_line_number(&log_, "n", 1);
+    log_line_end(&log_);
     assert_int_equal(log_pending(&log_).len, 0);
 }
 
@@ -158,10 +158,10 @@ static void long_lines(enum log_format format)
     memset(value, 'v', sizeof value);
     for (size_t n = 0; n < sizeof value; n++) {
         open_log(format);
-        log_begin(&log_, LOG_INFO, "e");
-        log_view(&log_, "long", view_of(value, n));
-        log_text(&log_, "k", "v");
-        log_end(&log_);
+        log_line_begin(&log_, LOG_INFO, "e");
+        log_line_view(&log_, "long", view_of(value, n));
+        log_line_text(&log_, "k", "v");
+        log_line_end(&log_);
         struct view line = log_pending(&log_);
         assert_true(line.len <= LOG_LINE_BYTES_MAX);
         assert_true(view_ends(line, (format == LOG_JSON) ? "}\n" : "\n"));
@@ -192,9 +192,9 @@ static void test_long_lines(void **state)
 
 static void one_line(const char *event)
 {
-    log_begin(&log_, LOG_INFO, event);
-    log_text(&log_, "k", "a value that makes the line a little longer");
-    log_end(&log_);
+    log_line_begin(&log_, LOG_INFO, event);
+    log_line_text(&log_, "k", "a value that makes the line a little longer");
+    log_line_end(&log_);
 }
 
 static unsigned lines_pending(void)
@@ -262,9 +262,9 @@ static void test_taken_in_pieces(void **state)
     (void)state;
     open_log(LOG_TEXT);
     for (unsigned i = 0; i < 400; i++) {
-        log_begin(&log_, LOG_INFO, "e");
-        log_number(&log_, "n", i);
-        log_end(&log_);
+        log_line_begin(&log_, LOG_INFO, "e");
+        log_line_number(&log_, "n", i);
+        log_line_end(&log_);
         struct view v = log_pending(&log_);
         size_t n = next_random(&seed) % (v.len + 1);
         memcpy(all + len, v.data, n);

@@ -192,7 +192,7 @@ static void put_object(enum sim_kind kind, const char *ns, const char *name, str
     sim_put_text(&meta, 1, name);
     sim_put_text(&meta, 3, ns);
     sim_put_bytes(&w, 1, writer_view(&meta));
-    writer_view_of(&w, rest);
+    writer_append(&w, rest);
     assert_false(w.full);
     assert_int_equal(sim_api_put(&api, kind, writer_view(&w)), STATUS_OK);
 }

@@ -84,7 +84,7 @@ static struct view event_body(const char *reason)
     sim_put_text(&e, 7, reason);
     sim_put_text(&e, 11, "Warning");
     kube_envelope_head(&w, "events.k8s.io/v1", "Event", e.len);
-    writer_view_of(&w, writer_view(&e));
+    writer_append(&w, writer_view(&e));
     assert_false(w.full || e.full);
     return writer_view(&w);
 }

@@ -77,7 +77,7 @@ static enum status disk_read(void *ctx, enum files_dir dir, const char *name, ui
     }
     if (offset < f->len) {
         struct view rest = view_of(f->bytes + offset, f->len - (size_t)offset);
-        writer_view_of(out, view_first(rest, writer_room(out)));
+        writer_append(out, view_first(rest, writer_room(out)));
     }
     return STATUS_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef TESTS_SIM_VIRTUAL_DISK_H
 #define TESTS_SIM_VIRTUAL_DISK_H
 
-#include "agent/files.h"
+#include "agent/claims/files.h"
 
 extern const struct files disk_files;
 

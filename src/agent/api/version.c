@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which version of resource.k8s.io is spoken: the best that the API server serves, of v1, v1beta2
+ * and v1beta1. Owns struct version; sends no request but the GET of the API group.
+ *
+ * The group is asked once per connection, because an upgraded server drops its connections, and
+ * before anything else: so the requests of a start are the same five whichever version is served
+ * (group, Node, list, create, watch; going down from v1 by failures alone would be up to seven).
+ * Where the server moved us it is asked behind the rest, for perhaps it answers one request and
+ * moves us again. A server that tells nothing of use is tried: lists of slices go from v1
+ * downwards. The list is the judge, because it exists as long as its version does; a 404 for one
+ * object only raises a doubt, and the group is asked again. While an older version is spoken, the
+ * group is asked every VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API"
+ * (APIGroup).
+ */
+#include "wire/decode.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+
+static const char *const groups[API_VERSIONS] = {
+    [API_V1] = KUBE_RESOURCE_GROUP "/v1",
+    [API_V1BETA2] = KUBE_RESOURCE_GROUP "/v1beta2",
+    [API_V1BETA1] = KUBE_RESOURCE_GROUP "/v1beta1",
+};
+
+static uint8_t version_bit(enum api_version version)
+{
+    ASSERT(version < API_VERSIONS);
+    return (uint8_t)(1u << (unsigned)version);
+}
+
+/* The preferred one of a set; API_VERSIONS: the set is empty. */
+static enum api_version best_of(unsigned set)
+{
+    enum api_version best = API_VERSIONS;
+    if ((set & version_bit(API_V1)) != 0u) {
+        best = API_V1;
+    } else if ((set & version_bit(API_V1BETA2)) != 0u) {
+        best = API_V1BETA2;
+    } else if ((set & version_bit(API_V1BETA1)) != 0u) {
+        best = API_V1BETA1;
+    }
+    return best;
+}
+
+const char *version_group(enum api_version version)
+{
+    ASSERT(version < API_VERSIONS);
+    return groups[version];
+}
+
+const char *version_name(const struct agent *a)
+{
+    return version_group(a->version.now) + sizeof KUBE_RESOURCE_GROUP;
+}
+
+bool version_ready(const struct agent *a)
+{
+    enum version_state state = a->version.state;
+    return state == VERSION_TRIED || state == VERSION_SETTLED;
+}
+
+bool version_readable(const struct agent *a)
+{
+    return version_ready(a) || (a->version.proven && api_paused(a));
+}
+
+const char *version_waits_for(const struct agent *a)
+{
+    const char *why = "all requests are busy";
+    if (!api_ready(a)) {
+        why = a->api.trouble;
+    } else if (a->version.state == VERSION_NONE) {
+        why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
+    } else if (a->version.state != VERSION_SETTLED) {
+        why = "it did not tell yet which versions of resource.k8s.io it serves";
+    }
+    return why;
+}
+
+/* --- what is known --- */
+
+static void speak(struct agent *a, enum api_version version, enum version_state state)
+{
+    struct version *v = &a->version;
+    bool settled = state == VERSION_SETTLED;
+    bool other = v->now != version;
+    bool check = settled && version != API_V1;
+    v->now = version;
+    v->state = state;
+    v->due_ms = check ? a->now_ms + agent_jitter(a, VERSION_CHECK_MS) : UINT64_MAX;
+    v->said = v->said && !other;
+    v->proven = settled || (v->proven && !other);
+    if (settled && !v->said) {
+        log_one(a, LOG_ID_API_VERSION, "version", version_group(version));
+        v->said = true;
+    }
+    if (other || state == VERSION_TRIED) {
+        v->news = VERSION_OTHER;
+    }
+}
+
+static void speak_none(struct agent *a)
+{
+    struct version *v = &a->version;
+    v->state = VERSION_NONE;
+    v->proven = false;
+    v->refused = 0;
+    v->said = false;
+    v->due_ms =
+        a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS, VERSION_NONE_MAX_MS);
+    log_one(a, LOG_ID_API_UNSERVED, "text",
+            "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
+            "published and no new claim prepared");
+    v->news = VERSION_UNSERVED;
+}
+
+/* The best of a set that is not refused, or none. */
+static void choose(struct agent *a, unsigned set, enum version_state state)
+{
+    enum api_version best = best_of(set & ~(unsigned)a->version.refused);
+    if (best == API_VERSIONS) {
+        speak_none(a);
+    } else {
+        speak(a, best, state);
+    }
+}
+
+static unsigned all_versions(void)
+{
+    return (1u << (unsigned)API_VERSIONS) - 1u;
+}
+
+/* --- the API group --- */
+
+void version_connected(struct agent *a)
+{
+    struct version *v = &a->version;
+    bool known = a->api.moved && v->state == VERSION_SETTLED;
+    v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
+    v->refused = 0;
+    v->backoff_ms = 0;
+    v->due_ms = a->now_ms + (known ? API_START_MS : 0u);
+}
+
+uint64_t version_deadline(const struct agent *a)
+{
+    bool used = a->api.request[REQUEST_VERSION].kind != REQUEST_NONE;
+    return (api_ready(a) && !used) ? a->version.due_ms : UINT64_MAX;
+}
+
+void version_step(struct agent *a)
+{
+    struct version *v = &a->version;
+    if (a->now_ms < version_deadline(a)) {
+        return;
+    }
+    struct kube_request head = {.method = "GET", .path = view_text(KUBE_RESOURCE_GROUP_PATH)};
+    v->named = 0;
+    if (api_send(a, REQUEST_VERSION, REQUEST_VERSIONS, KUBE_SHAPE_GROUP, &head) == STATUS_OK) {
+        v->due_ms = UINT64_MAX;
+    } else {
+        v->due_ms = api_later(a);
+    }
+}
+
+void version_record(struct agent *a, const struct kube_record *record)
+{
+    projection_TypeMeta m = projection_TypeMeta_init_zero;
+    if (record->record != KUBE_GROUP_VERSION ||
+        !decode(record->message, projection_TypeMeta_fields, &m)) {
+        return;
+    }
+    for (unsigned i = 0; i < (unsigned)API_VERSIONS; i++) {
+        if (view_is(view_text(m.api_version), groups[i])) {
+            a->version.named |= (uint8_t)(1u << i);
+        }
+    }
+}
+
+void version_end(struct agent *a, enum status status)
+{
+    struct version *v = &a->version;
+    unsigned named = (status == STATUS_OK) ? v->named : 0u;
+    if (named != 0u) {
+        choose(a, named, VERSION_SETTLED);
+    } else if (!api_ready(a)) {
+        /* asked again on the next connection */
+    } else if (v->state == VERSION_SETTLED) {
+        v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
+    } else {
+        choose(a, all_versions(), VERSION_TRIED);
+    }
+}
+
+/* --- what answers to other requests tell --- */
+
+static void list_answered(struct agent *a)
+{
+    struct version *v = &a->version;
+    v->refused = 0;
+    v->backoff_ms = 0;
+    if (v->state != VERSION_SETTLED) {
+        speak(a, v->now, VERSION_SETTLED);
+    }
+}
+
+static void list_refused(struct agent *a, enum api_version version)
+{
+    struct version *v = &a->version;
+    v->refused |= version_bit(version);
+    if (v->state == VERSION_TRIED) {
+        choose(a, all_versions(), VERSION_TRIED);
+    } else {
+        v->state = VERSION_UNKNOWN;
+        v->due_ms = a->now_ms;
+    }
+}
+
+void version_heard(struct agent *a, enum request_kind kind, enum api_version version,
+                   enum status status)
+{
+    struct version *v = &a->version;
+    bool list = kind == REQUEST_SLICE_LIST;
+    if (kind == REQUEST_EVENT || version != v->now || v->state == VERSION_NONE) {
+        return; /* of another group, or an answer from before the last choice */
+    }
+    if (list && status == STATUS_OK) {
+        list_answered(a);
+    } else if (list && status == PEER_UNSUPPORTED) {
+        list_refused(a, version);
+    } else if (status == PEER_UNSUPPORTED && v->state == VERSION_SETTLED) {
+        v->state = VERSION_UNKNOWN;
+        v->due_ms = a->now_ms;
+    }
+}
+
+enum version_news version_news(struct agent *a)
+{
+    enum version_news news = a->version.news;
+    a->version.news = VERSION_SAME;
+    return news;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status.devices of claims (claim_status.c), with --claim-status alone: what was prepared is told
+ * in the claim's own status, in the background. Owns struct claim_status. Internal to src/agent.
+ *
+ * One server-side apply for each claim writes our entries and no others; one with no entry takes
+ * them back after the unprepare. A failure never is one of the claim. What waits is lost with the
+ * process: a start would have to write every held claim again only to find most of them written, so
+ * it writes none, and a claim whose turn had not come gets its status when the kubelet asks for it
+ * again. The server clears the entries of a claim that it deallocates, whatever happens here.
+ */
+#ifndef AGENT_CLAIMS_CLAIM_STATUS_H
+#define AGENT_CLAIMS_CLAIM_STATUS_H
+
+#include "agent/api/outgoing.h"
+#include "dra/claim.h"
+
+/* What is to be written, and the request under way. */
+struct claim_status {
+    struct outgoing out;
+    int slot;                 /* of the store, that the request tells; -1: gone[0] */
+    enum api_version version; /* in which the request speaks */
+    unsigned tries;           /* of what is written now */
+    unsigned gone_count;
+    bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot is to be written */
+    uint32_t claim[CLAIMS_MAX];   /* which claim that is, or was: a checksum of its UID */
+    uint64_t wall_ms[CLAIMS_MAX]; /* when it was prepared, Unix milliseconds */
+    /* unprepared: our entries are to go */
+    struct claim_id gone[CLAIM_STATUS_GONE_MAX];
+};
+
+/* The module's verbs, see state.h. */
+void claim_status_step(struct agent *a);
+uint64_t claim_status_deadline(const struct agent *a);
+/* The claim in this slot of the store is prepared; it counts once, however often it is said. */
+void claim_status_prepared(struct agent *a, unsigned slot);
+/* The claim that was in this slot is unprepared. */
+void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id);
+/* The answer to the request is complete, or will not come: the verdict on it. */
+void claim_status_end(struct agent *a, enum status status);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim GETs: reads a ResourceClaim for one prepare operation and feeds it, piece by piece, to its
+ * builder. Owns the fetch table; a fetch has the request entry of its own index.
+ */
+#include "wire/decode.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+
+/* A path that the server did not know is asked for again when it is clear which ones it serves. */
+static bool may_ask(const struct agent *a, const struct operation *o)
+{
+    const struct version *v = &a->version;
+    bool refuted = (o->refuted & (1u << (unsigned)v->now)) != 0u;
+    return version_readable(a) && !(refuted && v->state != VERSION_SETTLED);
+}
+
+bool fetch_begin(struct agent *a, unsigned operation)
+{
+    struct operation *o = &a->operation[operation];
+    ASSERT(o->state == OPERATION_WAITING);
+    if (!may_ask(a, o)) {
+        return false;
+    }
+    unsigned at = 0;
+    while (at < FETCHES_MAX && a->fetch[at].used) {
+        at++;
+    }
+    if (at == FETCHES_MAX) {
+        return false;
+    }
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_claim(&out, version_name(a), o->id.namespace_, o->id.name);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {.method = "GET", .path = writer_view(&out)};
+    if (api_send(a, at, REQUEST_CLAIM, KUBE_SHAPE_CLAIM, &head) != STATUS_OK) {
+        return false;
+    }
+    struct fetch *f = &a->fetch[at];
+    f->used = true;
+    f->operation = (uint16_t)operation;
+    claim_begin(&f->builder, &a->devices, a->settings->node_name, &o->id);
+    f->builder.zero_numbering = a->settings->zero_numbering;
+    o->state = OPERATION_FETCHING;
+    o->fetch = (uint8_t)at;
+    return true;
+}
+
+void fetch_cancel(struct agent *a, unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
+    a->fetch[fetch].used = false;
+    api_cancel(a, fetch);
+}
+
+/* --- records --- */
+
+static void meta(struct claim_builder *b, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    bool ok = decode(message, projection_MetaRecord_fields, &m);
+    claim_meta(b, ok ? view_text(m.uid) : view_of(0, 0));
+}
+
+static void result(struct claim_builder *b, const struct kube_record *record)
+{
+    projection_ResultRecord r = projection_ResultRecord_init_zero;
+    if (record->truncated || !decode(record->message, projection_ResultRecord_fields, &r)) {
+        claim_malformed(b, "an allocation result is not readable");
+        return;
+    }
+    const struct claim_result_in in = {
+        .request = view_text(r.request),
+        .driver = view_text(r.driver),
+        .pool = view_text(r.pool),
+        .device = view_text(r.device),
+        .share_id = view_text(r.share_id),
+        .admin_access = r.has_admin_access && r.admin_access,
+    };
+    claim_result_add(b, &in);
+}
+
+static void consumer(struct claim_builder *b, struct view message)
+{
+    projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
+    if (decode(message, projection_ConsumerRecord_fields, &r)) {
+        claim_consumer(b, view_text(r.resource), view_text(r.name), view_text(r.uid));
+    }
+}
+
+/* Takes a length-delimited field as a view into the record itself: nothing is copied. */
+static bool take_view(pb_istream_t *in, struct view *out)
+{
+    /* Streams over buffers keep their position in `state`. */
+    *out = view_of(in->state, in->bytes_left);
+    return pb_read(in, 0, in->bytes_left);
+}
+
+static bool read_request(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct claim_config_in *c = *arg;
+    (void)field;
+    if (c->requests >= CONFIG_REQUESTS_MAX) {
+        return false;
+    }
+    bool ok = take_view(in, &c->request[c->requests]);
+    c->requests++;
+    return ok;
+}
+
+static bool read_parameters(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct claim_config_in *c = *arg;
+    (void)field;
+    return take_view(in, &c->parameters);
+}
+
+static void config(struct claim_builder *b, const struct kube_record *record)
+{
+    projection_ConfigRecord r = projection_ConfigRecord_init_zero;
+    struct claim_config_in in = {.truncated = record->truncated};
+    r.requests.funcs.decode = read_request;
+    r.requests.arg = &in;
+    r.parameters.funcs.decode = read_parameters;
+    r.parameters.arg = &in;
+    if (!decode(record->message, projection_ConfigRecord_fields, &r)) {
+        claim_malformed(b, "a configuration entry is not readable");
+        return;
+    }
+    in.source = view_text(r.source);
+    in.driver = view_text(r.driver);
+    claim_config_add(b, &in);
+}
+
+void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *record)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
+    struct claim_builder *b = &a->fetch[fetch].builder;
+    switch (record->record) {
+    case KUBE_META:
+        meta(b, record->message);
+        break;
+    case KUBE_RESULT:
+        result(b, record);
+        break;
+    case KUBE_CONFIG:
+        config(b, record);
+        break;
+    case KUBE_ALLOCATION:
+        claim_allocated(b);
+        break;
+    case KUBE_CONSUMER:
+        consumer(b, record->message);
+        break;
+    default:
+        break; /* nothing of a claim */
+    }
+}
+
+/* --- end --- */
+
+static void say_failure(const struct agent *a, unsigned fetch, enum status status,
+                        struct writer *why)
+{
+    const struct request *r = &a->api.request[fetch];
+    const struct claim_id *id = &a->operation[a->fetch[fetch].operation].id;
+    writer_text(why, "claim ");
+    writer_text(why, id->namespace_);
+    writer_text(why, "/");
+    writer_text(why, id->name);
+    if (status == PEER_NOT_FOUND) {
+        writer_text(why, " not found on the API server");
+        return;
+    }
+    writer_text(why, " cannot be read from the API server: ");
+    if (status == PEER_TIMEOUT) {
+        writer_text(why, "no answer in time");
+    } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
+        writer_text(why, "HTTP ");
+        writer_decimal(why, r->answer.http_status);
+        writer_text(why, " ");
+        writer_cut(why, view_text(r->message));
+    } else if (status == PEER_CLOSED) {
+        writer_text(why, "the server reset the request");
+    } else {
+        writer_text(why, "the answer is not a readable ResourceClaim");
+    }
+}
+
+/* Notes in the operation that this happened to it; false: it had happened before. */
+static bool first_time(struct agent *a, unsigned fetch, unsigned bit)
+{
+    struct operation *o = &a->operation[a->fetch[fetch].operation];
+    bool first = (o->refuted & bit) == 0u;
+    o->refuted |= (uint8_t)bit;
+    return first;
+}
+
+/*
+ * A read is asked again: on the next connection when the connection ended rather than the request;
+ * once when the server did not look at it; and, where it did not know the path, once it is clear
+ * which versions it serves.
+ */
+static bool asked_again(struct agent *a, unsigned fetch, enum status status)
+{
+    const struct request *r = &a->api.request[fetch];
+    bool gone = a->api.state != API_UP || h2_failure(&a->api.h2, 0) != STATUS_OK;
+    if (status == PEER_CLOSED) {
+        return gone || (r->unprocessed && first_time(a, fetch, OPERATION_UNPROCESSED));
+    }
+    return status == PEER_UNSUPPORTED && first_time(a, fetch, 1u << (unsigned)r->version);
+}
+
+void fetch_end(struct agent *a, unsigned fetch, enum status status)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
+    struct fetch *f = &a->fetch[fetch];
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    f->used = false;
+    if (asked_again(a, fetch, status)) {
+        a->operation[f->operation].state = OPERATION_WAITING;
+        return;
+    }
+    if (status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
+        calls_fetched(a, f->operation, &f->builder, 0);
+        return;
+    }
+    if (status == STATUS_OK) {
+        writer_text(&why, f->builder.why);
+    } else {
+        say_failure(a, fetch, status, &why);
+    }
+    text[why.len] = 0;
+    calls_fetched(a, f->operation, 0, (why.len > 0u) ? text : "the claim cannot be read");
+}

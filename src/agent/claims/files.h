@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files port: the functions by which the agent touches the disk. src/host brings the real
+ * one, tests bring others. Names are plain file names without a slash. Every function returns
+ * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the contract only, no file.
+ */
+#ifndef AGENT_CLAIMS_FILES_H
+#define AGENT_CLAIMS_FILES_H
+
+#include "base/bytes.h"
+
+enum files_dir {
+    FILES_CDI,  /* --cdi-root: one small file per claim, written whole */
+    FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
+};
+
+/* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */
+struct files {
+    void *ctx; /* opaque to the agent */
+    /*
+     * Appends bytes of the file from `offset` until `out` is filled up or the file ends (a short
+     * result is the end of the file).
+     */
+    enum status (*read)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                        struct writer *out) MUST_USE;
+    /*
+     * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
+     * that a store which vanished shows as HOST_ABSENT. FILES_CDI: offset
+     * is 0 and the file is made anew with just these bytes.
+     */
+    enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                         struct view bytes) MUST_USE;
+    /*
+     * FILES_STATE: flushes the file's data to the disk. With `final_name`, renames the file to it
+     * afterwards (atomic replacement), and flushes the directory for FILES_STATE.
+     */
+    enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
+                          const char *final_name) MUST_USE;
+    /* Unlinks the file; with `aside`, renames it to that name instead. */
+    enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
+                          const char *aside) MUST_USE;
+    /*
+     * Locks a file of FILES_STATE against other processes until the port ends, and makes it when it
+     * is absent. HOST_BUSY: another process has it. Locked already: STATUS_OK, unless the file was
+     * removed or replaced meanwhile; then the one that bears the name is locked anew.
+     */
+    enum status (*lock)(void *ctx, const char *name) MUST_USE;
+    /* Counts the names in `dir` that begin with `prefix`; in a directory that is absent, none. */
+    enum status (*count)(void *ctx, enum files_dir dir, const char *prefix,
+                         unsigned *count) MUST_USE;
+    /* Why the last call that failed did, in words for an operator; good until the next call. */
+    const char *(*why)(void *ctx);
+};
+
+#endif

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim table: which claim holds which devices, kept in the claim store. Owns ledger entries,
+ * slots of the store and CDI files; knows neither the kubelet nor the API server.
+ *
+ * Order at prepare: CDI file, then record; at unprepare: record, then CDI file. A kill between the
+ * two leaves at worst a CDI file without a record, which a repeated call of either kind puts right.
+ */
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+/* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
+static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+
+/* The first character that differs ends it: cheaper than two lengths and a comparison. */
+static bool same_uid(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (i < UID_CAP - 1u && a[i] == b[i] && a[i] != '\0') {
+        i++;
+    }
+    return a[i] == b[i];
+}
+
+int ledger_find(const struct agent *a, const char *uid)
+{
+    ASSERT(strlen(uid) < sizeof a->ledger.entry[0].id.uid);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_HELD && same_uid(e->id.uid, uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
+        if (holds && !view_is(view_text(e->id.uid), uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Lowest device of a mask that is not empty. */
+static unsigned lowest(uint64_t numbers)
+{
+    unsigned at = 0;
+    ASSERT(numbers != 0u);
+    while ((numbers >> at & 1u) == 0u) {
+        at++;
+    }
+    return at;
+}
+
+void ledger_note(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    e->id = r->id;
+    e->numbers = claim_numbers(r);
+    if (e->state == LEDGER_HELD && e->numbers != 0u) {
+        a->ledger.pod[lowest(e->numbers)] = r->pod;
+    }
+}
+
+const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot)
+{
+    static const struct claim_pod nobody;
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    return (e->numbers != 0u) ? &a->ledger.pod[lowest(e->numbers)] : &nobody;
+}
+
+void ledger_tidy(struct agent *a)
+{
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
+    status_ignore(s, "absent as a rule; a refusal shows again with the first claim");
+}
+
+/*
+ * The slot in which an earlier record of this claim waits to be freed, so that no claim ever has
+ * two; else any free one.
+ */
+static int free_slot(const struct agent *a, const char *uid)
+{
+    int at = -1;
+    for (unsigned left = CLAIMS_MAX; left > 0u; left--) {
+        unsigned i = left - 1u;
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid)) {
+            return (int)i;
+        }
+        at = (e->state == LEDGER_FREE) ? (int)i : at;
+    }
+    return at;
+}
+
+/* A store that vanished is opened again, or its loss is said, before anything else is prepared. */
+static void store_check(struct agent *a, enum status s)
+{
+    if (s == HOST_ABSENT && a->ledger.usable) {
+        a->ledger.usable = false;
+        a->ledger.retry_ms = a->now_ms;
+        text_cut(a->ledger.trouble, sizeof a->ledger.trouble,
+                 view_text("the claim store was removed while the agent ran; put it back"));
+    }
+}
+
+/* Writes the older half of a slot; the newer one stays as it is until the next change. */
+static enum status write_half(struct agent *a, unsigned slot, struct view record)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    unsigned half = 1u - e->half;
+    struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+    store_half_write(&out, slot, e->sequence + 1u, record);
+    ASSERT(!out.full);
+    enum status s = a->files->write(a->files->ctx, FILES_STATE, STORE_FILE_NAME,
+                                    store_offset(slot, half), writer_view(&out));
+    if (s == STATUS_OK) {
+        e->half = (uint8_t)half;
+        e->sequence++;
+        e->unsynced = true;
+        a->ledger.flush_ms = a->ledger.dirty ? a->ledger.flush_ms : a->now_ms + STORE_FLUSH_MS;
+        a->ledger.dirty = true;
+    }
+    store_check(a, s);
+    return s;
+}
+
+/* --- CDI files --- */
+
+static enum status cdi_put(struct agent *a, const struct claim_record *r, struct view content,
+                           struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    cdi_file_name(r->id.uid, name);
+    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    if (s == STATUS_OK) {
+        s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
+    }
+    if (s != STATUS_OK) {
+        writer_text(why, "CDI file ");
+        writer_text(why, a->settings->cdi_root);
+        writer_text(why, "/");
+        writer_text(why, name);
+        writer_text(why, " cannot be written (");
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); ");
+        writer_text(why, ledger_remedy(s));
+        log_begin(a, LOG_ID_CDI_TROUBLE);
+        log_text(a, "file", name);
+        log_text(a, "reason", ledger_reason(a, s));
+        log_remedy(a, ledger_remedy(s));
+        log_end(a);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
+        status_ignore(cleared, "the next claim writes it anew, a start removes it");
+    }
+    return s;
+}
+
+static enum status cdi_build(struct agent *a, const struct claim_record *r, struct writer *out,
+                             struct writer *why)
+{
+    *out = writer_of(a->scratch.cdi, sizeof a->scratch.cdi);
+    enum status s = cdi_write(r, a->settings->dev_root, out);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
+    }
+    return s;
+}
+
+enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    struct writer wanted;
+    enum status s = cdi_build(a, r, &wanted, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(r->id.uid, name);
+    struct writer stored = writer_of(a->scratch.cdi_old, sizeof a->scratch.cdi_old);
+    s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &stored);
+    if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
+        return STATUS_OK;
+    }
+    log_begin(a, LOG_ID_CDI_REBUILT);
+    log_text(a, "claim_uid", r->id.uid);
+    log_text(a, "file", name);
+    log_end(a);
+    return cdi_put(a, r, writer_view(&wanted), why);
+}
+
+static void cdi_remove(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
+    if (s != STATUS_OK && s != HOST_ABSENT) {
+        log_begin(a, LOG_ID_CDI_TROUBLE);
+        log_text(a, "file", name);
+        log_text(a, "reason", ledger_reason(a, s));
+        log_remedy(a, "remove the file by hand once the CDI root can be written");
+        log_end(a);
+    }
+}
+
+/* --- records --- */
+
+const char *ledger_reason(const struct agent *a, enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "another agent uses this store";
+    case HOST_DAMAGED:
+        return "its content is damaged";
+    case PEER_UNSUPPORTED:
+        return "its format is another one";
+    default:
+        return a->files->why(a->files->ctx);
+    }
+}
+
+const char *ledger_remedy(enum status s)
+{
+    switch (s) {
+    case HOST_BUSY:
+        return "it is tried again; end the other agent of this node";
+    case HOST_NO_SPACE:
+        return "free space there";
+    case HOST_DENIED:
+        return "check rights there, and whether the file system is read-only";
+    case HOST_ABSENT:
+        return "put it back, or check that its directory is one";
+    case PEER_UNSUPPORTED:
+        return "run the agent version that wrote it, or a newer one";
+    default:
+        return "mend or move away what is there, or check the disk";
+    }
+}
+
+void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
+                         struct writer *why)
+{
+    writer_text(why, "claim store ");
+    writer_text(why, a->settings->plugins_dir);
+    writer_text(why, "/" DRIVER_NAME "/" STORE_FILE_NAME " cannot be ");
+    writer_text(why, doing);
+    writer_text(why, " (");
+    writer_text(why, ledger_reason(a, s));
+    writer_text(why, "); ");
+    writer_text(why, ledger_remedy(s));
+}
+
+static void log_trouble(struct agent *a, const char *doing, enum status s)
+{
+    log_begin(a, LOG_ID_STORE_TROUBLE);
+    log_text(a, "doing", doing);
+    log_text(a, "reason", ledger_reason(a, s));
+    log_remedy(a, ledger_remedy(s));
+    log_end(a);
+}
+
+static void store_trouble(struct agent *a, const char *doing, enum status s, struct writer *why)
+{
+    ledger_trouble_text(a, doing, s, why);
+    log_trouble(a, doing, s);
+}
+
+static enum status put_record(struct agent *a, const struct claim_record *r, unsigned slot,
+                              struct writer *why)
+{
+    struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = store_record_encode(r, &record);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's record would be over its limit; use fewer or shorter names");
+        return s;
+    }
+    s = write_half(a, slot, writer_view(&record));
+    if (s != STATUS_OK) {
+        store_trouble(a, "written", s, why);
+    }
+    return s;
+}
+
+static void set_free(struct agent *a, struct ledger_entry *e)
+{
+    if (e->state == LEDGER_FREEING) {
+        ASSERT(a->ledger.freeing > 0u);
+        a->ledger.freeing--;
+    }
+    e->state = LEDGER_FREE;
+}
+
+/* The slot's record must go, and cannot yet. */
+static void set_freeing(struct agent *a, struct ledger_entry *e)
+{
+    if (e->state != LEDGER_FREEING) {
+        a->ledger.freeing++;
+    }
+    e->state = LEDGER_FREEING;
+}
+
+/* A disk may fail a write after it took part or all of it: nothing of it may be found later. */
+static void put_undo(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (write_half(a, slot, view_of(0, 0)) == STATUS_OK) {
+        set_free(a, e);
+    } else {
+        e->id = r->id;
+        set_freeing(a, e);
+    }
+    cdi_remove(a, r->id.uid);
+}
+
+enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                       struct writer *why)
+{
+    ASSERT(ledger_find(a, r->id.uid) < 0);
+    if (!a->ledger.usable) {
+        writer_text(why, a->ledger.trouble);
+        return HOST_IO;
+    }
+    int at = free_slot(a, r->id.uid);
+    if (at < 0) {
+        writer_text(why, "all places of the claim store are in use; unprepare claims first");
+        return FULL_TABLE;
+    }
+    struct writer cdi;
+    enum status s = cdi_build(a, r, &cdi, why);
+    if (s == STATUS_OK) {
+        s = cdi_put(a, r, writer_view(&cdi), why);
+    }
+    if (s == STATUS_OK) {
+        s = put_record(a, r, (unsigned)at, why);
+    }
+    if (s != STATUS_OK) {
+        put_undo(a, r, (unsigned)at);
+        return s;
+    }
+    struct ledger_entry *e = &a->ledger.entry[at];
+    set_free(a, e);
+    e->state = LEDGER_HELD;
+    ledger_note(a, (unsigned)at, r);
+    a->ledger.held++;
+    *slot = (unsigned)at;
+    return STATUS_OK;
+}
+
+enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
+                             struct claim_record *out)
+{
+    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    struct store_half half;
+    enum status s =
+        a->files->read(a->files->ctx, FILES_STATE, file, store_offset(slot, e->half), &bytes);
+    store_check(a, s);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    store_half_read(writer_view(&bytes), slot, &half);
+    if (half.state != STORE_HALF_RECORD || half.sequence != e->sequence) {
+        return HOST_DAMAGED;
+    }
+    return store_record_decode(half.record, out);
+}
+
+enum status ledger_read(struct agent *a, unsigned slot, struct claim_record *out)
+{
+    return ledger_read_from(a, STORE_FILE_NAME, slot, out);
+}
+
+static void free_entry(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (!a->ledger.usable) {
+        set_freeing(a, e); /* a store that is not open may be another agent's by now */
+        return;
+    }
+    enum status s = write_half(a, slot, view_of(0, 0));
+    if (s == STATUS_OK) {
+        set_free(a, e);
+    } else {
+        log_trouble(a, "written", s);
+        set_freeing(a, e);
+    }
+}
+
+/*
+ * What a store that is not open holds of a claim would come back with it: remembered until it is
+ * read. false: no room.
+ */
+static bool remember_gone(struct agent *a, const char *uid)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < l->gone_count; i++) {
+        if (view_is(view_text(l->gone[i]), uid)) {
+            return true;
+        }
+    }
+    if (l->gone_count == CLAIMS_MAX) {
+        return false;
+    }
+    text_cut(l->gone[l->gone_count], sizeof l->gone[0], view_text(uid));
+    l->gone_count++;
+    return true;
+}
+
+static void forget(struct agent *a, const char *uid)
+{
+    int slot = ledger_find(a, uid);
+    if (slot >= 0) {
+        ASSERT(a->ledger.held > 0u);
+        a->ledger.held--;
+        free_entry(a, (unsigned)slot);
+    }
+    cdi_remove(a, uid);
+}
+
+void ledger_remove_gone(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    ASSERT(l->usable && l->gone_count <= CLAIMS_MAX);
+    for (unsigned i = 0; i < l->gone_count; i++) {
+        forget(a, l->gone[i]);
+    }
+    l->gone_count = 0;
+}
+
+enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
+{
+    const struct ledger *l = &a->ledger;
+    if (l->busy) {
+        writer_text(why, l->trouble);
+        return HOST_BUSY;
+    }
+    if (!l->usable && ledger_find(a, uid) < 0 && !remember_gone(a, uid)) {
+        writer_text(why, l->trouble);
+        return FULL_TABLE;
+    }
+    forget(a, uid);
+    return STATUS_OK;
+}
+
+/* --- flushing --- */
+
+/* Slots whose freeing the disk refused: asked again, so that a restart does not find them held. */
+static void retry_freeing(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.usable && a->ledger.freeing > 0u; i++) {
+        struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && write_half(a, i, view_of(0, 0)) == STATUS_OK) {
+            set_free(a, e);
+        }
+    }
+}
+
+/*
+ * Writes the half that counts again, where it is and as it is: the other half is all that the disk
+ * has for certain. STATUS_OK also when a record is no longer what was written: its reader says so.
+ */
+static enum status rewrite_half(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    const struct files *f = a->files;
+    uint64_t at = store_offset(slot, e->half);
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    if (e->state == LEDGER_FREE) {
+        store_half_write(&bytes, slot, e->sequence, view_of(0, 0));
+        return f->write(f->ctx, FILES_STATE, STORE_FILE_NAME, at, writer_view(&bytes));
+    }
+    if (e->state != LEDGER_HELD) {
+        return STATUS_OK; /* retry_freeing writes it */
+    }
+    enum status s = f->read(f->ctx, FILES_STATE, STORE_FILE_NAME, at, &bytes);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    struct store_half half;
+    store_half_read(writer_view(&bytes), slot, &half);
+    if (half.sequence != e->sequence) {
+        return STATUS_OK;
+    }
+    struct view whole = view_first(writer_view(&bytes), STORE_HALF_HEADER + half.record.len);
+    return f->write(f->ctx, FILES_STATE, STORE_FILE_NAME, at, whole);
+}
+
+/*
+ * After a failed fdatasync(2) the kernel counts the pages as clean: the next one succeeds without
+ * what the disk did not take. So it is written again.
+ */
+static enum status rewrite_unsynced(struct agent *a)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.rewrite && s == STATUS_OK; i++) {
+        s = a->ledger.entry[i].unsynced ? rewrite_half(a, i) : STATUS_OK;
+    }
+    a->ledger.rewrite = a->ledger.rewrite && s != STATUS_OK;
+    return s;
+}
+
+static void settle_synced(struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        a->ledger.entry[i].unsynced = false;
+    }
+    a->ledger.dirty = false;
+}
+
+enum status ledger_sync(struct agent *a, struct writer *why)
+{
+    retry_freeing(a);
+    if (!a->ledger.dirty) {
+        return STATUS_OK;
+    }
+    if (!a->ledger.usable) {
+        writer_text(why, a->ledger.trouble);
+        return HOST_IO;
+    }
+    enum status s = rewrite_unsynced(a);
+    if (s == STATUS_OK) {
+        s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+        a->ledger.rewrite = s != STATUS_OK;
+    }
+    store_check(a, s);
+    if (s != STATUS_OK) {
+        store_trouble(a, "flushed", s, why);
+        return s;
+    }
+    settle_synced(a);
+    return STATUS_OK;
+}
+
+static bool owes_flush(const struct agent *a)
+{
+    return a->ledger.usable && (a->ledger.dirty || a->ledger.freeing > 0u);
+}
+
+void ledger_step(struct agent *a)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
+        ledger_open(a);
+    }
+    if (!owes_flush(a) || a->now_ms < a->ledger.flush_ms) {
+        return;
+    }
+    if (ledger_sync(a, &why) != STATUS_OK || a->ledger.freeing > 0u) {
+        a->ledger.flush_ms = a->now_ms + agent_backoff(a, &a->ledger.flush_backoff_ms);
+    } else {
+        a->ledger.flush_backoff_ms = 0;
+    }
+}
+
+uint64_t ledger_deadline(const struct agent *a)
+{
+    if (!a->ledger.usable) {
+        return a->ledger.retry_ms;
+    }
+    return owes_flush(a) ? a->ledger.flush_ms : UINT64_MAX;
+}

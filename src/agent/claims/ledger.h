@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim table over the store and the CDI files (ledger.c, ledger_open.c). Owns struct ledger.
+ * Internal to src/agent.
+ *
+ * Invariants, for any bytes in the store and any call of the files port that fails:
+ * I1 A record in an intact half that counts is held after opening, also in a store made anew.
+ * I2 Nothing else is held.
+ * I3 A claim is held by ledger_put when that says so, and else is not.
+ * I4 What was put reads back the same.
+ * I5 After ledger_sync, what is held and what is not survives a loss of power.
+ */
+#ifndef AGENT_CLAIMS_LEDGER_H
+#define AGENT_CLAIMS_LEDGER_H
+
+#include "agent/agent.h"
+#include "dra/claim.h"
+#include "dra/store.h"
+
+/* `state` of a slot. */
+enum {
+    LEDGER_FREE,
+    LEDGER_HELD,
+    LEDGER_FREEING, /* to be free, but the store refused the write: tried again with every sync */
+    LEDGER_DAMAGED  /* both halves unreadable: left alone */
+};
+
+/* What is remembered of a slot; its record stays on the disk. */
+struct ledger_entry {
+    uint8_t state;     /* LEDGER_… */
+    uint8_t half;      /* which half counts */
+    bool unsynced;     /* written since the last good sync */
+    uint64_t sequence; /* of that half */
+    uint64_t numbers;  /* device numbers held exclusively, bit N */
+    struct claim_id id;
+};
+
+/* The table and the state of the store. */
+struct ledger {
+    bool usable;       /* the store is open */
+    bool busy;         /* another agent uses it: nothing of it may be touched */
+    bool dirty;        /* written since the last good sync */
+    bool rewrite;      /* a sync failed: what was written since the last good one is in doubt */
+    uint64_t flush_ms; /* when what no call flushed is flushed */
+    uint64_t flush_backoff_ms;
+    uint16_t held;
+    uint16_t freeing;
+    uint64_t retry_ms; /* when opening is tried again while not usable */
+    uint64_t backoff_ms;
+    char trouble[CLAIM_ERROR_CAP];
+    struct ledger_entry entry[CLAIMS_MAX];
+    struct claim_pod pod[DEVICES_MAX]; /* of the claim whose lowest exclusive device it is */
+    uint16_t gone_count;               /* claims unprepared while the store was not usable: */
+    char gone[CLAIMS_MAX][UID_CAP];    /* freed as soon as it is read */
+};
+
+/* Opens the store when it is due, and repeats what the disk refused. */
+void ledger_step(struct agent *a);
+uint64_t ledger_deadline(const struct agent *a);
+/* Opens the store, creating or repairing it; says in ledger.trouble why not. */
+void ledger_open(struct agent *a);
+/* One sentence: the store's path, what could not be done with it, why, and the remedy. */
+void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
+                         struct writer *why);
+/*
+ * Why a call of the store or the files port failed, and what to do: static text or the port's,
+ * never NULL.
+ */
+const char *ledger_reason(const struct agent *a, enum status s);
+const char *ledger_remedy(enum status s);
+/* Removes what a kill may have left in the CDI root. */
+void ledger_tidy(struct agent *a);
+/* Slot that holds `uid`, or -1. */
+int ledger_find(const struct agent *a, const char *uid);
+/* A slot holds this record from now on. */
+void ledger_note(struct agent *a, unsigned slot, const struct claim_record *r);
+/* For whom the claim of a held slot is; never NULL, empty when it holds no device exclusively. */
+const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot);
+/* Slot of another claim that holds one of the device numbers, or -1. */
+int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
+/*
+ * CDI file, then record. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*:
+ * the store is not open, or the disk refused. Nothing is left then, and `why` gets one line.
+ */
+MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                                struct writer *why);
+/*
+ * Reads the record of a held slot. HOST_DAMAGED: neither record nor slot; HOST_*: the file cannot
+ * be read.
+ */
+MUST_USE enum status ledger_read(struct agent *a, unsigned slot, struct claim_record *out);
+/* Same verdicts, from another file of the store's form. */
+MUST_USE enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
+                                      struct claim_record *out);
+/*
+ * Makes sure that the CDI file of a record is there and right. FULL_BUFFER, HOST_*: it cannot be
+ * written; `why` gets one line.
+ */
+MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
+                                       struct writer *why);
+/*
+ * Forgets a claim: record, then CDI file. Succeeds for claims never seen; what the disk refuses is
+ * tried again later and logged. HOST_BUSY: another agent uses the store, FULL_TABLE: too many were
+ * forgotten while it was not usable; nothing is forgotten then, and `why` gets one line.
+ */
+MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
+/* Forgets what was unprepared while the store was not usable. */
+void ledger_remove_gone(struct agent *a);
+/* One flush for everything written since the last. HOST_*: `why` gets one line. */
+MUST_USE enum status ledger_sync(struct agent *a, struct writer *why);
+
+#endif

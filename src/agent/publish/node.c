@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our Node, as metadata only. Owns struct node_object. One watch that begins without a version, so
+ * that the state of now comes first; it goes on from the last version seen. Where a role grants no
+ * watch on nodes, or the watch stays silent, the Node is read instead, and again with each round of
+ * the publisher. Never writes.
+ */
+#include "wire/decode.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+
+/* What a refused read or watch of the Node asks of the operator. */
+#define NODE_REMEDY "grant the agent's ClusterRole get, list and watch on nodes"
+
+void node_init(struct agent *a)
+{
+    a->node.silent_ms = UINT64_MAX;
+    a->node.get_due_ms = UINT64_MAX;
+}
+
+bool node_changed(struct agent *a)
+{
+    bool changed = a->node.changed;
+    a->node.changed = false;
+    return changed;
+}
+
+bool node_ready(const struct agent *a)
+{
+    const struct node_object *n = &a->node;
+    return n->settled && n->present && !n->looking;
+}
+
+void node_look(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    if (n->blind && a->api.request[REQUEST_NODE_ENTRY].kind != REQUEST_NODE) {
+        n->looking = true;
+        n->get_due_ms = a->now_ms;
+    }
+}
+
+/* --- what was told --- */
+
+void node_check_type(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    struct view label = board_type(view_text(n->facts.instance_type));
+    struct view found = view_text(a->devices.instance_type);
+    if (label.len == 0u || found.len == 0u || view_equal(label, found)) {
+        n->type_said[0] = '\0';
+    } else if (!view_is(label, n->type_said)) {
+        text_cut(n->type_said, sizeof n->type_said, label);
+        log_begin(a, LOG_ID_NODE_TYPE);
+        log_view(a, "label", label);
+        log_view(a, "found", found);
+        log_end(a);
+    }
+}
+
+static void say_change(struct agent *a, const char *what)
+{
+    log_one(a, LOG_ID_NODE_CHANGED, "text", what);
+    a->node.changed = true;
+}
+
+static void learn_present(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    bool first = n->facts.uid[0] == '\0';
+    bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
+    bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
+    n->facts = n->now;
+    n->settled = true;
+    if (first) {
+        n->changed = true;
+    } else if (other || !n->present) {
+        say_change(a, "there is another Node object of this name: slices get it as their owner");
+    } else if (labels) {
+        say_change(a, "labels that become attributes are others");
+    }
+    n->present = true;
+    node_check_type(a);
+}
+
+static void learn_absent(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    bool before = n->present;
+    n->settled = true;
+    n->present = false;
+    n->facts.resource_version[0] = '\0';
+    if (before) {
+        say_change(a, "the Node object was deleted: slices wait for the next one");
+    }
+}
+
+/* --- records --- */
+
+static void take_meta(struct agent *a, struct view message)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct node_facts *now = &a->node.now;
+    if (!decode(message, projection_MetaRecord_fields, &m)) {
+        return;
+    }
+    text_cut(now->resource_version, sizeof now->resource_version, view_text(m.resource_version));
+    if (view_is(view_text(m.name), a->settings->node_name)) {
+        text_cut(now->uid, sizeof now->uid, view_text(m.uid));
+    }
+}
+
+static void take_label(struct node_facts *now, struct view message)
+{
+    /* The first four as the AWS cloud controller manager writes them; of the last two both. */
+    const struct {
+        const char *key;
+        char *place;
+    } rows[] = {
+        {"topology.k8s.aws/network-node-layer-1", now->labels.network_layer[0]},
+        {"topology.k8s.aws/network-node-layer-2", now->labels.network_layer[1]},
+        {"topology.k8s.aws/network-node-layer-3", now->labels.network_layer[2]},
+        {"topology.k8s.aws/capacity-block-id", now->labels.capacity_block},
+        {"beta.kubernetes.io/instance-type", now->instance_type},
+        {"node.kubernetes.io/instance-type", now->instance_type},
+    };
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (!decode(message, projection_LabelRecord_fields, &l)) {
+        return;
+    }
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (view_is(view_text(l.key), rows[i].key)) {
+            text_cut(rows[i].place, ATTRIBUTE_VALUE_CAP, view_text(l.value));
+        }
+    }
+}
+
+/* The version may be too old, or the server gave up: the state of now comes with the next watch. */
+static void begin_anew(struct agent *a, uint64_t wait_ms)
+{
+    a->node.facts.resource_version[0] = '\0';
+    a->node.watch_due_ms = a->now_ms + wait_ms;
+}
+
+static void watch_type(struct node_object *n, struct view message)
+{
+    projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
+    bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
+    memset(&n->now, 0, sizeof n->now);
+    n->gone = ok && view_is(view_text(t.type), "DELETED");
+}
+
+/* An event of the watch is complete; a bookmark has no name. */
+static void watch_event(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    n->silent_ms = UINT64_MAX;
+    n->blind = false;
+    if (n->now.uid[0] != '\0' && !n->gone) {
+        learn_present(a);
+    } else if (n->now.uid[0] != '\0') {
+        learn_absent(a);
+    }
+    if (n->now.resource_version[0] != '\0') {
+        memcpy(n->facts.resource_version, n->now.resource_version,
+               sizeof n->facts.resource_version);
+    }
+}
+
+/* The watch is not trusted: rounds read the Node, and the first read follows in `wait_ms`. */
+static void go_blind(struct agent *a, uint64_t wait_ms)
+{
+    struct node_object *n = &a->node;
+    const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
+    bool news = !n->blind && !a->api.cramped; /* that there is no room for it was said */
+    if (news && retry_say(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
+        retry_say_end(a, &n->refusal, "nothing: the Node is read instead");
+    }
+    n->blind = true;
+    n->get_due_ms = a->now_ms + wait_ms;
+}
+
+/* One that was to tell the state of now and did not, on a connection that goes on, may never. */
+static void watch_over(struct agent *a, uint64_t wait_ms)
+{
+    struct node_object *n = &a->node;
+    if (n->silent_ms != UINT64_MAX && api_ready(a)) {
+        go_blind(a, wait_ms);
+    }
+    n->silent_ms = UINT64_MAX;
+}
+
+static void watch_record(struct agent *a, const struct kube_record *record)
+{
+    struct node_object *n = &a->node;
+    if (record->record == KUBE_WATCH_EVENT) {
+        watch_type(n, record->message);
+    } else if (record->record == KUBE_OBJECT_END) {
+        watch_event(a);
+    } else if (record->record == KUBE_STATUS &&
+               a->api.request[REQUEST_NODE_ENTRY].answer.http_status <= HTTP_OK_LAST) {
+        uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+        begin_anew(a, wait);
+        watch_over(a, wait);
+        api_cancel(a, REQUEST_NODE_ENTRY);
+    }
+}
+
+void node_record(struct agent *a, const struct kube_record *record)
+{
+    if (record->record == KUBE_META) {
+        take_meta(a, record->message);
+    } else if (record->record == KUBE_LABEL) {
+        take_label(&a->node.now, record->message);
+    } else if (a->api.request[REQUEST_NODE_ENTRY].kind == REQUEST_NODE_WATCH) {
+        watch_record(a, record);
+    }
+}
+
+/* --- ends --- */
+
+static void get_refused(struct agent *a, const struct request *r, enum status status)
+{
+    struct node_object *n = &a->node;
+    uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
+    if (status == PEER_NOT_FOUND) {
+        learn_absent(a);
+        wait = agent_jitter(a, API_REFUSED_MS); /* the watch tells it, if it works */
+    }
+    n->get_due_ms = a->now_ms + wait;
+    if (retry_say(a, &n->refusal, "read Node", r, status)) {
+        retry_say_end(a, &n->refusal,
+                      (status == PEER_NOT_FOUND) ? "check --node-name; the kubelet makes the Node"
+                                                 : NODE_REMEDY);
+    }
+}
+
+static void get_end(struct agent *a, const struct request *r, enum status status)
+{
+    struct node_object *n = &a->node;
+    n->looking = false;
+    n->silent_ms = UINT64_MAX;
+    if (status != STATUS_OK) {
+        get_refused(a, r, status);
+    } else if (n->now.uid[0] == '\0') {
+        log_one(a, LOG_ID_API_STRANGE, "doing", "read Node");
+        n->get_due_ms = a->now_ms + retry_wait(a, r, &n->get_backoff_ms);
+    } else {
+        n->get_due_ms = UINT64_MAX;
+        n->get_backoff_ms = 0;
+        learn_present(a);
+    }
+}
+
+/* Rounds read the Node as long as the watch does not work. */
+static void watch_refused(struct agent *a, const struct request *r, enum status status)
+{
+    struct node_object *n = &a->node;
+    uint64_t wait = agent_backoff_within(a, &n->watch_backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
+    begin_anew(a, wait);
+    n->silent_ms = UINT64_MAX;
+    n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
+    if (!n->blind) {
+        n->refusal.doing = NULL; /* said when it begins, then no more */
+        if (retry_say(a, &n->refusal, "watch Node", r, status)) {
+            retry_say_end(a, &n->refusal, NODE_REMEDY);
+        }
+    }
+    n->blind = true;
+}
+
+static void watch_end(struct agent *a, const struct request *r, enum status status)
+{
+    struct node_object *n = &a->node;
+    uint16_t http = r->answer.http_status;
+    if (http > HTTP_OK_LAST && http != HTTP_GONE) {
+        watch_refused(a, r, status);
+        return;
+    }
+    uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+    watch_over(a, wait);
+    if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
+        begin_anew(a, wait);
+    } else {
+        n->watch_due_ms = a->now_ms + wait;
+    }
+}
+
+void node_disconnected(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    if (!n->blind && n->watch_due_ms > a->now_ms) {
+        n->watch_due_ms = a->now_ms; /* the connection's own wait is enough */
+    }
+}
+
+void node_end(struct agent *a, enum status status)
+{
+    const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
+    ASSERT(r->kind == REQUEST_NODE || r->kind == REQUEST_NODE_WATCH);
+    if (r->kind == REQUEST_NODE) {
+        get_end(a, r, status);
+    } else {
+        watch_end(a, r, status);
+    }
+}
+
+/* --- requests --- */
+
+static void send_get(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct node_object *n = &a->node;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_node(&out, a->settings->node_name);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
+    memset(&n->now, 0, sizeof n->now);
+    s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
+    n->get_due_ms = (s == STATUS_OK) ? UINT64_MAX : api_later(a);
+}
+
+static void open_watch(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct node_object *n = &a->node;
+    bool anew = n->facts.resource_version[0] == '\0';
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_node_watch(&out, a->settings->node_name, n->facts.resource_version);
+    ASSERT(s == STATUS_OK);
+    struct kube_request head = {
+        .method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true};
+    s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE_WATCH, KUBE_SHAPE_NODE_WATCH, &head);
+    n->watch_due_ms = (s == STATUS_OK) ? a->now_ms : api_later(a);
+    /* Without a Node there is nothing to tell, and that is known. */
+    bool doubt = s == STATUS_OK && anew && !(n->settled && !n->present);
+    n->silent_ms = doubt ? a->now_ms + NODE_SILENT_MS : UINT64_MAX;
+}
+
+/* A watch that was to tell the state of now and tells nothing is not trusted. */
+static void check_silence(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    if (a->now_ms >= n->silent_ms) {
+        n->silent_ms = UINT64_MAX;
+        go_blind(a, 0);
+    }
+}
+
+void node_step(struct agent *a)
+{
+    const struct node_object *n = &a->node;
+    enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
+    if (!api_ready(a) || kind == REQUEST_NODE) {
+        return;
+    }
+    check_silence(a);
+    if (a->now_ms >= n->get_due_ms) {
+        api_cancel(a, REQUEST_NODE_ENTRY);
+        send_get(a);
+    } else if (kind == REQUEST_NONE && a->now_ms >= n->watch_due_ms) {
+        open_watch(a);
+    }
+}
+
+uint64_t node_deadline(const struct agent *a)
+{
+    const struct node_object *n = &a->node;
+    enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
+    if (!api_ready(a) || kind == REQUEST_NODE) {
+        return UINT64_MAX;
+    }
+    uint64_t watch = (kind == REQUEST_NONE) ? n->watch_due_ms : n->silent_ms;
+    return (watch < n->get_due_ms) ? watch : n->get_due_ms;
+}

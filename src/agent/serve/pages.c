@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pages of the metrics port: which there are, and each connection's place in the one it is
+ * sent. Owns no text of a page but the shortest ones; peers here are strangers, and get no more
+ * than one buffer of work in a step.
+ */
+#include "agent/serve/pages.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+
+enum { PAGE_METRICS, PAGE_READY, PAGE_HEALTH, PAGE_UNKNOWN };
+
+static const char plain[] = "text/plain; charset=utf-8";
+
+/* The place that is free soonest, and when it is; a free one: 0. */
+static unsigned next_place(const struct agent *a, uint64_t *at_ms)
+{
+    unsigned place = 0;
+    *at_ms = UINT64_MAX;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        const struct page_link *p = &a->page[i];
+        uint64_t yields_ms = p->open ? http1_yields_ms(&p->http) : 0u;
+        place = (yields_ms < *at_ms) ? i : place;
+        *at_ms = (yields_ms < *at_ms) ? yields_ms : *at_ms;
+    }
+    return place;
+}
+
+int page_open(struct agent *a, uint64_t now_ms)
+{
+    uint64_t at_ms = 0;
+    unsigned place = next_place(a, &at_ms);
+    struct page_link *p = &a->page[place];
+    if (at_ms > now_ms) {
+        return -1;
+    }
+    if (p->open) {
+        http1_yield(&p->http);
+        return -1;
+    }
+    p->open = true;
+    p->reported = false;
+    p->writing = false;
+    http1_init(&p->http, now_ms);
+    place += GRPC_LINKS;
+    return (int)place;
+}
+
+uint64_t pages_room_ms(const struct agent *a)
+{
+    uint64_t at_ms = 0;
+    (void)next_place(a, &at_ms);
+    return at_ms;
+}
+
+/* --- one page --- */
+
+static void begin(const struct agent *a, struct page_link *p, struct view path)
+{
+    static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
+    const char *type = plain;
+    enum http1_code code = HTTP1_OK;
+    if (view_is(path, "/metrics")) {
+        p->page = PAGE_METRICS;
+        p->cursor = (struct metrics_cursor){0};
+        type = metrics_type;
+    } else if (view_is(path, "/readyz")) {
+        p->page = PAGE_READY;
+        p->line = 0;
+        code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
+    } else {
+        p->page = view_is(path, "/healthz") ? PAGE_HEALTH : PAGE_UNKNOWN;
+        code = (p->page == (unsigned)PAGE_HEALTH) ? HTTP1_OK : HTTP1_NOT_FOUND;
+    }
+    p->writing = http1_answer(&p->http, code, type);
+}
+
+/* As many reasons as there is room for; true: all. */
+static bool write_reasons(const struct agent *a, struct page_link *p, struct writer *out)
+{
+    struct writer line = *out;
+    while (ready_reason(a, p->line, &line)) {
+        for (size_t i = out->len; i < line.len; i++) { /* others' words stay one line */
+            line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
+        }
+        writer_text(&line, "\n");
+        if (line.full) {
+            return false;
+        }
+        *out = line;
+        p->line++;
+    }
+    writer_text(out, (p->line == 0u) ? "ok\n" : "");
+    return true;
+}
+
+/* The next piece; true: it was the last one. */
+static bool write_page(const struct agent *a, struct page_link *p, struct writer *out)
+{
+    if (p->page == (unsigned)PAGE_METRICS) {
+        return metrics_write(a, &p->cursor, out);
+    }
+    if (p->page == (unsigned)PAGE_READY) {
+        return write_reasons(a, p, out);
+    }
+    writer_text(out, (p->page == (unsigned)PAGE_HEALTH)
+                         ? "ok\n"
+                         : "no such page; there are /metrics, /healthz and /readyz\n");
+    return true;
+}
+
+/* Fills the send buffer. What a line may take fits it when it is empty: each round moves on. */
+static void continue_page(const struct agent *a, struct page_link *p)
+{
+    struct writer room = http1_body_space(&p->http);
+    if (room.cap == 0u) {
+        return;
+    }
+    bool last = write_page(a, p, &room);
+    ASSERT(!room.full);
+    http1_body_commit(&p->http, room.len);
+    if (last) {
+        http1_body_end(&p->http);
+        p->writing = false;
+    }
+}
+
+/* --- all connections --- */
+
+static void report(struct agent *a, unsigned at)
+{
+    struct page_link *p = &a->page[at];
+    enum status why = p->http.failed;
+    p->reported = true;
+    if (why != PEER_CLOSED && why != PEER_TIMEOUT) {
+        connection_failed(a, GRPC_LINKS + at, why, http1_code_text(p->http.code), 0);
+    }
+}
+
+static void serve(struct agent *a, unsigned at)
+{
+    struct page_link *p = &a->page[at];
+    struct view path;
+    http1_set_time(&p->http, a->now_ms);
+    /* One page a step at most: the next request is not looked at before all of it is sent. */
+    if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
+        begin(a, p, path);
+    }
+    if (p->writing) {
+        continue_page(a, p);
+    }
+    if (p->http.failed != STATUS_OK && !p->reported) {
+        report(a, at);
+    }
+}
+
+void pages_step(struct agent *a)
+{
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        if (a->page[i].open) {
+            serve(a, i);
+        }
+    }
+}
+
+uint64_t pages_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        const struct page_link *p = &a->page[i];
+        if (p->open) {
+            uint64_t d = http1_deadline(&p->http);
+            at = (d < at) ? d : at;
+        }
+    }
+    return at;
+}
