@@ -526,6 +526,14 @@ check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, s
 test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
+.PHONY: graph
+graph: check-objects ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
+	@/usr/bin/python3 tools/graph.py
+
+.PHONY: size
+size: all ## bytes by layer and library beside the ledger tests/bench/size.json (UPDATE=1 writes it)
+	@/usr/bin/python3 tools/size.py $(if $(UPDATE),--update)
+
 .PHONY: generate
 generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py

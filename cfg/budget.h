@@ -14,6 +14,14 @@
  */
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 
+/*
+ * The stripped program on disk; tools/check_binary.py holds it to that. A node pulls it once and
+ * maps the pages that run: what it costs in memory is bounded above, so this only keeps it small
+ * enough to read as a whole, and leaves room for plain tables. Growth of a layer is explained in
+ * tests/bench/size.json before it comes near.
+ */
+#define BINARY_BYTES_MAX (512u * 1024u)
+
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
 _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <=
                    GRPC_MESSAGE_BYTES_MAX,

@@ -15,7 +15,6 @@ import gate
 
 BINARY = "build/neuron-dra-agent"
 DEBUG = BINARY + ".debug"
-SIZE_MAX = 400 * 1024
 BUDGET = "cfg/budget.h"
 
 HEAP = {"malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", "posix_memalign", "memalign",
@@ -41,18 +40,18 @@ def check_symbols(report, path):
     return len(names)
 
 
-def check_size(report, path):
-    size = path.stat().st_size
-    if size > SIZE_MAX:
-        report.add(BINARY, f"{size} bytes: {size - SIZE_MAX} more than the bound of {SIZE_MAX}")
-    return size
+def check_size(report, root, path):
+    size, bound = path.stat().st_size, read_bound(root, "BINARY_BYTES_MAX")
+    if size > bound:
+        report.add(BINARY, f"{size} bytes: {size - bound} more than BINARY_BYTES_MAX in {BUDGET}")
+    return f"{size} of {bound}"
 
 
-def ram_bound(root):
-    """RAM_BYTES_MAX of cfg/budget.h: a product of numbers."""
-    found = re.search(r"#define RAM_BYTES_MAX \(([0-9u *]+)\)", (pathlib.Path(root) / BUDGET).read_text())
+def read_bound(root, name):
+    """A number of cfg/budget.h: a product of numbers."""
+    found = re.search(rf"#define {name} \(([0-9u *]+)\)", (pathlib.Path(root) / BUDGET).read_text())
     if not found:
-        raise ValueError(f"{BUDGET}: RAM_BYTES_MAX is not a product of numbers in parentheses")
+        raise ValueError(f"{BUDGET}: {name} is not a product of numbers in parentheses")
     return math.prod(int(factor.strip(" u")) for factor in found[1].split("*"))
 
 
@@ -60,7 +59,7 @@ def check_memory(report, root, path):
     """Tables, buffers and the TLS arena, libraries included: all memory but the stack."""
     sections = dict(re.findall(r"^(\.\S+)\s+(\d+)", gate.run(["size", "-A", str(path)]), re.M))
     used = sum(int(sections.get(name, 0)) for name in (".data", ".bss", ".tdata", ".tbss"))
-    bound = ram_bound(root)
+    bound = read_bound(root, "RAM_BYTES_MAX")
     if not used:
         report.add(BINARY, "no writable section found: this check reads the wrong file")
     if used > bound:
@@ -98,10 +97,10 @@ def check(root):
     if report.findings:
         return report
     symbols = check_symbols(report, debug)
-    size = check_size(report, binary)
+    size = check_size(report, root, binary)
     memory = check_memory(report, root, debug)
     check_elf(report, binary)
-    report.looked_at = f"{size} of {SIZE_MAX} bytes, static memory {memory}, {symbols} symbols"
+    report.looked_at = f"{size} bytes, static memory {memory}, {symbols} symbols"
     return report
 
 
