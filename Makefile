@@ -349,6 +349,27 @@ $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_FLAGS) -o $@ $^
 
+# The same, with calls of the agent recorded: tools/way.py.
+WAY := $(BUILD)/obj/way
+WAY_AGENT := $(filter-out src/main.c src/host/%,$(SOURCES))
+WAY_OBJECTS := $(patsubst %.c,$(WAY)/%.o,$(WAY_AGENT) $(SIM_MODELS) tests/sim/way/way.c \
+	$(filter-out tests/sim/virtual/main.c,$(wildcard tests/sim/virtual/*.c))) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
+WAY_FLAGS := $(LANGUAGE) -O0 -g -no-pie -fno-pie
+$(WAY_AGENT:%.c=$(WAY)/%.o): RECORDED := -finstrument-functions
+
+$(BUILD)/sim/way: $(WAY_OBJECTS)
+	$(call show,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(WAY_FLAGS) -o $@ $^
+
+$(WAY)/flags: FORCE
+	$(call remember,$@,$(COMPILER) $(WAY_FLAGS) $(DEFINES) $(INCLUDES))
+
+$(WAY)/%.o: %.c $(WAY)/flags
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(WAY_FLAGS) $(RECORDED) $(WARNINGS) $(DEFINES) '-DBUILD_ID="way"' $(INCLUDES) -MMD -MP -c $< -o $@
+
 # --- fuzzers ------------------------------------------------------------------------------------------
 
 # Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the two
@@ -527,7 +548,7 @@ test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim,
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph
-graph: check-objects ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
+graph: check-objects $(BUILD)/sim/way ## who includes and calls whom, circles, the way of one prepare: build/graph/graph.md
 	@/usr/bin/python3 tools/graph.py
 
 .PHONY: size
@@ -560,6 +581,6 @@ help: ## this list
 .PHONY: FORCE
 FORCE:
 
--include $(wildcard $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
+-include $(wildcard $(WAY_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
 -include $(wildcard $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d)
 -include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(CHECK_OBJECTS:.o=.d) $(DEPENDENCIES))

@@ -262,6 +262,11 @@ def circle_lines(code, known, circles, why):
             yield f"  - `{short(first)}` → `{short(second)}`: {why(first, second)}"
 
 
+def layer_of_path(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" else parts[0]
+
+
 def short(unit):
     return unit.removeprefix("src/")
 
@@ -297,12 +302,18 @@ def whole(code):
     for (first, second), names in sorted(pointer_calls(code).items()):
         if room_rank(code.room[first]) < room_rank(code.room[second]):
             lines.append(f"- `{short(first)}` → `{short(second)}`: {', '.join(sorted(names))}")
+    lines += ["", "## The way of one prepare", "", *way_lines(code)]
     lines += ["", "## Units", "", "| unit | knows by symbol | by include only |", "|---|---|---|"]
     for unit in sorted(known):
         called = sorted(short(b) for a, b in code.calls if a == unit)
         included = sorted(short(b) for a, b in code.includes if a == unit and (a, b) not in code.calls)
         lines.append(f"| {short(unit)} | {', '.join(called)} | {', '.join(included)} |")
     return "\n".join(lines) + "\n"
+
+
+def way_lines(code):
+    import way  # which needs this module
+    return way.Way(code).text() if way.exists(code.root) else ["Not measured: `make graph` does."]
 
 
 def main():
@@ -327,6 +338,9 @@ def main():
     unit_circles, room_circles = circles_of(code)
     print(f"graph: {len(code.units)} units, {count_text(unit_circles, 'units')}, "
           f"{count_text(room_circles, 'rooms')}; {OUT}")
+    for line in way_lines(code):
+        print(line)
+        break
 
 
 if __name__ == "__main__":
