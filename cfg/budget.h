@@ -22,6 +22,9 @@
  */
 #define BINARY_BYTES_MAX (512u * 1024u)
 
+/* Both bound what is mapped, and that is whole pages. */
+_Static_assert(RAM_BYTES_MAX % 4096u == 0u && BINARY_BYTES_MAX % 4096u == 0u, "whole pages");
+
 /* One request of CLAIMS_PER_CALL_MAX claims fits a message buffer: names, UID, tags and lengths. */
 _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <=
                    GRPC_MESSAGE_BYTES_MAX,
