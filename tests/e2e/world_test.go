@@ -265,7 +265,13 @@ func (w *world) run() {
 		bind := `mount --bind "$0" /etc/hosts && exec "$@"`
 		args = append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-ec", bind, w.hosts}, args...)
 	}
-	command := exec.Command(args[0], args[1:]...)
+	w.start(exec.Command(args[0], args[1:]...), nil)
+}
+
+// start starts the agent by a command; nil: in the environment of the tests.
+func (w *world) start(command *exec.Cmd, env []string) {
+	w.t.Helper()
+	command.Dir, command.Env = w.dir, env
 	stderr := must(command.StderrPipe())
 	if err := command.Start(); err != nil {
 		w.t.Fatal(err)

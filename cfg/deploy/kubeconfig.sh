@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Prints a kubeconfig for the agent: the API server and CA of the current context, and a token of the agent's service
+# account (cfg/deploy/rbac.yaml). The token expires after DURATION (24h; the API server may cut it): print the file again
+# before that and put it in the old one's place by mv, then restart the agent.
+set -eu
+
+namespace=neuron-dra-driver
+account=neuron-dra-driver-sa
+kubectl=${KUBECTL:-kubectl}
+
+token=$($kubectl create token -n "$namespace" "$account" --duration "${DURATION:-24h}")
+server=$($kubectl config view --raw --minify -o 'jsonpath={.clusters[0].cluster.server}')
+ca=$($kubectl config view --raw --minify --flatten -o 'jsonpath={.clusters[0].cluster.certificate-authority-data}')
+if [ -z "$ca" ]; then
+    echo "kubeconfig.sh: the current context names no certificate authority: add one to its cluster" >&2
+    exit 1
+fi
+umask 077
+cat <<KUBECONFIG
+apiVersion: v1
+kind: Config
+current-context: agent
+contexts:
+- name: agent
+  context:
+    cluster: cluster
+    user: agent
+clusters:
+- name: cluster
+  cluster:
+    server: $server
+    certificate-authority-data: $ca
+users:
+- name: agent
+  user:
+    token: $token
+KUBECONFIG
