@@ -23,8 +23,8 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->random = (seed == 0u) ? 1u : seed;
     a->now_ms = now_ms;
     a->started_ms = now_ms;
-    log_init(&a->log, settings->log_level, settings->log_format);
-    a->log.wall_ms = wall_ms;
+    a->wall_ms = wall_ms;
+    report_init(a);
     api_init(a);
     kubelet_init(a);
     node_init(a);
@@ -141,7 +141,8 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
 {
     ASSERT(now_ms >= a->now_ms);
     a->now_ms = now_ms;
-    a->log.wall_ms = wall_ms;
+    a->wall_ms = wall_ms;
+    report_time(a);
 }
 
 static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)
@@ -246,7 +247,8 @@ static void api_event(struct agent *a, const struct api_event *event)
     case API_EVENT_END: {
         const struct request *r = &a->api.request[event->index];
         enum api_version version = r->version;
-        metrics_api_call(a, event->request, r->answer.http_status, a->now_ms - r->sent_ms);
+        durations_api_request(&a->durations, event->request, r->answer.http_status,
+                              a->now_ms - r->sent_ms);
         api_answer(a, event);
         version_heard(a, event->request, version, event->status);
         version_told(a);
@@ -356,12 +358,12 @@ uint64_t agent_deadline(const struct agent *a)
 
 struct view agent_log(struct agent *a)
 {
-    return log_pending(&a->log);
+    return log_pending(&a->report.log);
 }
 
 void agent_log_taken(struct agent *a, size_t n)
 {
-    log_taken(&a->log, n);
+    log_taken(&a->report.log, n);
 }
 
 _Static_assert(sizeof(struct agent) <= RAM_BYTES_MAX - HOST_BYTES_MAX,

@@ -16,18 +16,17 @@
 #include "agent/claims/calls.h"
 #include "agent/claims/claim_status.h"
 #include "agent/report/k8s_events.h"
-#include "agent/report/log_catalogue.h"
+#include "agent/report/durations.h"
+#include "agent/report/log.h"
 #include "agent/claims/fetch.h"
 #include "agent/serve/kubelet.h"
 #include "agent/claims/ledger.h"
 #include "agent/serve/links.h"
-#include "agent/serve/metrics.h"
 #include "agent/publish/node.h"
 #include "agent/serve/pages.h"
 #include "agent/publish/publish.h"
 #include "agent/report/recorder.h"
 #include "agent/api/version.h"
-#include "base/log.h"
 
 /* --- memory for one step of work: its user names it in every call that fills or reads it --- */
 
@@ -48,7 +47,8 @@ struct agent {
     const struct settings *settings; /* borrowed */
     const struct files *files;       /* borrowed */
     uint64_t now_ms;
-    uint64_t random; /* state of the jitter generator */
+    uint64_t wall_ms; /* Unix milliseconds */
+    uint64_t random;  /* state of the jitter generator */
     uint64_t started_ms;
     bool started;          /* the first step was made */
     bool found;            /* the node was looked at */
@@ -61,10 +61,8 @@ struct agent {
     bool order_close_registration;
     bool order_exit;
     bool exited;
-    uint64_t counter[LOG_ID_COUNT];
-    enum log_id event; /* whose line is under way */
-    bool remedy_said;  /* in that line */
-    struct log log;
+    struct report report;
+    struct durations durations;
     struct notes notes;
     struct devices devices;
     struct registration registration;
@@ -73,7 +71,6 @@ struct agent {
     struct version version;
     struct node_object node;
     struct publish publish;
-    struct metrics metrics;
     struct recorder recorder;
     struct claim_status claim_status;
     struct fetch fetch[FETCHES_MAX];
@@ -89,32 +86,6 @@ struct agent {
 
 /* --- what every module uses --- */
 
-/*
- * events.c: begins the line of an event and counts it; add fields with log_text & co, end with
- * log_end.
- */
-void log_begin(struct agent *a, enum log_id id);
-/* A field of the event under way. */
-void log_text(struct agent *a, const char *key, const char *value);
-void log_view(struct agent *a, const char *key, struct view value);
-void log_number(struct agent *a, const char *key, int64_t value);
-/* The remedy of the event under way, where the cause asks for another one than the catalogue's. */
-void log_remedy(struct agent *a, const char *text);
-/*
- * The event under way concerns a claim: its Kubernetes Event regards that. Borrowed until
- * log_end. A claim whose names cannot be those of one stays the Node's.
- */
-void log_about(struct agent *a, const struct claim_id *id);
-/* The event under way passes by itself, or belongs to normal work: no Kubernetes Event. */
-void log_no_k8s_event(struct agent *a);
-/* Ends the line; a warning or error without a remedy of its own gets the catalogue's. */
-void log_end(struct agent *a);
-/* A whole event with one text field. */
-void log_one(struct agent *a, enum log_id id, const char *key, const char *text);
-
-/* Name of an event as its log lines and its counter bear it; static text, never NULL. */
-const char *log_id_name(enum log_id id);
-
 /* backoff.c: the next random number, for whatever must differ. */
 uint64_t agent_random(struct agent *a);
 /* `base_ms` plus up to a quarter of it, at random. */
@@ -124,12 +95,5 @@ uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t le
                               uint64_t most_ms);
 /* The same between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
 uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
-/*
- * ready.c: whether pods that want devices of this node get them: the kubelet knows the driver, the
- * stored slices are the wanted ones, the claim store works, and the process is not about to end.
- */
-bool agent_ready(const struct agent *a);
-/* Reason `index` (from 0) why it is not ready, one line of words; false: there is none. */
-bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
 
 #endif

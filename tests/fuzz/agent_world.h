@@ -8,6 +8,7 @@
 #ifndef TESTS_FUZZ_AGENT_WORLD_H
 #define TESTS_FUZZ_AGENT_WORLD_H
 
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "cfg/identity.h"
 #include "tests/fuzz/disk.h"

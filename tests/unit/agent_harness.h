@@ -9,6 +9,7 @@
 #ifndef TESTS_UNIT_AGENT_HARNESS_H
 #define TESTS_UNIT_AGENT_HARNESS_H
 
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "agent_server.h"
 #include "base/assert.h"

@@ -399,7 +399,7 @@ static void test_ends_are_measured(void **state)
 {
     (void)state;
     up();
-    const struct histogram *h = world.agent->metrics.request[REQUEST_CLAIM];
+    const struct histogram *h = world.agent->durations.request[REQUEST_CLAIM];
     prepare_well(0, 1);
     api.claim[1].http = 429;
     (void)prepare_now(1, 1);

@@ -382,7 +382,7 @@ static void test_left_out(void **state)
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
     assert_true(world.agent->publish.current);
-    assert_int_equal(world.agent->counter[LOG_ID_ITEM_LEFT_OUT], 2);
+    assert_int_equal(world.agent->report.count[LOG_ID_ITEM_LEFT_OUT], 2);
     assert_int_equal(api_writes(), 2);
 }
 

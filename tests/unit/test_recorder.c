@@ -323,12 +323,12 @@ static void test_full_table(void **state)
     refuse_claims(0, 40);
     log_has("level=warn event=events_dropped count=");
     pass(NOTE_DROPPED_MS);
-    uint64_t dropped = world.agent->counter[LOG_ID_EVENTS_DROPPED];
+    uint64_t dropped = world.agent->report.count[LOG_ID_EVENTS_DROPPED];
     pass(60 * MINUTE);
     unsigned stored = events_stored();
     assert_in_range(stored, NOTES_MAX, NOTES_MAX + 1); /* the first may be told before the last */
     assert_int_equal(dropped, 40 - stored);
-    assert_int_equal(world.agent->counter[LOG_ID_EVENTS_DROPPED], dropped);
+    assert_int_equal(world.agent->report.count[LOG_ID_EVENTS_DROPPED], dropped);
     refuse_claims(41, 3); /* entries that are told to the end give way */
     pass(5 * SECOND);
     assert_int_equal(events_stored(), stored + 3);
@@ -372,7 +372,7 @@ static void test_forbidden_in_one_namespace(void **state)
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
     log_has("level=warn event=events_refused http=403 reason=Forbidden");
     pass(NOTE_DROPPED_MS);
-    assert_int_equal(world.agent->counter[LOG_ID_EVENTS_DROPPED], 4);
+    assert_int_equal(world.agent->report.count[LOG_ID_EVENTS_DROPPED], 4);
     took.denied_ns = NULL;
     refuse_claims(5, 1);
     pass(NOTE_REFILL_MS);

@@ -445,7 +445,8 @@ static void call_step(struct agent *a, unsigned index)
         c->replying = true;
     }
     if (c->replying && call_reply(a, index)) {
-        metrics_call(a, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE, a->now_ms - c->begun_ms);
+        durations_call(&a->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+                       a->now_ms - c->begun_ms);
         call_release(a, index);
     }
 }

@@ -27,7 +27,7 @@ void claim_status_prepared(struct agent *a, unsigned slot)
         return;
     }
     c->claim[slot] = claim;
-    c->wall_ms[slot] = a->log.wall_ms;
+    c->wall_ms[slot] = a->wall_ms;
     c->wanted[slot] = true;
 }
 

@@ -63,9 +63,10 @@ struct publish {
     bool partial;             /* likewise: only a page of it came */
     const char *trouble;      /* of the last failed round, static text; NULL: none */
     struct refusal refusal;
-    uint64_t due_ms;        /* when the next round begins; UINT64_MAX: not planned */
-    uint64_t spread_ms;     /* by which the first round waits longer; 0 once it began */
-    uint64_t not_before_ms; /* no round begins earlier, whatever the hints say */
+    uint64_t current_wall_ms; /* when `current` was last found true, Unix milliseconds; 0: never */
+    uint64_t due_ms;          /* when the next round begins; UINT64_MAX: not planned */
+    uint64_t spread_ms;       /* by which the first round waits longer; 0 once it began */
+    uint64_t not_before_ms;   /* no round begins earlier, whatever the hints say */
     uint64_t backoff_ms;
     uint64_t invalid_ms;   /* backoff of content that the server calls invalid; 0: it does not */
     uint64_t write_ms;     /* last write */

@@ -118,7 +118,7 @@ static void note_new(struct agent *a, struct note *n)
     n->state = NOTE_NEW;
     n->reason = (uint8_t)t->row;
     n->first_ms = a->now_ms;
-    n->first_wall_ms = a->log.wall_ms;
+    n->first_wall_ms = a->wall_ms;
     n->serial = agent_random(a);
     if (t->about != NULL) {
         n->about = *t->about;
@@ -143,5 +143,5 @@ void notes_end(struct agent *a)
     }
     n->count += (n->count < (uint32_t)INT32_MAX) ? 1u : 0u;
     n->last_ms = a->now_ms;
-    n->last_wall_ms = a->log.wall_ms;
+    n->last_wall_ms = a->wall_ms;
 }

@@ -22,19 +22,30 @@ const char *log_id_name(enum log_id id)
     return event_rows[id].name;
 }
 
+void report_init(struct agent *a)
+{
+    log_init(&a->report.log, a->settings->log_level, a->settings->log_format);
+    report_time(a);
+}
+
+void report_time(struct agent *a)
+{
+    a->report.log.wall_ms = a->wall_ms;
+}
+
 void log_begin(struct agent *a, enum log_id id)
 {
     ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
-    a->counter[id]++;
-    a->event = id;
-    a->remedy_said = false;
-    log_line_begin(&a->log, event_rows[id].level, log_id_name(id));
+    a->report.count[id]++;
+    a->report.id = id;
+    a->report.remedy_given = false;
+    log_line_begin(&a->report.log, event_rows[id].level, log_id_name(id));
     notes_begin(a, id);
 }
 
 void log_view(struct agent *a, const char *key, struct view value)
 {
-    log_line_view(&a->log, key, value);
+    log_line_view(&a->report.log, key, value);
     notes_field(a, key, value);
 }
 
@@ -47,7 +58,7 @@ void log_number(struct agent *a, const char *key, int64_t value)
 {
     uint8_t digits[24];
     struct writer text = writer_of(digits, sizeof digits);
-    log_line_number(&a->log, key, value);
+    log_line_number(&a->report.log, key, value);
     writer_signed(&text, value);
     notes_field(a, key, writer_view(&text));
 }
@@ -68,17 +79,23 @@ void log_no_k8s_event(struct agent *a)
 void log_remedy(struct agent *a, const char *text)
 {
     log_text(a, "remedy", text);
-    a->remedy_said = true;
+    a->report.remedy_given = true;
 }
 
 void log_end(struct agent *a)
 {
-    const struct event_row *row = &event_rows[a->event];
-    if (row->level <= LOG_WARN && !a->remedy_said) {
+    const struct event_row *row = &event_rows[a->report.id];
+    if (row->level <= LOG_WARN && !a->report.remedy_given) {
         log_remedy(a, row->remedy);
     }
-    log_line_end(&a->log);
+    log_line_end(&a->report.log);
     notes_end(a);
+}
+
+void log_count(struct agent *a, enum log_id id, uint64_t n)
+{
+    ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
+    a->report.count[id] += n;
 }
 
 void log_one(struct agent *a, enum log_id id, const char *key, const char *text)

@@ -192,7 +192,7 @@ static void say_dropped(struct agent *a)
     log_begin(a, LOG_ID_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)*dropped);
     log_end(a);
-    a->counter[LOG_ID_EVENTS_DROPPED] += *dropped - 1u; /* one counts the line */
+    log_count(a, LOG_ID_EVENTS_DROPPED, *dropped - 1u); /* the line itself counts one */
     *dropped = 0;
 }
 

@@ -7,6 +7,7 @@
 #include "agent/serve/health.h"
 
 #include "wire/decode.h"
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/health.pb.h"

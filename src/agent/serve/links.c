@@ -38,7 +38,7 @@ void connection_failed(struct agent *a, unsigned link, enum status why, const ch
 {
     bool stranger = link >= kinds[LINK_HEALTH].first;
     if (stranger && !failure_said(a)) {
-        a->counter[LOG_ID_CONNECTION_FAILED]++;
+        log_count(a, LOG_ID_CONNECTION_FAILED, 1);
         return;
     }
     log_begin(a, LOG_ID_CONNECTION_FAILED);

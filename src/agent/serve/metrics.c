@@ -10,44 +10,10 @@
 
 #include <string.h>
 
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-
-/* Milliseconds; the kubelet gives a call up after 45 s. Watches live longer than any bound. */
-static const uint16_t bounds[METRICS_BUCKETS] = {5,   10,   25,   50,   100,   250,
-                                                 500, 1000, 2500, 5000, 10000, 30000};
-
-/* --- taking times --- */
-
-static void observe(struct histogram *h, uint64_t duration_ms)
-{
-    unsigned at = 0;
-    while (at < METRICS_BUCKETS && duration_ms > bounds[at]) {
-        at++;
-    }
-    h->bucket[at]++;
-    h->sum_ms += duration_ms;
-}
-
-void metrics_call(struct agent *a, enum metrics_method method, uint64_t duration_ms)
-{
-    ASSERT((unsigned)method < (unsigned)METRICS_METHODS);
-    observe(&a->metrics.call[method], duration_ms);
-}
-
-void metrics_api_call(struct agent *a, enum request_kind kind, unsigned http_status,
-                      uint64_t duration_ms)
-{
-    ASSERT(kind != REQUEST_NONE && (unsigned)kind < REQUEST_KINDS);
-    unsigned code = http_status / 100u;
-    observe(&a->metrics.request[kind][(code < METRICS_CODES) ? code : 0u], duration_ms);
-}
-
-void metrics_published(struct agent *a)
-{
-    a->metrics.published_ms = a->log.wall_ms;
-}
 
 /* --- families --- */
 
@@ -166,8 +132,8 @@ static const struct family families[FAMILIES] = {
     [FAMILY_VERSION] = {GAUGE, 0, 1, 1},
     [FAMILY_EVENTS] = {COUNTER, 4, 1, (uint16_t)LOG_ID_COUNT},
     [FAMILY_DEVICE] = {GAUGE, 5, 6, DEVICES_MAX},
-    [FAMILY_CALLS] = {HISTOGRAM, 11, 1, METRICS_METHODS},
-    [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS *METRICS_CODES)}};
+    [FAMILY_CALLS] = {HISTOGRAM, 11, 1, KUBELET_METHODS},
+    [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS *HTTP_STATUS_CLASSES)}};
 
 static const char methods[] = "NodePrepareResources\0"
                               "NodeUnprepareResources\0";
@@ -218,7 +184,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
                                       [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
                                       [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
                                       [FAMILY_SLICE_GENERATION] = a->publish.generation,
-                                      [FAMILY_PUBLISH_TIME] = (int64_t)a->metrics.published_ms,
+                                      [FAMILY_PUBLISH_TIME] = (int64_t)a->publish.current_wall_ms,
                                       [FAMILY_DEVICES] = a->devices.count,
                                       [FAMILY_PUBLISHED] = a->publish.wanted.count,
                                       [FAMILY_CLAIMS] = a->ledger.held,
@@ -276,27 +242,18 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     return true;
 }
 
-static uint64_t total(const struct histogram *h)
-{
-    uint64_t n = 0;
-    for (unsigned i = 0; i <= METRICS_BUCKETS; i++) {
-        n += h->bucket[i];
-    }
-    return n;
-}
-
 /* The durations of a row, and its labels; NULL: nothing was ever measured there. */
 static const struct histogram *times(const struct agent *a, unsigned family, unsigned row,
                                      struct series *s)
 {
     if (family == FAMILY_CALLS) {
         s->label[0] = text_nth(methods, row);
-        return &a->metrics.call[row];
+        return &a->durations.call[row];
     }
-    unsigned kind = row / METRICS_CODES;
-    unsigned code = row % METRICS_CODES;
-    const struct histogram *h = &a->metrics.request[kind][code];
-    if (kind == (unsigned)REQUEST_NONE || total(h) == 0u) {
+    unsigned kind = row / HTTP_STATUS_CLASSES;
+    unsigned code = row % HTTP_STATUS_CLASSES;
+    const struct histogram *h = &a->durations.request[kind][code];
+    if (kind == (unsigned)REQUEST_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
     s->label[0] = text_nth(requests, 2u * (kind - 1u));
@@ -325,7 +282,7 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
     }
     if (c->family == FAMILY_EVENTS) {
         s->label[0] = log_id_name((enum log_id)row);
-        s->value = (int64_t)a->counter[row];
+        s->value = (int64_t)a->report.count[row];
         return true;
     }
     return (c->family == FAMILY_DEVICE) ? device_series(a, row, s) : info_series(a, c->family, s);
@@ -396,7 +353,7 @@ static void write_head(struct writer *out, unsigned family)
     writer_text(out, text_nth(types, families[family].type));
 }
 
-enum { LINE_SUM = METRICS_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
+enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
 
 static void write_bucket(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {
@@ -406,8 +363,8 @@ static void write_bucket(struct writer *out, const struct metrics_cursor *c, con
     for (unsigned i = 0; i <= c->line; i++) {
         below += c->now.bucket[i];
     }
-    if (c->line < METRICS_BUCKETS) {
-        write_seconds(&bound, bounds[c->line]);
+    if (c->line < DURATION_BUCKETS) {
+        write_seconds(&bound, duration_bounds_ms[c->line]);
     } else {
         writer_text(&bound, "+Inf");
     }
@@ -431,7 +388,7 @@ static void write_histogram(struct writer *out, const struct metrics_cursor *c,
     if (sum) {
         write_seconds(out, c->now.sum_ms);
     } else {
-        writer_decimal(out, total(&c->now));
+        writer_decimal(out, histogram_count(&c->now));
     }
 }
 

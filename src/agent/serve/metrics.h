@@ -7,30 +7,8 @@
 #ifndef AGENT_SERVE_METRICS_H
 #define AGENT_SERVE_METRICS_H
 
-#include "agent/api/api.h"
+#include "agent/report/durations.h"
 #include "base/bytes.h"
-
-/* Upper bounds of the buckets of every histogram, the one without bound not counted. */
-#define METRICS_BUCKETS 12u
-
-/* Durations in milliseconds. */
-struct histogram {
-    uint32_t bucket[METRICS_BUCKETS + 1u]; /* how many fell into each one; the last has no bound */
-    uint64_t sum_ms;
-};
-
-/* Classes of HTTP status codes: by their first digit, and 0 for no answer. */
-#define METRICS_CODES 6u
-
-/* Calls of the kubelet whose time is taken. */
-enum metrics_method { METHOD_PREPARE, METHOD_UNPREPARE, METRICS_METHODS };
-
-/* The durations, and when slices were last known to be right. */
-struct metrics {
-    struct histogram call[METRICS_METHODS];
-    struct histogram request[REQUEST_KINDS][METRICS_CODES];
-    uint64_t published_ms; /* Unix milliseconds; 0: never */
-};
 
 /* Where one reader is in the text. All zero: at its begin. */
 struct metrics_cursor {
@@ -40,13 +18,6 @@ struct metrics_cursor {
     struct histogram now; /* the histogram under way: its lines tell of one moment */
 };
 
-/* A call of the kubelet is answered in full. */
-void metrics_call(struct agent *a, enum metrics_method method, uint64_t duration_ms);
-/* A request to the API server ended. `http_status` 0: without an answer. */
-void metrics_api_call(struct agent *a, enum request_kind kind, unsigned http_status,
-                      uint64_t duration_ms);
-/* The stored slices are the wanted ones: written just now, or found so. */
-void metrics_published(struct agent *a);
 /*
  * Writes as many whole lines from the cursor on as `out` has room for. True: the text is complete.
  * An empty writer of METRICS_LINE_BYTES_MAX always takes one.

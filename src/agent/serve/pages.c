@@ -6,6 +6,7 @@
  */
 #include "agent/serve/pages.h"
 
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 

@@ -7,6 +7,7 @@
  * refused. One that another agent uses does not: in a rolling update the older agent goes only when
  * this one is ready, and serves the claims until then.
  */
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Histograms of durations: records and counts. Knows no name of a metric and no clock. */
+#include "agent/report/durations.h"
+
+#include "base/assert.h"
+
+/* The kubelet gives up a call after 45 s. Watches last longer than any bound. */
+const uint16_t duration_bounds_ms[DURATION_BUCKETS] = {5,   10,   25,   50,   100,   250,
+                                                       500, 1000, 2500, 5000, 10000, 30000};
+
+static void record(struct histogram *h, uint64_t duration_ms)
+{
+    unsigned at = 0;
+    while (at < DURATION_BUCKETS && duration_ms > duration_bounds_ms[at]) {
+        at++;
+    }
+    h->bucket[at]++;
+    h->sum_ms += duration_ms;
+}
+
+void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms)
+{
+    ASSERT((unsigned)method < (unsigned)KUBELET_METHODS);
+    record(&d->call[method], duration_ms);
+}
+
+void durations_api_request(struct durations *d, enum request_kind kind, unsigned http_status,
+                           uint64_t duration_ms)
+{
+    ASSERT(kind != REQUEST_NONE && (unsigned)kind < REQUEST_KINDS);
+    unsigned code = http_status / 100u;
+    record(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
+}
+
+uint64_t histogram_count(const struct histogram *h)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i <= DURATION_BUCKETS; i++) {
+        n += h->bucket[i];
+    }
+    return n;
+}

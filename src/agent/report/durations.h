@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long the kubelet's calls and the requests to the API server took, as histograms
+ * (durations.c). Owns struct durations. The rooms that measure record here; the metrics page reads.
+ * Internal to src/agent.
+ */
+#ifndef AGENT_REPORT_DURATIONS_H
+#define AGENT_REPORT_DURATIONS_H
+
+#include "agent/api/api.h"
+
+/* Buckets of a histogram that have an upper bound; one more has none. */
+#define DURATION_BUCKETS 12u
+
+/* Upper bound of each bucket in milliseconds, ascending; a duration equal to it is inside. */
+extern const uint16_t duration_bounds_ms[DURATION_BUCKETS];
+
+/* Durations in milliseconds. */
+struct histogram {
+    uint32_t bucket[DURATION_BUCKETS + 1u]; /* how many fell into each one, not cumulative */
+    uint64_t sum_ms;
+};
+
+/* The kubelet's calls that are measured. */
+enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
+
+/* Classes of HTTP status codes, by their first digit; 0: no response. */
+#define HTTP_STATUS_CLASSES 6u
+
+/* All histograms. */
+struct durations {
+    struct histogram call[KUBELET_METHODS];
+    struct histogram request[REQUEST_KINDS][HTTP_STATUS_CLASSES];
+};
+
+/* Records a call of the kubelet whose response was sent whole. */
+void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms);
+/* Records a request to the API server that ended; `http_status` 0: without a response. */
+void durations_api_request(struct durations *d, enum request_kind kind, unsigned http_status,
+                           uint64_t duration_ms);
+/* How many durations a histogram holds. */
+uint64_t histogram_count(const struct histogram *h);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readiness (readiness.c): whether pods that ask for devices of this node get them. Owns no state;
+ * reads what the other rooms know. Internal to src/agent.
+ *
+ * Ready means: the kubelet has registered the driver, the stored slices are the wanted ones, the
+ * claim store can be used, and the agent is not stopping.
+ */
+#ifndef AGENT_SERVE_READINESS_H
+#define AGENT_SERVE_READINESS_H
+
+#include "base/bytes.h"
+
+struct agent;
+
+/* Whether the agent is ready. */
+bool agent_ready(const struct agent *a);
+/* Appends reason `index` (from 0) why it is not ready, as one line; false: there is none. */
+bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
+
+#endif
