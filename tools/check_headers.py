@@ -11,7 +11,8 @@ Read from src/**/*.h and boards/*.h. A script can see that something is said, no
   enum      a comment above or within
   macro     a comment above or beside
 
-A comment also covers what stands directly below its declaration and belongs to the same family: reader_u8, reader_u16.
+A comment also covers what stands directly below its declaration and belongs to the same family: reader_u8, reader_u16;
+of macros, all that follow without an empty line.
 Everywhere a pointer parameter is borrowed for the call and not NULL: a comment only says where it is otherwise.
 """
 
@@ -102,9 +103,15 @@ def same_family(one, other):
     return least > 0 and one[:least] == other[:least]
 
 
+def is_macro(item):
+    return re.match(r"\s*#\s*define\b", item.code) is not None
+
+
 def share_comments(items):
     for before, item in zip(items, items[1:]):
-        if item.first == before.last + 1 and not item.above and same_family(words_of(item), words_of(before)):
+        group = is_macro(item) and is_macro(before)
+        if item.first == before.last + 1 and not item.above and (
+                group or same_family(words_of(item), words_of(before))):
             item.above = before.said
 
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 
 /* --- views --- */
 
@@ -98,7 +99,7 @@ enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
     }
     for (size_t i = 0; i < a.len; i++) {
         uint8_t c = a.data[i];
-        if (c < '0' || c > '9') {
+        if (!is_digit(c)) {
             return PEER_MALFORMED;
         }
         uint64_t digit = (uint64_t)c - (uint64_t)'0';

@@ -138,6 +138,8 @@ const char *text_nth(const char *texts, unsigned index);
  * PEER_MALFORMED when it holds a NUL; `text` is unchanged then. cap >= 1.
  */
 MUST_USE enum status text_copy(char *text, size_t cap, struct view v);
+/* Copies `value` and its NUL into text[cap] (bytes). That it fits is asserted. */
+void text_set(char *text, size_t cap, const char *value);
 /*
  * Like text_copy, but cuts what does not fit into `cap` bytes, on a UTF-8 boundary, and drops from
  * the first NUL on.

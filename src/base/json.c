@@ -7,6 +7,7 @@
 #include "base/json.h"
 
 #include "base/assert.h"
+#include "base/chars.h"
 
 enum expect {
     EXPECT_VALUE,         /* a value: at the top, or after ':' */
@@ -36,12 +37,6 @@ static void skip_blanks(struct reader *in)
 }
 
 /* --- strings --- */
-
-static bool is_hex_digit(uint8_t c)
-{
-    uint8_t lower = (uint8_t)(c | 0x20u);
-    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'f');
-}
 
 /* Bytes of the escape at the front of `v` (which begins with a backslash), 0 when it is none. */
 static size_t escape_length(struct view v)
@@ -97,7 +92,7 @@ static bool byte_is(struct view v, size_t at, uint8_t a, uint8_t b)
 static bool take_digits(struct view v, size_t *at)
 {
     size_t start = *at;
-    while (*at < v.len && v.data[*at] >= '0' && v.data[*at] <= '9') {
+    while (*at < v.len && is_digit(v.data[*at])) {
         (*at)++;
     }
     return *at > start;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON strings and numbers as values, and the JSON writer: the second half of base/json.h. */
 #include "base/assert.h"
+#include "base/chars.h"
 #include "base/json.h"
 
 /* --- reading --- */
@@ -9,10 +10,7 @@ static uint32_t hex4(struct view v)
 {
     uint32_t n = 0;
     for (unsigned i = 0; i < 4u; i++) {
-        uint8_t c = v.data[i];
-        uint32_t lower = (uint32_t)c | 0x20u;
-        uint32_t digit = (c <= '9') ? c - (uint32_t)'0' : lower - (uint32_t)'a' + 10u;
-        n = n << 4 | digit;
+        n = n << 4 | hex_value(v.data[i]);
     }
     return n;
 }

@@ -30,6 +30,12 @@ enum status text_copy(char *text, size_t cap, struct view v)
     return STATUS_OK;
 }
 
+void text_set(char *text, size_t cap, const char *value)
+{
+    enum status s = text_copy(text, cap, view_text(value));
+    ASSERT(s == STATUS_OK);
+}
+
 /* Most bytes, up to `max`, that do not end inside a character of `v`. */
 static size_t cut_length(struct view v, size_t max)
 {

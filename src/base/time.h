@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times as text (RFC 3339). Owns the calendar; reads no clock.
+ * Times as numbers of milliseconds, and as text (RFC 3339). Owns the calendar; reads no clock.
  *
  * Invariant: I1. The text is the time's in the proleptic Gregorian calendar, UTC.
  */
@@ -8,6 +8,18 @@
 #define BASE_TIME_H
 
 #include "base/bytes.h"
+
+/* The time that comes first; UINT64_MAX stands for never. */
+static inline uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
+{
+    return (a_ms < b_ms) ? a_ms : b_ms;
+}
+
+/* The time that comes last. */
+static inline uint64_t later(uint64_t a_ms, uint64_t b_ms)
+{
+    return (a_ms > b_ms) ? a_ms : b_ms;
+}
 
 /*
  * Appends a time in UTC, e.g. 2026-11-21T12:00:00.123 and then `end`: "Z", or "000Z" where

@@ -16,6 +16,7 @@
 
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "host/sockets.h"
 #include "host/system.h"
 
@@ -425,7 +426,7 @@ bool apilink_eager(struct apilink *l)
 static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
 {
     uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;
-    return (l->slow && read_ms < at_ms) ? read_ms : at_ms;
+    return l->slow ? earlier(read_ms, at_ms) : at_ms;
 }
 
 uint64_t apilink_deadline(const struct apilink *l)

@@ -132,8 +132,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
     if (f->state_fd < 0) {
         return failed(f, errno);
     }
-    enum status s = text_copy(f->state_name, sizeof f->state_name, view_text(name));
-    ASSERT(s == STATUS_OK);
+    text_set(f->state_name, sizeof f->state_name, name);
     return STATUS_OK;
 }
 

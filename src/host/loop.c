@@ -19,6 +19,7 @@
 
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "host/apilink.h"
 #include "host/files.h"
 #include "host/probe.h"
@@ -251,11 +252,6 @@ static void poll_fill(struct host *h)
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         h->slots[SLOT_LINK + i] = link_interest(h, i);
     }
-}
-
-static uint64_t earlier(uint64_t x, uint64_t y)
-{
-    return (x < y) ? x : y;
 }
 
 static int wait_ms(struct host *h)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "host/sockets.h"
 #include "host/system.h"
 
@@ -65,11 +66,7 @@ static bool same_name(struct view a, const char *b)
         return false;
     }
     for (size_t i = 0; i < len; i++) {
-        uint8_t x = a.data[i];
-        uint8_t y = (uint8_t)b[i];
-        x = (x >= 'A' && x <= 'Z') ? (uint8_t)(x | 0x20u) : x;
-        y = (y >= 'A' && y <= 'Z') ? (uint8_t)(y | 0x20u) : y;
-        if (x != y) {
+        if (to_lower(a.data[i]) != to_lower((uint8_t)b[i])) {
             return false;
         }
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 
 #define DNS_CLASS_IN 1u
 #define DNS_FLAG_RECURSION_DESIRED 0x0100u
@@ -72,11 +73,6 @@ enum status dns_query(struct writer *out, uint16_t id, enum dns_type type, struc
 
 /* --- answers --- */
 
-static uint8_t lower(uint8_t c)
-{
-    return (c >= 'A' && c <= 'Z') ? (uint8_t)(c + ('a' - 'A')) : c;
-}
-
 /* Whether the question of the message is ours: names compare without case (RFC 1035 §2.3.3). */
 static enum status question_match(struct reader *r, enum dns_type type, struct view name)
 {
@@ -88,7 +84,7 @@ static enum status question_match(struct reader *r, enum dns_type type, struct v
         return STATUS_MORE;
     }
     for (size_t i = 0; i < got.len; i++) {
-        if (lower(got.data[i]) != lower(wanted[i])) {
+        if (to_lower(got.data[i]) != to_lower(wanted[i])) {
             return STATUS_MORE;
         }
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 #include "wire/grpc_internal.h"
 
 #define NO_DEADLINE UINT64_MAX
@@ -406,7 +407,7 @@ static uint64_t due_ms(const struct grpc_call *call)
     }
     bool replies = call->prefix_len > 0u || call->reply_left > 0u;
     bool waits = call->state == GRPC_CALL_RUNNING && !replies;
-    return (waits || call->deadline_ms < call->arrival_ms) ? call->deadline_ms : call->arrival_ms;
+    return waits ? call->deadline_ms : earlier(call->deadline_ms, call->arrival_ms);
 }
 
 /* Ends one call whose time is over. true: the owner knew it, *out tells. */
@@ -545,7 +546,7 @@ uint64_t grpc_deadline(const struct grpc_server *s)
 
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
         uint64_t due = due_ms(&s->calls[i]);
-        first = due < first ? due : first;
+        first = earlier(due, first);
     }
     return first;
 }

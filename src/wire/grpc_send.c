@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "wire/grpc.h"
 #include "wire/grpc_internal.h"
+#include "wire/http_status.h"
 
 #define DECIMAL_MAX 10u
 
@@ -16,8 +17,10 @@ static const struct {
     enum grpc_status code;
     const char *text;
 } refusals[GRPC_REFUSALS] = {
-    [GRPC_REFUSE_METHOD] = {405, GRPC_UNKNOWN, "gRPC calls use the method POST\n"},
-    [GRPC_REFUSE_TYPE] = {415, GRPC_UNKNOWN, "content-type must be application/grpc\n"},
+    [GRPC_REFUSE_METHOD] = {HTTP_METHOD_NOT_ALLOWED, GRPC_UNKNOWN,
+                            "gRPC calls use the method POST\n"},
+    [GRPC_REFUSE_TYPE] = {HTTP_UNSUPPORTED_MEDIA_TYPE, GRPC_UNKNOWN,
+                          "content-type must be application/grpc\n"},
     [GRPC_REFUSE_UNKNOWN] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method on this socket"},
     [GRPC_REFUSE_STOPPING] = {HTTP_OK, GRPC_UNAVAILABLE, "the server is shutting down"},
     [GRPC_REFUSE_PATH] = {HTTP_OK, GRPC_UNIMPLEMENTED, "unknown method: its path is too long"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 #include "wire/h2_internal.h"
 
 _Static_assert(H2_RX_BYTES_MIN >= H2_SETTINGS_MAX * H2_SETTING_BYTES,
@@ -148,11 +149,7 @@ uint64_t h2_deadline(const struct h2 *c)
     if (c->failure != STATUS_OK) {
         return stall_deadline(c);
     }
-    uint64_t first = preface_deadline(c);
-    uint64_t block = block_deadline(c);
-    uint64_t stall = stall_deadline(c);
-    first = block < first ? block : first;
-    return stall < first ? stall : first;
+    return earlier(preface_deadline(c), earlier(block_deadline(c), stall_deadline(c)));
 }
 
 static void refill_credit(struct h2 *c)

@@ -62,10 +62,6 @@ enum h2_error {
     H2_HTTP_1_1_REQUIRED = 13
 };
 
-/* Status codes of success (RFC 9110 §15.3). */
-#define HTTP_OK 200u
-#define HTTP_OK_LAST 299u
-
 /* Which side of the connection we are. */
 enum h2_role { H2_SERVER, H2_CLIENT };
 

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "wire/h2_internal.h"
+#include "wire/http_status.h"
 
 /* --- which list a block carries --- */
 
@@ -258,7 +259,8 @@ static enum h2_step on_field(struct h2 *c, const struct hpack_field *field, stru
 static void expect_body(struct h2_stream *s, const struct h2_list *list)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS && (s->flags & H2_STREAM_LENGTH_KNOWN) == 0u);
-    bool none = (s->flags & H2_STREAM_HEAD) != 0u || list->status == 204u || list->status == 304u;
+    bool none = (s->flags & H2_STREAM_HEAD) != 0u || list->status == HTTP_NO_CONTENT ||
+                list->status == HTTP_NOT_MODIFIED;
     if (list->has_length && !none) {
         s->flags |= H2_STREAM_LENGTH_KNOWN;
         s->body_left = list->length;

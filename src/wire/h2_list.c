@@ -4,6 +4,7 @@
  * Pure; owns the memory that the rules need (struct h2_list) and no field.
  */
 #include "base/assert.h"
+#include "base/chars.h"
 #include "wire/h2_internal.h"
 
 /* Bits of `pseudo` of struct h2_list. */
@@ -25,8 +26,7 @@ static bool name_valid(struct view name)
     ASSERT(name.len == 0u || name.data != NULL);
     for (size_t i = 0; i < name.len; i++) {
         uint8_t o = name.data[i];
-        bool upper = o >= 'A' && o <= 'Z';
-        if (o <= 0x20u || o >= 0x7fu || upper || (o == ':' && i > 0u)) {
+        if (o <= 0x20u || o >= 0x7fu || is_upper(o) || (o == ':' && i > 0u)) {
             return false;
         }
     }

@@ -6,11 +6,10 @@
 #include "wire/kube.h"
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "wire/kube_rules.h"
 
 #define MEDIA_TYPE_PROTOBUF "application/vnd.kubernetes.protobuf"
-/* RFC 9110 §15.2: interim answers precede the final one. */
-#define HTTP_FINAL_MIN 200u
 #define HTTP_STATUS_MAX 999u
 
 /* `phase` of struct kube_answer. */
@@ -51,7 +50,8 @@ static void take_status(struct kube_answer *a, struct view value)
     a->is_protobuf = false;
     a->retry_after_s = 0;
     a->http_status = 0;
-    if (view_decimal(value, HTTP_STATUS_MAX, &status) == STATUS_OK && status >= HTTP_FINAL_MIN) {
+    /* RFC 9110 §15.2: interim responses (1xx) precede the final one. */
+    if (view_decimal(value, HTTP_STATUS_MAX, &status) == STATUS_OK && status >= HTTP_OK) {
         a->http_status = (uint16_t)status;
     }
 }
@@ -71,7 +71,7 @@ static uint32_t retry_after(struct view value)
     if (view_decimal(value, UINT32_MAX, &seconds) == STATUS_OK) {
         return (uint32_t)seconds;
     }
-    bool large = value.len >= 10u && value.data[0] >= '0' && value.data[0] <= '9';
+    bool large = value.len >= 10u && is_digit(value.data[0]);
     return large ? UINT32_MAX : 0u;
 }
 
@@ -266,7 +266,7 @@ enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct ku
 enum status kube_answer_end(struct kube_answer *a)
 {
     /* Success without an object is no API server's: a page of text does not mean no slices. */
-    bool success = a->http_status >= HTTP_OK && a->http_status <= HTTP_OK_LAST;
+    bool success = http_is_success(a->http_status);
     bool whole = true;
 
     if (a->failed != STATUS_OK) {

@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 #include "wire/h2.h"
+#include "wire/http_status.h"
 #include "wire/kube_filter.h"
 
 /* --- records: the messages of proto/projection.proto, by these numbers --- */

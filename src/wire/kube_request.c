@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "cfg/identity.h"
 #include "wire/kube.h"
 
@@ -21,9 +22,7 @@
 /* RFC 3986 §2.3: what needs no encoding anywhere in a URI. */
 static bool is_unreserved(uint8_t c)
 {
-    bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-    return alnum || c == '-' || c == '.' || c == '_' || c == '~';
+    return is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 /* RFC 3986 §2.1 */

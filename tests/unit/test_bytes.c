@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views, readers, writers, texts, UTF-8, CRC-32C and the names of verdicts. */
+/* Views, readers, writers, texts, characters, UTF-8, CRC-32C and the names of verdicts. */
 #include "unit.h"
 
+#include <ctype.h>
+
+#include "base/chars.h"
 #include "base/crc32c.h"
 #include "base/status.h"
 
@@ -322,6 +325,36 @@ static void test_text_copy(void **state)
     assert_string_equal(text, "");
 }
 
+static void test_text_set(void **state)
+{
+    (void)state;
+    char text[4] = "xyz";
+    text_set(text, sizeof text, "abc");
+    assert_string_equal(text, "abc");
+    text_set(text, sizeof text, "");
+    assert_string_equal(text, "");
+}
+
+/* Every byte, against the C locale of the C library. */
+static void test_characters(void **state)
+{
+    (void)state;
+    for (int c = 0; c <= 0xff; c++) {
+        uint8_t byte = (uint8_t)c;
+        assert_int_equal(is_digit(byte), isdigit(c) != 0);
+        assert_int_equal(is_lower(byte), islower(c) != 0);
+        assert_int_equal(is_upper(byte), isupper(c) != 0);
+        assert_int_equal(is_letter(byte), isalpha(c) != 0);
+        assert_int_equal(is_alphanumeric(byte), isalnum(c) != 0);
+        assert_int_equal(is_hex_digit(byte), isxdigit(c) != 0);
+        assert_int_equal(to_lower(byte), tolower(c));
+        if (is_hex_digit(byte)) {
+            char digit[] = {(char)c, 0};
+            assert_int_equal(hex_value(byte), strtol(digit, NULL, 16));
+        }
+    }
+}
+
 static void test_text_cut(void **state)
 {
     char text[5];
@@ -504,6 +537,8 @@ int main(void)
         cmocka_unit_test(test_shown),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_text_copy),
+        cmocka_unit_test(test_text_set),
+        cmocka_unit_test(test_characters),
         cmocka_unit_test(test_text_cut),
         cmocka_unit_test(test_end_text),
         cmocka_unit_test(test_utf8),

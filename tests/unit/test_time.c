@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times as text: the calendar at its edges, and both ends that are in use. */
+/* Times: the calendar at its edges, both ends of the text that are in use, and their order. */
 #include "unit.h"
 
 #include "base/time.h"
@@ -22,10 +22,22 @@ static void test_times(void **state)
     check_time(UINT64_C(253402300799999), "Z", "9999-12-31T23:59:59.999Z");
 }
 
+static void test_order(void **state)
+{
+    (void)state;
+    assert_int_equal(earlier(1, 2), 1);
+    assert_int_equal(earlier(2, 1), 1);
+    assert_true(earlier(UINT64_MAX, 7) == 7);
+    assert_int_equal(later(1, 2), 2);
+    assert_int_equal(later(2, 1), 2);
+    assert_true(later(UINT64_MAX, 7) == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,11 +210,6 @@ void recorder_step(struct agent *a)
     }
 }
 
-static uint64_t later(uint64_t x, uint64_t y)
-{
-    return (x > y) ? x : y;
-}
-
 uint64_t recorder_deadline(const struct agent *a)
 {
     const struct recorder *r = &a->recorder;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes of ASCII characters. Bytes over 0x7f belong to none of them. Owns no state and depends on
+ * no locale, unlike <ctype.h>.
+ */
+#ifndef BASE_CHARS_H
+#define BASE_CHARS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether `c` is one of 0-9. */
+static inline bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether `c` is one of a-z. */
+static inline bool is_lower(uint8_t c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+/* Whether `c` is one of A-Z. */
+static inline bool is_upper(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Whether `c` is one of a-z and A-Z. */
+static inline bool is_letter(uint8_t c)
+{
+    return is_lower(c) || is_upper(c);
+}
+
+/* Whether `c` is one of a-z, A-Z and 0-9. */
+static inline bool is_alphanumeric(uint8_t c)
+{
+    return is_letter(c) || is_digit(c);
+}
+
+/* `c` with A-Z turned into a-z; every other byte is returned unchanged. */
+static inline uint8_t to_lower(uint8_t c)
+{
+    return is_upper(c) ? (uint8_t)(c | 0x20u) : c;
+}
+
+/* Whether `c` is one of 0-9, a-f and A-F. */
+static inline bool is_hex_digit(uint8_t c)
+{
+    return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f');
+}
+
+/* Value 0 to 15 of a hexadecimal digit. `c` must be one (is_hex_digit). */
+static inline uint8_t hex_value(uint8_t c)
+{
+    return (uint8_t)(is_digit(c) ? c - '0' : to_lower(c) - 'a' + 10);
+}
+
+#endif
