@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory budget: its ceiling, and the relations between limits that must hold. Owns no number
- * of its own but the ceiling; a limit that grows past what the others allow does not compile.
+ * The ceilings of memory and program size, and the relations between limits that must hold. A limit
+ * that grows past what the others allow does not compile. Owns no other number.
  */
 #ifndef CFG_BUDGET_H
 #define CFG_BUDGET_H
@@ -10,7 +10,7 @@
 
 /*
  * All static memory of the program, libraries included; tools/check_binary.py holds the binary to
- * it. Most of it is tables that stay untouched, and so never resident, on a quiet node.
+ * it. Most of it is tables whose pages are never touched, and so never resident, on a quiet node.
  */
 #define RAM_BYTES_MAX (2u * 1024u * 1024u)
 
@@ -37,12 +37,12 @@ _Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 6u, "each owner of a request h
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,
                "halves never share a page");
-/* One entry of a reply: RESULTS_MAX devices with their longest names. */
+/* One claim's entry in a response: RESULTS_MAX devices with their longest names. */
 _Static_assert((REQUEST_BASE_CAP + NAME_CAP + DEVICE_NAME_CAP + CDI_ID_CAP + UID_CAP + 16u) *
                            RESULTS_MAX +
                        CLAIM_ERROR_CAP + UID_CAP + 16u <=
                    REPLY_ENTRY_BYTES_MAX,
-               "the longest entry of a reply fits");
+               "the longest entry of a response fits");
 /*
  * One record of the field filter holds the longest opaque configuration with all its request names.
  */
@@ -52,9 +52,9 @@ _Static_assert(OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP + 2u) + 128
 /* What an Event regards: name, namespace, UID (or a name in its place), kind, version, lengths. */
 _Static_assert(2u * NAME_CAP + NAMESPACE_CAP + 64u + 16u <= KUBE_REFERENCE_BYTES_MAX,
                "the longest reference of an Event fits");
-/* The kubelet's 45 s hold two attempts at a claim. */
+/* Two attempts at reading a claim fit the kubelet's 45 s. */
 _Static_assert(2u * CLAIM_GET_MS < 45000u, "a retry fits the kubelet's deadline");
-/* The smallest slices hold all devices, and one list shows them and as many again. */
+/* The smallest slices hold all devices; one list holds them and as many again. */
 _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX >= 2u * SLICES_MAX,
                "the pool can be cut");
 /* Device masks are 64 bits wide. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and paths by which the outside knows the agent. Each is part of the contract with clusters.
+ * Names by which clusters know the agent. Each is part of the contract with users.
  */
 #ifndef CFG_IDENTITY_H
 #define CFG_IDENTITY_H
@@ -17,9 +17,9 @@
 #define DEVICE_NAME_PREFIX "neuron-device-"
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
-/* never removed: locked by the agent that uses the store, which itself may be replaced */
+/* locked by the agent that uses the store; never removed, because the store file may be replaced */
 #define STORE_LOCK_NAME STORE_FILE_NAME ".lock"
-#define SERVICE_SOCKET_STEM "dra" /* "-<pod UID>" comes between under rolling updates */
+#define SERVICE_SOCKET_STEM "dra" /* with --pod-uid, "-<pod UID>" follows */
 #define SERVICE_SOCKET_SUFFIX ".sock"
 #define REGISTRATION_SOCKET_SUFFIX "-reg.sock"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every limit of the program: what it bounds, why this value, what is seen when it is reached.
- * Owns numbers only; cfg/budget.h adds up what they cost.
+ * Every limit of the program: what it bounds, why it has this value, and what happens when it is
+ * reached ("Longer:", "More:", "Full:", "Reached:"). Owns numbers only; cfg/budget.h relates them.
  */
 #ifndef CFG_LIMITS_H
 #define CFG_LIMITS_H
@@ -38,48 +38,51 @@
 #define DEVICE_NAME_CAP 64u
 /*
  * Driver name with NUL: at most 63 characters (ResourceSlice validation). Longer: no driver of
- * ours; the entry is passed over.
+ * ours; the entry is ignored.
  */
 #define DRIVER_CAP 64u
 /*
  * resourceVersion with NUL: opaque; etcd's are decimal int64, 63 characters leave room. Longer:
- * cut, and the server then answers the watch by "too old" or a refusal.
+ * cut; the server then refuses the watch as too old, and slices are listed again.
  */
 #define RESOURCE_VERSION_CAP 64u
 
 /* ---- node (kernel module: at most 64 devices a node, neuron_cdev.c) ---- */
 /*
  * Devices of one node; also the width of the device masks. More directories in sysfs are reported
- * and left out.
+ * and ignored.
  */
 #define DEVICES_MAX 64u
 /*
  * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
- * as odd and left out.
+ * as an issue and not published.
  */
 #define NEIGHBOURS_MAX 4u
 /*
- * One sysfs value: health lists ten words of at most 26 characters. A longer value is garbage and
- * is said so.
+ * One sysfs value: health lists ten words of at most 26 characters. A longer value is reported
+ * as an issue and ignored.
  */
 #define SYSFS_VALUE_CAP 256u
 /*
  * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
- * we publish under twenty; a stored device with more differs.
+ * we publish fewer than twenty; a stored device with more counts as different.
  */
 #define ATTRIBUTES_MAX 32u
 /*
- * Attribute key with NUL: domain of 63, slash, C identifier of 32. Longer in a stored slice: it
- * differs from ours and is put right.
+ * Attribute key with NUL: domain of 63, slash, C identifier of 32. Longer in a stored slice: the
+ * slice counts as different and is rewritten.
  */
 #define ATTRIBUTE_KEY_CAP 97u
-/* String attribute with NUL: 64 bytes (ResourceSlice validation). Longer: likewise. */
+/*
+ * String attribute with NUL: 64 bytes (ResourceSlice validation). Longer in a stored slice: the
+ * slice counts as different and is rewritten.
+ */
 #define ATTRIBUTE_VALUE_CAP 65u
 
 /* ---- claims ---- */
 /*
  * Claims prepared at one time: 64 devices held one by one, and as many again under admin access,
- * twice over. Reached: the claim is refused with words.
+ * twice over. Reached: the claim is refused, and the error says so.
  */
 #define CLAIMS_MAX 256u
 /*
@@ -94,14 +97,17 @@
  * prepares never take. Reached: the call ends with RESOURCE_EXHAUSTED and the kubelet retries.
  */
 #define OPERATIONS_MAX 192u
-/* Claim GETs in flight at one time; further ones queue. */
+/* Claim GETs in flight at one time; further ones wait. */
 #define FETCHES_MAX 8u
 /*
- * Of them, GETs of one call: half, so that a call whose claims all hang delays no other. Reached:
- * the next GET waits.
+ * Of them, GETs of one call: half of them, so that a call whose GETs all hang does not delay
+ * another call. Reached: the next GET waits.
  */
 #define FETCHES_PER_CALL_MAX 4u
-/* GETs that only calls with none in flight take. Reached: a call that reads already waits. */
+/*
+ * GETs kept for calls that have none in flight. Reached: a call that has one in flight waits with
+ * its next.
+ */
 #define FETCHES_SPARE 2u
 /*
  * One opaque configuration (API maximum 10 KiB, resource/v1 OpaqueParametersMaxLength). Longer: the
@@ -114,17 +120,17 @@
  */
 #define CONFIG_REQUESTS_MAX 32u
 /*
- * Strict decoding errors of one configuration that are named; further ones are counted: the text
- * stays under CLAIM_ERROR_CAP.
+ * Strict decoding errors of one configuration that the error text names. More: it gives their
+ * number, so that the text stays under CLAIM_ERROR_CAP.
  */
 #define CONFIG_STRICT_ERRORS_MAX 3u
 /*
- * Bytes of a foreign name or value that an error text repeats: a DNS label. The rest is cut to
- * "...".
+ * Bytes of a name or value from outside that an error text repeats: a DNS label. Longer: cut, and
+ * ended by "...".
  */
 #define SHOWN_BYTES_MAX 63u
 /*
- * Error text of one claim with NUL. One line; the kubelet puts it into an event of at most 1 KiB.
+ * Error text of one claim with NUL. One line; the kubelet puts it into an Event of at most 1 KiB.
  * Longer: cut.
  */
 #define CLAIM_ERROR_CAP 512u
@@ -144,8 +150,8 @@
 #define STORE_HEADER_BYTES 8192u
 
 /*
- * One claim's entry in a reply: 32 devices of at most 640 bytes (names of 63, 253, 63 and 191
- * characters), UID and lengths. Never reached: cfg/budget.h does not compile then.
+ * One claim's entry in a response: 32 devices of at most 640 bytes (names of 63, 253, 63 and 191
+ * characters), UID and lengths. Never reached: cfg/budget.h asserts it.
  */
 #define REPLY_ENTRY_BYTES_MAX 24576u
 
@@ -168,21 +174,22 @@
 
 /* ---- connections ---- */
 /*
- * Connections to each server socket. All taken: one that failed gives way, else one of the peer
- * that has the most, idle ones first.
+ * Connections to each server socket. Full: a failed one is closed to make room, else one of
+ * the peer that has the most, idle ones first.
  */
 #define REGISTRATION_LINKS 4u
 #define SERVICE_LINKS 4u
 #define HEALTH_LINKS 4u
 #define GRPC_LINKS (REGISTRATION_LINKS + SERVICE_LINKS + HEALTH_LINKS)
 /*
- * Those that share GRPC_BUFFERS; strangers reach the others, which get none. Never reached: each
- * link is one share.
+ * Connections that share GRPC_BUFFERS: those of the unix sockets. The health port, which strangers
+ * reach, gets none. Never reached: each connection is one share.
  */
 #define GRPC_SHARES (REGISTRATION_LINKS + SERVICE_LINKS)
 /*
- * Connections to the metrics port: two Prometheus servers, a probe and a person. One that waits
- * gives way; when all are answered, a further one queues in the kernel.
+ * Connections to the metrics port: two Prometheus servers, a probe and a person. Full: one
+ * without a request is closed to make room; while all have one, a further connection waits in the
+ * kernel's queue.
  */
 #define METRICS_LINKS 4u
 #define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
@@ -190,35 +197,35 @@
 
 /*
  * Health watches of one connection: liveness, readiness, the empty name, and one more while an old
- * one ends. A client needs one for each service. Further ones: RESOURCE_EXHAUSTED.
+ * one ends. A client needs one for each service. More: RESOURCE_EXHAUSTED.
  */
 #define WATCHES_PER_LINK 4u
 
 /*
- * Lines about TCP peers that broke the protocol in CONNECTION_LINES_MS: strangers must not fill
- * the log. Further ones are counted and told as one number.
+ * Lines about TCP peers that broke the protocol, in CONNECTION_LINES_MS: strangers must not fill
+ * the log. More: counted, and logged as one number.
  */
 #define CONNECTION_LINES_MAX 4u
 #define CONNECTION_LINES_MS 60000u
 
 /*
- * Events taken from one link in one step, so that no peer keeps the others waiting. What is left is
- * taken in the next step.
+ * Events of the engine taken from one connection in one step, so that no peer keeps the others
+ * waiting. More: taken in the next step.
  */
 #define LINK_EVENTS_PER_STEP 64u
 
 /* ---- Kubernetes API client ---- */
-/* Bearer token with NUL: service account tokens are 1 to 2 KiB. Longer: refused with words. */
+/* Bearer token with NUL: service account tokens are 1 to 2 KiB. Longer: refused with the reason. */
 #define TOKEN_CAP 4096u
 /*
  * Record that the field filter assembles: one opaque configuration with 32 request names. Longer:
- * the field is left out and the record says `truncated`.
+ * the field is left out and the record is marked `truncated`.
  */
 #define KUBE_RECORD_BYTES_MAX 15360u
 /*
  * Open messages in the path of a kept field: Unknown, object, status, allocation, devices, config,
- * deviceConfiguration, opaque, parameters; watch adds two. Never reached: our own tables are
- * checked against it.
+ * deviceConfiguration, opaque, parameters; watch adds two. Never reached: the generated
+ * rules are checked against it.
  */
 #define KUBE_DEPTH_MAX 16u
 /*
@@ -233,19 +240,18 @@
 #define KUBE_PATH_CAP 1024u
 /*
  * Encoded metadata of an Event, or its reference to an object: two names, a namespace and a UID.
- * Never reached: cfg/budget.h does not compile then.
+ * Never reached: cfg/budget.h asserts it.
  */
 #define KUBE_REFERENCE_BYTES_MAX 768u
-/* Text of a Status message or of an answer that is no protobuf, with NUL. Longer: cut. */
+/* Text of a Status message, or of a response that is not protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
 /*
- * Slices of ours that one list can show: twice those that are wanted. More are deleted in further
- * rounds.
+ * Our slices that one list can hold: twice as many as are wanted. More: deleted in further rounds.
  */
 #define SLICES_SEEN_MAX 16u
 /*
- * Slices that the pool is cut into at most: DEVICES_MAX in slices of SLICE_DEVICES_MIN. Never
- * reached beyond: the pool is not cut any further.
+ * Slices that the pool is cut into at most: DEVICES_MAX in slices of SLICE_DEVICES_MIN. Reached:
+ * the pool is not cut further.
  */
 #define SLICES_MAX 8u
 /*
@@ -254,13 +260,13 @@
  */
 #define SLICE_DEVICES_MAX 64u
 /*
- * A server that finds slices too large gets them in halves down to this many devices. Reached: what
- * it refuses is tried again slowly.
+ * Least devices in one slice: for a server that refuses slices as too large, they are halved down
+ * to this. Reached: the refused slice is sent again at INVALID_RETRY_MS.
  */
 #define SLICE_DEVICES_MIN 8u
 /* First cause of a refusal and its field path, each with NUL. Longer: cut. */
 #define SLICE_CAUSE_CAP 256u
-/* Items left out of slices that are named in the log. More are left out in silence. */
+/* Items left out of slices that the log names. More: left out without a line. */
 #define LEFT_OUT_SAID_MAX 16u
 
 /* ---- metrics ---- */
@@ -272,56 +278,57 @@
 
 /* ---- Events and claim status ---- */
 /*
- * Events that wait for the API server or are kept for what repeats them. Full: the oldest one that
- * is told to the end gives way; with none of that kind the new one is dropped and counted.
+ * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: the oldest one
+ * that is sent and up to date is replaced; if there is none, the new one is dropped and counted.
  */
 #define NOTES_MAX 16u
 /* Note of an Event with NUL: 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
 #define NOTE_CAP 1025u
-/* An equal Event within this time after the last one is counted in its series, not posted anew. */
+/* An equal Event within this time after the last one is counted in its series, not created again.
+ */
 #define NOTE_WINDOW_MS 900000u
 /*
- * The series of an Event is updated at most this often: what goes on for a day costs 288 requests.
+ * The series of an Event is updated at most this often: what repeats for a day costs 288 requests.
  */
 #define NOTE_SERIES_MS 300000u
 /*
- * Requests for Events: so many at once, then one each time; further ones wait. 10 at once are a
- * node whose devices are all odd.
+ * Requests for Events: NOTE_BURST at once, then one every NOTE_REFILL_MS. 10 at once serve a node
+ * on which every device has an issue. More: they wait.
  */
 #define NOTE_BURST 10u
 #define NOTE_REFILL_MS 30000u
-/* An Event about the Node waits this long for the Node's UID; then the name stands in its place. */
+/* An Event about the Node waits this long for the Node's UID; then the name is used instead. */
 #define NOTE_UID_MS 30000u
-/* A line about Events that were dropped comes at most this often. */
+/* Dropped Events are logged at most this often. */
 #define NOTE_DROPPED_MS 60000u
 /* Pause between two requests for Events, or two for claim status: two a second at most. */
 #define OUTGOING_GAP_MS 500u
-/* What the server forbids (403) is tried again this slowly: it waits for an operator. */
+/* After a 403 the next request comes after this: only an operator can grant the right. */
 #define OUTGOING_DENIED_MS 1800000u
 /*
  * Tries to write the status of one claim while the server fails. Reached: that claim's status is
- * not written, the claim itself is as good as any.
+ * not written; the claim itself is not affected.
  */
 #define CLAIM_STATUS_TRIES 6u
 /*
- * Unprepared claims whose status entries wait to be taken back. Full: the oldest one is forgotten;
+ * Unprepared claims whose status entries are still to be removed. Full: the oldest one is dropped;
  * the server clears the entries itself when it deallocates the claim.
  */
 #define CLAIM_STATUS_GONE_MAX 16u
 
 /* ---- settings ---- */
 /*
- * Entries of the environment that are looked at: more than execve(2) can pass (6 MiB of texts and
- * pointers).
+ * Entries of the environment that are read. Never reached: execve(2) passes at most 6 MiB of texts
+ * and pointers.
  */
 #define ENVIRONMENT_MAX 1048576u
 /*
- * Least reconcile and health intervals: a round costs API requests, the other one a few file reads.
- * Shorter: refused.
+ * Least reconcile and health intervals: a round costs API requests, a look at health a few file
+ * reads. Shorter: refused.
  */
 #define RECONCILE_INTERVAL_MIN_MS 1000u
 #define HEALTH_INTERVAL_MIN_MS 100u
-/* Longest interval, one year: no sum of times overflows. Longer: refused. */
+/* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
 
 /* ---- host ---- */
@@ -333,31 +340,35 @@
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones. Fewer allowed by the system: the program ends and says so.
+ * standard ones. If the system allows fewer, the program ends with the
+ * reason.
  */
 #define DESCRIPTORS_NEEDED 64u
 
-/* One sentence of the host layer: a path and 500 bytes of words. Longer: cut at a foreign piece. */
+/* One error text of the host layer: a path and 500 bytes. Longer: a piece from outside is cut. */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)
-/* The loop wakes at least once an hour: poll(2) takes an int of milliseconds. Seen by nobody. */
+/* The loop wakes at least once an hour: poll(2) takes an int of milliseconds. */
 #define WAIT_MAX_MS 3600000u
-/* Answers taken from the DNS socket in one step: two are expected. More: read in the next step. */
+/* DNS responses taken from the socket in one step: two are expected. More: read in the next step.
+ */
 #define DNS_DATAGRAMS_PER_STEP 4u
 
 /* ---- log ---- */
-/* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and says so. */
+/* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and marked as cut.
+ */
 #define LOG_LINE_BYTES_MAX 2048u
-/* Lines waiting for stderr. Full: lines are counted as lost and the count is logged. */
+/* Lines waiting for stderr. Full: further lines are lost; their number is logged. */
 #define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
 #define CLAIM_GET_MS 10000u
-/* The socket files are looked at this often: what was wiped is back within the kubelet's retry. */
+/* The socket files are checked this often: a removed one is back before the kubelet tries again. */
 #define SOCKET_CHECK_MS 5000u
 /*
- * How much longer a call may queue for its first GET while the API server is there: with it and a
- * GET of CLAIM_GET_MS the kubelet's 45 s are kept. Reached: its claims fail with the reason.
+ * How much longer a call may wait for its first GET while the API server is connected: with it and
+ * a GET of CLAIM_GET_MS the call still ends within the kubelet's 45 s. Reached: its claims fail
+ * with the reason.
  */
 #define CLAIM_QUEUE_MS 20000u
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
@@ -367,7 +378,7 @@
  */
 #define API_CONNECT_MS 10000u
 /*
- * Silence after which the API connection is asked by PING, and how long the answer may take
+ * Silence after which a PING is sent to the API server, and how long its acknowledgement may take
  * (client-go's values are 30 s and 15 s; 45 s in sum).
  */
 #define API_PING_AFTER_MS 25000u
@@ -376,60 +387,64 @@
 #define API_BACKOFF_MIN_MS 500u
 #define API_BACKOFF_MAX_MS 30000u
 /*
- * A Retry-After is kept up to this; a longer one is taken for a mistake, and there is a try after
- * API_REFUSED_MS, so that no server keeps a node away for hours by one wrong number.
+ * Longest Retry-After that is respected. A longer one is taken for a mistake: the request is tried
+ * after API_REFUSED_MS, so that one wrong number does not stop a node for hours.
  */
 #define API_RETRY_AFTER_MAX_MS 300000u
 /*
  * Requests of our own in any second, claim GETs not counted: the kubelet asks for those. Ten
- * thousand nodes share the server's share for service accounts. Reached: the next one waits.
+ * thousand nodes share the capacity that the server gives to service accounts. Reached: the next
+ * one waits.
  */
 #define API_REQUESTS_PER_SECOND 5u
-/* Attempts to connect are at least this far apart. */
+/* Attempts to connect to the API server are at least this far apart. */
 #define API_CONNECT_EVERY_MS 1000u
-/* How much longer than the wait before it a connection lasts before the next wait is short. */
+/*
+ * A connection that lasted this many times as long as the wait before it resets the backoff: it
+ * served more than it cost.
+ */
 #define API_REPAID_FACTOR 16u
 /*
- * A server that moves its clients to other connections tells all at once: they come back within
- * this.
+ * A server that moves its clients to new connections (GOAWAY) moves all at once: each comes back at
+ * a random moment within this.
  */
 #define API_MOVE_MS 250u
 /*
- * One that does so again and again is met more and more slowly, but within this: less than
- * CLAIM_GET_MS, so that a claim that waits is read.
+ * Longest wait before the next connection to a server that does so again and again: less than
+ * CLAIM_GET_MS, so that a waiting claim is still read.
  */
 #define API_MOVE_MAX_MS 8000u
 /*
- * Requests in a row that time out on one connection. Reached: it is given up; another server may
- * stand behind the same address.
+ * Requests in a row that time out on one connection. Reached: it is closed; another server may be
+ * behind the same address.
  */
 #define API_TIMEOUTS_MAX 3u
 /*
  * Watch: seconds that the server is asked to keep it. client-go picks 300 to 600; two watches of an
  * hour cost a quiet day 48 requests instead of 300, and a dead path is found by PING. Reached: the
- * server ends it, and it goes on from the last version.
+ * server ends the watch, and it is resumed from the last version.
  */
 #define WATCH_SECONDS 3600u
 /*
- * Head of a watch's answer: servers send it at once, twice what other requests get. Reached: what
- * is watched is read again, then watched again.
+ * Time for the response head of a watch, which servers send at once: twice that of other requests.
+ * Reached: what is watched is listed again, then watched again.
  */
 #define WATCH_BEGIN_MS 30000u
 /*
- * A watch of the Node that begins without a version tells the state at once; after this much
+ * A watch of the Node that starts without a version reports the Node at once. After this much
  * silence the Node is read instead.
  */
 #define NODE_SILENT_MS 2000u
 /* The same refusal of the API server is logged once in this time. */
 #define REFUSAL_SAID_MS 60000u
 /*
- * What stays refused is tried again more and more slowly, up to this: a watch on nodes that the
- * role does not grant costs 300 requests a day.
+ * Longest wait after repeated refusals: a watch on nodes that the role does not grant costs 300
+ * requests a day.
  */
 #define REFUSED_MAX_MS 300000u
 /*
- * No successful registration for this long: the registration socket is made anew (kubelet <= 1.35
- * retries only then).
+ * After this long without a successful registration the registration socket is created again:
+ * kubelets up to 1.35 try again only then.
  */
 #define REGISTRATION_RETRY_MS 30000u
 #define REGISTRATION_RETRY_MAX_MS 300000u
@@ -443,39 +458,40 @@
 /* The TLS handshake starts after the kubelet's GetInfo or after this. */
 #define API_START_MS 1000u
 /*
- * After a hint that a stored slice changed, the wait before it is read again: several hints become
- * one round.
+ * Wait between a sign that a stored slice changed and the next round: several signs become one
+ * round.
  */
 #define SLICE_REPAIR_MS 200u
 /*
- * What no call flushed (its peer went away, the disk refused) is flushed after this, then slower.
+ * A write that no call flushed (its peer closed, or the disk failed) is flushed after this, and
+ * then at growing intervals.
  */
 #define STORE_FLUSH_MS 1000u
 /*
- * While another agent has the store, it is asked for this often: in a rolling update claims wait
- * for it, and asking is one system call.
+ * While another agent has the store locked, the lock is tried this often: in a rolling update
+ * claims wait for it, and a try is one system call.
  */
 #define STORE_BUSY_MS 500u
 /*
- * Rounds with writes that follow each other within SLICE_REPAIRS_MS, longer than their longest
- * wait, before they are paced. More: each further one waits longer.
+ * Rounds with writes, each within SLICE_REPAIRS_MS of the one before, that are not delayed. More:
+ * each further one waits longer. SLICE_REPAIRS_MS is longer than the longest of these waits.
  */
 #define SLICE_REPAIRS_FREE 20u
 #define SLICE_REPAIRS_MS 60000u
 /*
- * Slices that the server calls invalid are sent again when their content changes, else this slowly:
- * the server's rules may have changed by an upgrade.
+ * Slices that the server refuses as invalid are sent again when their content changes, else after
+ * these waits: an upgrade may have changed the server's rules.
  */
 #define INVALID_RETRY_MS 300000u
 #define INVALID_RETRY_MAX_MS 3600000u
-/* A refusal that only an operator can mend (403, 422) is tried again this slowly. */
+/* Wait after a refusal that only an operator can resolve (403, 422). */
 #define API_REFUSED_MS 30000u
 /*
- * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that an answer that hangs
- * leaves time for the versions to be tried one by one.
+ * GET of the API group, for which claims wait: half of CLAIM_GET_MS, so that a response that hangs
+ * leaves time to try the versions one by one.
  */
 #define VERSION_GET_MS 5000u
-/* While an older version than v1 is spoken, the server is asked this often for a newer one. */
+/* While an older version than v1 is in use, the server is asked this often for a newer one. */
 #define VERSION_CHECK_MS 3600000u
 /*
  * While the server serves none of the three versions it is asked after API_REFUSED_MS, then
@@ -483,7 +499,7 @@
  * 10,000 nodes ask 200 times a second.
  */
 #define VERSION_NONE_MAX_MS 45000u
-/* A connection that failed is closed after this even when its peer takes no more output. */
+/* A failed connection is closed after this, even when its peer reads nothing more. */
 #define LINK_CLOSE_MS 2000u
 /* Running calls may take this long after SIGTERM. */
 #define SHUTDOWN_MS 5000u
@@ -498,13 +514,13 @@
  */
 #define LISTEN_BACKLOG 16u
 /*
- * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached:
- * descriptors and time are asked again first.
+ * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached: the
+ * loop polls its descriptors and the clock first.
  */
 #define STEPS_PER_TURN 8u
 /*
  * Writes before the API connection is closed: H2_CLIENT_TX_BYTES in records of 4 KiB, the first
- * perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.
+ * of them perhaps short. More, or no room in the socket: the rest, with the GOAWAY, is not sent.
  */
 #define API_WRITES_AT_END 6u
 /*
@@ -514,7 +530,7 @@
  */
 #define API_READ_US 250u
 #define API_READ_BYTES_PER_US 4u
-/* Start without that pace: 16 MiB in whole records, the largest watch event. */
+/* Read without that pace at first: 16 MiB in whole records, the largest watch event. */
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
@@ -528,16 +544,19 @@
 #define TOKEN_REFRESH_MS 60000u
 /* The same while requests wait because the token was refused: one small file. */
 #define TOKEN_REFUSED_MS 5000u
-/* Unanswered bytes on the API connection after which the kernel gives it up: as long as the PING
- * takes to notice. */
+/*
+ * Age of unacknowledged bytes at which the kernel gives the API connection up (TCP_USER_TIMEOUT):
+ * as long as the PING takes to notice.
+ */
 #define API_UNACKED_MS 45000u
-/* Addresses of the API server that one connection attempt tries. Further ones are not used. */
+/* Addresses of the API server that one connection attempt tries. More: ignored. */
 #define API_ADDRESSES_MAX 4u
 /*
- * Host name of the API server with NUL: a DNS name has 253 characters. Longer: refused with words.
+ * Host name of the API server with NUL: a DNS name has 253 characters. Longer: refused with the
+ * reason.
  */
 #define API_HOST_CAP 254u
-/* Reads of one directory: 64 times 4 KiB are some 6000 entries. What lies beyond is not seen. */
+/* Reads of one directory: 64 times 4 KiB are some 6000 entries. More: ignored. */
 #define DIRECTORY_READS_MAX 64u
 #define DIRECTORY_READ_BYTES 4096u
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limits of the protocols: what each bounds, why this value, what is seen when it is reached.
- * Part of cfg/limits.h, which is what code includes. Owns numbers only.
+ * The limits of the protocols, in the same form as cfg/limits.h, which includes this file. Owns
+ * numbers only.
  */
 #ifndef CFG_LIMITS_WIRE_H
 #define CFG_LIMITS_WIRE_H
@@ -9,7 +9,7 @@
 /* ---- JSON ---- */
 /*
  * Open containers in a JSON text: opaque configurations are flat; 16 leaves room to skip what
- * others nest. Deeper: not decoded further, the claim is refused with words.
+ * others nest. Deeper: the claim is refused with the reason.
  */
 #define JSON_DEPTH_MAX 16u
 
@@ -22,7 +22,7 @@
 #define HPACK_TABLE_BYTES 4096u
 /*
  * Entries in it: each counts at least 32 bytes (RFC 7541 §4.1). Never reached: HPACK_TABLE_BYTES
- * gives out first.
+ * is full first.
  */
 #define HPACK_ENTRIES_MAX 128u
 /* Integer of HPACK: larger ones are a compression error; every length that matters is smaller. */
@@ -45,12 +45,13 @@
 #define H2_HEADER_LIST_MAX 16384u
 /*
  * Same of the API connection: 30 warnings of 1 KiB each, which Go's server sends as HEADERS and
- * CONTINUATION because they are more than one frame holds. Longer: likewise.
+ * CONTINUATION because they are more than one frame holds. Longer: RST_STREAM with
+ * ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_LIST_MAX 32768u
 /*
- * Decoded bytes of one header list after which the connection ends; between the two the request is
- * refused and decoding goes on to keep the table in step.
+ * Decoded bytes of one header list after which the connection ends. Between H2_HEADER_LIST_MAX and
+ * this the request is refused, and decoding goes on to keep the dynamic table in step.
  */
 #define H2_HEADER_LIST_HARD_MAX 65536u
 /* CONTINUATION frames of one block (CVE-2024-24549 family). More: ENHANCE_YOUR_CALM. */
@@ -64,17 +65,16 @@
 #define H2_FRAME_MAX 16384u
 /*
  * Receive buffer of a server connection: control frames and one piece of a long one. Full: the peer
- * waits until it is taken.
+ * waits.
  */
 #define H2_SERVER_RX_BYTES 4096u
 /*
- * Send buffer of a server connection: one encoded claim entry need not fit, it goes out in pieces.
- * Full: the rest waits for room, input as well.
+ * Send buffer of a server connection: a claim's entry goes out in pieces. Full: the rest waits for
+ * room, and nothing more is read from the peer.
  */
 #define H2_SERVER_TX_BYTES 8192u
 /*
- * Receive buffer of the API connection: one TLS record of 16 KiB. Full: the server waits until it
- * is taken.
+ * Receive buffer of the API connection: one TLS record of 16 KiB. Full: the server waits.
  */
 #define H2_CLIENT_RX_BYTES 16640u
 /*
@@ -93,31 +93,34 @@
 #define H2_CLIENT_STREAMS 16u
 /*
  * Window that we announce for each stream of a server connection. Used up: the peer waits for
- * WINDOW_UPDATE; sends on: FLOW_CONTROL_ERROR.
+ * WINDOW_UPDATE; if it sends more, FLOW_CONTROL_ERROR.
  */
 #define H2_SERVER_WINDOW 32768u
-/* Window of each stream of the API connection: under one TLS record. Used up: likewise. */
+/*
+ * Window of each stream of the API connection: under one TLS record. Used up: the server waits for
+ * WINDOW_UPDATE; if it sends more, FLOW_CONTROL_ERROR.
+ */
 #define H2_CLIENT_WINDOW 16384u
 /*
- * Abuse credit of a connection: each cheap frame that moves nothing costs one, each completed
- * request gives one back (RFC 9113 §10.5). Used up: the connection ends with ENHANCE_YOUR_CALM.
+ * Abuse credit of a connection (RFC 9113 §10.5): each cheap frame that carries nothing costs one,
+ * each completed request gives one back. Used up: the connection ends with ENHANCE_YOUR_CALM.
  */
 #define H2_CREDIT_MAX 256u
-/* Credit that comes back each second; a peer that behaves never gets near the end of it. */
+/* Credit that comes back each second; a well-behaved peer never uses it up. */
 #define H2_CREDIT_PER_SECOND 10u
 /*
  * Credit that each HEADERS or DATA frame of ours gives back: grpc-go answers one DATA with two
- * WINDOW_UPDATEs and a PING. What a peer sends beyond that costs H2_CREDIT_MAX.
+ * WINDOW_UPDATEs and a PING. What a peer sends beyond that is charged against H2_CREDIT_MAX.
  */
 #define H2_REFUND_PER_FRAME 3u
 /*
- * Streams whose end is remembered, to tell late frames from wrong ones (RFC 9113 §5.1
- * "closed"). Older ones get the milder answer.
+ * Ended streams that are remembered, to tell late frames from wrong ones (RFC 9113 §5.1,
+ * "closed"). Frames of older ones count as late.
  */
 #define H2_CLOSED_MEMORY 32u
 /*
- * 1xx header lists of one response, RFC 9110 §15.2; servers send one or two. More: the stream
- * is reset with ENHANCE_YOUR_CALM.
+ * 1xx header lists of one response (RFC 9110 §15.2); servers send one or two. More: the stream is
+ * reset with ENHANCE_YOUR_CALM.
  */
 #define H2_INFORMATIONAL_MAX 8u
 /*
@@ -126,17 +129,18 @@
  */
 #define HPACK_SIZE_UPDATES_MAX 2u
 /*
- * Send room that header blocks and DATA leave to acknowledgements, WINDOW_UPDATE, RST_STREAM and
- * GOAWAY; each takes 9 to 17 bytes. Less free: header blocks and DATA wait.
+ * Room in the send buffer that header blocks and DATA leave free for acknowledgements,
+ * WINDOW_UPDATE, RST_STREAM and GOAWAY; each takes 9 to 17 bytes. Less free: header blocks and DATA
+ * wait.
  */
 #define H2_TX_RESERVE 128u
 /*
- * Least buffers of a connection: the largest SETTINGS in one piece; the reserve, our SETTINGS
- * and a short header block.
+ * Smallest buffers with which a connection works: receiving, the largest SETTINGS frame; sending,
+ * the reserve, our SETTINGS and a short header block.
  */
 #define H2_RX_BYTES_MIN 256u
 #define H2_TX_BYTES_MIN 512u
-/* Milliseconds in which the peer's preface, its SETTINGS included, must arrive. */
+/* Milliseconds within which the peer's preface and SETTINGS must arrive. */
 #define H2_PREFACE_MS 5000u
 /* Milliseconds for which a header block may stay open. */
 #define H2_HEADER_BLOCK_MS 5000u
@@ -164,21 +168,22 @@
  */
 #define GRPC_BUFFERS 12u
 /*
- * Milliseconds in which a request must be complete: half a message holds a buffer. Longer:
+ * Milliseconds within which a request must be complete: an incomplete one holds a buffer. Longer:
  * DEADLINE_EXCEEDED.
  */
 #define GRPC_ARRIVAL_MS 10000u
 /*
- * Milliseconds in which the peer must take a reply message, however small its window: the kubelet
- * gives a call 45 s in all. Longer: DEADLINE_EXCEEDED.
+ * Milliseconds within which the peer must take a response, however small its window: the kubelet
+ * waits 45 s for a call in all. Longer: DEADLINE_EXCEEDED.
  */
 #define GRPC_REPLY_MS 30000u
 /* Status message with NUL. Longer texts are cut. */
 #define GRPC_STATUS_TEXT_CAP 512u
 
 /*
- * Small answers (PluginInfo with a socket path of 107 bytes is the longest) that wait for a peer's
- * window: the kubelet asks one thing at a time, probes two. Full: that peer's connection ends.
+ * Small responses (PluginInfo with a socket path of 107 bytes is the longest) that wait for a
+ * peer's window: the kubelet makes one call at a time, probes two. Full: that peer's connection
+ * ends.
  */
 #define ANSWERS_PER_LINK 4u
 #define ANSWER_BYTES_MAX 256u
@@ -187,92 +192,92 @@
 /*
  * A request line, and what is kept of a field line: our targets have under ten characters, the
  * fields that are read under a hundred. A longer request line: 414; a longer field that is read:
- * 431, the rest of others is passed over.
+ * 431; the rest of other lines is ignored.
  */
 #define HTTP1_LINE_BYTES_MAX 1024u
 /*
- * Header section of one request: tokens of 4 KiB and cookies are passed over, not kept, so it
+ * Header section of one request: tokens of 4 KiB and cookies are ignored and not kept, so it
  * bounds work only. Longer: 431.
  */
 #define HTTP1_FIELDS_BYTES_MAX 16384u
 /* Path of a page with NUL; ours are under ten characters. Longer: no page, 404. */
 #define HTTP1_PATH_CAP 32u
-/* Receive buffer of a connection. Full: the peer waits until it is taken. */
+/* Receive buffer of a connection. Full: the peer waits. */
 #define HTTP1_RX_BYTES 1024u
 /*
  * Send buffer of a connection: the longest line of the metrics text, or a response head. Full: the
- * rest of the answer waits.
+ * rest of the response waits.
  */
 #define HTTP1_TX_BYTES 2048u
 /*
- * A request must be complete in this time from its first byte, or from the begin of the connection:
- * Prometheus gives a scrape 10 s in all.
+ * A request must be complete within this time from its first byte, or from the start of the
+ * connection: Prometheus gives a scrape 10 s in all.
  */
 #define HTTP1_REQUEST_MS 10000u
-/* An answer must be taken in this time: a peer that reads slowly holds one of few places. */
+/* A response must be read within this time: a slow peer holds one of few places. */
 #define HTTP1_ANSWER_MS 10000u
 /* A connection may wait for its next request this long: scrapes come at least once a minute. */
 #define HTTP1_IDLE_MS 120000u
-/* A connection whose request is not there after this gives its place to a new one. */
+/* A connection without a complete request after this may be closed for a new one. */
 #define HTTP1_GRACE_MS 1000u
 
 /* ---- TLS ---- */
 /*
  * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client
  * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072); each
- * further CA in the bundle takes 3 KB. More: the connection fails and says so.
+ * further CA in the bundle takes 3 KB. More: the connection fails with this reason.
  */
 #define TLS_ARENA_BYTES 73728u
 /*
- * Reads from the socket in one call of the library, which else goes on for as long as records come
- * that carry nothing: a record takes two. More: the rest is read in the next turn.
+ * Reads from the socket in one call of mbedTLS, which otherwise goes on as long as empty records
+ * arrive: a record takes two. More: the rest is read in the next turn.
  */
 #define TLS_RECEIVES_PER_CALL 64u
 /*
  * Name of the server with NUL: a DNS name has at most 253 characters. Longer: the connection fails
- * and says so.
+ * with this reason.
  */
 #define TLS_NAME_CAP 256u
 
 /* ---- kubeconfig ---- */
-/* Kubeconfig file: several contexts with inline certificates. Larger: refused with words. */
+/* Kubeconfig file: several contexts with inline certificates. Larger: refused with the reason. */
 #define KUBECONFIG_BYTES_MAX 65536u
 /*
  * One PEM or base64 value with NUL (CA bundles of a dozen certificates). Longer: refused with
- * words.
+ * the reason.
  */
 #define PEM_BYTES_MAX 32768u
 /*
- * Open mappings and sequences in a kubeconfig. Deeper: refused with words; the real ones have four
- * levels.
+ * Open mappings and sequences in a kubeconfig. Real ones have four levels. Deeper:
+ * refused with the reason.
  */
 #define YAML_DEPTH_MAX 8u
 /*
  * Name of a context, cluster or user in it: cloud tools write names of resources, up to 160
- * characters. Longer: refused with words.
+ * characters. Longer: refused with the reason.
  */
 #define KUBECONFIG_NAME_BYTES_MAX 512u
 /*
  * File system path with NUL (Linux PATH_MAX is 4096; ours are short by nature). Longer: refused
- * with words.
+ * with the reason.
  */
 #define PATH_CAP 512u
-/* Unix socket path with NUL: sockaddr_un.sun_path (unix(7)). Longer: refused with words. */
+/* Unix socket path with NUL: sockaddr_un.sun_path (unix(7)). Longer: refused with the reason. */
 #define SOCKET_PATH_CAP 108u
 
 /* ---- name resolution ---- */
-/* /etc/hosts and /etc/resolv.conf: what lies beyond is not read. */
+/* Bytes read of /etc/hosts and of /etc/resolv.conf. Longer: the rest is ignored. */
 #define RESOLVER_FILE_BYTES_MAX 8192u
-/* Name servers that are asked (resolv.conf(5): three). Further ones are not asked. */
+/* Name servers that are asked (resolv.conf(5): three). More: ignored. */
 #define NAMESERVERS_MAX 3u
 /*
- * Pause before the next name server is asked, and rounds through all of them. Reached: the attempt
- * fails with PEER_TIMEOUT.
+ * Wait for one name server before the next is asked, and how many are asked in all. Reached: the
+ * attempt fails with PEER_TIMEOUT.
  */
 #define DNS_TRY_MS 1500u
 #define DNS_TRIES_MAX 6u
-/* DNS message over UDP (RFC 1035 §4.2.1). Longer answers come cut and are used as far as they go.
- */
+/* DNS message over UDP (RFC 1035 §4.2.1). Longer responses arrive truncated and are used as
+ * far as they go. */
 #define DNS_MESSAGE_MAX 512u
 
 #endif
