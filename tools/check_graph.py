@@ -43,7 +43,7 @@ def check_readme(report, root, code):
 def check(root, enforced=None):
     report = gate.Report()
     code = graph.Code(root)
-    if not code.needed:
+    if not code.owner:
         report.add("build/obj/check", "no objects: run 'make check-objects'")
         return report
     check_circles(report, code)

@@ -8,7 +8,6 @@ Lines are those of the files, comments and blank ones too. A public function has
 import collections
 import pathlib
 
-import check_layers
 import check_style
 import gate
 import graph
@@ -51,11 +50,7 @@ class Structs:
 
 def public_functions(root):
     """path -> number of functions that its object offers to others."""
-    counts = collections.Counter()
-    for source, obj in check_layers.source_objects(root):
-        lines = gate.run(["nm", "-g", "-P", str(obj)]).splitlines()
-        counts[str(source)] = sum(1 for line in lines if line.split()[1] == "T")
-    return counts
+    return collections.Counter(path for path, _, kind in graph.list_symbols(root) if kind == "T")
 
 
 def rooms_of(code):

@@ -130,12 +130,22 @@ class Code:
                          sorted(self.includes.get((first, second), ())))
 
 
+def list_symbols(root):
+    """(path, name, kind as nm writes it) of every global symbol of our objects."""
+    objects = {str(obj): str(source) for source, obj in check_layers.source_objects(root)}
+    for line in gate.run(["nm", "-A", "-g", "-P", *objects]).splitlines() if objects else ():
+        place, words = line.split(": ", 1)
+        yield objects[place], *words.split()[:2]
+
+
 def read_symbols(root):
     """(path -> names its object needs, name -> path whose object defines it)."""
-    needed, owner = {}, {}
-    for source, obj in check_layers.source_objects(root):
-        needed[str(source)], defined = check_layers.symbols(obj)
-        owner.update({name: str(source) for name in defined})
+    needed, owner = collections.defaultdict(set), {}
+    for path, name, kind in list_symbols(root):
+        if kind in "Uw":
+            needed[path].add(name)
+        else:
+            owner[name] = path
     return needed, owner
 
 
@@ -302,6 +312,7 @@ def whole(code):
     for (first, second), names in sorted(pointer_calls(code).items()):
         if room_rank(code.room[first]) < room_rank(code.room[second]):
             lines.append(f"- `{short(first)}` → `{short(second)}`: {', '.join(sorted(names))}")
+    lines += ["", "## Writers of others' state", "", *writer_lines(code)]
     lines += ["", "## The way of one prepare", "", *way_lines(code)]
     lines += ["", "## Units", "", "| unit | knows by symbol | by include only |", "|---|---|---|"]
     for unit in sorted(known):
@@ -309,6 +320,11 @@ def whole(code):
         included = sorted(short(b) for a, b in code.includes if a == unit and (a, b) not in code.calls)
         lines.append(f"| {short(unit)} | {', '.join(called)} | {', '.join(included)} |")
     return "\n".join(lines) + "\n"
+
+
+def writer_lines(code):
+    import check_writers  # which needs this module
+    return check_writers.Writers(code).text()
 
 
 def way_lines(code):
@@ -323,7 +339,7 @@ def main():
     parser.add_argument("--figures", action="store_true", help="print sizes and shapes of the code in Markdown")
     options = parser.parse_args()
     code = Code(options.root)
-    if not code.needed:
+    if not code.owner:
         sys.exit(f"graph: no objects in {check_layers.OBJECTS}: run 'make check-objects'")
     if options.figures:
         import figures  # which needs this module
@@ -338,9 +354,8 @@ def main():
     unit_circles, room_circles = circles_of(code)
     print(f"graph: {len(code.units)} units, {count_text(unit_circles, 'units')}, "
           f"{count_text(room_circles, 'rooms')}; {OUT}")
-    for line in way_lines(code):
-        print(line)
-        break
+    print(next(iter(writer_lines(code))))
+    print(next(iter(way_lines(code))).split(". In the order")[0])
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ from test_gates import SPDX, Tree  # noqa: E402
 # pylint: disable=wrong-import-position
 import check_graph  # noqa: E402
 import check_size  # noqa: E402
+import check_writers  # noqa: E402
 import gate  # noqa: E402
 import graph  # noqa: E402
 import size  # noqa: E402
+import way  # noqa: E402
 
 
 class Graph(Tree):
@@ -117,6 +119,72 @@ class Graph(Tree):
     def test_shown_arrows(self):
         known = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
         self.assertEqual(graph.leave_out_shown(known), {"a": {"b"}, "b": {"c"}, "c": set()})
+
+
+class Writers(Tree):
+    """Two modules whose state struct agent joins."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("src/agent/calls.h", SPDX + "struct call {\n    int state;\n};\nint calls(void);\n")
+        self.write("src/agent/links.h", SPDX + "struct link {\n    int used;\n};\nint links(void);\nint more(void);\n")
+        self.write("src/agent/state.h", SPDX + '#include "agent/calls.h"\n#include "agent/links.h"\nstruct agent {\n'
+                   "    int stopping;\n    struct call call[4];\n    struct link link;\n};\n")
+        self.write("src/agent/links.c", SPDX + "int links(void) { return 1; }\n")
+
+    def check(self, body):
+        self.write("src/agent/calls.c", SPDX + '#include "agent/state.h"\nint calls(void) { return 1; }\n' + body)
+        self.compile()
+        return check_writers.check(self.root, enforced=True)
+
+    def test_own_state(self):
+        self.assert_clean(self.check("int f(struct agent *a)\n{\n    struct call *c = &a->call[1];\n    c->state = 2;\n"
+                                     "    a->call[0].state++;\n    return a->link.used == 1;\n}\n"))
+
+    def test_through_the_agent(self):
+        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->link.used = 1;\n    return 0;\n}\n"),
+                          "src/agent/calls", "a->link.used of src/agent/links")
+
+    def test_through_a_pointer(self):
+        self.assert_found(self.check("int f(struct link *l)\n{\n    l->used |= 1;\n    return 0;\n}\n"),
+                          "link.used of src/agent/links")
+
+    def test_of_the_frame(self):
+        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->stopping = 1;\n    return 0;\n}\n"),
+                          "a->stopping of src/agent/agent")
+
+    def test_second_file_of_a_module(self):
+        self.write("src/agent/other.c", SPDX + '#include "agent/links.h"\nint more(void) { return 1; }\n'
+                   "int g(struct link *l)\n{\n    l->used = 1;\n    return 0;\n}\n")
+        self.assert_clean(self.check(""))
+
+    def test_no_objects(self):
+        self.assert_found(check_writers.check(self.root, enforced=True), "no objects")
+
+
+class Way(Tree):
+    def test_files_and_calls_up(self):
+        """A program that prints calls of its own functions, as build/sim/way does."""
+        self.write("src/wire/h2.h", SPDX + "int frame(void);\nint list(void);\n")
+        self.write("src/wire/h2.c", SPDX + "int frame(void) { return 1; }\n")
+        self.write("src/wire/h2_list.c", SPDX + "int list(void) { return 1; }\n")
+        self.write("src/agent/links.c", SPDX + "int links(void) { return 1; }\nint handler(void) { return 2; }\n")
+        self.write("main.c", "#include <stdio.h>\n"
+                   "int links(void);\nint handler(void);\nint frame(void);\nint list(void);\n"
+                   "static void say(void *o, void *c, void *f) { printf(\"%p %p %p\\n\", o, c, f); }\n"
+                   "int main(void)\n{\n"
+                   "say(links, 0, links); say(links, links, frame); say(links, frame, handler);\n"
+                   "say(list, 0, list); say(links, frame, list); return 0; }\n")
+        self.compile()
+        (self.root / way.PROGRAM).parent.mkdir(parents=True)
+        subprocess.run(["gcc", "-g", "-O0", "-w", "-no-pie", "-fno-pie", "-o", way.PROGRAM, "main.c", "src/wire/h2.c",
+                        "src/wire/h2_list.c", "src/agent/links.c"], cwd=self.root, check=True)
+        found = way.Way(graph.Code(self.root))
+        self.assertEqual(dict(found.functions), {"src/agent/links.c": ["links", "handler"], "src/wire/h2.c": ["frame"],
+                                                 "src/wire/h2_list.c": ["list"]})
+        self.assertEqual(dict(found.up), {("src/wire/h2", "src/agent/links"): {"handler"}})
+        self.assertIn("3 files (2 modules", found.line())
+        self.assertIn("1 of them in src/agent", found.line())
 
 
 class Ledger(unittest.TestCase):
