@@ -35,7 +35,7 @@ endif
 # The goals that build the unit tests with clang need its flags when the Makefile is read.
 CLANG_GOALS := sanitize coverage
 FUZZ_GOALS := fuzz fuzz-coverage fuzz-defects build/fuzz/%
-# Runs at every start; the file is only written when something moved.
+# Runs at every start; the file is written only when a path changed.
 $(BUILD)/deps/paths.mk: FORCE
 	@tools/deps.sh $(if $(filter $(CLANG_GOALS) $(FUZZ_GOALS),$(MAKECMDGOALS)),test,build)
 
@@ -47,7 +47,7 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 
 # --- how to build -------------------------------------------------------------------------------------
 
-# What an outside fuzzing service says of its compiler: read by fuzz-targets alone.
+# The compiler that an outside fuzzing service names; only fuzz-targets reads it.
 FUZZ_CC := $(if $(filter environment command,$(firstword $(origin CC))),$(CC),clang-19)
 CC := gcc
 AR := gcc-ar
@@ -96,7 +96,7 @@ all: $(BUILD)/$(NAME) ## build/neuron-dra-agent and build/neuron-dra-agent.debug
 
 PRODUCT := $(BUILD)/obj/product
 PRODUCT_OBJECTS := $(SOURCES:%.c=$(PRODUCT)/%.o) $(NANOPB_NAMES:%=$(PRODUCT)/nanopb/%.o)
-# Its locals are set before they are read, as make sanitize shows under MSan: to clear them first costs 3 KB.
+# mbedTLS initialises its locals before it reads them, as `make sanitize` shows under MSan; clearing them costs 3 KB.
 MBEDTLS_PRODUCT_FLAGS = $(filter-out -ftrivial-auto-var-init=zero,$(PRODUCT_FLAGS)) $(MBEDTLS_ARCH_FLAGS)
 # The prefix map is left out of the key: it names this folder and changes nothing in the result.
 ifdef MBEDTLS_DIR
@@ -111,8 +111,8 @@ $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
 # Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
-# record of frames and calls, $(PRODUCT)/lto/*.ci, is what tools/check_stack.py reads; it changes no code. In one
-# partition it sees all at once, which saves 2 KB.
+# record of frames and calls, $(PRODUCT)/lto/*.ci, is read by tools/check_stack.py; it changes no code. With one
+# partition the optimiser sees the whole program, which saves 2 KB.
 $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 	$(call show,LINK,$@)
 	@rm -rf $(PRODUCT)/lto && mkdir -p $(PRODUCT)/lto
@@ -120,7 +120,7 @@ $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 		-static -nostartfiles $(LINK_HARDEN) -o $@ \
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
-# What every octet of a peer goes through is compiled for speed: make bench, HPACK and frames.
+# The code that every octet of a peer passes is compiled for speed; `make bench` shows HPACK and frames.
 HOT := src/base/bytes.c $(addprefix src/wire/,h2.c h2_recv.c hpack.c hpack_table.c hpack_huffman.c)
 $(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := -O2
 
@@ -139,7 +139,7 @@ BUILD_ID_OBJECTS := $(patsubst %.c,$(PRODUCT)/%.o,$(shell grep -lw BUILD_ID $(SO
 $(BUILD_ID_OBJECTS): EXTRA = '-DBUILD_ID="$(BUILD_ID)"'
 $(BUILD_ID_OBJECTS): $(BUILD)/obj/build-id
 
-# --- flags, remembered: a change of flags or compiler compiles again -----------------------------------
+# --- flags are kept in files: a change of flags or compiler compiles again ------------------------------
 
 # $(1) file, $(2) content
 remember = @mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','"'"',$(2))' >$(1).new; \
@@ -201,8 +201,8 @@ endif
 unit: $(unit_TESTS) ## unit tests under the address and undefined-behaviour sanitizers
 	@tools/run_unit.py --jobs $(JOBS) $(unit_TESTS)
 
-# With clang: values that change in an implicit conversion; reads of memory that nobody wrote, for which
-# everything has to be built with that sanitizer: cmocka, nanopb, and mbedTLS without its assembly.
+# With clang: implicit conversions that change a value; reads of uninitialised memory, for which everything has to
+# be built with MSan: cmocka, nanopb, and mbedTLS without its assembly.
 VALUES_FLAGS := $(SANITIZE)
 VALUES_OWN := -fsanitize=implicit-conversion,nullability,local-bounds
 MEMORY_FLAGS := $(SANITIZE_ALL) -fsanitize=memory -fsanitize-memory-track-origins=1 \
@@ -229,7 +229,7 @@ $(MEMORY_CMOCKA): $(CMOCKA_DIR)/src/cmocka.c $(BUILD)/obj/memory/flags
 endif
 
 .PHONY: sanitize
-sanitize: $(values_TESTS) $(memory_TESTS) ## unit tests under clang's sanitizers: implicit conversions; memory nobody wrote
+sanitize: $(values_TESTS) $(memory_TESTS) ## unit tests under clang's sanitizers: implicit conversions, uninitialised memory
 	@tools/run_unit.py --name values --jobs $(JOBS) $(values_TESTS)
 	@tools/run_unit.py --name memory --jobs $(JOBS) $(memory_TESTS)
 
@@ -239,7 +239,7 @@ coverage: $(coverage_TESTS) ## lines, branches, MC/DC of the unit tests: a table
 
 # --- objects for the gates ----------------------------------------------------------------------------
 
-# Everything gcc 12 can say about hand-written C that is worth a rule. Generated code answers to its generator.
+# Every warning of gcc 12 that is worth a rule for hand-written C. Generated code is its generator's.
 STRICT := -Wall -Wextra -Wpedantic -Werror -Wconversion -Wsign-conversion -Wshadow \
 	-Wstrict-prototypes -Wmissing-prototypes -Wmissing-declarations -Wold-style-definition -Wredundant-decls \
 	-Wnested-externs -Wcast-qual -Wcast-align=strict -Wbad-function-cast -Wpointer-arith -Wwrite-strings \
@@ -247,7 +247,7 @@ STRICT := -Wall -Wextra -Wpedantic -Werror -Wconversion -Wsign-conversion -Wshad
 	-Wnull-dereference -Wdouble-promotion -Wfloat-equal -Wjump-misses-init -Wtrampolines -Wdate-time \
 	-Wimplicit-fallthrough=5 -Wunused-macros -Wstringop-overflow=4 -Warray-bounds=2 \
 	-Wshift-overflow=2
-# cmocka's tables cast away const, and a mock's prototype is the test's own affair.
+# cmocka's tables cast away const, and mocks need no prototypes.
 STRICT_TESTS := $(STRICT) -Wno-cast-qual -Wno-missing-prototypes -Wno-missing-declarations
 GENERATED_WARNINGS := -Wall -Wextra -Werror
 
@@ -308,7 +308,7 @@ SIM_PROGRAMS := $(BUILD)/sim/sim-kubelet $(BUILD)/sim/sim-apiserver
 SIM_FLAGS := $(LANGUAGE) -O1 -g
 
 .PHONY: demo
-demo: all $(SIM_PROGRAMS) deps-demo ## a node, a kubelet and an API server simulated around the agent: seconds, no cluster
+demo: all $(SIM_PROGRAMS) deps-demo ## the agent on a simulated node, with a stand-in kubelet and API server: seconds, no cluster
 	@/usr/bin/python3 tools/demo/demo.py --build $(BUILD)
 
 # Not a part of `make test`: it installs two systems.
@@ -378,10 +378,10 @@ $(WAY)/%.o: %.c $(WAY)/flags
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c $(SIM_MODELS)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
-# Comparisons are a hint to the engine where the agent makes them; those of the targets only cost time.
+# The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
 FUZZ_SECONDS ?= 30
-# The same inputs each time, so that a red run is the change's and not the dice's; 0: others each time.
+# The same inputs each time, so that a failure comes from the change and not from chance; 0: other inputs each time.
 FUZZ_SEED ?= 1
 
 # $(1) name, $(2) flags of all code, $(3) engine: flag or object, $(4) flags of our code only, $(5) not empty: with
@@ -431,14 +431,14 @@ fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FU
 	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-defects
-fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into parsers and agent, one at a time: fuzz targets find each
+fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
 	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' /usr/bin/python3 tools/fuzz_defects.py
 
 .PHONY: fuzz-coverage
 fuzz-coverage: $(fuzz_reach_TARGETS) ## lines of src/wire that the corpora alone reach: at least 95 %
 	@/usr/bin/python3 tools/fuzz_coverage.py $(FUZZ_TARGETS)
 
-# For an outside fuzzing service: CC, CFLAGS and LIB_FUZZING_ENGINE as it says. Installs nothing.
+# For an outside fuzzing service, which sets CC, CFLAGS and LIB_FUZZING_ENGINE. Installs nothing.
 .PHONY: fuzz-targets
 fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, CFLAGS, LIB_FUZZING_ENGINE)
 	@CC='$(FUZZ_CC)' tools/fuzz_targets.sh '$(OUT)'
@@ -451,7 +451,7 @@ with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$
 # Runs a command, and repeats at the end what failed.
 failures := /usr/bin/python3 $(CURDIR)/tools/failures.py
 
-# Peers of other makers, each at a pinned release, and what stands between them and the agent.
+# Peers made by others, each at a pinned release, and what is needed to connect them to the agent.
 INTEROP := $(BUILD)/interop
 INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 .PHONY: interop-programs
@@ -472,18 +472,18 @@ $(INTEROP)/terminator: tests/interop/terminator.c $(INTEROP)/flags | deps-all
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) -O1 -g $(WARNINGS) $(DEFINES) -o $@ $< -lssl -lcrypto
 
-# The lock file names what is installed by checksum, and no registry: npm's own configuration does.
+# The lock file names packages by checksum and no registry: npm's own configuration does.
 $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | deps-all
 	$(call show,NPM,$@)
 	@mkdir -p $(@D) && cp $^ $(@D)
 	$(Q)cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch installed
 
 .PHONY: conformance
-conformance: all deps-all interop-programs ## both sides of every protocol, by peers of many makes, against the agent
+conformance: all deps-all interop-programs ## both sides of every protocol, with peers made by others
 	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -skip '^TestAbuse'
 
 .PHONY: abuse
-abuse: all deps-all ## hostile peers of every socket and a hostile API server: answers, memory, CPU, what others notice
+abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
 	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -run '^TestAbuse'
 
 .PHONY: e2e
@@ -495,9 +495,9 @@ e2e: all deps-all ## pods on a real scheduler, API server, kubelet and container
 e2e-matrix: all deps-all ## the cases that depend on versions, on older releases, kubelets and API versions (ROWS=...)
 	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(ROWS)
 
-# What tests/unit/test_recorded.c replays. Not a part of `make test`: it changes files of the repository.
+# tests/unit/test_recorded.c replays it. Not a part of `make test`: it changes files of the repository.
 .PHONY: record
-record: all deps-all ## tests/vectors/recorded anew: what real kubelets and API servers say to the agent
+record: all deps-all ## records what real kubelets and API servers send, into tests/vectors/recorded
 	@$(with_go) /usr/bin/python3 tools/cluster/record.py
 
 # The programs of a node, built once and kept in the cache.
@@ -513,7 +513,7 @@ cluster: all deps-all ## a real one-node cluster left running (BOARD=trn2.48xlar
 cluster-down: ## ends that cluster
 	/usr/bin/python3 tools/cluster/cluster.py down --name cluster
 
-# Static and stripped, as an image would hold it. Go looks by itself whether something changed.
+# The reference is static and stripped, as in an image. Go finds by itself what changed.
 BENCH := $(BUILD)/bench
 # The parsers with the product's own optimisation, beside nghttp2's.
 BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c \
@@ -540,7 +540,7 @@ bench: all deps-all $(BENCH)/speed $(BENCH)/roundtrip ## the agent beside a Go p
 		-dir $(BENCH) -out $(BENCH)/bench.json
 
 .PHONY: check
-check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, style, generated files
+check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: test
@@ -560,7 +560,7 @@ generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py
 
 .PHONY: deps deps-demo deps-test deps-all
-deps: deps-all ## what a bare Debian 12 or 13 lacks (every target that needs it does this)
+deps: deps-all ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)
 deps-demo:
 	@tools/deps.sh demo
 deps-test:
