@@ -27,7 +27,7 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 # Goals that compile nothing work without the tools of the build.
-BARE_GOALS := help clean deps cluster-down demo-debian fuzz-targets
+BARE_GOALS := help clean deps deps-mirrors cluster-down demo-debian fuzz-targets
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/deps/paths.mk
 endif
@@ -83,7 +83,8 @@ endif
 SANITIZE_ALL := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
 
-BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)
+# With the libraries that are not the pinned release: +mbedtls-3.6.6.
+BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)$(UNPINNED)
 
 # Key of a library built with the given compiler and flags: changes with source, configuration and both.
 library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h) tools/build_mbedtls.sh; \
@@ -543,8 +544,12 @@ bench: all deps-all $(BENCH)/speed $(BENCH)/roundtrip ## the agent beside a Go p
 check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files
 	@/usr/bin/python3 tools/check.py
 
+.PHONY: deps-mirrors
+deps-mirrors: deps-test ## where sources come from when mirrors have moved on, expired, fail or lie: seconds, on loopback
+	@/usr/bin/python3 tests/deps/test_mirrors.py
+
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, demo, conformance, abuse, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, deps-mirrors, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph

