@@ -81,16 +81,16 @@ extern "C" {
 #define dra_NodeUnprepareResourcesResponse_init_default {{{NULL}, NULL}}
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_default {"", false, dra_NodeUnprepareResourceResponse_init_default}
 #define dra_NodeUnprepareResourceResponse_init_default {""}
-#define dra_Claim_init_zero                      {"", "", ""}
-#define dra_NodePrepareResourcesRequest_init_zero {{{NULL}, NULL}}
-#define dra_NodePrepareResourcesResponse_init_zero {{{NULL}, NULL}}
-#define dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero {"", false, dra_NodePrepareResourceResponse_init_zero}
-#define dra_NodePrepareResourceResponse_init_zero {{{NULL}, NULL}, ""}
-#define dra_Device_init_zero                     {0, {""}, "", "", 0, {""}, false, ""}
-#define dra_NodeUnprepareResourcesRequest_init_zero {{{NULL}, NULL}}
-#define dra_NodeUnprepareResourcesResponse_init_zero {{{NULL}, NULL}}
-#define dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero {"", false, dra_NodeUnprepareResourceResponse_init_zero}
-#define dra_NodeUnprepareResourceResponse_init_zero {""}
+#define dra_Claim_init_zero                      {0}
+#define dra_NodePrepareResourcesRequest_init_zero {0}
+#define dra_NodePrepareResourcesResponse_init_zero {0}
+#define dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero {0}
+#define dra_NodePrepareResourceResponse_init_zero {0}
+#define dra_Device_init_zero                     {0}
+#define dra_NodeUnprepareResourcesRequest_init_zero {0}
+#define dra_NodeUnprepareResourcesResponse_init_zero {0}
+#define dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero {0}
+#define dra_NodeUnprepareResourceResponse_init_zero {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define dra_Claim_namespace_tag                  1

@@ -42,8 +42,8 @@ extern "C" {
 /* Initializer values for message structs */
 #define health_HealthCheckRequest_init_default   {""}
 #define health_HealthCheckResponse_init_default  {_health_HealthCheckResponse_ServingStatus_MIN}
-#define health_HealthCheckRequest_init_zero      {""}
-#define health_HealthCheckResponse_init_zero     {_health_HealthCheckResponse_ServingStatus_MIN}
+#define health_HealthCheckRequest_init_zero      {0}
+#define health_HealthCheckResponse_init_zero     {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define health_HealthCheckRequest_service_tag    1

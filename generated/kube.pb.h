@@ -147,20 +147,20 @@ extern "C" {
 #define kube_DeviceAttribute_init_default        {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_default          {false, kube_Preconditions_init_default}
 #define kube_Preconditions_init_default          {false, "", false, ""}
-#define kube_Unknown_init_zero                   {false, kube_TypeMeta_init_zero, {{NULL}, NULL}}
-#define kube_TypeMeta_init_zero                  {false, "", false, ""}
-#define kube_ObjectMeta_init_zero                {false, "", false, "", false, "", false, "", 0, {kube_OwnerReference_init_zero}}
-#define kube_OwnerReference_init_zero            {false, "", false, "", false, "", false, "", false, 0}
-#define kube_ResourceSlice_init_zero             {false, kube_ObjectMeta_init_zero, false, kube_ResourceSliceSpec_init_zero}
-#define kube_ResourceSliceSpec_init_zero         {false, "", false, kube_ResourcePool_init_zero, false, "", {{NULL}, NULL}}
-#define kube_ResourcePool_init_zero              {false, "", false, 0, false, 0}
-#define kube_Device_init_zero                    {false, "", {{NULL}, NULL}}
-#define kube_Device_AttributesEntry_init_zero    {false, "", false, kube_DeviceAttribute_init_zero}
-#define kube_BasicDevice_init_zero               {{{NULL}, NULL}}
-#define kube_BasicDevice_AttributesEntry_init_zero {false, "", false, kube_DeviceAttribute_init_zero}
-#define kube_DeviceAttribute_init_zero           {false, 0, false, 0, false, "", false, ""}
-#define kube_DeleteOptions_init_zero             {false, kube_Preconditions_init_zero}
-#define kube_Preconditions_init_zero             {false, "", false, ""}
+#define kube_Unknown_init_zero                   {0}
+#define kube_TypeMeta_init_zero                  {0}
+#define kube_ObjectMeta_init_zero                {0}
+#define kube_OwnerReference_init_zero            {0}
+#define kube_ResourceSlice_init_zero             {0}
+#define kube_ResourceSliceSpec_init_zero         {0}
+#define kube_ResourcePool_init_zero              {0}
+#define kube_Device_init_zero                    {0}
+#define kube_Device_AttributesEntry_init_zero    {0}
+#define kube_BasicDevice_init_zero               {0}
+#define kube_BasicDevice_AttributesEntry_init_zero {0}
+#define kube_DeviceAttribute_init_zero           {0}
+#define kube_DeleteOptions_init_zero             {0}
+#define kube_Preconditions_init_zero             {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define kube_TypeMeta_apiVersion_tag             1

@@ -173,19 +173,19 @@ extern "C" {
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
 #define projection_WatchTypeRecord_init_default  {false, ""}
-#define projection_TypeMeta_init_zero            {false, "", false, ""}
-#define projection_StatusRecord_init_zero        {false, "", false, "", false, "", false, "", false, 0, false, 0, false, ""}
-#define projection_MetaRecord_init_zero          {false, "", false, "", false, "", false, "", false, 0, false, "", false, ""}
-#define projection_LabelRecord_init_zero         {false, "", false, ""}
-#define projection_ResultRecord_init_zero        {false, "", false, "", false, "", false, "", false, 0, false, ""}
-#define projection_ConfigRecord_init_zero        {false, "", {{NULL}, NULL}, false, "", {{NULL}, NULL}}
+#define projection_TypeMeta_init_zero            {0}
+#define projection_StatusRecord_init_zero        {0}
+#define projection_MetaRecord_init_zero          {0}
+#define projection_LabelRecord_init_zero         {0}
+#define projection_ResultRecord_init_zero        {0}
+#define projection_ConfigRecord_init_zero        {0}
 #define projection_AllocationRecord_init_zero    {0}
-#define projection_ConsumerRecord_init_zero      {false, "", false, "", false, ""}
-#define projection_AttributeRecord_init_zero     {false, "", false, 0, false, 0, false, "", false, "", false, 0}
-#define projection_DeviceRecord_init_zero        {false, "", false, 0}
-#define projection_SliceSpecRecord_init_zero     {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
-#define projection_ListMetaRecord_init_zero      {false, "", false, ""}
-#define projection_WatchTypeRecord_init_zero     {false, ""}
+#define projection_ConsumerRecord_init_zero      {0}
+#define projection_AttributeRecord_init_zero     {0}
+#define projection_DeviceRecord_init_zero        {0}
+#define projection_SliceSpecRecord_init_zero     {0}
+#define projection_ListMetaRecord_init_zero      {0}
+#define projection_WatchTypeRecord_init_zero     {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define projection_TypeMeta_api_version_tag      1

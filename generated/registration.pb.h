@@ -43,8 +43,8 @@ extern "C" {
 #define pluginregistration_RegistrationStatus_init_default {0, {{NULL}, NULL}}
 #define pluginregistration_RegistrationStatusResponse_init_default {0}
 #define pluginregistration_InfoRequest_init_zero {0}
-#define pluginregistration_PluginInfo_init_zero  {"", "", "", 0, {"", "", "", ""}}
-#define pluginregistration_RegistrationStatus_init_zero {0, {{NULL}, NULL}}
+#define pluginregistration_PluginInfo_init_zero  {0}
+#define pluginregistration_RegistrationStatus_init_zero {0}
 #define pluginregistration_RegistrationStatusResponse_init_zero {0}
 
 /* Field tags (for use in manual encoding/decoding) */

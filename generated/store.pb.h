@@ -58,8 +58,8 @@ extern "C" {
 /* Initializer values for message structs */
 #define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, ""}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
-#define store_ClaimRecord_init_zero              {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, ""}
-#define store_StoredResult_init_zero             {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
+#define store_ClaimRecord_init_zero              {0}
+#define store_StoredResult_init_zero             {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define store_ClaimRecord_uid_tag                1

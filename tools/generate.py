@@ -91,6 +91,8 @@ def generate_protos(nanopb, out):
         for suffix in (".pb.h", ".pb.c"):
             path = out / (proto.stem + suffix)
             text = re.sub(r"\n{3,}", "\n\n", path.read_text()).rstrip() + "\n"
+            # Nanopb writes "" for each text, of which gcc makes a constant to copy; {0} clears in place.
+            text = re.sub(r"^(#define \w+_init_zero +)\{.*\}$", r"\1{0}", text, flags=re.M)
             path.write_text(header(f"proto/{proto.name}") + text)
 
 
