@@ -2,6 +2,7 @@
 /* What the API server stores, judged and changed by hand; see world.h. */
 #include <string.h>
 
+#include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
