@@ -54,7 +54,7 @@ static void report_findings(struct agent *a, const struct device_findings *findi
     a->findings_sum = sum;
     for (unsigned i = 0; i < findings->count; i++) {
         const struct device_finding *f = &findings->finding[i];
-        log_begin(a, LOG_ID_DEVICE_FINDING);
+        log_begin(a, LOG_ID_DEVICE_ISSUE_FOUND);
         log_text(a, "finding", device_finding_name(f->kind));
         if (f->number != DEVICE_FINDING_NO_NUMBER) {
             log_number(a, "device", f->number);
@@ -80,7 +80,7 @@ void agent_found(struct agent *a, const struct found_node *found)
     if (same) {
         return;
     }
-    log_begin(a, LOG_ID_BOARD);
+    log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", a->devices.instance_type);
     log_number(a, "devices", a->devices.count);
     log_text(a, "driver_version", a->devices.driver_version);
@@ -103,7 +103,7 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->stopping = true;
     a->stop_ms = now_ms + SHUTDOWN_MS;
     a->order_close_registration = true;
-    log_one(a, LOG_ID_STOPPING, "text",
+    log_one(a, LOG_ID_STOP_REQUESTED, "text",
             "registration socket first, then running calls, slices stay");
     links_drain(a);
     a->step_now = true;

@@ -282,7 +282,7 @@ void apilink_read_token(struct apilink *l)
     enum status s = credentials_refresh(&l->credentials, &changed, &why);
     if (s != STATUS_OK && !l->token_trouble) {
         text[why.len] = 0;
-        agent_host_log(l->agent, LOG_ID_HOST_TOKEN_UNREADABLE, text);
+        agent_host_log(l->agent, LOG_ID_TOKEN_READ_FAILED, text);
     }
     l->token_trouble = s != STATUS_OK;
     agent_api_identity(l->agent, view_text(l->credentials.token),

@@ -298,7 +298,7 @@ static void probe_failed(struct host *h, int error)
     writer_errno(&w, error);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
-    agent_host_log(h->agent, LOG_ID_HOST_PROBE_FAILED, text);
+    agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
 }
 
 /* A look that failed takes no device away. probe_ms 0 makes the first one come before any step. */

@@ -89,7 +89,7 @@ static void tell_open(const struct server *s, struct agent *agent)
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     writer_text(&w, " is open");
-    tell(agent, LOG_ID_HOST_LISTENING, &w);
+    tell(agent, LOG_ID_SOCKET_OPENED, &w);
 }
 
 static void tell_trouble(const struct server *s, struct agent *agent, int error)
@@ -98,7 +98,7 @@ static void tell_trouble(const struct server *s, struct agent *agent, int error)
     struct writer w = writer_of(text, sizeof text);
     trouble_write(s, error, &w);
     writer_text(&w, "; it is tried again until it works");
-    tell(agent, LOG_ID_HOST_LISTEN_FAILED, &w);
+    tell(agent, LOG_ID_SOCKET_OPEN_FAILED, &w);
 }
 
 /* --- opening --- */
@@ -163,7 +163,7 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     writer_text(&w, s->taken ? " now belongs to another process, perhaps a second agent; it is made"
                                " again when that one is gone"
                              : " was removed by somebody else; it is made again");
-    tell(agent, LOG_ID_HOST_SOCKET_LOST, &w);
+    tell(agent, LOG_ID_SOCKET_FILE_LOST, &w);
     if (!s->taken) {
         server_renew(s, agent, now_ms);
     }
@@ -186,7 +186,7 @@ static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
     writer_decimal(&w, uid);
     writer_text(&w, " closed: only root and the agent's own user may use the ");
     name_write(s, &w);
-    tell(agent, LOG_ID_HOST_PEER_DENIED, &w);
+    tell(agent, LOG_ID_PEER_DENIED, &w);
 }
 
 static void tell_accept(const struct server *s, struct agent *agent, int error)
@@ -196,7 +196,7 @@ static void tell_accept(const struct server *s, struct agent *agent, int error)
     name_write(s, &w);
     writer_text(&w, " cannot take a connection: ");
     writer_errno(&w, error);
-    tell(agent, LOG_ID_HOST_ACCEPT_FAILED, &w);
+    tell(agent, LOG_ID_ACCEPT_FAILED, &w);
 }
 
 enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,

@@ -11,23 +11,25 @@
 
 /* --- sending --- */
 
-/* RFC 9110 §15, in the order of enum http1_code. */
-static const char codes[] = "200 OK\0"
-                            "404 Not Found\0"
-                            "503 Service Unavailable\0"
-                            "400 Bad Request\0"
-                            "405 Method Not Allowed\0"
-                            "408 Request Timeout\0"
-                            "413 Content Too Large\0"
-                            "414 URI Too Long\0"
-                            "431 Request Header Fields Too Large\0"
-                            "501 Not Implemented\0"
-                            "505 HTTP Version Not Supported\0";
+/* RFC 9110 §15 */
+static const char *const code_texts[HTTP1_CODES] = {
+    [HTTP1_OK] = "200 OK",
+    [HTTP1_NOT_FOUND] = "404 Not Found",
+    [HTTP1_UNAVAILABLE] = "503 Service Unavailable",
+    [HTTP1_BAD_REQUEST] = "400 Bad Request",
+    [HTTP1_BAD_METHOD] = "405 Method Not Allowed",
+    [HTTP1_TIMEOUT] = "408 Request Timeout",
+    [HTTP1_HAS_BODY] = "413 Content Too Large",
+    [HTTP1_LINE_TOO_LONG] = "414 URI Too Long",
+    [HTTP1_FIELDS_TOO_LONG] = "431 Request Header Fields Too Large",
+    [HTTP1_NOT_IMPLEMENTED] = "501 Not Implemented",
+    [HTTP1_VERSION_UNKNOWN] = "505 HTTP Version Not Supported",
+};
 
 const char *http1_code_text(enum http1_code code)
 {
-    ASSERT((unsigned)code <= (unsigned)HTTP1_VERSION_UNKNOWN);
-    return text_nth(codes, (unsigned)code);
+    ASSERT((unsigned)code < HTTP1_CODES);
+    return code_texts[code];
 }
 
 static void write_head(struct http1 *h, enum http1_code code, const char *content_type)
@@ -126,25 +128,23 @@ static void take_version(struct http1 *h, struct view v)
     }
 }
 
+/* RFC 9110 §9: a method that exists is not allowed (405), another one is not implemented (501). */
+static bool is_method(struct view v)
+{
+    static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
+                                          "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+    bool known = false;
+    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        known = known || view_is(v, methods[i]);
+    }
+    return known;
+}
+
 static void take_method(struct http1 *h, struct view v)
 {
-    static const char methods[] = "GET\0"
-                                  "HEAD\0"
-                                  "POST\0"
-                                  "PUT\0"
-                                  "DELETE\0"
-                                  "CONNECT\0"
-                                  "OPTIONS\0"
-                                  "TRACE\0"
-                                  "PATCH\0";
-    unsigned at = 0;
-    while (*text_nth(methods, at) != '\0' && !view_is(v, text_nth(methods, at))) {
-        at++;
-    }
-    h->head = at == 1u;
-    if (at > 1u) {
-        bool known = *text_nth(methods, at) != '\0';
-        fail(h, PEER_UNSUPPORTED, known ? HTTP1_BAD_METHOD : HTTP1_NOT_IMPLEMENTED);
+    h->head = view_is(v, "HEAD");
+    if (!h->head && !view_is(v, "GET")) {
+        fail(h, PEER_UNSUPPORTED, is_method(v) ? HTTP1_BAD_METHOD : HTTP1_NOT_IMPLEMENTED);
     }
 }
 
@@ -239,12 +239,12 @@ enum { FIELD_LENGTH, FIELD_CODING, FIELD_HOST, FIELD_CONNECTION, FIELD_OTHER };
 
 static unsigned field_kind(struct view name)
 {
-    static const char names[] = "content-length\0"
-                                "transfer-encoding\0"
-                                "host\0"
-                                "connection\0";
+    static const char *const names[FIELD_OTHER] = {[FIELD_LENGTH] = "content-length",
+                                                   [FIELD_CODING] = "transfer-encoding",
+                                                   [FIELD_HOST] = "host",
+                                                   [FIELD_CONNECTION] = "connection"};
     unsigned kind = 0;
-    while (kind < (unsigned)FIELD_OTHER && !same_word(name, text_nth(names, kind))) {
+    while (kind < (unsigned)FIELD_OTHER && !same_word(name, names[kind])) {
         kind++;
     }
     return kind;

@@ -114,7 +114,7 @@ const kubeEnvelope = "k8s\x00"
 func watchFrame(length uint32, body string) string { return string(u32(length)) + body }
 
 func TestAbuseAPIAnswers(t *testing.T) {
-	const refused, lists, watches = "event=api_error", "list", "watch"
+	const refused, lists, watches = "event=api_request_failed", "list", "watch"
 	slice := &resource.ResourceSliceList{ListMeta: meta.ListMeta{ResourceVersion: "5"}}
 	whole := string(envelope("resource.k8s.io/v1", "ResourceSliceList", slice))
 	bookmark := &resource.ResourceSlice{ObjectMeta: meta.ObjectMeta{ResourceVersion: "5"}}
@@ -144,8 +144,8 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		{name: "error: text for ever", faults: endless(500, "text/plain", "", "no\n", 0), words: refused},
 		{name: "error: Status for ever", faults: endless(500, protobufType, kubeEnvelope+"\x12\xff\xff\xff\xff\x07", "\x1a\x01x", 0), words: refused},
 		{name: "error: a byte a second", faults: endless(500, "text/plain", "", "x", time.Second), words: refused},
-		{name: "claim: text for ever", faults: only(endless(200, "text/plain", "", "no\n", 0), "claim"), words: "event=claim_refused"},
-		{name: "claim: protobuf for ever", faults: only(endless(200, protobufType, kubeEnvelope, "\x7a\x01x", 0), "claim"), words: "event=claim_refused"},
+		{name: "claim: text for ever", faults: only(endless(200, "text/plain", "", "no\n", 0), "claim"), words: "event=claim_failed"},
+		{name: "claim: protobuf for ever", faults: only(endless(200, protobufType, kubeEnvelope, "\x7a\x01x", 0), "claim"), words: "event=claim_failed"},
 		{name: "watch: frame of 2 GiB", faults: watch(with(200, watchFrame(1<<31, "x"), "Content-Type", protobufType+";stream=watch")), words: "watch"},
 		{name: "watch: frame of 4 GiB", faults: watch(with(200, watchFrame(1<<32-1, "x"), "Content-Type", protobufType+";stream=watch")), words: "watch"},
 		{name: "watch: frame of 16 MiB and more", faults: watch(endless(200, protobufType+";stream=watch", watchFrame(1<<24+1, ""), "\x00", 0)), words: "watch"},
@@ -180,7 +180,7 @@ func TestAbuseAPIAnswers(t *testing.T) {
 		strings.Repeat("9", 400), "1e9", "0x10", "Fri, 31 Dec 1999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "soon", ""} {
 		status := []int{429, 503}[i%2]
 		cases = append(cases, abuseAPI{name: fmt.Sprintf("status %d, Retry-After %.24q", status, after),
-			faults: with(status, "not now", "Retry-After", after, "Content-Type", "text/plain"), words: "event=api_error"})
+			faults: with(status, "not now", "Retry-After", after, "Content-Type", "text/plain"), words: "event=api_request_failed"})
 	}
 	runAbuseAPI(t, cases)
 	spy.mu.Lock()

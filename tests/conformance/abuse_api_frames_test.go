@@ -116,7 +116,7 @@ func TestAbuseAPIConnection(t *testing.T) {
 	goaway := func(last uint32, code http2.ErrCode) []byte {
 		return frameOf(http2.FrameGoAway, 0, 0, u32(last, uint32(code)))
 	}
-	const lost = "event=api_lost"
+	const lost = "event=api_connection_lost"
 	calm, protocol := "GOAWAY "+http2.ErrCodeEnhanceYourCalm.String(), "GOAWAY "+http2.ErrCodeProtocol.String()
 	size, flow := "GOAWAY "+http2.ErrCodeFrameSize.String(), "GOAWAY "+http2.ErrCodeFlowControl.String()
 	runAbuseAPI(t, []abuseAPI{
@@ -135,7 +135,7 @@ func TestAbuseAPIConnection(t *testing.T) {
 		{name: "SETTINGS: frames of 2^24", first: first(settings(5, 1<<24)), says: protocol, words: lost},
 		{name: "SETTINGS: push", first: first(settings(2, 1)), says: protocol, words: lost},
 		{name: "SETTINGS: unknown, all largest", first: first(settings(0, 1<<32-1, 7, 1<<32-1, 65535, 1<<32-1, 1, 1<<32-1, 3, 1<<32-1, 6, 0)),
-			answer: func(e *asked) { e.reset(http2.ErrCodeInternal) }, words: "event=api_error"},
+			answer: func(e *asked) { e.reset(http2.ErrCodeInternal) }, words: "event=api_request_failed"},
 		{name: "SETTINGS without end", open: forEver(emptySettings), says: calm, words: lost},
 		{name: "SETTINGS of 32 entries without end", open: forEver(many(32)), says: calm, words: lost},
 		{name: "SETTINGS with ACK without end", open: forEver(frameOf(http2.FrameSettings, 1, 0, nil)), says: calm, words: lost},
@@ -165,28 +165,28 @@ func TestAbuseAPIConnection(t *testing.T) {
 		}, says: protocol, words: lost},
 		{name: "frame of 16385 bytes", open: once(frameOf(0xee, 0, 0, make([]byte, 16385))), says: size, words: lost},
 		{name: "frame of 2^24-1 bytes", open: once([]byte("\xff\xff\xff\x00\x00\x00\x00\x00\x01")), says: size, words: lost},
-		{name: "GOAWAY at once", open: once(goaway(0, 0)), words: "event=api_moved"},
-		{name: "GOAWAY for each request", answer: func(e *asked) { e.p.raw(goaway(0, 0)) }, words: "event=api_moved"},
+		{name: "GOAWAY at once", open: once(goaway(0, 0)), words: "event=api_connection_drained"},
+		{name: "GOAWAY for each request", answer: func(e *asked) { e.p.raw(goaway(0, 0)) }, words: "event=api_connection_drained"},
 		{name: "GOAWAY for each request, and then an answer", answer: func(e *asked) {
 			e.p.raw(goaway(e.id, 0), onStream(e.id, list(1, fieldOf(":status", "503"))))
-		}, words: "event=api_moved"},
-		{name: "GOAWAY of the largest stream, and then silence", open: once(goaway(1<<31-1, 0)), answer: func(*asked) {}, words: "event=api_moved"},
+		}, words: "event=api_connection_drained"},
+		{name: "GOAWAY of the largest stream, and then silence", open: once(goaway(1<<31-1, 0)), answer: func(*asked) {}, words: "event=api_connection_drained"},
 		{name: "GOAWAY of the largest stream, and then for ever", open: forEver(goaway(1<<31-1, 0)), words: "too many frames that carry nothing"},
-		{name: "GOAWAY with an error", open: once(goaway(0, http2.ErrCodeInternal)), words: "event=api_moved"},
+		{name: "GOAWAY with an error", open: once(goaway(0, http2.ErrCodeInternal)), words: "event=api_connection_drained"},
 		{name: "GOAWAY of 7 bytes", open: once(frameOf(http2.FrameGoAway, 0, 0, make([]byte, 7))), says: size, words: lost},
 		{name: "GOAWAY before each answer", answer: func(e *asked) {
 			e.p.raw(goaway(e.id, 0))
 			e.serve()
-		}, words: "event=api_moved", served: true},
+		}, words: "event=api_connection_drained", served: true},
 		{name: "GOAWAY of the largest stream before each answer", answer: func(e *asked) {
 			e.p.raw(goaway(1<<31-1, 0))
 			e.serve()
-		}, words: "event=api_moved", served: true},
-		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=claim_refused"},
+		}, words: "event=api_connection_drained", served: true},
+		{name: "MAX_CONCURRENT_STREAMS 0", first: first(settings(3, 0)), words: "event=claim_failed"},
 		{name: "MAX_CONCURRENT_STREAMS 1", first: first(settings(3, 1)), words: "raise --http2-max-streams-per-connection", served: true},
 		{name: "MAX_CONCURRENT_STREAMS 2", first: first(settings(3, 2)), words: "raise --http2-max-streams-per-connection", served: true},
-		{name: "windows of 0", first: first(settings(4, 0)), words: "event=api_error"},
-		{name: "windows of 1 byte", first: first(settings(4, 1)), words: "event=api_error", answer: func(e *asked) {},
+		{name: "windows of 0", first: first(settings(4, 0)), words: "event=api_request_failed"},
+		{name: "windows of 1 byte", first: first(settings(4, 1)), words: "event=api_request_failed", answer: func(e *asked) {},
 			open: func(p *apiPeer) {
 				p.slowly(200*time.Millisecond, frameOf(http2.FrameWindowUpdate, 0, 1, u32(1)), frameOf(http2.FrameWindowUpdate, 0, 3, u32(1)))
 			}},
@@ -203,7 +203,7 @@ func (h *hostile) silent(conn *countedConn) {
 }
 
 func TestAbuseAPIStreams(t *testing.T) {
-	const lost, refused = "event=api_lost", "event=api_error"
+	const lost, refused = "event=api_connection_lost", "event=api_request_failed"
 	rst := func(code http2.ErrCode) string { return "RST " + code.String() }
 	goaway := func(code http2.ErrCode) string { return "GOAWAY " + code.String() }
 	calm, protocol := http2.ErrCodeEnhanceYourCalm, http2.ErrCodeProtocol
@@ -245,7 +245,7 @@ func TestAbuseAPIStreams(t *testing.T) {
 		{name: ":status behind a header", answer: replies(list(0, fieldOf("a", "b")+status200)), says: rst(protocol), words: refused},
 		{name: ":method in an answer", answer: replies(list(0, "\x82"+status200)), says: rst(protocol), words: refused},
 		{name: ":status 101", answer: replies(list(0, fieldOf(":status", "101"))), says: rst(protocol), words: refused},
-		{name: ":status 103 without end", answer: repliesForEver(list(0, fieldOf(":status", "103")), list(0, fieldOf(":status", "103"))), says: rst(calm), words: "event=api_lost"},
+		{name: ":status 103 without end", answer: repliesForEver(list(0, fieldOf(":status", "103")), list(0, fieldOf(":status", "103"))), says: rst(calm), words: "event=api_connection_lost"},
 		{name: ":status 103 with END_STREAM", answer: replies(list(1, fieldOf(":status", "103"))), says: rst(protocol), words: refused},
 		{name: ":status 999", answer: replies(list(1, fieldOf(":status", "999"))), words: refused},
 		{name: "HEADERS that depend on themselves", answer: func(e *asked) {

@@ -156,7 +156,7 @@ func TestAbuseAPINames(t *testing.T) {
 		m.Answers = append(m.Answers, record("elsewhere.example.", &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}))
 	})
 	const flags = "\x81\x80"
-	const failed = "event=api_failed"
+	const failed = "event=api_connect_failed"
 	cases := []abuseAPI{
 		{name: "names: unknown", names: code(dnsmessage.RCodeNameError)},
 		{name: "names: server failure", names: code(dnsmessage.RCodeServerFailure)},

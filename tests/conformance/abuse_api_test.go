@@ -126,9 +126,9 @@ func playAbuseAPI(t *testing.T, does abuseAPI) (complaint string) {
 	h.taken.Store(0)
 	h.turn(false)
 	h.api.setFaults(does.faults)
-	a.waitLog(mark, "event=api_lost")
-	before := a.log.slice(mark, a.log.countUntil(mark, "event=api_lost")-1) // an answer may come before the end
-	mark = a.log.countUntil(mark, "event=api_lost")
+	a.waitLog(mark, "event=api_connection_lost")
+	before := a.log.slice(mark, a.log.countUntil(mark, "event=api_connection_lost")-1) // an answer may come before the end
+	mark = a.log.countUntil(mark, "event=api_connection_lost")
 	h.forget() // there is something to write, and no watch told so before
 	late := make(chan string, 1)
 	go func() { late <- prepareWithin(k, fresh) }()

@@ -169,7 +169,7 @@ func (a *agent) cpuTime(t testing.TB) time.Duration {
 
 // healthAddress is the port that the agent took, "" when health is switched off.
 func (a *agent) healthAddress() string {
-	line, _ := a.log.find(0, "event=listening", "health service on TCP port")
+	line, _ := a.log.find(0, "event=socket_opened", "health service on TCP port")
 	if line == "" {
 		return ""
 	}

@@ -89,7 +89,7 @@ func TestTokenRotation(t *testing.T) {
 		c := named(api.addClaim(newClaim("claim-"+token, "req=0")))
 		k.prepareOK(c)
 		k.unprepareOK(c)
-		a.waitLog(mark, "event=api_lost", "repeated with the new token")
+		a.waitLog(mark, "event=api_connection_lost", "repeated with the new token")
 		waitFor(t, "a watch with the new token", func() bool {
 			watches := api.log("watch")
 			return watches[len(watches)-1].header.Get("Authorization") == "Bearer "+token
@@ -111,7 +111,7 @@ func TestCARotation(t *testing.T) {
 	api.down()
 	api.tls = limited(0, foreign().server(ecKey(), "127.0.0.1"))
 	api.up()
-	a.waitLogFor(longPatience, mark, "event=api_failed", "not signed by the given certificate authority")
+	a.waitLogFor(longPatience, mark, "event=api_connect_failed", "not signed by the given certificate authority")
 	mark = a.log.count()
 	v.set(goodToken, foreign())
 	a.waitLogFor(longPatience, mark, "event=api_connected")
@@ -212,7 +212,7 @@ func TestBlackholedPath(t *testing.T) {
 	mark := a.log.count()
 	p.lose()
 	k.prepareOK(known)
-	a.waitLogFor(longPatience, mark, "event=api_lost", "did not answer a PING")
+	a.waitLogFor(longPatience, mark, "event=api_connection_lost", "did not answer a PING")
 	k.prepareOK(known)
 	a.waitLogFor(longPatience, mark, "event=api_connected")
 	k.prepareOK(named(api.addClaim(newClaim("after", "req=1"))))
@@ -229,7 +229,7 @@ func TestGoawayDuringPost(t *testing.T) {
 		return false
 	})
 	a, _ := running(t, api, "trn2.48xlarge")
-	a.waitLog(0, "event=api_moved")
+	a.waitLog(0, "event=api_connection_drained")
 	waitFor(t, "a watch on another connection", func() bool {
 		watches, creates := api.log("watch"), api.log("create")
 		return len(watches) > 0 && watches[len(watches)-1].remote != creates[0].remote
@@ -274,7 +274,7 @@ func TestAmbiguousPost(t *testing.T) {
 			a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 			a.start()
 			a.register()
-			a.waitLog(0, "event=slice_current")
+			a.waitLog(0, "event=slice_verified")
 			if n := api.seen("create"); n != 1 || len(api.own()) != 1 {
 				t.Errorf("%d POSTs, %d slices", n, len(api.own()))
 			}

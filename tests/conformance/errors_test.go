@@ -79,7 +79,7 @@ func TestClaimErrors(t *testing.T) {
 			text := k.prepareError(named(c.claim))
 			contains(t, text, c.words...)
 			a.noCDI()
-			a.waitLog(mark, "event=claim_refused", string(c.claim.UID))
+			a.waitLog(mark, "event=claim_failed", string(c.claim.UID))
 			// No record: had it one, prepare would succeed now without asking the API server.
 			reads := api.seen("claim")
 			k.prepareError(named(c.claim))
@@ -110,7 +110,7 @@ func TestHeldByAnother(t *testing.T) {
 	a.kill()
 	a.start()
 	k = a.register()
-	a.waitLog(0, "event=slice_current")
+	a.waitLog(0, "event=slice_verified")
 	contains(t, k.prepareError(named(wanting)), "default/wanting", "neuron-device-5", "default/holder")
 	// In one call: first come, first served.
 	third := api.addClaim(newClaim("third", "req=9"))

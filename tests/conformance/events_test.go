@@ -194,9 +194,9 @@ func TestEvents(t *testing.T) {
 	missing := newClaim("missing", "req=0")
 	k.prepareError(named(missing))
 	waitFor(t, "both events", func() bool {
-		return api.event("ClaimRefused") != nil && api.event("NeuronDeviceFinding") != nil
+		return api.event("ClaimFailed") != nil && api.event("NeuronDeviceIssue") != nil
 	})
-	claim, node := api.event("ClaimRefused"), api.event("NeuronDeviceFinding")
+	claim, node := api.event("ClaimFailed"), api.event("NeuronDeviceIssue")
 	if claim.Regarding.Kind != "ResourceClaim" || claim.Regarding.APIVersion != "resource.k8s.io/v1" ||
 		claim.Regarding.Name != missing.Name || claim.Regarding.UID != missing.UID ||
 		claim.Type != "Warning" || claim.ReportingController != driverName ||

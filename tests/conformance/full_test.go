@@ -89,7 +89,7 @@ func TestStoreFull(t *testing.T) {
 	contains(t, text, "claims.store", "space")
 	a.noCDI()
 	k.unprepareOK(c)
-	a.waitLog(0, "event=store_trouble")
+	a.waitLog(0, "event=store_failed")
 	remount(t, a.pluginDir(), 0, "size=16m")
 	waitFor(t, "prepare once there is space", prepareWorks(k, c))
 	fill(t, a.pluginDir())
@@ -125,7 +125,7 @@ func TestRegistrarDirectoryComesLate(t *testing.T) {
 	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
 	check(t, os.Remove(filepath.Join(a.dir, "r")))
 	a.start()
-	a.waitLog(0, "event=listen_failed", filepath.Join(a.dir, "r"))
+	a.waitLog(0, "event=socket_open_failed", filepath.Join(a.dir, "r"))
 	if exists(filepath.Join(a.dir, "r")) {
 		t.Error("the agent made the kubelet's directory")
 	}

@@ -184,7 +184,7 @@ func TestWrongFramesToServers(t *testing.T) {
 	a := withoutServer(t, "trn1.2xlarge", closedPort(t))
 	a.args = append(a.args, "--healthcheck-port", "0")
 	a.start()
-	a.waitLog(0, "event=listening", "health service on TCP port") // after the other two
+	a.waitLog(0, "event=socket_opened", "health service on TCP port") // after the other two
 	for _, at := range a.places() {
 		for _, w := range append(append([]wrong{}, wrongAlways...), wrongRequests...) {
 			t.Run(at.name+"/"+w.name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func TestH2specServers(t *testing.T) {
 	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
 	a.args = append(a.args, "--healthcheck-port", "0")
 	a.start()
-	a.waitLog(0, "event=listening", "health service on TCP port") // after the other two
+	a.waitLog(0, "event=socket_opened", "health service on TCP port") // after the other two
 	t.Run("on", func(t *testing.T) {
 		for _, at := range a.places() {
 			t.Run(at.name, func(t *testing.T) {

@@ -159,7 +159,7 @@ func (r *clientRun) settings() string {
 // healthPort is the port that the agent said last.
 func (a *agent) healthPort() string {
 	a.t.Helper()
-	line := a.waitLog(max(0, a.log.last("health service on TCP port")), "event=listening", "health service on TCP port")
+	line := a.waitLog(max(0, a.log.last("health service on TCP port")), "event=socket_opened", "health service on TCP port")
 	return regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1]
 }
 

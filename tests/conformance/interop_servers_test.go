@@ -217,7 +217,7 @@ func TestInteropServerNghttpx(t *testing.T) {
 		mark := a.log.count()
 		check(t, behind.Close())
 		// What was under way is reset, the rest is answered by a page of HTML.
-		a.waitLogFor(longPatience, mark, "event=api_error", "http=502", "Bad Gateway")
+		a.waitLogFor(longPatience, mark, "event=api_request_failed", "http=502", "Bad Gateway")
 		c := named(api.addClaim(newClaim("away", "req=1")))
 		waitForLong(t, longPatience, "the proxy's answer in the claim's error", func() bool {
 			return strings.Contains(k.prepareError(c), "claim default/away cannot be read from the API server: HTTP 502")
@@ -237,7 +237,7 @@ func TestInteropServerNghttpd(t *testing.T) {
 	groupFile := "apis/" + groupName
 	layout := map[string]string{node: string(envelope("v1", "Node", api.node)),
 		groupFile: string(envelope("v1", "APIGroup", group(groupName, "v1")))}
-	list := []string{"event=api_unserved", "resource.k8s.io"} // Node and group were read
+	list := []string{"event=resource_api_not_served", "resource.k8s.io"} // Node and group were read
 	for name, c := range map[string]struct {
 		files   map[string]string
 		options []string

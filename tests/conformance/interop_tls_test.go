@@ -255,13 +255,13 @@ func TestInteropTLSOpenSSL(t *testing.T) {
 		})
 		k := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
 		k.prepareOK(named(api.addClaim(newClaim("meanwhile", "req=3"))))
-		line := a.waitLog(mark, "event=api_lost", "KeyUpdate")
+		line := a.waitLog(mark, "event=api_connection_lost", "KeyUpdate")
 		m.wait(said, "alert", "unexpected")
 		m.wait(said, "connection", "resumed 0")
 		a.waitLogFor(longPatience, mark, "event=api_connected")
 		waitForLong(t, longPatience, "a watch again", api.watching)
 		api.repaired()
-		if n := a.log.last("event=api_lost"); a.waitLog(n) != line {
+		if n := a.log.last("event=api_connection_lost"); a.waitLog(n) != line {
 			t.Errorf("said twice: %s", a.waitLog(n))
 		}
 	})
@@ -272,7 +272,7 @@ func TestInteropTLSOpenSSL(t *testing.T) {
 			m.do("ticket")
 		}
 		api.repaired()
-		if n := a.log.last("event=api_lost"); n >= mark {
+		if n := a.log.last("event=api_connection_lost"); n >= mark {
 			t.Errorf("a ticket ended the connection: %s", a.waitLog(n))
 		}
 		m.do("update")

@@ -84,7 +84,7 @@ func TestStopIdle(t *testing.T) {
 	if code := a.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	a.waitLog(0, "event=stopping")
+	a.waitLog(0, "event=stop_requested")
 	a.waitLog(0, "event=stopped")
 	if exists(a.registrationSocket()) || exists(a.serviceSocket()) || len(api.own()) != 1 {
 		t.Error("sockets left, or slice gone")
@@ -135,7 +135,7 @@ func TestHealthService(t *testing.T) {
 	a := newAgent(t, "trn2.48xlarge")
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--healthcheck-port", "0")
 	a.start()
-	line := a.waitLog(0, "event=listening", "health service on TCP port")
+	line := a.waitLog(0, "event=socket_opened", "health service on TCP port")
 	port := regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1]
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		address := net.JoinHostPort(host, port)
@@ -178,9 +178,9 @@ func TestHealthPortInUse(t *testing.T) {
 	a.args = append(a.args, "--healthcheck-port", port)
 	a.start()
 	a.register()
-	a.waitLog(0, "event=listen_failed", port, "--healthcheck-port")
+	a.waitLog(0, "event=socket_open_failed", port, "--healthcheck-port")
 	listener.Close()
-	a.waitLog(0, "event=listening", "TCP port "+port)
+	a.waitLog(0, "event=socket_opened", "TCP port "+port)
 }
 
 func TestNoDevices(t *testing.T) {
@@ -195,12 +195,12 @@ func TestNoDevices(t *testing.T) {
 	if len(slice.Spec.Devices) != 0 || slice.Spec.Pool.ResourceSliceCount != 1 {
 		t.Errorf("slice %+v", slice.Spec)
 	}
-	a.waitLog(0, "event=device_finding", "remedy=")
+	a.waitLog(0, "event=device_issue_found", "remedy=")
 	contains(t, k.prepareError(named(api.addClaim(newClaim("c", "req=0")))), "neuron-device-0", "none")
 	a.kill()
 	a.start()
 	a.register()
-	a.waitLog(0, "event=slice_current")
+	a.waitLog(0, "event=slice_verified")
 	if n := api.seen("create", "update", "delete"); n != 1 {
 		t.Errorf("%d writes", n)
 	}
@@ -236,7 +236,7 @@ func TestGarbageInSysfs(t *testing.T) {
 				t.Errorf("%d devices", len(slice.Spec.Devices))
 			}
 			if !silent[variant] {
-				a.waitLog(0, "event=device_finding", "remedy=")
+				a.waitLog(0, "event=device_issue_found", "remedy=")
 			}
 			if line, more := a.log.find(0, "\x1b"); more == nil {
 				t.Errorf("control characters in the log: %q", line)
@@ -273,7 +273,7 @@ func TestUnknownBoard(t *testing.T) {
 			t.Errorf("%s is a guess on an unknown board", name)
 		}
 	}
-	a.waitLog(0, "event=device_finding", "trn9.96xlarge", "remedy=")
+	a.waitLog(0, "event=device_issue_found", "trn9.96xlarge", "remedy=")
 }
 
 // ml. is the prefix of SageMaker for the same boards.
@@ -334,7 +334,7 @@ func TestAPIServerComesAndGoes(t *testing.T) {
 	for range 3 {
 		mark := a.log.count()
 		api.down()
-		a.waitLog(mark, "event=api_lost")
+		a.waitLog(mark, "event=api_connection_lost")
 		k.prepareOK(c)
 		api.remove(api.published().Name) // unseen by any watch
 		mark = a.log.count()

@@ -23,7 +23,7 @@ import (
 // metricsAddress waits for the port that the agent took.
 func (a *agent) metricsAddress() string {
 	a.t.Helper()
-	line := a.waitLog(0, "event=listening", "metrics on TCP port")
+	line := a.waitLog(0, "event=socket_opened", "metrics on TCP port")
 	return net.JoinHostPort("127.0.0.1", regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1])
 }
 
@@ -101,9 +101,9 @@ func TestMetricsBeforeAndAfterPrepare(t *testing.T) {
 	text := scrape(t, address)
 	for _, line := range []string{
 		"neuron_dra_registered 1", "neuron_dra_ready 1", "neuron_dra_devices 16", "neuron_dra_claims_held 0",
-		`neuron_dra_board_info{instance_type="trn2.48xlarge",driver_version="2.26.5.0"} 1`,
-		`neuron_dra_api_version_info{version="v1"} 1`,
-		`neuron_dra_events_total{event="slice_published"} 1`,
+		`neuron_dra_node_info{instance_type="trn2.48xlarge",driver_version="2.26.5.0"} 1`,
+		`neuron_dra_resource_api_version_info{version="v1"} 1`,
+		`neuron_dra_log_events_total{event="slice_published"} 1`,
 	} {
 		hasLine(t, text, line)
 	}
@@ -133,13 +133,13 @@ func TestMetricsBeforeAndAfterPrepare(t *testing.T) {
 		}
 	}
 	checkHeld()
-	hasLine(t, scrape(t, address), `neuron_dra_call_duration_seconds_count{method="NodePrepareResources"} 13`)
+	hasLine(t, scrape(t, address), `neuron_dra_kubelet_call_duration_seconds_count{method="NodePrepareResources"} 13`)
 	hasLine(t, scrape(t, address), `neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx"} 13`)
 	// claim and pod outlive the process
 	a.kill()
 	from := a.log.count()
 	a.start()
-	line := a.waitLog(from, "event=listening", "metrics on TCP port")
+	line := a.waitLog(from, "event=socket_opened", "metrics on TCP port")
 	address = net.JoinHostPort("127.0.0.1", regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1])
 	a.waitLog(from, "event=store_opened")
 	checkHeld()
@@ -335,9 +335,9 @@ func TestMetricsPortInUse(t *testing.T) {
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", port)
 	a.start()
 	k := a.register()
-	a.waitLog(0, "event=listen_failed", port, "--metrics-port")
+	a.waitLog(0, "event=socket_open_failed", port, "--metrics-port")
 	k.prepareOK(named(api.addClaim(newClaim("c", "req=0"))))
 	listener.Close()
-	a.waitLog(0, "event=listening", "metrics on TCP port "+port)
-	hasLine(t, scrape(t, net.JoinHostPort("127.0.0.1", port)), `neuron_dra_events_total{event="listen_failed"} 1`)
+	a.waitLog(0, "event=socket_opened", "metrics on TCP port "+port)
+	hasLine(t, scrape(t, net.JoinHostPort("127.0.0.1", port)), `neuron_dra_log_events_total{event="socket_open_failed"} 1`)
 }

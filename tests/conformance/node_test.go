@@ -101,5 +101,5 @@ func TestNodeWatchForbidden(t *testing.T) {
 	if own.Spec.Devices[0].Attributes["networkNodeLayer1"].StringValue == nil {
 		t.Error("no labels")
 	}
-	a.waitLog(0, "event=api_error", "watch Node", "grant")
+	a.waitLog(0, "event=api_request_failed", "watch Node", "grant")
 }

@@ -122,7 +122,7 @@ func TestRegistrationSocketIsRenewed(t *testing.T) {
 	notify(t, conn, false, "no such luck")
 	a.waitLog(0, "event=registration_refused", "no such luck")
 	before := identity(a.registrationSocket())
-	a.waitLogFor(longPatience, 0, "event=registration_renewed", "no such luck")
+	a.waitLogFor(longPatience, 0, "event=registration_socket_replaced", "no such luck")
 	waitFor(t, "a new socket", func() bool {
 		return isSocket(a.registrationSocket()) && identity(a.registrationSocket()) != before
 	})

@@ -98,7 +98,7 @@ func TestPublishedSlices(t *testing.T) {
 				a.kill()
 				a.start()
 				a.register()
-				a.waitLog(mark, "event=slice_current")
+				a.waitLog(mark, "event=slice_verified")
 			}
 			if n := api.seen("create", "update", "delete"); n != 1 {
 				t.Errorf("%d writes; one was needed", n)
@@ -230,7 +230,7 @@ func TestBigListInPieces(t *testing.T) {
 	a.start()
 	a.register()
 	waitForLong(t, longPatience, "one slice", func() bool { return len(api.own()) == 1 })
-	a.waitLogFor(longPatience, 0, "event=slice_current")
+	a.waitLogFor(longPatience, 0, "event=slice_verified")
 	if g := api.published().Spec.Pool.Generation; g < 19 {
 		t.Errorf("generation %d is below one that was there", g)
 	}
@@ -323,7 +323,7 @@ func TestPublishingFaults(t *testing.T) {
 			waitFor(t, "prepare", prepareWorks(k, named(c)))
 			gone := api.published().Name
 			waitForLong(t, longPatience, "watch on a live connection", func() bool {
-				return a.log.last("event=api_connected") > a.log.last("event=api_lost") && api.watching()
+				return a.log.last("event=api_connected") > a.log.last("event=api_connection_lost") && api.watching()
 			})
 			api.remove(gone)
 			waitFor(t, "repair, so the watch works", func() bool {
@@ -382,7 +382,7 @@ func TestLostCreateAnswer(t *testing.T) {
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 	a.start()
 	a.register()
-	a.waitLog(0, "event=slice_current")
+	a.waitLog(0, "event=slice_verified")
 	if n := api.seen("create"); n != 1 {
 		t.Errorf("%d creates", n)
 	}
@@ -401,7 +401,7 @@ func TestDroppedFields(t *testing.T) {
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 	a.start()
 	a.register()
-	a.waitLog(0, "event=slice_dropped_fields")
+	a.waitLog(0, "event=slice_fields_dropped")
 	time.Sleep(3 * time.Second)
 	if n := api.seen("create", "update", "delete"); n > 8 {
 		t.Errorf("%d writes in 3 s", n)

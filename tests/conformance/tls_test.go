@@ -154,7 +154,7 @@ func TestUnreadableCA(t *testing.T) {
 	writeFile(t, file, "no certificate\n")
 	mark := a.log.count()
 	api.down()
-	a.waitLog(mark, "event=api_failed", words)
+	a.waitLog(mark, "event=api_connect_failed", words)
 	k.unprepareOK(named(newClaim("x")))
 	writeFile(t, file, string(trusted().pem))
 	api.up()
@@ -245,7 +245,7 @@ func TestUntrustedServers(t *testing.T) {
 				a := withoutServer(t, "trn2.48xlarge", l.listener.Addr().String())
 				a.start()
 				k := a.register()
-				line := a.waitLog(0, "event=api_failed", c.words)
+				line := a.waitLog(0, "event=api_connect_failed", c.words)
 				if !strings.Contains(line, l.listener.Addr().String()) {
 					t.Errorf("the line does not name the server: %s", line)
 				}
@@ -283,7 +283,7 @@ func TestNoTLSServer(t *testing.T) {
 			a := withoutServer(t, "trn2.48xlarge", listener.Addr().String())
 			a.start()
 			a.register()
-			a.waitLog(0, "event=api_failed", listener.Addr().String())
+			a.waitLog(0, "event=api_connect_failed", listener.Addr().String())
 			getInfo(t, dialRegistration(t, a.registrationSocket()))
 		})
 	}

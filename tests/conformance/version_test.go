@@ -108,7 +108,7 @@ func TestServedVersions(t *testing.T) {
 			if n := api.seen("group"); n != 1 {
 				t.Errorf("asked %d times for the versions", n)
 			}
-			a.waitLog(0, "event=api_version", "version=resource.k8s.io/"+best)
+			a.waitLog(0, "event=resource_api_version_selected", "version=resource.k8s.io/"+best)
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestVersionChangesWithRestart(t *testing.T) {
 		all := strings.Fields(served)
 		mark := a.log.count()
 		api.down()
-		a.waitLog(mark, "event=api_lost")
+		a.waitLog(mark, "event=api_connection_lost")
 		api.serveOnly(all...)
 		before := api.allSeen()
 		api.up()
@@ -133,7 +133,7 @@ func TestVersionChangesWithRestart(t *testing.T) {
 		waitForLong(t, longPatience, "prepare", prepareWorks(k, named(c)))
 		k.prepareOK(named(early))
 		k.unprepareOK(named(c))
-		a.waitLogFor(longPatience, mark, "event=slice_current")
+		a.waitLogFor(longPatience, mark, "event=slice_verified")
 		waitFor(t, "watch", api.watching)
 		if n := api.allSeen() - before; n > 5 {
 			t.Errorf("%s: %d requests for the change and a claim", served, n)
@@ -158,14 +158,14 @@ func TestVersionChangesOnOneConnection(t *testing.T) {
 		c := api.addClaim(newClaim(fmt.Sprint("c", i), "req=5"))
 		k.prepareOK(named(c)) // at once, not after a retry of the kubelet
 		k.unprepareOK(named(c))
-		a.waitLog(mark, "event=api_version", "version=resource.k8s.io/"+served)
+		a.waitLog(mark, "event=resource_api_version_selected", "version=resource.k8s.io/"+served)
 		if n := api.seen("group") - asked; n != 1 {
 			t.Errorf("%s: asked %d times for the versions", served, n)
 		}
 		api.remove(api.published().Name) // by the watch, in whichever version it was opened
 		api.publishedRight("trn2.48xlarge")
 	}
-	if a.log.last("event=api_lost") >= 0 {
+	if a.log.last("event=api_connection_lost") >= 0 {
 		t.Error("the connection was given up")
 	}
 }
@@ -182,7 +182,7 @@ func TestNoVersionServed(t *testing.T) {
 	api.serveOnly()
 	before := api.allSeen()
 	api.up()
-	line := a.waitLogFor(longPatience, mark, "event=api_unserved")
+	line := a.waitLogFor(longPatience, mark, "event=resource_api_not_served")
 	contains(t, line, "level=error", "resource.k8s.io/v1, v1beta2 and v1beta1",
 		"--feature-gates=DynamicResourceAllocation=true", "--runtime-config=resource.k8s.io/v1beta1=true")
 	k.prepareOK(named(known))
@@ -199,7 +199,7 @@ func TestNoVersionServed(t *testing.T) {
 	api.down()
 	api.serveOnly("v1beta1")
 	api.up()
-	a.waitLogFor(longPatience, mark, "event=slice_current")
+	a.waitLogFor(longPatience, mark, "event=slice_verified")
 	k.prepareOK(named(api.addClaim(newClaim("late", "req=2"))))
 }
 
@@ -279,7 +279,7 @@ func TestHostileGroupAnswers(t *testing.T) {
 				a, k := running(t, api, "trn1.2xlarge")
 				api.publishedRight("trn1.2xlarge")
 				k.prepareOK(named(api.addClaim(newClaim("c", "req=0"))))
-				a.waitLog(0, "event=api_version", "version=resource.k8s.io/"+served)
+				a.waitLog(0, "event=resource_api_version_selected", "version=resource.k8s.io/"+served)
 				if n := api.seen("create", "update", "delete"); n != 1 {
 					t.Errorf("%d writes", n)
 				}
@@ -338,7 +338,7 @@ func TestMissingClaims(t *testing.T) {
 			if got := api.versions(versioned...); len(got) != 1 || got["v1"] == 0 {
 				t.Errorf("spoken: %v", got)
 			}
-			if a.log.last("event=api_unserved") >= 0 {
+			if a.log.last("event=resource_api_not_served") >= 0 {
 				t.Error("one claim made the agent doubt the whole API")
 			}
 		})

@@ -72,7 +72,7 @@ func refuseClaim(w *world) {
 			w.t.Fatalf("prepare of a device that is not there: %v", err)
 		}
 	}
-	w.checkEvent("ResourceClaim", broken.name, "ClaimRefused", "neuron-device-63")
+	w.checkEvent("ResourceClaim", broken.name, "ClaimFailed", "neuron-device-63")
 	w.fewEvents(3)
 }
 

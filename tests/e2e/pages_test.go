@@ -131,11 +131,11 @@ func (w *world) measured() {
 		{"devices", nil, float64(len(w.want)), float64(len(w.want))},
 		{"devices_published", nil, float64(len(w.want)), float64(len(w.want))},
 		{"claims_held", nil, 2, 3},
-		{"board_info", map[string]string{"instance_type": w.board}, 1, 1},
+		{"node_info", map[string]string{"instance_type": w.board}, 1, 1},
 		{"device_held", device, 1, 1},
-		{"call_duration_seconds", map[string]string{"method": "NodePrepareResources"}, 4, 99},
-		{"call_duration_seconds", map[string]string{"method": "NodeUnprepareResources"}, 1, 2},
-		{"events_total", map[string]string{"event": "claim_prepared"}, 3, 4},
+		{"kubelet_call_duration_seconds", map[string]string{"method": "NodePrepareResources"}, 4, 99},
+		{"kubelet_call_duration_seconds", map[string]string{"method": "NodeUnprepareResources"}, 1, 2},
+		{"log_events_total", map[string]string{"event": "claim_prepared"}, 3, 4},
 	} {
 		if found := sum(families, one.name, one.labels); found < one.least || found > one.most {
 			w.t.Errorf("metric %s%v is %v, want %v to %v", one.name, one.labels, found, one.least, one.most)

@@ -19,7 +19,7 @@ GO = """\
     --- FAIL: TestA/sub (0.50s)
         a_test.go:7: want 1, got 2
         agent_test.go:158: log of the agent in /tmp/nd1/n2:
-            ts=2026-01-01T00:00:00.000Z level=error event=api_failed text="error: nothing"
+            ts=2026-01-01T00:00:00.000Z level=error event=api_connect_failed text="error: nothing"
 FAIL
 
 table

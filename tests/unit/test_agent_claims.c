@@ -106,7 +106,7 @@ static void test_prepare_again(void **state)
     check_bytes_0(prepare_now(0, 1));
     assert_int_equal(api_asked("GET "), 0);
     assert_int_equal(held(), 1);
-    log_has("claim_repeated");
+    log_has("claim_prepare_repeated");
 }
 
 static void test_cdi_rebuilt(void **state)
@@ -117,7 +117,7 @@ static void test_cdi_rebuilt(void **state)
     api.claim[0].http = 500;
     cdi_of(0)->used = false;
     check_bytes_0(prepare_now(0, 1));
-    log_has("cdi_rebuilt");
+    log_has("cdi_file_rebuilt");
     cdi_of(0)->bytes[7] ^= 1;
     check_bytes_0(prepare_now(0, 1));
     cdi_of(0)->len = 0;
@@ -167,7 +167,7 @@ static void check_refused(unsigned n, const char *text)
     assert_string_equal(prepare_error(reply, n), text);
     assert_null(cdi_of(n));
     assert_int_equal(disk_count(FILES_CDI), held());
-    log_has("claim_refused");
+    log_has("claim_failed");
     log_forget();
     unprepare_well(n, 1);
     check_idle();

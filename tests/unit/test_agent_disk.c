@@ -97,7 +97,7 @@ static void refused_store(enum status failure)
     struct view reply = prepare_now(2, 1);
     assert_non_null(strstr(prepare_error(reply, 2), "claims.store cannot be written"));
     assert_null(cdi_of(2));
-    log_has("store_trouble");
+    log_has("store_failed");
     /* a repeated prepare writes nothing */
     prepare_well(1, 1);
     unprepare_well(0, 1);
@@ -138,7 +138,7 @@ static void test_cdi_refused(void **state)
     reply = call_now(p, UNPREPARE, claims_request(0, 1));
     assert_string_equal(unprepare_error(reply, 0), "");
     assert_int_equal(held(), 0);
-    log_has("cdi_trouble");
+    log_has("cdi_file_failed");
     disk_refuse(FILES_CDI, STATUS_OK);
     unprepare_well(0, 1);
 }

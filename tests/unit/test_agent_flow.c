@@ -100,7 +100,7 @@ static void test_api_away(void **state)
     assert_string_equal(prepare_error(call_reply_of(c), 0),
                         "the claim cannot be read from the API server: 10.0.0.1:443: connection "
                         "refused");
-    log_has("api_failed");
+    log_has("api_connect_failed");
     unprepare_well(0, 1);
     /* the tries go on, slower and slower, and end when it is back */
     pass(600000);

@@ -149,7 +149,7 @@ static void test_another_agent(void **state)
     pass(120000);
     /* nothing was touched, and it was said once */
     assert_int_equal(disk.calls, 0);
-    assert_int_equal(said("event=store_trouble"), 1);
+    assert_int_equal(said("event=store_failed"), 1);
     assert_int_equal(said("claim_unprepared"), 0);
     disk.locked_by_other = false;
     pass(STORE_BUSY_MS);

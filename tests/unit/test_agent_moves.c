@@ -42,8 +42,8 @@ static void test_put_ends_while_the_connection_drains(void **state)
     assert_int_equal(world.agent->api.state, API_UP);
     assert_true(p->current);
     assert_int_equal(p->wanted.count, 15);
-    log_has("event=api_moved");
-    assert_null(strstr(world.log, "event=api_lost"));
+    log_has("event=api_connection_drained");
+    assert_null(strstr(world.log, "event=api_connection_lost"));
 }
 
 /* A server that moves its clients now and then is met soon on the next connection. */
@@ -56,7 +56,7 @@ static void test_goaway_is_no_failure(void **state)
     settle();
     pass(API_MOVE_MS);
     assert_int_equal(world.agent->api.state, API_UP);
-    log_has("event=api_moved");
+    log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "level=warn"));
 }
 
@@ -93,9 +93,9 @@ static void test_goaway_before_each_answer(void **state)
     pass(API_MOVE_MAX_MS);
     assert_true(call->ended);
     assert_string_equal(prepare_error(call_reply_of(call), 0), "");
-    log_has("event=api_moved");
-    assert_null(strstr(world.log, "api_lost"));
-    assert_null(strstr(world.log, "api_error"));
+    log_has("event=api_connection_drained");
+    assert_null(strstr(world.log, "api_connection_lost"));
+    assert_null(strstr(world.log, "api_request_failed"));
 }
 
 /* What was listed on one connection is written on the next, without another list. */
@@ -113,9 +113,9 @@ static void test_round_goes_on_elsewhere(void **state)
     pass(5000);
     assert_int_equal(world.agent->publish.wanted.count, 15);
     assert_true(world.agent->publish.current);
-    log_has("event=api_moved");
-    assert_null(strstr(world.log, "api_lost"));
-    assert_null(strstr(world.log, "api_error"));
+    log_has("event=api_connection_drained");
+    assert_null(strstr(world.log, "api_connection_lost"));
+    assert_null(strstr(world.log, "api_request_failed"));
     assert_int_equal(api_lists(), 1);
     assert_int_equal(api_writes(), 1);
 }
@@ -182,9 +182,9 @@ static void test_findings_are_said_once(void **state)
         world.poked = true;
         pass(100);
     }
-    const char *first = strstr(world.log, "event=device_finding");
+    const char *first = strstr(world.log, "event=device_issue_found");
     assert_non_null(first);
-    assert_null(strstr(first + 1, "event=device_finding"));
+    assert_null(strstr(first + 1, "event=device_issue_found"));
     assert_int_equal(api_writes(), 0);
 }
 

@@ -202,7 +202,7 @@ static void test_expired(void **state)
     pass(5000);
     assert_null(strstr(api_watch_of(true)->path, "resourceVersion"));
     assert_int_equal(api_lists(), 0);
-    assert_null(strstr(world.log, "api_error"));
+    assert_null(strstr(world.log, "api_request_failed"));
     check_right();
 }
 
@@ -269,7 +269,7 @@ static void test_watch_silent(void **state)
     check_right();
     assert_int_equal(api_asked(NODE_READS), 1);
     assert_non_null(api_watch_of(true));
-    log_has("event=api_error doing=\"watch Node\" status=peer-timeout");
+    log_has("event=api_request_failed doing=\"watch Node\" status=peer-timeout");
     log_has("remedy=\"nothing: the Node is read instead\"");
     api_node_create(NEW_UID);
     pass(15u * 60000u);
@@ -325,8 +325,8 @@ static void test_all_refused(void **state)
     assert_in_range(api_asked(""), 10, 30);
     assert_int_equal(api_slices(), 0);
     unsigned said = 0;
-    for (const char *at = strstr(world.log, "api_error"); at != NULL;
-         at = strstr(at + 1, "api_error")) {
+    for (const char *at = strstr(world.log, "api_request_failed"); at != NULL;
+         at = strstr(at + 1, "api_request_failed")) {
         said++;
     }
     assert_in_range(said, 5, 11);
@@ -344,7 +344,7 @@ static void test_stranger(void **state)
     api.node_uid = "";
     node_up();
     pass(10000);
-    log_has("api_strange");
+    log_has("api_response_unexpected");
     assert_int_equal(api_slices(), 0);
     api.node_uid = NODE_UID;
     pass(60000);
@@ -356,8 +356,8 @@ static void test_stranger(void **state)
 static unsigned type_said(void)
 {
     unsigned said = 0;
-    for (const char *at = strstr(world.log, "event=node_type"); at != NULL;
-         at = strstr(at + 1, "event=node_type")) {
+    for (const char *at = strstr(world.log, "event=instance_type_mismatch_found"); at != NULL;
+         at = strstr(at + 1, "event=instance_type_mismatch_found")) {
         said++;
     }
     return said;

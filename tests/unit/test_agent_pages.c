@@ -152,39 +152,39 @@ static void test_metrics_at_start(void **state)
     api.reachable = false;
     start();
     metrics_get();
-    has_line("# HELP neuron_dra_registered The kubelet accepted the driver.\n"
+    has_line("# HELP neuron_dra_registered 1 while the kubelet has registered the driver.\n"
              "# TYPE neuron_dra_registered gauge\n"
              "neuron_dra_registered 0");
     has_line("neuron_dra_ready 0");
     has_line("neuron_dra_api_connected 0");
     has_line("neuron_dra_slice_current 0");
-    has_line("neuron_dra_last_publish_timestamp_seconds 0");
+    has_line("neuron_dra_slice_verified_timestamp_seconds 0");
     has_line("neuron_dra_devices 16");
     has_line("neuron_dra_devices_published 0");
     has_line("neuron_dra_claims_held 0\n"
-             "# HELP neuron_dra_claims_capacity Most claims held at one time.\n"
+             "# HELP neuron_dra_claims_capacity Claims that can be prepared at the same time.\n"
              "# TYPE neuron_dra_claims_capacity gauge\n"
              "neuron_dra_claims_capacity 256");
     has_line("neuron_dra_store_usable 1");
     has_line("neuron_dra_store_quarantined_slots 0");
     has_line("# TYPE neuron_dra_build_info gauge\n"
              "neuron_dra_build_info{version=\"" AGENT_VERSION "\",build=\"unit\"} 1");
-    has_line("neuron_dra_board_info{instance_type=\"trn2.48xlarge\",driver_version=\"2.26.5.0\"} "
+    has_line("neuron_dra_node_info{instance_type=\"trn2.48xlarge\",driver_version=\"2.26.5.0\"} "
              "1");
     /* no version is spoken yet, no request was answered: the families are there, empty */
-    assert_non_null(strstr(page, "# TYPE neuron_dra_api_version_info gauge\n# HELP "));
+    assert_non_null(strstr(page, "# TYPE neuron_dra_resource_api_version_info gauge\n# HELP "));
     has_line("# TYPE neuron_dra_api_request_duration_seconds histogram");
     assert_null(strstr(page, "neuron_dra_api_request_duration_seconds_"));
-    has_line("# TYPE neuron_dra_events_total counter\n"
-             "neuron_dra_events_total{event=\"started\"} 1\n"
-             "neuron_dra_events_total{event=\"stopping\"} 0");
-    has_line("neuron_dra_events_total{event=\"Opaque device configs\"} 0");
+    has_line("# TYPE neuron_dra_log_events_total counter\n"
+             "neuron_dra_log_events_total{event=\"started\"} 1\n"
+             "neuron_dra_log_events_total{event=\"stop_requested\"} 0");
+    has_line("neuron_dra_log_events_total{event=\"Opaque device configs\"} 0");
     has_line("neuron_dra_device_held{device=\"neuron-device-15\",claim_namespace=\"\","
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
     assert_null(strstr(page, "neuron-device-16"));
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
              " 0");
-    has_line("neuron_dra_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 0");
+    has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 0");
     assert_true(view_ends(view_text(page), "\n"));
     assert_null(strstr(page, "\n\n"));
 }
@@ -202,24 +202,24 @@ static void test_metrics_at_work(void **state)
     has_line("neuron_dra_ready 1");
     has_line("neuron_dra_api_connected 1");
     has_line("neuron_dra_slice_current 1");
-    has_line("neuron_dra_slice_generation 1");
+    has_line("neuron_dra_pool_generation 1");
     has_line("neuron_dra_devices_published 16");
     has_line("neuron_dra_claims_held 1");
-    has_line("neuron_dra_api_version_info{version=\"v1\"} 1");
-    has_line("neuron_dra_events_total{event=\"claim_prepared\"} 2");
-    has_line("neuron_dra_events_total{event=\"claim_unprepared\"} 1");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+    has_line("neuron_dra_resource_api_version_info{version=\"v1\"} 1");
+    has_line("neuron_dra_log_events_total{event=\"claim_prepared\"} 2");
+    has_line("neuron_dra_log_events_total{event=\"claim_unprepared\"} 1");
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
              " 1");
-    has_line("neuron_dra_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
              " 1");
-    has_line("neuron_dra_call_duration_seconds_sum{method=\"NodePrepareResources\"} 0");
-    has_line("neuron_dra_call_duration_seconds_count{method=\"NodePrepareResources\"} 1");
+    has_line("neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodePrepareResources\"} 0");
+    has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodePrepareResources\"} 1");
     has_line("neuron_dra_api_request_duration_seconds_count{verb=\"get\","
              "resource=\"resourceclaims\",code=\"2xx\"} 2");
     has_line("neuron_dra_api_request_duration_seconds_count{verb=\"write\","
              "resource=\"resourceslices\",code=\"2xx\"} 1");
     assert_null(strstr(page, "code=\"4xx\""));
-    assert_null(strstr(page, "neuron_dra_last_publish_timestamp_seconds 0\n"));
+    assert_null(strstr(page, "neuron_dra_slice_verified_timestamp_seconds 0\n"));
     /* the one that is held, and the one that was given back */
     static const char before[] = "neuron_dra_device_held{device=\"neuron-device-0\","
                                  "claim_namespace=\"ml\",claim_name=\"claim-0\",claim_uid=\"";
@@ -239,7 +239,7 @@ static void has_bucket(const char *le, unsigned count)
 {
     char line[160];
     (void)snprintf(line, sizeof line,
-                   "neuron_dra_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
+                   "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
                    "le=\"%s\"} %u",
                    le, count);
     has_line(line);
@@ -271,8 +271,8 @@ static void test_durations(void **state)
     has_bucket("2.5", 5);
     has_bucket("30", 6);
     has_bucket("+Inf", 8);
-    has_line("neuron_dra_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
-    has_line("neuron_dra_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
+    has_line("neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
+    has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
     has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"create\",resource=\"events\","
              "code=\"none\"} 15");
     has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"patch\","
@@ -289,7 +289,7 @@ static void test_labels_are_escaped(void **state)
     text_cut(world.agent->devices.instance_type, ATTRIBUTE_VALUE_CAP,
              view_text("a\"b\\c\nd\te\x80\x7f f"));
     metrics_get();
-    has_line("neuron_dra_board_info{instance_type=\"a\\\"b\\\\c\\nd?e?? f\","
+    has_line("neuron_dra_node_info{instance_type=\"a\\\"b\\\\c\\nd?e?? f\","
              "driver_version=\"2.26.5.0\"} 1");
 }
 
@@ -465,13 +465,13 @@ static void test_lines_about_strangers(void **state)
     assert_int_equal(world.agent->report.count[LOG_ID_CONNECTION_FAILED], 100);
     assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
     log_has("answer=\"400 Bad Request\"");
-    assert_int_equal(lines_with("connections_suppressed"), 0);
+    assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     pass(CONNECTION_LINES_MS);
-    assert_int_equal(lines_with("event=connections_suppressed suppressed=96 "), 1);
+    assert_int_equal(lines_with("event=connection_failures_suppressed suppressed=96 "), 1);
     assert_int_equal(world.agent->report.count[LOG_ID_CONNECTION_FAILED], 100);
     log_forget();
     pass(10 * CONNECTION_LINES_MS);
-    assert_int_equal(lines_with("connections_suppressed"), 0);
+    assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     /* peers of the health port count with them, the kubelet's sockets do not */
     connection_failed(world.agent, GRPC_LINKS - 1, PEER_PROTOCOL, NULL, 1);
     for (unsigned i = 0; i < 10; i++) {

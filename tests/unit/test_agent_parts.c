@@ -108,10 +108,10 @@ static void test_cut(void **state)
     (void)state;
     up_cut(32, 422);
     check_pool(2, 64, 1);
-    assert_int_equal(said("slice_cut"), 1);
+    assert_int_equal(said("slice_split"), 1);
     up_cut(16, 413);
     check_pool(4, 64, 1);
-    assert_int_equal(said("slice_cut"), 2);
+    assert_int_equal(said("slice_split"), 2);
     up_cut(10, 413);
     check_pool(8, 64, 1);
     api_forget();
@@ -295,8 +295,8 @@ static void test_stored_in_part(void **state)
     api.drops_devices = true;
     start_with(16);
     pass(60000);
-    log_has("slice_dropped_fields");
-    assert_int_equal(said("slice_dropped_fields"), 1);
+    log_has("slice_fields_dropped");
+    assert_int_equal(said("slice_fields_dropped"), 1);
     assert_false(agent_ready(world.agent));
     assert_non_null(strstr(publish_reason(world.agent), "stores less"));
     pass(86400000);
@@ -327,7 +327,7 @@ static void test_answer_with_another_object(void **state)
     api.answers_name = "somebody-elses";
     find(15);
     pass(200);
-    log_has("api_strange");
+    log_has("api_response_unexpected");
     assert_false(agent_ready(world.agent));
     assert_int_equal(api_asked("PUT "), 1);
     api.answers_name = NULL;
@@ -376,13 +376,13 @@ static void test_left_out(void **state)
         publish_changed(world.agent);
         pass(1000);
     }
-    assert_int_equal(said("item_left_out"), 2);
+    assert_int_equal(said("slice_item_omitted"), 2);
     log_has("item=neuronDriverVersion");
     log_has("no DNS label");
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
     assert_true(world.agent->publish.current);
-    assert_int_equal(world.agent->report.count[LOG_ID_ITEM_LEFT_OUT], 2);
+    assert_int_equal(world.agent->report.count[LOG_ID_SLICE_ITEM_OMITTED], 2);
     assert_int_equal(api_writes(), 2);
 }
 

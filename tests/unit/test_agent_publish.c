@@ -111,7 +111,7 @@ static void test_equal_is_not_written(void **state)
     register_driver();
     pass(2000);
     assert_int_equal(api_writes(), 0);
-    log_has("slice_current");
+    log_has("slice_verified");
     /* nor in a day of rounds */
     pass(86400000);
     assert_int_equal(api_writes(), 0);
@@ -241,7 +241,7 @@ static void test_foreign_slices(void **state)
     pass(86400000);
     assert_int_equal(api_slices(), 3);
     assert_int_equal(api_writes(), 1);
-    log_has("api_strange");
+    log_has("api_response_unexpected");
     assert_true(world.agent->publish.current);
 }
 
@@ -373,7 +373,7 @@ static void refused(unsigned http, unsigned least, unsigned most)
     pass(600000);
     assert_in_range(api_writes(), least, most);
     assert_false(world.agent->publish.current);
-    log_has("api_error");
+    log_has("api_request_failed");
     log_has(http == 403 ? "remedy=\"check RBAC" : "remedy=\"nothing, it is tried again\"");
     assert_null(strstr(world.log, "field="));
     api.write_http = 0;

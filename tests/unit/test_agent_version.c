@@ -61,9 +61,10 @@ static void test_each_version_alone(void **state)
 {
     static const char *const list[API_VERSIONS] = {"GET " SLICES_PATH "?", "GET " V1BETA2_PATH "?",
                                                    "GET " V1BETA1_PATH "?"};
-    static const char *const said[API_VERSIONS] = {"api_version version=resource.k8s.io/v1",
-                                                   "api_version version=resource.k8s.io/v1beta2",
-                                                   "api_version version=resource.k8s.io/v1beta1"};
+    static const char *const said[API_VERSIONS] = {
+        "resource_api_version_selected version=resource.k8s.io/v1",
+        "resource_api_version_selected version=resource.k8s.io/v1beta2",
+        "resource_api_version_selected version=resource.k8s.io/v1beta1"};
     (void)state;
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_TELLS);
@@ -401,7 +402,7 @@ static void test_none_is_served(void **state)
     for (unsigned g = 0; g < sizeof groups / sizeof groups[0]; g++) {
         up(0, groups[g]);
         pass(10000);
-        log_has("api_unserved");
+        log_has("resource_api_not_served");
         log_has("--runtime-config=resource.k8s.io/v1beta1=true");
         assert_int_equal(api_slices(), 0);
         assert_true(world.agent->registration.registered);
@@ -434,7 +435,7 @@ static void test_named_but_not_listed(void **state)
     api.list_http = 404;
     api_end("the server restarts");
     pass(5000);
-    log_has("api_unserved");
+    log_has("resource_api_not_served");
     assert_false(world.agent->publish.current);
     api.list_http = 0;
     pass(VERSION_NONE_MAX_MS);
@@ -453,7 +454,7 @@ static void test_none_for_a_time(void **state)
     api.served = 0;
     api_end("the server restarts");
     pass(5000);
-    log_has("api_unserved");
+    log_has("resource_api_not_served");
     assert_false(world.agent->publish.current);
     prepare_well(1, 1); /* known: needs no server */
     unprepare_well(0, 1);

@@ -49,7 +49,7 @@ static void test_deleted(void **state)
     assert_int_equal(api_asked("POST "), 1);
     /* a pool's next slice has the next generation */
     assert_int_equal(api_slice_only()->generation, 2);
-    log_has("slice_repair");
+    log_has("slice_drift_detected");
 }
 
 static void test_deleted_again_and_again(void **state)
@@ -245,7 +245,7 @@ static void refused_watch(unsigned http, unsigned most)
     pass(600000);
     assert_in_range(api_watches_asked(), 10, most);
     if (http != 410) {
-        log_has("api_error");
+        log_has("api_request_failed");
     }
     api.watch_http = 0;
     pass(60000);
@@ -349,7 +349,7 @@ static void test_list_without_version(void **state)
     api.no_version = true;
     node_up();
     pass(60000);
-    log_has("event=api_error doing=\"watch slices\" status=peer-malformed http=200");
+    log_has("event=api_request_failed doing=\"watch slices\" status=peer-malformed http=200");
     log_has("cause=\"the list has no resourceVersion\"");
     assert_true(world.agent->publish.current); /* all the same */
     assert_int_equal(api_lists(), 1);
@@ -370,7 +370,7 @@ static void few_streams(unsigned streams)
     pass(20000);
     assert_int_equal(api_slices(), 1);
     assert_true(world.agent->publish.current);
-    log_has("event=api_error doing=watch");
+    log_has("event=api_request_failed doing=watch");
     log_has("remedy=\"raise --http2-max-streams-per-connection of the API server\"");
     log_forget();
     struct peer *p = service_open();
@@ -388,8 +388,8 @@ static void few_streams(unsigned streams)
     assert_string_equal(api_slice_only()->owner, api.node_uid);
     assert_in_range(api_asked(""), 3, 12);
     assert_int_equal(api_writes(), 1);
-    assert_null(strstr(world.log, "api_error"));
-    assert_null(strstr(world.log, "api_lost"));
+    assert_null(strstr(world.log, "api_request_failed"));
+    assert_null(strstr(world.log, "api_connection_lost"));
 }
 
 static void test_one_stream(void **state)

@@ -45,14 +45,14 @@ static void test_json_line(void **state)
 {
     (void)state;
     open_log(LOG_JSON);
-    log_line_begin(&log_, LOG_ERROR, "store_trouble");
+    log_line_begin(&log_, LOG_ERROR, "store_failed");
     log_line_text(&log_, "text", "say \"no\"\n");
     log_line_number(&log_, "slot", 255);
     log_line_text(&log_, "empty", "");
     log_line_end(&log_);
     assert_view(log_pending(&log_),
                 "{\"ts\":\"2026-11-21T12:00:00.123Z\",\"level\":\"error\","
-                "\"event\":\"store_trouble\",\"text\":\"say \\\"no\\\"\\n\",\"slot\":255,"
+                "\"event\":\"store_failed\",\"text\":\"say \\\"no\\\"\\n\",\"slot\":255,"
                 "\"empty\":\"\"}\n");
 }
 

@@ -59,7 +59,7 @@ static void test_claim(void **state)
     (void)state;
     begin();
     refuse_claims(7, 1);
-    const struct stored_event *e = event_only("ClaimRefused");
+    const struct stored_event *e = event_only("ClaimFailed");
     assert_string_equal(e->type, "Warning");
     assert_string_equal(e->action, "Prepare");
     assert_string_equal(e->kind, "ResourceClaim");
@@ -71,8 +71,8 @@ static void test_claim(void **state)
     assert_string_equal(e->instance, NODE_NAME);
     assert_string_equal(e->note,
                         "namespace=ml claim=claim-7 claim_uid=c1a10000-0000-4000-8000-000000000007 "
-                        "error=\"claim ml/claim-7 not found on the API server\" remedy=\"mend what "
-                        "the error names; the kubelet tries again by itself\"");
+                        "error=\"claim ml/claim-7 not found on the API server\" remedy=\"fix what "
+                        "the error names; the kubelet retries\"");
     assert_int_equal(e->seconds, WALL_MS(world.now_ms) / 1000);
     assert_int_equal(e->nanos, WALL_MS(world.now_ms) % 1000 * 1000000);
     assert_int_equal(strncmp(e->name, "claim-7.", 8), 0);
@@ -105,7 +105,7 @@ static void test_node_uid_is_waited_for(void **state)
     world.found.devices[3].node_exists = false;
     node_up();
     for (unsigned i = 0; i < 2; i++) {
-        assert_string_equal(took.event[i].reason, "NeuronDeviceFinding");
+        assert_string_equal(took.event[i].reason, "NeuronDeviceIssue");
         assert_string_equal(took.event[i].about_uid, NODE_UID);
     }
     assert_non_null(strstr(took.event[0].note, "finding=no-device-node device=3 value="));
@@ -125,7 +125,7 @@ static void test_node_without_uid(void **state)
     assert_true(took.posts > 0);
     for (unsigned i = 0; i < took.posts; i++) {
         const struct stored_event *e = &took.event[i];
-        assert_string_equal(e->reason, "APIRequestRefused");
+        assert_string_equal(e->reason, "APIRequestFailed");
         assert_string_equal(e->about_uid, NODE_NAME);
         assert_non_null(strstr(e->note, " Node\" status="));
         assert_non_null(strstr(e->note, "http=403"));
@@ -158,7 +158,7 @@ static void test_log_settings(void **state)
     log_forget();
     refuse_claims(1, 1);
     assert_int_equal(world.log_len, 0);
-    assert_non_null(strstr(event_only("ClaimRefused")->note, "claim=claim-1 claim_uid="));
+    assert_non_null(strstr(event_only("ClaimFailed")->note, "claim=claim-1 claim_uid="));
 }
 
 /* --- names and notes --- */
@@ -181,7 +181,7 @@ static void test_long_names(void **state)
     put_str(&claim, 3, name);
     put_view(&request, 1, writer_view(&claim));
     (void)call_now(service_open(), PREPARE, writer_view(&request));
-    const struct stored_event *e = event_only("ClaimRefused");
+    const struct stored_event *e = event_only("ClaimFailed");
     assert_string_equal(e->about_name, name);
     assert_int_equal(strlen(e->name), 234 + 1 + 16);
     assert_int_equal(memcmp(e->name, name, 234), 0);
@@ -201,7 +201,7 @@ static void test_impossible_names(void **state)
     put_str(&claim, 3, "x");
     put_view(&request, 1, writer_view(&claim));
     (void)call_now(service_open(), PREPARE, writer_view(&request));
-    assert_string_equal(event_only("ClaimRefused")->kind, "Node");
+    assert_string_equal(event_only("ClaimFailed")->kind, "Node");
 }
 
 /* Two bytes for each character, so that the cut must not fall into one. */
@@ -214,7 +214,7 @@ static void test_long_note(void **state)
         memcpy(text + i, "\xc3\xa9", 3);
     }
     for (unsigned shift = 0; shift < 2; shift++) {
-        agent_host_log(world.agent, LOG_ID_HOST_PROBE_FAILED, text + 2 * shift);
+        agent_host_log(world.agent, LOG_ID_PROBE_FAILED, text + 2 * shift);
         text[2] = 'x';
         text[3] = (char)('0' + shift);
     }
@@ -241,7 +241,7 @@ static void test_series(void **state)
     pass(NOTE_SERIES_MS - 3 * MINUTE - 1);
     assert_int_equal(took.asked, 1);
     pass(1);
-    const struct stored_event *e = event_only("ClaimRefused");
+    const struct stored_event *e = event_only("ClaimFailed");
     assert_int_equal(took.asked, 2);
     assert_int_equal(e->count, 4);
     /* 2023-11-14T22:13:20Z is 1700000000; the last came 187 s and the node's 2 s and 5 s later */
@@ -291,7 +291,7 @@ static void test_series_of_expired_event(void **state)
     memset(took.event, 0, sizeof took.event);
     refuse_claims(1, 1);
     pass(NOTE_SERIES_MS + MINUTE);
-    const struct stored_event *e = event_only("ClaimRefused");
+    const struct stored_event *e = event_only("ClaimFailed");
     assert_int_equal(e->count, 2);
     assert_int_equal(took.asked, 3); /* POST, PATCH, POST */
 }
@@ -321,14 +321,14 @@ static void test_full_table(void **state)
     (void)state;
     begin();
     refuse_claims(0, 40);
-    log_has("level=warn event=events_dropped count=");
+    log_has("level=warn event=k8s_events_dropped count=");
     pass(NOTE_DROPPED_MS);
-    uint64_t dropped = world.agent->report.count[LOG_ID_EVENTS_DROPPED];
+    uint64_t dropped = world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED];
     pass(60 * MINUTE);
     unsigned stored = events_stored();
     assert_in_range(stored, NOTES_MAX, NOTES_MAX + 1); /* the first may be told before the last */
     assert_int_equal(dropped, 40 - stored);
-    assert_int_equal(world.agent->report.count[LOG_ID_EVENTS_DROPPED], dropped);
+    assert_int_equal(world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED], dropped);
     refuse_claims(41, 3); /* entries that are told to the end give way */
     pass(5 * SECOND);
     assert_int_equal(events_stored(), stored + 3);
@@ -344,14 +344,14 @@ static void test_forbidden(void **state)
     refuse_registration("no");
     refuse_claims(1, 2);
     pass(10 * SECOND);
-    log_has("level=warn event=events_refused http=403 reason=Forbidden");
+    log_has("level=warn event=k8s_events_refused http=403 reason=Forbidden");
     log_has("remedy=\"allow create and patch of events in events.k8s.io");
     log_forget();
     pass(OUTGOING_DENIED_MS - 11 * SECOND);
     assert_int_equal(took.asked, 2);
     pass(OUTGOING_DENIED_MS / 2);
     assert_int_equal(took.asked, 3);
-    assert_null(strstr(world.log, "events_refused"));
+    assert_null(strstr(world.log, "k8s_events_refused"));
     took.http = 0;
     pass(2 * OUTGOING_DENIED_MS);
     assert_true(events_stored() > 0);
@@ -370,13 +370,13 @@ static void test_forbidden_in_one_namespace(void **state)
     pass(NOTE_REFILL_MS);
     assert_true(events_stored() > 0);
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
-    log_has("level=warn event=events_refused http=403 reason=Forbidden");
+    log_has("level=warn event=k8s_events_refused http=403 reason=Forbidden");
     pass(NOTE_DROPPED_MS);
-    assert_int_equal(world.agent->report.count[LOG_ID_EVENTS_DROPPED], 4);
+    assert_int_equal(world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED], 4);
     took.denied_ns = NULL;
     refuse_claims(5, 1);
     pass(NOTE_REFILL_MS);
-    assert_string_equal(event_only("ClaimRefused")->about_name, "claim-5");
+    assert_string_equal(event_only("ClaimFailed")->about_name, "claim-5");
 }
 
 /* Of two such namespaces the second one stops all Events, but for a while only. */
@@ -409,7 +409,7 @@ static void test_namespace_ends(void **state)
     took.http = 0;
     refuse_registration("no");
     pass(SECOND);
-    assert_null(strstr(world.log, "events_refused"));
+    assert_null(strstr(world.log, "k8s_events_refused"));
     assert_int_equal(events_stored(), 1);
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
 }
@@ -421,7 +421,7 @@ static void test_not_served(void **state)
     took.http = 999;
     refuse_claims(1, 1);
     pass(10 * MINUTE);
-    log_has("event=events_refused http=404");
+    log_has("event=k8s_events_refused http=404");
     assert_int_equal(took.asked, 1);
     assert_int_equal(api_asked("GET /apis/resource.k8s.io "), 0); /* no doubt of that group */
 }
@@ -432,7 +432,7 @@ static void test_invalid(void **state)
     begin();
     took.http = 422;
     refuse_claims(1, 1);
-    log_has("event=events_refused http=422 reason=Invalid");
+    log_has("event=k8s_events_refused http=422 reason=Invalid");
     took.http = 0;
     refuse_claims(2, 1);
     pass(60 * MINUTE);
@@ -454,7 +454,7 @@ static void test_server_errors(void **state)
         took.http = 0;
         pass(10 * SECOND);
         assert_int_equal(events_stored(), 1);
-        assert_null(strstr(world.log, "events_refused"));
+        assert_null(strstr(world.log, "k8s_events_refused"));
     }
 }
 
@@ -530,7 +530,7 @@ static void test_changes_under_way(void **state)
     world.halt = NULL;
     pass(MINUTE);
     assert_string_equal(took.event[0].about_uid, NODE_UID);
-    assert_string_equal(took.event[0].reason, "APIRequestRefused");
+    assert_string_equal(took.event[0].reason, "APIRequestFailed");
 }
 
 /* A hanging API server holds up no call. */

@@ -318,7 +318,7 @@ class Demo:
         screen.fact((status, text) == (200, "ok\n"), "/readyz says ok", f"{status} {text}")
         _, text = self.agent.page("/metrics")
         lines = text.splitlines()
-        shown_lines = [line for line in lines if 'device="neuron-device-10"' in line or "claim_refused" in line]
+        shown_lines = [line for line in lines if 'device="neuron-device-10"' in line or "claim_failed" in line]
         screen.quote("\n".join(shown_lines))
         pod = claim.status.reservedFor[0].name
         screen.fact(any(f'pod_name="{pod}"' in line and line.endswith("} 1") for line in shown_lines),
@@ -348,7 +348,7 @@ class Demo:
         asked = len(self.api.requests("GET", "/resourceclaims/")) - gets
         screen.fact(asked == 0, "from its own records: the API server was not asked for the claims",
                     f"{asked} requests")
-        self.agent.find(lambda line: "event=slice_current" in line)
+        self.agent.find(lambda line: "event=slice_verified" in line)
         writes = [self.api.requests(verb, "/resourceslices") for verb in ("POST", "PUT", "DELETE")]
         screen.fact([len(found) for found in writes] == [1, 0, 0],
                     "the stored slice was found right and left alone", str(writes))

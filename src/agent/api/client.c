@@ -100,7 +100,7 @@ static void leave_room(struct agent *a, unsigned index)
     struct api *api = &a->api;
     if (!api->cramped) {
         api->cramped = true;
-        log_begin(a, LOG_ID_API_ERROR);
+        log_begin(a, LOG_ID_API_REQUEST_FAILED);
         log_text(a, "doing", "watch");
         log_text(a, "text", "too few requests may run at a time: read every half minute");
         log_remedy(a, "raise --http2-max-streams-per-connection of the API server");

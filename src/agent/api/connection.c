@@ -76,7 +76,7 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
     a->now_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
     text_cut(a->api.trouble, sizeof a->api.trouble, view_text(why));
     plan_connection(a, agent_backoff(a, &a->api.backoff_ms));
-    log_begin(a, LOG_ID_API_FAILED);
+    log_begin(a, LOG_ID_API_CONNECT_FAILED);
     log_text(a, "status", status_name(status));
     log_text(a, "text", why);
     uint64_t retry_ms = a->api.connect_at_ms - a->now_ms;
@@ -114,7 +114,7 @@ static void lose(struct agent *a, const char *why)
         return;
     }
     text_cut(api->trouble, sizeof api->trouble, view_text(why));
-    log_one(a, LOG_ID_API_LOST, "text", why);
+    log_one(a, LOG_ID_API_CONNECTION_LOST, "text", why);
     connection_over(a, false);
 }
 
@@ -244,7 +244,7 @@ static void check_path(struct agent *a)
 static void check_drained(struct agent *a)
 {
     if (a->api.state == API_DRAINING && !requests_waiting(&a->api)) {
-        log_one(a, LOG_ID_API_MOVED, "text", a->api.trouble);
+        log_one(a, LOG_ID_API_CONNECTION_DRAINED, "text", a->api.trouble);
         connection_over(a, true);
     }
 }

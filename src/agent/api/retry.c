@@ -64,7 +64,7 @@ bool retry_say(struct agent *a, struct refusal *last, const char *doing, const s
         return false;
     }
     *last = (struct refusal){.doing = doing, .http = http, .said_ms = a->now_ms};
-    log_begin(a, LOG_ID_API_ERROR);
+    log_begin(a, LOG_ID_API_REQUEST_FAILED);
     if (!lasts && passes(http)) {
         log_no_k8s_event(a); /* it passes by itself, unless it is seen again */
     }

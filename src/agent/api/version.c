@@ -93,7 +93,7 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
     v->said = v->said && !other;
     v->proven = settled || (v->proven && !other);
     if (settled && !v->said) {
-        log_one(a, LOG_ID_API_VERSION, "version", version_group(version));
+        log_one(a, LOG_ID_RESOURCE_API_VERSION_SELECTED, "version", version_group(version));
         v->said = true;
     }
     if (other || state == VERSION_TRIED) {
@@ -110,7 +110,7 @@ static void speak_none(struct agent *a)
     v->said = false;
     v->due_ms =
         a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS, VERSION_NONE_MAX_MS);
-    log_one(a, LOG_ID_API_UNSERVED, "text",
+    log_one(a, LOG_ID_RESOURCE_API_NOT_SERVED, "text",
             "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
             "published and no new claim prepared");
     v->news = VERSION_UNSERVED;

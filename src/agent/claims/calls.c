@@ -50,7 +50,7 @@ void operation_fail(struct agent *a, struct operation *o, struct view why)
     ASSERT(why.len > 0u);
     o->state = OPERATION_FAILED;
     text_cut(o->error, sizeof o->error, why);
-    log_begin(a, LOG_ID_CLAIM_REFUSED);
+    log_begin(a, LOG_ID_CLAIM_FAILED);
     log_about(a, &o->id);
     log_text(a, "namespace", o->id.namespace_);
     log_text(a, "claim", o->id.name);
@@ -246,7 +246,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
         fail_with(a, o, &why);
         return;
     }
-    log_begin(a, LOG_ID_CLAIM_REPEATED);
+    log_begin(a, LOG_ID_CLAIM_PREPARE_REPEATED);
     log_text(a, "claim_uid", o->id.uid);
     log_end(a);
     o->slot = (uint16_t)slot;

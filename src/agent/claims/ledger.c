@@ -155,7 +155,7 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
         writer_text(why, ledger_reason(a, s));
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
-        log_begin(a, LOG_ID_CDI_TROUBLE);
+        log_begin(a, LOG_ID_CDI_FILE_FAILED);
         log_text(a, "file", name);
         log_text(a, "reason", ledger_reason(a, s));
         log_remedy(a, ledger_remedy(s));
@@ -191,7 +191,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
         return STATUS_OK;
     }
-    log_begin(a, LOG_ID_CDI_REBUILT);
+    log_begin(a, LOG_ID_CDI_FILE_REBUILT);
     log_text(a, "claim_uid", r->id.uid);
     log_text(a, "file", name);
     log_end(a);
@@ -204,7 +204,7 @@ static void cdi_remove(struct agent *a, const char *uid)
     cdi_file_name(uid, name);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
     if (s != STATUS_OK && s != HOST_ABSENT) {
-        log_begin(a, LOG_ID_CDI_TROUBLE);
+        log_begin(a, LOG_ID_CDI_FILE_FAILED);
         log_text(a, "file", name);
         log_text(a, "reason", ledger_reason(a, s));
         log_remedy(a, "remove the file by hand once the CDI root can be written");
@@ -261,7 +261,7 @@ void ledger_trouble_text(const struct agent *a, const char *doing, enum status s
 
 static void log_trouble(struct agent *a, const char *doing, enum status s)
 {
-    log_begin(a, LOG_ID_STORE_TROUBLE);
+    log_begin(a, LOG_ID_STORE_FAILED);
     log_text(a, "doing", doing);
     log_text(a, "reason", ledger_reason(a, s));
     log_remedy(a, ledger_remedy(s));

@@ -45,7 +45,7 @@ static void not_usable(struct agent *a, const char *doing, enum status s)
     ASSERT(ended == STATUS_OK);
     l->busy = s == HOST_BUSY;
     if (!said) {
-        log_begin(a, LOG_ID_STORE_TROUBLE);
+        log_begin(a, LOG_ID_STORE_FAILED);
         log_text(a, "text", l->trouble);
         log_remedy(a, ledger_remedy(s));
         if (l->busy) {

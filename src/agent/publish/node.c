@@ -52,7 +52,7 @@ void node_check_type(struct agent *a)
         n->type_said[0] = '\0';
     } else if (!view_is(label, n->type_said)) {
         text_cut(n->type_said, sizeof n->type_said, label);
-        log_begin(a, LOG_ID_NODE_TYPE);
+        log_begin(a, LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND);
         log_view(a, "label", label);
         log_view(a, "found", found);
         log_end(a);
@@ -244,7 +244,7 @@ static void get_end(struct agent *a, const struct request *r, enum status status
     if (status != STATUS_OK) {
         get_refused(a, r, status);
     } else if (n->now.uid[0] == '\0') {
-        log_one(a, LOG_ID_API_STRANGE, "doing", "read Node");
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "read Node");
         n->get_due_ms = a->now_ms + retry_wait(a, r, &n->get_backoff_ms);
     } else {
         n->get_due_ms = UINT64_MAX;

@@ -85,7 +85,7 @@ static void overtaken(struct agent *a)
 {
     struct publish *p = &a->publish;
     uint64_t wait = agent_backoff(a, &p->backoff_ms);
-    log_begin(a, LOG_ID_SLICE_OVERTAKEN);
+    log_begin(a, LOG_ID_SLICE_WRITE_CONFLICTED);
     log_number(a, "retry_ms", (int64_t)wait);
     log_end(a);
     round_later(p, a->now_ms + wait, true);
@@ -127,7 +127,7 @@ static void write_end(struct agent *a, const struct request *r)
     ASSERT(at >= 0);
     struct slice_part *part = &p->part[at];
     if (!answered_ours(&part->kept, &p->now)) {
-        log_one(a, LOG_ID_API_STRANGE, "doing", "write slice");
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "write slice");
         p->trouble = "the API server answered with another object than was written";
         round_later(p, a->now_ms + retry_wait(a, r, &p->backoff_ms), true);
         return;
@@ -139,7 +139,7 @@ static void write_end(struct agent *a, const struct request *r)
     part->stored_sum = p->now.sum;
     p->generation_max =
         (p->now.generation > p->generation_max) ? p->now.generation : p->generation_max;
-    log_begin(a, part->lossy ? LOG_ID_SLICE_DROPPED_FIELDS : LOG_ID_SLICE_PUBLISHED);
+    log_begin(a, part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED);
     log_text(a, "slice", part->kept.name);
     log_text(a, "how", update ? "updated" : "created");
     log_number(a, "devices", part->count);

@@ -43,7 +43,7 @@ static void say_left_out(struct agent *a, const struct device *device, const cha
     }
     p->left_out[p->left_out_count] = sum;
     p->left_out_count++;
-    log_begin(a, LOG_ID_ITEM_LEFT_OUT);
+    log_begin(a, LOG_ID_SLICE_ITEM_OMITTED);
     log_text(a, "device", device->name);
     log_text(a, "item", item);
     log_text(a, "value", value);
@@ -130,7 +130,7 @@ bool publish_cut_smaller(struct agent *a)
     }
     p->cut = half;
     publish_forget_losses(p);
-    log_begin(a, LOG_ID_SLICE_CUT);
+    log_begin(a, LOG_ID_SLICE_SPLIT);
     log_number(a, "devices", (int64_t)half);
     log_text(a, "text", p->cause);
     log_end(a);
@@ -250,7 +250,7 @@ static void say_selector(struct agent *a)
 {
     struct publish *p = &a->publish;
     if (p->selector_ignored && !p->selector_said) {
-        log_one(a, LOG_ID_API_STRANGE, "doing", "list slices");
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "list slices");
     }
     p->selector_said = p->selector_ignored;
 }
@@ -314,7 +314,7 @@ void publish_round_over(struct agent *a)
         p->current_wall_ms = a->wall_ms;
     }
     if (p->current && !p->said) {
-        log_begin(a, LOG_ID_SLICE_CURRENT);
+        log_begin(a, LOG_ID_SLICE_VERIFIED);
         log_text(a, "slice", p->part[0].kept.name);
         log_number(a, "devices", p->wanted.count);
         log_end(a);

@@ -170,7 +170,7 @@ static void watch_type(struct publish *p, struct view message)
 static void watch_repair(struct agent *a, const char *what)
 {
     if (a->publish.current) { /* said when it begins, however often it is touched until a round */
-        log_begin(a, LOG_ID_SLICE_REPAIR);
+        log_begin(a, LOG_ID_SLICE_DRIFT_DETECTED);
         log_text(a, "slice", a->publish.watch_now.name);
         log_text(a, "what", what);
         log_end(a);

@@ -22,24 +22,24 @@
  * prepares claims has none. An event that is no row stands in the log alone.
  */
 #define AGENT_REASONS(X)                                                                           \
-    X(LOG_ID_DEVICE_FINDING, true, "NeuronDeviceFinding", "Discover")                              \
-    X(LOG_ID_HOST_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                         \
-    X(LOG_ID_NODE_TYPE, true, "InstanceTypeMismatch", "Discover")                                  \
-    X(LOG_ID_HOST_LISTEN_FAILED, true, "SocketFailed", "Listen")                                   \
-    X(LOG_ID_HOST_SOCKET_LOST, true, "SocketReplaced", "Listen")                                   \
+    X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
+    X(LOG_ID_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                              \
+    X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, true, "InstanceTypeMismatch", "Discover")               \
+    X(LOG_ID_SOCKET_OPEN_FAILED, true, "SocketOpenFailed", "Listen")                               \
+    X(LOG_ID_SOCKET_FILE_LOST, true, "SocketFileLost", "Listen")                                   \
     X(LOG_ID_REGISTRATION_REFUSED, true, "RegistrationRefused", "Register")                        \
-    X(LOG_ID_REGISTRATION_RENEWED, true, "RegistrationOverdue", "Register")                        \
-    X(LOG_ID_API_UNSERVED, true, "ResourceAPINotServed", "Publish")                                \
-    X(LOG_ID_API_ERROR, true, "APIRequestRefused", "Publish")                                      \
-    X(LOG_ID_SLICE_DROPPED_FIELDS, true, "ResourceSliceFieldsDropped", "Publish")                  \
-    X(LOG_ID_ITEM_LEFT_OUT, true, "ResourceSliceItemLeftOut", "Publish")                           \
-    X(LOG_ID_API_STRANGE, true, "UnexpectedAPIAnswer", "Publish")                                  \
-    X(LOG_ID_SLICE_REPAIR, false, "ResourceSliceRepaired", "Publish")                              \
-    X(LOG_ID_CLAIM_REFUSED, true, "ClaimRefused", "Prepare")                                       \
-    X(LOG_ID_CDI_TROUBLE, true, "CDIFileFailed", "Prepare")                                        \
+    X(LOG_ID_REGISTRATION_SOCKET_REPLACED, true, "RegistrationOverdue", "Register")                \
+    X(LOG_ID_RESOURCE_API_NOT_SERVED, true, "ResourceAPINotServed", "Publish")                     \
+    X(LOG_ID_API_REQUEST_FAILED, true, "APIRequestFailed", "Publish")                              \
+    X(LOG_ID_SLICE_FIELDS_DROPPED, true, "ResourceSliceFieldsDropped", "Publish")                  \
+    X(LOG_ID_SLICE_ITEM_OMITTED, true, "ResourceSliceItemOmitted", "Publish")                      \
+    X(LOG_ID_API_RESPONSE_UNEXPECTED, true, "UnexpectedAPIResponse", "Publish")                    \
+    X(LOG_ID_SLICE_DRIFT_DETECTED, false, "ResourceSliceDriftDetected", "Publish")                 \
+    X(LOG_ID_CLAIM_FAILED, true, "ClaimFailed", "Prepare")                                         \
+    X(LOG_ID_CDI_FILE_FAILED, true, "CDIFileFailed", "Prepare")                                    \
     X(LOG_ID_STORE_DAMAGED, true, "ClaimStoreDamaged", "OpenStore")                                \
     X(LOG_ID_STORE_SLOT_DAMAGED, true, "ClaimRecordLost", "OpenStore")                             \
-    X(LOG_ID_STORE_TROUBLE, true, "ClaimStoreFailed", "OpenStore")
+    X(LOG_ID_STORE_FAILED, true, "ClaimStoreFailed", "OpenStore")
 
 /* One row of the table; static texts. */
 struct event_reason {

@@ -1,125 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event catalogue: everything that the agent ever says, numbered by order. Each event is one
- * log line and one counter. Columns: identifier, level, name in the log, cause, what the operator
- * should do. Numbers are append-only. Owns these words; counts and writes nothing.
+ * The catalogue of log lines: one row for each thing that the agent reports. A row has an
+ * identifier, a level, the name in `event=`, its cause, and what an operator can do about it. Names
+ * and remedies are a contract with whoever reads the log; CATALOGUE.md is generated from this
+ * table. Owns these texts; counts and writes nothing.
  */
 #ifndef AGENT_REPORT_LOG_CATALOGUE_H
 #define AGENT_REPORT_LOG_CATALOGUE_H
 
 /* Applies X to every row: X(identifier, level, name, cause, remedy). */
 #define LOG_CATALOGUE(X)                                                                           \
-    X(LOG_ID_STARTED, LOG_INFO, "started", "the process runs", "nothing")                          \
-    X(LOG_ID_STOPPING, LOG_INFO, "stopping", "asked to stop by a signal", "nothing")               \
-    X(LOG_ID_STOPPED, LOG_INFO, "stopped", "running calls have ended", "nothing")                  \
-    X(LOG_ID_HOST_LISTENING, LOG_INFO, "listening", "a server socket is open", "nothing")          \
-    X(LOG_ID_HOST_LISTEN_FAILED, LOG_WARN, "listen_failed",                                        \
-      "a server socket cannot be opened; it is tried again", "mend what the text names")           \
-    X(LOG_ID_HOST_SOCKET_LOST, LOG_WARN, "socket_lost",                                            \
-      "a socket file was removed or replaced; it is made anew",                                    \
-      "find out who else uses these paths")                                                        \
-    X(LOG_ID_HOST_PEER_DENIED, LOG_WARN, "peer_denied", "a peer of another user was turned away",  \
-      "only root and the agent's own user are served")                                             \
-    X(LOG_ID_HOST_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",  \
-      "end what holds the descriptors or the memory that the text names")                          \
-    X(LOG_ID_HOST_TOKEN_UNREADABLE, LOG_WARN, "token_unreadable",                                  \
-      "the token file cannot be read; the old one stays", "check the service account volume")      \
-    X(LOG_ID_BOARD, LOG_INFO, "board", "devices were found", "nothing")                            \
-    X(LOG_ID_DEVICE_FINDING, LOG_WARN, "device_finding", "a fact of the node is missing or odd",   \
-      "told with each finding")                                                                    \
-    X(LOG_ID_REGISTRATION_ASKED, LOG_INFO, "registration_asked", "the kubelet called GetInfo",     \
-      "nothing")                                                                                   \
-    X(LOG_ID_REGISTERED, LOG_INFO, "registered", "the kubelet accepted the driver", "nothing")     \
+    /* the process */                                                                              \
+    X(LOG_ID_STARTED, LOG_INFO, "started", "the agent started", "none")                            \
+    X(LOG_ID_STOP_REQUESTED, LOG_INFO, "stop_requested", "a signal asked the agent to stop",       \
+      "none")                                                                                      \
+    X(LOG_ID_STOPPED, LOG_INFO, "stopped", "the agent stopped", "none")                            \
+    /* sockets and their peers */                                                                  \
+    X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
+    X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \
+      "a server socket cannot be opened; the agent retries", "fix the error that the text names")  \
+    X(LOG_ID_SOCKET_FILE_LOST, LOG_WARN, "socket_file_lost",                                       \
+      "a socket file was removed or replaced; the agent creates it again",                         \
+      "find out which other program uses these paths")                                             \
+    X(LOG_ID_PEER_DENIED, LOG_WARN, "peer_denied",                                                 \
+      "a peer that runs as another user was disconnected",                                         \
+      "connect as root or as the agent's own user; nobody else is served")                         \
+    X(LOG_ID_ACCEPT_FAILED, LOG_WARN, "accept_failed", "a connection could not be accepted",       \
+      "free the descriptors or the memory that the text names")                                    \
+    X(LOG_ID_CALL_REFUSED, LOG_WARN, "call_refused",                                               \
+      "a gRPC call was malformed or exceeded a limit",                                             \
+      "find out who calls this socket; it serves only the kubelet and health probes")              \
+    X(LOG_ID_CONNECTION_FAILED, LOG_WARN, "connection_failed",                                     \
+      "a peer broke the protocol; its connection was closed",                                      \
+      "find out who connects to this socket; it serves gRPC over HTTP/2")                          \
+    X(LOG_ID_CONNECTION_FAILURES_SUPPRESSED, LOG_WARN, "connection_failures_suppressed",           \
+      "more peers of a TCP port broke the protocol than are logged one by one",                    \
+      "find out who connects to the health or metrics port")                                       \
+    /* the node */                                                                                 \
+    X(LOG_ID_PROBE_FAILED, LOG_WARN, "probe_failed",                                               \
+      "the devices of the node could not be read; the agent keeps those of the last successful "   \
+      "look",                                                                                      \
+      "give the process memory and descriptors, and the right to read the sysfs root")             \
+    X(LOG_ID_DEVICES_FOUND, LOG_INFO, "devices_found",                                             \
+      "the devices of the node were read for the first time, or they changed", "none")             \
+    X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
+      "a fact about the node or a device is missing or unexpected",                                \
+      "depends on the issue; every line has its own")                                              \
+    X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
+      "the Node object was replaced, or its labels that become attributes changed", "none")        \
+    X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, LOG_WARN, "instance_type_mismatch_found",               \
+      "the Node's label names another instance type than the hardware reports",                    \
+      "correct --instance-type or the label node.kubernetes.io/instance-type")                     \
+    /* registration with the kubelet */                                                            \
+    X(LOG_ID_REGISTRATION_INFO_REQUESTED, LOG_INFO, "registration_info_requested",                 \
+      "the kubelet called GetInfo", "none")                                                        \
+    X(LOG_ID_REGISTERED, LOG_INFO, "registered", "the kubelet registered the driver", "none")      \
     X(LOG_ID_REGISTRATION_REFUSED, LOG_ERROR, "registration_refused",                              \
-      "the kubelet refused the driver", "read the kubelet's reason; the kubelet tries again")      \
-    X(LOG_ID_REGISTRATION_RENEWED, LOG_WARN, "registration_renewed",                               \
-      "no registration succeeded in time",                                                         \
+      "the kubelet refused to register the driver",                                                \
+      "read the kubelet's reason; the kubelet retries")                                            \
+    X(LOG_ID_REGISTRATION_SOCKET_REPLACED, LOG_WARN, "registration_socket_replaced",               \
+      "the kubelet did not register the driver in time; the agent creates its registration "       \
+      "socket again",                                                                              \
       "check that the kubelet watches the registrar directory")                                    \
-    X(LOG_ID_API_CONNECTED, LOG_INFO, "api_connected", "the API server is reached and verified",   \
-      "nothing")                                                                                   \
-    X(LOG_ID_API_LOST, LOG_WARN, "api_lost", "the connection to the API server ended",             \
-      "nothing, it is tried again")                                                                \
-    X(LOG_ID_API_FAILED, LOG_ERROR, "api_failed", "the API server cannot be reached",              \
-      "check the address, certificates and token that the text names")                             \
-    X(LOG_ID_API_ERROR, LOG_ERROR, "api_error", "the API server refused a request",                \
-      "check RBAC and the server's text")                                                          \
-    X(LOG_ID_SLICE_PUBLISHED, LOG_INFO, "slice_published", "the ResourceSlice was written",        \
-      "nothing")                                                                                   \
-    X(LOG_ID_SLICE_CURRENT, LOG_INFO, "slice_current",                                             \
-      "the stored ResourceSlice is the wanted one", "nothing")                                     \
-    X(LOG_ID_SLICE_REPAIR, LOG_WARN, "slice_repair",                                               \
-      "a stored ResourceSlice was changed, doubled or deleted", "nothing, it is put right")        \
-    X(LOG_ID_SLICE_DROPPED_FIELDS, LOG_ERROR, "slice_dropped_fields",                              \
-      "the API server stored less than was sent", "check its version and feature gates")           \
-    X(LOG_ID_CLAIM_PREPARED, LOG_INFO, "claim_prepared", "a claim was prepared", "nothing")        \
-    X(LOG_ID_CLAIM_REPEATED, LOG_INFO, "claim_repeated", "a prepared claim was asked for again",   \
-      "nothing")                                                                                   \
-    X(LOG_ID_CLAIM_REFUSED, LOG_WARN, "claim_refused", "a claim could not be prepared",            \
-      "mend what the error names; the kubelet tries again by itself")                              \
-    X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "nothing")  \
-    X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
-      "a claim carries configuration for its devices", "nothing")                                  \
-    X(LOG_ID_CDI_REBUILT, LOG_WARN, "cdi_rebuilt",                                                 \
-      "the CDI file of a prepared claim was gone or changed", "nothing")                           \
-    X(LOG_ID_CDI_TROUBLE, LOG_ERROR, "cdi_trouble", "a CDI file cannot be written or removed",     \
-      "check space and rights of the CDI root")                                                    \
-    X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created", "there was no claim store yet", "nothing")  \
-    X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was read", "nothing")        \
-    X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged",                                            \
-      "the claim store is not readable as a whole",                                                \
-      "its copy is kept beside it; what could be read was kept")                                   \
-    X(LOG_ID_STORE_SLOT_DAMAGED, LOG_ERROR, "store_slot_damaged",                                  \
-      "one slot of the store is unreadable", "delete and re-create the pod that lost its claim")   \
-    X(LOG_ID_STORE_TROUBLE, LOG_ERROR, "store_trouble",                                            \
-      "the claim store cannot be read or written",                                                 \
-      "check space and rights of the plugin directory")                                            \
-    X(LOG_ID_CALL_REFUSED, LOG_WARN, "call_refused", "a gRPC call was malformed or over a limit",  \
-      "only the kubelet and health probes are served; see who else calls this socket")             \
-    X(LOG_ID_CONNECTION_FAILED, LOG_WARN, "connection_failed", "a peer broke the protocol",        \
-      "this socket speaks gRPC over HTTP/2; see who else connects to it")                          \
-    X(LOG_ID_API_VERSION, LOG_INFO, "api_version",                                                 \
-      "the version of resource.k8s.io that is spoken from now on", "nothing")                      \
-    X(LOG_ID_API_UNSERVED, LOG_ERROR, "api_unserved",                                              \
-      "the API server serves no version of resource.k8s.io that the agent speaks",                 \
+    /* the API server */                                                                           \
+    X(LOG_ID_API_CONNECTED, LOG_INFO, "api_connected",                                             \
+      "the agent is connected to the API server and has verified it", "none")                      \
+    X(LOG_ID_API_CONNECTION_LOST, LOG_WARN, "api_connection_lost",                                 \
+      "the connection to the API server was lost", "none, the agent reconnects")                   \
+    X(LOG_ID_API_CONNECT_FAILED, LOG_ERROR, "api_connect_failed",                                  \
+      "the API server cannot be reached; the agent retries",                                       \
+      "check the address, the certificates and the token that the text names")                     \
+    X(LOG_ID_TOKEN_READ_FAILED, LOG_WARN, "token_read_failed",                                     \
+      "the token file cannot be read; the agent keeps the previous token",                         \
+      "check the service account volume")                                                          \
+    X(LOG_ID_API_CONNECTION_DRAINED, LOG_INFO, "api_connection_drained",                           \
+      "the API server asked for another connection (GOAWAY) and no request is left on this one",   \
+      "none")                                                                                      \
+    X(LOG_ID_API_REQUEST_FAILED, LOG_ERROR, "api_request_failed",                                  \
+      "the API server refused a request or did not answer it",                                     \
+      "check RBAC and the API server's message")                                                   \
+    X(LOG_ID_API_RESPONSE_UNEXPECTED, LOG_ERROR, "api_response_unexpected",                        \
+      "the API server returned another object than the requested one; the agent ignores it",       \
+      "check for a proxy or an admission webhook between the agent and the API server")            \
+    X(LOG_ID_RESOURCE_API_VERSION_SELECTED, LOG_INFO, "resource_api_version_selected",             \
+      "the agent uses this version of resource.k8s.io from now on", "none")                        \
+    X(LOG_ID_RESOURCE_API_NOT_SERVED, LOG_ERROR, "resource_api_not_served",                        \
+      "the API server serves no version of resource.k8s.io that the agent supports",               \
       "Kubernetes 1.34 serves v1 by default; on 1.32 and 1.33 start the API server with "          \
       "--feature-gates=DynamicResourceAllocation=true "                                            \
       "--runtime-config=resource.k8s.io/v1beta1=true")                                             \
-    X(LOG_ID_HOST_PROBE_FAILED, LOG_ERROR, "probe_failed",                                         \
-      "the node could not be looked at; nothing is concluded from it",                             \
-      "give the process memory and descriptors, and the right to read the sysfs root")             \
-    X(LOG_ID_API_MOVED, LOG_INFO, "api_moved",                                                     \
-      "the API server ended the connection in order; a new one follows", "nothing")                \
-    X(LOG_ID_SLICE_OVERTAKEN, LOG_INFO, "slice_overtaken",                                         \
-      "somebody else wrote the slice between list and write; it is listed again", "nothing")       \
-    X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
-      "the Node object is another one, or other labels of it become attributes", "nothing")        \
-    X(LOG_ID_NODE_TYPE, LOG_WARN, "node_type",                                                     \
-      "the Node's label names another instance type than the machine does",                        \
-      "correct --instance-type or the label node.kubernetes.io/instance-type")                     \
-    X(LOG_ID_API_STRANGE, LOG_ERROR, "api_strange",                                                \
-      "the API server told of another object than was asked for; nothing is concluded from it",    \
-      "see what stands between the agent and the API server: a proxy, an admission webhook")       \
-    X(LOG_ID_ITEM_LEFT_OUT, LOG_ERROR, "item_left_out",                                            \
-      "the API server would refuse the slice for this device or attribute; the rest is published", \
-      "see where the value comes from: sysfs, a label of the Node, or the agent's settings")       \
-    X(LOG_ID_SLICE_CUT, LOG_WARN, "slice_cut",                                                     \
-      "a slice is too large for the API server; the devices go into more slices", "nothing")       \
-    X(LOG_ID_CONNECTIONS_SUPPRESSED, LOG_WARN, "connections_suppressed",                           \
-      "more peers of a TCP port broke the protocol than are told one by one",                      \
-      "see who else connects to the health or metrics port")                                       \
-    X(LOG_ID_EVENTS_REFUSED, LOG_WARN, "events_refused",                                           \
-      "the API server takes no Kubernetes Events of the agent; this log tells the same",           \
-      "allow create and patch of events in events.k8s.io; otherwise see the server's text")        \
-    X(LOG_ID_EVENTS_DROPPED, LOG_WARN, "events_dropped",                                           \
-      "more happened than is told in Kubernetes Events; this log has it all", "read this log")     \
+    /* ResourceSlices */                                                                           \
+    X(LOG_ID_SLICE_PUBLISHED, LOG_INFO, "slice_published", "a ResourceSlice was written", "none")  \
+    X(LOG_ID_SLICE_VERIFIED, LOG_INFO, "slice_verified",                                           \
+      "the stored ResourceSlices are the wanted ones", "none")                                     \
+    X(LOG_ID_SLICE_DRIFT_DETECTED, LOG_WARN, "slice_drift_detected",                               \
+      "a stored ResourceSlice was changed, duplicated or deleted", "none, the agent restores it")  \
+    X(LOG_ID_SLICE_FIELDS_DROPPED, LOG_ERROR, "slice_fields_dropped",                              \
+      "the API server stored less than the agent sent",                                            \
+      "check the version and the feature gates of the API server")                                 \
+    X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
+      "the API server would reject the slice because of this device or attribute; the rest is "    \
+      "published",                                                                                 \
+      "check where the value comes from: sysfs, a label of the Node, or a setting of the agent")   \
+    X(LOG_ID_SLICE_SPLIT, LOG_WARN, "slice_split",                                                 \
+      "a ResourceSlice is too large for the API server; its devices are spread over more slices",  \
+      "none")                                                                                      \
+    X(LOG_ID_SLICE_WRITE_CONFLICTED, LOG_INFO, "slice_write_conflicted",                           \
+      "another client wrote the ResourceSlice between list and write; the agent lists again",      \
+      "none")                                                                                      \
+    /* claims */                                                                                   \
+    X(LOG_ID_CLAIM_PREPARED, LOG_INFO, "claim_prepared", "a claim was prepared", "none")           \
+    X(LOG_ID_CLAIM_PREPARE_REPEATED, LOG_INFO, "claim_prepare_repeated",                           \
+      "the kubelet asked again for a prepared claim", "none")                                      \
+    X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
+    X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
+      "a claim could not be prepared or unprepared",                                               \
+      "fix what the error names; the kubelet retries")                                             \
+    X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
+      "a claim configures its devices; the name is that of AWS's own driver", "none")              \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
-      "the status of a claim's devices was not written; the claim itself is not touched by it",    \
+      "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \
-      "of resourceclaims/driver, both in resource.k8s.io, or run without --claim-status")
+      "of resourceclaims/driver, both in resource.k8s.io, or run without --claim-status")          \
+    X(LOG_ID_CDI_FILE_REBUILT, LOG_WARN, "cdi_file_rebuilt",                                       \
+      "the CDI file of a prepared claim was missing or changed; the agent wrote it again", "none") \
+    X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
+      "a CDI file cannot be written or removed",                                                   \
+      "check the free space and the permissions of the CDI root")                                  \
+    /* the claim store */                                                                          \
+    X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \
+      "there was no claim store; the agent created an empty one", "none")                          \
+    X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was opened", "none")         \
+    X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged", "the claim store is missing or damaged",   \
+      "depends on the damage; every line has its own")                                             \
+    X(LOG_ID_STORE_SLOT_DAMAGED, LOG_ERROR, "store_slot_damaged",                                  \
+      "one slot of the claim store cannot be read",                                                \
+      "delete and re-create the pod that lost its claim")                                          \
+    X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
+      "check the free space and the permissions of the plugin directory")                          \
+    /* Kubernetes Events */                                                                        \
+    X(LOG_ID_K8S_EVENTS_REFUSED, LOG_WARN, "k8s_events_refused",                                   \
+      "the API server does not accept the agent's Kubernetes Events; the log has the same "        \
+      "information",                                                                               \
+      "allow create and patch of events in events.k8s.io; for any other cause see the API "        \
+      "server's message")                                                                          \
+    X(LOG_ID_K8S_EVENTS_DROPPED, LOG_WARN, "k8s_events_dropped",                                   \
+      "more Kubernetes Events were pending than fit; some were not sent",                          \
+      "read the log, it has all of them")
 
-/* A row of the catalogue as its number alone. */
+/* A row of the catalogue as its identifier alone. */
 #define LOG_ID_NUMBER(id, level, name, cause, remedy) id,
-/* Numbers of the events: index of a counter in struct agent. */
+/* Row numbers of the catalogue: index of a counter in struct report. */
 enum log_id { LOG_CATALOGUE(LOG_ID_NUMBER) LOG_ID_COUNT };
 
 #endif

@@ -189,10 +189,10 @@ static void say_dropped(struct agent *a)
         return;
     }
     a->recorder.dropped_ms = a->now_ms + NOTE_DROPPED_MS;
-    log_begin(a, LOG_ID_EVENTS_DROPPED);
+    log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
     log_number(a, "count", (int64_t)*dropped);
     log_end(a);
-    log_count(a, LOG_ID_EVENTS_DROPPED, *dropped - 1u); /* the line itself counts one */
+    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, *dropped - 1u); /* the line itself counts one */
     *dropped = 0;
 }
 
@@ -275,7 +275,7 @@ void recorder_end(struct agent *a, enum status status)
     struct note *n = &a->notes.note[r->at];
     ASSERT(n->state != NOTE_FREE && r->telling <= n->count);
     enum outcome outcome =
-        outgoing_end(a, &r->out, REQUEST_RECORDER, status, LOG_ID_EVENTS_REFUSED);
+        outgoing_end(a, &r->out, REQUEST_RECORDER, status, LOG_ID_K8S_EVENTS_REFUSED);
     switch (outcome) {
     case OUTCOME_DONE:
         r->denied_sum = 0;

@@ -46,7 +46,7 @@ static void get_info(struct agent *a, unsigned link, const struct grpc_event *ev
     bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);
     ASSERT(ok);
     a->registration.asked = true;
-    log_one(a, LOG_ID_REGISTRATION_ASKED, "endpoint", a->settings->service_socket);
+    log_one(a, LOG_ID_REGISTRATION_INFO_REQUESTED, "endpoint", a->settings->service_socket);
     answer_message(a, link, event->call, view_of(bytes, out.bytes_written));
 }
 
@@ -101,7 +101,7 @@ void kubelet_step(struct agent *a)
     if (r->registered || a->stopping || a->now_ms < kubelet_deadline(a)) {
         return;
     }
-    log_begin(a, LOG_ID_REGISTRATION_RENEWED);
+    log_begin(a, LOG_ID_REGISTRATION_SOCKET_REPLACED);
     log_text(a, "socket", a->settings->registration_socket);
     uint64_t waited_s = r->retry_ms / 1000u;
     log_number(a, "waited_s", (int64_t)waited_s);

@@ -60,7 +60,7 @@ void links_step(struct agent *a)
         return;
     }
     if (f->suppressed > 0u) {
-        log_begin(a, LOG_ID_CONNECTIONS_SUPPRESSED);
+        log_begin(a, LOG_ID_CONNECTION_FAILURES_SUPPRESSED);
         log_number(a, "suppressed", (int64_t)f->suppressed);
         log_end(a);
     }

@@ -18,13 +18,13 @@
 /* --- families --- */
 
 enum {
-    /* one series each, without labels: index in `scalars` */
+    /* one series each, without labels; scalar() has the values */
     FAMILY_REGISTERED,
     FAMILY_READY,
     FAMILY_API_CONNECTED,
     FAMILY_SLICE_CURRENT,
-    FAMILY_SLICE_GENERATION,
-    FAMILY_PUBLISH_TIME,
+    FAMILY_POOL_GENERATION,
+    FAMILY_SLICE_VERIFIED,
     FAMILY_DEVICES,
     FAMILY_PUBLISHED,
     FAMILY_CLAIMS,
@@ -33,9 +33,9 @@ enum {
     FAMILY_QUARANTINED,
     /* with labels */
     FAMILY_BUILD,
-    FAMILY_BOARD,
+    FAMILY_NODE,
     FAMILY_VERSION,
-    FAMILY_EVENTS,
+    FAMILY_LOG_EVENTS,
     FAMILY_DEVICE,
     FAMILY_CALLS,
     FAMILY_REQUESTS,
@@ -44,126 +44,100 @@ enum {
 
 #define SCALARS FAMILY_BUILD
 
-/* Name without prefix, and meaning, of each family, in that order. */
-static const char words[] = "registered\0"
-                            "The kubelet accepted the driver.\0"
-                            "ready\0"
-                            "As /readyz, which gives the reasons.\0"
-                            "api_connected\0"
-                            "The API server is connected.\0"
-                            "slice_current\0"
-                            "The stored ResourceSlices are right.\0"
-                            "slice_generation\0"
-                            "Pool generation of them.\0"
-                            "last_publish_timestamp_seconds\0"
-                            "When they were last right.\0"
-                            "devices\0"
-                            "Devices of the node.\0"
-                            "devices_published\0"
-                            "Devices in the ResourceSlices.\0"
-                            "claims_held\0"
-                            "Prepared claims.\0"
-                            "claims_capacity\0"
-                            "Most claims held at one time.\0"
-                            "store_usable\0"
-                            "The claim store is open.\0"
-                            "store_quarantined_slots\0"
-                            "Unreadable slots of the claim store.\0"
-                            "build_info\0"
-                            "Program.\0"
-                            "board_info\0"
-                            "Hardware.\0"
-                            "api_version_info\0"
-                            "Version of resource.k8s.io.\0"
-                            "events_total\0"
-                            "Events by their names in the log.\0"
-                            "device_held\0"
-                            "A claim holds the device; its first pod.\0"
-                            "call_duration_seconds\0"
-                            "Calls of the kubelet.\0"
-                            "api_request_duration_seconds\0"
-                            "Requests to the API server.\0";
-
-/* Names of labels; a family has a run of them. */
-static const char keys[] = "version\0"
-                           "build\0"
-                           "instance_type\0"
-                           "driver_version\0"
-                           "event\0"
-                           "device\0"
-                           "claim_namespace\0"
-                           "claim_name\0"
-                           "claim_uid\0"
-                           "pod_name\0"
-                           "pod_uid\0"
-                           "method\0"
-                           "verb\0"
-                           "resource\0"
-                           "code\0";
+enum metric_type { GAUGE, COUNTER, HISTOGRAM };
+static const char *const type_names[] = {
+    [GAUGE] = "gauge", [COUNTER] = "counter", [HISTOGRAM] = "histogram"};
 
 #define LABELS_MAX 6u
-enum { GAUGE, COUNTER, HISTOGRAM };
-static const char types[] = "gauge\0"
-                            "counter\0"
-                            "histogram\0";
 
+/* One metric: what it is called after the prefix, and how many series it has at most. */
 struct family {
-    uint8_t type;
-    uint8_t key;    /* first of its keys */
-    uint8_t labels; /* how many */
-    uint16_t rows;  /* series at most */
+    const char *name;
+    const char *help;
+    enum metric_type type;
+    uint16_t rows;
+    const char *labels[LABELS_MAX]; /* unused ones are NULL */
 };
-#define SCALAR {GAUGE, 0, 0, 1}
-static const struct family families[FAMILIES] = {
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    SCALAR,
-    [FAMILY_BUILD] = {GAUGE, 0, 2, 1},
-    [FAMILY_BOARD] = {GAUGE, 2, 2, 1},
-    [FAMILY_VERSION] = {GAUGE, 0, 1, 1},
-    [FAMILY_EVENTS] = {COUNTER, 4, 1, (uint16_t)LOG_ID_COUNT},
-    [FAMILY_DEVICE] = {GAUGE, 5, 6, DEVICES_MAX},
-    [FAMILY_CALLS] = {HISTOGRAM, 11, 1, KUBELET_METHODS},
-    [FAMILY_REQUESTS] = {HISTOGRAM, 12, 3, (uint16_t)(REQUEST_KINDS *HTTP_STATUS_CLASSES)}};
 
-static const char methods[] = "NodePrepareResources\0"
-                              "NodeUnprepareResources\0";
-/* Verb and resource of each kind of request from REQUEST_CLAIM on. */
-static const char requests[] = "get\0"
-                               "resourceclaims\0"
-                               "get\0"
-                               "apigroups\0"
-                               "get\0"
-                               "nodes\0"
-                               "list\0"
-                               "resourceslices\0"
-                               "write\0"
-                               "resourceslices\0"
-                               "delete\0"
-                               "resourceslices\0"
-                               "watch\0"
-                               "resourceslices\0"
-                               "watch\0"
-                               "nodes\0"
-                               "create\0"
-                               "events\0"
-                               "patch\0"
-                               "resourceclaims/status\0";
-static const char codes[] = "none\0"
-                            "1xx\0"
-                            "2xx\0"
-                            "3xx\0"
-                            "4xx\0"
-                            "5xx\0";
+#define SCALAR(text, meaning) {.name = (text), .help = (meaning), .type = GAUGE, .rows = 1}
+static const struct family families[FAMILIES] = {
+    [FAMILY_REGISTERED] = SCALAR("registered", "1 while the kubelet has registered the driver."),
+    [FAMILY_READY] = SCALAR("ready", "1 while /readyz answers 200."),
+    [FAMILY_API_CONNECTED] = SCALAR("api_connected", "1 while the API server is connected."),
+    [FAMILY_SLICE_CURRENT] =
+        SCALAR("slice_current", "1 while the stored ResourceSlices are the wanted ones."),
+    [FAMILY_POOL_GENERATION] = SCALAR("pool_generation", "Pool generation of the ResourceSlices."),
+    [FAMILY_SLICE_VERIFIED] =
+        SCALAR("slice_verified_timestamp_seconds",
+               "Unix time when slice_current was last found to be 1; 0: never."),
+    [FAMILY_DEVICES] = SCALAR("devices", "Neuron devices of the node."),
+    [FAMILY_PUBLISHED] = SCALAR("devices_published", "Devices in the ResourceSlices."),
+    [FAMILY_CLAIMS] = SCALAR("claims_held", "Prepared claims."),
+    [FAMILY_CAPACITY] = SCALAR("claims_capacity", "Claims that can be prepared at the same time."),
+    [FAMILY_STORE_USABLE] = SCALAR("store_usable", "1 while the claim store is open."),
+    [FAMILY_QUARANTINED] =
+        SCALAR("store_quarantined_slots", "Slots of the claim store that cannot be read."),
+    [FAMILY_BUILD] = {.name = "build_info",
+                      .help = "Version and build of the agent.",
+                      .type = GAUGE,
+                      .rows = 1,
+                      .labels = {"version", "build"}},
+    [FAMILY_NODE] = {.name = "node_info",
+                     .help = "Instance type and Neuron driver of the node.",
+                     .type = GAUGE,
+                     .rows = 1,
+                     .labels = {"instance_type", "driver_version"}},
+    [FAMILY_VERSION] = {.name = "resource_api_version_info",
+                        .help = "Version of resource.k8s.io in use.",
+                        .type = GAUGE,
+                        .rows = 1,
+                        .labels = {"version"}},
+    [FAMILY_LOG_EVENTS] = {.name = "log_events_total",
+                           .help = "Log events by name, those below the log level included.",
+                           .type = COUNTER,
+                           .rows = (uint16_t)LOG_ID_COUNT,
+                           .labels = {"event"}},
+    [FAMILY_DEVICE] = {.name = "device_held",
+                       .help = "1 while a claim holds the device; with the first pod of the claim.",
+                       .type = GAUGE,
+                       .rows = DEVICES_MAX,
+                       .labels = {"device", "claim_namespace", "claim_name", "claim_uid",
+                                  "pod_name", "pod_uid"}},
+    [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
+                      .help = "Durations of the kubelet's calls until the response was sent.",
+                      .type = HISTOGRAM,
+                      .rows = KUBELET_METHODS,
+                      .labels = {"method"}},
+    [FAMILY_REQUESTS] =
+        {.name = "api_request_duration_seconds",
+         .help =
+             "Durations of requests to the API server; code: class of the HTTP status, or none.",
+         .type = HISTOGRAM,
+         .rows = (uint16_t)(REQUEST_KINDS * HTTP_STATUS_CLASSES),
+         .labels = {"verb", "resource", "code"}},
+};
+
+static const char *const method_names[KUBELET_METHODS] = {
+    [METHOD_PREPARE] = "NodePrepareResources", [METHOD_UNPREPARE] = "NodeUnprepareResources"};
+
+static const struct {
+    const char *verb;
+    const char *resource;
+} request_names[REQUEST_KINDS] = {
+    [REQUEST_CLAIM] = {"get", "resourceclaims"},
+    [REQUEST_VERSIONS] = {"get", "apigroups"},
+    [REQUEST_NODE] = {"get", "nodes"},
+    [REQUEST_SLICE_LIST] = {"list", "resourceslices"},
+    [REQUEST_SLICE_WRITE] = {"write", "resourceslices"},
+    [REQUEST_SLICE_DELETE] = {"delete", "resourceslices"},
+    [REQUEST_SLICE_WATCH] = {"watch", "resourceslices"},
+    [REQUEST_NODE_WATCH] = {"watch", "nodes"},
+    [REQUEST_EVENT] = {"create", "events"},
+    [REQUEST_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
+};
+
+static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",
+                                                                "3xx",  "4xx", "5xx"};
 
 /* --- values --- */
 
@@ -183,8 +157,8 @@ static int64_t scalar(const struct agent *a, unsigned family)
                                       [FAMILY_READY] = agent_ready(a) ? 1 : 0,
                                       [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
                                       [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
-                                      [FAMILY_SLICE_GENERATION] = a->publish.generation,
-                                      [FAMILY_PUBLISH_TIME] = (int64_t)a->publish.current_wall_ms,
+                                      [FAMILY_POOL_GENERATION] = a->publish.generation,
+                                      [FAMILY_SLICE_VERIFIED] = (int64_t)a->publish.current_wall_ms,
                                       [FAMILY_DEVICES] = a->devices.count,
                                       [FAMILY_PUBLISHED] = a->publish.wanted.count,
                                       [FAMILY_CLAIMS] = a->ledger.held,
@@ -232,7 +206,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
     if (family == FAMILY_BUILD) {
         s->label[0] = AGENT_VERSION;
         s->label[1] = BUILD_ID;
-    } else if (family == FAMILY_BOARD) {
+    } else if (family == FAMILY_NODE) {
         s->label[0] = a->devices.instance_type;
         s->label[1] = a->devices.driver_version;
     } else {
@@ -247,7 +221,7 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
                                      struct series *s)
 {
     if (family == FAMILY_CALLS) {
-        s->label[0] = text_nth(methods, row);
+        s->label[0] = method_names[row];
         return &a->durations.call[row];
     }
     unsigned kind = row / HTTP_STATUS_CLASSES;
@@ -256,9 +230,9 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
     if (kind == (unsigned)REQUEST_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
-    s->label[0] = text_nth(requests, 2u * (kind - 1u));
-    s->label[1] = text_nth(requests, 2u * (kind - 1u) + 1u);
-    s->label[2] = text_nth(codes, code);
+    s->label[0] = request_names[kind].verb;
+    s->label[1] = request_names[kind].resource;
+    s->label[2] = status_classes[code];
     return h;
 }
 
@@ -273,14 +247,14 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
         s->value = scalar(a, c->family);
         return true;
     }
-    if (families[c->family].type == (unsigned)HISTOGRAM) {
+    if (families[c->family].type == HISTOGRAM) {
         const struct histogram *h = times(a, c->family, row, s);
         if (h != NULL && c->line == 0u) {
             c->now = *h;
         }
         return h != NULL;
     }
-    if (c->family == FAMILY_EVENTS) {
+    if (c->family == FAMILY_LOG_EVENTS) {
         s->label[0] = log_id_name((enum log_id)row);
         s->value = (int64_t)a->report.count[row];
         return true;
@@ -324,21 +298,21 @@ static void write_label(struct writer *out, const char *key, const char *value)
 static void write_labels(struct writer *out, const struct family *f, const struct series *s,
                          const char *le)
 {
-    for (unsigned i = 0; i < f->labels; i++) {
+    for (unsigned i = 0; i < LABELS_MAX && f->labels[i] != NULL; i++) {
         writer_text(out, (i == 0u) ? "{" : ",");
-        write_label(out, text_nth(keys, f->key + i), s->label[i]);
+        write_label(out, f->labels[i], s->label[i]);
     }
     if (le != NULL) {
         writer_text(out, ",");
         write_label(out, "le", le);
     }
-    writer_text(out, (f->labels > 0u) ? "} " : " ");
+    writer_text(out, (f->labels[0] != NULL) ? "} " : " ");
 }
 
 static void write_name(struct writer *out, unsigned family)
 {
     writer_text(out, "neuron_dra_");
-    writer_text(out, text_nth(words, 2u * family));
+    writer_text(out, families[family].name);
 }
 
 static void write_head(struct writer *out, unsigned family)
@@ -346,11 +320,11 @@ static void write_head(struct writer *out, unsigned family)
     writer_text(out, "# HELP ");
     write_name(out, family);
     writer_text(out, " ");
-    writer_text(out, text_nth(words, 2u * family + 1u));
+    writer_text(out, families[family].help);
     writer_text(out, "\n# TYPE ");
     write_name(out, family);
     writer_text(out, " ");
-    writer_text(out, text_nth(types, families[family].type));
+    writer_text(out, type_names[families[family].type]);
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
@@ -395,12 +369,12 @@ static void write_histogram(struct writer *out, const struct metrics_cursor *c,
 static void write_series(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {
     write_name(out, c->family);
-    if (families[c->family].type == (unsigned)HISTOGRAM) {
+    if (families[c->family].type == HISTOGRAM) {
         write_histogram(out, c, s);
         return;
     }
     write_labels(out, &families[c->family], s, NULL);
-    if (c->family == FAMILY_PUBLISH_TIME) {
+    if (c->family == FAMILY_SLICE_VERIFIED) {
         write_seconds(out, (uint64_t)s->value);
     } else {
         writer_signed(out, s->value);
@@ -425,7 +399,7 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
 static void advance(struct metrics_cursor *c)
 {
     const struct family *f = &families[c->family];
-    bool lines = f->type == (unsigned)HISTOGRAM && c->row > 0u;
+    bool lines = f->type == HISTOGRAM && c->row > 0u;
     bool more = lines && c->line + 1u < (unsigned)HISTOGRAM_LINES;
     c->line = more ? (uint8_t)(c->line + 1u) : 0u;
     c->row = more ? c->row : (uint16_t)(c->row + 1u);
