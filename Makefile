@@ -464,7 +464,7 @@ $(INTEROP)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(INTEROP_FLAGS))
 
 ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2*.c src/wire/hpack*.c) \
-	src/base/bytes.c src/base/text.c generated/hpack_huffman.c generated/hpack_static.c
+	src/base/bytes.c generated/hpack_huffman.c generated/hpack_static.c
 $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)

@@ -3,6 +3,7 @@
 """Puts mistakes into parsers and agent, one at a time, and shows that their fuzz targets find each.
 
   tools/fuzz_defects.py [--only NAME]       all of tests/fuzz/defects/*.toml, two at once
+  tools/fuzz_defects.py --dry-run           only whether each edit still fits its file; builds nothing
 
 A mistake is one edit of one file. The file is copied, edited, compiled as make fuzz does, and linked before the
 archive of all others; the target then replays its corpus and, if that finds nothing, fuzzes for SECONDS. Fails when a
@@ -56,14 +57,23 @@ def libraries(target):
     return shlex.split(lines[0].removeprefix(" * Links: ")) if lines else []
 
 
-def build(defect, folder):
-    """The target with the mistake in it."""
-    text = (ROOT / defect["file"]).read_text()
+def edited(defect):
+    """The file's text with the mistake in it."""
+    path = ROOT / defect["file"]
+    if not path.is_file():
+        raise Unfit(f"{defect['file']} does not exist: adapt the entry")
+    text = path.read_text()
     if text.count(defect["find"]) != 1:
         raise Unfit(f"{defect['file']} holds the text to find {text.count(defect['find'])} times: adapt the entry")
+    return text.replace(defect["find"], defect["replace"])
+
+
+def build(defect, folder):
+    """The target with the mistake in it."""
+    text = edited(defect)
     # A name of its own keeps the file's folder from being searched for headers.
     source = folder / pathlib.Path(defect["file"]).name
-    source.write_text(text.replace(defect["find"], defect["replace"]))
+    source.write_text(text)
     compiler = shlex.split(os.environ[COMPILE])
     run([*compiler, "-w", '-DBUILD_ID="fuzz"', "-c", source, "-o", folder / "defect.o"])
     program = folder / defect["target"]
@@ -100,13 +110,31 @@ def try_defect(defect):
     return bool(how), how or f"not found by the corpus nor in {SECONDS} s"
 
 
+def dry_run(defects):
+    """Number of edits that do not fit their file; names each."""
+    unfit = 0
+    for defect in defects:
+        try:
+            edited(defect)
+            if not (fuzz.FUZZ / f"fuzz_{defect['target']}.c").is_file():
+                raise Unfit(f"there is no target {defect['target']}")
+        except Unfit as why:
+            unfit += 1
+            print(f"  FAIL  {defect['name']}: {why}")
+    print(f"fuzz-defects: {len(defects) - unfit} of {len(defects)} edits fit their files")
+    return unfit
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("--dry-run", action="store_true")
     given = parser.parse_args()
+    defects = [entry for entry in read_defects() if given.only in (None, entry["name"])]
+    if given.dry_run:
+        return 1 if dry_run(defects) or not defects else 0
     if COMPILE not in os.environ:
         sys.exit("fuzz-defects: make fuzz-defects calls this")
-    defects = [entry for entry in read_defects() if given.only in (None, entry["name"])]
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(fuzz.AT_ONCE) as pool:
         for defect, (found, words) in zip(defects, pool.map(try_defect, defects)):
