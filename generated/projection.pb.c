@@ -8,7 +8,11 @@
 #error Regenerate this file with the current version of nanopb generator.
 #endif
 
+PB_BIND(projection_WatchTypeRecord, projection_WatchTypeRecord, AUTO)
+
 PB_BIND(projection_TypeMeta, projection_TypeMeta, AUTO)
+
+PB_BIND(projection_ObjectEndRecord, projection_ObjectEndRecord, AUTO)
 
 PB_BIND(projection_StatusRecord, projection_StatusRecord, 2)
 
@@ -16,11 +20,11 @@ PB_BIND(projection_MetaRecord, projection_MetaRecord, 2)
 
 PB_BIND(projection_LabelRecord, projection_LabelRecord, 2)
 
+PB_BIND(projection_AllocationRecord, projection_AllocationRecord, AUTO)
+
 PB_BIND(projection_ResultRecord, projection_ResultRecord, 2)
 
 PB_BIND(projection_ConfigRecord, projection_ConfigRecord, AUTO)
-
-PB_BIND(projection_AllocationRecord, projection_AllocationRecord, AUTO)
 
 PB_BIND(projection_ConsumerRecord, projection_ConsumerRecord, 2)
 
@@ -31,5 +35,3 @@ PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 PB_BIND(projection_SliceSpecRecord, projection_SliceSpecRecord, 2)
 
 PB_BIND(projection_ListMetaRecord, projection_ListMetaRecord, 2)
-
-PB_BIND(projection_WatchTypeRecord, projection_WatchTypeRecord, AUTO)

@@ -12,182 +12,213 @@
 #endif
 
 /* Struct definitions */
+/* Type of the watch event under way, before its object's records: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR.
+ record none  WatchEvent */
+typedef struct _projection_WatchTypeRecord {
+    bool has_type;
+    char type[16]; /* type(1), at once as WATCH_EVENT */
+} projection_WatchTypeRecord;
+
+/* Type of the object that follows; also group and version of one entry of an API group's versions.
+ record TYPE_META      Unknown.typeMeta(1)
+ record GROUP_VERSION  APIGroup.versions(2) */
 typedef struct _projection_TypeMeta {
     bool has_api_version;
-    char api_version[64];
+    char api_version[64]; /* TYPE_META: apiVersion(1); GROUP_VERSION: groupVersion(1) */
     bool has_kind;
-    char kind[64];
+    char kind[64]; /* TYPE_META: kind(2) */
 } projection_TypeMeta;
 
+/* End of one object (list item, watch object or single object) but Status.
+ record OBJECT_END  Any, APIGroup, Node, ResourceClaim, ResourceSlice, ResourceSliceV1beta1 */
+typedef struct _projection_ObjectEndRecord {
+    char dummy_field;
+} projection_ObjectEndRecord;
+
+/* End of a Status; and one cause of a refusal, before the record of its Status: message and, in details_name, the field.
+ record STATUS        Status
+ record STATUS_CAUSE  Status.details(5).causes(4) */
 typedef struct _projection_StatusRecord {
     bool has_status;
-    char status[16];
+    char status[16]; /* STATUS: status(2) */
     bool has_message;
-    char message[512]; /* cut by the filter */
+    char message[512]; /* STATUS: message(3), cut; STATUS_CAUSE: message(2), cut */
     bool has_reason;
-    char reason[64];
+    char reason[64]; /* STATUS: reason(4) */
     bool has_details_name;
-    char details_name[254];
+    char details_name[254]; /* STATUS: details(5).name(1); STATUS_CAUSE: field(3), cut */
     bool has_retry_after_seconds;
-    int32_t retry_after_seconds;
+    int32_t retry_after_seconds; /* STATUS: details(5).retryAfterSeconds(5) */
     bool has_code;
-    int32_t code;
+    int32_t code; /* STATUS: code(6) */
     bool has_details_kind;
-    char details_kind[64];
+    char details_kind[64]; /* STATUS: details(5).kind(3) */
 } projection_StatusRecord;
 
+/* Ends before spec and status begin. Of several owners the last one counts. managedFields and annotations are skipped.
+ record META  Node.metadata(1), ResourceClaim.metadata(1), ResourceSlice.metadata(1), ResourceSliceV1beta1.metadata(1) */
 typedef struct _projection_MetaRecord {
     bool has_name;
-    char name[254];
+    char name[254]; /* name(1) */
     bool has_namespace;
-    char namespace[64];
+    char namespace[64]; /* namespace(3) */
     bool has_uid;
-    char uid[64];
+    char uid[64]; /* uid(5) */
     bool has_resource_version;
-    char resource_version[64];
+    char resource_version[64]; /* resourceVersion(6) */
     bool has_deletion_seconds;
-    int64_t deletion_seconds; /* Unix time */
+    int64_t deletion_seconds; /* deletionTimestamp(9).seconds(1) */
     bool has_owner_uid;
-    char owner_uid[64];
+    char owner_uid[64]; /* ownerReferences(13).uid(4) */
     bool has_generate_name;
-    char generate_name[254];
+    char generate_name[254]; /* generateName(2) */
 } projection_MetaRecord;
 
+/* One label of a node, before the META of its object. Key: DNS subdomain of 253, a slash, name of 63.
+ record LABEL  Node.metadata(1).labels(11) */
 typedef struct _projection_LabelRecord {
     bool has_key;
-    char key[318];
+    char key[318]; /* key(1) */
     bool has_value;
-    char value[64];
+    char value[64]; /* value(2) */
 } projection_LabelRecord;
 
-/* One allocation result of a claim. */
-typedef struct _projection_ResultRecord {
-    bool has_request;
-    char request[128]; /* "request" or "request/subrequest" */
-    bool has_driver;
-    char driver[64];
-    bool has_pool;
-    char pool[254];
-    bool has_device;
-    char device[64];
-    bool has_admin_access;
-    bool admin_access;
-    bool has_share_id;
-    char share_id[37];
-} projection_ResultRecord;
-
-/* One configuration of an allocation. */
-typedef struct _projection_ConfigRecord {
-    bool has_source;
-    char source[16]; /* FromClass or FromClaim */
-    pb_callback_t requests;
-    bool has_driver;
-    char driver[64];
-    pb_callback_t parameters; /* JSON text */
-} projection_ConfigRecord;
-
-/* The claim has status.allocation; results and configurations came before this record. */
+/* End of a claim's allocation: that it comes says that the claim is allocated.
+ record ALLOCATION  ResourceClaim.status(3).allocation(1) */
 typedef struct _projection_AllocationRecord {
     char dummy_field;
 } projection_AllocationRecord;
 
-/* Who may use a claim: one entry of its status.reservedFor. */
+/* One allocation result of a claim. request: "request" or "request/subrequest", DNS labels. share_id: a UUID.
+ record RESULT  ResourceClaim.status(3).allocation(1).devices(1).results(1) */
+typedef struct _projection_ResultRecord {
+    bool has_request;
+    char request[128]; /* request(1) */
+    bool has_driver;
+    char driver[64]; /* driver(2) */
+    bool has_pool;
+    char pool[254]; /* pool(3) */
+    bool has_device;
+    char device[64]; /* device(4) */
+    bool has_admin_access;
+    bool admin_access; /* adminAccess(5) */
+    bool has_share_id;
+    char share_id[37]; /* shareID(9) */
+} projection_ResultRecord;
+
+/* One configuration of an allocation. source: FromClass or FromClaim. parameters: JSON text.
+ record CONFIG  ResourceClaim.status(3).allocation(1).devices(1).config(2) */
+typedef struct _projection_ConfigRecord {
+    bool has_source;
+    char source[16]; /* source(1) */
+    pb_callback_t requests; /* requests(2), at most 127 bytes */
+    bool has_driver;
+    char driver[64]; /* deviceConfiguration(3).opaque(1).driver(1) */
+    pb_callback_t parameters; /* deviceConfiguration(3).opaque(1).parameters(2).raw(1), at most 10240 bytes */
+} projection_ConfigRecord;
+
+/* One pod, or something else, that may use a claim.
+ record CONSUMER  ResourceClaim.status(3).reservedFor(2) */
 typedef struct _projection_ConsumerRecord {
     bool has_resource;
-    char resource[64];
+    char resource[64]; /* resource(3) */
     bool has_name;
-    char name[254];
+    char name[254]; /* name(4) */
     bool has_uid;
-    char uid[64];
+    char uid[64]; /* uid(5) */
 } projection_ConsumerRecord;
 
-/* One attribute of the device whose record comes next. Presence tells the type. `extra`: the
- value has a
- field that is not listed here. */
+/* One attribute of the device whose SLICE_NAME came before. Presence tells the type; extra: a value of another type.
+ record SLICE_ATTRIBUTE  ResourceSlice.spec(2).devices(6).attributes(2), ResourceSliceV1beta1.spec(2).devices(6).basic(2).attributes(1) */
 typedef struct _projection_AttributeRecord {
     bool has_key;
-    char key[97];
+    char key[97]; /* key(1) */
     bool has_int_value;
-    int64_t int_value;
+    int64_t int_value; /* value(2).int(2) */
     bool has_bool_value;
-    bool bool_value;
+    bool bool_value; /* value(2).bool(3) */
     bool has_string_value;
-    char string_value[65];
+    char string_value[65]; /* value(2).string(4) */
     bool has_version_value;
-    char version_value[65];
+    char version_value[65]; /* value(2).version(5) */
     bool has_extra;
-    bool extra; /* has a value of another kind */
+    bool extra; /* value(2).* */
 } projection_AttributeRecord;
 
+/* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else.
+ record SLICE_DEVICE  ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6) */
 typedef struct _projection_DeviceRecord {
     bool has_name;
-    char name[64];
+    char name[64]; /* name(1), at once as SLICE_NAME */
     bool has_extra;
-    bool extra; /* has a field besides name and attributes */
+    bool extra; /* *; ResourceSliceV1beta1: basic(2).* */
 } projection_DeviceRecord;
 
+/* End of a slice's spec, after its devices. extra: it holds something else. all_nodes: a server writes it into every
+ slice of v1beta1, even when false.
+ record SLICE_SPEC  ResourceSlice.spec(2), ResourceSliceV1beta1.spec(2) */
 typedef struct _projection_SliceSpecRecord {
     bool has_driver;
-    char driver[64];
+    char driver[64]; /* driver(1) */
     bool has_pool_name;
-    char pool_name[254];
+    char pool_name[254]; /* pool(2).name(1) */
     bool has_pool_generation;
-    int64_t pool_generation;
+    int64_t pool_generation; /* pool(2).generation(2) */
     bool has_slice_count;
-    int64_t slice_count;
+    int64_t slice_count; /* pool(2).resourceSliceCount(3) */
     bool has_node_name;
-    char node_name[254];
+    char node_name[254]; /* nodeName(3) */
     bool has_extra;
-    bool extra; /* has a field besides these and devices */
+    bool extra; /* * */
     bool has_all_nodes;
-    bool all_nodes;
+    bool all_nodes; /* allNodes(5) */
 } projection_SliceSpecRecord;
 
+/* continue_token is opaque; today base64 of a small JSON object that holds the last key, a slice name of at most 253.
+ record LIST_META  ResourceSliceList.metadata(1), ResourceSliceListV1beta1.metadata(1) */
 typedef struct _projection_ListMetaRecord {
     bool has_resource_version;
-    char resource_version[64];
+    char resource_version[64]; /* resourceVersion(2) */
     bool has_continue_token;
-    char continue_token[1024];
+    char continue_token[1024]; /* continue(3) */
 } projection_ListMetaRecord;
-
-typedef struct _projection_WatchTypeRecord {
-    bool has_type;
-    char type[16]; /* ADDED, MODIFIED, DELETED, BOOKMARK, ERROR */
-} projection_WatchTypeRecord;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Initializer values for message structs */
+#define projection_WatchTypeRecord_init_default  {false, ""}
 #define projection_TypeMeta_init_default         {false, "", false, ""}
+#define projection_ObjectEndRecord_init_default  {0}
 #define projection_StatusRecord_init_default     {false, "", false, "", false, "", false, "", false, 0, false, 0, false, ""}
 #define projection_MetaRecord_init_default       {false, "", false, "", false, "", false, "", false, 0, false, "", false, ""}
 #define projection_LabelRecord_init_default      {false, "", false, ""}
+#define projection_AllocationRecord_init_default {0}
 #define projection_ResultRecord_init_default     {false, "", false, "", false, "", false, "", false, 0, false, ""}
 #define projection_ConfigRecord_init_default     {false, "", {{NULL}, NULL}, false, "", {{NULL}, NULL}}
-#define projection_AllocationRecord_init_default {0}
 #define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
-#define projection_WatchTypeRecord_init_default  {false, ""}
+#define projection_WatchTypeRecord_init_zero     {0}
 #define projection_TypeMeta_init_zero            {0}
+#define projection_ObjectEndRecord_init_zero     {0}
 #define projection_StatusRecord_init_zero        {0}
 #define projection_MetaRecord_init_zero          {0}
 #define projection_LabelRecord_init_zero         {0}
+#define projection_AllocationRecord_init_zero    {0}
 #define projection_ResultRecord_init_zero        {0}
 #define projection_ConfigRecord_init_zero        {0}
-#define projection_AllocationRecord_init_zero    {0}
 #define projection_ConsumerRecord_init_zero      {0}
 #define projection_AttributeRecord_init_zero     {0}
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
-#define projection_WatchTypeRecord_init_zero     {0}
 
 /* Field tags (for use in manual encoding/decoding) */
+#define projection_WatchTypeRecord_type_tag      1
 #define projection_TypeMeta_api_version_tag      1
 #define projection_TypeMeta_kind_tag             2
 #define projection_StatusRecord_status_tag       1
@@ -236,14 +267,23 @@ extern "C" {
 #define projection_SliceSpecRecord_all_nodes_tag 7
 #define projection_ListMetaRecord_resource_version_tag 1
 #define projection_ListMetaRecord_continue_token_tag 2
-#define projection_WatchTypeRecord_type_tag      1
 
 /* Struct field encoding specification for nanopb */
+#define projection_WatchTypeRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   type,              1)
+#define projection_WatchTypeRecord_CALLBACK NULL
+#define projection_WatchTypeRecord_DEFAULT NULL
+
 #define projection_TypeMeta_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   api_version,       1) \
 X(a, STATIC,   OPTIONAL, STRING,   kind,              2)
 #define projection_TypeMeta_CALLBACK NULL
 #define projection_TypeMeta_DEFAULT NULL
+
+#define projection_ObjectEndRecord_FIELDLIST(X, a) \
+
+#define projection_ObjectEndRecord_CALLBACK NULL
+#define projection_ObjectEndRecord_DEFAULT NULL
 
 #define projection_StatusRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   status,            1) \
@@ -273,6 +313,11 @@ X(a, STATIC,   OPTIONAL, STRING,   value,             2)
 #define projection_LabelRecord_CALLBACK NULL
 #define projection_LabelRecord_DEFAULT NULL
 
+#define projection_AllocationRecord_FIELDLIST(X, a) \
+
+#define projection_AllocationRecord_CALLBACK NULL
+#define projection_AllocationRecord_DEFAULT NULL
+
 #define projection_ResultRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   request,           1) \
 X(a, STATIC,   OPTIONAL, STRING,   driver,            2) \
@@ -290,11 +335,6 @@ X(a, STATIC,   OPTIONAL, STRING,   driver,            3) \
 X(a, CALLBACK, OPTIONAL, BYTES,    parameters,        4)
 #define projection_ConfigRecord_CALLBACK pb_default_field_callback
 #define projection_ConfigRecord_DEFAULT NULL
-
-#define projection_AllocationRecord_FIELDLIST(X, a) \
-
-#define projection_AllocationRecord_CALLBACK NULL
-#define projection_AllocationRecord_DEFAULT NULL
 
 #define projection_ConsumerRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   resource,          1) \
@@ -336,39 +376,36 @@ X(a, STATIC,   OPTIONAL, STRING,   continue_token,    2)
 #define projection_ListMetaRecord_CALLBACK NULL
 #define projection_ListMetaRecord_DEFAULT NULL
 
-#define projection_WatchTypeRecord_FIELDLIST(X, a) \
-X(a, STATIC,   OPTIONAL, STRING,   type,              1)
-#define projection_WatchTypeRecord_CALLBACK NULL
-#define projection_WatchTypeRecord_DEFAULT NULL
-
+extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 extern const pb_msgdesc_t projection_TypeMeta_msg;
+extern const pb_msgdesc_t projection_ObjectEndRecord_msg;
 extern const pb_msgdesc_t projection_StatusRecord_msg;
 extern const pb_msgdesc_t projection_MetaRecord_msg;
 extern const pb_msgdesc_t projection_LabelRecord_msg;
+extern const pb_msgdesc_t projection_AllocationRecord_msg;
 extern const pb_msgdesc_t projection_ResultRecord_msg;
 extern const pb_msgdesc_t projection_ConfigRecord_msg;
-extern const pb_msgdesc_t projection_AllocationRecord_msg;
 extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
-extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 
 /* Defines for backwards compatibility with code written before nanopb-0.4.0 */
+#define projection_WatchTypeRecord_fields &projection_WatchTypeRecord_msg
 #define projection_TypeMeta_fields &projection_TypeMeta_msg
+#define projection_ObjectEndRecord_fields &projection_ObjectEndRecord_msg
 #define projection_StatusRecord_fields &projection_StatusRecord_msg
 #define projection_MetaRecord_fields &projection_MetaRecord_msg
 #define projection_LabelRecord_fields &projection_LabelRecord_msg
+#define projection_AllocationRecord_fields &projection_AllocationRecord_msg
 #define projection_ResultRecord_fields &projection_ResultRecord_msg
 #define projection_ConfigRecord_fields &projection_ConfigRecord_msg
-#define projection_AllocationRecord_fields &projection_AllocationRecord_msg
 #define projection_ConsumerRecord_fields &projection_ConsumerRecord_msg
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
-#define projection_WatchTypeRecord_fields &projection_WatchTypeRecord_msg
 
 /* Maximum encoded size of messages (where known) */
 /* projection_ConfigRecord_size depends on runtime parameters */
@@ -380,6 +417,7 @@ extern const pb_msgdesc_t projection_WatchTypeRecord_msg;
 #define projection_LabelRecord_size              385
 #define projection_ListMetaRecord_size           1091
 #define projection_MetaRecord_size               783
+#define projection_ObjectEndRecord_size          0
 #define projection_ResultRecord_size             556
 #define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939

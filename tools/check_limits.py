@@ -5,8 +5,8 @@
 Used means: by code of the product (src, boards), itself or through another limit that is. Tests and the sums of
 cfg/budget.h do not count: a number that only they name bounds nothing.
 
-A comment covers the numbers that follow it without an empty line. It has at least six words; for sizes and counts
-(not for times, rates and least values, whose end is what they say) one of them tells the consequence.
+A comment covers the numbers that follow it without an empty line, and has at least six words. Whether they say enough
+is for a reader to judge.
 """
 
 import pathlib
@@ -21,10 +21,6 @@ PARTS = "limits*.h"
 # An include guard is no limit.
 GUARD = re.compile(r"CFG_LIMITS_(\w+_)?H")
 WORDS_MIN = 6
-NO_CONSEQUENCE = ("_MS", "_SECOND", "_SECONDS", "_MIN")
-CONSEQUENCE = re.compile(
-    r"\b(longer|more|larger|deeper|further|shorter|fewer|less|older|beyond|reached|used up|full|none free|cut|refused|"
-    r"left out|what is left|given up|compression error|error|gives? way|gives? up|waits?|ends?|queue|fails?)\b", re.I)
 
 
 class Limit:
@@ -73,9 +69,6 @@ def check_comment(report, limit):
     if len(limit.comment.split()) < WORDS_MIN:
         report.add(limit.place, f"{limit.name}: say above it what it bounds, why this value, and what is seen when "
                                 "it is reached")
-    elif not limit.name.endswith(NO_CONSEQUENCE) and not CONSEQUENCE.search(limit.comment):
-        report.add(limit.place, f"{limit.name}: say what is seen when it is reached ('Longer: …', 'More: …', 'Never "
-                                "reached: …')")
 
 
 def check(root):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes generated/: nanopb's output for proto/*.proto and the HPACK tables.
+"""Writes generated/: nanopb's output for proto/*.proto, the field filter's tables and the HPACK tables.
 
   tools/generate.py          writes the files and generated/MANIFEST
   tools/generate.py --check  generates into a temporary folder and compares, changes nothing
@@ -22,6 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROTO = ROOT / "proto"
 GENERATED = ROOT / "generated"
+PROJECTION = PROTO / "projection.proto"
 TABLES = ROOT / "tools" / "hpack_tables.json"
 PYTHON = "/usr/bin/python3"
 EOS = 256  # RFC 7541 §5.2: never a decoded symbol
@@ -71,16 +72,17 @@ def run_nanopb(nanopb, out, protos):
 
 def check_callbacks(out, proto):
     """Each callback in the output was asked for in the options, and each one asked for is there."""
-    options = (PROTO / (proto.stem + ".options")).read_text()
-    wanted = len(re.findall(r"^[^#\n]*type:FT_CALLBACK", options, re.M))
+    options = PROTO / (proto.stem + ".options")
+    wanted = len(re.findall(r"^[^#\n]*type:FT_CALLBACK", options.read_text() if options.exists() else "", re.M))
+    wanted += len(re.findall(r"^[^/\n]*\(nanopb\)\.type = FT_CALLBACK", proto.read_text(), re.M))
     text = (out / (proto.stem + ".pb.h")).read_text()
     found = re.findall(r"^X\(a, CALLBACK, *\w+, *\w+, *(\w+),", text, re.M)
     if len(found) != wanted:
-        raise Failure(f"proto/{proto.stem}.options: {wanted} callbacks asked for, {len(found)} made "
+        raise Failure(f"proto/{proto.stem}: {wanted} callbacks asked for, {len(found)} made "
                       f"({', '.join(found)}): give each string, bytes and repeated field a size "
                       "or type:FT_CALLBACK")
     if "POINTER" in text:
-        raise Failure(f"proto/{proto.stem}.options: pointer fields need a heap")
+        raise Failure(f"proto/{proto.stem}: pointer fields need a heap")
 
 
 def generate_protos(nanopb, out):
@@ -95,6 +97,214 @@ def generate_protos(nanopb, out):
             text = re.sub(r"^(#define \w+_init_zero +)\{.*\}$", r"\1{0}", text, flags=re.M)
             path.write_text(header(f"proto/{proto.name}") + text)
 
+
+# --- the field filter's tables, from the comments of projection.proto (its head explains them) ---
+
+PATH = r"(?:\w+\(\d+\)|\*)(?:\.(?:\w+\(\d+\)|\*))*"
+STEP = re.compile(r"(\w+)\((\d+)\)|(\*)")
+OBJECT = re.compile(rf"// object (\w+)(?:: ({PATH}) of (\w+))?")
+RECORD = re.compile(r"// record (\w+)  +(\S.*)")
+FIELD = re.compile(r"  (optional|repeated) (\w+) (\w+) = (\d+)(?: \[([^]]*)\])?;(?:\s*// (.*))?")
+SOURCE = re.compile(rf"(?:(\w+): )?({PATH})((?:, (?:cut|at most \d+ bytes|at once as \w+))*)")
+# Every object stands in an envelope, which in a watch stands in an event. These rows begin every table, so that the
+# filter can go on with another one when the object's type is known.
+WATCH_EVENT, UNKNOWN = "WatchEvent", "Unknown"
+UNKNOWN_PATH, UNKNOWN_META, UNKNOWN_RAW = ("object(2)", "raw(1)"), "typeMeta(1)", "raw(2)"
+ROWS_MAX = 255
+
+
+class Place:
+    """One message or field of an object, and what the filter does with it."""
+
+    def __init__(self, step, parent):
+        found = STEP.fullmatch(step)
+        self.name, self.number = found[1] or "*", int(found[2] or 0)
+        self.parent, self.children = parent, {}
+        self.kind, self.record, self.number_in_record, self.limit = "KUBE_DESCEND", "0", 0, 0
+
+    def child(self, step):
+        if step not in self.children:
+            self.children[step] = Place(step, self)
+        return self.children[step]
+
+    def below(self, path):
+        place = self
+        for step in path:
+            place = place.child(step)
+        return place
+
+    def path(self):
+        above = self.parent.path() if self.parent else []
+        return [*above, self.name] if self.parent else []
+
+
+class Record:
+    def __init__(self, name, places):
+        self.name, self.places = name, places
+
+
+class Projection:
+    """What projection.proto says: objects, the records of each message, and where their fields come from."""
+
+    def __init__(self, text):
+        self.objects, self.names, self.roots = {}, [], {}
+        self.message, self.records = "", []
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                self.read(line)
+            except (ValueError, KeyError) as error:
+                raise Failure(f"proto/{PROJECTION.name}:{number}: {error}") from None
+
+    def read(self, line):
+        if found := OBJECT.fullmatch(line):
+            self.objects[found[1]] = (found[2], found[3])
+            self.roots[found[1]] = self.new_table(found[1])
+        elif found := RECORD.fullmatch(line):
+            self.records.append(self.add_record(found[1], found[2].split(", ")))
+        elif found := re.fullmatch(r"message (\w+) \{\}?", line):
+            self.message = found[1]
+            if not self.records:
+                raise ValueError(f"{self.message}: no line '// record' above it")
+            if line.endswith("}"):
+                self.records = []
+        elif line == "}":
+            self.records = []
+        elif found := FIELD.fullmatch(line):
+            self.add_field(found)
+        elif line.startswith("  ") or line.startswith(("// object ", "// record ")):
+            raise ValueError(f"cannot read: {line.strip()}")
+
+    def new_table(self, name):
+        """Top of a table: the event, the envelope and the object's own place in it."""
+        top = Place("*", None)
+        top.child("type(1)")
+        envelope = top.below(UNKNOWN_PATH)
+        envelope.kind = "KUBE_ENVELOPE"
+        if name not in (WATCH_EVENT, UNKNOWN):
+            envelope.child(UNKNOWN_META)
+            envelope.child(UNKNOWN_RAW)
+        return top
+
+    def places(self, name, path):
+        """Where a path of an object stands in each table that holds the object."""
+        if name == WATCH_EVENT:
+            return [(key, top.below(path)) for key, top in self.roots.items()]
+        if name == UNKNOWN:
+            return [(key, top.below([*UNKNOWN_PATH, *path])) for key, top in self.roots.items()]
+        if name not in self.objects:
+            raise ValueError(f"no object {name}")
+        found = [(name, self.roots[name].below([*UNKNOWN_PATH, UNKNOWN_RAW, *path]))]
+        for holder, (items, of) in self.objects.items():
+            if of == name:
+                top = self.roots[holder].below([*UNKNOWN_PATH, UNKNOWN_RAW, *items.split("."), *path])
+                found.append((name, top))
+        return found
+
+    def record_number(self, name):
+        if name not in self.names:
+            self.names.append(name)
+        return f"KUBE_{name}"
+
+    def add_record(self, name, paths):
+        places = []
+        for path in paths:
+            parts = path.split(".")
+            if not all(STEP.fullmatch(step) for step in parts[1:]):
+                raise ValueError(f"no path: {path}")
+            places += self.places(parts[0], parts[1:])
+        if name != "none":
+            for _, place in places:
+                place.kind, place.record = "KUBE_RECORD", self.record_number(name)
+        return Record(name, places)
+
+    def add_field(self, found):
+        _, kind, name, number, options, sources = found.groups()
+        if not sources:
+            raise ValueError(f"{name}: behind it, say which field of the object it holds: // name(1)")
+        limit = re.search(r"max_length = (\d+)", options or "")
+        for source in sources.split("; "):
+            parts = SOURCE.fullmatch(source)
+            if not parts:
+                raise ValueError(f"{name}: cannot read '{source}'")
+            most = re.search(r"at most (\d+) bytes", parts[3])
+            if kind in ("string", "bytes") and not (limit or most):
+                raise ValueError(f"{name}: give it a max_length, or say 'at most N bytes'")
+            once = re.search(r"at once as (\w+)", parts[3])
+            bound = int((most or limit or [0, 0])[1])
+            for place in self.fields_at(parts[1], parts[2].split(".")):
+                place.kind = "KUBE_KEEP_CUT" if ", cut" in parts[3] else "KUBE_KEEP"
+                if place.number == 0:
+                    place.kind = "KUBE_PRESENT"
+                if once:
+                    place.kind, place.record = "KUBE_RECORD_FIELD", self.record_number(once[1])
+                place.number_in_record, place.limit = int(number), bound
+
+    def fields_at(self, only, path):
+        """Places of a field below those of the message's records; `only` names a record or an object."""
+        found = [place.below(path) for record in self.records for name, place in record.places
+                 if only in (None, record.name, name)]
+        if not found:
+            raise ValueError(f"'{only}' is no record of {self.message}, and no object that it stands in")
+        return found
+
+
+def rows_of(top):
+    """The places below the top, each after its parent."""
+    rows, waiting = [], list(top.children.values())
+    while waiting:
+        place = waiting.pop(0)
+        rows.append(place)
+        waiting = [*place.children.values(), *waiting]
+    return rows
+
+
+def rules_table(name, top):
+    rows = rows_of(top)
+    if len(rows) > ROWS_MAX:
+        raise Failure(f"proto/{PROJECTION.name}: {name} has {len(rows)} fields, the filter takes {ROWS_MAX}")
+    at = {id(place): number for number, place in enumerate(rows)}
+    macro = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
+    lines = [f"#define KUBE_ROWS_{macro}"]
+    for number, place in enumerate(rows):
+        parent = at.get(id(place.parent), "KUBE_ROOT")
+        shown = ".".join(place.path()).removeprefix("object.raw.raw.")
+        lines.append(f"    /* {number} */ {{{parent}, {place.kind}, {place.number}, {place.record}, "
+                     f"{place.number_in_record}, {place.limit}}}, /* {shown} */")
+    return " \\\n".join(lines) + "\n"
+
+
+def generate_rules(out):
+    projection = Projection(PROJECTION.read_text())
+    tables = {name: top for name, top in projection.roots.items() if name not in (WATCH_EVENT, UNKNOWN)}
+    if not tables or not projection.names:
+        raise Failure(f"proto/{PROJECTION.name}: no objects or no records: the comments are not understood")
+    envelope = [place.path() for place in rows_of(next(iter(tables.values())))].index([*place_names(UNKNOWN_PATH)])
+    lines = [header(f"proto/{PROJECTION.name}"), f"""\
+/*
+ * The records of the field filter and, for each object, the rows of its table (struct kube_rule of
+ * wire/kube_filter.h). What each record holds: proto/{PROJECTION.name}.
+ */
+#ifndef GENERATED_KUBE_RULES_H
+#define GENERATED_KUBE_RULES_H
+
+/* Numbers of the records. */
+enum {{
+    KUBE_RECORD_NONE,
+"""]
+    lines += [f"    KUBE_{name},\n" for name in projection.names]
+    lines += ["    KUBE_RECORDS\n};\n\n",
+              "/* Row of the envelope, in every table. */\n", f"#define KUBE_ROW_ENVELOPE {envelope}u\n"]
+    for name, top in tables.items():
+        lines += [f"\n/* {name} */\n", rules_table(name, top)]
+    lines.append("\n#endif\n")
+    (out / "kube_rules.h").write_text("".join(lines))
+
+
+def place_names(path):
+    return [STEP.fullmatch(step)[1] for step in path]
+
+
+# --- HPACK ---
 
 def static_table(rows):
     if len(rows) != 61:
@@ -231,6 +441,7 @@ def write_manifest(nanopb, out):
 def generate(out):
     nanopb = nanopb_dir()
     generate_protos(nanopb, out)
+    generate_rules(out)
     generate_hpack(out)
     write_manifest(nanopb, out)
 

@@ -24,40 +24,10 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
+#include "generated/kube_rules.h" /* numbers of the records */
 #include "wire/h2.h"
 #include "wire/http_status.h"
 #include "wire/kube_filter.h"
-
-/* --- records: the messages of proto/projection.proto, by these numbers --- */
-enum {
-    KUBE_TYPE_META = 1, /* TypeMeta: apiVersion and kind of the object that follows */
-    /* StatusRecord: end of a Status object; KUBE_OBJECT_END does not follow */
-    KUBE_STATUS,
-    /* MetaRecord (ends before spec and status begin); of several owners the last one counts */
-    KUBE_META,
-    /* LabelRecord, one per label of a node; they come before the KUBE_META of their object */
-    KUBE_LABEL,
-    KUBE_RESULT, /* ResultRecord: one allocation result of a claim */
-    KUBE_CONFIG, /* ConfigRecord: one configuration entry of a claim */
-    /*
-     * AllocationRecord (empty): end of status.allocation; that it comes says that the claim is
-     * allocated
-     */
-    KUBE_ALLOCATION,
-    KUBE_SLICE_ATTRIBUTE, /* AttributeRecord of the device under way */
-    KUBE_SLICE_DEVICE,    /* DeviceRecord{extra}: end of one device; name and attributes came */
-    KUBE_SLICE_SPEC,      /* SliceSpecRecord: end of one slice's spec; its devices came before it */
-    /* end of one object (list item, watch object or the single answer): empty record */
-    KUBE_OBJECT_END,
-    KUBE_LIST_META, /* ListMetaRecord */
-    /* WatchTypeRecord{type}: type of the watch event under way, before its object's records */
-    KUBE_WATCH_EVENT,
-    KUBE_GROUP_VERSION, /* TypeMeta{api_version}: one version that an API group is served in */
-    KUBE_CONSUMER,      /* ConsumerRecord: one pod, or something else, that may use a claim */
-    KUBE_SLICE_NAME,    /* DeviceRecord{name}: a device begins; its attributes follow */
-    /* StatusRecord{message, details_name: field}: one cause of a refusal, before its KUBE_STATUS */
-    KUBE_STATUS_CAUSE
-};
 
 /*
  * What the answer is expected to hold; chooses the rules. Status objects are understood in every

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The field lists by which answers of the Kubernetes API server are read, one table per kind of
- * object (field numbers: proto/SOURCES).
- * Internal to kube.c; owns constant data only.
+ * Chooses the table by which the field filter reads an object of the Kubernetes API server. The
+ * tables are generated from proto/projection.proto. Internal to kube.c; owns constant data only.
  */
 #ifndef WIRE_KUBE_RULES_H
 #define WIRE_KUBE_RULES_H
@@ -10,10 +9,10 @@
 #include "wire/kube.h"
 
 /*
- * Rules for an object of `kind` and `api_version` in an answer of `shape`; both empty while they
+ * Rules for an object of `kind` and `api_version` in a response of `shape`; both empty while they
  * are not known yet. `framed` says that the input is a WatchEvent around the object. The rows down
  * to the object are the same in every table, so that a filter can be switched from one to the other
- * when the object's TypeMeta is known.
+ * there.
  */
 struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
                                 struct view api_version);

@@ -42,7 +42,7 @@ static const pb_msgdesc_t *const messages[] = {
     [KUBE_SLICE_ATTRIBUTE] = projection_AttributeRecord_fields,
     [KUBE_SLICE_DEVICE] = projection_DeviceRecord_fields,
     [KUBE_SLICE_SPEC] = projection_SliceSpecRecord_fields,
-    [KUBE_OBJECT_END] = projection_AllocationRecord_fields,
+    [KUBE_OBJECT_END] = projection_ObjectEndRecord_fields,
     [KUBE_LIST_META] = projection_ListMetaRecord_fields,
     [KUBE_WATCH_EVENT] = projection_WatchTypeRecord_fields,
     [KUBE_GROUP_VERSION] = projection_TypeMeta_fields,
@@ -89,7 +89,7 @@ static bool texts_good(struct view message)
 /* Fields of a type other than the message's are nanopb's to refuse. */
 static void look(const struct kube_record *r)
 {
-    CHECK(r->record >= KUBE_TYPE_META && r->record <= KUBE_STATUS_CAUSE);
+    CHECK(r->record > KUBE_RECORD_NONE && r->record < KUBE_RECORDS);
     CHECK(r->message.len <= KUBE_RECORD_BYTES_MAX);
     memset(&decoded, 0, sizeof decoded);
     if (r->record == KUBE_CONFIG) {

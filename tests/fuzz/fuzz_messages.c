@@ -34,6 +34,7 @@ static const struct row {
     {projection_LabelRecord_fields, sizeof(projection_LabelRecord)},
     {projection_ResultRecord_fields, sizeof(projection_ResultRecord)},
     {projection_AllocationRecord_fields, sizeof(projection_AllocationRecord)},
+    {projection_ObjectEndRecord_fields, sizeof(projection_ObjectEndRecord)},
     {projection_ConsumerRecord_fields, sizeof(projection_ConsumerRecord)},
     {projection_AttributeRecord_fields, sizeof(projection_AttributeRecord)},
     {projection_DeviceRecord_fields, sizeof(projection_DeviceRecord)},

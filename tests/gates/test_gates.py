@@ -340,12 +340,6 @@ class Limits(Tree):
         self.assert_found(self.check(self.WHY + "#define OTHER_MAX 4\n/* Claims. */\n#define CLAIMS_MAX 4\n"),
                           "cfg/limits.h:5", "say above")
 
-    def test_consequence(self):
-        self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\nint b = WAIT_MS;\n")
-        text = "/* Claims of one call as the API has them. */\n"
-        self.assert_found(self.check(text + "#define CLAIMS_MAX 4\n"), "CLAIMS_MAX", "seen when it is reached")
-        self.assert_clean(self.check(text + "#define WAIT_MS 4\n"))
-
     def test_twice(self):
         self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\n")
         self.assert_found(self.check(self.WHY + "#define CLAIMS_MAX 4\n#define CLAIMS_MAX 5\n"), "defined twice")

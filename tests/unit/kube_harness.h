@@ -83,7 +83,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
     };
     struct reader in = reader_of(r->message);
 
-    assert_in_range(r->record, KUBE_TYPE_META, KUBE_STATUS_CAUSE);
+    assert_in_range(r->record, KUBE_RECORD_NONE + 1, KUBE_RECORDS - 1);
     note(t, names[r->record]);
     note(t, r->truncated ? "!{" : "{");
     while (reader_left(&in) > 0) {

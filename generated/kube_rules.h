@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by tools/generate.py from proto/projection.proto: edit that, then run 'make generate'. */
+/*
+ * The records of the field filter and, for each object, the rows of its table (struct kube_rule of
+ * wire/kube_filter.h). What each record holds: proto/projection.proto.
+ */
+#ifndef GENERATED_KUBE_RULES_H
+#define GENERATED_KUBE_RULES_H
+
+/* Numbers of the records. */
+enum {
+    KUBE_RECORD_NONE,
+    KUBE_WATCH_EVENT,
+    KUBE_TYPE_META,
+    KUBE_GROUP_VERSION,
+    KUBE_OBJECT_END,
+    KUBE_STATUS,
+    KUBE_STATUS_CAUSE,
+    KUBE_META,
+    KUBE_LABEL,
+    KUBE_ALLOCATION,
+    KUBE_RESULT,
+    KUBE_CONFIG,
+    KUBE_CONSUMER,
+    KUBE_SLICE_ATTRIBUTE,
+    KUBE_SLICE_DEVICE,
+    KUBE_SLICE_NAME,
+    KUBE_SLICE_SPEC,
+    KUBE_LIST_META,
+    KUBE_RECORDS
+};
+
+/* Row of the envelope, in every table. */
+#define KUBE_ROW_ENVELOPE 2u
+
+/* Any */
+#define KUBE_ROWS_ANY \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */
+
+/* Status */
+#define KUBE_ROWS_STATUS \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_STATUS, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_DESCEND, 5, 0, 0, 0}, /* details */ \
+    /* 8 */ {7, KUBE_RECORD, 4, KUBE_STATUS_CAUSE, 0, 0}, /* details.causes */ \
+    /* 9 */ {8, KUBE_KEEP_CUT, 2, 0, 2, 511}, /* details.causes.message */ \
+    /* 10 */ {8, KUBE_KEEP_CUT, 3, 0, 4, 253}, /* details.causes.field */ \
+    /* 11 */ {7, KUBE_KEEP, 1, 0, 4, 253}, /* details.name */ \
+    /* 12 */ {7, KUBE_KEEP, 5, 0, 5, 0}, /* details.retryAfterSeconds */ \
+    /* 13 */ {7, KUBE_KEEP, 3, 0, 7, 63}, /* details.kind */ \
+    /* 14 */ {6, KUBE_KEEP, 2, 0, 1, 15}, /* status */ \
+    /* 15 */ {6, KUBE_KEEP_CUT, 3, 0, 2, 511}, /* message */ \
+    /* 16 */ {6, KUBE_KEEP, 4, 0, 3, 63}, /* reason */ \
+    /* 17 */ {6, KUBE_KEEP, 6, 0, 6, 0}, /* code */
+
+/* APIGroup */
+#define KUBE_ROWS_APIGROUP \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 2, KUBE_GROUP_VERSION, 0, 0}, /* versions */ \
+    /* 8 */ {7, KUBE_KEEP, 1, 0, 1, 63}, /* versions.groupVersion */
+
+/* Node */
+#define KUBE_ROWS_NODE \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* metadata */ \
+    /* 8 */ {7, KUBE_KEEP, 1, 0, 1, 253}, /* metadata.name */ \
+    /* 9 */ {7, KUBE_KEEP, 3, 0, 2, 63}, /* metadata.namespace */ \
+    /* 10 */ {7, KUBE_KEEP, 5, 0, 3, 63}, /* metadata.uid */ \
+    /* 11 */ {7, KUBE_KEEP, 6, 0, 4, 63}, /* metadata.resourceVersion */ \
+    /* 12 */ {7, KUBE_DESCEND, 9, 0, 0, 0}, /* metadata.deletionTimestamp */ \
+    /* 13 */ {12, KUBE_KEEP, 1, 0, 5, 0}, /* metadata.deletionTimestamp.seconds */ \
+    /* 14 */ {7, KUBE_DESCEND, 13, 0, 0, 0}, /* metadata.ownerReferences */ \
+    /* 15 */ {14, KUBE_KEEP, 4, 0, 6, 63}, /* metadata.ownerReferences.uid */ \
+    /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
+    /* 17 */ {7, KUBE_RECORD, 11, KUBE_LABEL, 0, 0}, /* metadata.labels */ \
+    /* 18 */ {17, KUBE_KEEP, 1, 0, 1, 317}, /* metadata.labels.key */ \
+    /* 19 */ {17, KUBE_KEEP, 2, 0, 2, 63}, /* metadata.labels.value */
+
+/* ResourceClaim */
+#define KUBE_ROWS_RESOURCE_CLAIM \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* metadata */ \
+    /* 8 */ {7, KUBE_KEEP, 1, 0, 1, 253}, /* metadata.name */ \
+    /* 9 */ {7, KUBE_KEEP, 3, 0, 2, 63}, /* metadata.namespace */ \
+    /* 10 */ {7, KUBE_KEEP, 5, 0, 3, 63}, /* metadata.uid */ \
+    /* 11 */ {7, KUBE_KEEP, 6, 0, 4, 63}, /* metadata.resourceVersion */ \
+    /* 12 */ {7, KUBE_DESCEND, 9, 0, 0, 0}, /* metadata.deletionTimestamp */ \
+    /* 13 */ {12, KUBE_KEEP, 1, 0, 5, 0}, /* metadata.deletionTimestamp.seconds */ \
+    /* 14 */ {7, KUBE_DESCEND, 13, 0, 0, 0}, /* metadata.ownerReferences */ \
+    /* 15 */ {14, KUBE_KEEP, 4, 0, 6, 63}, /* metadata.ownerReferences.uid */ \
+    /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
+    /* 17 */ {6, KUBE_DESCEND, 3, 0, 0, 0}, /* status */ \
+    /* 18 */ {17, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* status.allocation */ \
+    /* 19 */ {18, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices */ \
+    /* 20 */ {19, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* status.allocation.devices.results */ \
+    /* 21 */ {20, KUBE_KEEP, 1, 0, 1, 127}, /* status.allocation.devices.results.request */ \
+    /* 22 */ {20, KUBE_KEEP, 2, 0, 2, 63}, /* status.allocation.devices.results.driver */ \
+    /* 23 */ {20, KUBE_KEEP, 3, 0, 3, 253}, /* status.allocation.devices.results.pool */ \
+    /* 24 */ {20, KUBE_KEEP, 4, 0, 4, 63}, /* status.allocation.devices.results.device */ \
+    /* 25 */ {20, KUBE_KEEP, 5, 0, 5, 0}, /* status.allocation.devices.results.adminAccess */ \
+    /* 26 */ {20, KUBE_KEEP, 9, 0, 6, 36}, /* status.allocation.devices.results.shareID */ \
+    /* 27 */ {19, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* status.allocation.devices.config */ \
+    /* 28 */ {27, KUBE_KEEP, 1, 0, 1, 15}, /* status.allocation.devices.config.source */ \
+    /* 29 */ {27, KUBE_KEEP, 2, 0, 2, 127}, /* status.allocation.devices.config.requests */ \
+    /* 30 */ {27, KUBE_DESCEND, 3, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration */ \
+    /* 31 */ {30, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 32 */ {31, KUBE_KEEP, 1, 0, 3, 63}, /* status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 33 */ {31, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 34 */ {33, KUBE_KEEP, 1, 0, 4, 10240}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 35 */ {17, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* status.reservedFor */ \
+    /* 36 */ {35, KUBE_KEEP, 3, 0, 1, 63}, /* status.reservedFor.resource */ \
+    /* 37 */ {35, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
+    /* 38 */ {35, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
+
+/* ResourceSlice */
+#define KUBE_ROWS_RESOURCE_SLICE \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* metadata */ \
+    /* 8 */ {7, KUBE_KEEP, 1, 0, 1, 253}, /* metadata.name */ \
+    /* 9 */ {7, KUBE_KEEP, 3, 0, 2, 63}, /* metadata.namespace */ \
+    /* 10 */ {7, KUBE_KEEP, 5, 0, 3, 63}, /* metadata.uid */ \
+    /* 11 */ {7, KUBE_KEEP, 6, 0, 4, 63}, /* metadata.resourceVersion */ \
+    /* 12 */ {7, KUBE_DESCEND, 9, 0, 0, 0}, /* metadata.deletionTimestamp */ \
+    /* 13 */ {12, KUBE_KEEP, 1, 0, 5, 0}, /* metadata.deletionTimestamp.seconds */ \
+    /* 14 */ {7, KUBE_DESCEND, 13, 0, 0, 0}, /* metadata.ownerReferences */ \
+    /* 15 */ {14, KUBE_KEEP, 4, 0, 6, 63}, /* metadata.ownerReferences.uid */ \
+    /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
+    /* 17 */ {6, KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0}, /* spec */ \
+    /* 18 */ {17, KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0}, /* spec.devices */ \
+    /* 19 */ {18, KUBE_RECORD, 2, KUBE_SLICE_ATTRIBUTE, 0, 0}, /* spec.devices.attributes */ \
+    /* 20 */ {19, KUBE_KEEP, 1, 0, 1, 96}, /* spec.devices.attributes.key */ \
+    /* 21 */ {19, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.attributes.value */ \
+    /* 22 */ {21, KUBE_KEEP, 2, 0, 2, 0}, /* spec.devices.attributes.value.int */ \
+    /* 23 */ {21, KUBE_KEEP, 3, 0, 3, 0}, /* spec.devices.attributes.value.bool */ \
+    /* 24 */ {21, KUBE_KEEP, 4, 0, 4, 64}, /* spec.devices.attributes.value.string */ \
+    /* 25 */ {21, KUBE_KEEP, 5, 0, 5, 64}, /* spec.devices.attributes.value.version */ \
+    /* 26 */ {21, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.devices.attributes.value.* */ \
+    /* 27 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 28 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 29 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 30 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 31 */ {30, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 32 */ {30, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 33 */ {30, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 34 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 35 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 36 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+
+/* ResourceSliceV1beta1 */
+#define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* metadata */ \
+    /* 8 */ {7, KUBE_KEEP, 1, 0, 1, 253}, /* metadata.name */ \
+    /* 9 */ {7, KUBE_KEEP, 3, 0, 2, 63}, /* metadata.namespace */ \
+    /* 10 */ {7, KUBE_KEEP, 5, 0, 3, 63}, /* metadata.uid */ \
+    /* 11 */ {7, KUBE_KEEP, 6, 0, 4, 63}, /* metadata.resourceVersion */ \
+    /* 12 */ {7, KUBE_DESCEND, 9, 0, 0, 0}, /* metadata.deletionTimestamp */ \
+    /* 13 */ {12, KUBE_KEEP, 1, 0, 5, 0}, /* metadata.deletionTimestamp.seconds */ \
+    /* 14 */ {7, KUBE_DESCEND, 13, 0, 0, 0}, /* metadata.ownerReferences */ \
+    /* 15 */ {14, KUBE_KEEP, 4, 0, 6, 63}, /* metadata.ownerReferences.uid */ \
+    /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
+    /* 17 */ {6, KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0}, /* spec */ \
+    /* 18 */ {17, KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0}, /* spec.devices */ \
+    /* 19 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.basic */ \
+    /* 20 */ {19, KUBE_RECORD, 1, KUBE_SLICE_ATTRIBUTE, 0, 0}, /* spec.devices.basic.attributes */ \
+    /* 21 */ {20, KUBE_KEEP, 1, 0, 1, 96}, /* spec.devices.basic.attributes.key */ \
+    /* 22 */ {20, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.basic.attributes.value */ \
+    /* 23 */ {22, KUBE_KEEP, 2, 0, 2, 0}, /* spec.devices.basic.attributes.value.int */ \
+    /* 24 */ {22, KUBE_KEEP, 3, 0, 3, 0}, /* spec.devices.basic.attributes.value.bool */ \
+    /* 25 */ {22, KUBE_KEEP, 4, 0, 4, 64}, /* spec.devices.basic.attributes.value.string */ \
+    /* 26 */ {22, KUBE_KEEP, 5, 0, 5, 64}, /* spec.devices.basic.attributes.value.version */ \
+    /* 27 */ {22, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.devices.basic.attributes.value.* */ \
+    /* 28 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
+    /* 29 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 30 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 31 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 32 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 33 */ {32, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 34 */ {32, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 35 */ {32, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 36 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 37 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 38 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+
+/* ResourceSliceList */
+#define KUBE_ROWS_RESOURCE_SLICE_LIST \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_DESCEND, 2, 0, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* items */ \
+    /* 8 */ {7, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* items.metadata */ \
+    /* 9 */ {8, KUBE_KEEP, 1, 0, 1, 253}, /* items.metadata.name */ \
+    /* 10 */ {8, KUBE_KEEP, 3, 0, 2, 63}, /* items.metadata.namespace */ \
+    /* 11 */ {8, KUBE_KEEP, 5, 0, 3, 63}, /* items.metadata.uid */ \
+    /* 12 */ {8, KUBE_KEEP, 6, 0, 4, 63}, /* items.metadata.resourceVersion */ \
+    /* 13 */ {8, KUBE_DESCEND, 9, 0, 0, 0}, /* items.metadata.deletionTimestamp */ \
+    /* 14 */ {13, KUBE_KEEP, 1, 0, 5, 0}, /* items.metadata.deletionTimestamp.seconds */ \
+    /* 15 */ {8, KUBE_DESCEND, 13, 0, 0, 0}, /* items.metadata.ownerReferences */ \
+    /* 16 */ {15, KUBE_KEEP, 4, 0, 6, 63}, /* items.metadata.ownerReferences.uid */ \
+    /* 17 */ {8, KUBE_KEEP, 2, 0, 7, 253}, /* items.metadata.generateName */ \
+    /* 18 */ {7, KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0}, /* items.spec */ \
+    /* 19 */ {18, KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0}, /* items.spec.devices */ \
+    /* 20 */ {19, KUBE_RECORD, 2, KUBE_SLICE_ATTRIBUTE, 0, 0}, /* items.spec.devices.attributes */ \
+    /* 21 */ {20, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.devices.attributes.key */ \
+    /* 22 */ {20, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.attributes.value */ \
+    /* 23 */ {22, KUBE_KEEP, 2, 0, 2, 0}, /* items.spec.devices.attributes.value.int */ \
+    /* 24 */ {22, KUBE_KEEP, 3, 0, 3, 0}, /* items.spec.devices.attributes.value.bool */ \
+    /* 25 */ {22, KUBE_KEEP, 4, 0, 4, 64}, /* items.spec.devices.attributes.value.string */ \
+    /* 26 */ {22, KUBE_KEEP, 5, 0, 5, 64}, /* items.spec.devices.attributes.value.version */ \
+    /* 27 */ {22, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.devices.attributes.value.* */ \
+    /* 28 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 29 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 30 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 31 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 32 */ {31, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 33 */ {31, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 34 */ {31, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 35 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 36 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 37 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 38 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 39 */ {38, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 40 */ {38, KUBE_KEEP, 3, 0, 2, 1023}, /* metadata.continue */
+
+/* ResourceSliceListV1beta1 */
+#define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_DESCEND, 2, 0, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* items */ \
+    /* 8 */ {7, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* items.metadata */ \
+    /* 9 */ {8, KUBE_KEEP, 1, 0, 1, 253}, /* items.metadata.name */ \
+    /* 10 */ {8, KUBE_KEEP, 3, 0, 2, 63}, /* items.metadata.namespace */ \
+    /* 11 */ {8, KUBE_KEEP, 5, 0, 3, 63}, /* items.metadata.uid */ \
+    /* 12 */ {8, KUBE_KEEP, 6, 0, 4, 63}, /* items.metadata.resourceVersion */ \
+    /* 13 */ {8, KUBE_DESCEND, 9, 0, 0, 0}, /* items.metadata.deletionTimestamp */ \
+    /* 14 */ {13, KUBE_KEEP, 1, 0, 5, 0}, /* items.metadata.deletionTimestamp.seconds */ \
+    /* 15 */ {8, KUBE_DESCEND, 13, 0, 0, 0}, /* items.metadata.ownerReferences */ \
+    /* 16 */ {15, KUBE_KEEP, 4, 0, 6, 63}, /* items.metadata.ownerReferences.uid */ \
+    /* 17 */ {8, KUBE_KEEP, 2, 0, 7, 253}, /* items.metadata.generateName */ \
+    /* 18 */ {7, KUBE_RECORD, 2, KUBE_SLICE_SPEC, 0, 0}, /* items.spec */ \
+    /* 19 */ {18, KUBE_RECORD, 6, KUBE_SLICE_DEVICE, 0, 0}, /* items.spec.devices */ \
+    /* 20 */ {19, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.basic */ \
+    /* 21 */ {20, KUBE_RECORD, 1, KUBE_SLICE_ATTRIBUTE, 0, 0}, /* items.spec.devices.basic.attributes */ \
+    /* 22 */ {21, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.devices.basic.attributes.key */ \
+    /* 23 */ {21, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.basic.attributes.value */ \
+    /* 24 */ {23, KUBE_KEEP, 2, 0, 2, 0}, /* items.spec.devices.basic.attributes.value.int */ \
+    /* 25 */ {23, KUBE_KEEP, 3, 0, 3, 0}, /* items.spec.devices.basic.attributes.value.bool */ \
+    /* 26 */ {23, KUBE_KEEP, 4, 0, 4, 64}, /* items.spec.devices.basic.attributes.value.string */ \
+    /* 27 */ {23, KUBE_KEEP, 5, 0, 5, 64}, /* items.spec.devices.basic.attributes.value.version */ \
+    /* 28 */ {23, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.devices.basic.attributes.value.* */ \
+    /* 29 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
+    /* 30 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 31 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 32 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 33 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 34 */ {33, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 35 */ {33, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 36 */ {33, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 37 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 38 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 39 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 40 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 41 */ {40, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 42 */ {40, KUBE_KEEP, 3, 0, 2, 1023}, /* metadata.continue */
+
+#endif
