@@ -22,7 +22,7 @@ pinned_version() {
     done
 }
 
-# What apt says is wrong.
+# The error that apt reports.
 reason() {
     { grep -m 1 '^E:' "$work/log" || grep -v '^ *$' "$work/log" | tail -n 1; } | cut -c 1-200
 }

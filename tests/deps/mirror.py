@@ -144,7 +144,7 @@ class Mirror:
 class Machine:
     """A clone of the tools with pins of its own, on a machine whose apt knows one mirror."""
 
-    def __init__(self, folder, root, url, keys, accept):
+    def __init__(self, folder, root, url, keys, rules):
         self.root = pathlib.Path(folder) / "clone"
         self.cache = pathlib.Path(folder) / "cache"
         self.url = url
@@ -153,7 +153,7 @@ class Machine:
         for name in ("deps.sh", "deps_source.sh"):
             shutil.copy(root / "tools" / name, self.root / "tools")
         shutil.copy(root / "Makefile", self.root)
-        self.pin(root, accept)
+        self.pin(root, rules)
         codename = next(line.split("=")[1].strip('"') for line in pathlib.Path("/etc/os-release").read_text().split()
                         if line.startswith("VERSION_CODENAME="))
         sources = pathlib.Path(folder) / "sources.list"
@@ -170,14 +170,13 @@ class Machine:
         """Further lines of the machine's own apt configuration."""
         self.apt.write_text("\n".join([*self.config, *lines]) + "\n")
 
-    def pin(self, root, accept):
-        """The project's pins with other checksums and upstream on this mirror."""
+    def pin(self, root, rules):
+        """The project's pins, with other rules for some names: `accept` as version -> bytes, and settings."""
         text = (root / "tools/pins").read_text()
-        for name, versions in accept.items():
-            upper = name.upper()
-            pins = " ".join(f"{version}:{sha256(data)}" for version, data in versions.items())
-            lines = [f'{upper}_ACCEPT="{pins}"', f'{upper}_UPSTREAM="{self.url}/upstream/{name}-VERSION.tar.gz"']
-            text += "\n".join(lines) + "\n"
+        for name, (accept, settings) in rules.items():
+            pins = " ".join(f"{version}:{sha256(data)}" for version, data in accept.items())
+            settings = {**settings, "ACCEPT": pins, "UPSTREAM": f"{self.url}/upstream/{name}-VERSION.tar.gz"}
+            text += "".join(f'{name.upper()}_{key}="{value}"\n' for key, value in settings.items())
         (self.root / "tools/pins").write_text(text)
 
     def start(self, group, **variables):
