@@ -130,10 +130,12 @@ $(PRODUCT)/%.o: %.c $(PRODUCT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) $(EXTRA) -MMD -MP -c $< -o $@
 
+# A folder of nanopb is one release for good, and its name is among the flags. Lists of its headers would only fail a
+# build whose cache has moved.
 $(PRODUCT)/nanopb/%.o: $(NANOPB_DIR)/%.c $(PRODUCT)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(MUSL_CC) $(PRODUCT_FLAGS) $(DEFINES) $(INCLUDES) -c $< -o $@
 
 # Only what names BUILD_ID is compiled again when the commit changes.
 BUILD_ID_OBJECTS := $(patsubst %.c,$(PRODUCT)/%.o,$(shell grep -lw BUILD_ID $(SOURCES) /dev/null))
@@ -190,7 +192,7 @@ $$($(1)_OBJ)/%.o: %.c $$($(1)_OBJ)/flags | deps-test
 $$($(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$($(1)_OBJ)/flags
 	$$(call show,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$(2) $(3) $$(DEFINES) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+	$$(Q)$(2) $(3) $$(DEFINES) $$(INCLUDES) -c $$< -o $$@
 endef
 
 PLAIN_MBEDTLS := $(LANGUAGE) -O1 -g $(MBEDTLS_ARCH_FLAGS)
@@ -276,7 +278,7 @@ $(CHECK)/generated/%.o: generated/%.c $(CHECK)/flags
 
 $(CHECK)/nanopb/%.o: $(NANOPB_DIR)/%.c $(CHECK)/flags
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(CHECK_FLAGS) -fcallgraph-info=su,da -MMD -MP -c $< -o $@
+	$(Q)$(MUSL_CC) $(CHECK_FLAGS) -fcallgraph-info=su,da -c $< -o $@
 
 $(CHECK)/tests/%.o: tests/%.c $(CHECK)/flags | deps-test
 	@mkdir -p $(@D)
@@ -293,7 +295,7 @@ $(CHECK)/budget.o: cfg/budget.h $(CHECK)/flags
 
 $(CALLS)/nanopb/%.o: $(NANOPB_DIR)/%.c $(CHECK)/flags
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(CALLS_FLAGS) -fcallgraph-info=su,da -MMD -MP -c $< -o $@
+	$(Q)$(MUSL_CC) $(CALLS_FLAGS) -fcallgraph-info=su,da -c $< -o $@
 
 $(CALLS)/%.o: %.c $(CHECK)/flags
 	@mkdir -p $(@D)
@@ -328,7 +330,7 @@ $(BUILD)/sim/sim-%: $(SIM)/tests/sim/host/%.o $(SIM)/tests/sim/host/host.o $(SIM
 $(SIM)/nanopb/%.o: $(NANOPB_DIR)/%.c $(SIM)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_FLAGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(SIM_FLAGS) $(DEFINES) $(INCLUDES) -c $< -o $@
 
 $(SIM)/%.o: %.c $(SIM)/flags | deps-demo
 	$(call show,CC,$@)
@@ -415,7 +417,7 @@ $$(fuzz_$(1)_OBJ)/%.o: %.c $$(fuzz_$(1)_OBJ)/flags
 $$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags
 	$$(call show,CC,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $(2) $$(DEFINES) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CLANG) $(2) $$(DEFINES) $$(INCLUDES) -c $$< -o $$@
 endef
 
 ifneq ($(filter $(FUZZ_GOALS),$(MAKECMDGOALS)),)
