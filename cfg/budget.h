@@ -31,8 +31,6 @@ _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <
                "a full call fits a gRPC message buffer");
 /* Prepares leave a full call's worth of operations to unprepares. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
-/* Every owner of a request to the API server has a stream: see agent/api.h. */
-_Static_assert(H2_CLIENT_STREAMS >= FETCHES_MAX + 6u, "each owner of a request has a stream");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,

@@ -169,70 +169,67 @@ static void serve_link(struct agent *a, unsigned link)
     }
 }
 
-/* A record, or the end, of an answer goes to the one who asked. */
-static void api_answer(struct agent *a, const struct api_event *event)
+/* --- the API server --- */
+
+/* Records that matter to nobody: the end says all. */
+static void pass_record(struct agent *a, const struct api_result *r,
+                        const struct kube_record *record)
 {
-    bool end = event->kind == API_EVENT_END;
-    switch (event->request) {
-    case REQUEST_CLAIM:
-        if (end) {
-            fetch_end(a, event->index, event->status);
-        } else {
-            fetch_record(a, event->index, &event->record);
-        }
-        break;
-    case REQUEST_VERSIONS:
-        if (end) {
-            version_end(a, event->status);
-        } else {
-            version_record(a, &event->record);
-        }
-        break;
-    case REQUEST_NODE:
-    case REQUEST_NODE_WATCH:
-        if (end) {
-            node_end(a, event->status);
-        } else {
-            node_record(a, &event->record);
-        }
-        break;
-    case REQUEST_SLICE_LIST:
-    case REQUEST_SLICE_WRITE:
-    case REQUEST_SLICE_DELETE:
-    case REQUEST_SLICE_WATCH:
-        if (end) {
-            publish_end(a, event->index, event->status);
-        } else {
-            publish_record(a, event->index, &event->record);
-        }
-        break;
-    case REQUEST_EVENT:
-        if (end) {
-            recorder_end(a, event->status);
-        }
-        break;
-    case REQUEST_CLAIM_STATUS:
-        if (end) {
-            claim_status_end(a, event->status);
-        }
-        break;
-    case REQUEST_NONE:
-        break;
+    (void)a;
+    (void)r;
+    (void)record;
+}
+
+/* Who asks for what: answers go to the owner of their kind. */
+static const struct {
+    void (*on_record)(struct agent *a, const struct api_result *r,
+                      const struct kube_record *record);
+    void (*on_end)(struct agent *a, const struct api_result *r);
+} api_owners[API_KINDS] = {
+    [API_GET_CLAIM] = {fetch_record, fetch_end},
+    [API_GET_GROUP] = {version_record, version_end},
+    [API_GET_NODE] = {node_record, node_end},
+    [API_LIST_SLICES] = {publish_record, publish_end},
+    [API_WRITE_SLICE] = {publish_record, publish_end},
+    [API_DELETE_SLICE] = {publish_record, publish_end},
+    [API_WATCH_SLICES] = {publish_watch_record, publish_watch_end},
+    [API_WATCH_NODE] = {node_watch_record, node_watch_end},
+    [API_WRITE_EVENT] = {pass_record, recorder_end},
+    [API_APPLY_CLAIM_STATUS] = {pass_record, claim_status_end},
+};
+
+static void report_version(struct agent *a)
+{
+    unsigned changes = version_changes(a);
+    if ((changes & VERSION_NAMED) != 0u) {
+        log_one(a, LOG_ID_RESOURCE_API_VERSION_SELECTED, "version", version_group(version_now(a)));
+    }
+    if ((changes & VERSION_OTHER) != 0u) {
+        publish_version(a);
+    }
+    if ((changes & VERSION_UNSERVED) != 0u) {
+        log_one(a, LOG_ID_RESOURCE_API_NOT_SERVED, "text",
+                "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
+                "published and no new claim prepared");
+        publish_unserved(a);
     }
 }
 
-static void version_told(struct agent *a)
+static void report_streams_limited(struct agent *a)
 {
-    switch (version_news(a)) {
-    case VERSION_OTHER:
-        publish_version(a);
-        break;
-    case VERSION_UNSERVED:
-        publish_unserved(a);
-        break;
-    case VERSION_SAME:
-        break;
-    }
+    log_begin(a, LOG_ID_API_REQUEST_FAILED);
+    log_text(a, "doing", "watch");
+    log_text(a, "text", "too few requests may run at a time: read every half minute");
+    log_remedy(a, "raise --http2-max-streams-per-connection of the API server");
+    log_end(a);
+}
+
+static void api_end(struct agent *a, const struct api_result *r)
+{
+    durations_api_request(&a->durations, r->kind, r->http, r->elapsed_ms);
+    api_owners[r->kind].on_end(a, r);
+    version_heard(a, r);
+    report_version(a);
 }
 
 static void api_event(struct agent *a, const struct api_event *event)
@@ -242,21 +239,23 @@ static void api_event(struct agent *a, const struct api_event *event)
         version_connected(a);
         break;
     case API_EVENT_RECORD:
-        api_answer(a, event);
+        api_owners[event->result->kind].on_record(a, event->result, &event->record);
         break;
-    case API_EVENT_END: {
-        const struct request *r = &a->api.request[event->index];
-        enum api_version version = r->version;
-        durations_api_request(&a->durations, event->request, r->answer.http_status,
-                              a->now_ms - r->sent_ms);
-        api_answer(a, event);
-        version_heard(a, event->request, version, event->status);
-        version_told(a);
+    case API_EVENT_END:
+        api_end(a, event->result);
         break;
-    }
     case API_EVENT_LOST:
+        log_one(a, LOG_ID_API_CONNECTION_LOST, "text", event->text);
+        break;
+    case API_EVENT_MOVED:
+        log_one(a, LOG_ID_API_CONNECTION_DRAINED, "text", event->text);
+        break;
+    case API_EVENT_CLOSED:
         node_disconnected(a);
         publish_disconnected(a);
+        break;
+    case API_EVENT_STREAMS_LIMITED:
+        report_streams_limited(a);
         break;
     case API_EVENT_NONE:
         break;
@@ -270,7 +269,41 @@ static void serve_api(struct agent *a)
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
+    if (a->registration.asked) {
+        api_hurry(a); /* pods may come: the first connection need not wait for others' starts */
+    }
+    api_step(a);
 }
+
+void agent_api_identity(struct agent *a, struct view token, struct view authority)
+{
+    api_identity(a, token, authority);
+}
+
+void agent_api_opened(struct agent *a, uint64_t now_ms)
+{
+    api_opened(a, now_ms);
+    log_one(a, LOG_ID_API_CONNECTED, "server", api_authority(a));
+}
+
+void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms)
+{
+    a->now_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
+    api_failed(a, why);
+    log_begin(a, LOG_ID_API_CONNECT_FAILED);
+    log_text(a, "status", status_name(status));
+    log_text(a, "text", why);
+    log_number(a, "retry_ms", (int64_t)api_reconnect_wait_ms(a));
+    log_end(a);
+}
+
+void agent_api_ended(struct agent *a, const char *why)
+{
+    api_ended(a, why);
+    a->step_now = true;
+}
+
+/* --- the step --- */
 
 void agent_step(struct agent *a)
 {
@@ -289,7 +322,6 @@ void agent_step(struct agent *a)
     answers_step(a);
     kubelet_step(a);
     serve_api(a);
-    api_step(a);
     version_step(a);
     calls_step(a);
     if (node_changed(a)) {
@@ -305,26 +337,27 @@ void agent_step(struct agent *a)
     stop_step(a);
 }
 
+/* Takes a wish: it counts as carried out. */
+static bool taken(bool *wish)
+{
+    bool was = *wish;
+    *wish = false;
+    return was;
+}
+
 enum agent_order agent_next_order(struct agent *a)
 {
-    const struct {
-        bool *wish;
-        enum agent_order order;
-    } orders[] = {
-        {&a->order_close_registration, ORDER_CLOSE_REGISTRATION},
-        {&a->order_renew, ORDER_RENEW_REGISTRATION},
-        {&a->api.token_wanted, ORDER_READ_TOKEN},
-        {&a->api.close_wanted, ORDER_CLOSE_API},
-        {&a->api.connect_wanted, ORDER_CONNECT_API},
-        {&a->order_exit, ORDER_EXIT},
-    };
-    for (unsigned i = 0; i < sizeof orders / sizeof orders[0]; i++) {
-        if (*orders[i].wish) {
-            *orders[i].wish = false;
-            return orders[i].order;
-        }
+    if (taken(&a->order_close_registration)) {
+        return ORDER_CLOSE_REGISTRATION;
     }
-    return ORDER_NONE;
+    if (taken(&a->order_renew)) {
+        return ORDER_RENEW_REGISTRATION;
+    }
+    enum agent_order order = api_order(a);
+    if (order == ORDER_NONE && taken(&a->order_exit)) {
+        order = ORDER_EXIT;
+    }
+    return order;
 }
 
 static uint64_t earlier(uint64_t x, uint64_t y)

@@ -12,7 +12,8 @@
 #define AGENT_STATE_H
 
 #include "agent/agent.h"
-#include "agent/api/api.h"
+#include "agent/api/client.h"
+#include "agent/api/connection.h"
 #include "agent/claims/calls.h"
 #include "agent/claims/claim_status.h"
 #include "agent/report/k8s_events.h"
@@ -67,7 +68,8 @@ struct agent {
     struct devices devices;
     struct registration registration;
     struct ledger ledger;
-    struct api api;
+    struct api_connection api_connection;
+    struct api_client api_client;
     struct version version;
     struct node_object node;
     struct publish publish;

@@ -22,7 +22,7 @@ static uint64_t now_ms;
 static void start(void)
 {
     if (agent != NULL) {
-        memset(agent, 0, offsetof(struct agent, api));
+        memset(agent, 0, offsetof(struct agent, api_connection));
         memset(&agent->scratch, 0, sizeof agent->scratch);
     }
     agent = agent_init(&settings, &port, 1, now_ms, now_ms);

@@ -40,7 +40,7 @@ enum api_group {
 
 static const char *const api_names[API_VERSIONS] = {"v1", "v1beta2", "v1beta1"};
 
-struct api_result {
+struct api_allocation {
     const char *request;
     const char *device;
     const char *pool; /* NULL: ours */
@@ -52,7 +52,7 @@ struct api_claim {
     char name[64];
     char uid[64];
     unsigned results;
-    struct api_result result[4];
+    struct api_allocation result[4];
     const char *parameters; /* NULL: no configuration */
     bool unallocated;
     enum api_fault fault;
@@ -188,7 +188,7 @@ static void api_put_claim(struct writer *out, const struct api_claim *c, unsigne
     struct writer devices = writer_of(devices_bytes, sizeof devices_bytes);
     for (unsigned i = 0; i < c->results; i++) {
         struct writer result = writer_of(inner_bytes, sizeof inner_bytes);
-        const struct api_result *r = &c->result[i];
+        const struct api_allocation *r = &c->result[i];
         put_str(&result, 1, r->request);
         put_str(&result, 2, "neuron.aws.com");
         put_str(&result, 3, r->pool == NULL ? NODE_NAME : r->pool);

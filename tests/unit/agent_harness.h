@@ -491,7 +491,7 @@ UNUSED_OK static void check_idle(void)
     }
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
         assert_false(a->fetch[i].used);
-        assert_int_equal(a->api.request[i].kind, REQUEST_NONE);
+        assert_false(api_slot_busy(a, (enum api_slot)(API_SLOT_CLAIM_FIRST + i)));
     }
     for (unsigned i = 0; i < ANSWERS_MAX; i++) {
         assert_false(a->answer[i].used);

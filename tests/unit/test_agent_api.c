@@ -89,7 +89,7 @@ static unsigned connections_when_ended_after(uint64_t ms)
     unsigned before = api.connections;
     uint64_t end = world.now_ms + 60000;
     while (world.now_ms < end) {
-        if (world.agent->api.state == API_UP) {
+        if (world.agent->api_connection.state == API_UP) {
             pass(ms);
             api_end("");
         }
@@ -110,11 +110,11 @@ static void test_connections_are_rare(void **state)
     api.reachable = false;
     api_end("");
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t tried = world.agent->api.tried_ms;
-        while (world.agent->api.tried_ms == tried) {
+        uint64_t tried = world.agent->api_connection.tried_ms;
+        while (world.agent->api_connection.tried_ms == tried) {
             pass(10);
         }
-        assert_true(world.agent->api.tried_ms >= tried + API_CONNECT_EVERY_MS);
+        assert_true(world.agent->api_connection.tried_ms >= tried + API_CONNECT_EVERY_MS);
     }
 }
 
@@ -273,7 +273,7 @@ static void test_refused_token(void **state)
     assert_int_equal(api.own, asked);
     pass(600000);
     assert_in_range(api.own - asked, 10, 60);
-    assert_true(world.agent->api.state != API_CONNECTING);
+    assert_true(world.agent->api_connection.state != API_CONNECTING);
     world.token = "fresh";
     pass(60000);
     assert_true(world.agent->publish.current);
@@ -354,7 +354,7 @@ static void test_refused_stream(void **state)
     assert_non_null(strstr(prepare_error(prepare_now(1, 1), 1), "the server reset the request"));
     assert_int_equal(api.refuses, 0);
     prepare_well(1, 1);
-    assert_int_equal(world.agent->api.state, API_UP);
+    assert_int_equal(world.agent->api_connection.state, API_UP);
 }
 
 /* The write is done though its answer says nothing of it: the stored slices are read first. */
@@ -382,7 +382,7 @@ static void test_doubt_waits_for_no_list(void **state)
     api.hangs = true;
     devices_change(15);
     settle();
-    assert_int_equal(world.agent->api.request[REQUEST_PUBLISHER].kind, REQUEST_SLICE_LIST);
+    assert_int_equal(api_slot_kind(world.agent, API_SLOT_SLICES), API_LIST_SLICES);
     api.hangs = false;
     api.served = SERVES(API_V1BETA1);
     struct peer *p = service_open();
@@ -390,7 +390,7 @@ static void test_doubt_waits_for_no_list(void **state)
     pass(100);
     assert_true(c->ended);
     assert_string_equal(prepare_error(call_reply_of(c), 0), "");
-    assert_int_equal(world.agent->api.request[REQUEST_PUBLISHER].kind, REQUEST_SLICE_LIST);
+    assert_int_equal(api_slot_kind(world.agent, API_SLOT_SLICES), API_LIST_SLICES);
 }
 
 /* --- what is measured --- */
@@ -399,7 +399,7 @@ static void test_ends_are_measured(void **state)
 {
     (void)state;
     up();
-    const struct histogram *h = world.agent->durations.request[REQUEST_CLAIM];
+    const struct histogram *h = world.agent->durations.request[API_GET_CLAIM];
     prepare_well(0, 1);
     api.claim[1].http = 429;
     (void)prepare_now(1, 1);

@@ -24,13 +24,14 @@ static void test_put_ends_while_the_connection_drains(void **state)
     (void)state;
     up(2000);
     const struct publish *p = &world.agent->publish;
+    const struct api_exchange *x = &world.agent->api_client.exchange[API_SLOT_SLICES];
     world.found.count = 15;
     agent_found(world.agent, &world.found);
     world.poked = true;
     for (unsigned i = 0; i < 1000 && !sent; i++) {
         (void)api_to_agent();
         step();
-        sent = p->step == PUBLISH_WRITE && p->body_sent > 0 && p->body_sent < p->body_len;
+        sent = p->step == PUBLISH_WRITE && x->body_sent > 0 && x->body_sent < x->body_len;
     }
     assert_true(sent);
     h2_goaway(&api.h2, H2_NO_ERROR, false);
@@ -39,7 +40,7 @@ static void test_put_ends_while_the_connection_drains(void **state)
     pass(5000);
     assert_true(call->ended);
     assert_string_equal(prepare_error(call_reply_of(call), 0), "");
-    assert_int_equal(world.agent->api.state, API_UP);
+    assert_int_equal(world.agent->api_connection.state, API_UP);
     assert_true(p->current);
     assert_int_equal(p->wanted.count, 15);
     log_has("event=api_connection_drained");
@@ -55,7 +56,7 @@ static void test_goaway_is_no_failure(void **state)
     h2_goaway(&api.h2, H2_NO_ERROR, false);
     settle();
     pass(API_MOVE_MS);
-    assert_int_equal(world.agent->api.state, API_UP);
+    assert_int_equal(world.agent->api_connection.state, API_UP);
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "level=warn"));
 }
@@ -67,7 +68,7 @@ static void test_goaway_for_ever_is_slowed_down(void **state)
     (void)state;
     up(65535);
     for (unsigned i = 0; i < 200; i++) {
-        if (world.agent->api.state == API_UP) {
+        if (world.agent->api_connection.state == API_UP) {
             connections++;
             h2_goaway(&api.h2, H2_NO_ERROR, false);
         }

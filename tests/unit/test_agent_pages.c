@@ -261,9 +261,9 @@ static void test_durations(void **state)
         durations_call(&a->durations, METHOD_UNPREPARE, samples[i].ms);
         assert_int_equal(a->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket], before + 1);
     }
-    durations_api_request(&a->durations, REQUEST_EVENT, 0, 15000);
-    durations_api_request(&a->durations, REQUEST_CLAIM_STATUS, 999, 2505);
-    durations_api_request(&a->durations, REQUEST_NODE, 100, 250);
+    durations_api_request(&a->durations, API_WRITE_EVENT, 0, 15000);
+    durations_api_request(&a->durations, API_APPLY_CLAIM_STATUS, 999, 2505);
+    durations_api_request(&a->durations, API_GET_NODE, 100, 250);
     metrics_get();
     has_bucket("0.005", 2);
     has_bucket("0.01", 4);

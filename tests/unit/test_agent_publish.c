@@ -292,8 +292,8 @@ static void test_device_lost_and_back(void **state)
 
 static bool in_the_body(void)
 {
-    const struct publish *p = &world.agent->publish;
-    return p->step == PUBLISH_WRITE && p->body_sent > 0 && p->body_sent < p->body_len;
+    const struct api_exchange *x = &world.agent->api_client.exchange[API_SLOT_SLICES];
+    return x->result.kind == API_WRITE_SLICE && x->body_sent > 0 && x->body_sent < x->body_len;
 }
 
 /* The inventory changes while the body of a write is on its way. */

@@ -1,171 +1,360 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests to the API server: what may be sent when, and what their answers mean. Owns the
- * table of requests, the answer that is being read, and the pauses between requests; knows nothing
- * of how a connection begins and ends.
+ * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
+ * answer that is being read, and the pauses between requests.
  *
  * Requests of our own keep to API_REQUESTS_PER_SECOND in any second, and pause as long as a 429 or
  * 503 asks by Retry-After (RFC 9110 §10.2.3), or for API_REFUSED_MS when the token was refused.
- * Claim GETs do neither: the kubelet asks for them and hears in words what came of it.
+ * Claim GETs do neither: the kubelet waits for them, and its pod's Event shows what failed.
  */
-#include "agent/api/api_internal.h"
-#include "wire/decode.h"
-#include "agent/api/retry.h"
-#include "base/assert.h"
-#include "base/crc32c.h"
-#include "generated/projection.pb.h"
+#include "agent/api/client.h"
 
-void requests_init(struct api *api)
+#include "agent/api/connection.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+_Static_assert(H2_CLIENT_STREAMS >= (unsigned)API_SLOTS, "each slot has a stream");
+
+void api_init(struct agent *a)
 {
-    api->ended = REQUESTS_MAX;
-    api->piece_of = REQUESTS_MAX;
+    connection_init(a);
+    a->api_client.piece.slot = API_SLOTS;
+}
+
+/* --- what is known of the connection --- */
+
+bool api_connected(const struct agent *a)
+{
+    return a->api_connection.state == API_UP;
+}
+
+bool api_draining(const struct agent *a)
+{
+    return a->api_connection.state == API_DRAINING;
 }
 
 bool api_ready(const struct agent *a)
 {
-    return a->api.state == API_UP && !a->stopping;
+    return api_connected(a) && !a->stopping;
 }
 
-void agent_api_identity(struct agent *a, struct view token, struct view authority)
+bool api_connection_ends(const struct agent *a)
 {
-    struct api *api = &a->api;
-    uint32_t sum = crc32c(0, token);
-    if (sum != api->token_sum) {
-        api->refused_ms = 0; /* who was refused is another one now */
-    }
-    text_cut(api->token, sizeof api->token, token);
-    text_cut(api->authority, sizeof api->authority, authority);
-    api->token_sum = sum;
-    api->token_read = true;
-    api->busy = true;
+    return !api_connected(a) || h2_failure(&a->api_connection.h2, NULL) != STATUS_OK;
 }
 
-/* --- the table --- */
-
-/* The entry is free again; what was not told of its request is not told any more. */
-static void release(struct api *api, unsigned index)
+bool api_connection_moved(const struct agent *a)
 {
-    ASSERT(index < REQUESTS_MAX);
-    struct request *r = &api->request[index];
-    r->kind = REQUEST_NONE;
-    r->stream = 0;
-    r->over = false;
-    r->unauthorized = false;
-    if (api->ended == index) {
-        api->ended = REQUESTS_MAX;
+    return a->api_connection.moved;
+}
+
+bool api_streams_limited(const struct agent *a)
+{
+    return a->api_client.streams != API_STREAMS_ENOUGH;
+}
+
+const char *api_authority(const struct agent *a)
+{
+    return a->api_connection.authority;
+}
+
+const char *api_trouble(const struct agent *a)
+{
+    return a->api_connection.trouble;
+}
+
+uint64_t api_reconnect_wait_ms(const struct agent *a)
+{
+    ASSERT(a->api_connection.connect_at_ms >= a->now_ms);
+    return a->api_connection.connect_at_ms - a->now_ms;
+}
+
+/* --- facts from the host --- */
+
+void api_identity(struct agent *a, struct view token, struct view authority)
+{
+    struct api_client *c = &a->api_client;
+    if (connection_identity(a, token, authority)) {
+        c->refused_ms = 0; /* who was refused is another one now */
     }
-    if (api->piece_of == index) {
-        api->piece_of = REQUESTS_MAX;
+    c->token_handed = true;
+    c->busy = true;
+}
+
+void api_opened(struct agent *a, uint64_t now_ms)
+{
+    struct api_client *c = &a->api_client;
+    connection_opened(a, now_ms);
+    c->timeouts_in_a_row = 0;
+    c->blocked_ms = 0;
+    c->streams = API_STREAMS_ENOUGH;
+    c->reread_ms = 0;
+    c->busy = true;
+}
+
+void api_failed(struct agent *a, const char *why)
+{
+    connection_attempt_failed(a, why);
+}
+
+void api_ended(struct agent *a, const char *why)
+{
+    connection_ended(a, why);
+}
+
+struct writer api_rx(struct agent *a)
+{
+    return h2_rx_space(&a->api_connection.h2);
+}
+
+void api_rx_commit(struct agent *a, size_t n)
+{
+    connection_heard(a);
+    h2_rx_commit(&a->api_connection.h2, n);
+}
+
+struct view api_tx(struct agent *a)
+{
+    return h2_tx_data(&a->api_connection.h2);
+}
+
+void api_tx_commit(struct agent *a, size_t n)
+{
+    h2_tx_commit(&a->api_connection.h2, n);
+}
+
+enum agent_order api_order(struct agent *a)
+{
+    return connection_order(a);
+}
+
+void api_hurry(struct agent *a)
+{
+    connection_hurry(a);
+}
+
+/* --- the slots --- */
+
+static struct api_exchange *exchange_of(struct agent *a, enum api_slot slot)
+{
+    ASSERT((unsigned)slot < (unsigned)API_SLOTS);
+    return &a->api_client.exchange[slot];
+}
+
+static bool is_awaited(const struct api_exchange *x)
+{
+    return x->state == EXCHANGE_OPEN || x->state == EXCHANGE_UNAUTHORIZED;
+}
+
+bool api_slot_busy(const struct agent *a, enum api_slot slot)
+{
+    ASSERT((unsigned)slot < (unsigned)API_SLOTS);
+    const struct api_exchange *x = &a->api_client.exchange[slot];
+    return is_awaited(x) || x->state == EXCHANGE_OVER;
+}
+
+enum api_kind api_slot_kind(const struct agent *a, enum api_slot slot)
+{
+    return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
+}
+
+bool api_slot_sends(const struct agent *a, enum api_slot slot)
+{
+    const struct api_exchange *x = &a->api_client.exchange[slot];
+    return api_slot_busy(a, slot) && x->body_sent < x->body_len;
+}
+
+/* Brings the result up to what is known of the answer now. */
+static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
+{
+    x->result.http = x->answer.http_status;
+    x->result.retry_after_s = x->answer.retry_after_s;
+    x->result.elapsed_ms = a->now_ms - x->sent_ms;
+    return &x->result;
+}
+
+const struct api_result *api_slot_result(struct agent *a, enum api_slot slot)
+{
+    return refresh(a, exchange_of(a, slot));
+}
+
+/* The slot is free again; what was not reported of its request is not reported any more. */
+static void release(struct agent *a, enum api_slot slot)
+{
+    struct api_client *c = &a->api_client;
+    exchange_of(a, slot)->state = EXCHANGE_FREE;
+    if (c->piece.slot == slot) {
+        c->piece.slot = API_SLOTS;
     }
 }
 
-/* The request is over; its END is owed from now on. The first verdict stands. */
-static void finish(struct api *api, unsigned index, enum status verdict)
+/* The request is over, and its end is reported next. The first status stands. */
+static void finish(struct agent *a, enum api_slot slot, enum status status)
 {
-    struct request *r = &api->request[index];
-    ASSERT(index < REQUESTS_MAX);
-    if (r->kind != REQUEST_NONE && !r->over && api->ended != index) {
+    struct api_exchange *x = exchange_of(a, slot);
+    if (is_awaited(x)) {
         /* An answer may come before all of the body went out: the stream is ours to end then. */
-        h2_reset(&api->h2, r->stream, H2_CANCEL);
-        r->over = true;
-        r->verdict = verdict;
-        api->busy = true;
+        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
+        x->state = EXCHANGE_OVER;
+        x->result.status = status;
+        a->api_client.busy = true;
     }
 }
 
-void requests_end(struct api *api, enum status verdict)
+static void finish_all(struct agent *a, enum status status)
 {
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        finish(api, i, verdict);
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        finish(a, (enum api_slot)i, status);
     }
 }
 
-static bool is_watch(enum request_kind kind)
+static void lose(struct agent *a, const char *why)
 {
-    return kind == REQUEST_SLICE_WATCH || kind == REQUEST_NODE_WATCH;
+    if (connection_lose(a, why)) {
+        finish_all(a, PEER_CLOSED);
+        a->api_client.busy = true;
+    }
+}
+
+static bool is_watch(enum api_kind kind)
+{
+    return kind == API_WATCH_SLICES || kind == API_WATCH_NODE;
 }
 
 /*
  * Watches leave a stream to what ends: where the server allows one they find no room, where it
  * allows two the Node's does not.
  */
-static bool is_cramped(const struct api *api, enum request_kind kind)
+static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
-    return is_watch(kind) && h2_streams_max(&api->h2) < ((kind == REQUEST_NODE_WATCH) ? 3u : 2u);
+    uint32_t needs = (kind == API_WATCH_NODE) ? 3u : 2u;
+    return is_watch(kind) && h2_streams_max(&a->api_connection.h2) < needs;
 }
 
 /* A watch that finds no room ends at once; its owner reads from time to time instead. */
-static void leave_room(struct agent *a, unsigned index)
+static void leave_room(struct agent *a, enum api_slot slot)
 {
-    struct api *api = &a->api;
-    if (!api->cramped) {
-        api->cramped = true;
-        log_begin(a, LOG_ID_API_REQUEST_FAILED);
-        log_text(a, "doing", "watch");
-        log_text(a, "text", "too few requests may run at a time: read every half minute");
-        log_remedy(a, "raise --http2-max-streams-per-connection of the API server");
-        log_end(a);
+    struct api_client *c = &a->api_client;
+    if (c->streams == API_STREAMS_ENOUGH) {
+        c->streams = API_STREAMS_LIMITED;
     }
-    finish(api, index, FULL_TABLE);
+    finish(a, slot, FULL_TABLE);
 }
 
 /* Requests that hang side by side count once. */
-static void timed_out(struct agent *a, uint64_t sent_ms)
+static void count_timeout(struct agent *a, uint64_t sent_ms)
 {
-    struct api *api = &a->api;
-    if (sent_ms >= api->mute_ms) {
-        api->mute++;
-        api->mute_ms = a->now_ms;
+    struct api_client *c = &a->api_client;
+    if (sent_ms >= c->timeout_ms) {
+        c->timeouts_in_a_row++;
+        c->timeout_ms = a->now_ms;
     }
 }
 
-void requests_expire(struct agent *a)
+static void expire(struct agent *a)
 {
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        const struct request *r = &a->api.request[i];
-        bool told = r->over || a->api.ended == i;
-        bool late = r->kind != REQUEST_NONE && !told && a->now_ms >= r->deadline_ms;
-        if (late) {
-            finish(&a->api, i, PEER_TIMEOUT);
-            timed_out(a, r->sent_ms);
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
+        if (!is_awaited(x)) {
+            continue;
         }
-        if (!late && !told && is_cramped(&a->api, r->kind)) {
-            leave_room(a, i);
+        if (a->now_ms >= x->deadline_ms) {
+            finish(a, (enum api_slot)i, PEER_TIMEOUT);
+            count_timeout(a, x->sent_ms);
+        } else if (lacks_stream(a, x->result.kind)) {
+            leave_room(a, (enum api_slot)i);
         }
     }
 }
 
-bool requests_waiting(const struct api *api)
+/* Whether an answer is awaited that ends by itself: not a watch's, but a refused one's. */
+static bool is_awaiting(const struct agent *a)
 {
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        const struct request *r = &api->request[i];
-        if (r->kind != REQUEST_NONE && (r->unauthorized || !is_watch(r->kind))) {
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
+        bool watch = is_watch(x->result.kind) && x->state != EXCHANGE_UNAUTHORIZED;
+        if (api_slot_busy(a, (enum api_slot)i) && !watch) {
             return true;
         }
     }
     return false;
 }
 
-uint64_t requests_deadline(const struct api *api)
+/* --- when a request may start --- */
+
+/* When the next request of our own may go; may be in the past. */
+static uint64_t free_ms(const struct api_client *c)
 {
-    uint64_t at = api->waiting ? requests_free_ms(api) : UINT64_MAX;
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        const struct request *r = &api->request[i];
-        if (r->kind != REQUEST_NONE && r->deadline_ms < at) {
-            at = r->deadline_ms;
-        }
+    uint64_t at = c->rate_ms[c->rate_at];
+    at = (c->retry_after_ms > at) ? c->retry_after_ms : at;
+    return (c->refused_ms > at) ? c->refused_ms : at;
+}
+
+uint64_t api_later(const struct agent *a)
+{
+    uint64_t at = free_ms(&a->api_client);
+    return (at > a->now_ms) ? at : a->now_ms + API_BACKOFF_MIN_MS;
+}
+
+bool api_paused(const struct agent *a)
+{
+    return a->now_ms < a->api_client.retry_after_ms || a->now_ms < a->api_client.refused_ms;
+}
+
+uint64_t api_retry_after_ms(const struct api_result *r)
+{
+    uint64_t asked = (uint64_t)r->retry_after_s * 1000u;
+    return (asked <= API_RETRY_AFTER_MAX_MS) ? asked : API_REFUSED_MS;
+}
+
+/*
+ * A server that lets no request start, though none is under way or though it allows none at all, is
+ * no better than one that answers none. The owners try again and again.
+ */
+static void note_blocked(struct agent *a)
+{
+    struct api_client *c = &a->api_client;
+    const struct h2 *h2 = &a->api_connection.h2;
+    bool under_way = h2_streams_open(h2) > 0u && h2_streams_max(h2) > 0u;
+    if (c->blocked_ms == 0u || under_way) {
+        c->blocked_ms = a->now_ms;
     }
-    return at;
+    if (a->now_ms - c->blocked_ms >= API_REQUEST_MS) {
+        c->timeouts_in_a_row = API_TIMEOUTS_MAX;
+    }
+}
+
+/* Whether a request of this kind may go now; counts none. */
+static bool may_start(struct agent *a, enum api_kind kind)
+{
+    struct api_client *c = &a->api_client;
+    if (!api_ready(a)) {
+        return false;
+    }
+    bool held_back = kind != API_GET_CLAIM && a->now_ms < free_ms(c);
+    c->held_back = c->held_back || held_back;
+    return !held_back;
+}
+
+static void count_request(struct agent *a, enum api_kind kind)
+{
+    struct api_client *c = &a->api_client;
+    if (kind != API_GET_CLAIM) {
+        c->rate_ms[c->rate_at] = a->now_ms + 1000u;
+        c->rate_at = (c->rate_at + 1u) % API_REQUESTS_PER_SECOND;
+    }
 }
 
 /* --- sending --- */
 
-static uint64_t time_limit(enum request_kind kind)
+static uint64_t time_limit(enum api_kind kind)
 {
     uint64_t limit = API_REQUEST_MS;
-    if (kind == REQUEST_CLAIM) {
+    if (kind == API_GET_CLAIM) {
         limit = CLAIM_GET_MS;
-    } else if (kind == REQUEST_VERSIONS) {
+    } else if (kind == API_GET_GROUP) {
         limit = VERSION_GET_MS;
     } else if (is_watch(kind)) {
         limit = WATCH_BEGIN_MS;
@@ -173,122 +362,98 @@ static uint64_t time_limit(enum request_kind kind)
     return limit;
 }
 
-uint64_t requests_free_ms(const struct api *api)
-{
-    uint64_t at = api->rate_ms[api->rate_at];
-    at = (api->hold_ms > at) ? api->hold_ms : at;
-    return (api->refused_ms > at) ? api->refused_ms : at;
-}
-
-uint64_t api_later(const struct agent *a)
-{
-    uint64_t at = requests_free_ms(&a->api);
-    return (at > a->now_ms) ? at : a->now_ms + API_BACKOFF_MIN_MS;
-}
-
-bool api_paused(const struct agent *a)
-{
-    return a->now_ms < a->api.hold_ms || a->now_ms < a->api.refused_ms;
-}
-
-/*
- * A server that lets no request begin, though none is under way or though it allows none at all, is
- * no better than one that answers none. The owners try again and again.
- */
-static void note_blocked(struct agent *a)
-{
-    struct api *api = &a->api;
-    bool under_way = h2_streams_open(&api->h2) > 0u && h2_streams_max(&api->h2) > 0u;
-    if (api->blocked_ms == 0u || under_way) {
-        api->blocked_ms = a->now_ms;
-    }
-    if (a->now_ms - api->blocked_ms >= API_REQUEST_MS) {
-        api->mute = API_TIMEOUTS_MAX;
-    }
-}
-
-/* Whether a request of this kind may go now; counts none. */
-static bool may_send(struct agent *a, enum request_kind kind)
-{
-    struct api *api = &a->api;
-    if (!api_ready(a)) {
-        return false;
-    }
-    bool held = kind != REQUEST_CLAIM && a->now_ms < requests_free_ms(api);
-    api->waiting = api->waiting || held;
-    return !held;
-}
-
-static void count_request(struct agent *a, enum request_kind kind)
-{
-    struct api *api = &a->api;
-    if (kind != REQUEST_CLAIM) {
-        api->rate_ms[api->rate_at] = a->now_ms + 1000u;
-        api->rate_at = (api->rate_at + 1u) % API_REQUESTS_PER_SECOND;
-    }
-}
-
 /* Sends a head on a stream of its own, *stream. */
-static enum status send_head(struct agent *a, unsigned index, struct kube_request *head,
+static enum status send_head(struct agent *a, enum api_slot slot, const struct api_request *r,
                              uint32_t *stream)
 {
-    struct api *api = &a->api;
-    if (h2_open(&api->h2, index, stream) != STATUS_OK) {
+    struct api_connection *c = &a->api_connection;
+    struct kube_request head = r->head;
+    if (h2_open(&c->h2, (uint32_t)slot, stream) != STATUS_OK) {
         note_blocked(a);
         return STATUS_MORE;
     }
-    api->blocked_ms = 0;
-    head->token = view_text(api->token);
-    head->authority = view_text(api->authority);
-    enum status s = kube_request_send(&api->h2, *stream, head);
+    a->api_client.blocked_ms = 0;
+    head.token = view_text(c->token);
+    head.authority = view_text(c->authority);
+    head.has_body = r->body != NULL;
+    enum status s = kube_request_send(&c->h2, *stream, &head);
     if (s != STATUS_OK) {
-        h2_reset(&api->h2, *stream, H2_CANCEL);
+        h2_reset(&c->h2, *stream, H2_CANCEL);
     }
     return s;
 }
 
-enum status api_send(struct agent *a, unsigned index, enum request_kind kind, enum kube_shape shape,
-                     struct kube_request *head)
+/* Sends what is left of a body, as far as windows and send buffer allow. */
+static void send_body(struct agent *a, enum api_slot slot)
 {
-    ASSERT(index < REQUESTS_MAX && kind != REQUEST_NONE);
-    struct api *api = &a->api;
-    struct request *r = &api->request[index];
-    ASSERT(r->kind == REQUEST_NONE);
+    struct h2 *h2 = &a->api_connection.h2;
+    struct api_exchange *x = exchange_of(a, slot);
+    while (x->state == EXCHANGE_OPEN && x->body_sent < x->body_len) {
+        size_t room = h2_data_room(h2, x->stream);
+        if (room == 0u) {
+            return;
+        }
+        struct view piece = x->body(a, x->body_sent, room);
+        if (piece.len == 0u) {
+            finish(a, slot, FULL_BUFFER);
+            return;
+        }
+        ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
+        bool last = x->body_sent + piece.len == x->body_len;
+        if (h2_data(h2, x->stream, piece, last) != STATUS_OK) {
+            return; /* the stream is gone, and its RESET event ends the request */
+        }
+        x->body_sent += (uint32_t)piece.len;
+    }
+}
+
+enum status api_start(struct agent *a, enum api_slot slot, const struct api_request *r)
+{
+    struct api_exchange *x = exchange_of(a, slot);
     uint32_t stream = 0; /* of one that finds no room */
-    bool cramped = is_cramped(api, kind);
-    if (!may_send(a, kind) || (!cramped && send_head(a, index, head, &stream) != STATUS_OK)) {
+    bool lacks = lacks_stream(a, r->kind);
+    ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
+    ASSERT((r->body != NULL) == (r->head.body_len > 0u));
+    if (!may_start(a, r->kind) || (!lacks && send_head(a, slot, r, &stream) != STATUS_OK)) {
         return STATUS_MORE;
     }
-    count_request(a, kind);
-    r->kind = kind;
-    r->version = a->version.now;
-    r->stream = stream;
-    r->token_sum = api->token_sum;
-    r->unprocessed = false;
-    r->reason[0] = 0;
-    r->message[0] = 0;
-    r->sent_ms = a->now_ms;
-    r->deadline_ms = a->now_ms + time_limit(kind);
-    kube_answer_init(&r->answer, shape);
-    if (cramped) {
-        leave_room(a, index);
+    release(a, slot);
+    count_request(a, r->kind);
+    x->state = EXCHANGE_OPEN;
+    x->stream = stream;
+    x->token_sum = a->api_connection.token_sum;
+    x->body_len = (uint32_t)r->head.body_len;
+    x->body_sent = 0;
+    x->body = r->body;
+    x->sent_ms = a->now_ms;
+    x->deadline_ms = a->now_ms + time_limit(r->kind);
+    x->result.kind = r->kind;
+    x->result.slot = slot;
+    x->result.version = r->version;
+    x->result.status = STATUS_MORE;
+    x->result.unprocessed = false;
+    x->result.reason[0] = '\0';
+    x->result.message[0] = '\0';
+    kube_answer_init(&x->answer, r->shape);
+    if (lacks) {
+        leave_room(a, slot);
     }
+    send_body(a, slot);
     return STATUS_OK;
 }
 
-void api_cancel(struct agent *a, unsigned index)
+void api_cancel(struct agent *a, enum api_slot slot)
 {
-    ASSERT(index < REQUESTS_MAX);
-    const struct request *r = &a->api.request[index];
-    if (r->kind != REQUEST_NONE) {
-        h2_reset(&a->api.h2, r->stream, H2_CANCEL);
-        release(&a->api, index);
+    const struct api_exchange *x = exchange_of(a, slot);
+    if (x->state != EXCHANGE_FREE) {
+        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
+        release(a, slot);
     }
 }
 
 /* --- what an answer means --- */
 
-static void keep_status(struct request *r, struct view message)
+static void keep_status(struct api_result *r, struct view message)
 {
     projection_StatusRecord status = projection_StatusRecord_init_zero;
     if (!decode(message, projection_StatusRecord_fields, &status)) {
@@ -304,30 +469,31 @@ static void keep_status(struct request *r, struct view message)
  * in a version that is served in part, a Status with client-go's words for it. A list exists as
  * long as its version does.
  */
-static bool path_unknown(const struct request *r)
+static bool path_unknown(const struct api_result *r)
 {
     static const char unknown[] = "the server could not find the requested resource";
     struct view message = view_text(r->message);
-    if (r->kind == REQUEST_NODE || r->kind == REQUEST_NODE_WATCH || r->kind == REQUEST_VERSIONS) {
+    if (r->kind == API_GET_NODE || r->kind == API_WATCH_NODE || r->kind == API_GET_GROUP) {
         return false;
     }
     bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status as well */
-    return r->kind == REQUEST_SLICE_LIST || text ||
+    return r->kind == API_LIST_SLICES || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
-/* A verdict on a complete answer. */
-static enum status judge(struct request *r)
+/* The status of a request whose answer is complete. */
+static enum status judge(struct api_exchange *x)
 {
-    enum status s = kube_answer_end(&r->answer);
-    uint16_t http = r->answer.http_status;
+    struct api_result *r = &x->result;
+    enum status s = kube_answer_end(&x->answer);
+    uint16_t http = x->answer.http_status;
     if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
         return s;
     }
     if (r->message[0] == '\0') {
-        text_cut(r->message, sizeof r->message, view_text(r->answer.message));
+        text_cut(r->message, sizeof r->message, view_text(x->answer.message));
     }
-    if (http != 404u) {
+    if (http != HTTP_NOT_FOUND) {
         return PEER_REFUSED;
     }
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
@@ -337,81 +503,131 @@ static enum status judge(struct request *r)
  * The answer is complete. One that was refused for its token waits until the host has read the
  * token again.
  */
-static void answer_complete(struct agent *a, unsigned index)
+static void answer_complete(struct agent *a, enum api_slot slot)
 {
-    struct api *api = &a->api;
-    struct request *r = &api->request[index];
-    uint16_t http = r->answer.http_status;
-    uint64_t asked = retry_after_ms(r);
-    r->verdict = judge(r);
-    if (http == 401u) {
-        r->unauthorized = true;
-        api->token_wanted = true;
-        api->token_read = false;
+    struct api_client *c = &a->api_client;
+    struct api_exchange *x = exchange_of(a, slot);
+    uint16_t http = x->answer.http_status;
+    uint64_t asked = api_retry_after_ms(refresh(a, x));
+    enum status s = judge(x);
+    if (http == HTTP_UNAUTHORIZED) {
+        x->state = EXCHANGE_UNAUTHORIZED;
+        connection_want(a, ORDER_READ_TOKEN);
+        c->token_handed = false;
         return;
     }
-    if ((http == 429u || http == 503u) && asked > 0u) {
-        api->hold_ms = a->now_ms + agent_jitter(a, asked);
+    if ((http == HTTP_TOO_MANY_REQUESTS || http == HTTP_SERVICE_UNAVAILABLE) && asked > 0u) {
+        c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
     }
-    finish(api, index, r->verdict);
+    finish(a, slot, s);
 }
 
-bool requests_reread(struct api *api, uint32_t *shown)
+/* --- a token that was refused --- */
+
+/*
+ * The host read the token again: requests refused for theirs are over, as if their connection had
+ * ended when there is another token now, else refused. True: there was one; *shown is the sum of
+ * its token.
+ */
+static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
     bool any = false;
-    for (unsigned i = 0; i < REQUESTS_MAX && api->token_read; i++) {
-        struct request *r = &api->request[i];
-        if (r->unauthorized) {
-            r->unauthorized = false;
-            finish(api, i, (r->token_sum == api->token_sum) ? r->verdict : PEER_CLOSED);
-            *shown = r->token_sum;
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
+        if (x->state == EXCHANGE_UNAUTHORIZED) {
+            bool same = x->token_sum == a->api_connection.token_sum;
+            finish(a, (enum api_slot)i, same ? PEER_REFUSED : PEER_CLOSED);
+            *shown = x->token_sum;
             any = true;
         }
     }
     return any;
 }
 
+/*
+ * With another token the refused requests are repeated on a new connection (the server closes this
+ * one), else nothing of our own is asked for some time.
+ */
+static bool judge_token(struct agent *a)
+{
+    uint32_t shown = 0;
+    if (!a->api_client.token_handed || !finish_unauthorized(a, &shown)) {
+        return false;
+    }
+    if (shown == a->api_connection.token_sum) {
+        a->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
+        lose(a, "the API server answered 401 Unauthorized, and there is no other token yet");
+    } else {
+        lose(a, "the API server answered 401 Unauthorized: repeated with the new token");
+    }
+    return true;
+}
+
+/*
+ * A token was refused: another one is seen soon after it is there. Owners that wait have planned
+ * for the end of the pause, but start at once on a new connection.
+ */
+static void check_token(struct agent *a)
+{
+    struct api_client *c = &a->api_client;
+    if (a->now_ms >= c->refused_ms) {
+        bool other = c->reread_ms > 0u && c->refused_ms == 0u;
+        c->reread_ms = 0;
+        if (other) {
+            lose(a, "there is another token than the one that was refused");
+        }
+    } else if (a->now_ms >= c->reread_ms) {
+        c->reread_ms = a->now_ms + TOKEN_REFUSED_MS;
+        connection_want(a, ORDER_READ_TOKEN);
+    } else {
+        /* it was read just now */
+    }
+}
+
 /* --- events --- */
 
 /* Whether the stream still is the request's: what was cancelled may still be answered. */
-static bool is_alive(const struct api *api, unsigned index, uint32_t stream)
+static bool is_alive(const struct agent *a, unsigned slot, uint32_t stream)
 {
-    return index < REQUESTS_MAX && api->request[index].kind != REQUEST_NONE &&
-           !api->request[index].over && api->request[index].stream == stream;
+    return slot < (unsigned)API_SLOTS && is_awaited(&a->api_client.exchange[slot]) &&
+           a->api_client.exchange[slot].stream == stream;
 }
 
-void requests_event(struct agent *a, const struct h2_event *e)
+static void headers_complete(struct agent *a, enum api_slot slot, bool end)
 {
-    struct api *api = &a->api;
-    unsigned at = e->tag;
-    if (!is_alive(api, at, e->stream)) {
+    struct api_exchange *x = exchange_of(a, slot);
+    a->api_client.timeouts_in_a_row = 0;
+    if (is_watch(x->result.kind)) {
+        x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
+    }
+    if (end) {
+        answer_complete(a, slot);
+    }
+}
+
+static void stream_event(struct agent *a, const struct h2_event *e)
+{
+    enum api_slot slot = (enum api_slot)e->tag;
+    if (!is_alive(a, e->tag, e->stream)) {
         return;
     }
-    struct request *r = &api->request[at];
+    struct api_exchange *x = exchange_of(a, slot);
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
-            kube_answer_field(&r->answer, e->name, e->value);
+            kube_answer_field(&x->answer, e->name, e->value);
         }
         break;
     case H2_EVENT_DATA:
-        api->piece_of = at;
-        api->piece_stream = e->stream;
-        api->piece_last = e->end_stream;
-        api->piece = reader_of(e->data);
+        a->api_client.piece = (struct api_piece){
+            .slot = slot, .stream = e->stream, .last = e->end_stream, .bytes = reader_of(e->data)};
         break;
     case H2_EVENT_RESET:
-        r->unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
-        finish(api, at, PEER_CLOSED);
+        x->result.unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
+        finish(a, slot, PEER_CLOSED);
         break;
     case H2_EVENT_HEADERS_END:
-        api->mute = 0;
-        if (is_watch(r->kind)) {
-            r->deadline_ms = r->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
-        }
-        if (e->end_stream) {
-            answer_complete(a, at);
-        }
+        headers_complete(a, slot, e->end_stream);
         break;
     case H2_EVENT_GOAWAY:
     case H2_EVENT_PING_ACK:
@@ -420,17 +636,60 @@ void requests_event(struct agent *a, const struct h2_event *e)
     }
 }
 
-static bool take_end(struct api *api, struct api_event *event)
+static const char *words_of(enum status failure)
 {
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
-        struct request *r = &api->request[i];
-        if (r->over) {
-            r->over = false;
-            api->ended = i;
+    switch (failure) {
+    case FULL_BUDGET:
+        return "the API server sent too long a header list, or too many frames that carry nothing";
+    case PEER_TIMEOUT:
+        return "the API server began no HTTP/2, ended no header list, or took nothing for too long";
+    default:
+        return "the API server broke the HTTP/2 protocol";
+    }
+}
+
+/* Takes one event of the connection; false: there is none now. */
+static bool take_event(struct agent *a)
+{
+    struct api_connection *c = &a->api_connection;
+    struct h2_event event;
+    if (!connection_open(a)) {
+        return false;
+    }
+    h2_set_time(&c->h2, a->now_ms);
+    enum status s = h2_next(&c->h2, &event);
+    if (s == STATUS_OK) {
+        if (!connection_event(a, &event)) {
+            stream_event(a, &event);
+        }
+    } else if (s == PEER_CLOSED) {
+        lose(a, (c->ended_why[0] != '\0') ? c->ended_why : "the API server closed the connection");
+    } else if (s != STATUS_MORE) {
+        lose(a, words_of(s));
+    }
+    return s != STATUS_MORE;
+}
+
+/* --- what api_next reports --- */
+
+/* The end that was reported before is behind its owner now: its slot is free. */
+static void free_ended(struct agent *a)
+{
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        if (a->api_client.exchange[i].state == EXCHANGE_ENDED) {
+            release(a, (enum api_slot)i);
+        }
+    }
+}
+
+static bool take_end(struct agent *a, struct api_event *event)
+{
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        struct api_exchange *x = &a->api_client.exchange[i];
+        if (x->state == EXCHANGE_OVER) {
+            x->state = EXCHANGE_ENDED;
             event->kind = API_EVENT_END;
-            event->index = i;
-            event->request = r->kind;
-            event->status = r->verdict;
+            event->result = refresh(a, x);
             return true;
         }
     }
@@ -440,42 +699,155 @@ static bool take_end(struct api *api, struct api_event *event)
 /* Takes the next record out of the piece, or lets go of the piece. */
 static void take_record(struct agent *a, struct api_event *event)
 {
-    struct api *api = &a->api;
-    unsigned at = api->piece_of;
-    struct request *r = &api->request[at];
-    bool alive = is_alive(api, at, api->piece_stream);
-    enum status s = alive ? kube_answer_next(&r->answer, &api->piece, &event->record) : STATUS_MORE;
+    struct api_piece *piece = &a->api_client.piece;
+    enum api_slot slot = piece->slot;
+    struct api_exchange *x = exchange_of(a, slot);
+    bool alive = is_alive(a, (unsigned)slot, piece->stream);
+    enum status s =
+        alive ? kube_answer_next(&x->answer, &piece->bytes, &event->record) : STATUS_MORE;
     if (s == STATUS_OK) {
         event->kind = API_EVENT_RECORD;
-        event->index = at;
-        event->request = r->kind;
         if (event->record.record == KUBE_STATUS) {
-            keep_status(r, event->record.message);
+            keep_status(&x->result, event->record.message);
         }
+        event->result = refresh(a, x);
         return;
     }
-    api->piece_of = REQUESTS_MAX;
+    piece->slot = API_SLOTS;
     if (s != STATUS_MORE) {
-        finish(api, at, s);
-    } else if (alive && api->piece_last) {
-        answer_complete(a, at);
+        finish(a, slot, s);
+    } else if (alive && piece->last) {
+        answer_complete(a, slot);
     } else {
         /* the rest of the answer comes in another piece, or is not wanted any more */
     }
 }
 
-bool requests_next(struct agent *a, struct api_event *event)
+/* What happened to the connection, and is reported before the ends that it causes. */
+static bool take_loss(struct agent *a, struct api_event *event)
 {
-    struct api *api = &a->api;
-    if (api->ended < REQUESTS_MAX) {
-        release(api, api->ended);
-    }
-    if (take_end(api, event)) {
+    struct api_connection *c = &a->api_connection;
+    if (a->api_client.streams == API_STREAMS_LIMITED) {
+        a->api_client.streams = API_STREAMS_LIMITED_REPORTED;
+        event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
-    if (api->piece_of < REQUESTS_MAX) {
-        take_record(a, event);
+    if (c->notice == CONNECTION_LOST || c->notice == CONNECTION_MOVED) {
+        event->kind = (c->notice == CONNECTION_LOST) ? API_EVENT_LOST : API_EVENT_MOVED;
+        event->text = c->trouble;
+        c->notice = CONNECTION_CLOSED;
         return true;
     }
     return false;
+}
+
+/* What may be reported only when no end waits. */
+static bool take_notice(struct agent *a, struct api_event *event)
+{
+    struct api_connection *c = &a->api_connection;
+    if (c->notice == CONNECTION_QUIET) {
+        return false;
+    }
+    event->kind = (c->notice == CONNECTION_OPENED) ? API_EVENT_OPENED : API_EVENT_CLOSED;
+    c->notice = CONNECTION_QUIET;
+    return true;
+}
+
+bool api_next(struct agent *a, struct api_event *event)
+{
+    struct api_client *c = &a->api_client;
+    event->kind = API_EVENT_NONE;
+    event->text = NULL;
+    event->result = NULL;
+    c->busy = true;
+    free_ended(a);
+    if (judge_token(a) || take_loss(a, event) || take_end(a, event)) {
+        return true;
+    }
+    if (c->piece.slot != API_SLOTS) {
+        take_record(a, event);
+        return true;
+    }
+    c->busy = take_notice(a, event) || take_event(a);
+    return c->busy;
+}
+
+/* --- time --- */
+
+/* Requests are taken and none is answered: another server behind the same address may do better. */
+static void check_answers(struct agent *a)
+{
+    expire(a);
+    if (a->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
+        lose(a, (h2_streams_max(&a->api_connection.h2) == 0u)
+                    ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
+                    : "the API server answers no request in time");
+    }
+}
+
+/*
+ * After GOAWAY the answers under way may end; a watch would go on for long and is opened again
+ * elsewhere.
+ */
+static void check_drained(struct agent *a)
+{
+    if (api_draining(a) && !is_awaiting(a)) {
+        connection_move(a);
+        finish_all(a, PEER_CLOSED);
+        a->api_client.busy = true;
+    }
+}
+
+static void send_bodies(struct agent *a)
+{
+    for (unsigned i = 0; i < (unsigned)API_SLOTS && connection_open(a); i++) {
+        send_body(a, (enum api_slot)i);
+    }
+}
+
+void api_step(struct agent *a)
+{
+    struct api_client *c = &a->api_client;
+    if (connection_open(a)) {
+        check_answers(a);
+        if (connection_silent(a)) {
+            lose(a, "the API server is silent and did not answer a PING");
+        }
+        check_drained(a);
+        check_token(a);
+        c->held_back = c->held_back && a->now_ms < free_ms(c);
+        send_bodies(a);
+    } else if (!c->busy) {
+        connection_try(a);
+    } else {
+        /* what the last connection left is reported first */
+    }
+}
+
+/* When a request is late, or one that was held back may go; UINT64_MAX: never. */
+static uint64_t requests_deadline(const struct agent *a)
+{
+    const struct api_client *c = &a->api_client;
+    uint64_t at = c->held_back ? free_ms(c) : UINT64_MAX;
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        if (api_slot_busy(a, (enum api_slot)i) && c->exchange[i].deadline_ms < at) {
+            at = c->exchange[i].deadline_ms;
+        }
+    }
+    return at;
+}
+
+uint64_t api_deadline(const struct agent *a)
+{
+    const struct api_client *c = &a->api_client;
+    if (c->busy) {
+        return a->now_ms;
+    }
+    uint64_t at = connection_deadline(a);
+    if (!connection_open(a)) {
+        return at;
+    }
+    uint64_t requests = requests_deadline(a);
+    at = (requests < at) ? requests : at;
+    return (a->now_ms < c->refused_ms && c->reread_ms < at) ? c->reread_ms : at;
 }

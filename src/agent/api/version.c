@@ -13,10 +13,12 @@
  * group is asked every VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API"
  * (APIGroup).
  */
-#include "wire/decode.h"
+#include "agent/api/version.h"
+
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
+#include "wire/decode.h"
 
 static const char *const groups[API_VERSIONS] = {
     [API_V1] = KUBE_RESOURCE_GROUP "/v1",
@@ -55,6 +57,16 @@ const char *version_name(const struct agent *a)
     return version_group(a->version.now) + sizeof KUBE_RESOURCE_GROUP;
 }
 
+enum api_version version_now(const struct agent *a)
+{
+    return a->version.now;
+}
+
+bool version_settled(const struct agent *a)
+{
+    return a->version.state == VERSION_SETTLED;
+}
+
 bool version_ready(const struct agent *a)
 {
     enum version_state state = a->version.state;
@@ -70,7 +82,7 @@ const char *version_waits_for(const struct agent *a)
 {
     const char *why = "all requests are busy";
     if (!api_ready(a)) {
-        why = a->api.trouble;
+        why = api_trouble(a);
     } else if (a->version.state == VERSION_NONE) {
         why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
     } else if (a->version.state != VERSION_SETTLED) {
@@ -90,14 +102,14 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
     v->now = version;
     v->state = state;
     v->due_ms = check ? a->now_ms + agent_jitter(a, VERSION_CHECK_MS) : UINT64_MAX;
-    v->said = v->said && !other;
+    v->named = v->named && !other;
     v->proven = settled || (v->proven && !other);
-    if (settled && !v->said) {
-        log_one(a, LOG_ID_RESOURCE_API_VERSION_SELECTED, "version", version_group(version));
-        v->said = true;
+    if (settled && !v->named) {
+        v->changes |= VERSION_NAMED;
+        v->named = true;
     }
     if (other || state == VERSION_TRIED) {
-        v->news = VERSION_OTHER;
+        v->changes |= VERSION_OTHER;
     }
 }
 
@@ -107,13 +119,10 @@ static void speak_none(struct agent *a)
     v->state = VERSION_NONE;
     v->proven = false;
     v->refused = 0;
-    v->said = false;
+    v->named = false;
     v->due_ms =
         a->now_ms + agent_backoff_within(a, &v->backoff_ms, API_REFUSED_MS, VERSION_NONE_MAX_MS);
-    log_one(a, LOG_ID_RESOURCE_API_NOT_SERVED, "text",
-            "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
-            "published and no new claim prepared");
-    v->news = VERSION_UNSERVED;
+    v->changes = VERSION_UNSERVED;
 }
 
 /* The best of a set that is not refused, or none. */
@@ -137,7 +146,7 @@ static unsigned all_versions(void)
 void version_connected(struct agent *a)
 {
     struct version *v = &a->version;
-    bool known = a->api.moved && v->state == VERSION_SETTLED;
+    bool known = api_connection_moved(a) && v->state == VERSION_SETTLED;
     v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
     v->refused = 0;
     v->backoff_ms = 0;
@@ -146,8 +155,8 @@ void version_connected(struct agent *a)
 
 uint64_t version_deadline(const struct agent *a)
 {
-    bool used = a->api.request[REQUEST_VERSION].kind != REQUEST_NONE;
-    return (api_ready(a) && !used) ? a->version.due_ms : UINT64_MAX;
+    bool asks = api_slot_busy(a, API_SLOT_GROUP);
+    return (api_ready(a) && !asks) ? a->version.due_ms : UINT64_MAX;
 }
 
 void version_step(struct agent *a)
@@ -156,17 +165,21 @@ void version_step(struct agent *a)
     if (a->now_ms < version_deadline(a)) {
         return;
     }
-    struct kube_request head = {.method = "GET", .path = view_text(KUBE_RESOURCE_GROUP_PATH)};
-    v->named = 0;
-    if (api_send(a, REQUEST_VERSION, REQUEST_VERSIONS, KUBE_SHAPE_GROUP, &head) == STATUS_OK) {
+    const struct api_request r = {
+        .kind = API_GET_GROUP,
+        .shape = KUBE_SHAPE_GROUP,
+        .head = {.method = "GET", .path = view_text(KUBE_RESOURCE_GROUP_PATH)}};
+    v->served = 0;
+    if (api_start(a, API_SLOT_GROUP, &r) == STATUS_OK) {
         v->due_ms = UINT64_MAX;
     } else {
         v->due_ms = api_later(a);
     }
 }
 
-void version_record(struct agent *a, const struct kube_record *record)
+void version_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
+    (void)r;
     projection_TypeMeta m = projection_TypeMeta_init_zero;
     if (record->record != KUBE_GROUP_VERSION ||
         !decode(record->message, projection_TypeMeta_fields, &m)) {
@@ -174,17 +187,17 @@ void version_record(struct agent *a, const struct kube_record *record)
     }
     for (unsigned i = 0; i < (unsigned)API_VERSIONS; i++) {
         if (view_is(view_text(m.api_version), groups[i])) {
-            a->version.named |= (uint8_t)(1u << i);
+            a->version.served |= (uint8_t)(1u << i);
         }
     }
 }
 
-void version_end(struct agent *a, enum status status)
+void version_end(struct agent *a, const struct api_result *r)
 {
     struct version *v = &a->version;
-    unsigned named = (status == STATUS_OK) ? v->named : 0u;
-    if (named != 0u) {
-        choose(a, named, VERSION_SETTLED);
+    unsigned served = (r->status == STATUS_OK) ? v->served : 0u;
+    if (served != 0u) {
+        choose(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
         /* asked again on the next connection */
     } else if (v->state == VERSION_SETTLED) {
@@ -218,27 +231,26 @@ static void list_refused(struct agent *a, enum api_version version)
     }
 }
 
-void version_heard(struct agent *a, enum request_kind kind, enum api_version version,
-                   enum status status)
+void version_heard(struct agent *a, const struct api_result *r)
 {
     struct version *v = &a->version;
-    bool list = kind == REQUEST_SLICE_LIST;
-    if (kind == REQUEST_EVENT || version != v->now || v->state == VERSION_NONE) {
+    bool list = r->kind == API_LIST_SLICES;
+    if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
         return; /* of another group, or an answer from before the last choice */
     }
-    if (list && status == STATUS_OK) {
+    if (list && r->status == STATUS_OK) {
         list_answered(a);
-    } else if (list && status == PEER_UNSUPPORTED) {
-        list_refused(a, version);
-    } else if (status == PEER_UNSUPPORTED && v->state == VERSION_SETTLED) {
+    } else if (list && r->status == PEER_UNSUPPORTED) {
+        list_refused(a, r->version);
+    } else if (r->status == PEER_UNSUPPORTED && v->state == VERSION_SETTLED) {
         v->state = VERSION_UNKNOWN;
         v->due_ms = a->now_ms;
     }
 }
 
-enum version_news version_news(struct agent *a)
+unsigned version_changes(struct agent *a)
 {
-    enum version_news news = a->version.news;
-    a->version.news = VERSION_SAME;
-    return news;
+    unsigned changes = a->version.changes;
+    a->version.changes = 0;
+    return changes;
 }

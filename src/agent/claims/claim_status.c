@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "agent/report/refusal.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -47,7 +48,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_
     }
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
     if (c->out.running && (c->slot == (int)slot || (full && c->slot < 0))) {
-        outgoing_stop(a, &c->out, REQUEST_STATUS_WRITER);
+        outgoing_stop(a, &c->out, API_SLOT_CLAIM_STATUS);
     }
     if (full) {
         forget_gone(c);
@@ -181,13 +182,18 @@ static struct view body_of(struct agent *a)
 
 /* --- requests --- */
 
+static struct view body_part(struct agent *a, uint32_t offset, size_t room)
+{
+    return outgoing_piece(&a->claim_status.out, body_of(a), offset, room);
+}
+
 static void begin(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.entry[c->slot].id;
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
-    c->version = a->version.now;
+    c->version = version_now(a);
     struct view body = body_of(a);
     if (body.len == 0u) {
         job_over(c);
@@ -195,18 +201,18 @@ static void begin(struct agent *a)
     }
     enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {
-        .method = "PATCH", .path = writer_view(&out), .body_type = KUBE_APPLY_PATCH};
-    bool begun = outgoing_begin(a, &c->out, REQUEST_STATUS_WRITER, &head, body);
-    ASSERT(begun == c->out.running);
+    struct api_request r = {
+        .kind = API_APPLY_CLAIM_STATUS,
+        .version = c->version,
+        .head = {.method = "PATCH", .path = writer_view(&out), .body_type = KUBE_APPLY_PATCH},
+        .body = body_part};
+    bool started = outgoing_start(a, &c->out, API_SLOT_CLAIM_STATUS, &r, body.len);
+    ASSERT(started == c->out.running);
 }
 
 void claim_status_step(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
-    if (outgoing_sends(&c->out)) {
-        outgoing_push(a, &c->out, REQUEST_STATUS_WRITER, body_of(a));
-    }
     if (outgoing_ready(a, &c->out) && version_ready(a) && next_job(c, &c->slot)) {
         begin(a);
     }
@@ -220,25 +226,32 @@ uint64_t claim_status_deadline(const struct agent *a)
     return waits ? outgoing_deadline(a, &c->out) : UINT64_MAX;
 }
 
-void claim_status_end(struct agent *a, enum status status)
+void claim_status_end(struct agent *a, const struct api_result *r)
 {
     struct claim_status *c = &a->claim_status;
-    bool answered = a->api.request[REQUEST_STATUS_WRITER].answer.http_status != 0u;
-    enum outcome outcome =
-        outgoing_end(a, &c->out, REQUEST_STATUS_WRITER, status, LOG_ID_CLAIM_STATUS_REFUSED);
+    enum outcome outcome = outgoing_end(a, &c->out, r);
     switch (outcome) {
     case OUTCOME_DONE:
-    case OUTCOME_MOOT:
+        c->refused_http = 0;
+        job_over(c);
+        break;
+    case OUTCOME_IGNORED:
+        job_over(c);
+        break;
     case OUTCOME_REJECTED:
+        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, r);
         job_over(c);
         break;
     case OUTCOME_LATER:
-        c->tries += answered ? 1u : 0u;
+        c->tries += (r->http != 0u) ? 1u : 0u;
         if (c->tries >= CLAIM_STATUS_TRIES) {
             job_over(c);
         }
         break;
     case OUTCOME_DENIED:
+        log_write_refusal(a, &c->refused_http, LOG_ID_CLAIM_STATUS_REFUSED, r);
+        break;
+    case OUTCOME_CHANGED:
         break;
     }
 }

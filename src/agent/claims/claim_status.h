@@ -20,7 +20,8 @@ struct claim_status {
     struct outgoing out;
     int slot;                 /* of the store, that the request tells; -1: gone[0] */
     enum api_version version; /* in which the request speaks */
-    unsigned tries;           /* of what is written now */
+    uint16_t refused_http; /* HTTP status of the refusal that was logged; 0: none since a success */
+    unsigned tries;        /* of what is written now */
     unsigned gone_count;
     bool wanted[CLAIMS_MAX];      /* the status of the claim in this slot is to be written */
     uint32_t claim[CLAIMS_MAX];   /* which claim that is, or was: a checksum of its UID */
@@ -37,6 +38,6 @@ void claim_status_prepared(struct agent *a, unsigned slot);
 /* The claim that was in this slot is unprepared. */
 void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id);
 /* The answer to the request is complete, or will not come: the verdict on it. */
-void claim_status_end(struct agent *a, enum status status);
+void claim_status_end(struct agent *a, const struct api_result *r);
 
 #endif

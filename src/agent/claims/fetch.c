@@ -11,9 +11,22 @@
 /* A path that the server did not know is asked for again when it is clear which ones it serves. */
 static bool may_ask(const struct agent *a, const struct operation *o)
 {
-    const struct version *v = &a->version;
-    bool refuted = (o->refuted & (1u << (unsigned)v->now)) != 0u;
-    return version_readable(a) && !(refuted && v->state != VERSION_SETTLED);
+    enum api_version version = version_now(a);
+    bool refuted = (o->refuted & (1u << (unsigned)version)) != 0u;
+    return version_readable(a) && !(refuted && !version_settled(a));
+}
+
+static enum api_slot slot_of(unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX);
+    return (enum api_slot)((unsigned)API_SLOT_CLAIM_FIRST + fetch);
+}
+
+static unsigned fetch_of(const struct agent *a, const struct api_result *r)
+{
+    unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
+    return fetch;
 }
 
 bool fetch_begin(struct agent *a, unsigned operation)
@@ -34,8 +47,11 @@ bool fetch_begin(struct agent *a, unsigned operation)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_claim(&out, version_name(a), o->id.namespace_, o->id.name);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out)};
-    if (api_send(a, at, REQUEST_CLAIM, KUBE_SHAPE_CLAIM, &head) != STATUS_OK) {
+    const struct api_request r = {.kind = API_GET_CLAIM,
+                                  .shape = KUBE_SHAPE_CLAIM,
+                                  .version = version_now(a),
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    if (api_start(a, slot_of(at), &r) != STATUS_OK) {
         return false;
     }
     struct fetch *f = &a->fetch[at];
@@ -52,7 +68,7 @@ void fetch_cancel(struct agent *a, unsigned fetch)
 {
     ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
     a->fetch[fetch].used = false;
-    api_cancel(a, fetch);
+    api_cancel(a, slot_of(fetch));
 }
 
 /* --- records --- */
@@ -134,10 +150,9 @@ static void config(struct claim_builder *b, const struct kube_record *record)
     claim_config_add(b, &in);
 }
 
-void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *record)
+void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
-    struct claim_builder *b = &a->fetch[fetch].builder;
+    struct claim_builder *b = &a->fetch[fetch_of(a, r)].builder;
     switch (record->record) {
     case KUBE_META:
         meta(b, record->message);
@@ -161,11 +176,9 @@ void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *rec
 
 /* --- end --- */
 
-static void say_failure(const struct agent *a, unsigned fetch, enum status status,
-                        struct writer *why)
+static void say_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
 {
-    const struct request *r = &a->api.request[fetch];
-    const struct claim_id *id = &a->operation[a->fetch[fetch].operation].id;
+    enum status status = r->status;
     writer_text(why, "claim ");
     writer_text(why, id->namespace_);
     writer_text(why, "/");
@@ -179,7 +192,7 @@ static void say_failure(const struct agent *a, unsigned fetch, enum status statu
         writer_text(why, "no answer in time");
     } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
         writer_text(why, "HTTP ");
-        writer_decimal(why, r->answer.http_status);
+        writer_decimal(why, r->http);
         writer_text(why, " ");
         writer_cut(why, view_text(r->message));
     } else if (status == PEER_CLOSED) {
@@ -203,35 +216,34 @@ static bool first_time(struct agent *a, unsigned fetch, unsigned bit)
  * once when the server did not look at it; and, where it did not know the path, once it is clear
  * which versions it serves.
  */
-static bool asked_again(struct agent *a, unsigned fetch, enum status status)
+static bool asked_again(struct agent *a, unsigned fetch, const struct api_result *r)
 {
-    const struct request *r = &a->api.request[fetch];
-    bool gone = a->api.state != API_UP || h2_failure(&a->api.h2, 0) != STATUS_OK;
-    if (status == PEER_CLOSED) {
-        return gone || (r->unprocessed && first_time(a, fetch, OPERATION_UNPROCESSED));
+    if (r->status == PEER_CLOSED) {
+        return api_connection_ends(a) ||
+               (r->unprocessed && first_time(a, fetch, OPERATION_UNPROCESSED));
     }
-    return status == PEER_UNSUPPORTED && first_time(a, fetch, 1u << (unsigned)r->version);
+    return r->status == PEER_UNSUPPORTED && first_time(a, fetch, 1u << (unsigned)r->version);
 }
 
-void fetch_end(struct agent *a, unsigned fetch, enum status status)
+void fetch_end(struct agent *a, const struct api_result *r)
 {
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
+    unsigned fetch = fetch_of(a, r);
     struct fetch *f = &a->fetch[fetch];
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     f->used = false;
-    if (asked_again(a, fetch, status)) {
+    if (asked_again(a, fetch, r)) {
         a->operation[f->operation].state = OPERATION_WAITING;
         return;
     }
-    if (status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
+    if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
         calls_fetched(a, f->operation, &f->builder, 0);
         return;
     }
-    if (status == STATUS_OK) {
+    if (r->status == STATUS_OK) {
         writer_text(&why, f->builder.why);
     } else {
-        say_failure(a, fetch, status, &why);
+        say_failure(&a->operation[f->operation].id, r, &why);
     }
     text[why.len] = 0;
     calls_fetched(a, f->operation, 0, (why.len > 0u) ? text : "the claim cannot be read");

@@ -5,9 +5,8 @@
 #ifndef AGENT_CLAIMS_FETCH_H
 #define AGENT_CLAIMS_FETCH_H
 
-#include "agent/agent.h"
+#include "agent/api/client.h"
 #include "dra/claim.h"
-#include "wire/kube.h"
 
 /* One claim GET. */
 struct fetch {
@@ -19,7 +18,8 @@ struct fetch {
 /* Begins the GET for an operation in WAITING; false: no free fetch, no room, no API version yet. */
 bool fetch_begin(struct agent *a, unsigned operation);
 void fetch_cancel(struct agent *a, unsigned fetch);
-void fetch_record(struct agent *a, unsigned fetch, const struct kube_record *record);
-void fetch_end(struct agent *a, unsigned fetch, enum status status);
+/* A record, and the end, of the answer to a GET. */
+void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
+void fetch_end(struct agent *a, const struct api_result *r);
 
 #endif

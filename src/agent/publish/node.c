@@ -5,10 +5,11 @@
  * watch on nodes, or the watch stays silent, the Node is read instead, and again with each round of
  * the publisher. Never writes.
  */
-#include "wire/decode.h"
+#include "agent/api/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
+#include "wire/decode.h"
 
 /* What a refused read or watch of the Node asks of the operator. */
 #define NODE_REMEDY "grant the agent's ClusterRole get, list and watch on nodes"
@@ -35,7 +36,7 @@ bool node_ready(const struct agent *a)
 void node_look(struct agent *a)
 {
     struct node_object *n = &a->node;
-    if (n->blind && a->api.request[REQUEST_NODE_ENTRY].kind != REQUEST_NODE) {
+    if (n->blind && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->looking = true;
         n->get_due_ms = a->now_ms;
     }
@@ -136,6 +137,18 @@ static void take_label(struct node_facts *now, struct view message)
     }
 }
 
+void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    (void)r;
+    if (record->record == KUBE_META) {
+        take_meta(a, record->message);
+    } else if (record->record == KUBE_LABEL) {
+        take_label(&a->node.now, record->message);
+    } else {
+        /* nothing else of a Node matters */
+    }
+}
+
 /* The version may be too old, or the server gave up: the state of now comes with the next watch. */
 static void begin_anew(struct agent *a, uint64_t wait_ms)
 {
@@ -172,10 +185,10 @@ static void watch_event(struct agent *a)
 static void go_blind(struct agent *a, uint64_t wait_ms)
 {
     struct node_object *n = &a->node;
-    const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
-    bool news = !n->blind && !a->api.cramped; /* that there is no room for it was said */
-    if (news && retry_say(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
-        retry_say_end(a, &n->refusal, "nothing: the Node is read instead");
+    const struct api_result *r = api_slot_result(a, API_SLOT_NODE);
+    bool news = !n->blind && !api_streams_limited(a); /* that there is no room for it was said */
+    if (news && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
+        log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
     }
     n->blind = true;
     n->get_due_ms = a->now_ms + wait_ms;
@@ -191,58 +204,50 @@ static void watch_over(struct agent *a, uint64_t wait_ms)
     n->silent_ms = UINT64_MAX;
 }
 
-static void watch_record(struct agent *a, const struct kube_record *record)
+void node_watch_record(struct agent *a, const struct api_result *r,
+                       const struct kube_record *record)
 {
     struct node_object *n = &a->node;
-    if (record->record == KUBE_WATCH_EVENT) {
+    if (record->record == KUBE_META || record->record == KUBE_LABEL) {
+        node_record(a, r, record);
+    } else if (record->record == KUBE_WATCH_EVENT) {
         watch_type(n, record->message);
     } else if (record->record == KUBE_OBJECT_END) {
         watch_event(a);
-    } else if (record->record == KUBE_STATUS &&
-               a->api.request[REQUEST_NODE_ENTRY].answer.http_status <= HTTP_OK_LAST) {
-        uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+    } else if (record->record == KUBE_STATUS && r->http <= HTTP_OK_LAST) {
+        uint64_t wait = retry_watch_wait(a, r, &n->watch_backoff_ms);
         begin_anew(a, wait);
         watch_over(a, wait);
-        api_cancel(a, REQUEST_NODE_ENTRY);
-    }
-}
-
-void node_record(struct agent *a, const struct kube_record *record)
-{
-    if (record->record == KUBE_META) {
-        take_meta(a, record->message);
-    } else if (record->record == KUBE_LABEL) {
-        take_label(&a->node.now, record->message);
-    } else if (a->api.request[REQUEST_NODE_ENTRY].kind == REQUEST_NODE_WATCH) {
-        watch_record(a, record);
+        api_cancel(a, API_SLOT_NODE);
     }
 }
 
 /* --- ends --- */
 
-static void get_refused(struct agent *a, const struct request *r, enum status status)
+static void get_refused(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
-    if (status == PEER_NOT_FOUND) {
+    if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         wait = agent_jitter(a, API_REFUSED_MS); /* the watch tells it, if it works */
     }
     n->get_due_ms = a->now_ms + wait;
-    if (retry_say(a, &n->refusal, "read Node", r, status)) {
-        retry_say_end(a, &n->refusal,
-                      (status == PEER_NOT_FOUND) ? "check --node-name; the kubelet makes the Node"
-                                                 : NODE_REMEDY);
+    if (log_api_refusal(a, &n->refusal, "read Node", r, r->status)) {
+        log_api_refusal_end(a, &n->refusal,
+                            (r->status == PEER_NOT_FOUND)
+                                ? "check --node-name; the kubelet makes the Node"
+                                : NODE_REMEDY);
     }
 }
 
-static void get_end(struct agent *a, const struct request *r, enum status status)
+void node_end(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
     n->looking = false;
     n->silent_ms = UINT64_MAX;
-    if (status != STATUS_OK) {
-        get_refused(a, r, status);
+    if (r->status != STATUS_OK) {
+        get_refused(a, r);
     } else if (n->now.uid[0] == '\0') {
         log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "read Node");
         n->get_due_ms = a->now_ms + retry_wait(a, r, &n->get_backoff_ms);
@@ -254,7 +259,7 @@ static void get_end(struct agent *a, const struct request *r, enum status status
 }
 
 /* Rounds read the Node as long as the watch does not work. */
-static void watch_refused(struct agent *a, const struct request *r, enum status status)
+static void watch_refused(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
     uint64_t wait = agent_backoff_within(a, &n->watch_backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
@@ -263,24 +268,24 @@ static void watch_refused(struct agent *a, const struct request *r, enum status 
     n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
     if (!n->blind) {
         n->refusal.doing = NULL; /* said when it begins, then no more */
-        if (retry_say(a, &n->refusal, "watch Node", r, status)) {
-            retry_say_end(a, &n->refusal, NODE_REMEDY);
+        if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
+            log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
         }
     }
     n->blind = true;
 }
 
-static void watch_end(struct agent *a, const struct request *r, enum status status)
+void node_watch_end(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
-    uint16_t http = r->answer.http_status;
+    uint16_t http = r->http;
     if (http > HTTP_OK_LAST && http != HTTP_GONE) {
-        watch_refused(a, r, status);
+        watch_refused(a, r);
         return;
     }
-    uint64_t wait = retry_watch_wait(a, REQUEST_NODE_ENTRY, &n->watch_backoff_ms);
+    uint64_t wait = retry_watch_wait(a, r, &n->watch_backoff_ms);
     watch_over(a, wait);
-    if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
+    if (http == HTTP_GONE || !retry_watch_goes_on(r)) {
         begin_anew(a, wait);
     } else {
         n->watch_due_ms = a->now_ms + wait;
@@ -295,17 +300,6 @@ void node_disconnected(struct agent *a)
     }
 }
 
-void node_end(struct agent *a, enum status status)
-{
-    const struct request *r = &a->api.request[REQUEST_NODE_ENTRY];
-    ASSERT(r->kind == REQUEST_NODE || r->kind == REQUEST_NODE_WATCH);
-    if (r->kind == REQUEST_NODE) {
-        get_end(a, r, status);
-    } else {
-        watch_end(a, r, status);
-    }
-}
-
 /* --- requests --- */
 
 static void send_get(struct agent *a)
@@ -315,9 +309,12 @@ static void send_get(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node(&out, a->settings->node_name);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out), .metadata_only = true};
+    const struct api_request r = {
+        .kind = API_GET_NODE,
+        .shape = KUBE_SHAPE_NODE,
+        .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true}};
     memset(&n->now, 0, sizeof n->now);
-    s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE, KUBE_SHAPE_NODE, &head);
+    s = api_start(a, API_SLOT_NODE, &r);
     n->get_due_ms = (s == STATUS_OK) ? UINT64_MAX : api_later(a);
 }
 
@@ -329,9 +326,11 @@ static void open_watch(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node_watch(&out, a->settings->node_name, n->facts.resource_version);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {
-        .method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true};
-    s = api_send(a, REQUEST_NODE_ENTRY, REQUEST_NODE_WATCH, KUBE_SHAPE_NODE_WATCH, &head);
+    const struct api_request r = {
+        .kind = API_WATCH_NODE,
+        .shape = KUBE_SHAPE_NODE_WATCH,
+        .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true}};
+    s = api_start(a, API_SLOT_NODE, &r);
     n->watch_due_ms = (s == STATUS_OK) ? a->now_ms : api_later(a);
     /* Without a Node there is nothing to tell, and that is known. */
     bool doubt = s == STATUS_OK && anew && !(n->settled && !n->present);
@@ -351,15 +350,15 @@ static void check_silence(struct agent *a)
 void node_step(struct agent *a)
 {
     const struct node_object *n = &a->node;
-    enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
-    if (!api_ready(a) || kind == REQUEST_NODE) {
+    enum api_kind kind = api_slot_kind(a, API_SLOT_NODE);
+    if (!api_ready(a) || kind == API_GET_NODE) {
         return;
     }
     check_silence(a);
     if (a->now_ms >= n->get_due_ms) {
-        api_cancel(a, REQUEST_NODE_ENTRY);
+        api_cancel(a, API_SLOT_NODE);
         send_get(a);
-    } else if (kind == REQUEST_NONE && a->now_ms >= n->watch_due_ms) {
+    } else if (kind == API_NONE && a->now_ms >= n->watch_due_ms) {
         open_watch(a);
     }
 }
@@ -367,10 +366,10 @@ void node_step(struct agent *a)
 uint64_t node_deadline(const struct agent *a)
 {
     const struct node_object *n = &a->node;
-    enum request_kind kind = a->api.request[REQUEST_NODE_ENTRY].kind;
-    if (!api_ready(a) || kind == REQUEST_NODE) {
+    enum api_kind kind = api_slot_kind(a, API_SLOT_NODE);
+    if (!api_ready(a) || kind == API_GET_NODE) {
         return UINT64_MAX;
     }
-    uint64_t watch = (kind == REQUEST_NONE) ? n->watch_due_ms : n->silent_ms;
+    uint64_t watch = (kind == API_NONE) ? n->watch_due_ms : n->silent_ms;
     return (watch < n->get_due_ms) ? watch : n->get_due_ms;
 }

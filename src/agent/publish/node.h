@@ -6,8 +6,8 @@
 #ifndef AGENT_PUBLISH_NODE_H
 #define AGENT_PUBLISH_NODE_H
 
-#include "agent/api/api.h"
-#include "agent/api/retry.h"
+#include "agent/api/client.h"
+#include "agent/report/refusal.h"
 #include "dra/device.h"
 
 /* What matters of a Node. Bytes after a text are zero, so that two can be compared as memory. */
@@ -41,8 +41,13 @@ struct node_object {
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-void node_record(struct agent *a, const struct kube_record *record);
-void node_end(struct agent *a, enum status status);
+/* A record, and the end, of the answer to a GET. */
+void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
+void node_end(struct agent *a, const struct api_result *r);
+/* The same of the watch. */
+void node_watch_record(struct agent *a, const struct api_result *r,
+                       const struct kube_record *record);
+void node_watch_end(struct agent *a, const struct api_result *r);
 /* The API connection is gone, and what was in flight has ended. */
 void node_disconnected(struct agent *a);
 /* Whether UID, labels or presence changed since this was asked last. */

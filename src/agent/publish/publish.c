@@ -67,7 +67,7 @@ static void start_anew(struct agent *a)
 void publish_disconnected(struct agent *a)
 {
     /* Where each answer moves us elsewhere, no round would end if it did not go on there. */
-    if (!a->api.moved || a->publish.step <= PUBLISH_NODE) {
+    if (!api_connection_moved(a) || a->publish.step <= PUBLISH_NODE) {
         start_anew(a);
     }
 }
@@ -84,7 +84,7 @@ void publish_version(struct agent *a)
 void publish_unserved(struct agent *a)
 {
     struct publish *p = &a->publish;
-    api_cancel(a, REQUEST_PUBLISHER);
+    api_cancel(a, API_SLOT_SLICES);
     p->current = false;
     p->said = false;
     start_anew(a);
@@ -92,14 +92,13 @@ void publish_unserved(struct agent *a)
 
 /* --- steps: each sends one request, its end moves on --- */
 
-static bool begin_request(struct agent *a, enum request_kind kind, enum kube_shape shape,
-                          struct kube_request *head)
+static bool begin_request(struct agent *a, const struct api_request *r)
 {
     struct publish *p = &a->publish;
     p->cause[0] = '\0';
     p->field[0] = '\0';
     p->too_many = false;
-    return api_send(a, REQUEST_PUBLISHER, kind, shape, head) == STATUS_OK;
+    return api_start(a, API_SLOT_SLICES, r) == STATUS_OK;
 }
 
 static bool step_list(struct agent *a)
@@ -109,13 +108,16 @@ static bool step_list(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name, 0);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out)};
+    const struct api_request r = {.kind = API_LIST_SLICES,
+                                  .shape = KUBE_SHAPE_SLICE_LIST,
+                                  .version = version_now(a),
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
     p->seen_count = 0;
     p->overflow = 0;
     p->selector_ignored = false;
     p->partial = false;
     p->resource_version[0] = '\0';
-    return begin_request(a, REQUEST_SLICE_LIST, KUBE_SHAPE_SLICE_LIST, &head);
+    return begin_request(a, &r);
 }
 
 static bool step_delete(struct agent *a)
@@ -127,12 +129,15 @@ static bool step_delete(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_slice(&out, version_name(a), p->seen[at].name);
     ASSERT(s == STATUS_OK);
-    p->version = a->version.now;
+    p->version = version_now(a);
     p->body_len = slice_body_len(a);
-    p->body_sent = 0;
-    struct kube_request head = {
-        .method = "DELETE", .path = writer_view(&out), .has_body = true, .body_len = p->body_len};
-    return begin_request(a, REQUEST_SLICE_DELETE, KUBE_SHAPE_STATUS, &head);
+    const struct api_request r = {
+        .kind = API_DELETE_SLICE,
+        .shape = KUBE_SHAPE_STATUS,
+        .version = p->version,
+        .head = {.method = "DELETE", .path = writer_view(&out), .body_len = p->body_len},
+        .body = slice_body_part};
+    return begin_request(a, &r);
 }
 
 static bool step_write(struct agent *a)
@@ -147,14 +152,16 @@ static bool step_write(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_slice(&out, version_name(a), update ? kept->name : NULL);
     ASSERT(s == STATUS_OK);
-    p->version = a->version.now;
+    p->version = version_now(a);
     p->body_len = slice_body_len(a);
-    p->body_sent = 0;
-    struct kube_request head = {.method = update ? "PUT" : "POST",
-                                .path = writer_view(&out),
-                                .has_body = true,
-                                .body_len = p->body_len};
-    return begin_request(a, REQUEST_SLICE_WRITE, KUBE_SHAPE_SLICE, &head);
+    const struct api_request r = {.kind = API_WRITE_SLICE,
+                                  .shape = KUBE_SHAPE_SLICE,
+                                  .version = p->version,
+                                  .head = {.method = update ? "PUT" : "POST",
+                                           .path = writer_view(&out),
+                                           .body_len = p->body_len},
+                                  .body = slice_body_part};
+    return begin_request(a, &r);
 }
 
 static bool nothing_to_send(struct agent *a)
@@ -195,28 +202,6 @@ static void pass_steps(struct agent *a)
     }
 }
 
-/* Sends what is left of a body, as far as windows and send buffer allow. */
-static void send_body(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[REQUEST_PUBLISHER];
-    while (p->body_sent < p->body_len) {
-        size_t room = h2_data_room(&a->api.h2, r->stream);
-        room = (room < sizeof a->scratch.entry) ? room : sizeof a->scratch.entry;
-        if (room == 0u) {
-            return;
-        }
-        struct writer piece = writer_of(a->scratch.entry, room);
-        enum status s = slice_body_part(a, p->body_sent, &piece);
-        ASSERT(s == STATUS_OK && piece.len > 0u);
-        bool last = p->body_sent + piece.len >= p->body_len;
-        if (h2_data(&a->api.h2, r->stream, writer_view(&piece), last) != STATUS_OK) {
-            return; /* the stream is gone; its RESET event ends the step */
-        }
-        p->body_sent += (uint32_t)piece.len;
-    }
-}
-
 static void open_watch(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
@@ -225,9 +210,12 @@ static void open_watch(struct agent *a)
     enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name,
                                      p->resource_version);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = "GET", .path = writer_view(&out), .watch = true};
-    if (api_send(a, REQUEST_WATCH, REQUEST_SLICE_WATCH, KUBE_SHAPE_SLICE_WATCH, &head) ==
-        STATUS_OK) {
+    const struct api_request r = {
+        .kind = API_WATCH_SLICES,
+        .shape = KUBE_SHAPE_SLICE_WATCH,
+        .version = version_now(a),
+        .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
+    if (api_start(a, API_SLOT_SLICE_WATCH, &r) == STATUS_OK) {
         p->watch_due_ms = UINT64_MAX;
     } else {
         p->watch_due_ms = api_later(a);
@@ -238,15 +226,14 @@ static void open_watch(struct agent *a)
 static uint64_t watch_due(const struct agent *a)
 {
     const struct publish *p = &a->publish;
-    bool possible =
-        a->api.request[REQUEST_WATCH].kind == REQUEST_NONE && p->resource_version[0] != '\0';
+    bool possible = !api_slot_busy(a, API_SLOT_SLICE_WATCH) && p->resource_version[0] != '\0';
     return possible ? p->watch_due_ms : UINT64_MAX;
 }
 
 /* The next request may be sent: its content and its version are known, its entry is free. */
 static bool may_begin(const struct agent *a)
 {
-    bool used = a->api.request[REQUEST_PUBLISHER].kind != REQUEST_NONE;
+    bool used = api_slot_busy(a, API_SLOT_SLICES);
     return a->devices_known && api_ready(a) && version_ready(a) && !used;
 }
 
@@ -256,10 +243,6 @@ void publish_step(struct agent *a)
     if (!p->running && may_begin(a)) {
         pass_steps(a);
         p->running = step_functions[p->step](a);
-    }
-    bool has_body = p->step == PUBLISH_WRITE || p->step == PUBLISH_DELETE;
-    if (p->running && has_body) {
-        send_body(a); /* goes on while the connection drains: what was begun may end */
     }
     bool may_watch = p->step == PUBLISH_IDLE && api_ready(a) && version_ready(a);
     if (may_watch && a->now_ms >= watch_due(a)) {

@@ -5,8 +5,8 @@
 #ifndef AGENT_PUBLISH_PUBLISH_H
 #define AGENT_PUBLISH_PUBLISH_H
 
-#include "agent/api/api.h"
-#include "agent/api/retry.h"
+#include "agent/api/client.h"
+#include "agent/report/refusal.h"
 #include "dra/slice.h"
 
 /* Steps of a round. */
@@ -81,9 +81,8 @@ struct publish {
     bool too_many;               /* a cause names the number of devices */
     int64_t generation_max;      /* highest that was ever seen */
     unsigned seen_count;
-    unsigned overflow; /* slices that did not fit `seen` */
-    uint32_t body_len; /* of the step under way: envelope and object */
-    uint32_t body_sent;
+    unsigned overflow;  /* slices that did not fit `seen` */
+    uint32_t body_len;  /* of the step under way: envelope and object */
     int64_t generation; /* of the wanted slices */
     unsigned cut;       /* most devices in one slice */
     unsigned parts;
@@ -117,8 +116,13 @@ void publish_disconnected(struct agent *a);
 void publish_version(struct agent *a);
 /* No version of the API is served any more. */
 void publish_unserved(struct agent *a);
-void publish_record(struct agent *a, unsigned index, const struct kube_record *record);
-void publish_end(struct agent *a, unsigned index, enum status status);
+/* A record, and the end, of the answer to a list, a write or a delete. */
+void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
+void publish_end(struct agent *a, const struct api_result *r);
+/* The same of the watch. */
+void publish_watch_record(struct agent *a, const struct api_result *r,
+                          const struct kube_record *record);
+void publish_watch_end(struct agent *a, const struct api_result *r);
 /* Why the stored slices are not known to be the wanted ones, in words; NULL: they are. */
 const char *publish_reason(const struct agent *a);
 

@@ -3,20 +3,17 @@
  * The ends of the publisher's requests: what a verdict means for the round, when the next one
  * follows, and what is said. Sends nothing.
  */
+#include "agent/api/retry.h"
 #include "agent/publish/publish_internal.h"
 #include "base/assert.h"
-
-#define HTTP_CONFLICT 409u
-#define HTTP_TOO_LARGE 413u
-#define HTTP_INVALID 422u
 
 /* --- failures --- */
 
 /* The server takes no slice of this size, or of these devices. */
-static uint64_t wait_of_invalid(struct agent *a, const struct request *r)
+static uint64_t wait_of_invalid(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
-    bool large = r->answer.http_status == HTTP_TOO_LARGE || p->too_many;
+    bool large = r->http == HTTP_CONTENT_TOO_LARGE || p->too_many;
     p->not_before_ms = 0;
     if (large && publish_cut_smaller(a)) {
         return API_BACKOFF_MIN_MS;
@@ -27,12 +24,12 @@ static uint64_t wait_of_invalid(struct agent *a, const struct request *r)
     return wait;
 }
 
-static uint64_t wait_after(struct agent *a, const struct request *r)
+static uint64_t wait_after(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
-    uint16_t http = r->answer.http_status;
+    uint16_t http = r->http;
     bool writes = p->step == PUBLISH_WRITE;
-    if (writes && (http == HTTP_INVALID || http == HTTP_TOO_LARGE)) {
+    if (writes && (http == HTTP_UNPROCESSABLE_CONTENT || http == HTTP_CONTENT_TOO_LARGE)) {
         return wait_of_invalid(a, r);
     }
     p->trouble = (http == HTTP_FORBIDDEN)
@@ -60,10 +57,10 @@ static void say_retry(struct agent *a, uint64_t wait_ms)
     if (wait_ms < API_REFUSED_MS) {
         log_no_k8s_event(a);
     }
-    retry_say_end(a, &a->publish.refusal, NULL);
+    log_api_refusal_end(a, &a->publish.refusal, NULL);
 }
 
-static void round_failed(struct agent *a, const struct request *r, enum status status)
+static void round_failed(struct agent *a, const struct api_result *r, enum status status)
 {
     struct publish *p = &a->publish;
     static const char *const doing[PUBLISH_STEPS] = {
@@ -72,9 +69,9 @@ static void round_failed(struct agent *a, const struct request *r, enum status s
         [PUBLISH_WRITE] = "write slice",
     };
     uint64_t wait = wait_after(a, r);
-    if (retry_say(a, &p->refusal, doing[p->step], r, status)) {
-        retry_say_more(a, "field", p->field);
-        retry_say_more(a, "cause", p->cause);
+    if (log_api_refusal(a, &p->refusal, doing[p->step], r, status)) {
+        log_api_refusal_field(a, "field", p->field);
+        log_api_refusal_field(a, "cause", p->cause);
         say_retry(a, wait);
     }
     round_later(p, a->now_ms + wait, status != PEER_CLOSED);
@@ -120,7 +117,7 @@ static bool answered_ours(const struct slice_seen *kept, const struct slice_seen
     return now->ours && now->name[0] != '\0' && now->uid[0] != '\0' && (same || !update);
 }
 
-static void write_end(struct agent *a, const struct request *r)
+static void write_end(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
     int at = publish_unwritten(p);
@@ -161,12 +158,12 @@ static void delete_end(struct publish *p)
 
 /* --- the watch --- */
 
-static void watch_end(struct agent *a, enum status status)
+void publish_watch_end(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[REQUEST_WATCH];
-    uint16_t http = r->answer.http_status;
-    uint64_t wait = retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms);
+    uint16_t http = r->http;
+    enum status status = r->status;
+    uint64_t wait = retry_watch_wait(a, r, &p->watch_backoff_ms);
     p->watch_due_ms = a->now_ms + wait;
     if (status == FULL_TABLE) {
         /* No room for it: rounds list instead, and the end of each tries again. */
@@ -174,12 +171,13 @@ static void watch_end(struct agent *a, enum status status)
         p->watch_due_ms = UINT64_MAX;
     } else if (http > HTTP_OK_LAST && http != HTTP_GONE) {
         /* The rounds of the interval go on without a watch. */
-        if (retry_say(a, &p->refusal, "watch slices", r, status)) {
+        if (log_api_refusal(a, &p->refusal, "watch slices", r, status)) {
             say_retry(a, wait);
         }
-    } else if (http == HTTP_GONE || !retry_watch_goes_on(r, status)) {
+    } else if (http == HTTP_GONE || !retry_watch_goes_on(r)) {
         /* Too old a version, no answer or one that cannot be trusted: list first, then watch. */
-        if (status == PEER_MALFORMED && retry_say(a, &p->refusal, "watch slices", r, status)) {
+        if (status == PEER_MALFORMED &&
+            log_api_refusal(a, &p->refusal, "watch slices", r, status)) {
             say_retry(a, wait);
         }
         publish_hint(a, wait);
@@ -190,20 +188,20 @@ static void watch_end(struct agent *a, enum status status)
 /* --- every end --- */
 
 /* What is stored is known. Without a version there is nothing to watch from: rounds list. */
-static void list_end(struct agent *a, const struct request *r)
+static void list_end(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
     if (p->resource_version[0] == '\0' &&
-        retry_say(a, &p->refusal, "watch slices", r, PEER_MALFORMED)) {
+        log_api_refusal(a, &p->refusal, "watch slices", r, PEER_MALFORMED)) {
         log_text(a, "cause", "the list has no resourceVersion");
-        retry_say_end(a, &p->refusal,
-                      "see what answers for the API server; slices are listed "
-                      "at the interval instead");
+        log_api_refusal_end(a, &p->refusal,
+                            "see what answers for the API server; slices are listed "
+                            "at the interval instead");
     }
     publish_plan(a);
 }
 
-static void step_over(struct agent *a, const struct request *r)
+static void step_over(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
     switch (p->step) {
@@ -232,16 +230,11 @@ static enum status whole(struct publish *p, enum status status)
     return PEER_MALFORMED;
 }
 
-void publish_end(struct agent *a, unsigned index, enum status status)
+void publish_end(struct agent *a, const struct api_result *r)
 {
     struct publish *p = &a->publish;
-    const struct request *r = &a->api.request[index];
-    uint16_t http = r->answer.http_status;
-    if (index == REQUEST_WATCH) {
-        watch_end(a, status);
-        return;
-    }
-    enum status verdict = whole(p, status);
+    uint16_t http = r->http;
+    enum status verdict = whole(p, r->status);
     p->running = false;
     if (p->step == PUBLISH_LIST && verdict == PEER_UNSUPPORTED) {
         return; /* listed again in the version that is chosen next */

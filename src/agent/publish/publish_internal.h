@@ -44,10 +44,7 @@ void publish_round_over(struct agent *a);
 
 /* Length in bytes of envelope and object. */
 uint32_t slice_body_len(struct agent *a);
-/*
- * Appends body bytes from `offset` until `out` is full or the body ends. STATUS_MORE: not one
- * byte was appended.
- */
-MUST_USE enum status slice_body_part(struct agent *a, uint32_t offset, struct writer *out);
+/* Body bytes from `offset` on, at most `room` of them: an api_body_part. */
+struct view slice_body_part(struct agent *a, uint32_t offset, size_t room);
 
 #endif

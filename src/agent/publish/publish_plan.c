@@ -307,7 +307,7 @@ void publish_round_over(struct agent *a)
     p->trouble = any_lossy(p) ? "the API server stores less of the slices than it is sent" : NULL;
     p->due_ms = p->again ? a->now_ms : a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
     p->again = false;
-    if (a->api.request[REQUEST_WATCH].kind == REQUEST_NONE) {
+    if (!api_slot_busy(a, API_SLOT_SLICE_WATCH)) {
         p->watch_due_ms = a->now_ms;
     }
     if (p->current) {

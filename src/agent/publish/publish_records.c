@@ -5,6 +5,7 @@
  * publish.
  */
 #include "wire/decode.h"
+#include "agent/api/retry.h"
 #include "agent/publish/publish_internal.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -231,7 +232,8 @@ static void watch_object_end(struct agent *a)
     }
 }
 
-static void watch_record(struct agent *a, const struct kube_record *record)
+void publish_watch_record(struct agent *a, const struct api_result *r,
+                          const struct kube_record *record)
 {
     struct publish *p = &a->publish;
     const struct slice_parts parts = {.seen = &p->watch_now, .compare = &p->watch_compare};
@@ -243,15 +245,14 @@ static void watch_record(struct agent *a, const struct kube_record *record)
     } else if (record->record == KUBE_OBJECT_END) {
         watch_object_end(a);
         slice_begin(a, parts);
-    } else if (record->record == KUBE_STATUS &&
-               a->api.request[REQUEST_WATCH].answer.http_status == 200u) {
+    } else if (record->record == KUBE_STATUS && r->http == HTTP_OK) {
         /*
          * An ERROR event: the version is too old, or the server gave up. Its end follows; do not
          * wait for it.
          */
-        publish_hint(a, retry_watch_wait(a, REQUEST_WATCH, &p->watch_backoff_ms));
+        publish_hint(a, retry_watch_wait(a, r, &p->watch_backoff_ms));
         p->watch_due_ms = UINT64_MAX;
-        api_cancel(a, REQUEST_WATCH);
+        api_cancel(a, API_SLOT_SLICE_WATCH);
     }
 }
 
@@ -285,13 +286,11 @@ static void take_cause(struct publish *p, struct view message)
     }
 }
 
-void publish_record(struct agent *a, unsigned index, const struct kube_record *record)
+void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     enum publish_step step = a->publish.step;
-    ASSERT(index == REQUEST_PUBLISHER || index == REQUEST_WATCH);
-    if (index == REQUEST_WATCH) {
-        watch_record(a, record);
-    } else if (record->record == KUBE_STATUS_CAUSE) {
+    ASSERT(r->slot == API_SLOT_SLICES);
+    if (record->record == KUBE_STATUS_CAUSE) {
         take_cause(&a->publish, record->message);
     } else if (step == PUBLISH_LIST || step == PUBLISH_WRITE) {
         slices_record(a, record);

@@ -221,12 +221,14 @@ uint32_t slice_body_len(struct agent *a)
     return (uint32_t)sizing.bytes_written;
 }
 
-enum status slice_body_part(struct agent *a, uint32_t offset, struct writer *out)
+struct view slice_body_part(struct agent *a, uint32_t offset, size_t room)
 {
-    struct piece piece = {.skip = offset, .out = out};
+    size_t cap = (room < sizeof a->scratch.entry) ? room : sizeof a->scratch.entry;
+    struct writer out = writer_of(a->scratch.entry, cap);
+    struct piece piece = {.skip = offset, .out = &out};
     pb_ostream_t stream = {
         .callback = write_piece, .state = &piece, .max_size = SIZE_MAX, .bytes_written = 0};
     bool ok = encode_body(a, &stream);
-    ASSERT(ok);
-    return out->len > 0u ? STATUS_OK : STATUS_MORE;
+    ASSERT(ok && out.len > 0u);
+    return writer_view(&out);
 }

@@ -24,10 +24,10 @@ void durations_call(struct durations *d, enum kubelet_method method, uint64_t du
     record(&d->call[method], duration_ms);
 }
 
-void durations_api_request(struct durations *d, enum request_kind kind, unsigned http_status,
+void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms)
 {
-    ASSERT(kind != REQUEST_NONE && (unsigned)kind < REQUEST_KINDS);
+    ASSERT(kind != API_NONE && (unsigned)kind < API_KINDS);
     unsigned code = http_status / 100u;
     record(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
 }

@@ -7,7 +7,7 @@
 #ifndef AGENT_REPORT_DURATIONS_H
 #define AGENT_REPORT_DURATIONS_H
 
-#include "agent/api/api.h"
+#include "agent/api/client.h"
 
 /* Buckets of a histogram that have an upper bound; one more has none. */
 #define DURATION_BUCKETS 12u
@@ -30,13 +30,13 @@ enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 /* All histograms. */
 struct durations {
     struct histogram call[KUBELET_METHODS];
-    struct histogram request[REQUEST_KINDS][HTTP_STATUS_CLASSES];
+    struct histogram request[API_KINDS][HTTP_STATUS_CLASSES];
 };
 
 /* Records a call of the kubelet whose response was sent whole. */
 void durations_call(struct durations *d, enum kubelet_method method, uint64_t duration_ms);
 /* Records a request to the API server that ended; `http_status` 0: without a response. */
-void durations_api_request(struct durations *d, enum request_kind kind, unsigned http_status,
+void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms);
 /* How many durations a histogram holds. */
 uint64_t histogram_count(const struct histogram *h);

@@ -10,7 +10,7 @@
  */
 #include "agent/report/recorder.h"
 
-#include "agent/api/retry.h"
+#include "agent/report/refusal.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -58,7 +58,7 @@ static void set_regarding(const struct agent *a, const struct note *n, struct ku
     e->regarding_name = regarded_name(a, n);
     if (about_claim(n)) {
         e->kind = "ResourceClaim";
-        e->api_version = version_group(a->version.now);
+        e->api_version = version_group(version_now(a));
         e->regarding_ns = n->about.namespace_;
         e->regarding_uid = n->about.uid;
         return;
@@ -160,6 +160,11 @@ static void take_token(struct agent *a)
     r->bucket_ms = ((r->bucket_ms > a->now_ms) ? r->bucket_ms : a->now_ms) + NOTE_REFILL_MS;
 }
 
+static struct view body_part(struct agent *a, uint32_t offset, size_t room)
+{
+    return outgoing_piece(&a->recorder.out, body_of(a), offset, room);
+}
+
 static void begin(struct agent *a, unsigned at)
 {
     struct recorder *r = &a->recorder;
@@ -174,10 +179,12 @@ static void begin(struct agent *a, unsigned at)
     write_name(a, n, name);
     enum status s = kube_path_event(&out, namespace_of(n), post ? NULL : name);
     ASSERT(s == STATUS_OK);
-    struct kube_request head = {.method = post ? "POST" : "PATCH",
-                                .path = writer_view(&out),
-                                .body_type = post ? NULL : KUBE_MERGE_PATCH};
-    if (outgoing_begin(a, &r->out, REQUEST_RECORDER, &head, body_of(a))) {
+    struct api_request request = {.kind = API_WRITE_EVENT,
+                                  .head = {.method = post ? "POST" : "PATCH",
+                                           .path = writer_view(&out),
+                                           .body_type = post ? NULL : KUBE_MERGE_PATCH},
+                                  .body = body_part};
+    if (outgoing_start(a, &r->out, API_SLOT_K8S_EVENT, &request, body_of(a).len)) {
         take_token(a);
     }
 }
@@ -200,9 +207,6 @@ void recorder_step(struct agent *a)
 {
     struct recorder *r = &a->recorder;
     say_dropped(a);
-    if (outgoing_sends(&r->out)) {
-        outgoing_push(a, &r->out, REQUEST_RECORDER, body_of(a));
-    }
     unsigned at = first_due(a);
     bool due = note_due(a, &a->notes.note[at]) <= a->now_ms && token_ms(r) <= a->now_ms;
     if (due && outgoing_ready(a, &r->out)) {
@@ -222,12 +226,12 @@ uint64_t recorder_deadline(const struct agent *a)
 /* --- answers --- */
 
 /* No such Event any more: it is told anew, or, for what cannot be there, not at all. */
-static void moot(struct agent *a, struct note *n)
+static void ignored(struct agent *a, struct note *n, const struct api_result *result)
 {
     if (n->state == NOTE_STORED) {
         n->state = NOTE_NEW;
         n->serial = agent_random(a);
-    } else if (a->api.request[REQUEST_RECORDER].answer.http_status == 409u) {
+    } else if (result->http == HTTP_CONFLICT) {
         n->state = NOTE_STORED; /* stored by an earlier POST whose answer was lost */
         n->told = a->recorder.telling;
     } else {
@@ -250,13 +254,12 @@ static void drop_all_of(struct agent *a, uint32_t namespace_sum)
  * 403 for one namespace after the other stops all Events, as nothing served does. One namespace
  * alone must not silence the others: what is told there is dropped, and the rest waits for a token.
  */
-static void denied(struct agent *a, const struct note *n)
+static void denied(struct agent *a, const struct note *n, const struct api_result *result)
 {
     struct recorder *r = &a->recorder;
     uint32_t sum = crc32c(0, view_text(namespace_of(n)));
     r->denied_sum = (r->denied_sum == 0u) ? sum : r->denied_sum;
-    if (r->denied_sum == sum &&
-        a->api.request[REQUEST_RECORDER].answer.http_status == HTTP_FORBIDDEN) {
+    if (r->denied_sum == sum && result->http == HTTP_FORBIDDEN) {
         r->out.due_ms = a->now_ms + NOTE_REFILL_MS;
         drop_all_of(a, sum);
     }
@@ -269,32 +272,36 @@ static void put_behind(const struct agent *a, struct note *n)
     n->told_ms = a->now_ms;
 }
 
-void recorder_end(struct agent *a, enum status status)
+void recorder_end(struct agent *a, const struct api_result *result)
 {
     struct recorder *r = &a->recorder;
     struct note *n = &a->notes.note[r->at];
     ASSERT(n->state != NOTE_FREE && r->telling <= n->count);
-    enum outcome outcome =
-        outgoing_end(a, &r->out, REQUEST_RECORDER, status, LOG_ID_K8S_EVENTS_REFUSED);
+    enum outcome outcome = outgoing_end(a, &r->out, result);
     switch (outcome) {
     case OUTCOME_DONE:
+        r->refused_http = 0;
         r->denied_sum = 0;
         n->state = NOTE_STORED;
         n->told = r->telling;
         n->told_ms = a->now_ms;
         break;
-    case OUTCOME_MOOT:
-        moot(a, n);
+    case OUTCOME_IGNORED:
+        ignored(a, n, result);
         break;
     case OUTCOME_REJECTED:
+        log_write_refusal(a, &r->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
         n->state = NOTE_FREE;
         break;
     case OUTCOME_DENIED:
-        denied(a, n);
+        log_write_refusal(a, &r->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
+        denied(a, n, result);
         put_behind(a, n);
         break;
     case OUTCOME_LATER:
         put_behind(a, n);
+        break;
+    case OUTCOME_CHANGED:
         break;
     }
 }

@@ -19,6 +19,7 @@ struct recorder {
     uint32_t telling;      /* its count, as the request says it */
     uint64_t told_wall_ms; /* and its last time, Unix milliseconds */
     uint64_t bucket_ms;    /* when the token bucket will be full again */
+    uint16_t refused_http; /* HTTP status of the refusal that was logged; 0: none since a success */
     uint32_t denied_sum;   /* of the first namespace refused (403) since a success; 0: none */
     uint64_t dropped_ms;   /* when dropped Events may be logged again */
 };
@@ -27,6 +28,6 @@ struct recorder {
 void recorder_step(struct agent *a);
 uint64_t recorder_deadline(const struct agent *a);
 /* The answer to the request is complete, or will not come: the verdict on it. */
-void recorder_end(struct agent *a, enum status status);
+void recorder_end(struct agent *a, const struct api_result *r);
 
 #endif

@@ -186,34 +186,37 @@ static struct http1 *page_engine(struct agent *a, unsigned link)
     return page ? &a->page[link - GRPC_LINKS].http : NULL;
 }
 
-/* The engine of any other. */
+/* The engine of a link that speaks gRPC. */
 static struct h2 *engine(struct agent *a, unsigned link)
 {
-    ASSERT(link < GRPC_LINKS || link == LINK_API);
-    return (link == LINK_API) ? &a->api.h2 : &a->link[link].grpc.h2;
+    ASSERT(link < GRPC_LINKS);
+    return &a->link[link].grpc.h2;
 }
 
 struct writer agent_link_rx(struct agent *a, unsigned link)
 {
+    if (link == LINK_API) {
+        return api_rx(a);
+    }
     struct http1 *page = page_engine(a, link);
     if (page != NULL) {
         return http1_rx_space(page);
     }
-    ASSERT(link == LINK_API || a->link[link].open);
-    bool failed = link != LINK_API && a->link[link].failed;
-    return failed ? writer_of(0, 0) : h2_rx_space(engine(a, link));
+    ASSERT(a->link[link].open);
+    return a->link[link].failed ? writer_of(0, 0) : h2_rx_space(engine(a, link));
 }
 
 void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
 {
+    if (link == LINK_API) {
+        api_rx_commit(a, n);
+        return;
+    }
     struct http1 *page = page_engine(a, link);
     if (page != NULL) {
         http1_set_time(page, a->now_ms);
         http1_rx_commit(page, n);
         return;
-    }
-    if (link == LINK_API) {
-        a->api.heard_ms = a->now_ms;
     }
     h2_rx_commit(engine(a, link), n);
 }
@@ -231,15 +234,15 @@ void agent_link_end(struct agent *a, unsigned link)
 
 static bool link_open(const struct agent *a, unsigned link)
 {
-    ASSERT(link < LINKS_TOTAL);
-    if (link == LINK_API) {
-        return true;
-    }
+    ASSERT(link < SERVER_LINKS);
     return (link < GRPC_LINKS) ? a->link[link].open : a->page[link - GRPC_LINKS].open;
 }
 
 struct view agent_link_tx(struct agent *a, unsigned link)
 {
+    if (link == LINK_API) {
+        return api_tx(a);
+    }
     if (!link_open(a, link)) {
         return view_of(0, 0);
     }
@@ -249,6 +252,11 @@ struct view agent_link_tx(struct agent *a, unsigned link)
 
 void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
 {
+    if (link == LINK_API) {
+        api_tx_commit(a, n);
+        a->step_now = a->step_now || n > 0u;
+        return;
+    }
     struct http1 *page = page_engine(a, link);
     if (page != NULL) {
         http1_set_time(page, a->now_ms);
@@ -257,7 +265,7 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
         h2_tx_commit(engine(a, link), n);
     }
     /* An answer that went out whole leaves nothing to do: most turns end here. */
-    bool rest = page != NULL || link == LINK_API || h2_stirs(engine(a, link));
+    bool rest = page != NULL || h2_stirs(engine(a, link));
     a->step_now = a->step_now || (n > 0u && (rest || a->stopping));
 }
 

@@ -113,7 +113,7 @@ static const struct family families[FAMILIES] = {
          .help =
              "Durations of requests to the API server; code: class of the HTTP status, or none.",
          .type = HISTOGRAM,
-         .rows = (uint16_t)(REQUEST_KINDS * HTTP_STATUS_CLASSES),
+         .rows = (uint16_t)(API_KINDS * HTTP_STATUS_CLASSES),
          .labels = {"verb", "resource", "code"}},
 };
 
@@ -123,17 +123,17 @@ static const char *const method_names[KUBELET_METHODS] = {
 static const struct {
     const char *verb;
     const char *resource;
-} request_names[REQUEST_KINDS] = {
-    [REQUEST_CLAIM] = {"get", "resourceclaims"},
-    [REQUEST_VERSIONS] = {"get", "apigroups"},
-    [REQUEST_NODE] = {"get", "nodes"},
-    [REQUEST_SLICE_LIST] = {"list", "resourceslices"},
-    [REQUEST_SLICE_WRITE] = {"write", "resourceslices"},
-    [REQUEST_SLICE_DELETE] = {"delete", "resourceslices"},
-    [REQUEST_SLICE_WATCH] = {"watch", "resourceslices"},
-    [REQUEST_NODE_WATCH] = {"watch", "nodes"},
-    [REQUEST_EVENT] = {"create", "events"},
-    [REQUEST_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
+} request_names[API_KINDS] = {
+    [API_GET_CLAIM] = {"get", "resourceclaims"},
+    [API_GET_GROUP] = {"get", "apigroups"},
+    [API_GET_NODE] = {"get", "nodes"},
+    [API_LIST_SLICES] = {"list", "resourceslices"},
+    [API_WRITE_SLICE] = {"write", "resourceslices"},
+    [API_DELETE_SLICE] = {"delete", "resourceslices"},
+    [API_WATCH_SLICES] = {"watch", "resourceslices"},
+    [API_WATCH_NODE] = {"watch", "nodes"},
+    [API_WRITE_EVENT] = {"create", "events"},
+    [API_APPLY_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
 };
 
 static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",
@@ -155,7 +155,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {[FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
                                       [FAMILY_READY] = agent_ready(a) ? 1 : 0,
-                                      [FAMILY_API_CONNECTED] = (a->api.state == API_UP) ? 1 : 0,
+                                      [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
                                       [FAMILY_SLICE_CURRENT] = a->publish.current ? 1 : 0,
                                       [FAMILY_POOL_GENERATION] = a->publish.generation,
                                       [FAMILY_SLICE_VERIFIED] = (int64_t)a->publish.current_wall_ms,
@@ -227,7 +227,7 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
     unsigned kind = row / HTTP_STATUS_CLASSES;
     unsigned code = row % HTTP_STATUS_CLASSES;
     const struct histogram *h = &a->durations.request[kind][code];
-    if (kind == (unsigned)REQUEST_NONE || histogram_count(h) == 0u) {
+    if (kind == (unsigned)API_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
     s->label[0] = request_names[kind].verb;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines of failed requests, see refusal.h.
+ */
+#include "agent/report/refusal.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+
+bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
+                     const struct api_result *r, enum status status)
+{
+    bool lasts = last->doing == doing && last->http == r->http;
+    ASSERT(doing != NULL);
+    if (r->unprocessed && api_draining(a)) {
+        return false; /* RFC 9113 §6.8: it crossed a GOAWAY, and is made again elsewhere */
+    }
+    if (lasts && a->now_ms - last->logged_ms < REFUSAL_SAID_MS) {
+        return false;
+    }
+    *last = (struct refusal){.doing = doing, .http = r->http, .logged_ms = a->now_ms};
+    log_begin(a, LOG_ID_API_REQUEST_FAILED);
+    if (!lasts && retry_passes(r->http)) {
+        log_no_k8s_event(a); /* it passes by itself, unless it is seen again */
+    }
+    log_text(a, "doing", doing);
+    log_text(a, "status", status_name(status));
+    log_number(a, "http", r->http);
+    log_api_refusal_field(a, "reason", r->reason);
+    log_api_refusal_field(a, "message", r->message);
+    return true;
+}
+
+void log_api_refusal_field(struct agent *a, const char *key, const char *text)
+{
+    if (text[0] != '\0') {
+        log_text(a, key, text);
+    }
+}
+
+void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy)
+{
+    const char *text = retry_passes(last->http) ? "nothing, it is tried again" : remedy;
+    ASSERT(last->doing != NULL);
+    if (text != NULL) {
+        log_remedy(a, text);
+    }
+    log_end(a);
+}
+
+void log_write_refusal(struct agent *a, uint16_t *logged_http, enum log_id id,
+                       const struct api_result *r)
+{
+    if (*logged_http == r->http) {
+        return;
+    }
+    *logged_http = r->http;
+    log_begin(a, id);
+    log_number(a, "http", r->http);
+    log_text(a, "reason", r->reason);
+    log_text(a, "message", r->message);
+    log_end(a);
+}
