@@ -37,28 +37,6 @@ static struct grpc_call *call_of(struct grpc_server *s, uint32_t stream)
     return NULL;
 }
 
-void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
-{
-    if (call->buffer == GRPC_BUFFERS) {
-        return;
-    }
-    struct grpc_buffers *all = s->buffers;
-    ASSERT(all != NULL && all->buffers[call->buffer].taken && s->held > 0u);
-    all->buffers[call->buffer].taken = false;
-    call->buffer = GRPC_BUFFERS;
-    all->taken--;
-    s->held--;
-    all->holders -= (s->held == 0u) ? 1u : 0u;
-}
-
-void grpc_call_free(struct grpc_server *s, struct grpc_call *call)
-{
-    ASSERT(call->stream != 0u);
-    grpc_buffer_release(s, call);
-    call->stream = 0;
-    call->serial = 0;
-}
-
 /* Every call has a live stream and streams are no more than calls: there is a free entry. */
 static struct grpc_call *call_new(struct grpc_server *s, uint32_t stream, uint64_t now_ms)
 {
@@ -561,13 +539,6 @@ unsigned grpc_calls_open(const struct grpc_server *s)
     }
     ASSERT(count <= H2_SERVER_STREAMS);
     return count;
-}
-
-bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
-{
-    return call.serial != 0u && call.index < H2_SERVER_STREAMS &&
-           s->calls[call.index].serial == call.serial &&
-           s->calls[call.index].state == GRPC_CALL_RUNNING;
 }
 
 void grpc_drain(struct grpc_server *s)

@@ -4,7 +4,7 @@
  * outside src/wire/grpc*.c includes it.
  *
  *   grpc.c       requests: header fields, the message, deadlines, events
- *   grpc_send.c  replies, statuses, refusals
+ *   grpc_send.c  replies, statuses, refusals, the end of a call
  */
 #ifndef WIRE_GRPC_INTERNAL_H
 #define WIRE_GRPC_INTERNAL_H
@@ -53,14 +53,12 @@ enum grpc_refusal {
     GRPC_REFUSALS
 };
 
-/* grpc.c */
+/* grpc_send.c */
+
 /* Gives the buffer of a long message back, if the call has one. */
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
 /* Frees the entry. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
-
-/* grpc_send.c */
-
 /* Answers without the owner, at once or as soon as there is room; then the call is free. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
 /* Tries again to answer what waits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies, statuses and refusals, as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2, "Responses").
- * Decides nothing about requests.
+ * Replies, statuses and refusals, as HEADERS, DATA and trailers (gRPC PROTOCOL-HTTP2, "Responses"),
+ * and the end of a call, which most of them are. Decides nothing about requests.
  */
 #include <string.h>
 
@@ -36,6 +36,39 @@ static const struct {
     [GRPC_REFUSE_SLOW] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "request did not arrive in time"},
     [GRPC_REFUSE_DEADLINE] = {HTTP_OK, GRPC_DEADLINE_EXCEEDED, "deadline exceeded"},
 };
+
+/* --- the end of a call --- */
+
+void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call)
+{
+    if (call->buffer == GRPC_BUFFERS) {
+        return;
+    }
+    struct grpc_buffers *all = s->buffers;
+    ASSERT(all != NULL && all->buffers[call->buffer].taken && s->held > 0u);
+    all->buffers[call->buffer].taken = false;
+    call->buffer = GRPC_BUFFERS;
+    all->taken--;
+    s->held--;
+    all->holders -= (s->held == 0u) ? 1u : 0u;
+}
+
+void grpc_call_free(struct grpc_server *s, struct grpc_call *call)
+{
+    ASSERT(call->stream != 0u);
+    grpc_buffer_release(s, call);
+    call->stream = 0;
+    call->serial = 0;
+}
+
+bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call)
+{
+    return call.serial != 0u && call.index < H2_SERVER_STREAMS &&
+           s->calls[call.index].serial == call.serial &&
+           s->calls[call.index].state == GRPC_CALL_RUNNING;
+}
+
+/* --- what is sent --- */
 
 static void header_text(struct h2 *c, const char *name, const char *value)
 {

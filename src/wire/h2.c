@@ -95,19 +95,6 @@ bool h2_valid(const struct h2 *c)
     return true;
 }
 
-unsigned h2_streams_open(const struct h2 *c)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < c->mem.streams_cap; i++) {
-        const struct h2_stream *s = &c->mem.streams[i];
-        if (s->id != 0u && s->state != H2_STREAM_RESET_DUE) {
-            count++;
-        }
-    }
-    ASSERT(count <= c->mem.streams_cap);
-    return count;
-}
-
 uint32_t h2_streams_max(const struct h2 *c)
 {
     ASSERT(c->role == H2_CLIENT);
@@ -319,4 +306,27 @@ enum status h2_next(struct h2 *c, struct h2_event *event)
     }
     ASSERT(false);
     return PEER_PROTOCOL;
+}
+
+void h2_goaway(struct h2 *c, enum h2_error code, bool final)
+{
+    ASSERT(h2_valid(c));
+    if (c->failure != STATUS_OK || c->accept_max != H2_STREAM_MAX) {
+        return;
+    }
+    c->closing = true;
+    c->goaway_code = (uint32_t)code;
+    if (final || c->goaway_due != H2_GOAWAY_FINAL) {
+        c->goaway_due = final ? H2_GOAWAY_FINAL : H2_GOAWAY_GRACEFUL;
+    }
+    h2_send_due(c);
+}
+
+void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag)
+{
+    ASSERT(h2_valid(c));
+    struct h2_stream *s = h2_stream_owned(c, stream);
+    if (s != NULL) {
+        s->tag = tag;
+    }
 }

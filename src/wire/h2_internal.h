@@ -3,14 +3,15 @@
  * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Nobody
  * outside src/wire/h2*.c includes it.
  *
- *   h2.c          life, buffers, time-outs, h2_next
+ *   h2.c          life, time-outs, h2_next
  *   h2_recv.c     stages of a frame, the dispatch table
  *   h2_frames.c   one function per control frame
  *   h2_body.c     DATA and the windows that we grant
  *   h2_block.c    HEADERS and CONTINUATION
  *   h2_list.c     rules of a header list, RFC 9113 §8
  *   h2_stream.c   stream table, errors, abuse credit
- *   h2_send.c     frames that we send
+ *   h2_send.c     header blocks, DATA and RST_STREAM of the owner
+ *   h2_buffer.c   received pieces, control frames that we send
  *
  * Receiving walks through stages: preface, then for each frame header, fixed part, and one of
  * fragment, body, skip. A stage takes what it can from mem.rx and says what happened; nothing is
@@ -156,12 +157,34 @@ enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event
 /* Stages of DATA and of header blocks: what is here of the payload. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
+
+/* --- h2_buffer.c --- */
+
 /* The octets of the current piece of payload that are here now. */
 struct view h2_rx_piece(const struct h2 *c);
 /* Says that the first `n` bytes of that piece are used up. */
 void h2_rx_consume(struct h2 *c, size_t n);
 /* Goes on to what follows header block fragment or data: the padding, then the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
+/* Bytes free in the send buffer. */
+size_t h2_tx_room(const struct h2 *c);
+/* Moves what waits to the front; then the free room is one piece behind it: where a frame goes. */
+struct writer h2_tx_open(struct h2 *c);
+/* Takes what was written into that room. */
+void h2_tx_close(struct h2 *c, const struct writer *w);
+/* Appends a frame header, RFC 9113 §4.1. */
+void h2_tx_frame(struct writer *w, size_t length, uint8_t type, unsigned flags, uint32_t stream);
+/* What a connection begins with, RFC 9113 §3.4. */
+void h2_send_preface(struct h2 *c);
+/* The longest header list that this role takes, in the count of RFC 9113 §6.5.2. */
+uint32_t h2_list_max(const struct h2 *c);
+/* Append one frame each; the caller has made sure of room. */
+void h2_send_settings_ack(struct h2 *c);
+void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
+void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code);
+void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment);
+/* Same: GOAWAY, RFC 9113 §6.8. */
+void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code);
 
 /* --- h2_list.c --- */
 
@@ -205,19 +228,7 @@ void h2_charge_refundable(struct h2 *c);
 
 /* --- h2_send.c --- */
 
-/* Bytes free in the send buffer. */
-size_t h2_tx_room(const struct h2 *c);
 /* What waits for room: GOAWAY, RST_STREAM. */
 void h2_send_due(struct h2 *c);
-void h2_send_preface(struct h2 *c);
-/* The longest header list that this role takes, in the count of RFC 9113 §6.5.2. */
-uint32_t h2_list_max(const struct h2 *c);
-/* Append one frame each; the caller has made sure of room. */
-void h2_send_settings_ack(struct h2 *c);
-void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
-void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code);
-void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment);
-/* Same: GOAWAY, RFC 9113 §6.8. */
-void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code);
 
 #endif

@@ -57,28 +57,6 @@ static const struct frame_rule *rule_of(const struct h2_frame *f)
     return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
 }
 
-struct view h2_rx_piece(const struct h2 *c)
-{
-    ASSERT(c->rx_pos <= c->rx_len);
-    size_t here = c->rx_len - c->rx_pos;
-    return view_of(c->mem.rx + c->rx_pos, here < c->left ? here : c->left);
-}
-
-void h2_rx_consume(struct h2 *c, size_t n)
-{
-    ASSERT(n <= c->left && n <= c->rx_len - c->rx_pos);
-    c->rx_pos += n;
-    c->left -= (uint32_t)n;
-}
-
-void h2_rx_finish_piece(struct h2 *c)
-{
-    ASSERT(c->left == 0u);
-    c->left = c->padding;
-    c->padding = 0;
-    c->stage = H2_STAGE_SKIP;
-}
-
 /* §3.4: octet by octet, so that a wrong first one is seen at once. */
 static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames that we send: control frames of the engine, header blocks and DATA of the owner.
- * Owns the send buffer; never looks at input.
- *
- * Three tiers share the buffer: header blocks and DATA leave H2_TX_RESERVE free, control frames
- * leave room for one GOAWAY, and only the GOAWAY of a failure uses the last octets.
+ * What the owner sends on streams: header blocks, DATA, RST_STREAM; and the frames that waited for
+ * room. Never looks at input. h2_buffer.c says who may fill the send buffer how far.
  */
-#include <string.h>
-
 #include "base/assert.h"
 #include "wire/h2_internal.h"
 
@@ -16,120 +11,6 @@ _Static_assert(H2_TX_BYTES_MIN >= 2u * H2_TX_RESERVE, "the least buffer must car
 
 /* What a header block may need in front: its frame header and one table size update. */
 #define BLOCK_OVERHEAD (H2_FRAME_HEADER_BYTES + 1u)
-
-size_t h2_tx_room(const struct h2 *c)
-{
-    ASSERT(c->tx_pos <= c->tx_len && c->tx_len <= c->mem.tx_cap);
-    return c->mem.tx_cap - (c->tx_len - c->tx_pos);
-}
-
-/* Moves what waits to the front; then the free room is one piece behind it. */
-static struct writer tx_open(struct h2 *c)
-{
-    ASSERT(!c->building);
-    size_t waiting = c->tx_len - c->tx_pos;
-    if (c->tx_pos > 0u) {
-        memmove(c->mem.tx, c->mem.tx + c->tx_pos, waiting);
-        c->tx_pos = 0;
-        c->tx_len = waiting;
-    }
-    return writer_of(c->mem.tx + c->tx_len, c->mem.tx_cap - c->tx_len);
-}
-
-static void tx_close(struct h2 *c, const struct writer *w)
-{
-    ASSERT(!w->full);
-    if (c->tx_pos == c->tx_len) {
-        c->tx_progress_ms = c->now_ms;
-    }
-    c->tx_len += w->len;
-    ASSERT(c->tx_len <= c->mem.tx_cap);
-}
-
-static void frame_header(struct writer *w, size_t length, uint8_t type, unsigned flags,
-                         uint32_t stream)
-{
-    ASSERT(length <= H2_FRAME_MAX && stream <= H2_STREAM_MAX);
-    writer_u24(w, (uint32_t)length);
-    writer_u8(w, type);
-    writer_u8(w, (uint8_t)flags);
-    writer_u32(w, stream);
-}
-
-/* --- control frames --- */
-
-static void setting(struct writer *w, uint16_t id, uint32_t value)
-{
-    ASSERT(id >= H2_SETTING_HEADER_TABLE_SIZE && id <= H2_SETTING_MAX_HEADER_LIST_SIZE);
-    writer_u16(w, id);
-    writer_u32(w, value);
-}
-
-uint32_t h2_list_max(const struct h2 *c)
-{
-    return c->role == H2_CLIENT ? H2_CLIENT_LIST_MAX : H2_HEADER_LIST_MAX;
-}
-
-void h2_send_preface(struct h2 *c)
-{
-    ASSERT(c->tx_len == 0u);
-    struct writer w = tx_open(c);
-    if (c->role == H2_CLIENT) {
-        writer_text(&w, H2_PREFACE);
-    }
-    frame_header(&w, (size_t)5u * H2_SETTING_BYTES, H2_SETTINGS, 0, 0);
-    setting(&w, H2_SETTING_HEADER_TABLE_SIZE, c->mem.table_size);
-    setting(&w, H2_SETTING_ENABLE_PUSH, 0);
-    setting(&w, H2_SETTING_MAX_CONCURRENT_STREAMS, c->role == H2_SERVER ? c->mem.streams_cap : 0u);
-    setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
-    setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
-    tx_close(c, &w);
-}
-
-void h2_send_settings_ack(struct h2 *c)
-{
-    ASSERT(h2_tx_room(c) >= H2_FRAME_HEADER_BYTES + H2_GOAWAY_BYTES);
-    struct writer w = tx_open(c);
-    frame_header(&w, 0, H2_SETTINGS, H2_FLAG_ACK, 0);
-    tx_close(c, &w);
-}
-
-void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags)
-{
-    ASSERT((flags & ~H2_FLAG_ACK) == 0u);
-    struct writer w = tx_open(c);
-    frame_header(&w, 8, H2_PING, flags, 0);
-    writer_u64(&w, payload);
-    tx_close(c, &w);
-}
-
-void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code)
-{
-    ASSERT(stream != 0u);
-    struct writer w = tx_open(c);
-    frame_header(&w, 4, H2_RST_STREAM, 0, stream);
-    writer_u32(&w, code);
-    tx_close(c, &w);
-}
-
-void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment)
-{
-    ASSERT(increment > 0u && increment <= H2_WINDOW_MAX);
-    struct writer w = tx_open(c);
-    frame_header(&w, 4, H2_WINDOW_UPDATE, 0, stream);
-    writer_u32(&w, increment);
-    tx_close(c, &w);
-}
-
-void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code)
-{
-    ASSERT(last_stream <= H2_STREAM_MAX);
-    struct writer w = tx_open(c);
-    frame_header(&w, 8, H2_GOAWAY, 0, 0);
-    writer_u32(&w, last_stream);
-    writer_u32(&w, code);
-    tx_close(c, &w);
-}
 
 static bool control_room(const struct h2 *c, size_t bytes)
 {
@@ -185,20 +66,6 @@ enum status h2_ping(struct h2 *c)
     return STATUS_OK;
 }
 
-void h2_goaway(struct h2 *c, enum h2_error code, bool final)
-{
-    ASSERT(h2_valid(c));
-    if (c->failure != STATUS_OK || c->accept_max != H2_STREAM_MAX) {
-        return;
-    }
-    c->closing = true;
-    c->goaway_code = (uint32_t)code;
-    if (final || c->goaway_due != H2_GOAWAY_FINAL) {
-        c->goaway_due = final ? H2_GOAWAY_FINAL : H2_GOAWAY_GRACEFUL;
-    }
-    h2_send_due(c);
-}
-
 /* --- streams --- */
 
 enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
@@ -222,15 +89,6 @@ enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream)
     c->next_id += 2u;
     *stream = s->id;
     return STATUS_OK;
-}
-
-void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag)
-{
-    ASSERT(h2_valid(c));
-    struct h2_stream *s = h2_stream_owned(c, stream);
-    if (s != NULL) {
-        s->tag = tag;
-    }
 }
 
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
@@ -288,7 +146,7 @@ void h2_headers_begin(struct h2 *c, uint32_t stream)
     ASSERT(!c->building);
     const struct h2_stream *s = h2_stream_owned(c, stream);
     ASSERT(s == NULL || (s->flags & H2_STREAM_LOCAL_ENDED) == 0u);
-    struct writer w = tx_open(c);
+    struct writer w = h2_tx_open(c);
     size_t tail = H2_TX_RESERVE + H2_FRAME_HEADER_BYTES;
     c->build = writer_of(NULL, 0);
     if (w.cap > tail) {
@@ -333,12 +191,12 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);
     /* The block already stands in the buffer, behind the room of its frame header. */
-    struct writer w = tx_open(c);
+    struct writer w = h2_tx_open(c);
     ASSERT(w.data + H2_FRAME_HEADER_BYTES == c->build.data);
-    frame_header(&w, c->build.len, H2_HEADERS,
-                 H2_FLAG_END_HEADERS | (end_stream ? H2_FLAG_END_STREAM : 0u), s->id);
+    h2_tx_frame(&w, c->build.len, H2_HEADERS,
+                H2_FLAG_END_HEADERS | (end_stream ? H2_FLAG_END_STREAM : 0u), s->id);
     w.len += c->build.len;
-    tx_close(c, &w);
+    h2_tx_close(c, &w);
     c->table_cleared = true;
     s->state = H2_STREAM_OPEN;
     s->flags |= (uint8_t)(H2_STREAM_LIST_SENT | (c->build_head ? H2_STREAM_HEAD : 0u));
@@ -382,10 +240,10 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
     if (h2_tx_room(c) < H2_TX_RESERVE + H2_FRAME_HEADER_BYTES) {
         return STATUS_MORE;
     }
-    struct writer w = tx_open(c);
-    frame_header(&w, data.len, H2_DATA, end_stream ? H2_FLAG_END_STREAM : 0u, stream);
+    struct writer w = h2_tx_open(c);
+    h2_tx_frame(&w, data.len, H2_DATA, end_stream ? H2_FLAG_END_STREAM : 0u, stream);
     writer_append(&w, data);
-    tx_close(c, &w);
+    h2_tx_close(c, &w);
     c->send_window -= (int64_t)data.len;
     s->send_window -= (int64_t)data.len;
     sent(c, s, end_stream);

@@ -49,6 +49,19 @@ struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
     return NULL;
 }
 
+unsigned h2_streams_open(const struct h2 *c)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < c->mem.streams_cap; i++) {
+        const struct h2_stream *s = &c->mem.streams[i];
+        if (s->id != 0u && s->state != H2_STREAM_RESET_DUE) {
+            count++;
+        }
+    }
+    ASSERT(count <= c->mem.streams_cap);
+    return count;
+}
+
 void h2_remember(struct h2 *c, uint32_t id, enum h2_past past)
 {
     ASSERT(c->closed_next < H2_CLOSED_MEMORY);
