@@ -172,7 +172,7 @@ size_t h2_tx_room(const struct h2 *c);
 struct writer h2_tx_open(struct h2 *c);
 /* Takes what was written into that room. */
 void h2_tx_close(struct h2 *c, const struct writer *w);
-/* Appends a frame header, RFC 9113 §4.1. */
+/* Appends a frame header, RFC 9113 §4.1; `length` is the payload in octets. */
 void h2_tx_frame(struct writer *w, size_t length, uint8_t type, unsigned flags, uint32_t stream);
 /* What a connection begins with, RFC 9113 §3.4. */
 void h2_send_preface(struct h2 *c);
