@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints a kubeconfig for the agent: the API server and CA of the current context, and a token of the agent's service
-# account (cfg/deploy/rbac.yaml). The token expires after DURATION (24h; the API server may cut it): print the file again
-# before that and put it in the old one's place by mv, then restart the agent.
+# Prints a kubeconfig for the agent: the API server and CA of the current context, and a token of the agent's
+# service account (cfg/deploy/rbac.yaml). The token expires after DURATION (24h; the API server may shorten it).
+# Before that, print the file again, put it in the old one's place by mv, and restart the agent.
 set -eu
 
 namespace=neuron-dra-driver
