@@ -16,7 +16,7 @@
 
 void node_init(struct agent *a)
 {
-    a->node.silent_ms = UINT64_MAX;
+    watch_init(&a->node.watch, API_SLOT_NODE, true);
     a->node.get_due_ms = UINT64_MAX;
 }
 
@@ -36,7 +36,7 @@ bool node_ready(const struct agent *a)
 void node_look(struct agent *a)
 {
     struct node_object *n = &a->node;
-    if (n->blind && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
+    if (n->watch.unusable && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->looking = true;
         n->get_due_ms = a->now_ms;
     }
@@ -91,7 +91,6 @@ static void learn_absent(struct agent *a)
     bool before = n->present;
     n->settled = true;
     n->present = false;
-    n->facts.resource_version[0] = '\0';
     if (before) {
         say_change(a, "the Node object was deleted: slices wait for the next one");
     }
@@ -149,80 +148,81 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
     }
 }
 
-/* The version may be too old, or the server gave up: the state of now comes with the next watch. */
-static void begin_anew(struct agent *a, uint64_t wait_ms)
-{
-    a->node.facts.resource_version[0] = '\0';
-    a->node.watch_due_ms = a->now_ms + wait_ms;
-}
+/* --- the watch --- */
 
-static void watch_type(struct node_object *n, struct view message)
-{
-    projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
-    bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
-    memset(&n->now, 0, sizeof n->now);
-    n->gone = ok && view_is(view_text(t.type), "DELETED");
-}
-
-/* An event of the watch is complete; a bookmark has no name. */
-static void watch_event(struct agent *a)
+/* The watch is of no use for now: rounds read the Node, and the first read follows in `wait_ms`. */
+static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = &a->node;
-    n->silent_ms = UINT64_MAX;
-    n->blind = false;
-    if (n->now.uid[0] != '\0' && !n->gone) {
-        learn_present(a);
-    } else if (n->now.uid[0] != '\0') {
-        learn_absent(a);
-    }
-    if (n->now.resource_version[0] != '\0') {
-        memcpy(n->facts.resource_version, n->now.resource_version,
-               sizeof n->facts.resource_version);
-    }
-}
-
-/* The watch is not trusted: rounds read the Node, and the first read follows in `wait_ms`. */
-static void go_blind(struct agent *a, uint64_t wait_ms)
-{
-    struct node_object *n = &a->node;
-    const struct api_result *r = api_slot_result(a, API_SLOT_NODE);
-    bool news = !n->blind && !api_streams_limited(a); /* that there is no room for it was said */
-    if (news && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
+    bool logged = !report.first || api_streams_limited(a); /* streams have a line of their own */
+    if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
         log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
     }
-    n->blind = true;
-    n->get_due_ms = a->now_ms + wait_ms;
+    n->get_due_ms = a->now_ms + report.wait_ms;
 }
 
-/* One that was to tell the state of now and did not, on a connection that goes on, may never. */
-static void watch_over(struct agent *a, uint64_t wait_ms)
+static void watch_refused(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = &a->node;
-    if (n->silent_ms != UINT64_MAX && api_ready(a)) {
-        go_blind(a, wait_ms);
+    n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
+    if (report.first) {
+        n->refusal.doing = NULL; /* logged when it starts, then no more */
+        if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
+            log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
+        }
     }
-    n->silent_ms = UINT64_MAX;
+}
+
+static void watch_reported(struct agent *a, const struct api_result *r, struct watch_report report)
+{
+    struct node_object *n = &a->node;
+    bool named = n->now.uid[0] != '\0';
+    switch (report.kind) {
+    case WATCH_EVENT_STARTS:
+        memset(&n->now, 0, sizeof n->now);
+        break;
+    case WATCH_STORED:
+        if (named) {
+            learn_present(a);
+        }
+        break;
+    case WATCH_DELETED:
+        if (named) {
+            learn_absent(a);
+        }
+        break;
+    case WATCH_REFUSED:
+        watch_refused(a, r, report);
+        break;
+    case WATCH_SILENT:
+        watch_silent(a, r, report);
+        break;
+    case WATCH_NOTHING:
+    case WATCH_BOOKMARK:
+    case WATCH_OUTDATED:
+    case WATCH_NO_ROOM:
+        break; /* the watch goes on, or is opened again, by itself */
+    }
 }
 
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record)
 {
-    struct node_object *n = &a->node;
-    if (record->record == KUBE_META || record->record == KUBE_LABEL) {
-        node_record(a, r, record);
-    } else if (record->record == KUBE_WATCH_EVENT) {
-        watch_type(n, record->message);
-    } else if (record->record == KUBE_OBJECT_END) {
-        watch_event(a);
-    } else if (record->record == KUBE_STATUS && r->http <= HTTP_OK_LAST) {
-        uint64_t wait = retry_watch_wait(a, r, &n->watch_backoff_ms);
-        begin_anew(a, wait);
-        watch_over(a, wait);
-        api_cancel(a, API_SLOT_NODE);
-    }
+    node_record(a, r, record);
+    watch_reported(a, r, watch_record(a, &a->node.watch, r, record));
 }
 
-/* --- ends --- */
+void node_watch_end(struct agent *a, const struct api_result *r)
+{
+    watch_reported(a, r, watch_end(a, &a->node.watch, r));
+}
+
+void node_disconnected(struct agent *a)
+{
+    watch_disconnected(a, &a->node.watch);
+}
+
+/* --- reads --- */
 
 static void get_refused(struct agent *a, const struct api_result *r)
 {
@@ -230,6 +230,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
+        watch_from(&n->watch, "");
         wait = agent_jitter(a, API_REFUSED_MS); /* the watch tells it, if it works */
     }
     n->get_due_ms = a->now_ms + wait;
@@ -245,7 +246,6 @@ void node_end(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
     n->looking = false;
-    n->silent_ms = UINT64_MAX;
     if (r->status != STATUS_OK) {
         get_refused(a, r);
     } else if (n->now.uid[0] == '\0') {
@@ -254,49 +254,8 @@ void node_end(struct agent *a, const struct api_result *r)
     } else {
         n->get_due_ms = UINT64_MAX;
         n->get_backoff_ms = 0;
+        watch_from(&n->watch, n->now.resource_version);
         learn_present(a);
-    }
-}
-
-/* Rounds read the Node as long as the watch does not work. */
-static void watch_refused(struct agent *a, const struct api_result *r)
-{
-    struct node_object *n = &a->node;
-    uint64_t wait = agent_backoff_within(a, &n->watch_backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
-    begin_anew(a, wait);
-    n->silent_ms = UINT64_MAX;
-    n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
-    if (!n->blind) {
-        n->refusal.doing = NULL; /* said when it begins, then no more */
-        if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
-            log_api_refusal_end(a, &n->refusal, NODE_REMEDY);
-        }
-    }
-    n->blind = true;
-}
-
-void node_watch_end(struct agent *a, const struct api_result *r)
-{
-    struct node_object *n = &a->node;
-    uint16_t http = r->http;
-    if (http > HTTP_OK_LAST && http != HTTP_GONE) {
-        watch_refused(a, r);
-        return;
-    }
-    uint64_t wait = retry_watch_wait(a, r, &n->watch_backoff_ms);
-    watch_over(a, wait);
-    if (http == HTTP_GONE || !retry_watch_goes_on(r)) {
-        begin_anew(a, wait);
-    } else {
-        n->watch_due_ms = a->now_ms + wait;
-    }
-}
-
-void node_disconnected(struct agent *a)
-{
-    struct node_object *n = &a->node;
-    if (!n->blind && n->watch_due_ms > a->now_ms) {
-        n->watch_due_ms = a->now_ms; /* the connection's own wait is enough */
     }
 }
 
@@ -322,43 +281,29 @@ static void open_watch(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
     struct node_object *n = &a->node;
-    bool anew = n->facts.resource_version[0] == '\0';
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_node_watch(&out, a->settings->node_name, n->facts.resource_version);
+    enum status s = kube_path_node_watch(&out, a->settings->node_name, n->watch.version);
     ASSERT(s == STATUS_OK);
     const struct api_request r = {
         .kind = API_WATCH_NODE,
         .shape = KUBE_SHAPE_NODE_WATCH,
         .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true}};
-    s = api_start(a, API_SLOT_NODE, &r);
-    n->watch_due_ms = (s == STATUS_OK) ? a->now_ms : api_later(a);
-    /* Without a Node there is nothing to tell, and that is known. */
-    bool doubt = s == STATUS_OK && anew && !(n->settled && !n->present);
-    n->silent_ms = doubt ? a->now_ms + NODE_SILENT_MS : UINT64_MAX;
-}
-
-/* A watch that was to tell the state of now and tells nothing is not trusted. */
-static void check_silence(struct agent *a)
-{
-    struct node_object *n = &a->node;
-    if (a->now_ms >= n->silent_ms) {
-        n->silent_ms = UINT64_MAX;
-        go_blind(a, 0);
-    }
+    /* Without a Node there is nothing to report, and that is known. */
+    bool absent = n->settled && !n->present;
+    watch_open(a, &n->watch, &r, absent ? UINT64_MAX : NODE_SILENT_MS);
 }
 
 void node_step(struct agent *a)
 {
-    const struct node_object *n = &a->node;
-    enum api_kind kind = api_slot_kind(a, API_SLOT_NODE);
-    if (!api_ready(a) || kind == API_GET_NODE) {
+    struct node_object *n = &a->node;
+    if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return;
     }
-    check_silence(a);
+    watch_reported(a, api_slot_result(a, API_SLOT_NODE), watch_check(a, &n->watch));
     if (a->now_ms >= n->get_due_ms) {
-        api_cancel(a, API_SLOT_NODE);
+        watch_stop(a, &n->watch);
         send_get(a);
-    } else if (kind == API_NONE && a->now_ms >= n->watch_due_ms) {
+    } else if (watch_is_due(a, &n->watch)) {
         open_watch(a);
     }
 }
@@ -366,10 +311,9 @@ void node_step(struct agent *a)
 uint64_t node_deadline(const struct agent *a)
 {
     const struct node_object *n = &a->node;
-    enum api_kind kind = api_slot_kind(a, API_SLOT_NODE);
-    if (!api_ready(a) || kind == API_GET_NODE) {
+    if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return UINT64_MAX;
     }
-    uint64_t watch = (kind == API_NONE) ? n->watch_due_ms : n->silent_ms;
+    uint64_t watch = watch_deadline(a, &n->watch);
     return (watch < n->get_due_ms) ? watch : n->get_due_ms;
 }

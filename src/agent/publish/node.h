@@ -6,7 +6,7 @@
 #ifndef AGENT_PUBLISH_NODE_H
 #define AGENT_PUBLISH_NODE_H
 
-#include "agent/api/client.h"
+#include "agent/api/watch.h"
 #include "agent/report/refusal.h"
 #include "dra/device.h"
 
@@ -20,16 +20,12 @@ struct node_facts {
 
 /* What is known of the Node, and how it is asked for. */
 struct node_object {
-    bool settled;          /* whether there is a Node was answered at least once */
-    bool present;          /* there is one, as far as is known */
-    bool changed;          /* what slices are made of is another: see node_changed */
-    bool looking;          /* a round waits for the GET under way */
-    bool blind;            /* the watch was refused or told nothing: rounds read the Node */
-    bool gone;             /* the watch event under way tells a deletion */
-    uint64_t watch_due_ms; /* when the watch is opened, once the entry is free */
-    uint64_t watch_backoff_ms;
-    uint64_t silent_ms;  /* when a watch that told nothing is doubted; UINT64_MAX: never */
-    uint64_t get_due_ms; /* when the Node is read; UINT64_MAX: the watch tells */
+    bool settled;            /* whether there is a Node was answered at least once */
+    bool present;            /* there is one, as far as is known */
+    bool changed;            /* what slices are made of is another: see node_changed */
+    bool looking;            /* a round waits for the GET under way */
+    struct kube_watch watch; /* while it is unusable, rounds read the Node */
+    uint64_t get_due_ms;     /* when the Node is read; UINT64_MAX: the watch tells */
     uint64_t get_backoff_ms;
     struct refusal refusal;
     char type_said[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was said */

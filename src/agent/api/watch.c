@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One Kubernetes watch, see watch.h.
+ */
+#include "agent/api/watch.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+static struct watch_report report_of(enum watch_report_kind kind)
+{
+    return (struct watch_report){.kind = kind, .wait_ms = 0, .first = false};
+}
+
+/* --- when it is opened --- */
+
+void watch_init(struct kube_watch *w, enum api_slot slot, bool reports_state)
+{
+    w->slot = slot;
+    w->reports_state = reports_state;
+    w->due_ms = reports_state ? 0u : UINT64_MAX;
+    w->silent_ms = UINT64_MAX;
+}
+
+/* When it is opened, once its slot is free; without a version the owner lists first. */
+static uint64_t open_ms(const struct kube_watch *w)
+{
+    return (w->reports_state || w->version[0] != '\0') ? w->due_ms : UINT64_MAX;
+}
+
+bool watch_is_due(const struct agent *a, const struct kube_watch *w)
+{
+    return !api_slot_busy(a, w->slot) && a->now_ms >= open_ms(w);
+}
+
+uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w)
+{
+    return api_slot_busy(a, w->slot) ? w->silent_ms : open_ms(w);
+}
+
+void watch_open(struct agent *a, struct kube_watch *w, const struct api_request *r,
+                uint64_t silent_ms)
+{
+    ASSERT(watch_is_due(a, w));
+    w->silent_ms = UINT64_MAX;
+    if (api_start(a, w->slot, r) != STATUS_OK) {
+        w->due_ms = api_later(a);
+        return;
+    }
+    bool state_first = w->reports_state && w->version[0] == '\0';
+    if (state_first && silent_ms != UINT64_MAX) {
+        w->silent_ms = a->now_ms + silent_ms;
+    }
+    w->due_ms = w->reports_state ? a->now_ms : UINT64_MAX;
+}
+
+void watch_from(struct kube_watch *w, const char *version)
+{
+    text_cut(w->version, sizeof w->version, view_text(version));
+}
+
+void watch_resume(struct agent *a, struct kube_watch *w)
+{
+    if (!api_slot_busy(a, w->slot)) {
+        w->due_ms = a->now_ms;
+    }
+}
+
+void watch_suspend(struct kube_watch *w)
+{
+    w->due_ms = UINT64_MAX;
+}
+
+void watch_disconnected(struct agent *a, struct kube_watch *w)
+{
+    if (!w->unusable && w->due_ms > a->now_ms) {
+        w->due_ms = a->now_ms; /* the connection's own wait is enough */
+    }
+}
+
+void watch_stop(struct agent *a, struct kube_watch *w)
+{
+    w->silent_ms = UINT64_MAX;
+    api_cancel(a, w->slot);
+}
+
+/* --- the current state, which one without a version has to report --- */
+
+static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind kind,
+                                   uint64_t wait_ms)
+{
+    bool first = !w->unusable;
+    w->unusable = true;
+    w->silent_ms = UINT64_MAX;
+    return (struct watch_report){.kind = kind, .wait_ms = wait_ms, .first = first};
+}
+
+struct watch_report watch_check(struct agent *a, struct kube_watch *w)
+{
+    return (a->now_ms >= w->silent_ms) ? give_up(w, WATCH_SILENT, 0) : report_of(WATCH_NOTHING);
+}
+
+/* --- its end --- */
+
+/*
+ * The version is of no use any more. One that had to report the current state and did not, on a
+ * connection that goes on, may never do so.
+ */
+static struct watch_report outdated(struct agent *a, struct kube_watch *w, uint64_t wait_ms)
+{
+    if (!w->reports_state) {
+        w->due_ms = UINT64_MAX;
+        return (struct watch_report){.kind = WATCH_OUTDATED, .wait_ms = wait_ms};
+    }
+    w->version[0] = '\0';
+    w->due_ms = a->now_ms + wait_ms;
+    return report_of(WATCH_NOTHING);
+}
+
+/* What the end means, once the state is not awaited any more. */
+static struct watch_report over(struct agent *a, struct kube_watch *w, const struct api_result *r,
+                                uint64_t wait_ms)
+{
+    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
+    w->due_ms = a->now_ms + wait_ms;
+    if (refused) {
+        if (w->reports_state) {
+            w->version[0] = '\0';
+        }
+        return give_up(w, WATCH_REFUSED, wait_ms);
+    }
+    if (r->status == FULL_TABLE && !w->reports_state) {
+        w->due_ms = UINT64_MAX;
+        return give_up(w, WATCH_NO_ROOM, wait_ms);
+    }
+    if (r->http == HTTP_GONE || !retry_watch_goes_on(r)) {
+        return outdated(a, w, wait_ms);
+    }
+    return report_of(WATCH_NOTHING);
+}
+
+/* The same, and what it means that the current state was not reported. */
+static struct watch_report unless_silent(const struct agent *a, struct kube_watch *w,
+                                         struct watch_report report, uint64_t wait_ms)
+{
+    bool silent = w->silent_ms != UINT64_MAX && api_ready(a);
+    w->silent_ms = UINT64_MAX;
+    return silent ? give_up(w, WATCH_SILENT, wait_ms) : report;
+}
+
+/* Until it is opened again: one that was refused, and has its owner read instead, can wait. */
+static uint64_t wait_after(struct agent *a, struct kube_watch *w, const struct api_result *r)
+{
+    bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
+    if (refused && w->reports_state) {
+        return agent_backoff_within(a, &w->backoff_ms, API_REFUSED_MS, REFUSED_MAX_MS);
+    }
+    return retry_watch_wait(a, r, &w->backoff_ms);
+}
+
+struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r)
+{
+    uint64_t wait_ms = wait_after(a, w, r);
+    struct watch_report report = over(a, w, r, wait_ms);
+    return unless_silent(a, w, report, wait_ms);
+}
+
+/* --- its events --- */
+
+static void event_starts(struct kube_watch *w, struct view message)
+{
+    projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
+    bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
+    struct view type = view_text(ok ? t.type : "");
+    w->type = WATCH_TYPE_CHANGE;
+    if (view_is(type, "DELETED")) {
+        w->type = WATCH_TYPE_DELETED;
+    } else if (view_is(type, "BOOKMARK")) {
+        w->type = WATCH_TYPE_BOOKMARK;
+    }
+    w->next_version[0] = '\0';
+}
+
+static void event_version(struct kube_watch *w, const struct kube_record *record)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    w->next_version[0] = '\0';
+    if (!record->truncated && decode(record->message, projection_MetaRecord_fields, &m)) {
+        text_cut(w->next_version, sizeof w->next_version, view_text(m.resource_version));
+    }
+}
+
+static struct watch_report event_ends(struct kube_watch *w)
+{
+    static const enum watch_report_kind kinds[] = {[WATCH_TYPE_CHANGE] = WATCH_STORED,
+                                                   [WATCH_TYPE_DELETED] = WATCH_DELETED,
+                                                   [WATCH_TYPE_BOOKMARK] = WATCH_BOOKMARK};
+    w->silent_ms = UINT64_MAX;
+    w->unusable = false;
+    if (w->next_version[0] != '\0') {
+        memcpy(w->version, w->next_version, sizeof w->version);
+    }
+    return report_of(kinds[w->type]);
+}
+
+/* Its end follows, and is not waited for. */
+static struct watch_report error_event(struct agent *a, struct kube_watch *w,
+                                       const struct api_result *r)
+{
+    uint64_t wait_ms = retry_watch_wait(a, r, &w->backoff_ms);
+    struct watch_report report = outdated(a, w, wait_ms);
+    report = unless_silent(a, w, report, wait_ms);
+    api_cancel(a, w->slot);
+    return report;
+}
+
+struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
+                                 const struct kube_record *record)
+{
+    switch (record->record) {
+    case KUBE_WATCH_EVENT:
+        event_starts(w, record->message);
+        return report_of(WATCH_EVENT_STARTS);
+    case KUBE_META:
+        event_version(w, record);
+        break;
+    case KUBE_OBJECT_END:
+        return event_ends(w);
+    case KUBE_STATUS:
+        if (r->http <= HTTP_OK_LAST) {
+            return error_event(a, w, r);
+        }
+        break;
+    default:
+        break; /* of the object: the owner's */
+    }
+    return report_of(WATCH_NOTHING);
+}
