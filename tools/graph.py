@@ -248,13 +248,14 @@ def count_text(circles, what):
 def block(code):
     """What stands in src/README.md."""
     units, rooms = circles_of(code)
+    follows = "" if rooms else " Nor are arrows that follow from others."
     return "\n".join([
         MARK_FIRST, "",
         f"An arrow means: includes or calls. {', '.join(COMMON[:-1])} and {COMMON[-1]} are open to every room and not "
-        "drawn; neither are",
-        f"arrows that follow from two others. {count_text(units, 'files')}, {count_text(rooms, 'rooms')} "
-        "(`make graph`).", "",
-        picture(code), "", MARK_LAST])
+        f"drawn.{follows}", "",
+        picture(code), "",
+        f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}. `make graph` writes the table of files, the way of",
+        f"one prepare through them, and each call that goes up into {OUT}.", "", MARK_LAST])
 
 
 def replace_block(text, new):
@@ -281,6 +282,13 @@ def short(unit):
     return unit.removeprefix("src/")
 
 
+def up_lines(code):
+    """What keeps the rooms from their order."""
+    for first, second in sorted({*code.includes, *code.calls}):
+        if room_rank(code.room[first]) < room_rank(code.room[second]):
+            yield f"- `{short(first)}` → `{short(second)}`: {code.reason(first, second)}"
+
+
 def room_reason(code, first, second):
     pairs = [(a, b) for a, b in {*code.includes, *code.calls} if (code.room[a], code.room[b]) == (first, second)]
     texts = sorted(f"`{short(a)}` → `{short(b)}`" for a, b in pairs)
@@ -301,6 +309,7 @@ def whole(code):
         lines.append(f"| {room} | {count} | {', '.join(sorted(rooms[room], key=room_rank, reverse=True))} |")
     lines += ["", "## Circles between rooms", "",
               *circle_lines(code, rooms, room_circles, lambda a, b: room_reason(code, a, b))]
+    lines += ["", "## From a room to one above it", "", *up_lines(code)]
     lines += ["", "## Circles between units", "", *circle_lines(code, known, unit_circles, code.reason)]
     calls_only = {unit: set() for unit in known}
     for first, second in code.calls:
