@@ -254,8 +254,8 @@ def block(code):
         f"An arrow means: includes or calls. {', '.join(COMMON[:-1])} and {COMMON[-1]} are open to every room and not "
         f"drawn.{follows}", "",
         picture(code), "",
-        f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}. `make graph` writes the table of files, the way of",
-        f"one prepare through them, and each call that goes up into {OUT}.", "", MARK_LAST])
+        f"{count_text(units, 'files')}, {count_text(rooms, 'rooms')}.",
+        f"`make graph` writes the table of files and the way of one prepare through them into {OUT}.", "", MARK_LAST])
 
 
 def replace_block(text, new):
