@@ -20,7 +20,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     ASSERT(settings != NULL && files != NULL);
     a->settings = settings;
     a->files = files;
-    a->random = (seed == 0u) ? 1u : seed;
+    randomness_init(&a->randomness, seed);
     a->now_ms = now_ms;
     a->started_ms = now_ms;
     a->wall_ms = wall_ms;

@@ -24,7 +24,7 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
-#include "agent/claims/files.h"
+#include "agent/files.h"
 #include "agent/settings.h"
 #include "dra/device.h"
 

@@ -12,6 +12,7 @@
 #define AGENT_STATE_H
 
 #include "agent/agent.h"
+#include "agent/api/backoff.h"
 #include "agent/api/client.h"
 #include "agent/api/connection.h"
 #include "agent/claims/calls.h"
@@ -49,7 +50,7 @@ struct agent {
     const struct files *files;       /* borrowed */
     uint64_t now_ms;
     uint64_t wall_ms; /* Unix milliseconds */
-    uint64_t random;  /* state of the jitter generator */
+    struct randomness randomness;
     uint64_t started_ms;
     bool started;          /* the first step was made */
     bool found;            /* the node was looked at */
@@ -85,17 +86,5 @@ struct agent {
     struct link_failures failures;
     struct scratch scratch;
 };
-
-/* --- what every module uses --- */
-
-/* backoff.c: the next random number, for whatever must differ. */
-uint64_t agent_random(struct agent *a);
-/* `base_ms` plus up to a quarter of it, at random. */
-uint64_t agent_jitter(struct agent *a, uint64_t base_ms);
-/* Doubles a backoff between its bounds and returns the jittered wait. */
-uint64_t agent_backoff_within(struct agent *a, uint64_t *backoff_ms, uint64_t least_ms,
-                              uint64_t most_ms);
-/* The same between API_BACKOFF_MIN_MS and API_BACKOFF_MAX_MS. */
-uint64_t agent_backoff(struct agent *a, uint64_t *backoff_ms);
 
 #endif

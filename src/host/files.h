@@ -8,7 +8,7 @@
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
 
-#include "agent/claims/files.h"
+#include "agent/files.h"
 #include "cfg/limits.h"
 
 /* The port's own state; one instance for the life of the process. */

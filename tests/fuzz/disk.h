@@ -9,7 +9,7 @@
 
 #include <setjmp.h>
 
-#include "agent/claims/files.h"
+#include "agent/files.h"
 #include "dra/store.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "agent/claims/files.h"
+#include "agent/files.h"
 
 #define DISK_FILES_MAX 320
 #define DISK_NAME_CAP 128

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits before something is tried again: doubled up to a bound, with jitter. Owns the random
- * numbers.
+ * Waits before something is tried again, see backoff.h.
  */
+#include "agent/api/backoff.h"
+
 #include "agent/state.h"
 #include "base/assert.h"
+
+void randomness_init(struct randomness *r, uint64_t seed)
+{
+    r->state = (seed == 0u) ? 1u : seed;
+}
 
 /* xorshift64*: jitter needs no more than that neighbours differ. */
 uint64_t agent_random(struct agent *a)
 {
-    ASSERT(a->random != 0u);
-    a->random ^= a->random >> 12;
-    a->random ^= a->random << 25;
-    a->random ^= a->random >> 27;
-    return a->random * UINT64_C(2685821657736338717);
+    uint64_t x = a->randomness.state;
+    ASSERT(x != 0u);
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    a->randomness.state = x;
+    return x * UINT64_C(2685821657736338717);
 }
 
 uint64_t agent_jitter(struct agent *a, uint64_t base_ms)

@@ -726,31 +726,27 @@ static void take_record(struct agent *a, struct api_event *event)
 /* What happened to the connection, and is reported before the ends that it causes. */
 static bool take_loss(struct agent *a, struct api_event *event)
 {
-    struct api_connection *c = &a->api_connection;
     if (a->api_client.streams == API_STREAMS_LIMITED) {
         a->api_client.streams = API_STREAMS_LIMITED_REPORTED;
         event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
-    if (c->notice == CONNECTION_LOST || c->notice == CONNECTION_MOVED) {
-        event->kind = (c->notice == CONNECTION_LOST) ? API_EVENT_LOST : API_EVENT_MOVED;
-        event->text = c->trouble;
-        c->notice = CONNECTION_CLOSED;
-        return true;
+    enum connection_notice notice = connection_take_loss(a);
+    if (notice != CONNECTION_QUIET) {
+        event->kind = (notice == CONNECTION_LOST) ? API_EVENT_LOST : API_EVENT_MOVED;
+        event->text = api_trouble(a);
     }
-    return false;
+    return notice != CONNECTION_QUIET;
 }
 
 /* What may be reported only when no end waits. */
 static bool take_notice(struct agent *a, struct api_event *event)
 {
-    struct api_connection *c = &a->api_connection;
-    if (c->notice == CONNECTION_QUIET) {
-        return false;
+    enum connection_notice notice = connection_take_notice(a);
+    if (notice != CONNECTION_QUIET) {
+        event->kind = (notice == CONNECTION_OPENED) ? API_EVENT_OPENED : API_EVENT_CLOSED;
     }
-    event->kind = (c->notice == CONNECTION_OPENED) ? API_EVENT_OPENED : API_EVENT_CLOSED;
-    c->notice = CONNECTION_QUIET;
-    return true;
+    return notice != CONNECTION_QUIET;
 }
 
 bool api_next(struct agent *a, struct api_event *event)

@@ -175,6 +175,27 @@ bool connection_event(struct agent *a, const struct h2_event *e)
     return false;
 }
 
+/* --- what is reported of it --- */
+
+enum connection_notice connection_take_loss(struct agent *a)
+{
+    struct api_connection *c = &a->api_connection;
+    enum connection_notice notice = c->notice;
+    if (notice != CONNECTION_LOST && notice != CONNECTION_MOVED) {
+        return CONNECTION_QUIET;
+    }
+    c->notice = CONNECTION_CLOSED;
+    return notice;
+}
+
+enum connection_notice connection_take_notice(struct agent *a)
+{
+    struct api_connection *c = &a->api_connection;
+    enum connection_notice notice = c->notice;
+    c->notice = CONNECTION_QUIET;
+    return notice;
+}
+
 /* --- time --- */
 
 bool connection_silent(struct agent *a)

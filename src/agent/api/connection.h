@@ -82,6 +82,10 @@ bool connection_event(struct agent *a, const struct h2_event *e);
 bool connection_lose(struct agent *a, const char *why);
 /* The server asked for another connection, and nothing is under way any more. */
 void connection_move(struct agent *a);
+/* LOST or MOVED, which counts as reported; QUIET: neither. */
+enum connection_notice connection_take_loss(struct agent *a);
+/* OPENED, or CLOSED when no end is left to report; the same verdicts. */
+enum connection_notice connection_take_notice(struct agent *a);
 /* Asks the host for something; connection_order hands it out. */
 void connection_want(struct agent *a, enum agent_order order);
 /* The next order for the host, which counts as carried out; ORDER_NONE: there is none. */

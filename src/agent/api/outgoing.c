@@ -35,14 +35,12 @@ struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t 
     return view_first(view_from(body, offset), room);
 }
 
-bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot, struct api_request *r,
-                    size_t body_len)
+bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot,
+                    const struct api_request *r)
 {
-    ASSERT(outgoing_ready(a, o) && body_len > 0u && r->body != NULL);
-    r->shape = KUBE_SHAPE_STATUS;
-    r->head.body_len = body_len;
+    ASSERT(outgoing_ready(a, o) && r->body != NULL && r->shape == KUBE_SHAPE_STATUS);
     o->running = true;
-    o->len = (uint32_t)body_len;
+    o->len = (uint32_t)r->head.body_len;
     if (api_start(a, slot, r) != STATUS_OK) {
         o->running = false;
         o->due_ms = api_later(a);

@@ -36,11 +36,11 @@ bool outgoing_ready(const struct agent *a, const struct outgoing *o);
 /* When outgoing_ready may become true; UINT64_MAX: not by time. */
 uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
 /*
- * Starts a request of `body_len` bytes, which r->body hands out by outgoing_piece. False: not now,
- * it is asked for again.
+ * Starts a request, whose body r->body hands out by outgoing_piece. False: not now, it is asked for
+ * again.
  */
-bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot, struct api_request *r,
-                    size_t body_len);
+bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot,
+                    const struct api_request *r);
 /*
  * The piece that the client asks for, of a body that was built whole. One of another length is not
  * the body that was started: empty.

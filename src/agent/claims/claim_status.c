@@ -201,12 +201,15 @@ static void begin(struct agent *a)
     }
     enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name);
     ASSERT(s == STATUS_OK);
-    struct api_request r = {
-        .kind = API_APPLY_CLAIM_STATUS,
-        .version = c->version,
-        .head = {.method = "PATCH", .path = writer_view(&out), .body_type = KUBE_APPLY_PATCH},
-        .body = body_part};
-    bool started = outgoing_start(a, &c->out, API_SLOT_CLAIM_STATUS, &r, body.len);
+    const struct api_request r = {.kind = API_APPLY_CLAIM_STATUS,
+                                  .shape = KUBE_SHAPE_STATUS,
+                                  .version = c->version,
+                                  .head = {.method = "PATCH",
+                                           .path = writer_view(&out),
+                                           .body_len = body.len,
+                                           .body_type = KUBE_APPLY_PATCH},
+                                  .body = body_part};
+    bool started = outgoing_start(a, &c->out, API_SLOT_CLAIM_STATUS, &r);
     ASSERT(started == c->out.running);
 }
 

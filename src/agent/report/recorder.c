@@ -179,12 +179,14 @@ static void begin(struct agent *a, unsigned at)
     write_name(a, n, name);
     enum status s = kube_path_event(&out, namespace_of(n), post ? NULL : name);
     ASSERT(s == STATUS_OK);
-    struct api_request request = {.kind = API_WRITE_EVENT,
-                                  .head = {.method = post ? "POST" : "PATCH",
-                                           .path = writer_view(&out),
-                                           .body_type = post ? NULL : KUBE_MERGE_PATCH},
-                                  .body = body_part};
-    if (outgoing_start(a, &r->out, API_SLOT_K8S_EVENT, &request, body_of(a).len)) {
+    const struct api_request request = {.kind = API_WRITE_EVENT,
+                                        .shape = KUBE_SHAPE_STATUS,
+                                        .head = {.method = post ? "POST" : "PATCH",
+                                                 .path = writer_view(&out),
+                                                 .body_len = body_of(a).len,
+                                                 .body_type = post ? NULL : KUBE_MERGE_PATCH},
+                                        .body = body_part};
+    if (outgoing_start(a, &r->out, API_SLOT_K8S_EVENT, &request)) {
         take_token(a);
     }
 }

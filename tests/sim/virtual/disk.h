@@ -6,7 +6,7 @@
 #ifndef TESTS_SIM_VIRTUAL_DISK_H
 #define TESTS_SIM_VIRTUAL_DISK_H
 
-#include "agent/claims/files.h"
+#include "agent/files.h"
 
 extern const struct files disk_files;
 

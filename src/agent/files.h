@@ -4,8 +4,8 @@
  * one, tests bring others. Names are plain file names without a slash. Every function returns
  * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the contract only, no file.
  */
-#ifndef AGENT_CLAIMS_FILES_H
-#define AGENT_CLAIMS_FILES_H
+#ifndef AGENT_FILES_H
+#define AGENT_FILES_H
 
 #include "base/bytes.h"
 
