@@ -155,6 +155,13 @@
  */
 #define REPLY_ENTRY_BYTES_MAX 24576u
 
+/*
+ * Claim records kept in memory, those that were written or read last: a pod has one to three
+ * claims, and the reply to its call is built from them. More claims in one call: the records of
+ * the others are read from the store again.
+ */
+#define LEDGER_RECORDS_MAX 4u
+
 /* ---- CDI ---- */
 /*
  * CDI file of one claim: 32 devices of about 250 bytes, environment and annotations. Longer: the

@@ -153,7 +153,7 @@ static void link_event(struct agent *a, unsigned link, const struct grpc_event *
         break;
     case GRPC_EVENT_GONE:
     case GRPC_EVENT_DEADLINE:
-        calls_gone(a, link, event->call);
+        calls_gone(a, &a->link[link].grpc, event->call);
         break;
     case GRPC_EVENT_WRITABLE:
         break; /* calls_step tries every reply that waits */

@@ -22,7 +22,7 @@
 #include "agent/report/log.h"
 #include "agent/claims/fetch.h"
 #include "agent/serve/kubelet.h"
-#include "agent/claims/ledger.h"
+#include "agent/claims/ledger_open.h"
 #include "agent/serve/links.h"
 #include "agent/publish/node.h"
 #include "agent/serve/pages.h"
@@ -36,10 +36,8 @@
 struct scratch {
     uint8_t half[STORE_HALF_BYTES];
     uint8_t record[STORE_RECORD_MAX];
-    uint8_t cdi[CDI_BYTES_MAX];
-    uint8_t cdi_old[CDI_BYTES_MAX];
-    uint8_t entry[REPLY_ENTRY_BYTES_MAX];
-    struct claim_record claim;
+    uint8_t body[CDI_BYTES_MAX];   /* of a CDI file or of a request to the API server */
+    uint8_t stored[CDI_BYTES_MAX]; /* a CDI file as the disk has it */
     struct devices devices;
     struct device_findings findings;
 };
@@ -78,6 +76,7 @@ struct agent {
     struct claim_status claim_status;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
+    struct reply_entry reply_entry;
     struct operation operation[OPERATIONS_MAX];
     struct grpc_buffers buffers;
     struct answer answer[ANSWERS_MAX];

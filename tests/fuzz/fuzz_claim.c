@@ -55,8 +55,9 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
     uint8_t head[64];
     struct writer w = writer_of(head, sizeof head);
     struct claim_builder *b = &agent->fetch[0].builder;
+    const struct api_result so_far = {.kind = API_GET_CLAIM, .slot = API_SLOT_CLAIM_FIRST};
     struct kube_record record;
-    agent->fetch[0].used = true;
+    agent->fetch[0].state = FETCH_RUNNING;
     claim_begin(b, &devices, "node-a", &wanted);
     b->zero_numbering = zero;
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceClaim", object.len);
@@ -72,7 +73,7 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
             struct reader in = reader_of(view_first(bytes, n));
             for (s = kube_answer_next(&answer, &in, &record); s == STATUS_OK;
                  s = kube_answer_next(&answer, &in, &record)) {
-                fetch_record(agent, 0, &record);
+                fetch_record(agent, &so_far, &record);
             }
             bytes = view_from(bytes, n);
         }

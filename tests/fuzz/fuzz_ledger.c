@@ -283,7 +283,7 @@ static void put_claim(unsigned uid, uint8_t shape)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    static struct claim_record back;
+    const struct claim_record *back = NULL;
     unsigned slot = 0;
     if (is_held(uid)) {
         return;
@@ -298,7 +298,7 @@ static void put_claim(unsigned uid, uint8_t shape)
     make_record(&scratch, uid, shape);
     if (s == STATUS_OK) {
         CHECK(ledger_read(agent, slot, &back) == STATUS_OK);
-        CHECK(memcmp(&back, &scratch, sizeof back) == 0); /* I4 */
+        CHECK(memcmp(back, &scratch, sizeof *back) == 0); /* I4 */
     }
 }
 
@@ -321,15 +321,16 @@ static void repeat_claim(unsigned uid)
     struct writer why = writer_of(text, sizeof text);
     make_record(&scratch, uid, 0);
     int slot = ledger_find(agent, scratch.id.uid);
-    if (slot < 0 || ledger_read(agent, (unsigned)slot, &scratch) != STATUS_OK) {
+    const struct claim_record *r = NULL;
+    if (slot < 0 || ledger_read(agent, (unsigned)slot, &r) != STATUS_OK) {
         return;
     }
-    int holder = ledger_holder(agent, claim_numbers(&scratch), scratch.id.uid);
+    int holder = ledger_holder(agent, claim_numbers(r), r->id.uid);
     CHECK(holder < (int)CLAIMS_MAX && holder != slot);
     CHECK(ledger_pod(agent, (unsigned)slot)->uid[0] == '\0');
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(scratch.id.uid, name);
-    enum status s = ledger_ensure_cdi(agent, &scratch, &why);
+    cdi_file_name(r->id.uid, name);
+    enum status s = ledger_ensure_cdi(agent, r, &why);
     CHECK(s != STATUS_OK || find(FILES_CDI, name) != NULL);
 }
 

@@ -484,13 +484,13 @@ UNUSED_OK static void check_idle(void)
 {
     const struct agent *a = world.agent;
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        assert_false(a->call[i].used);
+        assert_int_equal(a->call[i].state, CALL_FREE);
     }
     for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
         assert_int_equal(a->operation[i].state, OPERATION_FREE);
     }
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        assert_false(a->fetch[i].used);
+        assert_int_equal(a->fetch[i].state, FETCH_FREE);
         assert_false(api_slot_busy(a, (enum api_slot)(API_SLOT_CLAIM_FIRST + i)));
     }
     for (unsigned i = 0; i < ANSWERS_MAX; i++) {

@@ -279,16 +279,37 @@ static void test_one_flush(void **state)
 
 /* --- reading --- */
 
-/* A record that cannot be read when the answer is sent fails its own claim. */
-static void test_unreadable_in_the_answer(void **state)
+/* What a prepare costs on the disk: CDI file, its name, record; one flush; a reply from memory. */
+static void test_reply_reads_nothing(void **state)
 {
     (void)state;
     begin();
-    disk_fault(FAULT_ERROR, 2 * 3 + 1 + 1, false, HOST_IO); /* two claims, the flush, a reading */
-    struct view reply = prepare_now(0, 2);
-    error_has(reply, 0, "stored record of this claim cannot be read (host-io)");
-    assert_string_equal(prepare_error(reply, 1), "");
-    prepare_well(0, 2);
+    for (unsigned n = 1; n <= LEDGER_RECORDS_MAX; n++) {
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        prepare_well(0, n);
+        assert_int_equal(disk.calls, n * 3 + 1);
+        /* Repeated: the record, which must be on the disk, and the CDI file are read. */
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        prepare_well(0, n);
+        assert_int_equal(disk.calls, n * 2);
+        unprepare_well(0, n);
+    }
+    /* More claims than records have room in memory: each is read once, and the last ones too. */
+    unsigned n = 2 * LEDGER_RECORDS_MAX;
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    prepare_well(0, n);
+    assert_int_equal(disk.calls, n * 3 + 1 + n);
+}
+
+/* A record that has to be read for the reply and cannot be ends the call; the next one succeeds. */
+static void test_unreadable_in_the_reply(void **state)
+{
+    (void)state;
+    begin();
+    unsigned n = LEDGER_RECORDS_MAX + 1;
+    disk_fault(FAULT_ERROR, n * 3 + 1 + 1, false, HOST_IO); /* the claims, the flush, a reading */
+    call_refused(service_open(), PREPARE, claims_request(0, n), GRPC_INTERNAL);
+    prepare_well(0, n);
 }
 
 /* A reading that fails for the moment damages nothing. */
@@ -420,7 +441,8 @@ int main(void)
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),
-        cmocka_unit_test(test_unreadable_in_the_answer),
+        cmocka_unit_test(test_reply_reads_nothing),
+        cmocka_unit_test(test_unreadable_in_the_reply),
         cmocka_unit_test(test_passing_failure_at_start),
         cmocka_unit_test(test_damaged_slots_are_counted),
         cmocka_unit_test(test_store_gone_before_start),

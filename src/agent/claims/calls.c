@@ -2,24 +2,28 @@
 /*
  * NodePrepareResources and NodeUnprepareResources: one call is a list of operations, one for each
  * claim UID, each with its own result. Owns calls and operations; the ledger does what they decide,
- * fetch.c reads claims for them, replies.c encodes their answers.
+ * fetch.c reads claims for them, replies.c encodes and sends their replies.
  *
  * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
- * claim that the ledger knows needs no API server: it goes straight to WRITTEN. One flush covers
+ * claim that the ledger holds needs no API server: it goes straight to WRITTEN. One flush covers
  * all claims of a call.
  */
-#include "agent/claims/calls_internal.h"
+#include "agent/claims/calls.h"
 
-#include "wire/decode.h"
+#include <string.h>
+
+#include "agent/state.h"
 #include "base/assert.h"
+#include "cfg/identity.h"
 #include "generated/dra.pb.h"
+#include "wire/decode.h"
 
 /* --- tables --- */
 
 static int free_call(const struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (!a->call[i].used) {
+        if (a->call[i].state == CALL_FREE) {
             return (int)i;
         }
     }
@@ -30,7 +34,7 @@ static void operation_release(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
     if (o->state == OPERATION_FETCHING) {
-        fetch_cancel(a, o->fetch);
+        fetch_release(a, o->fetch);
     }
     o->state = OPERATION_FREE;
 }
@@ -38,14 +42,16 @@ static void operation_release(struct agent *a, unsigned index)
 static void call_release(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
-    ASSERT(c->used);
+    ASSERT(c->state != CALL_FREE);
     for (unsigned i = 0; i < c->count; i++) {
         operation_release(a, c->operation[i]);
     }
-    c->used = false;
+    reply_end(a, index);
+    c->state = CALL_FREE;
 }
 
-void operation_fail(struct agent *a, struct operation *o, struct view why)
+/* Ends one operation without success: `why`, not empty, becomes its error and a log line. */
+static void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
     ASSERT(why.len > 0u);
     o->state = OPERATION_FAILED;
@@ -59,7 +65,7 @@ void operation_fail(struct agent *a, struct operation *o, struct view why)
     log_end(a);
 }
 
-/* --- beginning a call --- */
+/* --- starting a call --- */
 
 struct call_reader {
     struct agent *agent;
@@ -115,7 +121,7 @@ static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
     struct operation *o = &r->agent->operation[at];
     o->state = OPERATION_WAITING;
     o->call = (uint16_t)r->index;
-    o->refuted = 0;
+    o->history = 0;
     o->fresh = false;
     o->entry_len = 0;
     o->deadline_ms = r->agent->now_ms + CLAIM_GET_MS;
@@ -134,89 +140,131 @@ _Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
 _Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
                "proto/dra.options and cfg/limits.h agree");
 
-static void refuse_call(struct agent *a, unsigned link, struct grpc_call_id id,
-                        enum grpc_status code, const char *text)
+/* Prepare and unprepare requests have the same form: repeated Claim claims = 1. */
+static enum grpc_status read_claims(struct agent *a, unsigned index, struct view message,
+                                    const char **text)
 {
-    log_one(a, LOG_ID_CALL_REFUSED, "text", text);
-    answer_status(a, link, id, code, text);
-}
-
-/*
- * Prepare and unprepare requests have the same shape: repeated Claim claims = 1. False: refused,
- * and answered.
- */
-static bool read_claims(struct agent *a, unsigned index, const struct grpc_event *event)
-{
-    struct call *c = &a->call[index];
-    struct call_reader reader = {.agent = a, .call = c, .index = index};
+    struct call_reader reader = {.agent = a, .call = &a->call[index], .index = index};
     dra_NodePrepareResourcesRequest request = dra_NodePrepareResourcesRequest_init_zero;
     request.claims.funcs.decode = read_claim;
     request.claims.arg = &reader;
-    if (decode(event->message, dra_NodePrepareResourcesRequest_fields, &request)) {
-        return true;
+    if (decode(message, dra_NodePrepareResourcesRequest_fields, &request)) {
+        return GRPC_OK;
     }
     if (reader.many) {
-        refuse_call(a, c->link, event->call, GRPC_RESOURCE_EXHAUSTED,
-                    "more claims in one call than this driver takes; see its limits by --version");
-    } else if (reader.full) {
-        refuse_call(a, c->link, event->call, GRPC_RESOURCE_EXHAUSTED,
-                    "too many claims in running calls; try again");
-    } else {
-        refuse_call(a, c->link, event->call, GRPC_INVALID_ARGUMENT,
-                    "the request is not readable as protobuf");
+        *text = "more claims in one call than this driver takes; see its limits by --version";
+        return GRPC_RESOURCE_EXHAUSTED;
     }
-    return false;
+    if (reader.full) {
+        *text = "too many claims in running calls; try again";
+        return GRPC_RESOURCE_EXHAUSTED;
+    }
+    *text = "the request is not readable as protobuf";
+    return GRPC_INVALID_ARGUMENT;
 }
 
-void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare)
+enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
+                             const struct grpc_event *event, bool unprepare, const char **text)
 {
     int at = free_call(a);
     if (at < 0) {
-        refuse_call(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
-                    "too many calls are running; try again");
-        return;
+        *text = "too many calls are running; try again";
+        return GRPC_RESOURCE_EXHAUSTED;
     }
     struct call *c = &a->call[at];
-    c->used = true;
+    c->state = CALL_RUNNING;
     c->unprepare = unprepare;
-    c->replying = false;
     c->asked = false;
-    c->begun = false;
-    c->link = (uint8_t)link;
+    c->server = server;
     c->id = event->call;
-    c->begun_ms = a->now_ms;
+    c->start_ms = a->now_ms;
     c->count = 0;
-    c->at = 0;
-    c->offset = 0;
-    if (!read_claims(a, (unsigned)at, event)) {
+    enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);
+    if (code != GRPC_OK) {
         call_release(a, (unsigned)at);
     }
+    return code;
 }
 
-void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id)
+void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
         const struct call *c = &a->call[i];
         bool named = c->id.index == id.index && c->id.serial == id.serial;
-        if (c->used && c->link == link && (named || id.serial == 0u)) {
+        if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /* What is written stays: the kubelet asks again, and the ledger answers. */
             call_release(a, i);
         }
     }
 }
 
+/* --- the end of a call --- */
+
+static void call_over(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    durations_call(&a->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+                   a->now_ms - c->start_ms);
+    call_release(a, index);
+}
+
+/* Sends the status of a call that failed as a whole, or tries again with the next step. */
+static void call_finish(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    if (grpc_finish(c->server, c->id, c->code, c->text) != STATUS_MORE) {
+        call_over(a, index);
+    }
+}
+
+static void call_fail(struct agent *a, unsigned index, enum grpc_status code, const char *text)
+{
+    struct call *c = &a->call[index];
+    ASSERT(code != GRPC_OK);
+    c->state = CALL_FAILED;
+    c->code = code;
+    c->text = text;
+    call_finish(a, index);
+}
+
 void calls_abandon(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        const struct call *c = &a->call[i];
-        if (c->used) {
-            answer_status(a, c->link, c->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
-            call_release(a, i);
+        if (a->call[i].state == CALL_RUNNING || a->call[i].state == CALL_REPLYING) {
+            call_fail(a, i, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         }
     }
 }
 
-/* --- prepare --- */
+/* A claim that was unprepared before its reply could start fails alone, with its own error. */
+static void fail_unprepared(struct agent *a, const struct call *c)
+{
+    for (unsigned i = 0; i < c->count && !c->unprepare; i++) {
+        struct operation *o = &a->operation[c->operation[i]];
+        if (o->state == OPERATION_DONE && !ledger_holds(a, o->slot, o->id.uid)) {
+            operation_fail(
+                a, o, view_text("the claim was unprepared while its answer was sent; try again"));
+        }
+    }
+}
+
+static void call_reply(struct agent *a, unsigned index)
+{
+    const struct call *c = &a->call[index];
+    if (!c->reply.started) {
+        fail_unprepared(a, c);
+    }
+    enum reply_progress p = reply_send(a, index);
+    if (p == REPLY_COMPLETE) {
+        call_over(a, index);
+    }
+    if (p == REPLY_BROKEN) {
+        call_fail(a, index, GRPC_INTERNAL,
+                  "a claim of this call was unprepared or became unreadable; try again");
+    }
+}
+
+/* --- prepare: a claim that the ledger holds --- */
 
 static void fail_with(struct agent *a, struct operation *o, const struct writer *why)
 {
@@ -224,33 +272,151 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
         a, o, (why->len > 0u) ? writer_view(why) : view_text("internal error without a reason"));
 }
 
-/* Whether a claim that the ledger holds can be answered from its record. */
-static enum status check_known(struct agent *a, unsigned slot, struct claim_record *r,
+static void operation_written(struct operation *o, unsigned slot, const struct claim_record *r)
+{
+    o->slot = (uint16_t)slot;
+    o->entry_len = reply_entry_len(r);
+    o->state = OPERATION_WRITTEN;
+}
+
+static bool device_here(const struct devices *d, unsigned number)
+{
+    for (unsigned i = 0; i < d->count; i++) {
+        if (d->device[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether the devices of a held claim are still on the node: after a reboot one may be gone, and
+ * the container runtime would only say "no such file". PEER_NOT_FOUND: `why` names it.
+ */
+static enum status devices_here(const struct agent *a, const struct claim_record *r,
+                                struct writer *why)
+{
+    /* A look that failed must not cost a running pod its claim. */
+    for (unsigned i = 0; i < r->count && a->devices_known; i++) {
+        if (!device_here(&a->devices, r->result[i].number)) {
+            writer_text(why, "prepared device " DEVICE_NAME_PREFIX);
+            writer_decimal(why, r->result[i].number);
+            writer_text(why, " is not found on this node any more; delete and re-create the pod");
+            return PEER_NOT_FOUND;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The record of a held claim, if its devices are there and its CDI file is right. */
+static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
 {
     enum status s = ledger_read(a, slot, r);
     if (s != STATUS_OK) {
-        say_unreadable(a, s, why);
+        writer_text(why, "the stored record of this claim cannot be read (");
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); delete and re-create the pod");
         return s;
     }
-    s = devices_here(a, r, why);
-    return (s == STATUS_OK) ? ledger_ensure_cdi(a, r, why) : s;
+    s = devices_here(a, *r, why);
+    return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
 }
 
-/* A claim that the ledger holds: its CDI file is made sure of, its record is the answer. */
 static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    if (check_known(a, slot, &a->scratch.claim, &why) != STATUS_OK) {
+    const struct claim_record *r = NULL;
+    if (check_known(a, slot, &r, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }
     log_begin(a, LOG_ID_CLAIM_PREPARE_REPEATED);
     log_text(a, "claim_uid", o->id.uid);
     log_end(a);
-    o->slot = (uint16_t)slot;
-    o->state = OPERATION_WRITTEN;
+    operation_written(o, slot, r);
+}
+
+/* --- prepare: a claim that was read from the API server --- */
+
+/* Names are cut, so that what follows has its place. */
+static void say_claim(const struct claim_id *id, struct writer *why)
+{
+    writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
+    writer_text(why, "/");
+    writer_shown(why, view_text(id->name), SHOWN_BYTES_MAX);
+}
+
+/* A device of the record is held by the claim in `slot`. */
+static void say_conflict(const struct agent *a, unsigned slot, const struct claim_record *r,
+                         struct writer *why)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    uint64_t both = e->numbers & claim_numbers(r);
+    ASSERT(both != 0u);
+    writer_text(why, "claim ");
+    say_claim(&r->id, why);
+    writer_text(why, ": requested device " DEVICE_NAME_PREFIX);
+    writer_decimal(why, (unsigned)__builtin_ctzll(both));
+    writer_text(why, " is already held by claim ");
+    say_claim(&e->id, why);
+    writer_text(why, " (");
+    writer_text(why, e->id.uid);
+    writer_text(
+        why,
+        "); if no pod uses that one: drain the node, stop the agent, delete its " STORE_FILE_NAME);
+}
+
+static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
+{
+    log_begin(a, LOG_ID_CLAIM_CONFIG);
+    log_text(a, "request", request);
+    log_text(a, "apiVersion", version);
+    log_text(a, "kind", kind);
+}
+
+/* What the result's request was configured with: one line for each kind. */
+static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
+{
+    const struct claim_result *r = &b->record.result[at];
+    if (b->lnc_version[at] != NULL) {
+        log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
+        log_number(a, "logicalNeuronCore", r->logical_neuron_core);
+        log_end(a);
+    }
+    if (b->mode_version[at] != NULL) {
+        log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
+        log_number(a, "ultraserverMode", r->ultraserver_mode);
+        log_end(a);
+    }
+}
+
+static bool request_logged(const struct claim_record *r, unsigned at)
+{
+    for (unsigned i = 0; i < at; i++) {
+        if (view_is(view_text(r->result[i].request), r->result[at].request)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Logs a claim that was prepared, and what its requests were configured with. */
+static void log_prepared(struct agent *a, const struct claim_builder *b)
+{
+    const struct claim_record *r = &b->record;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_logged(r, i)) {
+            log_configs(a, b, i);
+        }
+    }
+    log_begin(a, LOG_ID_CLAIM_PREPARED);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    log_end(a);
 }
 
 static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
@@ -270,28 +436,37 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
         return;
     }
     log_prepared(a, b);
-    o->slot = (uint16_t)slot;
+    operation_written(o, slot, r);
     o->fresh = true;
-    o->state = OPERATION_WRITTEN;
 }
 
-void calls_fetched(struct agent *a, unsigned operation, const struct claim_builder *b,
-                   const char *why)
+/* Takes the result of the operation's GET, if it has one. */
+static void collect_fetch(struct agent *a, unsigned index)
 {
-    ASSERT(operation < OPERATIONS_MAX);
-    struct operation *o = &a->operation[operation];
-    ASSERT(o->state == OPERATION_FETCHING);
-    o->state = OPERATION_WAITING;
-    if (b == NULL) {
-        operation_fail(a, o, view_text(why));
-        return;
-    }
+    struct operation *o = &a->operation[index];
+    const struct fetch *f = &a->fetch[o->fetch];
+    unsigned fetch = o->fetch;
     int slot = ledger_find(a, o->id.uid);
-    if (slot >= 0) {
-        prepare_known(a, o, (unsigned)slot); /* another call was faster */
+    switch (f->state) {
+    case FETCH_DONE:
+        if (slot >= 0) {
+            prepare_known(a, o, (unsigned)slot); /* another call was faster */
+        } else {
+            prepare_new(a, o, &f->builder);
+        }
+        break;
+    case FETCH_FAILED:
+        operation_fail(a, o, view_text(f->builder.why));
+        break;
+    case FETCH_REPEAT:
+        o->history = f->history;
+        o->state = OPERATION_WAITING;
+        break;
+    default:
+        ASSERT(f->state == FETCH_RUNNING);
         return;
     }
-    prepare_new(a, o, b);
+    fetch_release(a, fetch);
 }
 
 /* A call that queues for its first GET may wait longer than one whose server is away. */
@@ -337,7 +512,7 @@ static void stop_prepares(struct agent *a, const char *uid)
             continue;
         }
         if (o->state == OPERATION_FETCHING) {
-            fetch_cancel(a, o->fetch);
+            fetch_release(a, o->fetch);
         }
         operation_fail(a, o, view_text("the claim was unprepared while it was being prepared"));
     }
@@ -427,27 +602,39 @@ static void call_flush(struct agent *a, struct call *c)
     }
 }
 
+static void operation_step(struct agent *a, const struct call *c, unsigned index)
+{
+    const struct operation *o = &a->operation[index];
+    if (o->state == OPERATION_FETCHING) {
+        collect_fetch(a, index);
+    }
+    if (o->state != OPERATION_WAITING) {
+        return;
+    }
+    if (c->unprepare) {
+        unprepare_step(a, index);
+    } else {
+        prepare_step(a, index);
+    }
+}
+
 static void call_step(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
-    for (unsigned i = 0; i < c->count; i++) {
-        unsigned at = c->operation[i];
-        if (a->operation[at].state == OPERATION_WAITING) {
-            if (c->unprepare) {
-                unprepare_step(a, at);
-            } else {
-                prepare_step(a, at);
-            }
+    if (c->state == CALL_RUNNING) {
+        for (unsigned i = 0; i < c->count; i++) {
+            operation_step(a, c, c->operation[i]);
+        }
+        if (call_complete(a, c)) {
+            call_flush(a, c);
+            c->state = CALL_REPLYING;
         }
     }
-    if (!c->replying && call_complete(a, c)) {
-        call_flush(a, c);
-        c->replying = true;
+    if (c->state == CALL_FAILED) {
+        call_finish(a, index);
     }
-    if (c->replying && call_reply(a, index)) {
-        durations_call(&a->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
-                       a->now_ms - c->begun_ms);
-        call_release(a, index);
+    if (c->state == CALL_REPLYING) {
+        call_reply(a, index);
     }
 }
 
@@ -460,7 +647,7 @@ static bool may_fetch(const struct agent *a, const struct call *c)
         own += (a->operation[c->operation[i]].state == OPERATION_FETCHING) ? 1u : 0u;
     }
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
-        idle += a->fetch[i].used ? 0u : 1u;
+        idle += (a->fetch[i].state == FETCH_FREE) ? 1u : 0u;
     }
     return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
@@ -479,14 +666,27 @@ static void call_asks(struct agent *a, struct call *c)
 
 static bool has_round(const struct call *c, unsigned round)
 {
-    return c->used && !c->unprepare && round < c->count;
+    return c->state == CALL_RUNNING && !c->unprepare && round < c->count;
+}
+
+/* false: no GET can start now. */
+static bool start_fetch(struct agent *a, unsigned index)
+{
+    struct operation *o = &a->operation[index];
+    int fetch = fetch_start(a, &o->id, o->history);
+    if (fetch < 0) {
+        return false;
+    }
+    o->fetch = (uint8_t)fetch;
+    o->state = OPERATION_FETCHING;
+    return true;
 }
 
 /*
  * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
  * anybody's next one.
  */
-static void begin_fetches(struct agent *a)
+static void start_fetches(struct agent *a)
 {
     for (unsigned round = 0; round < CLAIMS_PER_CALL_MAX; round++) {
         bool more = false;
@@ -497,13 +697,13 @@ static void begin_fetches(struct agent *a)
             }
             more = true;
             unsigned at = c->operation[round];
-            bool waits = a->operation[at].state == OPERATION_WAITING && may_fetch(a, c);
-            if (waits && !fetch_begin(a, at)) {
+            if (a->operation[at].state != OPERATION_WAITING || !may_fetch(a, c)) {
+                continue;
+            }
+            if (!start_fetch(a, at)) {
                 return;
             }
-            if (waits) {
-                call_asks(a, c);
-            }
+            call_asks(a, c);
         }
         if (!more) {
             return;
@@ -514,12 +714,12 @@ static void begin_fetches(struct agent *a)
 void calls_step(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].used) {
+        if (a->call[i].state != CALL_FREE) {
             call_step(a, i);
         }
     }
     if (api_ready(a)) {
-        begin_fetches(a);
+        start_fetches(a);
     }
 }
 
@@ -539,7 +739,8 @@ uint64_t calls_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        uint64_t d = a->call[i].used ? call_deadline(a, &a->call[i]) : UINT64_MAX;
+        uint64_t d =
+            (a->call[i].state == CALL_RUNNING) ? call_deadline(a, &a->call[i]) : UINT64_MAX;
         at = (d < at) ? d : at;
     }
     return at;

@@ -1,71 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NodePrepareResources and NodeUnprepareResources (calls.c, replies.c). Owns struct call and struct
- * operation. Internal to src/agent.
+ * NodePrepareResources and NodeUnprepareResources (calls.c). Owns struct call and struct operation.
+ * A call is answered through its gRPC connection as soon as all of its claims have their result.
+ * Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_CALLS_H
 #define AGENT_CLAIMS_CALLS_H
 
 #include "agent/agent.h"
+#include "agent/claims/replies.h"
 #include "dra/claim.h"
 #include "wire/grpc.h"
 
 /* How far one claim of a call has come; `state` of struct operation. */
 enum {
     OPERATION_FREE,
-    OPERATION_WAITING, /* for a claim GET to begin */
-    OPERATION_FETCHING,
-    OPERATION_WRITTEN, /* in store and CDI, not flushed */
-    OPERATION_DONE,    /* success, flushed */
-    OPERATION_FAILED   /* `error` says why */
+    OPERATION_WAITING,  /* for a claim GET to start */
+    OPERATION_FETCHING, /* its GET runs */
+    OPERATION_WRITTEN,  /* in store and CDI, not flushed */
+    OPERATION_DONE,     /* success, flushed */
+    OPERATION_FAILED    /* `error` says why */
 };
-
-/* In `refuted`: the server refused to look at its GET. */
-#define OPERATION_UNPROCESSED 0x80u
 
 /* One claim of a call. */
 struct operation {
-    uint8_t state; /* OPERATION_… */
-    uint8_t fetch; /* FETCHING: index of the fetch */
-    /* bit per api_version in which its claim's path was not known, and OPERATION_UNPROCESSED */
-    uint8_t refuted;
+    uint8_t state;   /* OPERATION_… */
+    uint8_t fetch;   /* FETCHING: index of the fetch */
+    uint8_t history; /* of its GETs, see FETCH_UNPROCESSED */
     uint16_t call;
-    uint16_t slot;      /* WRITTEN, DONE of prepare: where the record is */
-    bool fresh;         /* this operation wrote the record */
-    uint32_t entry_len; /* bytes of its entry in the reply */
+    uint16_t slot;      /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
+    bool fresh;         /* this operation wrote the record, and it is not flushed yet */
+    uint32_t entry_len; /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
     uint64_t deadline_ms;
     struct claim_id id;
     char error[CLAIM_ERROR_CAP];
 };
 
+/* How far a call has come; `state` of struct call. */
+enum {
+    CALL_FREE,
+    CALL_RUNNING,  /* some of its claims have no result yet */
+    CALL_REPLYING, /* its reply is sent as the peer takes it */
+    CALL_FAILED    /* `code` and `text` are sent as soon as there is room */
+};
+
 /* One prepare or unprepare call. */
 struct call {
-    bool used;
+    uint8_t state; /* CALL_… */
     bool unprepare;
-    bool replying;
     bool asked; /* the GET of one of its claims was sent */
-    bool begun; /* the reply's length prefix is out */
-    uint8_t link;
+    /* borrowed: the connection's; valid until calls_gone */
+    struct grpc_server *server;
     struct grpc_call_id id;
-    uint64_t begun_ms; /* when it was complete */
+    uint64_t start_ms;     /* when its request was complete */
+    enum grpc_status code; /* FAILED: not OK */
+    const char *text;      /* FAILED: static */
+    struct reply reply;    /* replies.c writes it */
     uint16_t count;
-    uint16_t at;     /* replying: operation under way */
-    uint32_t offset; /* bytes of its entry already sent */
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };
 /* Calls that all links together can have open. */
 #define CALLS_MAX (SERVICE_LINKS * H2_SERVER_STREAMS)
 
-/* Begins a prepare or unprepare call (calls.c); answers it itself when it cannot. */
-void calls_begin(struct agent *a, unsigned link, const struct grpc_event *event, bool unprepare);
-/* A call ended without its answer; serial 0: all calls of the link did. */
-void calls_gone(struct agent *a, unsigned link, struct grpc_call_id id);
+/*
+ * Starts a prepare or unprepare call. GRPC_OK: it runs, and is answered when it is complete. Other
+ * codes: it is refused, its request is forgotten, and the caller answers it with the code and
+ * *text, which is static.
+ */
+MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
+                                      const struct grpc_event *event, bool unprepare,
+                                      const char **text);
+/*
+ * A call of the connection ended without its answer; `id` of serial 0: all of its calls did.
+ * What they prepared stays prepared.
+ */
+void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);
 uint64_t calls_deadline(const struct agent *a);
-/* Ends every running call with UNAVAILABLE (stop). */
+/* Ends every running call with UNAVAILABLE, because the agent stops. */
 void calls_abandon(struct agent *a);
-/* Result of a fetch: b is complete, or NULL and `why`. */
-void calls_fetched(struct agent *a, unsigned operation, const struct claim_builder *b,
-                   const char *why);
 
 #endif

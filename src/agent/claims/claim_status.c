@@ -147,7 +147,7 @@ static void write_devices(struct writer *out, const struct claim_record *r, uint
 }
 
 /* The record of the claim under way; NULL: it is gone. False: it cannot be read. */
-static bool read_record(struct agent *a, const struct claim_record **r)
+static bool find_record(struct agent *a, const struct claim_record **r)
 {
     const struct claim_status *c = &a->claim_status;
     *r = NULL;
@@ -155,18 +155,17 @@ static bool read_record(struct agent *a, const struct claim_record **r)
         return true;
     }
     unsigned slot = (unsigned)c->slot;
-    *r = &a->scratch.claim;
     return a->ledger.usable && a->ledger.entry[slot].state == LEDGER_HELD &&
-           ledger_read(a, slot, &a->scratch.claim) == STATUS_OK;
+           ledger_record(a, slot, r) == STATUS_OK;
 }
 
 /* Empty: there is nothing that could be written. */
 static struct view body_of(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
-    struct writer out = writer_of(a->scratch.entry, sizeof a->scratch.entry);
+    struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
     const struct claim_record *r = NULL;
-    if (!read_record(a, &r)) {
+    if (!find_record(a, &r)) {
         return view_of(NULL, 0);
     }
     const struct claim_id *id = (r == NULL) ? &c->gone[0] : &r->id;

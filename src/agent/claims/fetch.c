@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claim GETs: reads a ResourceClaim for one prepare operation and feeds it, piece by piece, to its
- * builder. Owns the fetch table; a fetch has the request entry of its own index.
+ * Claim GETs: reads a ResourceClaim and feeds it, piece by piece, to its builder. Owns the table of
+ * fetches; a fetch has the API request of its own index.
  */
-#include "wire/decode.h"
+#include "agent/claims/fetch.h"
+
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
+#include "wire/decode.h"
 
 /* A path that the server did not know is asked for again when it is clear which ones it serves. */
-static bool may_ask(const struct agent *a, const struct operation *o)
+static bool may_ask(const struct agent *a, unsigned history)
 {
-    enum api_version version = version_now(a);
-    bool refuted = (o->refuted & (1u << (unsigned)version)) != 0u;
-    return version_readable(a) && !(refuted && !version_settled(a));
+    bool unknown = (history & (1u << (unsigned)version_now(a))) != 0u;
+    return version_readable(a) && !(unknown && !version_settled(a));
 }
 
 static enum api_slot slot_of(unsigned fetch)
@@ -22,53 +23,56 @@ static enum api_slot slot_of(unsigned fetch)
     return (enum api_slot)((unsigned)API_SLOT_CLAIM_FIRST + fetch);
 }
 
-static unsigned fetch_of(const struct agent *a, const struct api_result *r)
+/* The fetch whose response this is. */
+static struct fetch *fetch_of(struct agent *a, const struct api_result *r)
 {
     unsigned fetch = (unsigned)r->slot - (unsigned)API_SLOT_CLAIM_FIRST;
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
-    return fetch;
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
+    return &a->fetch[fetch];
 }
 
-bool fetch_begin(struct agent *a, unsigned operation)
+static int free_fetch(const struct agent *a)
 {
-    struct operation *o = &a->operation[operation];
-    ASSERT(o->state == OPERATION_WAITING);
-    if (!may_ask(a, o)) {
-        return false;
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        if (a->fetch[i].state == FETCH_FREE) {
+            return (int)i;
+        }
     }
-    unsigned at = 0;
-    while (at < FETCHES_MAX && a->fetch[at].used) {
-        at++;
-    }
-    if (at == FETCHES_MAX) {
-        return false;
+    return -1;
+}
+
+int fetch_start(struct agent *a, const struct claim_id *id, unsigned history)
+{
+    int at = free_fetch(a);
+    if (at < 0 || !may_ask(a, history)) {
+        return -1;
     }
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_claim(&out, version_name(a), o->id.namespace_, o->id.name);
+    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
     ASSERT(s == STATUS_OK);
     const struct api_request r = {.kind = API_GET_CLAIM,
                                   .shape = KUBE_SHAPE_CLAIM,
                                   .version = version_now(a),
                                   .head = {.method = "GET", .path = writer_view(&out)}};
-    if (api_start(a, slot_of(at), &r) != STATUS_OK) {
-        return false;
+    if (api_start(a, slot_of((unsigned)at), &r) != STATUS_OK) {
+        return -1;
     }
     struct fetch *f = &a->fetch[at];
-    f->used = true;
-    f->operation = (uint16_t)operation;
-    claim_begin(&f->builder, &a->devices, a->settings->node_name, &o->id);
+    f->state = FETCH_RUNNING;
+    f->history = (uint8_t)history;
+    claim_begin(&f->builder, &a->devices, a->settings->node_name, id);
     f->builder.zero_numbering = a->settings->zero_numbering;
-    o->state = OPERATION_FETCHING;
-    o->fetch = (uint8_t)at;
-    return true;
+    return at;
 }
 
-void fetch_cancel(struct agent *a, unsigned fetch)
+void fetch_release(struct agent *a, unsigned fetch)
 {
-    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].used);
-    a->fetch[fetch].used = false;
-    api_cancel(a, slot_of(fetch));
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state != FETCH_FREE);
+    if (a->fetch[fetch].state == FETCH_RUNNING) {
+        api_cancel(a, slot_of(fetch));
+    }
+    a->fetch[fetch].state = FETCH_FREE;
 }
 
 /* --- records --- */
@@ -152,7 +156,7 @@ static void config(struct claim_builder *b, const struct kube_record *record)
 
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    struct claim_builder *b = &a->fetch[fetch_of(a, r)].builder;
+    struct claim_builder *b = &fetch_of(a, r)->builder;
     switch (record->record) {
     case KUBE_META:
         meta(b, record->message);
@@ -202,49 +206,47 @@ static void say_failure(const struct claim_id *id, const struct api_result *r, s
     }
 }
 
-/* Notes in the operation that this happened to it; false: it had happened before. */
-static bool first_time(struct agent *a, unsigned fetch, unsigned bit)
+/* Adds a bit to the history; false: it was there before. */
+static bool first_time(struct fetch *f, unsigned bit)
 {
-    struct operation *o = &a->operation[a->fetch[fetch].operation];
-    bool first = (o->refuted & bit) == 0u;
-    o->refuted |= (uint8_t)bit;
+    bool first = (f->history & bit) == 0u;
+    f->history |= (uint8_t)bit;
     return first;
 }
 
 /*
- * A read is asked again: on the next connection when the connection ended rather than the request;
+ * A read is repeated: on the next connection when the connection ended rather than the request;
  * once when the server did not look at it; and, where it did not know the path, once it is clear
  * which versions it serves.
  */
-static bool asked_again(struct agent *a, unsigned fetch, const struct api_result *r)
+static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {
     if (r->status == PEER_CLOSED) {
-        return api_connection_ends(a) ||
-               (r->unprocessed && first_time(a, fetch, OPERATION_UNPROCESSED));
+        return api_connection_ends(a) || (r->unprocessed && first_time(f, FETCH_UNPROCESSED));
     }
-    return r->status == PEER_UNSUPPORTED && first_time(a, fetch, 1u << (unsigned)r->version);
+    return r->status == PEER_UNSUPPORTED && first_time(f, 1u << (unsigned)r->version);
+}
+
+static void fail(struct fetch *f, const struct api_result *r)
+{
+    char *text = f->builder.why;
+    f->state = FETCH_FAILED;
+    if (r->status != STATUS_OK) {
+        struct writer why = writer_of(text, sizeof f->builder.why - 1u);
+        say_failure(f->builder.wanted, r, &why);
+        text[why.len] = '\0';
+    }
+    ASSERT(text[0] != '\0');
 }
 
 void fetch_end(struct agent *a, const struct api_result *r)
 {
-    unsigned fetch = fetch_of(a, r);
-    struct fetch *f = &a->fetch[fetch];
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text - 1u);
-    f->used = false;
-    if (asked_again(a, fetch, r)) {
-        a->operation[f->operation].state = OPERATION_WAITING;
-        return;
-    }
-    if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
-        calls_fetched(a, f->operation, &f->builder, 0);
-        return;
-    }
-    if (r->status == STATUS_OK) {
-        writer_text(&why, f->builder.why);
+    struct fetch *f = fetch_of(a, r);
+    if (is_repeated(a, f, r)) {
+        f->state = FETCH_REPEAT;
+    } else if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {
+        f->state = FETCH_DONE;
     } else {
-        say_failure(&a->operation[f->operation].id, r, &why);
+        fail(f, r);
     }
-    text[why.len] = 0;
-    calls_fetched(a, f->operation, 0, (why.len > 0u) ? text : "the claim cannot be read");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claim GETs (fetch.c). Owns struct fetch. Internal to src/agent.
+ * GETs of ResourceClaims (fetch.c). Owns struct fetch. Whoever started a fetch looks at its state
+ * with each step, takes the result and releases it; a fetch calls nobody. Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_FETCH_H
 #define AGENT_CLAIMS_FETCH_H
@@ -8,18 +9,39 @@
 #include "agent/api/client.h"
 #include "dra/claim.h"
 
+/* How far a GET has come; `state` of struct fetch. */
+enum {
+    FETCH_FREE,
+    FETCH_RUNNING,
+    FETCH_DONE,   /* builder.record is the claim's record, complete and checked */
+    FETCH_FAILED, /* builder.why says why in one line */
+    FETCH_REPEAT  /* nothing was learned: to be started again, with `history` */
+};
+
+/*
+ * Bits of `history`: what earlier GETs of the same claim met. The others are 1 << enum api_version:
+ * the server did not know the path in that version.
+ */
+#define FETCH_UNPROCESSED 0x80u /* the server refused the request without looking at it */
+
 /* One claim GET. */
 struct fetch {
-    bool used;
-    uint16_t operation;
+    uint8_t state;   /* FETCH_… */
+    uint8_t history; /* see FETCH_UNPROCESSED */
     struct claim_builder builder;
 };
 
-/* Begins the GET for an operation in WAITING; false: no free fetch, no room, no API version yet. */
-bool fetch_begin(struct agent *a, unsigned operation);
-void fetch_cancel(struct agent *a, unsigned fetch);
-/* A record, and the end, of the answer to a GET. */
+/*
+ * Starts the GET of a claim; `id` is borrowed until fetch_release. Returns the index of the fetch,
+ * or -1 when it cannot start now: all fetches are in use, the connection has no room, or the API
+ * version is not known yet.
+ */
+int fetch_start(struct agent *a, const struct claim_id *id, unsigned history);
+/* Frees a fetch. A GET that still runs is cancelled. */
+void fetch_release(struct agent *a, unsigned fetch);
+/* A record of the response to a GET that runs. */
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
+/* The response is complete, or will not come: decides the state of the fetch. */
 void fetch_end(struct agent *a, const struct api_result *r);
 
 #endif

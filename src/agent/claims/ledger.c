@@ -6,7 +6,7 @@
  * Order at prepare: CDI file, then record; at unprepare: record, then CDI file. A kill between the
  * two leaves at worst a CDI file without a record, which a repeated call of either kind puts right.
  */
-#include <string.h>
+#include "agent/claims/ledger.h"
 
 #include "agent/state.h"
 #include "base/assert.h"
@@ -15,26 +15,24 @@
 /* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
 static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
-/* The first character that differs ends it: cheaper than two lengths and a comparison. */
-static bool same_uid(const char *a, const char *b)
-{
-    size_t i = 0;
-    while (i < UID_CAP - 1u && a[i] == b[i] && a[i] != '\0') {
-        i++;
-    }
-    return a[i] == b[i];
-}
-
 int ledger_find(const struct agent *a, const char *uid)
 {
-    ASSERT(strlen(uid) < sizeof a->ledger.entry[0].id.uid);
+    struct view wanted = view_text(uid);
+    ASSERT(wanted.len < sizeof a->ledger.entry[0].id.uid);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_HELD && same_uid(e->id.uid, uid)) {
+        if (e->state == LEDGER_HELD && view_is(wanted, e->id.uid)) {
             return (int)i;
         }
     }
     return -1;
+}
+
+bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
+{
+    ASSERT(slot < CLAIMS_MAX);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && view_is(view_text(uid), e->id.uid);
 }
 
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
@@ -49,24 +47,20 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
     return -1;
 }
 
-/* Lowest device of a mask that is not empty. */
-static unsigned lowest(uint64_t numbers)
+/* The device by which the pod of a claim is kept: the lowest one that it holds exclusively. */
+static unsigned pod_place(uint64_t numbers)
 {
-    unsigned at = 0;
     ASSERT(numbers != 0u);
-    while ((numbers >> at & 1u) == 0u) {
-        at++;
-    }
-    return at;
+    return (unsigned)__builtin_ctzll(numbers);
 }
 
-void ledger_note(struct agent *a, unsigned slot, const struct claim_record *r)
+void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     e->id = r->id;
     e->numbers = claim_numbers(r);
     if (e->state == LEDGER_HELD && e->numbers != 0u) {
-        a->ledger.pod[lowest(e->numbers)] = r->pod;
+        a->ledger.pod[pod_place(e->numbers)] = r->pod;
     }
 }
 
@@ -75,7 +69,7 @@ const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot)
     static const struct claim_pod nobody;
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    return (e->numbers != 0u) ? &a->ledger.pod[lowest(e->numbers)] : &nobody;
+    return (e->numbers != 0u) ? &a->ledger.pod[pod_place(e->numbers)] : &nobody;
 }
 
 void ledger_tidy(struct agent *a)
@@ -112,6 +106,41 @@ static void store_check(struct agent *a, enum status s)
                  view_text("the claim store was removed while the agent ran; put it back"));
     }
 }
+
+/* --- records in memory --- */
+
+/* The place that has the record of a slot, perhaps an old one; NULL: none has. */
+static struct kept_record *kept_find(struct ledger *l, unsigned slot)
+{
+    for (unsigned i = 0; i < LEDGER_RECORDS_MAX; i++) {
+        if (l->kept[i].sequence != 0u && l->kept[i].slot == slot) {
+            return &l->kept[i];
+        }
+    }
+    return NULL;
+}
+
+/* An empty place for the record of a slot: the one that it has, else that of the oldest record. */
+static struct kept_record *kept_place(struct ledger *l, unsigned slot)
+{
+    struct kept_record *k = kept_find(l, slot);
+    if (k == NULL) {
+        k = &l->kept[l->kept_next];
+        l->kept_next = (l->kept_next + 1u) % LEDGER_RECORDS_MAX;
+    }
+    k->slot = (uint16_t)slot;
+    k->sequence = 0;
+    return k;
+}
+
+static void keep_record(struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    k->sequence = a->ledger.entry[slot].sequence;
+    k->record = *r;
+}
+
+/* --- halves --- */
 
 /* Writes the older half of a slot; the newer one stays as it is until the next change. */
 static enum status write_half(struct agent *a, unsigned slot, struct view record)
@@ -169,7 +198,7 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
 static enum status cdi_build(struct agent *a, const struct claim_record *r, struct writer *out,
                              struct writer *why)
 {
-    *out = writer_of(a->scratch.cdi, sizeof a->scratch.cdi);
+    *out = writer_of(a->scratch.body, sizeof a->scratch.body);
     enum status s = cdi_write(r, a->settings->dev_root, out);
     if (s != STATUS_OK) {
         writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
@@ -186,7 +215,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     }
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(r->id.uid, name);
-    struct writer stored = writer_of(a->scratch.cdi_old, sizeof a->scratch.cdi_old);
+    struct writer stored = writer_of(a->scratch.stored, sizeof a->scratch.stored);
     s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &stored);
     if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
         return STATUS_OK;
@@ -349,14 +378,15 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     struct ledger_entry *e = &a->ledger.entry[at];
     set_free(a, e);
     e->state = LEDGER_HELD;
-    ledger_note(a, (unsigned)at, r);
+    ledger_enter(a, (unsigned)at, r);
+    keep_record(a, (unsigned)at, r);
     a->ledger.held++;
     *slot = (unsigned)at;
     return STATUS_OK;
 }
 
 enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
-                             struct claim_record *out)
+                             const struct claim_record **out)
 {
     ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
     const struct ledger_entry *e = &a->ledger.entry[slot];
@@ -372,12 +402,29 @@ enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
     if (half.state != STORE_HALF_RECORD || half.sequence != e->sequence) {
         return HOST_DAMAGED;
     }
-    return store_record_decode(half.record, out);
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    s = store_record_decode(half.record, &k->record);
+    if (s == STATUS_OK) {
+        k->sequence = e->sequence;
+        *out = &k->record;
+    }
+    return s;
 }
 
-enum status ledger_read(struct agent *a, unsigned slot, struct claim_record *out)
+enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out)
 {
     return ledger_read_from(a, STORE_FILE_NAME, slot, out);
+}
+
+enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out)
+{
+    ASSERT(slot < CLAIMS_MAX && a->ledger.entry[slot].state == LEDGER_HELD);
+    const struct kept_record *k = kept_find(&a->ledger, slot);
+    if (k != NULL && k->sequence == a->ledger.entry[slot].sequence) {
+        *out = &k->record;
+        return STATUS_OK;
+    }
+    return ledger_read(a, slot, out);
 }
 
 static void free_entry(struct agent *a, unsigned slot)
@@ -539,34 +586,4 @@ enum status ledger_sync(struct agent *a, struct writer *why)
     }
     settle_synced(a);
     return STATUS_OK;
-}
-
-static bool owes_flush(const struct agent *a)
-{
-    return a->ledger.usable && (a->ledger.dirty || a->ledger.freeing > 0u);
-}
-
-void ledger_step(struct agent *a)
-{
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
-    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
-        ledger_open(a);
-    }
-    if (!owes_flush(a) || a->now_ms < a->ledger.flush_ms) {
-        return;
-    }
-    if (ledger_sync(a, &why) != STATUS_OK || a->ledger.freeing > 0u) {
-        a->ledger.flush_ms = a->now_ms + agent_backoff(a, &a->ledger.flush_backoff_ms);
-    } else {
-        a->ledger.flush_backoff_ms = 0;
-    }
-}
-
-uint64_t ledger_deadline(const struct agent *a)
-{
-    if (!a->ledger.usable) {
-        return a->ledger.retry_ms;
-    }
-    return owes_flush(a) ? a->ledger.flush_ms : UINT64_MAX;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim table over the store and the CDI files (ledger.c, ledger_open.c). Owns struct ledger.
- * Internal to src/agent.
+ * The claim table over the store and the CDI files (ledger.c, and ledger_open.c at start). Owns
+ * struct ledger: no other file writes it. Internal to src/agent.
  *
  * Invariants, for any bytes in the store and any call of the files port that fails:
- * I1 A record in an intact half that counts is held after opening, also in a store made anew.
+ * I1 A record in an intact half that counts is held after opening, also when the store is created
+ *    again.
  * I2 Nothing else is held.
  * I3 A claim is held by ledger_put when that says so, and else is not.
  * I4 What was put reads back the same.
@@ -25,7 +26,7 @@ enum {
     LEDGER_DAMAGED  /* both halves unreadable: left alone */
 };
 
-/* What is remembered of a slot; its record stays on the disk. */
+/* What is always known of a slot; its record is on the disk. */
 struct ledger_entry {
     uint8_t state;     /* LEDGER_… */
     uint8_t half;      /* which half counts */
@@ -33,6 +34,13 @@ struct ledger_entry {
     uint64_t sequence; /* of that half */
     uint64_t numbers;  /* device numbers held exclusively, bit N */
     struct claim_id id;
+};
+
+/* A record in memory: that of `slot` while the slot has the same sequence. */
+struct kept_record {
+    uint16_t slot;
+    uint64_t sequence; /* 0: none */
+    struct claim_record record;
 };
 
 /* The table and the state of the store. */
@@ -50,15 +58,12 @@ struct ledger {
     char trouble[CLAIM_ERROR_CAP];
     struct ledger_entry entry[CLAIMS_MAX];
     struct claim_pod pod[DEVICES_MAX]; /* of the claim whose lowest exclusive device it is */
-    uint16_t gone_count;               /* claims unprepared while the store was not usable: */
-    char gone[CLAIMS_MAX][UID_CAP];    /* freed as soon as it is read */
+    unsigned kept_next;                /* place that is filled next */
+    struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */
+    uint16_t gone_count;            /* claims unprepared while the store was not usable: */
+    char gone[CLAIMS_MAX][UID_CAP]; /* freed as soon as it is read */
 };
 
-/* Opens the store when it is due, and repeats what the disk refused. */
-void ledger_step(struct agent *a);
-uint64_t ledger_deadline(const struct agent *a);
-/* Opens the store, creating or repairing it; says in ledger.trouble why not. */
-void ledger_open(struct agent *a);
 /* One sentence: the store's path, what could not be done with it, why, and the remedy. */
 void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
                          struct writer *why);
@@ -72,8 +77,10 @@ const char *ledger_remedy(enum status s);
 void ledger_tidy(struct agent *a);
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
+/* Whether it is this slot that holds `uid`. */
+bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /* A slot holds this record from now on. */
-void ledger_note(struct agent *a, unsigned slot, const struct claim_record *r);
+void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /* For whom the claim of a held slot is; never NULL, empty when it holds no device exclusively. */
 const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot);
 /* Slot of another claim that holds one of the device numbers, or -1. */
@@ -85,13 +92,16 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
- * Reads the record of a held slot. HOST_DAMAGED: neither record nor slot; HOST_*: the file cannot
- * be read.
+ * The record of a held slot, from memory where it is one of those written or read last, else from
+ * the store. *out is valid until a record of another slot is put or read. HOST_DAMAGED: the slot
+ * holds no readable record; other HOST_*: the file cannot be read.
  */
-MUST_USE enum status ledger_read(struct agent *a, unsigned slot, struct claim_record *out);
-/* Same verdicts, from another file of the store's form. */
+MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out);
+/* Like ledger_record, but always from the store. HOST_DAMAGED and HOST_* mean the same. */
+MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
+/* Like ledger_read, HOST_DAMAGED and HOST_* included, from another file of the store's form. */
 MUST_USE enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
-                                      struct claim_record *out);
+                                      const struct claim_record **out);
 /*
  * Makes sure that the CDI file of a record is there and right. FULL_BUFFER, HOST_*: it cannot be
  * written; `why` gets one line.

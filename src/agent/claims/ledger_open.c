@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening the claim store: reading it, creating it, and saving what can be saved of a damaged one.
- * Owns nothing; fills the ledger of ledger.c. A store that exists but has no valid header is
- * damaged, never new: it is kept aside, and its readable halves are carried over.
+ * What the claim store needs beside the claims: it is opened, created, repaired, and flushed when
+ * no call did. Fills the table of ledger.c. A store that exists but has no valid header is damaged,
+ * never new: it is kept aside, and its readable halves are carried over.
  */
+#include "agent/claims/ledger_open.h"
+
 #include <string.h>
 
 #include "agent/state.h"
@@ -94,7 +96,7 @@ static enum status read_header(struct agent *a, const char *name)
  * is as it was.
  */
 static enum status load_slot(struct agent *a, const char *name, unsigned slot,
-                             struct claim_record *r)
+                             const struct claim_record **r)
 {
     const struct files *f = a->files;
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -142,23 +144,24 @@ static void slot_damaged(struct agent *a, unsigned slot)
 
 /* A claim that was unprepared while the store could not be written does not come back with it. */
 static enum status load_entry(struct agent *a, const char *name, unsigned slot,
-                              struct claim_record *r)
+                              const struct claim_record **r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     bool freeing = e->state == LEDGER_FREEING;
     enum status s = load_slot(a, name, slot, r);
     if (s == STATUS_OK && e->state == LEDGER_HELD) {
-        bool gone = freeing && view_is(view_text(e->id.uid), r->id.uid);
+        bool gone = freeing && view_is(view_text(e->id.uid), (*r)->id.uid);
         e->state = gone ? LEDGER_FREEING : LEDGER_HELD;
-        ledger_note(a, slot, r);
+        ledger_enter(a, slot, *r);
     }
     return s;
 }
 
 static enum status load(struct agent *a)
 {
+    const struct claim_record *r = NULL;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        enum status s = load_entry(a, STORE_FILE_NAME, i, &a->scratch.claim);
+        enum status s = load_entry(a, STORE_FILE_NAME, i, &r);
         if (s != STATUS_OK) {
             return s;
         }
@@ -225,8 +228,9 @@ static enum status write_header(struct agent *a)
 static enum status carry_over(struct agent *a, const char *from)
 {
     const struct files *f = a->files;
+    const struct claim_record *r = NULL;
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        enum status s = load_entry(a, from, slot, &a->scratch.claim);
+        enum status s = load_entry(a, from, slot, &r);
         if (s != STATUS_OK) {
             return s;
         }
@@ -234,7 +238,7 @@ static enum status carry_over(struct agent *a, const char *from)
             continue;
         }
         struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
-        s = store_record_encode(&a->scratch.claim, &record);
+        s = store_record_encode(r, &record);
         ASSERT(s == STATUS_OK);
         struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
         store_half_write(&out, slot, 2, writer_view(&record));
@@ -374,7 +378,8 @@ static void doubt_all(struct agent *a)
     l->flush_ms = a->now_ms + STORE_FLUSH_MS;
 }
 
-void ledger_open(struct agent *a)
+/* Opens the store, creating or repairing it; ledger.trouble says why not. */
+static void open_store(struct agent *a)
 {
     ASSERT(!a->ledger.usable);
     /* Before anything is looked at: the files of another agent are not ours to judge or mend. */
@@ -401,4 +406,36 @@ void ledger_open(struct agent *a)
     a->ledger.backoff_ms = 0;
     say_opened(a);
     ledger_remove_gone(a);
+}
+
+/* --- with each step --- */
+
+static bool flush_pending(const struct agent *a)
+{
+    return a->ledger.usable && (a->ledger.dirty || a->ledger.freeing > 0u);
+}
+
+void ledger_step(struct agent *a)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
+        open_store(a);
+    }
+    if (!flush_pending(a) || a->now_ms < a->ledger.flush_ms) {
+        return;
+    }
+    if (ledger_sync(a, &why) != STATUS_OK || a->ledger.freeing > 0u) {
+        a->ledger.flush_ms = a->now_ms + agent_backoff(a, &a->ledger.flush_backoff_ms);
+    } else {
+        a->ledger.flush_backoff_ms = 0;
+    }
+}
+
+uint64_t ledger_deadline(const struct agent *a)
+{
+    if (!a->ledger.usable) {
+        return a->ledger.retry_ms;
+    }
+    return flush_pending(a) ? a->ledger.flush_ms : UINT64_MAX;
 }

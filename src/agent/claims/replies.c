@@ -1,200 +1,269 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of prepare and unprepare calls: a map by claim UID, encoded entry by entry and sent as
- * the peer takes it. Owns the sending position in a call. An entry is encoded anew for each piece:
- * records do not change while a call replies, and nothing of the size of a whole answer is ever
- * kept.
+ * Replies to prepare and unprepare calls: a map from claim UID to result, encoded entry by entry
+ * and sent as the peer takes it. The message's length goes out first (gRPC PROTOCOL-HTTP2,
+ * Length-Prefixed-Message), so the length of each entry is computed from the claim's record when
+ * the claim is prepared; the entry itself is encoded once, when its turn to be sent comes.
+ *
+ * The messages are those of proto/dra.proto. All their fields are texts or messages with numbers
+ * below 16: one byte of tag, a varint of length, the bytes. A field with an empty text is left out.
  */
-#include "agent/claims/calls_internal.h"
-#include "base/assert.h"
-#include "generated/dra.pb.h"
-#include "pb_encode.h"
+#include "agent/claims/replies.h"
 
-static bool write_device(pb_ostream_t *out, const pb_field_t *field, const struct claim_record *r,
-                         unsigned index)
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "generated/dra.pb.h"
+
+/* --- fields --- */
+
+#define WIRE_TYPE_LEN 2u /* of texts and messages (Protocol Buffers, "Encoding") */
+/* The largest numbers that are one, two and three bytes as a varint: 7 bits in each. */
+#define VARINT_1_MAX 0x7fu
+#define VARINT_2_MAX 0x3fffu
+#define VARINT_3_MAX 0x1fffffu
+
+static size_t varint_len(size_t value)
 {
-    const struct claim_result *result = &r->result[index];
-    dra_Device device = dra_Device_init_zero;
-    device.request_names_count = 1;
-    device.cdi_device_ids_count = 1;
-    struct writer name = writer_of(device.device_name, sizeof device.device_name);
+    size_t len = 1;
+    ASSERT(value <= VARINT_3_MAX);
+    len += (value > VARINT_1_MAX) ? 1u : 0u;
+    len += (value > VARINT_2_MAX) ? 1u : 0u;
+    return len;
+}
+_Static_assert(REPLY_ENTRY_BYTES_MAX <= VARINT_3_MAX, "three bytes hold every length");
+
+/* Tag, length and content of a field. */
+static size_t field_len(size_t content)
+{
+    return 1u + varint_len(content) + content;
+}
+
+static size_t text_len(const char *text)
+{
+    return (text[0] == '\0') ? 0u : field_len(strlen(text));
+}
+
+static void write_head(struct writer *out, unsigned number, size_t content)
+{
+    writer_u8(out, (uint8_t)(number << 3u | WIRE_TYPE_LEN));
+    writer_varint(out, content);
+}
+
+static void write_text(struct writer *out, unsigned number, const char *text)
+{
+    if (text[0] != '\0') {
+        write_head(out, number, strlen(text));
+        writer_text(out, text);
+    }
+}
+
+/* --- devices --- */
+
+/* The fields of dra.Device, numbered from 1. */
+#define DEVICE_FIELDS 5u
+struct device_texts {
+    const char *field[DEVICE_FIELDS];
+    char name[DEVICE_NAME_CAP];
+    char cdi_id[CDI_ID_CAP];
+};
+_Static_assert(dra_Device_request_names_tag == 1 && dra_Device_pool_name_tag == 2 &&
+                   dra_Device_device_name_tag == 3 && dra_Device_cdi_device_ids_tag == 4 &&
+                   dra_Device_share_id_tag == 5,
+               "device_of has the fields in the order of their numbers");
+
+static void device_of(const struct claim_record *r, unsigned at, struct device_texts *d)
+{
+    const struct claim_result *result = &r->result[at];
+    struct writer name = writer_of(d->name, sizeof d->name);
     writer_text(&name, DEVICE_NAME_PREFIX);
     writer_decimal(&name, result->number);
     enum status s = writer_end_text(&name);
     ASSERT(s == STATUS_OK);
-    s = text_copy(device.request_names[0], sizeof device.request_names[0],
-                  view_text(result->request));
-    ASSERT(s == STATUS_OK);
-    s = text_copy(device.pool_name, sizeof device.pool_name, view_text(r->pool));
-    ASSERT(s == STATUS_OK);
-    cdi_device_id(r->id.uid, result->request, device.cdi_device_ids[0]);
-    device.has_share_id = result->share_id[0] != '\0';
-    text_cut(device.share_id, sizeof device.share_id, view_text(result->share_id));
-    return pb_encode_tag_for_field(out, field) &&
-           pb_encode_submessage(out, dra_Device_fields, &device);
+    cdi_device_id(r->id.uid, result->request, d->cdi_id);
+    d->field[0] = result->request;
+    d->field[1] = r->pool;
+    d->field[2] = d->name;
+    d->field[3] = d->cdi_id;
+    d->field[4] = result->share_id;
 }
 
-static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+static size_t device_len(const struct device_texts *d)
 {
-    const struct claim_record *r = *arg;
+    size_t len = 0;
+    for (unsigned i = 0; i < DEVICE_FIELDS; i++) {
+        len += text_len(d->field[i]);
+    }
+    return len;
+}
+
+static size_t devices_len(const struct claim_record *r)
+{
+    struct device_texts d;
+    size_t len = 0;
     for (unsigned i = 0; i < r->count; i++) {
-        if (!write_device(out, field, r, i)) {
-            return false;
+        device_of(r, i, &d);
+        len += field_len(device_len(&d));
+    }
+    return len;
+}
+
+static void write_devices(struct writer *out, const struct claim_record *r)
+{
+    struct device_texts d;
+    for (unsigned i = 0; i < r->count; i++) {
+        device_of(r, i, &d);
+        write_head(out, dra_NodePrepareResourceResponse_devices_tag, device_len(&d));
+        for (unsigned k = 0; k < DEVICE_FIELDS; k++) {
+            write_text(out, k + 1u, d.field[k]);
         }
     }
-    return true;
 }
 
-_Static_assert(sizeof((dra_Device *)0)->cdi_device_ids[0] == CDI_ID_CAP,
-               "proto/dra.options and limits agree");
+/* --- entries: the map is a repeated message of key and value, the same in both responses --- */
 
-/* Map entries are the repeated field 1 of both responses; the longest one has room. */
-static void write_entry(struct writer *entry, const pb_msgdesc_t *fields, const void *message)
+#define CLAIMS_TAG dra_NodePrepareResourcesResponse_claims_tag
+#define KEY_TAG dra_NodePrepareResourcesResponse_ClaimsEntry_key_tag
+#define VALUE_TAG dra_NodePrepareResourcesResponse_ClaimsEntry_value_tag
+_Static_assert(CLAIMS_TAG == dra_NodeUnprepareResourcesResponse_claims_tag &&
+                   KEY_TAG == dra_NodeUnprepareResourcesResponse_ClaimsEntry_key_tag &&
+                   VALUE_TAG == dra_NodeUnprepareResourcesResponse_ClaimsEntry_value_tag,
+               "both responses have the same fields");
+
+static size_t entry_content_len(const char *uid, size_t value)
 {
-    pb_ostream_t out = pb_ostream_from_buffer(entry->data, entry->cap);
-    bool ok = pb_encode_tag(&out, PB_WT_STRING, dra_NodePrepareResourcesResponse_claims_tag) &&
-              pb_encode_submessage(&out, fields, message);
-    ASSERT(ok);
-    entry->len = out.bytes_written;
+    return text_len(uid) + field_len(value);
 }
 
-/* The record of a prepared claim; false: it was unprepared meanwhile, or cannot be read. */
-static bool read_prepared(struct agent *a, const struct operation *o, struct claim_record *r,
-                          struct writer *why)
+static void write_entry_head(struct writer *out, const char *uid, size_t value)
 {
-    const struct ledger_entry *e = &a->ledger.entry[o->slot];
-    ASSERT(o->state == OPERATION_DONE);
-    if (e->state != LEDGER_HELD || !view_is(view_text(e->id.uid), o->id.uid)) {
-        writer_text(why, "the claim was unprepared while its answer was sent; try again");
-        return false;
-    }
-    enum status s = ledger_read(a, o->slot, r);
-    if (s != STATUS_OK) {
-        say_unreadable(a, s, why);
-    }
-    return s == STATUS_OK;
+    write_head(out, CLAIMS_TAG, entry_content_len(uid, value));
+    write_text(out, KEY_TAG, uid);
+    write_head(out, VALUE_TAG, value);
 }
 
-/* false: `why` says in one line what is wrong with the claim's record. */
-static bool encode_prepare(struct agent *a, const struct operation *o, struct writer *entry,
-                           struct writer *why)
+uint32_t reply_entry_len(const struct claim_record *r)
 {
-    struct claim_record *r = &a->scratch.claim;
-    dra_NodePrepareResourcesResponse_ClaimsEntry e =
-        dra_NodePrepareResourcesResponse_ClaimsEntry_init_zero;
-    text_cut(e.key, sizeof e.key, view_text(o->id.uid));
-    e.has_value = true;
-    if (o->state == OPERATION_FAILED) {
-        text_cut(e.value.error, sizeof e.value.error, view_text(o->error));
-        write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
-        return true;
-    }
-    if (!read_prepared(a, o, r, why)) {
-        return false;
-    }
-    e.value.devices.funcs.encode = write_devices;
-    e.value.devices.arg = r;
-    write_entry(entry, dra_NodePrepareResourcesResponse_ClaimsEntry_fields, &e);
-    return true;
+    return (uint32_t)field_len(entry_content_len(r->id.uid, devices_len(r)));
 }
 
-static void encode_unprepare(const struct operation *o, struct writer *entry)
+static void write_prepared(struct writer *out, const struct claim_record *r)
 {
-    dra_NodeUnprepareResourcesResponse_ClaimsEntry e =
-        dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero;
-    text_cut(e.key, sizeof e.key, view_text(o->id.uid));
-    e.has_value = true;
-    text_cut(e.value.error, sizeof e.value.error, view_text(o->error));
-    write_entry(entry, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, &e);
+    write_entry_head(out, r->id.uid, devices_len(r));
+    write_devices(out, r);
 }
 
-/* The entry of one operation; a claim whose record is not there any more fails, it alone. */
-static void encode(struct agent *a, const struct call *c, unsigned at, struct writer *entry)
+/* The entry of a claim that failed or is unprepared; `error` is empty where it succeeded. */
+static void write_verdict(struct writer *out, const char *uid, unsigned tag, const char *error)
 {
-    struct operation *o = &a->operation[c->operation[at]];
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
-    *entry = writer_of(a->scratch.entry, sizeof a->scratch.entry);
-    if (c->unprepare) {
-        encode_unprepare(o, entry);
-    } else if (!encode_prepare(a, o, entry, &why)) {
-        operation_fail(a, o, writer_view(&why));
-        bool told = encode_prepare(a, o, entry, &why);
-        ASSERT(told);
-    }
+    write_entry_head(out, uid, text_len(error));
+    write_text(out, tag, error);
 }
 
-/*
- * Lengths of all entries first: gRPC announces the message's length before its first byte. `entry`
- * is the last one afterwards.
- */
-static uint32_t measure(struct agent *a, const struct call *c, struct writer *entry)
+/* Whether the entry lists devices; else it has an error, or nothing. */
+static bool has_devices(const struct call *c, const struct operation *o)
 {
-    uint32_t total = 0;
-    for (unsigned i = 0; i < c->count; i++) {
-        encode(a, c, i, entry);
-        a->operation[c->operation[i]].entry_len = (uint32_t)entry->len;
-        total += (uint32_t)entry->len;
-    }
-    return total;
+    return !c->unprepare && o->state == OPERATION_DONE;
 }
 
-enum reply_progress { REPLY_WAITS, REPLY_COMPLETE, REPLY_BROKEN };
-
-/* `entry` is the next entry, encoded just now, or empty. */
-static enum reply_progress send_entry(struct agent *a, struct call *c, struct writer *entry)
+static uint32_t entry_len(const struct call *c, const struct operation *o)
 {
-    struct grpc_server *s = &a->link[c->link].grpc;
-    if (entry->len == 0u) {
-        encode(a, c, c->at, entry);
+    return has_devices(c, o)
+               ? o->entry_len
+               : (uint32_t)field_len(entry_content_len(o->id.uid, text_len(o->error)));
+}
+
+/* false: the record of a prepared claim is gone, or is no longer what was announced. */
+static bool encode_entry(struct agent *a, unsigned call)
+{
+    const struct call *c = &a->call[call];
+    const struct operation *o = &a->operation[c->operation[c->reply.at]];
+    struct reply_entry *e = &a->reply_entry;
+    struct writer out = writer_of(e->bytes, sizeof e->bytes);
+    e->len = 0;
+    if (has_devices(c, o)) {
+        const struct claim_record *r = NULL;
+        if (ledger_record(a, o->slot, &r) != STATUS_OK) {
+            return false;
+        }
+        write_prepared(&out, r);
+    } else {
+        write_verdict(&out, o->id.uid,
+                      c->unprepare ? dra_NodeUnprepareResourceResponse_error_tag
+                                   : dra_NodePrepareResourceResponse_error_tag,
+                      o->error);
     }
-    if (entry->len != a->operation[c->operation[c->at]].entry_len) {
-        return REPLY_BROKEN; /* its record went meanwhile: the announced length cannot be kept */
-    }
-    size_t taken = 0;
-    size_t len = entry->len;
-    enum status st = grpc_reply_bytes(s, c->id, view_from(writer_view(entry), c->offset), &taken);
-    entry->len = 0;
-    if (st != STATUS_OK && st != STATUS_MORE) {
+    ASSERT(!out.full && out.len > 0u);
+    e->call = (uint16_t)call;
+    e->at = c->reply.at;
+    e->len = (uint32_t)out.len;
+    return e->len == entry_len(c, o);
+}
+
+/* --- sending --- */
+
+static enum reply_progress send_entry(struct agent *a, unsigned call)
+{
+    struct call *c = &a->call[call];
+    const struct operation *o = &a->operation[c->operation[c->reply.at]];
+    const struct reply_entry *e = &a->reply_entry;
+    if (has_devices(c, o) && !ledger_holds(a, o->slot, o->id.uid)) {
         return REPLY_BROKEN;
     }
-    c->offset += (uint32_t)taken;
-    if (c->offset < len) {
+    bool kept = e->len > 0u && e->call == call && e->at == c->reply.at;
+    if (!kept && !encode_entry(a, call)) {
+        return REPLY_BROKEN;
+    }
+    size_t taken = 0;
+    struct view rest = view_from(view_of(e->bytes, e->len), c->reply.offset);
+    enum status s = grpc_reply_bytes(c->server, c->id, rest, &taken);
+    if (s != STATUS_OK && s != STATUS_MORE) {
+        return REPLY_BROKEN;
+    }
+    c->reply.offset += (uint32_t)taken;
+    if (c->reply.offset < e->len) {
         return REPLY_WAITS;
     }
-    c->offset = 0;
-    c->at++;
+    c->reply.offset = 0;
+    c->reply.at++;
     return REPLY_COMPLETE;
 }
 
-static enum reply_progress begin(struct agent *a, struct call *c, struct writer *entry)
+static enum reply_progress start(struct agent *a, struct call *c)
 {
-    enum status s = grpc_reply_begin(&a->link[c->link].grpc, c->id, measure(a, c, entry));
+    uint32_t total = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        total += entry_len(c, &a->operation[c->operation[i]]);
+    }
+    enum status s = grpc_reply_begin(c->server, c->id, total);
     if (s == STATUS_MORE) {
         return REPLY_WAITS;
     }
-    c->begun = s == STATUS_OK;
-    return c->begun ? REPLY_COMPLETE : REPLY_BROKEN;
+    c->reply.started = s == STATUS_OK;
+    return c->reply.started ? REPLY_COMPLETE : REPLY_BROKEN;
 }
 
-bool call_reply(struct agent *a, unsigned index)
+enum reply_progress reply_send(struct agent *a, unsigned call)
 {
-    struct call *c = &a->call[index];
-    ASSERT(c->used && c->replying);
-    struct writer entry = writer_of(a->scratch.entry, sizeof a->scratch.entry);
-    enum reply_progress p = c->begun ? REPLY_COMPLETE : begin(a, c, &entry);
-    /* Measuring leaves the entry of a call with one claim, the usual one, ready to send. */
-    entry.len = (c->count == 1u) ? entry.len : 0u;
-    while (p == REPLY_COMPLETE && c->at < c->count) {
-        p = send_entry(a, c, &entry);
+    struct call *c = &a->call[call];
+    enum reply_progress p = c->reply.started ? REPLY_COMPLETE : start(a, c);
+    while (p == REPLY_COMPLETE && c->reply.at < c->count) {
+        p = send_entry(a, call);
     }
-    if (p == REPLY_WAITS) {
-        return false;
+    if (p == REPLY_COMPLETE && grpc_finish(c->server, c->id, GRPC_OK, "") == STATUS_MORE) {
+        p = REPLY_WAITS;
     }
-    if (p == REPLY_BROKEN) {
-        answer_status(a, c->link, c->id, GRPC_INTERNAL,
-                      "a claim of this call was unprepared or became unreadable; try again");
-        return true;
+    return p;
+}
+
+void reply_end(struct agent *a, unsigned call)
+{
+    struct reply_entry *e = &a->reply_entry;
+    ASSERT(call < CALLS_MAX);
+    if (e->call == call) {
+        e->len = 0;
     }
-    return grpc_finish(&a->link[c->link].grpc, c->id, GRPC_OK, "") != STATUS_MORE;
+    a->call[call].reply = (struct reply){0};
 }

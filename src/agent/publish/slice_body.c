@@ -223,8 +223,8 @@ uint32_t slice_body_len(struct agent *a)
 
 struct view slice_body_part(struct agent *a, uint32_t offset, size_t room)
 {
-    size_t cap = (room < sizeof a->scratch.entry) ? room : sizeof a->scratch.entry;
-    struct writer out = writer_of(a->scratch.entry, cap);
+    size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;
+    struct writer out = writer_of(a->scratch.body, cap);
     struct piece piece = {.skip = offset, .out = &out};
     pb_ostream_t stream = {
         .callback = write_piece, .state = &piece, .max_size = SIZE_MAX, .bytes_written = 0};

@@ -107,7 +107,7 @@ static void write_series(const struct recorder *r, struct writer *out)
 static struct view body_of(struct agent *a)
 {
     const struct note *n = &a->notes.note[a->recorder.at];
-    struct writer out = writer_of(a->scratch.entry, sizeof a->scratch.entry);
+    struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
     if (n->state == NOTE_NEW) {
         write_event(a, n, &out);
     } else {

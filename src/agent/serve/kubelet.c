@@ -133,14 +133,25 @@ static void watch(struct agent *a, unsigned link, const struct grpc_event *event
 
 /* --- prepare and unprepare --- */
 
+/* The call is answered by claims/calls.c, unless it is refused at once. */
+static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
+                       bool unprepare)
+{
+    const char *text = "";
+    enum grpc_status code = calls_start(a, &a->link[link].grpc, event, unprepare, &text);
+    if (code != GRPC_OK) {
+        refuse(a, link, event, code, text);
+    }
+}
+
 static void prepare(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    calls_begin(a, link, event, false);
+    start_call(a, link, event, false);
 }
 
 static void unprepare(struct agent *a, unsigned link, const struct grpc_event *event)
 {
-    calls_begin(a, link, event, true);
+    start_call(a, link, event, true);
 }
 
 /* v1 and v1beta1 have the same messages by number. */

@@ -146,8 +146,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     /* Its peer connects again; what it does not take at once of our farewell is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
-    ptrdiff_t at = gone - a->link;
-    calls_gone(a, (unsigned)at, (struct grpc_call_id){0});
+    calls_gone(a, &gone->grpc, (struct grpc_call_id){0});
     gone->failed = true;
     gone->close_ms = now_ms;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim store between calls (ledger_open.c): opening it, and flushing what no call flushed.
+ * Owns nothing: the table is that of ledger.h. Internal to src/agent.
+ */
+#ifndef AGENT_CLAIMS_LEDGER_OPEN_H
+#define AGENT_CLAIMS_LEDGER_OPEN_H
+
+#include "agent/claims/ledger.h"
+
+/* Opens the store when that is due, and repeats what the disk refused. */
+void ledger_step(struct agent *a);
+uint64_t ledger_deadline(const struct agent *a);
+
+#endif
