@@ -76,10 +76,6 @@ SIZE := -Oz -flto -ffunction-sections -fdata-sections -g
 PRODUCT_FLAGS = $(LANGUAGE) $(SIZE) $(HARDEN) $(PREFIX_MAP)
 LINK_HARDEN := -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,-z,separate-code \
 	-Wl,--gc-sections,--build-id=sha1,--fatal-warnings
-# Packed relocations, applied by src/host/relro.c, save 20 KB; GNU ld packs them on this architecture only.
-ifeq ($(ARCH),x86_64)
-LINK_HARDEN += -Wl,-z,pack-relative-relocs
-endif
 SANITIZE_ALL := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
 
@@ -150,7 +146,8 @@ remember = @mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','"'"',$(2))' >$(1).ne
 
 COMPILER := $(shell $(CC) --version 2>/dev/null | head -n 1)
 $(PRODUCT)/flags: FORCE
-	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(HOT) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(INCLUDES))
+	$(call remember,$@,$(COMPILER) $(PRODUCT_FLAGS) $(HOT) $(WARNINGS) $(DEFINES) $(LINK_HARDEN) $(INCLUDES) \
+		$(notdir $(MBEDTLS_PRODUCT)))
 $(BUILD)/obj/build-id: FORCE
 	$(call remember,$@,$(BUILD_ID))
 

@@ -80,7 +80,6 @@ int main(int argc, char **argv)
     static struct settings settings;
     uint8_t bytes[WHY_BYTES];
     struct writer why = writer_of(bytes, sizeof bytes);
-    relro_relocate();
     if (relro_protect() != STATUS_OK) {
         return refuse(view_text("constants cannot be made read-only; mprotect is blocked here"),
                       EXIT_CANNOT_RUN);

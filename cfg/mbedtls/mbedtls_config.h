@@ -47,6 +47,11 @@
 #define MBEDTLS_ECP_DP_SECP384R1_ENABLED
 #define MBEDTLS_ECP_DP_CURVE25519_ENABLED
 #define MBEDTLS_ECP_NIST_OPTIM
+/*
+ * No tables of multiples of the base points: 8 KB. A handshake with certificates on P-256 takes
+ * 6 ms of one core instead of 5, measured at 2 GHz with the product's -Oz.
+ */
+#define MBEDTLS_ECP_FIXED_POINT_OPTIM 0
 #define MBEDTLS_RSA_C
 #define MBEDTLS_PKCS1_V15
 #define MBEDTLS_PKCS1_V21
@@ -81,6 +86,7 @@
 #define MBEDTLS_PK_PARSE_C
 #define MBEDTLS_X509_USE_C
 #define MBEDTLS_X509_CRT_PARSE_C
+#define MBEDTLS_X509_REMOVE_INFO /* descriptions of certificates for people, which nobody asks for */
 
 /* --- TLS --- */
 #define MBEDTLS_SSL_TLS_C

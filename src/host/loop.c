@@ -436,14 +436,15 @@ static enum status standard_descriptors(struct host *h)
 static enum status descriptors_enough(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    /* musl's setrlimit changes the limit of every thread, with 4 KB of code; there is one thread. */
+    if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) != 0) {
         return HOST_IO;
     }
     if (limit.rlim_cur >= DESCRIPTORS_NEEDED) {
         return STATUS_OK;
     }
     limit.rlim_cur = DESCRIPTORS_NEEDED;
-    return (setrlimit(RLIMIT_NOFILE, &limit) == 0) ? STATUS_OK : FULL_TABLE;
+    return (prlimit(0, RLIMIT_NOFILE, &limit, NULL) == 0) ? STATUS_OK : FULL_TABLE;
 }
 
 static enum status signals_begin(struct host *h)
