@@ -16,7 +16,7 @@ static void up(void)
     }
     node_up();
     pass(20000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     log_forget();
     api_forget();
     api.own = 0;
@@ -60,7 +60,7 @@ static void test_five_requests_in_any_second(void **state)
     assert_true(api.own > 60);
     assert_int_equal(most_in_a_second(), API_REQUESTS_PER_SECOND);
     pass(60000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* Claims are the kubelet's: all of a call are read at once, whatever else was asked just before. */
@@ -150,7 +150,7 @@ static void test_nothing_shortens_a_retry_after(void **state)
     assert_true(api.connections > 3);
     devices_change(15);
     pass(from + 75000 - world.now_ms + 3000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_true(api.own_ms[asked] >= from + 60000 && api.own_ms[asked] < from + 75000);
 }
 
@@ -194,7 +194,7 @@ static void test_no_stream_is_allowed(void **state)
     pass(API_BACKOFF_MAX_MS + API_BACKOFF_MAX_MS / 4);
     devices_change(15);
     settle();
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* A claim that is answered by 429 fails at once and in words; it too makes the others wait. */
@@ -211,7 +211,7 @@ static void test_claim_is_refused_at_once(void **state)
     api.claim[0].http = 0;
     prepare_well(0, 1);
     pass(6000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- tokens --- */
@@ -234,7 +234,7 @@ static void test_rotated_token_fails_no_claim(void **state)
     assert_int_equal(world.token_reads, 1);
     assert_int_equal(api.connections, connections + 1);
     pass(20000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_int_equal(api_writes(), 0);
     log_has("repeated with the new token");
     assert_null(strstr(world.log, "level=error"));
@@ -249,7 +249,7 @@ static void test_rotated_token_and_a_write(void **state)
     api.authorization = "Bearer fresh";
     devices_change(15);
     pass(3000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_int_equal(api_slices(), 1);
     assert_int_equal(api_asked("PUT "), 1);
     assert_int_equal(world.token_reads, 1);
@@ -276,7 +276,7 @@ static void test_refused_token(void **state)
     assert_true(world.agent->api_connection.state != API_CONNECTING);
     world.token = "fresh";
     pass(60000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     prepare_well(0, 1);
 }
 
@@ -291,7 +291,7 @@ static void test_new_token_ends_the_pause(void **state)
     assert_int_equal(world.token_reads, 1);
     world.token = "fresh"; /* read for the next connection */
     pass(3000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* The same when it comes soon after the next connection: the token is looked at until then. */
@@ -302,10 +302,10 @@ static void test_token_that_comes_late(void **state)
     api.authorization = "Bearer fresh";
     devices_change(15);
     pass(5000);
-    assert_false(world.agent->publish.current);
+    assert_false(publish_current(world.agent));
     world.token = "fresh";
     pass(TOKEN_REFUSED_MS + 1000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- answers that never come --- */
@@ -323,7 +323,7 @@ static void test_mute_server_is_left(void **state)
     log_has("answers no request in time");
     api.hangs = false;
     pass(60000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* Requests that hang side by side say nothing of the connection. */
@@ -369,7 +369,7 @@ static void test_done_and_not_answered(void **state)
     pass(10000);
     assert_int_equal(api_asked("POST "), 1);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- the version --- */

@@ -238,7 +238,7 @@ static void play(uint64_t seed, bool kills)
     pass(60000);
     prepare_well(0, DEVICES);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_kills(void **state)

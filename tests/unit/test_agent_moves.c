@@ -12,7 +12,7 @@ static void up(uint32_t window)
     api.window = window;
     node_up();
     pass(20000);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     log_forget();
     api_forget();
 }
@@ -23,7 +23,6 @@ static void test_put_ends_while_the_connection_drains(void **state)
     bool sent = false;
     (void)state;
     up(2000);
-    const struct publish *p = &world.agent->publish;
     const struct api_exchange *x = &world.agent->api_client.exchange[API_SLOT_SLICES];
     world.found.count = 15;
     agent_found(world.agent, &world.found);
@@ -31,7 +30,7 @@ static void test_put_ends_while_the_connection_drains(void **state)
     for (unsigned i = 0; i < 1000 && !sent; i++) {
         (void)api_to_agent();
         step();
-        sent = p->step == PUBLISH_WRITE && x->body_sent > 0 && x->body_sent < x->body_len;
+        sent = x->result.kind == API_WRITE_SLICE && x->body_sent > 0 && x->body_sent < x->body_len;
     }
     assert_true(sent);
     h2_goaway(&api.h2, H2_NO_ERROR, false);
@@ -41,8 +40,8 @@ static void test_put_ends_while_the_connection_drains(void **state)
     assert_true(call->ended);
     assert_string_equal(prepare_error(call_reply_of(call), 0), "");
     assert_int_equal(world.agent->api_connection.state, API_UP);
-    assert_true(p->current);
-    assert_int_equal(p->wanted.count, 15);
+    assert_true(publish_current(world.agent));
+    assert_int_equal(world.agent->publish.wanted.devices.count, 15);
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "event=api_connection_lost"));
 }
@@ -87,7 +86,7 @@ static void test_goaway_before_each_answer(void **state)
     node_up();
     pass(20000);
     assert_int_equal(api_writes(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_in_range(api.connections, 3, 10);
     struct peer *kubelet = service_open();
     const struct peer_call *call = call_send(kubelet, PREPARE, claims_request(0, 1));
@@ -108,12 +107,12 @@ static void test_round_goes_on_elsewhere(void **state)
     agent_found(world.agent, &world.found);
     world.poked = true;
     step();
-    assert_int_equal(world.agent->publish.step, PUBLISH_LIST);
-    assert_true(world.agent->publish.running);
+    assert_int_equal(world.agent->publish.round.step, ROUND_LIST);
+    assert_true(api_slot_busy(world.agent, API_SLOT_SLICES));
     h2_goaway(&api.h2, H2_NO_ERROR, true);
     pass(5000);
-    assert_int_equal(world.agent->publish.wanted.count, 15);
-    assert_true(world.agent->publish.current);
+    assert_int_equal(world.agent->publish.wanted.devices.count, 15);
+    assert_true(publish_current(world.agent));
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "api_connection_lost"));
     assert_null(strstr(world.log, "api_request_failed"));

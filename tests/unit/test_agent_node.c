@@ -20,7 +20,7 @@ static void up(void)
 static void check_right(void)
 {
     assert_string_equal(api_slice_only()->owner, api.node_uid);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* Text of an attribute of the first device; NULL: it has none of that name. */

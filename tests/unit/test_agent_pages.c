@@ -114,8 +114,8 @@ static void test_reasons(void **state)
     page_is("/readyz", "503 Service Unavailable",
             "the kubelet has not registered the driver: it has not come to the registration "
             "socket\n"
-            "the stored ResourceSlices are not known to be the wanted ones: the API server is "
-            "not connected\n"
+            "the stored ResourceSlices are not known to be the wanted ones: the Node is not "
+            "known yet\n"
             "the API server cannot be asked: 10.0.0.1:443: connection refused\n");
     text_cut(world.agent->registration.last_error, CLAIM_ERROR_CAP, view_text("no\nway"));
     const char *answer = page_get("/readyz");

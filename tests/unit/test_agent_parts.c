@@ -59,8 +59,7 @@ static void check_pool(unsigned slices, unsigned devices, uint64_t generation)
         }
     }
     assert_int_equal(sum, devices);
-    assert_true(world.agent->publish.current);
-    assert_null(publish_reason(world.agent));
+    assert_true(publish_current(world.agent));
 }
 
 static unsigned said(const char *text)
@@ -381,7 +380,7 @@ static void test_left_out(void **state)
     log_has("no DNS label");
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_int_equal(world.agent->report.count[LOG_ID_SLICE_ITEM_OMITTED], 2);
     assert_int_equal(api_writes(), 2);
 }

@@ -17,7 +17,7 @@ static void up(void)
     world_new();
     node_up();
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- content --- */
@@ -87,7 +87,7 @@ static void test_empty_node(void **state)
     node_up();
     assert_int_equal(proto_count(view_of(api_slice_only()->spec, api_slice_only()->spec_len), 6),
                      0);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* Before the kubelet knows the driver the slice waits, but not for ever. */
@@ -116,7 +116,7 @@ static void test_equal_is_not_written(void **state)
     pass(86400000);
     assert_int_equal(api_writes(), 0);
     assert_true(api_asked("GET " SLICES_PATH "?") > 100);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_different_is_updated(void **state)
@@ -167,7 +167,7 @@ static void test_doubles_are_deleted(void **state)
     assert_int_equal(api_asked("DELETE "), 3);
     assert_int_equal(api_asked("(precondition failed)"), 0);
     assert_int_equal(api_writes(), 3);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_more_than_are_seen(void **state)
@@ -184,7 +184,7 @@ static void test_more_than_are_seen(void **state)
     register_driver();
     pass(5000);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* None of them is right, so that one is written as well. */
@@ -205,7 +205,7 @@ static void test_more_wrong_ones(void **state)
     register_driver();
     pass(8000);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* A page that nobody asked for hides what is stored: nothing is written for it. */
@@ -218,12 +218,12 @@ static void test_page_of_a_list(void **state)
     pass(60000);
     assert_int_equal(api_writes(), 0);
     assert_in_range(api_lists(), 2, 12);
-    assert_false(world.agent->publish.current);
+    assert_false(publish_current(world.agent));
     log_has("doing=\"list slices\"");
     api.pages = false;
     pass(60000);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_foreign_slices(void **state)
@@ -242,7 +242,7 @@ static void test_foreign_slices(void **state)
     assert_int_equal(api_slices(), 3);
     assert_int_equal(api_writes(), 1);
     log_has("api_response_unexpected");
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- the node changes --- */
@@ -312,7 +312,7 @@ static void change_in_a_write(unsigned before, unsigned after)
     pass(20000);
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), after);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_change_in_a_write(void **state)
@@ -359,7 +359,7 @@ static void test_slices_that_finalizers_keep(void **state)
     pass(60000);
     assert_int_equal(api_asked("GET "), 0);
     assert_int_equal(api_asked("DELETE "), 0);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- refusals --- */
@@ -372,14 +372,14 @@ static void refused(unsigned http, unsigned least, unsigned most)
     api_forget();
     pass(600000);
     assert_in_range(api_writes(), least, most);
-    assert_false(world.agent->publish.current);
+    assert_false(publish_current(world.agent));
     log_has("api_request_failed");
     log_has(http == 403 ? "remedy=\"check RBAC" : "remedy=\"nothing, it is tried again\"");
     assert_null(strstr(world.log, "field="));
     api.write_http = 0;
     pass(60000);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 static void test_refusals_are_retried_slowly(void **state)

@@ -34,7 +34,7 @@ static void check_published(void)
 {
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* A new claim is prepared within that time, and unprepared. */
@@ -222,7 +222,7 @@ static void test_change_between_list_and_write(void **state)
         api.write_http = 500;
         api_slice_cut(api_slice_only());
         pass(300);
-        assert_false(world.agent->publish.current);
+        assert_false(publish_current(world.agent));
         api.write_http = 0;
         api.served = (i == 0) ? SERVES(API_V1BETA1) : SERVES(API_V1);
         pass(3000);
@@ -284,7 +284,7 @@ static void test_missing_claim_is_not_a_missing_version(void **state)
                             "claim ml/claim-7 not found on the API server");
         assert_int_equal(group_asked(), 0);
         assert_int_equal(all_asked(), 1);
-        assert_true(world.agent->publish.current);
+        assert_true(publish_current(world.agent));
     }
 }
 
@@ -390,7 +390,7 @@ static void test_group_lies(void **state)
     api_forget();
     pass(DAY_MS);
     assert_true(group_asked() < 80);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* --- none --- */
@@ -436,7 +436,7 @@ static void test_named_but_not_listed(void **state)
     api_end("the server restarts");
     pass(5000);
     log_has("resource_api_not_served");
-    assert_false(world.agent->publish.current);
+    assert_false(publish_current(world.agent));
     api.list_http = 0;
     pass(VERSION_NONE_MAX_MS);
     check_published();
@@ -455,7 +455,7 @@ static void test_none_for_a_time(void **state)
     api_end("the server restarts");
     pass(5000);
     log_has("resource_api_not_served");
-    assert_false(world.agent->publish.current);
+    assert_false(publish_current(world.agent));
     prepare_well(1, 1); /* known: needs no server */
     unprepare_well(0, 1);
     api.served = SERVES(API_V1BETA2);

@@ -20,7 +20,7 @@ static void check_right(void)
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
     assert_string_equal(s->owner, NODE_UID);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     assert_true(agent_ready(world.agent));
     assert_non_null(api_watch_stream());
 }
@@ -82,7 +82,7 @@ static void test_fight(void **state)
 
 static bool writing(void)
 {
-    return world.agent->publish.step == PUBLISH_WRITE && world.agent->publish.running;
+    return api_slot_kind(world.agent, API_SLOT_SLICES) == API_WRITE_SLICE;
 }
 
 /* Somebody deletes the slice between our list and the end of our write. */
@@ -351,7 +351,7 @@ static void test_list_without_version(void **state)
     pass(60000);
     log_has("event=api_request_failed doing=\"watch slices\" status=peer-malformed http=200");
     log_has("cause=\"the list has no resourceVersion\"");
-    assert_true(world.agent->publish.current); /* all the same */
+    assert_true(publish_current(world.agent)); /* all the same */
     assert_int_equal(api_lists(), 1);
     assert_null(api_watch_of(false));
     api_slice_delete(api_slice_only());
@@ -369,7 +369,7 @@ static void few_streams(unsigned streams)
     node_up();
     pass(20000);
     assert_int_equal(api_slices(), 1);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     log_has("event=api_request_failed doing=watch");
     log_has("remedy=\"raise --http2-max-streams-per-connection of the API server\"");
     log_forget();
@@ -422,7 +422,7 @@ static void test_stuck_output(void **state)
     assert_true(world.steps - steps < 200);
     const struct api_slice *s = api_slice_only();
     assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
 }
 
 /* As many PINGs as the agent takes from a peer that reads none of the answers. */
@@ -454,7 +454,7 @@ static void test_flooded_output(void **state)
     unsigned steps = world.steps;
     pass(60000);
     assert_true(world.steps - steps < 200);
-    assert_true(world.agent->publish.current);
+    assert_true(publish_current(world.agent));
     struct peer *p = service_open();
     p->deaf = true;
     ping_flood((unsigned)p->link);

@@ -1,262 +1,171 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher: brings the stored ResourceSlices of this node to the wanted content and keeps them
- * there. Owns struct publish. A round is: list our slices, delete what is not wanted, write what
- * differs. Rounds begin after a change, after a hint of the watch, and every --reconcile-interval.
- * An unchanged inventory causes no write.
+ * The publisher's verbs: each leads to the rounds or to the watch, and what the watch finds leads
+ * to a round.
  */
-#include "agent/publish/publish_internal.h"
+#include "agent/publish/publish.h"
 
+#include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 
 void publish_init(struct agent *a)
 {
-    struct publish *p = &a->publish;
-    p->step = PUBLISH_IDLE;
-    p->spread_ms = agent_random(a) % PUBLISH_SPREAD_MS;
-    p->due_ms = a->started_ms + PUBLISH_WAIT_MS + p->spread_ms;
-    p->watch_due_ms = UINT64_MAX;
-    p->cut = SLICE_DEVICES_MAX;
-    publish_want(a);
+    a->publish.wanted.node_name = a->settings->node_name;
+    pacing_init(a);
+    wanted_take(a);
+    round_init(a);
+    slice_watch_init(a);
 }
 
-/* The next round begins as soon as it may, or follows the one under way. */
-static void round_soon(struct agent *a)
+/* Between rounds, and never before them: what a round waits for goes first. */
+static bool may_watch(const struct agent *a)
 {
-    struct publish *p = &a->publish;
-    /* Before the kubelet knows the driver, a published slice only draws pods into its backoff. */
-    uint64_t wait = a->started_ms + PUBLISH_WAIT_MS;
-    uint64_t at = (a->registration.registered || a->now_ms >= wait) ? a->now_ms : wait;
-    at += p->spread_ms;
-    p->due_ms = (at < p->due_ms) ? at : p->due_ms;
-    /* a round that waits for the Node takes the content afterwards */
-    p->again = p->step > PUBLISH_NODE;
+    return a->publish.round.step == ROUND_IDLE && api_ready(a) && version_ready(a);
+}
+
+void publish_step(struct agent *a)
+{
+    round_step(a);
+    if (may_watch(a)) {
+        slice_watch_step(a);
+    }
+}
+
+uint64_t publish_deadline(const struct agent *a)
+{
+    return earlier(round_deadline(a), may_watch(a) ? slice_watch_deadline(a) : UINT64_MAX);
+}
+
+/* --- what others report --- */
+
+void publish_changed(struct agent *a)
+{
+    round_content_changed(a);
 }
 
 void publish_registered(struct agent *a)
 {
+    pacing_registered(&a->publish.pacing);
     round_soon(a);
-}
-
-void publish_changed(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    round_soon(a);
-    p->current = false;
-    publish_forget_losses(p);
-    if (p->invalid_ms > 0u) {
-        p->invalid_ms = 0; /* what the server called invalid may be another content now */
-        p->not_before_ms = 0;
-    }
-}
-
-/* The round under way is given up. */
-static void start_anew(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    p->step = PUBLISH_IDLE;
-    p->running = false;
-    p->watch_due_ms = UINT64_MAX;
-    publish_forget_losses(p); /* perhaps another server, which keeps more */
-    if (p->due_ms > a->now_ms && p->cut_known) {
-        /* what happened in between is not known: look again once connected */
-        p->due_ms = a->now_ms;
-    }
 }
 
 void publish_disconnected(struct agent *a)
 {
     /* Where each answer moves us elsewhere, no round would end if it did not go on there. */
-    if (!api_connection_moved(a) || a->publish.step <= PUBLISH_NODE) {
-        start_anew(a);
+    if (!api_connection_moved(a) || a->publish.round.step <= ROUND_NODE) {
+        round_abandon(a);
     }
 }
 
 void publish_version(struct agent *a)
 {
     struct publish *p = &a->publish;
-    publish_forget_losses(p);
-    if (p->step == PUBLISH_IDLE && p->cut_known) {
-        publish_hint(a, 0);
+    plan_forget_losses(&p->plan);
+    if (p->round.step == ROUND_IDLE && p->plan.cut > 0u) {
+        round_recheck(a, 0);
     }
 }
 
 void publish_unserved(struct agent *a)
 {
-    struct publish *p = &a->publish;
     api_cancel(a, API_SLOT_SLICES);
-    p->current = false;
-    p->said = false;
-    start_anew(a);
+    a->publish.round.stored = STORED_UNKNOWN;
+    round_abandon(a);
 }
 
-/* --- steps: each sends one request, its end moves on --- */
+/* --- answers --- */
 
-static bool begin_request(struct agent *a, const struct api_request *r)
+void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    struct publish *p = &a->publish;
-    p->cause[0] = '\0';
-    p->field[0] = '\0';
-    p->too_many = false;
-    return api_start(a, API_SLOT_SLICES, r) == STATUS_OK;
+    ASSERT(r->slot == API_SLOT_SLICES);
+    round_record(a, record);
 }
 
-static bool step_list(struct agent *a)
+void publish_end(struct agent *a, const struct api_result *r)
 {
-    char path[KUBE_PATH_CAP];
-    struct publish *p = &a->publish;
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name, 0);
-    ASSERT(s == STATUS_OK);
-    const struct api_request r = {.kind = API_LIST_SLICES,
-                                  .shape = KUBE_SHAPE_SLICE_LIST,
-                                  .version = version_now(a),
-                                  .head = {.method = "GET", .path = writer_view(&out)}};
-    p->seen_count = 0;
-    p->overflow = 0;
-    p->selector_ignored = false;
-    p->partial = false;
-    p->resource_version[0] = '\0';
-    return begin_request(a, &r);
+    round_end(a, r);
 }
 
-static bool step_delete(struct agent *a)
+/* Logged when it starts to differ, however often it is touched until a round. */
+static void repair(struct agent *a, const char *what)
 {
-    char path[KUBE_PATH_CAP];
-    struct publish *p = &a->publish;
-    int at = publish_doomed(p);
-    ASSERT(at >= 0);
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slice(&out, version_name(a), p->seen[at].name);
-    ASSERT(s == STATUS_OK);
-    p->version = version_now(a);
-    p->body_len = slice_body_len(a);
-    const struct api_request r = {
-        .kind = API_DELETE_SLICE,
-        .shape = KUBE_SHAPE_STATUS,
-        .version = p->version,
-        .head = {.method = "DELETE", .path = writer_view(&out), .body_len = p->body_len},
-        .body = slice_body_part};
-    return begin_request(a, &r);
-}
-
-static bool step_write(struct agent *a)
-{
-    char path[KUBE_PATH_CAP];
-    struct publish *p = &a->publish;
-    int at = publish_unwritten(p);
-    ASSERT(at >= 0);
-    const struct slice_seen *kept = &p->part[at].kept;
-    bool update = kept->name[0] != '\0';
-    memset(&p->now, 0, sizeof p->now); /* an answer without an object is no success */
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slice(&out, version_name(a), update ? kept->name : NULL);
-    ASSERT(s == STATUS_OK);
-    p->version = version_now(a);
-    p->body_len = slice_body_len(a);
-    const struct api_request r = {.kind = API_WRITE_SLICE,
-                                  .shape = KUBE_SHAPE_SLICE,
-                                  .version = p->version,
-                                  .head = {.method = update ? "PUT" : "POST",
-                                           .path = writer_view(&out),
-                                           .body_len = p->body_len},
-                                  .body = slice_body_part};
-    return begin_request(a, &r);
-}
-
-static bool nothing_to_send(struct agent *a)
-{
-    (void)a;
-    return false;
-}
-
-static bool (*const step_functions[PUBLISH_STEPS])(struct agent *a) = {
-    [PUBLISH_IDLE] = nothing_to_send, [PUBLISH_NODE] = nothing_to_send, [PUBLISH_LIST] = step_list,
-    [PUBLISH_DELETE] = step_delete,   [PUBLISH_WRITE] = step_write,
-};
-
-static uint64_t round_due(const struct publish *p)
-{
-    return (p->due_ms > p->not_before_ms) ? p->due_ms : p->not_before_ms;
-}
-
-/* Steps that have nothing to do are passed. */
-static void pass_steps(struct agent *a)
-{
-    struct publish *p = &a->publish;
-    if (p->step == PUBLISH_IDLE && a->now_ms >= round_due(p)) {
-        p->step = PUBLISH_NODE;
-        p->again = false;
-        p->spread_ms = 0;
-        node_look(a);
+    if (round_current(a)) {
+        log_begin(a, LOG_ID_SLICE_DRIFT_DETECTED);
+        log_text(a, "slice", a->publish.watch.observer.seen.name);
+        log_text(a, "what", what);
+        log_end(a);
     }
-    if (p->step == PUBLISH_NODE && node_ready(a)) {
-        publish_want(a);
-        p->step = PUBLISH_LIST;
-    }
-    if (p->step == PUBLISH_DELETE && publish_doomed(p) < 0) {
-        p->step = PUBLISH_WRITE;
-    }
-    if (p->step == PUBLISH_WRITE && publish_unwritten(p) < 0) {
-        publish_round_over(a);
-    }
+    round_recheck(a, SLICE_REPAIR_MS);
 }
 
-static void open_watch(struct agent *a)
+/* Within a round it is perhaps our own write, or the state before it. */
+static void repair_unless_ours(struct agent *a, const char *what)
 {
-    char path[KUBE_PATH_CAP];
-    struct publish *p = &a->publish;
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name,
-                                     p->resource_version);
-    ASSERT(s == STATUS_OK);
-    const struct api_request r = {
-        .kind = API_WATCH_SLICES,
-        .shape = KUBE_SHAPE_SLICE_WATCH,
-        .version = version_now(a),
-        .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
-    if (api_start(a, API_SLOT_SLICE_WATCH, &r) == STATUS_OK) {
-        p->watch_due_ms = UINT64_MAX;
+    if (a->publish.round.step == ROUND_IDLE) {
+        repair(a, what);
     } else {
-        p->watch_due_ms = api_later(a);
+        round_recheck(a, SLICE_REPAIR_MS);
     }
 }
 
-/* When the watch is to be opened; UINT64_MAX: it runs, or there is no version to begin from. */
-static uint64_t watch_due(const struct agent *a)
+static void act_on(struct agent *a, struct watch_result result)
 {
-    const struct publish *p = &a->publish;
-    bool possible = !api_slot_busy(a, API_SLOT_SLICE_WATCH) && p->resource_version[0] != '\0';
-    return possible ? p->watch_due_ms : UINT64_MAX;
+    switch (result.finding) {
+    case WATCH_FOUND_NOTHING:
+        break;
+    case WATCH_FOUND_CHANGED:
+        repair_unless_ours(a, "changed");
+        break;
+    case WATCH_FOUND_DOUBLED:
+        repair_unless_ours(a, "doubled");
+        break;
+    case WATCH_FOUND_DELETED:
+        repair(a, "deleted");
+        break;
+    case WATCH_FOUND_UNKNOWN:
+        if (a->publish.round.step == ROUND_WRITE) { /* perhaps it was created, not yet answered */
+            round_recheck(a, SLICE_REPAIR_MS);
+        }
+        break;
+    case WATCH_LIST_FIRST:
+        round_recheck(a, result.wait_ms);
+        break;
+    case WATCH_LIST_INSTEAD:
+        if (a->publish.round.step == ROUND_IDLE) {
+            pacing_by(&a->publish.pacing, a->now_ms + result.wait_ms);
+        }
+        break;
+    }
 }
 
-/* The next request may be sent: its content and its version are known, its entry is free. */
-static bool may_begin(const struct agent *a)
+void publish_watch_record(struct agent *a, const struct api_result *r,
+                          const struct kube_record *record)
 {
-    bool used = api_slot_busy(a, API_SLOT_SLICES);
-    return a->devices_known && api_ready(a) && version_ready(a) && !used;
+    act_on(a, slice_watch_record(a, r, record));
 }
 
-void publish_step(struct agent *a)
+void publish_watch_end(struct agent *a, const struct api_result *r)
 {
-    struct publish *p = &a->publish;
-    if (!p->running && may_begin(a)) {
-        pass_steps(a);
-        p->running = step_functions[p->step](a);
-    }
-    bool may_watch = p->step == PUBLISH_IDLE && api_ready(a) && version_ready(a);
-    if (may_watch && a->now_ms >= watch_due(a)) {
-        open_watch(a);
-    }
+    act_on(a, slice_watch_end(a, r));
 }
 
-uint64_t publish_deadline(const struct agent *a)
+/* --- what others ask --- */
+
+bool publish_current(const struct agent *a)
 {
-    const struct publish *p = &a->publish;
-    if (!api_ready(a) || !version_ready(a) || p->step != PUBLISH_IDLE) {
-        return UINT64_MAX;
+    return round_current(a);
+}
+
+const char *publish_reason(const struct agent *a)
+{
+    const char *why = "no round that compares them has ended yet";
+    if (a->node.settled && !a->node.present) {
+        why = "the API server has no Node of this name";
+    } else if (a->publish.round.trouble != NULL) {
+        why = a->publish.round.trouble;
+    } else if (!a->node.settled) {
+        why = "the Node is not known yet";
     }
-    uint64_t watch = watch_due(a);
-    uint64_t round = may_begin(a) ? round_due(p) : UINT64_MAX;
-    return (watch < round) ? watch : round;
+    return why;
 }

@@ -24,7 +24,7 @@ enum {
 /* Bit per reason. */
 static unsigned reasons(const struct agent *a)
 {
-    bool slices = !a->publish.current;
+    bool slices = !publish_current(a);
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,

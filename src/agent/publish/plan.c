@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of a round: the cut of the pool, the match of parts and stored slices, generations. */
+#include "agent/publish/plan.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+/* --- the list --- */
+
+void plan_list_begin(struct plan *p)
+{
+    p->seen_count = 0;
+    p->overflow = 0;
+}
+
+void plan_saw_generation(struct plan *p, const struct slice_seen *seen)
+{
+    if (seen->generation > p->generation_max) {
+        p->generation_max = seen->generation;
+    }
+}
+
+void plan_list_add(struct plan *p, const struct slice_seen *seen)
+{
+    ASSERT(seen->scope == SLICE_OURS && seen->name[0] != '\0');
+    plan_saw_generation(p, seen);
+    if (seen->deleting) {
+        return; /* gone as soon as its finalizers are: there is nothing left to do */
+    }
+    if (p->seen_count >= SLICES_SEEN_MAX) {
+        p->overflow++;
+        return;
+    }
+    p->seen[p->seen_count] = *seen;
+    p->seen_count++;
+}
+
+/* --- the cut --- */
+
+/*
+ * The first list of a process shows how an earlier one had to cut the pool: a whole pool of the
+ * highest generation in several slices.
+ */
+static void adopt_cut(struct plan *p)
+{
+    int64_t stored = 0;
+    int64_t stated = 0;
+    unsigned most = 0;
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        const struct slice_seen *s = &p->seen[i];
+        if (s->generation == p->generation_max) {
+            stored++;
+            stated = s->slices;
+            most = (s->count > most) ? s->count : most;
+        }
+    }
+    bool whole = stated > 1 && stored >= stated;
+    bool usable = most >= SLICE_DEVICES_MIN && most < SLICE_DEVICES_MAX;
+    p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
+}
+
+static void cut_parts(struct plan *p, unsigned devices)
+{
+    ASSERT(p->cut >= SLICE_DEVICES_MIN);
+    unsigned parts = (devices + p->cut - 1u) / p->cut;
+    p->parts = (parts == 0u) ? 1u : parts;
+    ASSERT(p->parts <= SLICES_MAX);
+    for (unsigned i = 0; i < p->parts; i++) {
+        struct slice_part *part = &p->part[i];
+        part->first = i * p->cut;
+        part->count = (devices - part->first < p->cut) ? devices - part->first : p->cut;
+        part->action = PART_KEEP;
+        memset(&part->stored, 0, sizeof part->stored);
+    }
+}
+
+unsigned plan_cut_smaller(struct plan *p)
+{
+    unsigned now = p->part[0].count;
+    unsigned half = (now + 1u) / 2u;
+    if (half < SLICE_DEVICES_MIN || half == now) {
+        return 0;
+    }
+    p->cut = half;
+    plan_forget_losses(p);
+    return half;
+}
+
+void plan_forget_losses(struct plan *p)
+{
+    for (unsigned i = 0; i < SLICES_MAX; i++) {
+        p->part[i].lossy = false;
+    }
+}
+
+/* --- the match --- */
+
+static bool stored_at_all(const struct slice_part *part)
+{
+    return part->stored.name[0] != '\0';
+}
+
+static bool holds_exactly(const struct slice_part *part, const struct slice_seen *s)
+{
+    return s->exact && s->first == part->first && s->count == part->count;
+}
+
+/* Whether the slice holds the part, or all that the server stores of it. */
+static bool holds(const struct slice_part *part, const struct slice_seen *s)
+{
+    return holds_exactly(part, s) || (part->lossy && s->sum == part->stored_sum);
+}
+
+/* The slice of the highest generation that no part has yet; `holding`: and that holds the part. */
+static int find_slice(const struct plan *p, const struct slice_part *part, bool holding)
+{
+    int best = -1;
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        const struct slice_seen *s = &p->seen[i];
+        bool better = best < 0 || s->generation > p->seen[best].generation;
+        if (p->to_delete[i] && better && (!holding || holds(part, s))) {
+            best = (int)i;
+        }
+    }
+    return best;
+}
+
+static void match_missing(struct plan *p, bool holding)
+{
+    for (unsigned i = 0; i < p->parts; i++) {
+        struct slice_part *part = &p->part[i];
+        int at = stored_at_all(part) ? -1 : find_slice(p, part, holding);
+        if (at >= 0) {
+            p->to_delete[at] = false;
+            part->stored = p->seen[at];
+        }
+    }
+}
+
+/* What no part takes is deleted. A slice that differs is updated, not deleted and created. */
+static void match_parts(struct plan *p)
+{
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        p->to_delete[i] = true;
+    }
+    match_missing(p, true);
+    match_missing(p, false);
+}
+
+/* --- generations and writes --- */
+
+/* Whether the part is stored, in a pool of as many slices as are wanted. */
+static bool counted(const struct plan *p, const struct slice_part *part)
+{
+    return stored_at_all(part) && part->stored.slices == (int64_t)p->parts;
+}
+
+bool plan_as_wanted(const struct plan *p, const struct slice_part *part,
+                    const struct slice_seen *seen)
+{
+    return holds(part, seen) && seen->generation == p->generation &&
+           seen->slices == (int64_t)p->parts;
+}
+
+static void mark_write(struct slice_part *part)
+{
+    part->action = stored_at_all(part) ? PART_UPDATE : PART_CREATE;
+}
+
+/* Returns how many parts are to be written if the generation stays. */
+static unsigned mark_differing(struct plan *p)
+{
+    unsigned writes = 0;
+    for (unsigned i = 0; i < p->parts; i++) {
+        struct slice_part *part = &p->part[i];
+        part->lossy = part->lossy && !holds_exactly(part, &part->stored);
+        if (!stored_at_all(part) || !plan_as_wanted(p, part, &part->stored)) {
+            mark_write(part);
+            writes++;
+        }
+    }
+    return writes;
+}
+
+static bool all_counted(const struct plan *p)
+{
+    bool all = true;
+    for (unsigned i = 0; i < p->parts; i++) {
+        all = all && counted(p, &p->part[i]);
+    }
+    return all;
+}
+
+static void mark_writes(struct plan *p)
+{
+    p->generation = p->generation_max;
+    if (mark_differing(p) <= 1u && all_counted(p)) {
+        return;
+    }
+    p->generation += (p->generation < INT64_MAX) ? 1 : 0;
+    for (unsigned i = 0; i < p->parts; i++) {
+        mark_write(&p->part[i]);
+    }
+}
+
+void plan_make(struct plan *p, unsigned devices)
+{
+    if (p->cut == 0u) {
+        adopt_cut(p);
+    }
+    cut_parts(p, devices);
+    match_parts(p);
+    mark_writes(p);
+}
+
+/* --- to carry it out --- */
+
+/* Index of the next slice to be deleted, or -1. */
+static int next_delete(const struct plan *p)
+{
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        if (p->to_delete[i]) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+const struct slice_seen *plan_next_delete(const struct plan *p)
+{
+    int at = next_delete(p);
+    return (at < 0) ? NULL : &p->seen[at];
+}
+
+void plan_deleted(struct plan *p)
+{
+    int at = next_delete(p);
+    ASSERT(at >= 0);
+    p->to_delete[at] = false;
+}
+
+/* Index of the first part with that action, or -1. */
+static int find_action(const struct plan *p, enum part_action action)
+{
+    for (unsigned i = 0; i < p->parts; i++) {
+        if (p->part[i].action == action) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static int next_write(const struct plan *p)
+{
+    int update = find_action(p, PART_UPDATE);
+    return (update >= 0) ? update : find_action(p, PART_CREATE);
+}
+
+const struct slice_part *plan_next_write(const struct plan *p)
+{
+    int at = next_write(p);
+    return (at < 0) ? NULL : &p->part[at];
+}
+
+/* Whether it is the object that was sent: the updated one, or one that the server has named. */
+static bool answers(const struct slice_part *part, const struct slice_seen *answer)
+{
+    const struct slice_seen *stored = &part->stored;
+    bool same = view_is(view_text(answer->name), stored->name) &&
+                view_is(view_text(answer->uid), stored->uid);
+    bool named = answer->name[0] != '\0' && answer->uid[0] != '\0';
+    return answer->scope == SLICE_OURS && named && (same || part->action == PART_CREATE);
+}
+
+bool plan_written(struct plan *p, const struct slice_seen *answer)
+{
+    int at = next_write(p);
+    ASSERT(at >= 0);
+    struct slice_part *part = &p->part[at];
+    if (!answers(part, answer)) {
+        return false;
+    }
+    part->action = PART_KEEP;
+    part->stored = *answer;
+    part->lossy = !holds_exactly(part, answer);
+    part->stored_sum = answer->sum;
+    plan_saw_generation(p, answer);
+    return true;
+}
+
+bool plan_lossy(const struct plan *p)
+{
+    bool lossy = false;
+    for (unsigned i = 0; i < p->parts; i++) {
+        lossy = lossy || p->part[i].lossy;
+    }
+    return lossy;
+}
+
+bool plan_complete(const struct plan *p)
+{
+    return p->overflow == 0u && next_delete(p) < 0 && next_write(p) < 0 && !plan_lossy(p);
+}
+
+/* --- later --- */
+
+const struct slice_part *plan_part_of(const struct plan *p, const char *name)
+{
+    for (unsigned i = 0; i < p->parts; i++) {
+        if (view_is(view_text(name), p->part[i].stored.name)) {
+            return &p->part[i];
+        }
+    }
+    return NULL;
+}

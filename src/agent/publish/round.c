@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a round. Each one has a function that moves on or makes a request, one that takes
+ * the records of the answer, and one for its end; the table at the end of the file joins them.
+ */
+#include "agent/publish/round.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+/* --- what all steps share --- */
+
+void round_init(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    r->step = ROUND_IDLE;
+    slice_observe_begin(&r->observer, &a->publish.wanted);
+}
+
+/* A part of the body of `round.request`, for the client. */
+static struct view request_body(struct agent *a, uint32_t offset, size_t room)
+{
+    size_t cap = (room < sizeof a->scratch.body) ? room : sizeof a->scratch.body;
+    struct writer part = writer_of(a->scratch.body, cap);
+    enum status s = slice_body_part(&a->publish.round.request, offset, &part);
+    ASSERT(s == STATUS_OK);
+    return writer_view(&part);
+}
+
+/* Returns what a step does: no other one has its turn. What is not taken now is asked again. */
+static bool start(struct agent *a, const struct api_request *request)
+{
+    struct round *r = &a->publish.round;
+    r->cause = (struct refusal_cause){.text = "", .field = "", .too_many_devices = false};
+    enum status s = api_start(a, API_SLOT_SLICES, request);
+    ASSERT(s == STATUS_OK || s == STATUS_MORE);
+    return false;
+}
+
+/* The first cause of a refusal is logged; any may say that the devices are too many. */
+static void take_cause(struct refusal_cause *cause, struct view message)
+{
+    projection_StatusRecord m = projection_StatusRecord_init_zero;
+    if (!decode(message, projection_StatusRecord_fields, &m)) {
+        return;
+    }
+    cause->too_many_devices =
+        cause->too_many_devices || view_is(view_text(m.details_name), "spec.devices");
+    if (cause->text[0] == '\0') {
+        text_cut(cause->text, sizeof cause->text, view_text(m.message));
+        text_cut(cause->field, sizeof cause->field, view_text(m.details_name));
+    }
+}
+
+/* --- the end of a round --- */
+
+/* The round is given up, and made again in `wait_ms`; `firm`: not earlier, see pacing_failed. */
+static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
+{
+    a->publish.round.step = ROUND_IDLE;
+    pacing_failed(&a->publish.pacing, a->now_ms + wait_ms, firm);
+}
+
+static void log_failure(struct agent *a, const char *doing, const struct api_result *result,
+                        enum status status, uint64_t wait_ms)
+{
+    struct round *r = &a->publish.round;
+    if (!log_api_refusal(a, &r->refusal, doing, result, status)) {
+        return;
+    }
+    log_api_refusal_field(a, "field", r->cause.field);
+    log_api_refusal_field(a, "cause", r->cause.text);
+    log_number(a, "retry_ms", (int64_t)wait_ms);
+    if (wait_ms < API_REFUSED_MS) {
+        log_no_k8s_event(a); /* it passes by itself */
+    }
+    log_api_refusal_end(a, &r->refusal, NULL);
+}
+
+static void failed(struct agent *a, const char *doing, const struct api_result *result,
+                   enum status status)
+{
+    struct round *r = &a->publish.round;
+    uint64_t wait = retry_wait(a, result, &a->publish.pacing.backoff_ms);
+    r->trouble = (result->http == HTTP_FORBIDDEN)
+                     ? "the API server forbids requests for ResourceSlices: check RBAC and policies"
+                     : "a request for ResourceSlices failed and is tried again";
+    log_failure(a, doing, result, status, wait);
+    give_up(a, wait, status != PEER_CLOSED);
+}
+
+/* Somebody else wrote or deleted the slice since it was listed: everyday life. */
+static void overtaken(struct agent *a)
+{
+    uint64_t wait = agent_backoff(a, &a->publish.pacing.backoff_ms);
+    log_begin(a, LOG_ID_SLICE_WRITE_CONFLICTED);
+    log_number(a, "retry_ms", (int64_t)wait);
+    log_end(a);
+    give_up(a, wait, true);
+}
+
+static bool was_overtaken(const struct api_result *result)
+{
+    return result->status == PEER_NOT_FOUND || result->http == HTTP_CONFLICT;
+}
+
+static void log_current(struct agent *a)
+{
+    log_begin(a, LOG_ID_SLICE_VERIFIED);
+    log_text(a, "slice", a->publish.plan.part[0].stored.name);
+    log_number(a, "devices", a->publish.wanted.devices.count);
+    log_end(a);
+}
+
+/* All that could be done is done; `reported`: a line says that the slices are the wanted ones. */
+static void complete(struct agent *a, bool reported)
+{
+    struct round *r = &a->publish.round;
+    bool current = plan_complete(&a->publish.plan);
+    r->step = ROUND_IDLE;
+    r->trouble = plan_lossy(&a->publish.plan)
+                     ? "the API server stores less of the slices than it is sent"
+                     : NULL;
+    pacing_over(a);
+    slice_watch_resume(a);
+    if (current) {
+        r->current_wall_ms = a->wall_ms;
+    }
+    if (current && !reported) {
+        log_current(a);
+    }
+    if (current) {
+        r->stored = STORED_REPORTED;
+    } else {
+        r->stored = reported ? STORED_RECHECK : STORED_UNKNOWN;
+    }
+}
+
+static bool is_reported(enum stored_state stored)
+{
+    return stored == STORED_RECHECK || stored == STORED_REPORTED;
+}
+
+/* --- idle --- */
+
+static bool step_idle(struct agent *a)
+{
+    if (a->now_ms < pacing_due(&a->publish.pacing)) {
+        return false;
+    }
+    pacing_started(&a->publish.pacing);
+    a->publish.round.step = ROUND_NODE;
+    node_look(a);
+    return true;
+}
+
+static void nothing_asked_record(struct agent *a, const struct kube_record *record)
+{
+    (void)a;
+    (void)record;
+}
+
+static void nothing_asked_end(struct agent *a, const struct api_result *result)
+{
+    (void)a;
+    (void)result;
+}
+
+/* --- the Node --- */
+
+static bool step_node(struct agent *a)
+{
+    if (!node_ready(a)) {
+        return false;
+    }
+    wanted_take(a);
+    slice_observe_outdated(&a->publish.round.observer);
+    slice_watch_outdated(a);
+    a->publish.round.step = ROUND_LIST;
+    return true;
+}
+
+/* --- list --- */
+
+static bool step_list(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct round *r = &a->publish.round;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name, 0);
+    ASSERT(s == STATUS_OK);
+    const struct api_request request = {.kind = API_LIST_SLICES,
+                                        .shape = KUBE_SHAPE_SLICE_LIST,
+                                        .version = version_now(a),
+                                        .head = {.method = "GET", .path = writer_view(&out)}};
+    plan_list_begin(&a->publish.plan);
+    slice_watch_from(a, view_text(""));
+    r->foreign = 0;
+    r->partial = false;
+    return start(a, &request);
+}
+
+static void list_item(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    const struct slice_seen *s = &r->observer.seen;
+    if (s->name[0] == '\0') {
+        return;
+    }
+    if (s->scope == SLICE_OURS) {
+        plan_list_add(&a->publish.plan, s);
+    } else if (s->scope == SLICE_FOREIGN) {
+        r->foreign++; /* the server ignores selectors: it is not ours to touch */
+    }
+}
+
+static void list_meta(struct agent *a, struct view message)
+{
+    projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
+    if (decode(message, projection_ListMetaRecord_fields, &m)) {
+        slice_watch_from(a, view_text(m.resource_version));
+        a->publish.round.partial = m.continue_token[0] != '\0';
+    }
+}
+
+static void list_record(struct agent *a, const struct kube_record *record)
+{
+    struct slice_observer *o = &a->publish.round.observer;
+    if (slice_observe(o, record)) {
+        return;
+    }
+    if (record->record == KUBE_OBJECT_END) {
+        list_item(a);
+        slice_observe_begin(o, o->wanted);
+    } else if (record->record == KUBE_LIST_META) {
+        list_meta(a, record->message);
+    }
+}
+
+/* A server that ignores the field selector is logged when it starts to. */
+static void report_foreign(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    if (r->foreign > 0u && !r->foreign_reported) {
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "list slices");
+    }
+    r->foreign_reported = r->foreign > 0u;
+}
+
+/* What is stored is known: it is compared with what is wanted. */
+static void listed(struct agent *a, const struct api_result *result)
+{
+    struct round *r = &a->publish.round;
+    struct plan *plan = &a->publish.plan;
+    slice_watch_listed(a, result);
+    plan_make(plan, a->publish.wanted.devices.count);
+    report_foreign(a);
+    if (plan->overflow > 0u) {
+        pacing_by(&a->publish.pacing, a->now_ms); /* the rest of them is for another round */
+    }
+    r->step = ROUND_DELETE;
+    if (!plan_complete(plan)) {
+        r->stored = STORED_UNKNOWN;
+    } else {
+        r->stored = is_reported(r->stored) ? STORED_REPORTED : STORED_CURRENT;
+    }
+}
+
+/* After PEER_UNSUPPORTED the step stays: slices are listed in the version that is chosen next. */
+static void list_end(struct agent *a, const struct api_result *result)
+{
+    struct round *r = &a->publish.round;
+    if (result->status == STATUS_OK && r->partial) {
+        /* No page was asked for: what is on the others would be taken for not stored. */
+        text_cut(r->cause.text, sizeof r->cause.text, view_text("a page of a list"));
+        failed(a, "list slices", result, PEER_MALFORMED);
+    } else if (result->status == STATUS_OK) {
+        listed(a, result);
+    } else if (result->status != PEER_UNSUPPORTED) {
+        failed(a, "list slices", result, result->status);
+    }
+}
+
+/* --- delete --- */
+
+static bool step_delete(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct round *r = &a->publish.round;
+    const struct slice_seen *seen = plan_next_delete(&a->publish.plan);
+    if (seen == NULL) {
+        r->step = ROUND_WRITE;
+        return true;
+    }
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slice(&out, version_name(a), seen->name);
+    ASSERT(s == STATUS_OK);
+    r->request = (struct slice_request){.verb = SLICE_DELETE, .stored = seen};
+    const struct api_request request = {.kind = API_DELETE_SLICE,
+                                        .shape = KUBE_SHAPE_STATUS,
+                                        .version = version_now(a),
+                                        .head = {.method = "DELETE",
+                                                 .path = writer_view(&out),
+                                                 .body_len = slice_body_len(&r->request)},
+                                        .body = request_body};
+    return start(a, &request);
+}
+
+static void delete_end(struct agent *a, const struct api_result *result)
+{
+    if (result->status == STATUS_OK || result->status == PEER_NOT_FOUND) {
+        plan_deleted(&a->publish.plan);
+    } else if (was_overtaken(result)) {
+        overtaken(a);
+    } else {
+        failed(a, "delete slice", result, result->status);
+    }
+}
+
+/* --- write --- */
+
+static struct slice_request write_request(struct agent *a, const struct slice_part *part)
+{
+    struct publish *p = &a->publish;
+    return (struct slice_request){
+        .verb = (part->action == PART_CREATE) ? SLICE_CREATE : SLICE_UPDATE,
+        .version = version_now(a),
+        .stored = &part->stored,
+        .wanted = &p->wanted,
+        .attributes = &p->attributes,
+        .first = part->first,
+        .count = part->count,
+        .generation = p->plan.generation,
+        .slices = p->plan.parts,
+    };
+}
+
+static bool step_write(struct agent *a)
+{
+    char path[KUBE_PATH_CAP];
+    struct round *r = &a->publish.round;
+    const struct slice_part *part = plan_next_write(&a->publish.plan);
+    if (part == NULL) {
+        complete(a, is_reported(r->stored));
+        return false;
+    }
+    bool create = part->action == PART_CREATE;
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_slice(&out, version_name(a), create ? NULL : part->stored.name);
+    ASSERT(s == STATUS_OK);
+    r->request = write_request(a, part);
+    const struct api_request request = {.kind = API_WRITE_SLICE,
+                                        .shape = KUBE_SHAPE_SLICE,
+                                        .version = r->request.version,
+                                        .head = {.method = create ? "POST" : "PUT",
+                                                 .path = writer_view(&out),
+                                                 .body_len = slice_body_len(&r->request)},
+                                        .body = request_body};
+    slice_observe_begin(&r->observer, &a->publish.wanted); /* no object in the answer: no success */
+    return start(a, &request);
+}
+
+static void write_record(struct agent *a, const struct kube_record *record)
+{
+    (void)slice_observe(&a->publish.round.observer, record);
+}
+
+static void log_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
+{
+    log_begin(a, part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED);
+    log_text(a, "slice", part->stored.name);
+    log_text(a, "how", (verb == SLICE_UPDATE) ? "updated" : "created");
+    log_number(a, "devices", part->count);
+    log_number(a, "generation", part->stored.generation);
+    log_end(a);
+}
+
+static void written(struct agent *a, const struct api_result *result)
+{
+    struct round *r = &a->publish.round;
+    struct plan *plan = &a->publish.plan;
+    const struct slice_part *part = plan_next_write(plan);
+    if (!plan_written(plan, &r->observer.seen)) {
+        log_one(a, LOG_ID_API_RESPONSE_UNEXPECTED, "doing", "write slice");
+        r->trouble = "the API server answered with another object than was written";
+        give_up(a, retry_wait(a, result, &a->publish.pacing.backoff_ms), true);
+        return;
+    }
+    log_written(a, part, r->request.verb);
+    if (plan_next_write(plan) == NULL) {
+        complete(a, true);
+        pacing_wrote(a, plan_lossy(plan) && plan->overflow == 0u);
+    }
+}
+
+/* The server takes no slice of this size, or of these devices. */
+static void refused(struct agent *a, const struct api_result *result)
+{
+    struct round *r = &a->publish.round;
+    bool large = result->http == HTTP_CONTENT_TOO_LARGE || r->cause.too_many_devices;
+    unsigned smaller = large ? plan_cut_smaller(&a->publish.plan) : 0u;
+    uint64_t wait = API_BACKOFF_MIN_MS;
+    if (smaller > 0u) {
+        log_begin(a, LOG_ID_SLICE_SPLIT);
+        log_number(a, "devices", smaller);
+        log_text(a, "text", r->cause.text);
+        log_end(a);
+    } else {
+        r->trouble = "the API server refuses the slices as invalid; see its causes in the log";
+        wait = pacing_invalid(a);
+    }
+    log_failure(a, "write slice", result, result->status, wait);
+    give_up(a, wait, true);
+}
+
+static void write_end(struct agent *a, const struct api_result *result)
+{
+    uint16_t http = result->http;
+    if (result->status == STATUS_OK) {
+        written(a, result);
+    } else if (was_overtaken(result)) {
+        overtaken(a);
+    } else if (http == HTTP_UNPROCESSABLE_CONTENT || http == HTTP_CONTENT_TOO_LARGE) {
+        refused(a, result);
+    } else {
+        failed(a, "write slice", result, result->status);
+    }
+}
+
+/* --- the state machine --- */
+
+static const struct {
+    bool (*step)(struct agent *a); /* true: another step has its turn; false: asked, or waits */
+    void (*on_record)(struct agent *a, const struct kube_record *record);
+    void (*on_end)(struct agent *a, const struct api_result *result);
+} steps[ROUND_STEPS] = {
+    [ROUND_IDLE] = {step_idle, nothing_asked_record, nothing_asked_end},
+    [ROUND_NODE] = {step_node, nothing_asked_record, nothing_asked_end},
+    [ROUND_LIST] = {step_list, list_record, list_end},
+    [ROUND_DELETE] = {step_delete, nothing_asked_record, delete_end},
+    [ROUND_WRITE] = {step_write, write_record, write_end},
+};
+
+/* A request may be made: devices and version are known, and none is under way. */
+static bool may_start(const struct agent *a)
+{
+    bool ready = a->devices_known && api_ready(a) && version_ready(a);
+    return ready && !api_slot_busy(a, API_SLOT_SLICES);
+}
+
+void round_step(struct agent *a)
+{
+    bool more = may_start(a);
+    for (unsigned i = 0; more && i < (unsigned)ROUND_STEPS; i++) {
+        more = steps[a->publish.round.step].step(a);
+    }
+}
+
+uint64_t round_deadline(const struct agent *a)
+{
+    bool idle = a->publish.round.step == ROUND_IDLE;
+    return (idle && may_start(a)) ? pacing_due(&a->publish.pacing) : UINT64_MAX;
+}
+
+void round_record(struct agent *a, const struct kube_record *record)
+{
+    struct round *r = &a->publish.round;
+    if (record->record == KUBE_STATUS_CAUSE) {
+        take_cause(&r->cause, record->message);
+    } else {
+        steps[r->step].on_record(a, record);
+    }
+}
+
+void round_end(struct agent *a, const struct api_result *result)
+{
+    steps[a->publish.round.step].on_end(a, result);
+}
+
+/* --- what asks for a round --- */
+
+void round_soon(struct agent *a)
+{
+    struct pacing *p = &a->publish.pacing;
+    enum round_step step = a->publish.round.step;
+    if (step == ROUND_NODE) {
+        p->due_ms = UINT64_MAX; /* the round under way takes the content afterwards */
+    } else {
+        pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);
+    }
+}
+
+void round_recheck(struct agent *a, uint64_t wait_ms)
+{
+    struct round *r = &a->publish.round;
+    r->stored = STORED_UNKNOWN;
+    pacing_by(&a->publish.pacing, (r->step == ROUND_IDLE) ? a->now_ms + wait_ms : a->now_ms);
+}
+
+void round_content_changed(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    round_soon(a);
+    r->stored = is_reported(r->stored) ? STORED_RECHECK : STORED_UNKNOWN;
+    plan_forget_losses(&a->publish.plan);
+    pacing_content_changed(&a->publish.pacing);
+}
+
+void round_abandon(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    if (r->step != ROUND_IDLE || a->publish.plan.cut > 0u) {
+        /* what happened in between is not known: look again once connected */
+        pacing_by(&a->publish.pacing, a->now_ms);
+    }
+    r->step = ROUND_IDLE;
+    slice_watch_suspend(a);
+    plan_forget_losses(&a->publish.plan); /* perhaps another server, which keeps more */
+}
+
+bool round_current(const struct agent *a)
+{
+    return a->publish.round.stored >= STORED_CURRENT;
+}

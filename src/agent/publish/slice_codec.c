@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slices as bytes. A body is never kept: each piece of it is the encoder run again with everything
+ * outside the piece thrown away, so that a slice of any size costs no memory. A stored slice is
+ * compared with the wanted content while its records arrive, for the same reason.
+ */
+#include "agent/publish/slice_codec.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/crc32c.h"
+#include "cfg/identity.h"
+#include "generated/kube.pb.h"
+#include "generated/projection.pb.h"
+#include "pb_encode.h"
+#include "wire/decode.h"
+
+/* --- encode: devices, by callback, because their number has no bound in the message --- */
+
+static void set_text(bool *has, char *text, size_t cap, const char *value)
+{
+    *has = true;
+    text_set(text, cap, value);
+}
+
+#define SET(message, has, field, value)                                                            \
+    set_text(&(message).has, (message).field, sizeof(message).field, (value))
+
+static void set_value(kube_DeviceAttribute *v, const struct attribute *at)
+{
+    switch (at->type) {
+    case ATTRIBUTE_INT:
+        v->has_int_value = true;
+        v->int_value = at->number;
+        break;
+    case ATTRIBUTE_BOOL:
+        v->has_bool_value = true;
+        v->bool_value = at->number != 0;
+        break;
+    case ATTRIBUTE_STRING:
+        SET(*v, has_string_value, string_value, at->text);
+        break;
+    case ATTRIBUTE_VERSION:
+        SET(*v, has_version_value, version_value, at->text);
+        break;
+    }
+}
+
+static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct attributes *all = *arg;
+    for (unsigned i = 0; i < all->count; i++) {
+        kube_Device_AttributesEntry e = kube_Device_AttributesEntry_init_zero;
+        SET(e, has_key, key, all->attribute[i].key);
+        e.has_value = true;
+        set_value(&e.value, &all->attribute[i]);
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_Device_AttributesEntry_fields, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* v1beta1: the attributes stand in one message, in the place where v1 has them. */
+static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    kube_BasicDevice basic = kube_BasicDevice_init_zero;
+    basic.attributes.funcs.encode = write_attributes;
+    basic.attributes.arg = *arg;
+    return pb_encode_tag_for_field(out, field) &&
+           pb_encode_submessage(out, kube_BasicDevice_fields, &basic);
+}
+
+static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    struct slice_request *r = *arg;
+    const struct devices *devices = &r->wanted->devices;
+    for (unsigned i = r->first; i < r->first + r->count; i++) {
+        kube_Device d = kube_Device_init_zero;
+        SET(d, has_name, name, devices->device[i].name);
+        device_attributes(devices, i, r->attributes);
+        d.attributes.funcs.encode = (r->version == API_V1BETA1) ? write_basic : write_attributes;
+        d.attributes.arg = r->attributes;
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_Device_fields, &d)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- encode: the objects --- */
+
+static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
+{
+    kube_OwnerReference *o = &m->ownerReferences[0];
+    m->ownerReferences_count = 1;
+    SET(*o, has_kind, kind, "Node");
+    SET(*o, has_apiVersion, apiVersion, "v1");
+    SET(*o, has_name, name, wanted->node_name);
+    SET(*o, has_uid, uid, wanted->owner);
+    o->has_controller = true;
+    o->controller = true;
+}
+
+/*
+ * generateName as the other drivers' library forms it; the server cuts it at 58 characters and
+ * appends five.
+ */
+static void set_generate_name(const char *node_name, kube_ObjectMeta *m)
+{
+    struct writer w = writer_of(m->generateName, sizeof m->generateName);
+    writer_append(&w, view_first(view_text(node_name), 200));
+    writer_text(&w, "-" DRIVER_NAME "-");
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+    m->has_generateName = true;
+}
+
+/* Which object is updated; the server refuses the update when its version is another by now. */
+static void set_stored(const struct slice_seen *stored, kube_ObjectMeta *m)
+{
+    SET(*m, has_name, name, stored->name);
+    SET(*m, has_uid, uid, stored->uid);
+    SET(*m, has_resourceVersion, resourceVersion, stored->resource_version);
+}
+
+static void set_spec(struct slice_request *r, kube_ResourceSliceSpec *spec)
+{
+    const char *node = r->wanted->node_name;
+    SET(*spec, has_driver, driver, DRIVER_NAME);
+    SET(*spec, has_nodeName, nodeName, node);
+    spec->has_pool = true;
+    SET(spec->pool, has_name, name, node);
+    spec->pool.has_generation = true;
+    spec->pool.generation = r->generation;
+    spec->pool.has_resourceSliceCount = true;
+    spec->pool.resourceSliceCount = r->slices;
+    spec->devices.funcs.encode = write_devices;
+    spec->devices.arg = r;
+}
+
+static void slice_object(struct slice_request *r, kube_ResourceSlice *slice)
+{
+    slice->has_metadata = true;
+    slice->has_spec = true;
+    set_owner(r->wanted, &slice->metadata);
+    if (r->verb == SLICE_UPDATE) {
+        set_stored(r->stored, &slice->metadata);
+    } else {
+        set_generate_name(r->wanted->node_name, &slice->metadata);
+    }
+    set_spec(r, &slice->spec);
+}
+
+static void delete_options(const struct slice_seen *stored, kube_DeleteOptions *options)
+{
+    options->has_preconditions = true;
+    SET(options->preconditions, has_uid, uid, stored->uid);
+    SET(options->preconditions, has_resourceVersion, resourceVersion, stored->resource_version);
+}
+
+/* Envelope (k8s\0 and Unknown, see Kubernetes API concepts) and object. */
+static bool encode_object(pb_ostream_t *out, const char *api_version, const char *kind,
+                          const pb_msgdesc_t *fields, const void *object)
+{
+    uint8_t head_bytes[128];
+    struct writer head = writer_of(head_bytes, sizeof head_bytes);
+    size_t raw_len = 0;
+    if (!pb_get_encoded_size(&raw_len, fields, object)) {
+        return false;
+    }
+    kube_envelope_head(&head, api_version, kind, raw_len);
+    ASSERT(!head.full);
+    return pb_write(out, head.data, head.len) && pb_encode(out, fields, object);
+}
+
+static bool encode_body(struct slice_request *r, pb_ostream_t *out)
+{
+    if (r->verb == SLICE_DELETE) {
+        kube_DeleteOptions options = kube_DeleteOptions_init_zero;
+        delete_options(r->stored, &options);
+        return encode_object(out, "meta.k8s.io/v1", "DeleteOptions", kube_DeleteOptions_fields,
+                             &options);
+    }
+    kube_ResourceSlice slice = kube_ResourceSlice_init_zero;
+    slice_object(r, &slice);
+    return encode_object(out, version_group(r->version), "ResourceSlice", kube_ResourceSlice_fields,
+                         &slice);
+}
+
+/* --- encode: pieces of a body --- */
+
+struct piece {
+    uint64_t skip;      /* bytes before the piece */
+    struct writer *out; /* takes what comes then, until it is full */
+};
+
+static bool write_piece(pb_ostream_t *stream, const pb_byte_t *bytes, size_t count)
+{
+    struct piece *p = stream->state;
+    struct view v = view_of(bytes, count);
+    size_t drop = (p->skip < v.len) ? (size_t)p->skip : v.len;
+    p->skip -= drop;
+    v = view_first(view_from(v, drop), writer_room(p->out));
+    writer_append(p->out, v);
+    return true;
+}
+
+uint32_t slice_body_len(struct slice_request *r)
+{
+    pb_ostream_t sizing = PB_OSTREAM_SIZING;
+    bool ok = encode_body(r, &sizing);
+    ASSERT(ok && sizing.bytes_written <= UINT32_MAX);
+    return (uint32_t)sizing.bytes_written;
+}
+
+enum status slice_body_part(struct slice_request *r, uint32_t offset, struct writer *out)
+{
+    struct piece piece = {.skip = offset, .out = out};
+    pb_ostream_t stream = {
+        .callback = write_piece, .state = &piece, .max_size = SIZE_MAX, .bytes_written = 0};
+    bool ok = encode_body(r, &stream);
+    ASSERT(ok);
+    return out->len > 0u ? STATUS_OK : STATUS_MORE;
+}
+
+/* --- observe --- */
+
+/* Nothing of one object may be taken for a part of the next one. */
+void slice_observe_begin(struct slice_observer *o, const struct wanted *wanted)
+{
+    ASSERT(wanted != NULL);
+    o->wanted = wanted;
+    o->owner[0] = '\0';
+    memset(&o->seen, 0, sizeof o->seen);
+    slice_compare_begin(&o->compare, &wanted->devices);
+}
+
+void slice_observe_outdated(struct slice_observer *o)
+{
+    slice_compare_begin(&o->compare, &o->wanted->devices);
+    o->compare.differs = true;
+}
+
+static void observe_meta(struct slice_observer *o, const struct kube_record *record)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct slice_seen *seen = &o->seen;
+    slice_observe_begin(o, o->wanted);
+    if (record->truncated || !decode(record->message, projection_MetaRecord_fields, &m)) {
+        return; /* a slice without a name is never ours to touch */
+    }
+    text_cut(seen->name, sizeof seen->name, view_text(m.name));
+    text_cut(seen->uid, sizeof seen->uid, view_text(m.uid));
+    text_cut(seen->resource_version, sizeof seen->resource_version, view_text(m.resource_version));
+    text_cut(o->owner, sizeof o->owner, view_text(m.owner_uid));
+    seen->deleting = m.has_deletion_seconds;
+}
+
+static void observe_attribute(struct slice_observer *o, struct view message)
+{
+    projection_AttributeRecord r = projection_AttributeRecord_init_zero;
+    struct attribute stored = {.type = ATTRIBUTE_INT};
+    bool ok = decode(message, projection_AttributeRecord_fields, &r) && !(r.has_extra && r.extra);
+    text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
+    if (r.has_int_value) {
+        stored.number = r.int_value;
+    } else if (r.has_bool_value) {
+        stored.type = ATTRIBUTE_BOOL;
+        stored.number = r.bool_value ? 1 : 0;
+    } else if (r.has_string_value) {
+        stored.type = ATTRIBUTE_STRING;
+        text_cut(stored.text, sizeof stored.text, view_text(r.string_value));
+    } else if (r.has_version_value) {
+        stored.type = ATTRIBUTE_VERSION;
+        text_cut(stored.text, sizeof stored.text, view_text(r.version_value));
+    } else {
+        stored.key[0] = 0; /* a kind of value that we never write */
+    }
+    slice_compare_attribute(&o->compare, &stored);
+}
+
+static void observe_device(struct slice_observer *o, const struct kube_record *record)
+{
+    projection_DeviceRecord r = projection_DeviceRecord_init_zero;
+    bool ok = decode(record->message, projection_DeviceRecord_fields, &r);
+    if (record->record == KUBE_SLICE_NAME) {
+        slice_compare_name(&o->compare, view_text(ok ? r.name : ""));
+    } else {
+        slice_compare_device(&o->compare, !ok || (r.has_extra && r.extra));
+    }
+}
+
+static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const char *node)
+{
+    if (!view_is(view_text(r->driver), DRIVER_NAME) || !view_is(view_text(r->node_name), node)) {
+        return SLICE_FOREIGN;
+    }
+    return view_is(view_text(r->pool_name), node) ? SLICE_OURS : SLICE_OTHER_POOL;
+}
+
+/* The last record of a slice that is compared: its devices came before it. */
+static void observe_spec(struct slice_observer *o, struct view message)
+{
+    projection_SliceSpecRecord r = projection_SliceSpecRecord_init_zero;
+    if (!decode(message, projection_SliceSpecRecord_fields, &r)) {
+        return;
+    }
+    struct slice_seen *seen = &o->seen;
+    struct view owner = view_text(o->owner);
+    bool unknown = (r.has_extra && r.extra) || (r.has_all_nodes && r.all_nodes);
+    seen->generation = r.pool_generation;
+    seen->slices = r.slice_count;
+    seen->scope = scope_of(&r, o->wanted->node_name);
+    seen->exact = slice_compare_end(&o->compare) && !unknown && view_is(owner, o->wanted->owner);
+    seen->first = o->compare.first;
+    seen->count = o->compare.count;
+    seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
+}
+
+bool slice_observe(struct slice_observer *o, const struct kube_record *record)
+{
+    bool piece = true;
+    ASSERT(o->wanted != NULL);
+    o->seen.sum = crc32c(o->seen.sum, record->message);
+    switch (record->record) {
+    case KUBE_META:
+        observe_meta(o, record);
+        break;
+    case KUBE_SLICE_ATTRIBUTE:
+        observe_attribute(o, record->message);
+        break;
+    case KUBE_SLICE_NAME:
+    case KUBE_SLICE_DEVICE:
+        observe_device(o, record);
+        break;
+    case KUBE_SLICE_SPEC:
+        observe_spec(o, record->message);
+        break;
+    default:
+        piece = false;
+        break;
+    }
+    return piece;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The codec of slices, alone: what is encoded is observed as exact again, in every version of the
+ * API and for each part of the pool; what differs is not.
+ */
+#include "board_vectors.h"
+
+#include "agent/publish/slice_codec.h"
+
+#define BODY_MAX 65536u
+
+static struct found_node found;
+static struct device_findings findings;
+static struct wanted wanted;
+static struct attributes attributes;
+static struct slice_observer observer;
+static struct slice_seen stored;
+static uint8_t body[BODY_MAX];
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&wanted, 0, sizeof wanted);
+    memset(&stored, 0, sizeof stored);
+    labels_set(&wanted.devices);
+    found_board(&found, board_find("trn2.48xlarge"));
+    devices_build(&wanted.devices, &found, &findings);
+    wanted.node_name = "node-a";
+    text_set(wanted.owner, sizeof wanted.owner, "uid-of-the-node");
+    text_set(stored.name, sizeof stored.name, "slice-1");
+    text_set(stored.uid, sizeof stored.uid, "uid-1");
+    text_set(stored.resource_version, sizeof stored.resource_version, "42");
+    return 0;
+}
+
+static struct slice_request request(enum slice_verb verb, enum api_version version, unsigned first,
+                                    unsigned count)
+{
+    return (struct slice_request){.verb = verb,
+                                  .version = version,
+                                  .stored = &stored,
+                                  .wanted = &wanted,
+                                  .attributes = &attributes,
+                                  .first = first,
+                                  .count = count,
+                                  .generation = 9,
+                                  .slices = 3};
+}
+
+/* The whole body in pieces of `step` bytes. */
+static struct view body_in_pieces(struct slice_request *r, size_t step)
+{
+    uint32_t len = slice_body_len(r);
+    assert_true(len <= sizeof body);
+    memset(body, 0xee, sizeof body);
+    for (uint32_t at = 0; at < len;) {
+        struct writer out = writer_of(body + at, step);
+        assert_int_equal(slice_body_part(r, at, &out), STATUS_OK);
+        assert_true(out.len > 0);
+        at += (uint32_t)out.len;
+    }
+    struct writer out = writer_of(body + len, step);
+    assert_int_equal(slice_body_part(r, len, &out), STATUS_MORE);
+    return view_of(body, len);
+}
+
+/* Reads the body as the answer of an API server that stores what it is sent. */
+static const struct slice_seen *observe(struct view sent)
+{
+    static struct kube_answer answer;
+    struct kube_record record;
+    struct reader in = reader_of(sent);
+    kube_answer_init(&answer, KUBE_SHAPE_SLICE);
+    kube_answer_field(&answer, view_text(":status"), view_text("200"));
+    kube_answer_field(&answer, view_text("content-type"),
+                      view_text("application/vnd.kubernetes.protobuf"));
+    slice_observe_begin(&observer, &wanted);
+    while (kube_answer_next(&answer, &in, &record) == STATUS_OK) {
+        (void)slice_observe(&observer, &record);
+    }
+    assert_int_equal(kube_answer_end(&answer), STATUS_OK);
+    return &observer.seen;
+}
+
+static void test_what_is_written_is_exact(void **state)
+{
+    (void)state;
+    for (unsigned version = 0; version < API_VERSIONS; version++) {
+        for (unsigned first = 0; first < 16; first += 5) {
+            struct slice_request r =
+                request(SLICE_UPDATE, (enum api_version)version, first, 16 - first);
+            const struct slice_seen *seen = observe(body_in_pieces(&r, 4096));
+            assert_true(seen->exact);
+            assert_int_equal(seen->scope, SLICE_OURS);
+            assert_int_equal(seen->first, first);
+            assert_int_equal(seen->count, 16 - first);
+            assert_int_equal(seen->generation, 9);
+            assert_int_equal(seen->slices, 3);
+            assert_false(seen->deleting);
+            assert_string_equal(seen->name, stored.name);
+            assert_string_equal(seen->uid, stored.uid);
+            assert_string_equal(seen->resource_version, stored.resource_version);
+        }
+    }
+}
+
+static void test_create_has_no_name(void **state)
+{
+    (void)state;
+    struct slice_request r = request(SLICE_CREATE, API_V1, 0, 16);
+    const struct slice_seen *seen = observe(body_in_pieces(&r, 4096));
+    assert_true(seen->exact);
+    assert_string_equal(seen->name, "");
+    assert_string_equal(seen->uid, "");
+    assert_string_equal(seen->resource_version, "");
+}
+
+static void test_no_devices(void **state)
+{
+    (void)state;
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 0);
+    const struct slice_seen *seen = observe(body_in_pieces(&r, 4096));
+    assert_true(seen->exact);
+    assert_int_equal(seen->count, 0);
+}
+
+/* The body is the same for every size of its pieces. */
+static void test_pieces(void **state)
+{
+    static uint8_t whole[BODY_MAX];
+    static const size_t steps[] = {1, 7, 100, 16384};
+    (void)state;
+    for (unsigned verb = SLICE_CREATE; verb <= SLICE_DELETE; verb++) {
+        struct slice_request r = request((enum slice_verb)verb, API_V1, 3, 2);
+        struct view v = body_in_pieces(&r, sizeof body / 2);
+        memcpy(whole, v.data, v.len);
+        for (unsigned i = 0; i < COUNT(steps); i++) {
+            struct view other = body_in_pieces(&r, steps[i]);
+            assert_int_equal(other.len, v.len);
+            assert_memory_equal(other.data, whole, v.len);
+        }
+    }
+}
+
+static void test_preconditions_of_a_delete(void **state)
+{
+    (void)state;
+    struct slice_request r = {.verb = SLICE_DELETE, .stored = &stored};
+    struct view v = body_in_pieces(&r, 4096);
+    assert_true(view_starts(v, "k8s"));
+    assert_non_null(memmem(v.data, v.len, "uid-1", 5));
+    assert_non_null(memmem(v.data, v.len, "42", 2));
+    assert_non_null(memmem(v.data, v.len, "DeleteOptions", 13));
+}
+
+/* --- what differs --- */
+
+static const struct slice_seen *observe_written(void)
+{
+    static struct slice_request r;
+    r = request(SLICE_UPDATE, API_V1, 0, 16);
+    return observe(body_in_pieces(&r, 4096));
+}
+
+static void test_another_owner(void **state)
+{
+    static struct slice_request r;
+    (void)state;
+    r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view v = body_in_pieces(&r, 4096);
+    uint32_t sum = observe(v)->sum;
+    text_set(wanted.owner, sizeof wanted.owner, "uid-of-another-node");
+    assert_false(observe(v)->exact);
+    assert_int_equal(observe(v)->sum, sum); /* of what is stored, not of what is wanted */
+    v = body_in_pieces(&r, 4096);
+    assert_true(observe(v)->exact);
+    assert_int_not_equal(observe(v)->sum, sum);
+}
+
+static void test_another_device(void **state)
+{
+    (void)state;
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view v = body_in_pieces(&r, 4096);
+    wanted.devices.device[7].core_count ^= 1u;
+    assert_false(observe(v)->exact);
+}
+
+static void test_scope(void **state)
+{
+    (void)state;
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view v = body_in_pieces(&r, 4096);
+    wanted.node_name = "node-b";
+    assert_int_equal(observe(v)->scope, SLICE_FOREIGN);
+    /* the pool's name stands last of the three: spec.nodeName stays */
+    wanted.node_name = "node-a";
+    uint8_t *at = memmem(body, v.len, "node-a", 6);
+    uint8_t *last = NULL;
+    unsigned names = 0;
+    for (; at != NULL; at = memmem(at + 1, (size_t)(body + v.len - at) - 1, "node-a", 6)) {
+        names++;
+        last = (last == NULL && names == 2) ? at : last;
+    }
+    assert_int_equal(names, 3);
+    last[5] = 'c';
+    assert_int_equal(observe(v)->scope, SLICE_OTHER_POOL);
+}
+
+/* The wanted content changes while a slice is half read: it does not count as exact. */
+static void test_outdated(void **state)
+{
+    (void)state;
+    assert_true(observe_written()->exact);
+    struct slice_seen seen = observer.seen;
+    slice_observe_outdated(&observer);
+    assert_false(slice_compare_end(&observer.compare));
+    assert_string_equal(observer.seen.name, seen.name);
+}
+
+/* A slice whose name was cut off is none that can be touched. */
+static void test_name_cut_off(void **state)
+{
+    (void)state;
+    assert_string_equal(observe_written()->name, "slice-1");
+    struct kube_record record = {.record = KUBE_META, .truncated = true};
+    assert_true(slice_observe(&observer, &record));
+    assert_string_equal(observer.seen.name, "");
+    record.record = KUBE_LIST_META;
+    assert_false(slice_observe(&observer, &record));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_what_is_written_is_exact, setup),
+        cmocka_unit_test_setup(test_create_has_no_name, setup),
+        cmocka_unit_test_setup(test_no_devices, setup),
+        cmocka_unit_test_setup(test_pieces, setup),
+        cmocka_unit_test_setup(test_preconditions_of_a_delete, setup),
+        cmocka_unit_test_setup(test_another_owner, setup),
+        cmocka_unit_test_setup(test_another_device, setup),
+        cmocka_unit_test_setup(test_scope, setup),
+        cmocka_unit_test_setup(test_outdated, setup),
+        cmocka_unit_test_setup(test_name_cut_off, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
