@@ -376,7 +376,7 @@ $(WAY)/%.o: %.c $(WAY)/flags
 # files of src/host that read text and the models of the agent's peers. Builds: address (with UBSan) and memory, fast
 # without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) src/host/probe.c src/host/resolver.c $(SIM_MODELS)
+FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) $(addprefix src/host/,kubeconfig.c probe.c resolver.c yaml.c) $(SIM_MODELS)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp

@@ -307,6 +307,20 @@ void writer_varint(struct writer *w, uint64_t value)
     writer_bytes(w, bytes, n + 1u);
 }
 
+void writer_utf8(struct writer *w, uint32_t c)
+{
+    if (c < 0x80u) {
+        writer_u8(w, (uint8_t)c);
+    } else if (c < 0x800u) {
+        writer_u16(w, (uint16_t)(0xc080u | (c >> 6) << 8 | (c & 0x3fu)));
+    } else if (c < 0x10000u) {
+        writer_u24(w, 0xe08080u | (c >> 12) << 16 | (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
+    } else {
+        writer_u32(w, 0xf0808080u | (c >> 18) << 24 | (c >> 12 & 0x3fu) << 16 |
+                          (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
+    }
+}
+
 void writer_decimal(struct writer *w, uint64_t value)
 {
     uint8_t digits[20];

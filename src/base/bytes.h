@@ -108,6 +108,8 @@ void writer_bytes(struct writer *w, const void *data, size_t len);
 /* Copies the bytes of the view. */
 void writer_append(struct writer *w, struct view v);
 void writer_text(struct writer *w, const char *text); /* without its NUL */
+/* UTF-8 of a code point up to U+10FFFF (RFC 3629 §3). */
+void writer_utf8(struct writer *w, uint32_t c);
 /* Decimal digits without leading zeros. */
 void writer_decimal(struct writer *w, uint64_t value);
 /* The same, with a minus sign when below zero. */

@@ -297,20 +297,6 @@ static uint32_t hex4(struct view v)
     return n;
 }
 
-static void write_utf8(struct writer *out, uint32_t c)
-{
-    if (c < 0x80u) {
-        writer_u8(out, (uint8_t)c);
-    } else if (c < 0x800u) {
-        writer_u16(out, (uint16_t)(0xc080u | (c >> 6) << 8 | (c & 0x3fu)));
-    } else if (c < 0x10000u) {
-        writer_u24(out, 0xe08080u | (c >> 12) << 16 | (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
-    } else {
-        writer_u8(out, (uint8_t)(0xf0u | c >> 18));
-        writer_u24(out, 0x808080u | (c >> 12 & 0x3fu) << 16 | (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
-    }
-}
-
 /* One \uXXXX, or a pair of them; returns the bytes taken. `v` begins with the backslash. */
 static size_t unescape_unicode(struct view v, struct writer *out)
 {
@@ -319,11 +305,11 @@ static size_t unescape_unicode(struct view v, struct writer *out)
     if (high && v.len >= 12u && v.data[6] == '\\' && v.data[7] == 'u') {
         uint32_t low = hex4(view_from(v, 8));
         if (low >= 0xdc00u && low < 0xe000u) {
-            write_utf8(out, 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u));
+            writer_utf8(out, 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u));
             return 12;
         }
     }
-    write_utf8(out, (c >= 0xd800u && c < 0xe000u) ? 0xfffdu : c);
+    writer_utf8(out, (c >= 0xd800u && c < 0xe000u) ? 0xfffdu : c);
     return 6;
 }
 
@@ -533,7 +519,7 @@ static size_t write_piece(struct writer *out, struct view text)
     }
     n = character_length(text);
     if (n == 0u) {
-        write_utf8(out, 0xfffdu);
+        writer_utf8(out, 0xfffdu);
         return 1;
     }
     if (n == 1u) {

@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "host/system.h"
 #include "mbedtls/base64.h"
-#include "wire/kubeconfig.h"
+#include "host/kubeconfig.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
@@ -55,7 +55,7 @@ static enum status pem_from_file(struct pem *pem, const char *what, const char *
                                  struct writer *why)
 {
     int error = 0;
-    struct writer w = writer_of(pem->text, sizeof pem->text - 1u);
+    struct writer w = writer_of(pem->text, PEM_BYTES_MAX - 1u);
     enum status s = file_read_whole(path, &w, &error);
     if (s != STATUS_OK) {
         return say_file(why, what, path, error, s);
@@ -69,7 +69,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
                                    struct writer *why)
 {
     size_t n = 0;
-    if (mbedtls_base64_decode(pem->text, sizeof pem->text - 1u, &n, data.data, data.len) != 0) {
+    if (mbedtls_base64_decode(pem->text, PEM_BYTES_MAX - 1u, &n, data.data, data.len) != 0) {
         writer_text(why, what);
         return say(why, "-data in the kubeconfig is not base64, or over ", "32 KiB; copy it again",
                    PEER_MALFORMED);
@@ -248,7 +248,7 @@ static enum status server_from_config(struct credentials *c, const char *path,
 static enum status load_kubeconfig(struct credentials *c, const char *path, struct writer *why)
 {
     struct kubeconfig k = {0};
-    struct writer text = writer_of(c->text, sizeof c->text);
+    struct writer text = writer_of(c->pems, KUBECONFIG_BYTES_MAX);
     int error = 0;
     enum status s = file_read_whole(path, &text, &error);
     c->text_len = text.len;
@@ -260,7 +260,8 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
     writer_text(why, "kubeconfig ");
     writer_text(why, path);
     writer_text(why, ": ");
-    s = kubeconfig_read(&text, &k, why);
+    s = kubeconfig_read(writer_view(&text), c->values, &k, why);
+    explicit_bzero(c->pems, c->text_len);
     if (s != STATUS_OK) {
         return s;
     }
@@ -316,6 +317,9 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
 enum status credentials_load(struct credentials *c, const char *kubeconfig, struct writer *why)
 {
     credentials_wipe(c);
+    c->ca.text = &c->pems[0];
+    c->cert.text = &c->pems[PEM_BYTES_MAX];
+    c->key.text = &c->pems[2u * PEM_BYTES_MAX];
     c->token[0] = 0;
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';
@@ -348,16 +352,19 @@ struct tls_identity credentials_identity(const struct credentials *c)
 
 static void pem_wipe(struct pem *pem)
 {
-    explicit_bzero(pem->text, pem->len);
+    if (pem->len > 0u) {
+        explicit_bzero(pem->text, pem->len);
+    }
     pem->len = 0;
 }
 
 void credentials_wipe(struct credentials *c)
 {
-    ASSERT(c->text_len <= sizeof c->text);
+    ASSERT(c->text_len <= KUBECONFIG_BYTES_MAX);
     pem_wipe(&c->ca);
     pem_wipe(&c->cert);
     pem_wipe(&c->key);
-    explicit_bzero(c->text, c->text_len);
+    explicit_bzero(c->pems, c->text_len);
+    explicit_bzero(c->values, c->text_len);
     c->text_len = 0;
 }

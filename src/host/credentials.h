@@ -14,7 +14,7 @@
 /* One PEM text; `len` in bytes, without its NUL. */
 struct pem {
     size_t len;
-    uint8_t text[PEM_BYTES_MAX]; /* followed by NUL when len > 0 */
+    uint8_t *text; /* PEM_BYTES_MAX bytes, part of the credentials' pems; ends in NUL if len > 0 */
 };
 
 /* One instance of about 170 KiB; pages that no credential reaches are never touched. */
@@ -28,8 +28,9 @@ struct credentials {
     struct pem ca;
     struct pem cert;
     struct pem key;
-    size_t text_len;
-    uint8_t text[KUBECONFIG_BYTES_MAX];
+    size_t text_len;                  /* of the kubeconfig */
+    uint8_t pems[3u * PEM_BYTES_MAX]; /* the kubeconfig's text first, PEM texts after it is read */
+    uint8_t values[KUBECONFIG_BYTES_MAX]; /* of its keys */
 };
 
 /*

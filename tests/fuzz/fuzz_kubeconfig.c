@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubeconfig texts. Checks I1 to I5 of wire/kubeconfig.h. The oracle for the values is a reader of
+ * Kubeconfig texts. Checks I1 to I5 of host/kubeconfig.h. The oracle for the values is a reader of
  * its own over libyaml's events, which take both forms: what the product accepts, libyaml accepts,
  * and every value found is the same.
  *
  * Links: -lyaml
  */
 #include "tests/fuzz/fuzz.h"
-#include "wire/kubeconfig.h"
+#include "host/kubeconfig.h"
 
 static char why_text[4096];
 
 /* What was found, in the order of struct kubeconfig. */
-enum { VALUES = 11 };
+enum { VALUES = 10 };
 _Static_assert(sizeof(struct kubeconfig) == VALUES * sizeof(struct view), "only views");
 
 static void check_why(struct view why)
@@ -227,7 +227,6 @@ static void compare(const struct kubeconfig *k)
     same(k->key_file, user, "client-key", k->key_data);
     same(k->token, user, "token", none);
     same(k->token_file, user, "tokenFile", none);
-    same(k->namespace_, context, "namespace", none);
 }
 
 #endif
@@ -237,7 +236,7 @@ static void judge(struct view text, enum status s, const struct kubeconfig *k)
     if (s != STATUS_OK) {
         return;
     }
-    CHECK(view_starts(k->server, "https://") && k->ca_data.len + k->ca_file.len > 0u);
+    CHECK(k->server.len >= 8u && k->ca_data.len + k->ca_file.len > 0u);
 #ifndef FUZZ_ALONE
     bool good = read_tree(text);
     if (good && !odd) {
@@ -274,20 +273,19 @@ static void try_server(struct view server)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = fuzz_copy(data, size);
-    struct writer text = writer_of(copy, size);
+    uint8_t *room = malloc((size > 0u) ? size : 1u);
     struct writer why = writer_of(why_text, sizeof why_text);
     struct kubeconfig k;
     struct kubeconfig before;
-    text.len = size;
     memset(&k, 0x5a, sizeof k);
     before = k;
-    enum status s = kubeconfig_read(&text, &k, &why);
+    enum status s = kubeconfig_read(view_of(copy, size), room, &k, &why);
     if (s == STATUS_OK) {
         struct view values[VALUES];
         memcpy(values, &k, sizeof values);
         for (unsigned i = 0; i < VALUES; i++) {
             CHECK(values[i].len == 0u ||
-                  (values[i].data >= copy && values[i].data + values[i].len <= copy + size));
+                  (values[i].data >= room && values[i].data + values[i].len <= room + size));
         }
         CHECK(why.len == 0u); /* I2 */
         try_server(k.server);
@@ -300,6 +298,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     judge(view_of(data, size), s, &k);
     try_server(view_first(view_of(data, size), 4096));
+    CHECK(memcmp(copy, data, size) == 0);
+    free(room);
     free(copy);
     return 0;
 }

@@ -4,13 +4,14 @@
 #define TESTS_KUBECONFIG_TEXT_H
 
 #include "unit.h"
-#include "wire/kubeconfig.h"
+#include "host/kubeconfig.h"
 
 static struct kubeconfig config;
 static char why_text[2048];
 
-/* The text lies in a block of exactly its size, so that the sanitizer sees every byte beyond. */
+/* Text and values lie in blocks of exactly their size: the sanitizer sees every byte beyond. */
 static uint8_t *block;
+static uint8_t *room;
 
 static inline enum status read_bytes(const void *text, size_t len)
 {
@@ -19,11 +20,12 @@ static inline enum status read_bytes(const void *text, size_t len)
     block = malloc((len > 0) ? len : 1);
     assert_non_null(block);
     memcpy(block, text, len);
-    struct writer w = writer_of(block, len);
-    w.len = len;
+    free(room);
+    room = malloc((len > 0) ? len : 1);
+    assert_non_null(room);
     memset(&config, 0xa5, sizeof config);
     struct kubeconfig before = config;
-    enum status s = kubeconfig_read(&w, &config, &why);
+    enum status s = kubeconfig_read(view_of(block, len), room, &config, &why);
     assert_int_equal(writer_end_text(&why), STATUS_OK);
     assert_true((s == STATUS_OK) == (why.len == 0));
     assert_null(strchr(why_text, '\n'));
@@ -85,6 +87,8 @@ static inline int free_block(void **state)
     (void)state;
     free(block);
     block = NULL;
+    free(room);
+    room = NULL;
     return 0;
 }
 

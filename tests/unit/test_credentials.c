@@ -104,7 +104,7 @@ static void test_wipe(void **state)
     assert_memory_equal(credentials.key.text, zeros, sizeof zeros);
     assert_int_equal(credentials.key.len, 0);
     for (size_t i = 0; i < text_len; i++) {
-        assert_int_equal(credentials.text[i], 0);
+        assert_int_equal(credentials.values[i], 0);
     }
     assert_string_equal(credentials.authority, "10.0.0.1:6443");
 }

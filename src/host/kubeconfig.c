@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The current context of a kubeconfig. One table says which keys there are, below which they stand
+ * and where their values go. The text is walked three times, because lists stand in any order and
+ * names may follow what they name: for the name of the context, for its entry, and for its cluster
+ * and user.
+ */
+#include "host/kubeconfig.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/chars.h"
+#include "host/yaml.h"
+
+/* --- which keys there are --- */
+
+/* Keys that a walk looks at by name; those after them in the table only have values. */
+enum key {
+    NO_KEY,
+    ROOT,
+    CURRENT_CONTEXT,
+    CONTEXTS,
+    CLUSTERS,
+    USERS,
+    CONTEXT_ENTRY, /* what follows is of one entry of a list */
+    CLUSTER_ENTRY,
+    USER_ENTRY,
+    CONTEXT_NAME,
+    CLUSTER_NAME,
+    USER_NAME,
+    CONTEXT,
+    CLUSTER,
+    USER,
+    FIRST_VALUE,
+    KEY_COUNT = FIRST_VALUE + 24
+};
+
+/* Collections that a walk enters: root, list, entry and its mapping. */
+#define LEVELS 4u
+#define ENTRY_DEPTH 2u
+
+enum { OF_CONTEXT, OF_CLUSTER, OF_USER, ENTRY_KINDS };
+
+/* The name of the current context, of its cluster or its user. Empty: there is none. */
+struct name {
+    size_t len;
+    uint8_t bytes[KUBECONFIG_NAME_BYTES_MAX];
+};
+
+/* A walk over the text. Tokens whose line is 0 were not given; others have that of their key. */
+struct walk {
+    struct yaml_reader in;
+    struct writer *why;               /* borrowed; gets the line on failure */
+    enum key at[LEVELS + 1u];         /* what each open collection is */
+    struct yaml_token now[KEY_COUNT]; /* of the entry being read, and above it */
+    struct name wanted[ENTRY_KINDS];  /* as far as they are known */
+    unsigned line[ENTRY_KINDS];       /* of the wanted entry; 0: not found in this walk */
+    struct kubeconfig found;
+};
+
+enum shape { VALUE, NAME, MAP, LIST };
+
+struct key_row {
+    enum key below;
+    const char *name; /* literal; of entries of a list: what they are called */
+    enum shape shape;
+    size_t to;           /* of a value or name: offset of its place in struct walk */
+    const char *refused; /* literal: why it is; NULL: it is not */
+    const char *unless;  /* literal: the one value that is not refused */
+};
+
+#define NAME_OF(kind) NAME, offsetof(struct walk, wanted[kind]), NULL, NULL
+#define TO(member) VALUE, offsetof(struct walk, found.member), NULL, NULL
+#define REFUSED(why) VALUE, 0, why, ""
+#define NOT_RUN " is not supported; use a client certificate, token or tokenFile"
+#define AS_REFUSED "impersonation is not supported; use credentials of the agent's own"
+#define BASIC_REFUSED "basic authentication is not served by Kubernetes 1.19 and later; use a token"
+#define INSECURE_REFUSED                                                                           \
+    "the server is always verified; give certificate-authority-data or certificate-authority"
+
+static const struct key_row keys[KEY_COUNT] = {
+    [CURRENT_CONTEXT] = {ROOT, "current-context", NAME_OF(OF_CONTEXT)},
+    [CONTEXTS] = {ROOT, "contexts", LIST, 0, NULL, NULL},
+    [CLUSTERS] = {ROOT, "clusters", LIST, 0, NULL, NULL},
+    [USERS] = {ROOT, "users", LIST, 0, NULL, NULL},
+    [CONTEXT_ENTRY] = {CONTEXTS, "contexts: each entry", MAP, 0, NULL, NULL},
+    [CLUSTER_ENTRY] = {CLUSTERS, "clusters: each entry", MAP, 0, NULL, NULL},
+    [USER_ENTRY] = {USERS, "users: each entry", MAP, 0, NULL, NULL},
+    [CONTEXT_NAME] = {CONTEXT_ENTRY, "name", VALUE, 0, NULL, NULL},
+    [CLUSTER_NAME] = {CLUSTER_ENTRY, "name", VALUE, 0, NULL, NULL},
+    [USER_NAME] = {USER_ENTRY, "name", VALUE, 0, NULL, NULL},
+    [CONTEXT] = {CONTEXT_ENTRY, "context", MAP, 0, NULL, NULL},
+    [CLUSTER] = {CLUSTER_ENTRY, "cluster", MAP, 0, NULL, NULL},
+    [USER] = {USER_ENTRY, "user", MAP, 0, NULL, NULL},
+    [FIRST_VALUE] = {CONTEXT, "cluster", NAME_OF(OF_CLUSTER)},
+    {CONTEXT, "user", NAME_OF(OF_USER)},
+    {CLUSTER, "server", TO(server)},
+    {CLUSTER, "certificate-authority", TO(ca_file)},
+    {CLUSTER, "certificate-authority-data", TO(ca_data)},
+    {CLUSTER, "tls-server-name", TO(tls_server_name)},
+    {CLUSTER, "insecure-skip-tls-verify", VALUE, 0, INSECURE_REFUSED, "false"},
+    {CLUSTER, "proxy-url", REFUSED("proxies are not supported; name the API server's own address")},
+    {USER, "client-certificate", TO(cert_file)},
+    {USER, "client-certificate-data", TO(cert_data)},
+    {USER, "client-key", TO(key_file)},
+    {USER, "client-key-data", TO(key_data)},
+    {USER, "token", TO(token)},
+    {USER, "tokenFile", TO(token_file)},
+    {USER, "exec", REFUSED("a credential program" NOT_RUN)},
+    {USER, "auth-provider", REFUSED("an auth provider" NOT_RUN)},
+    {USER, "username", REFUSED(BASIC_REFUSED)},
+    {USER, "password", REFUSED(BASIC_REFUSED)},
+    {USER, "as", REFUSED(AS_REFUSED)},
+    {USER, "as-uid", REFUSED(AS_REFUSED)},
+    {USER, "as-groups", REFUSED(AS_REFUSED)},
+    {USER, "as-user-extra", REFUSED(AS_REFUSED)},
+};
+
+/* --- failures --- */
+
+static enum status malformed(struct walk *w, unsigned line, const char *what, const char *problem)
+{
+    ASSERT(line > 0u);
+    writer_text(w->why, "line ");
+    writer_decimal(w->why, line);
+    writer_text(w->why, ": ");
+    writer_text(w->why, what);
+    writer_text(w->why, problem);
+    return PEER_MALFORMED;
+}
+
+static void put_wanted(struct walk *w, unsigned kind)
+{
+    writer_text(w->why, keys[CONTEXT + kind].name);
+    writer_text(w->why, " \"");
+    for (size_t i = 0; i < w->wanted[kind].len; i++) {
+        uint8_t c = w->wanted[kind].bytes[i];
+        writer_u8(w->why, (c < 0x20u || c == 0x7fu) ? (uint8_t)'?' : c);
+    }
+    writer_text(w->why, "\"");
+}
+
+/* --- one value --- */
+
+static bool is_one_line(struct view value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < 0x20u || value.data[i] == 0x7fu) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status refuse(struct walk *w, unsigned k)
+{
+    const struct yaml_token *t = &w->now[k];
+    if (t->json.kind == JSON_STRING && view_is(view_trim(t->json.text), keys[k].unless)) {
+        return STATUS_OK;
+    }
+    put_wanted(w, keys[k].below - CONTEXT);
+    writer_text(w->why, ", ");
+    (void)malformed(w, t->line, keys[k].name, ": ");
+    writer_text(w->why, keys[k].refused);
+    return PEER_UNSUPPORTED;
+}
+
+static enum status put_name(struct walk *w, unsigned k)
+{
+    struct name name;
+    struct writer bytes = writer_of(name.bytes, sizeof name.bytes);
+    writer_append(&bytes, w->now[k].json.text);
+    if (bytes.full) {
+        return malformed(w, w->now[k].line, keys[k].name, " is longer than 512 bytes");
+    }
+    name.len = bytes.len;
+    memcpy((uint8_t *)w + keys[k].to, &name, sizeof name);
+    return STATUS_OK;
+}
+
+/* Puts what was given for a key to its place, or refuses it. */
+static enum status take_value(struct walk *w, unsigned k)
+{
+    const struct yaml_token *t = &w->now[k];
+    const struct key_row *row = &keys[k];
+    struct view value = view_trim(t->json.text);
+    if (t->line == 0u || t->json.kind == JSON_NULL) {
+        return STATUS_OK;
+    }
+    if (row->refused != NULL) {
+        return refuse(w, k);
+    }
+    if (t->json.kind != JSON_STRING) {
+        return malformed(w, t->line, row->name, " must be a single value");
+    }
+    if (t->bad_escape) {
+        return malformed(w, t->line, row->name, " has an escape that YAML does not have");
+    }
+    if (row->shape == NAME) {
+        return put_name(w, k);
+    }
+    /* Base64 may hold line ends. */
+    if (!view_ends(view_text(row->name), "-data") && !is_one_line(value)) {
+        return malformed(w, t->line, row->name, " must be one line of text");
+    }
+    memcpy((uint8_t *)w + row->to, &value, sizeof value);
+    return STATUS_OK;
+}
+
+/* --- one walk --- */
+
+/* At the end of an entry: takes what it holds when it is the wanted one. */
+static enum status finish_entry(struct walk *w, unsigned kind)
+{
+    const struct yaml_token *t = &w->now[CONTEXT_NAME + kind];
+    const struct name *wanted = &w->wanted[kind];
+    if (wanted->len == 0u || t->line == 0u || t->json.kind != JSON_STRING || t->bad_escape ||
+        !view_equal(t->json.text, view_of(wanted->bytes, wanted->len))) {
+        return STATUS_OK;
+    }
+    if (w->line[kind] != 0u) {
+        return malformed(w, t->line, keys[CONTEXT + kind].name, " of this name is given twice");
+    }
+    w->line[kind] = t->line;
+    enum status s = STATUS_OK;
+    for (unsigned k = FIRST_VALUE; k < KEY_COUNT && s == STATUS_OK; k++) {
+        s = take_value(w, k);
+    }
+    return s;
+}
+
+static enum status next(struct walk *w, struct yaml_token *t)
+{
+    enum status s = yaml_next(&w->in, t);
+    return (s == STATUS_OK) ? s : malformed(w, w->in.line, w->in.problem, "");
+}
+
+static enum status skip(struct walk *w, const struct yaml_token *t)
+{
+    enum status s = yaml_skip(&w->in, t);
+    return (s == STATUS_OK) ? s : malformed(w, w->in.line, w->in.problem, "");
+}
+
+/* Whether a value has the shape of its row. What is null, but no entry of a list, was not given. */
+static bool has_shape(unsigned k, enum json_kind kind)
+{
+    bool entry = k >= CONTEXT_ENTRY && k <= USER_ENTRY;
+    switch (keys[k].shape) {
+    case MAP:
+        return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
+    case LIST:
+        return kind == JSON_ARRAY_BEGIN || kind == JSON_NULL;
+    default: /* take_value looks at those of wanted entries */
+        return true;
+    }
+}
+
+/* A value starts: of a key in `line`, or an entry of a list. Collections of ours are entered. */
+static enum status start_value(struct walk *w, unsigned k, const struct yaml_token *t,
+                               unsigned line)
+{
+    enum shape shape = keys[k].shape;
+    if (t->json.depth == ENTRY_DEPTH) {
+        memset(&w->now[CONTEXT_ENTRY], 0, (KEY_COUNT - CONTEXT_ENTRY) * sizeof w->now[0]);
+    }
+    if (!has_shape(k, t->json.kind)) {
+        return malformed(w, t->line, keys[k].name,
+                         (shape == MAP) ? " must be a mapping" : " must be a list");
+    }
+    w->now[k] = *t;
+    w->now[k].line = line;
+    if (shape == VALUE || shape == NAME) {
+        enum status s = skip(w, t);
+        return (s == STATUS_OK && k == CURRENT_CONTEXT) ? take_value(w, k) : s;
+    }
+    if (t->json.kind != JSON_NULL) {
+        w->at[t->json.depth + 1u] = (enum key)k;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_key(struct walk *w, struct yaml_token *t)
+{
+    unsigned line = t->line;
+    unsigned k = CURRENT_CONTEXT;
+    while (k < KEY_COUNT && (keys[k].below != w->at[t->json.depth] || t->bad_escape ||
+                             !view_is(t->json.text, keys[k].name))) {
+        k++;
+    }
+    if (k == KEY_COUNT) {
+        return skip(w, t);
+    }
+    if (w->now[k].line != 0u) {
+        return malformed(w, line, keys[k].name, " is given twice");
+    }
+    enum status s = next(w, t);
+    return (s == STATUS_OK) ? start_value(w, k, t, line) : s;
+}
+
+static enum status take_token(struct walk *w, struct yaml_token *t)
+{
+    switch (t->json.kind) {
+    case JSON_NAME:
+        return take_key(w, t);
+    case JSON_OBJECT_END:
+        return (t->json.depth == ENTRY_DEPTH)
+                   ? finish_entry(w, w->at[ENTRY_DEPTH + 1u] - CONTEXT_ENTRY)
+                   : STATUS_OK;
+    case JSON_ARRAY_END:
+        return STATUS_OK;
+    default: /* an entry of a list */
+        return start_value(w, w->at[t->json.depth] - CONTEXTS + CONTEXT_ENTRY, t, t->line);
+    }
+}
+
+/* The whole text. PEER_*: the reason is in w->why. */
+static enum status walk_text(struct walk *w, struct view text, uint8_t *room)
+{
+    struct yaml_token t;
+    yaml_open(&w->in, text, room);
+    memset(w->now, 0, sizeof w->now);
+    memset(w->line, 0, sizeof w->line);
+    enum status s = next(w, &t);
+    if (s == STATUS_OK && t.json.kind != JSON_OBJECT_BEGIN) {
+        return malformed(w, t.line, "this is no kubeconfig: ",
+                         "it must be a mapping with current-context, contexts, clusters and users");
+    }
+    w->at[1] = ROOT;
+    while (s == STATUS_OK) {
+        s = next(w, &t);
+        if (s != STATUS_OK || t.json.kind == JSON_END) {
+            break;
+        }
+        s = take_token(w, &t);
+    }
+    return s;
+}
+
+/* Whether the entry of a wanted name was in the text. */
+static enum status check_found(struct walk *w, unsigned kind)
+{
+    if (w->line[kind] != 0u || w->wanted[kind].len == 0u) {
+        return STATUS_OK;
+    }
+    put_wanted(w, kind);
+    writer_text(w->why, " is not in the file");
+    return PEER_NOT_FOUND;
+}
+
+/* Without a user there are no credentials: the server decides what anonymous requests may do. */
+static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
+{
+    enum status s = walk_text(w, text, room);
+    if (s == STATUS_OK && w->wanted[OF_CONTEXT].len == 0u) {
+        writer_text(w->why, "no current-context is set; "
+                            "choose one with \"kubectl config use-context\"");
+        return PEER_NOT_FOUND;
+    }
+    s = (s == STATUS_OK) ? walk_text(w, text, room) : s;
+    s = (s == STATUS_OK) ? check_found(w, OF_CONTEXT) : s;
+    if (s == STATUS_OK && w->wanted[OF_CLUSTER].len == 0u) {
+        return malformed(w, w->line[OF_CONTEXT], "this context", " names no cluster");
+    }
+    s = (s == STATUS_OK) ? walk_text(w, text, room) : s;
+    s = (s == STATUS_OK) ? check_found(w, OF_CLUSTER) : s;
+    return (s == STATUS_OK) ? check_found(w, OF_USER) : s;
+}
+
+/* --- the server's address --- */
+
+#define HTTPS_PORT 443u
+
+static bool is_host(struct view host, bool bracketed)
+{
+    static const char ipv6[] = "abcdefABCDEF0123456789:.";
+    for (size_t i = 0; i < host.len; i++) {
+        uint8_t c = host.data[i];
+        if (bracketed ? memchr(ipv6, c, sizeof ipv6 - 1u) == NULL
+                      : !is_alphanumeric(c) && c != '.' && c != '-' && c != '_') {
+            return false;
+        }
+    }
+    return host.len > 0u;
+}
+
+/* Divides "[host]:port" or "host:port"; *port is empty when there is none (RFC 3986 §3.2). */
+static enum status split(struct view text, struct view *host, struct view *port)
+{
+    bool bracketed = view_starts(text, "[");
+    struct view inner = view_from(text, bracketed ? 1u : 0u);
+    *host = view_first(inner, view_find(inner, bracketed ? (uint8_t)']' : (uint8_t)':'));
+    struct view behind = view_from(inner, host->len);
+    if (!is_host(*host, bracketed) || (bracketed && behind.len == 0u)) {
+        return PEER_MALFORMED;
+    }
+    behind = view_from(behind, bracketed ? 1u : 0u);
+    *port = view_from(behind, 1);
+    if (behind.len > 0u && (behind.data[0] != ':' || port->len == 0u)) {
+        return PEER_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
+/* Bytes of "https://" at the front, in upper or lower case (RFC 3986 §3.1); 0: something else. */
+static size_t scheme_length(struct view server)
+{
+    static const char scheme[] = "https://";
+    for (size_t i = 0; i < sizeof scheme - 1u; i++) {
+        if (i == server.len || to_lower(server.data[i]) != (uint8_t)scheme[i]) {
+            return 0;
+        }
+    }
+    return sizeof scheme - 1u;
+}
+
+enum status kubeconfig_server(struct view server, struct view *host, uint16_t *port)
+{
+    struct view name;
+    struct view digits;
+    uint64_t number = HTTPS_PORT;
+    size_t scheme = scheme_length(server);
+    struct view rest = view_from(server, scheme);
+    rest = view_first(rest, rest.len - (view_ends(rest, "/") ? 1u : 0u));
+    if (scheme == 0u || split(rest, &name, &digits) != STATUS_OK) {
+        return PEER_MALFORMED;
+    }
+    if (digits.len > 0u && (view_decimal(digits, 65535, &number) != STATUS_OK || number == 0u)) {
+        return PEER_MALFORMED;
+    }
+    *host = name;
+    *port = (uint16_t)number;
+    return STATUS_OK;
+}
+
+/* --- the whole --- */
+
+/* Inline data wins over files, as in client-go. */
+static void prefer_data(struct view data, struct view *file)
+{
+    *file = (data.len > 0u) ? view_first(*file, 0) : *file;
+}
+
+/* What must and what cannot go together. */
+static enum status check_values(struct walk *w)
+{
+    const struct kubeconfig *k = &w->found;
+    bool cert = k->cert_data.len + k->cert_file.len > 0u;
+    bool key = k->key_data.len + k->key_file.len > 0u;
+    if (k->server.len == 0u) {
+        return malformed(w, w->line[OF_CLUSTER], "this cluster", " has no server");
+    }
+    if (scheme_length(k->server) == 0u) {
+        (void)malformed(w, w->line[OF_CLUSTER], "the server of this cluster",
+                        " is not https://; a plain connection is not supported");
+        return PEER_UNSUPPORTED;
+    }
+    if (k->ca_data.len + k->ca_file.len == 0u) {
+        (void)malformed(w, w->line[OF_CLUSTER], "this cluster",
+                        " has neither certificate-authority-data nor certificate-authority; "
+                        "there is no system store to fall back to");
+        return PEER_UNSUPPORTED;
+    }
+    if (cert != key) {
+        return malformed(w, w->line[OF_USER], "this user has a client ",
+                         cert ? "certificate but no client key" : "key but no client certificate");
+    }
+    return STATUS_OK;
+}
+
+enum status kubeconfig_read(struct view text, uint8_t *room, struct kubeconfig *out,
+                            struct writer *why)
+{
+    struct walk w = {.why = why};
+    if (text.len > KUBECONFIG_BYTES_MAX) {
+        writer_text(why, "larger than 64 KiB; keep the contexts in use only "
+                         "(kubectl config view --minify --flatten)");
+        return FULL_BUFFER;
+    }
+    enum status s = walk_all(&w, text, room);
+    prefer_data(w.found.ca_data, &w.found.ca_file);
+    prefer_data(w.found.cert_data, &w.found.cert_file);
+    prefer_data(w.found.key_data, &w.found.key_file);
+    s = (s == STATUS_OK) ? check_values(&w) : s;
+    if (s == STATUS_OK) {
+        *out = w.found;
+    }
+    return s;
+}

@@ -1,0 +1,898 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* YAML 1.2.2, the subset of yaml.h: blocks by their columns, flow collections by their brackets. */
+#include "host/yaml.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/chars.h"
+
+#define FLOW_MARKS ",[]{}"
+#define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
+#define IN_FLOW (-2) /* instead of a parent's column: a scalar between brackets */
+
+static enum status fail(struct yaml_reader *r, const char *problem)
+{
+    if (r->problem == NULL) {
+        r->problem = problem;
+    }
+    return PEER_MALFORMED;
+}
+
+/* --- lines --- */
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool ends_word(uint8_t c)
+{
+    return is_blank(c) || c == '\n' || c == '\r';
+}
+
+static bool one_of(uint8_t c, const char *set)
+{
+    return memchr(set, c, strlen(set)) != NULL;
+}
+
+/* The byte `ahead` of the position; a line end after the last one. */
+static uint8_t peek(const struct yaml_reader *r, size_t ahead)
+{
+    size_t at = r->pos + ahead;
+    return (at < r->text.len) ? r->text.data[at] : (uint8_t)'\n';
+}
+
+static int column(const struct yaml_reader *r)
+{
+    ASSERT(r->pos >= r->line_start);
+    return (int)(r->pos - r->line_start);
+}
+
+static struct view rest_of_line(const struct yaml_reader *r)
+{
+    struct view rest = view_from(r->text, r->pos);
+    rest = view_first(rest, view_find(rest, '\n'));
+    rest.len -= view_ends(rest, "\r") ? 1u : 0u;
+    return rest;
+}
+
+static void next_line(struct yaml_reader *r)
+{
+    size_t length = view_find(view_from(r->text, r->pos), '\n');
+    bool last = r->pos + length == r->text.len;
+    r->pos += last ? length : length + 1u;
+    r->line += last ? 0u : 1u;
+    r->line_start = r->pos;
+}
+
+/* Whether only blanks and a comment are left in the line. A comment stands apart (§6.6). */
+static bool rest_is_blank(const struct yaml_reader *r)
+{
+    struct view rest = rest_of_line(r);
+    size_t blanks = 0;
+    while (blanks < rest.len && is_blank(rest.data[blanks])) {
+        blanks++;
+    }
+    bool apart = blanks > 0u || r->pos == r->line_start || is_blank(r->text.data[r->pos - 1u]);
+    return blanks == rest.len || (rest.data[blanks] == '#' && apart);
+}
+
+static enum status finish_line(struct yaml_reader *r)
+{
+    if (!rest_is_blank(r)) {
+        return fail(r, "unexpected text after a value");
+    }
+    next_line(r);
+    return STATUS_OK;
+}
+
+static void skip_blanks(struct yaml_reader *r)
+{
+    while (is_blank(peek(r, 0))) {
+        r->pos++;
+    }
+}
+
+static bool at_marker(const struct yaml_reader *r, const char *marker)
+{
+    return column(r) == 0 && view_starts(view_from(r->text, r->pos), marker) &&
+           ends_word(peek(r, 3));
+}
+
+/* Moves to the next text that is no comment, after the spaces before it. False: the text ends. */
+static bool seek_text(struct yaml_reader *r)
+{
+    while (r->pos < r->text.len && rest_is_blank(r)) {
+        next_line(r);
+    }
+    while (peek(r, 0) == ' ') {
+        r->pos++;
+    }
+    return r->pos < r->text.len;
+}
+
+/* Like seek_text, within the document: false at its end too, and for a problem. */
+static bool seek(struct yaml_reader *r)
+{
+    bool ended = false;
+    while (r->problem == NULL && seek_text(r)) {
+        if (!at_marker(r, "---") && !at_marker(r, "...")) {
+            const char *problem = ended ? "a second document; a file holds one kubeconfig"
+                                        : "a tab in the indentation; use spaces";
+            return (ended || peek(r, 0) == '\t') ? fail(r, problem) == STATUS_OK : true;
+        }
+        ended = true;
+        r->pos += 3u;
+        (void)finish_line(r);
+    }
+    return false;
+}
+
+/* --- values of scalars --- */
+
+static void put_times(struct yaml_reader *r, uint8_t c, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        writer_u8(&r->values, c);
+    }
+}
+
+/* One line end becomes a space, more of them one less (§6.5); an escaped one becomes nothing. */
+static void put_fold(struct yaml_reader *r, unsigned breaks, bool escaped)
+{
+    put_times(r, ' ', (breaks == 1u && !escaped) ? 1u : 0u);
+    put_times(r, '\n', (breaks > 1u) ? breaks - 1u : 0u);
+}
+
+/* Moves over `digits` hexadecimal digits. False: they are none, and nothing moves. */
+static bool take_hex(struct yaml_reader *r, unsigned digits, uint32_t *value)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < digits; i++) {
+        if (!is_hex_digit(peek(r, i))) {
+            return false;
+        }
+        sum = (sum << 4) | hex_value(peek(r, i));
+    }
+    *value = sum;
+    r->pos += digits;
+    return true;
+}
+
+/* Code point of a surrogate `c` and the half after it; U+FFFD without one, as in json_unescape. */
+static uint32_t join_surrogates(struct yaml_reader *r, uint32_t c)
+{
+    struct yaml_reader ahead = *r;
+    uint32_t low = 0;
+    ahead.pos += 2u;
+    if (c > 0xdbffu || peek(r, 0) != '\\' || peek(r, 1) != 'u' || !take_hex(&ahead, 4, &low) ||
+        low < 0xdc00u || low > 0xdfffu) {
+        return 0xfffdu;
+    }
+    r->pos = ahead.pos;
+    return 0x10000u + ((c - 0xd800u) << 10) + (low - 0xdc00u);
+}
+
+/* After the backslash. False: YAML has no such escape. */
+static bool put_escape(struct yaml_reader *r)
+{
+    /* §5.7. \L and \P would grow; the file may hold the characters themselves. */
+    static const char letters[] = "0abt\tnvfre \"/\\N_";
+    static const uint8_t values[] = {0,  7,  8,   9,   9,   10,   11,   12,
+                                     13, 27, ' ', '"', '/', '\\', 0x85, 0xa0};
+    static const char hex[] = "xuU";
+    uint8_t letter = peek(r, 0);
+    size_t row = view_find(view_text(letters), letter);
+    size_t power = view_find(view_text(hex), letter);
+    uint32_t c = 0;
+    r->pos++;
+    if (row < sizeof values) {
+        writer_utf8(&r->values, values[row]);
+        return true;
+    }
+    if (power == sizeof hex - 1u || !take_hex(r, 2u << power, &c) || c > 0x10ffffu) {
+        return false;
+    }
+    writer_utf8(&r->values, (c >= 0xd800u && c <= 0xdfffu) ? join_surrogates(r, c) : c);
+    return true;
+}
+
+/* Line ends in quotes, with the blanks around them. */
+static void fold(struct yaml_reader *r, bool escaped)
+{
+    unsigned line = r->line;
+    while (r->pos < r->text.len && ends_word(peek(r, 0))) {
+        if (peek(r, 0) == '\n') {
+            next_line(r);
+        } else {
+            r->pos++;
+        }
+    }
+    put_fold(r, r->line - line, escaped);
+}
+
+/* One character between quotes. *solid: what no line end after it can take away. */
+static void put_quoted(struct yaml_reader *r, uint8_t quote, size_t *solid)
+{
+    uint8_t c = peek(r, 0);
+    if (one_of(c, "\r\n")) {
+        r->values.len = *solid;
+        fold(r, false);
+    } else if (quote == '"' && c == '\\') {
+        r->pos++;
+        if (one_of(peek(r, 0), "\r\n")) {
+            fold(r, true);
+        } else {
+            r->bad_escape = !put_escape(r) || r->bad_escape;
+        }
+    } else {
+        writer_u8(&r->values, c);
+        r->pos += (c == quote) ? 2u : 1u; /* a doubled single quote */
+        if (is_blank(c)) {
+            return;
+        }
+    }
+    *solid = r->values.len;
+}
+
+/* From the opening quote to after the closing one (§7.3.1, §7.3.2). */
+static enum status quoted(struct yaml_reader *r)
+{
+    uint8_t quote = peek(r, 0);
+    unsigned line = r->line;
+    size_t solid = r->values.len;
+    r->pos++;
+    while (r->pos < r->text.len) {
+        if (peek(r, 0) == quote && (quote == '"' || peek(r, 1) != quote)) {
+            r->pos++;
+            return STATUS_OK;
+        }
+        put_quoted(r, quote, &solid);
+    }
+    r->line = line;
+    return fail(r, "this quote is not closed");
+}
+
+/* Whether a plain scalar ends before byte `at` of its line (§7.3.3). */
+static bool ends_plain(struct view line, size_t at, bool flow)
+{
+    uint8_t c = line.data[at];
+    uint8_t next = (at + 1u < line.len) ? line.data[at + 1u] : (uint8_t)'\n';
+    if (c == '#') {
+        return at > 0u && is_blank(line.data[at - 1u]);
+    }
+    if (c == ':' && ends_word(next)) {
+        return flow || at > 0u;
+    }
+    return flow && one_of((c == ':') ? next : c, FLOW_MARKS);
+}
+
+/* Appends the line's part of a plain scalar and moves behind it. Returns what ends it. */
+static uint8_t plain_part(struct yaml_reader *r, bool flow)
+{
+    struct view rest = rest_of_line(r);
+    size_t length = 0;
+    while (length < rest.len && !ends_plain(rest, length, flow)) {
+        length++;
+    }
+    uint8_t end = (length < rest.len) ? rest.data[length] : (uint8_t)'\n';
+    while (length > 0u && is_blank(rest.data[length - 1u])) {
+        length--;
+    }
+    writer_append(&r->values, view_first(rest, length));
+    r->pos += length;
+    return end;
+}
+
+/* Whether the next line goes on with a plain scalar; then moves to its text and folds. */
+static bool plain_goes_on(struct yaml_reader *r, int parent)
+{
+    struct yaml_reader ahead = *r;
+    do {
+        next_line(&ahead);
+        while (peek(&ahead, 0) == ' ') {
+            ahead.pos++;
+        }
+    } while (ahead.pos < ahead.text.len && view_trim(rest_of_line(&ahead)).len == 0u);
+    if (ahead.pos == ahead.text.len || column(&ahead) <= parent || one_of(peek(&ahead, 0), "#\t") ||
+        at_marker(&ahead, "---") || at_marker(&ahead, "...")) {
+        return false;
+    }
+    put_fold(&ahead, ahead.line - r->line, false);
+    *r = ahead;
+    return true;
+}
+
+/* Sets *key and moves to the colon when it is one, in a block. Otherwise a block's line ends. */
+static enum status plain(struct yaml_reader *r, int parent, bool *key)
+{
+    bool flow = parent == IN_FLOW;
+    unsigned line = r->line;
+    uint8_t end = plain_part(r, flow);
+    size_t solid = r->values.len; /* without the fold before a mark on a line of its own */
+    while (end == '\n' && plain_goes_on(r, parent)) {
+        size_t folded = r->values.len;
+        end = plain_part(r, flow);
+        solid = (r->values.len > folded) ? r->values.len : solid;
+    }
+    r->values.len = solid;
+    if (flow) {
+        return STATUS_OK;
+    }
+    if (end == ':') {
+        *key = line == r->line;
+        skip_blanks(r);
+        return *key ? STATUS_OK : fail(r, LIKE_A_KEY);
+    }
+    next_line(r);
+    return STATUS_OK;
+}
+
+/* A literal or folded scalar as far as it is read (§8.1). */
+struct block {
+    bool folded;
+    bool some;       /* a line of text was read */
+    bool wide;       /* it starts with a blank: line ends around it are not folded */
+    uint8_t chomp;   /* '-', '+' or 0 */
+    unsigned breaks; /* line ends since then */
+    unsigned indent; /* columns before the text; 0: the first line of text says it */
+};
+
+static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
+{
+    r->pos++;
+    for (unsigned i = 0; i < 2u && !ends_word(peek(r, 0)); i++) {
+        uint8_t c = peek(r, 0);
+        if (c != '0' && is_digit(c)) {
+            b->indent = (unsigned)(c - '0') + (unsigned)((parent < 0) ? 0 : parent);
+        } else if (one_of(c, "-+")) {
+            b->chomp = c;
+        } else {
+            return fail(r, "a block scalar that is neither |, >, |-, >- nor with a digit");
+        }
+        r->pos++;
+    }
+    return finish_line(r);
+}
+
+/* Whether the line belongs to the scalar: it has no text, or is as deep as the first that has. */
+static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
+{
+    struct view line = rest_of_line(r);
+    size_t spaces = 0;
+    while (spaces < line.len && line.data[spaces] == ' ') {
+        spaces++;
+    }
+    if (spaces == line.len || (int)spaces <= parent) {
+        return spaces == line.len;
+    }
+    b->indent = (b->indent == 0u) ? (unsigned)spaces : b->indent;
+    return spaces >= b->indent ||
+           fail(r, "less indentation than the block scalar's first line has") == STATUS_OK;
+}
+
+static void put_block_line(struct yaml_reader *r, struct block *b)
+{
+    struct view line = view_from(rest_of_line(r), b->indent);
+    if (line.len > 0u && b->indent > 0u) {
+        bool wide = is_blank(line.data[0]);
+        if (b->folded && b->some && !b->wide && !wide) {
+            put_fold(r, b->breaks, false);
+        } else {
+            put_times(r, '\n', b->breaks);
+        }
+        writer_append(&r->values, line);
+        b->breaks = 0;
+        b->some = true;
+        b->wide = wide;
+    }
+    b->breaks++;
+    next_line(r);
+}
+
+static enum status block(struct yaml_reader *r, int parent)
+{
+    struct block b = {.folded = peek(r, 0) == '>'};
+    if (block_header(r, parent, &b) != STATUS_OK) {
+        return PEER_MALFORMED;
+    }
+    while (r->pos < r->text.len && block_goes_on(r, parent, &b)) {
+        put_block_line(r, &b);
+    }
+    unsigned ends = b.some ? 1u : 0u;
+    put_times(r, '\n', (b.chomp == '-') ? 0u : ((b.chomp == '+') ? b.breaks : ends));
+    return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
+}
+
+/* A scalar whose first character is not looked at. *key: it is one, with its colon next. */
+static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
+{
+    uint8_t c = peek(r, 0);
+    unsigned line = r->line;
+    *key = false;
+    if (!one_of(c, "\"'")) {
+        return (parent != IN_FLOW && one_of(c, "|>")) ? block(r, parent) : plain(r, parent, key);
+    }
+    enum status s = quoted(r);
+    if (parent != IN_FLOW && r->line == line) {
+        skip_blanks(r);
+        *key = peek(r, 0) == ':' && ends_word(peek(r, 1));
+    }
+    return s;
+}
+
+static bool starts_plain(uint8_t c, bool flow)
+{
+    return !one_of(c, "\"'") && (flow || !one_of(c, "|>"));
+}
+
+/* Why a plain scalar cannot start with `c` before `next` (§7.3.3); NULL: it can. */
+static const char *plain_problem(uint8_t c, uint8_t next, bool flow)
+{
+    static const struct {
+        const char *bytes;
+        const char *problem;
+    } rows[] = {
+        {"&*", "anchors and aliases are not supported; write the value out"},
+        {"!", "tags are not supported; remove the tag"},
+        {FLOW_MARKS "%@`#|>", "a value that needs quotes"},
+    };
+    if (one_of(c, "?:-") && (ends_word(next) || (flow && c != '-'))) {
+        return "unexpected '?', ':' or '-'";
+    }
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (one_of(c, rows[i].bytes)) {
+            return rows[i].problem;
+        }
+    }
+    return NULL;
+}
+
+static bool is_null(struct view text)
+{
+    return text.len == 0u || view_is(text, "~") || view_is(text, "null") || view_is(text, "Null") ||
+           view_is(text, "NULL");
+}
+
+static enum status scalar(struct yaml_reader *r, int parent, struct yaml_token *t, bool *key)
+{
+    bool flow = parent == IN_FLOW;
+    uint8_t c = peek(r, 0);
+    size_t start = r->values.len;
+    bool quote = one_of(c, "\"'");
+    bool is_plain = starts_plain(c, flow);
+    const char *problem = is_plain ? plain_problem(c, peek(r, 1), flow) : NULL;
+    if (problem != NULL) {
+        return fail(r, problem);
+    }
+    r->bad_escape = false;
+    enum status s = read_scalar(r, parent, key);
+    t->json.text = view_from(writer_view(&r->values), start);
+    t->json.kind = (is_plain && is_null(t->json.text)) ? JSON_NULL : JSON_STRING;
+    t->bad_escape = r->bad_escape;
+    return (s == STATUS_OK && quote && !flow && !*key) ? finish_line(r) : s;
+}
+
+/* --- collections --- */
+
+static bool at_dash(const struct yaml_reader *r)
+{
+    return peek(r, 0) == '-' && ends_word(peek(r, 1));
+}
+
+static struct yaml_open *top_of(struct yaml_reader *r)
+{
+    ASSERT(r->depth > 0u);
+    return &r->stack[r->depth - 1u];
+}
+
+static bool in_flow(const struct yaml_reader *r)
+{
+    return r->depth > 0u && r->stack[r->depth - 1u].flow;
+}
+
+static enum status push(struct yaml_reader *r, bool list, bool flow, struct yaml_token *t)
+{
+    if (r->depth == YAML_DEPTH_MAX) {
+        return fail(r, "nested too deeply for a kubeconfig");
+    }
+    r->stack[r->depth] =
+        (struct yaml_open){.list = list, .flow = flow, .indent = column(r), .line = r->line};
+    r->depth++;
+    r->pos += flow ? 1u : 0u;
+    r->expect = flow ? YAML_FLOW_FIRST : YAML_LINE;
+    t->json = (struct json_token){.kind = list ? JSON_ARRAY_BEGIN : JSON_OBJECT_BEGIN};
+    return STATUS_OK;
+}
+
+/* What comes after a value. */
+static enum yaml_expect after_value(const struct yaml_reader *r)
+{
+    return in_flow(r) ? YAML_FLOW_NEXT : YAML_LINE;
+}
+
+/* The innermost collection is complete: after the last bracket its line ends. */
+static enum status pop(struct yaml_reader *r, struct yaml_token *t)
+{
+    const struct yaml_open *top = top_of(r);
+    t->json.kind = top->list ? JSON_ARRAY_END : JSON_OBJECT_END;
+    r->depth--;
+    r->expect = after_value(r);
+    return (top->flow && !in_flow(r)) ? finish_line(r) : STATUS_OK;
+}
+
+/* --- blocks --- */
+
+/* A value at the position: a flow collection or a scalar. */
+static enum status inline_value(struct yaml_reader *r, int parent, struct yaml_token *t)
+{
+    bool key = false;
+    if (one_of(peek(r, 0), "[{")) {
+        return push(r, peek(r, 0) == '[', true, t);
+    }
+    enum status s = scalar(r, parent, t, &key);
+    return key ? fail(r, LIKE_A_KEY) : s;
+}
+
+/* A value on a line of its own, or after a dash, in a collection of `parent` columns. */
+static enum status block_value(struct yaml_reader *r, int parent, struct yaml_token *t)
+{
+    struct yaml_reader ahead = *r;
+    bool key = false;
+    t->line = r->line;
+    if (at_dash(r)) {
+        return push(r, true, false, t);
+    }
+    if (one_of(peek(r, 0), "[{")) {
+        return inline_value(r, parent, t);
+    }
+    enum status s = scalar(&ahead, parent, t, &key);
+    if (key) {
+        return push(r, false, false, t);
+    }
+    *r = ahead;
+    return s;
+}
+
+/* After "key:", or after a dash: the value in the line or in the lines below; else it is null. */
+static enum status next_value(struct yaml_reader *r, bool dash, struct yaml_token *t)
+{
+    int indent = top_of(r)->indent;
+    if (!dash && !rest_is_blank(r)) {
+        skip_blanks(r);
+        return at_dash(r)
+                   ? fail(r, "a sequence starts on the line of its key; use a line of its own")
+                   : inline_value(r, indent, t);
+    }
+    /* The list of a key may stand in the very column of the keys. */
+    bool below = seek(r) && (column(r) > indent || (column(r) == indent && !dash && at_dash(r)));
+    if (r->problem != NULL) {
+        return PEER_MALFORMED;
+    }
+    return below ? block_value(r, indent, t) : STATUS_OK;
+}
+
+static enum status name(struct yaml_reader *r, struct yaml_token *t)
+{
+    t->json.kind = JSON_NAME;
+    return view_is(t->json.text, "<<")
+               ? fail(r, "merge keys (<<) are not supported; write the values out")
+               : STATUS_OK;
+}
+
+static enum status next_key(struct yaml_reader *r, struct yaml_token *t)
+{
+    bool key = false;
+    enum status s = at_dash(r) ? STATUS_OK : scalar(r, top_of(r)->indent, t, &key);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    if (!key) {
+        r->line = t->line;
+        return fail(r, "expected \"key:\"");
+    }
+    r->pos++;
+    r->expect = YAML_VALUE;
+    return name(r, t);
+}
+
+/* Whether the line at the position, if any, ends the innermost collection. */
+static bool ends_collection(const struct yaml_reader *r, bool more)
+{
+    const struct yaml_open *top = &r->stack[r->depth - 1u];
+    return !more || column(r) < top->indent ||
+           (column(r) == top->indent && top->list && !at_dash(r));
+}
+
+static enum status next_line_token(struct yaml_reader *r, struct yaml_token *t)
+{
+    bool more = seek(r);
+    t->line = r->line;
+    if (r->problem != NULL) {
+        return PEER_MALFORMED;
+    }
+    if (r->depth == 0u) {
+        t->json.kind = JSON_END;
+        return more ? fail(r, "unexpected text after the document's value") : STATUS_OK;
+    }
+    const struct yaml_open *top = top_of(r);
+    if (ends_collection(r, more)) {
+        return pop(r, t);
+    }
+    if (column(r) > top->indent) {
+        return fail(r, "indentation that fits nothing above");
+    }
+    if (!top->list) {
+        return next_key(r, t);
+    }
+    r->pos++; /* the dash */
+    return next_value(r, true, t);
+}
+
+/* What may stand before the document: a directive and its marker. */
+static enum status skip_head(struct yaml_reader *r)
+{
+    bool more = seek_text(r);
+    bool directive = more && column(r) == 0 && peek(r, 0) == '%';
+    if (directive) {
+        if (!view_starts(rest_of_line(r), "%YAML 1.")) {
+            return fail(r, "a directive other than %YAML 1.x is not supported");
+        }
+        next_line(r);
+        more = seek_text(r);
+    }
+    if (more && at_marker(r, "---")) {
+        r->pos += 3u;
+        return finish_line(r);
+    }
+    return directive ? fail(r, "a directive without --- after it") : STATUS_OK;
+}
+
+static enum status next_document(struct yaml_reader *r, struct yaml_token *t)
+{
+    bool more = skip_head(r) == STATUS_OK && seek(r);
+    return more ? block_value(r, -1, t) : next_line_token(r, t);
+}
+
+/* --- flow collections --- */
+
+/* Moves over blanks, line ends and comments between brackets, the first of them in `line`. */
+static enum status flow_space(struct yaml_reader *r, unsigned line)
+{
+    while (r->pos < r->text.len && rest_is_blank(r)) {
+        next_line(r);
+    }
+    skip_blanks(r);
+    if (r->pos == r->text.len || at_marker(r, "---") || at_marker(r, "...")) {
+        r->line = line;
+        return fail(r, "this bracket is not closed");
+    }
+    return STATUS_OK;
+}
+
+/* After a key: its value, or null when there is none. */
+static enum status flow_value(struct yaml_reader *r, struct yaml_token *t)
+{
+    if (peek(r, 0) == ':') {
+        r->pos++;
+        if (flow_space(r, top_of(r)->line) != STATUS_OK) {
+            return PEER_MALFORMED;
+        }
+    } else if (!one_of(peek(r, 0), ",}")) {
+        return fail(r, "expected ':' after a key");
+    }
+    t->line = r->line;
+    return one_of(peek(r, 0), ",}") ? STATUS_OK : inline_value(r, IN_FLOW, t);
+}
+
+/* An entry of a collection, or its end. */
+static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_token *t)
+{
+    const struct yaml_open *top = top_of(r);
+    bool key = false;
+    bool comma = !first && peek(r, 0) == ',';
+    if (comma) {
+        r->pos++;
+        if (flow_space(r, top->line) != STATUS_OK) {
+            return PEER_MALFORMED;
+        }
+    }
+    t->line = r->line;
+    if (peek(r, 0) == (top->list ? ']' : '}')) {
+        r->pos++;
+        return pop(r, t);
+    }
+    if (!first && !comma) {
+        return fail(r, "expected ',' or the closing bracket");
+    }
+    if (top->list) {
+        return inline_value(r, IN_FLOW, t);
+    }
+    enum status s = scalar(r, IN_FLOW, t, &key);
+    r->expect = YAML_FLOW_VALUE;
+    return (s == STATUS_OK) ? name(r, t) : s;
+}
+
+/* --- what nobody asks for --- */
+
+/* Moves over an anchor, an alias or a tag. */
+static void skip_word(struct yaml_reader *r, bool flow)
+{
+    while (!ends_word(peek(r, 0)) && !(flow && one_of(peek(r, 0), FLOW_MARKS))) {
+        r->pos++;
+    }
+}
+
+static unsigned count_brackets(unsigned open, uint8_t c)
+{
+    return open + (one_of(c, "[{") ? 1u : 0u) - (one_of(c, "]}") ? 1u : 0u);
+}
+
+/* To the end of the flow node, within `level` brackets that are open already. */
+static enum status skip_flow(struct yaml_reader *r, unsigned level)
+{
+    unsigned line = r->line;
+    unsigned open = level;
+    while (flow_space(r, line) == STATUS_OK) {
+        uint8_t c = peek(r, 0);
+        bool key = false;
+        if (open == 0u && one_of(c, ",]}")) {
+            return STATUS_OK;
+        }
+        if (one_of(c, FLOW_MARKS ":?")) {
+            r->pos++;
+            open = count_brackets(open, c);
+            if (open == 0u && !one_of(c, ":?")) {
+                return STATUS_OK;
+            }
+        } else if (one_of(c, "&*!")) {
+            skip_word(r, true);
+        } else if (read_scalar(r, IN_FLOW, &key) != STATUS_OK) {
+            break;
+        }
+    }
+    return PEER_MALFORMED;
+}
+
+/* One step within a line; *parent is the column of the last key or dash. */
+static enum status skip_step(struct yaml_reader *r, int *parent)
+{
+    uint8_t c = peek(r, 0);
+    int start = column(r);
+    bool key = false;
+    if (one_of(c, "&*!")) {
+        skip_word(r, false);
+        return STATUS_OK;
+    }
+    if (one_of(c, "[{")) {
+        return skip_flow(r, 0);
+    }
+    bool mark = one_of(c, "-?:") && ends_word(peek(r, 1));
+    enum status s = mark ? STATUS_OK : read_scalar(r, *parent, &key);
+    if (mark || key) {
+        r->pos++;
+        *parent = (mark && c == ':') ? *parent : start;
+    }
+    return s;
+}
+
+/*
+ * The rest of the line and the lines below that are deeper than `indent`; with `dashes` those too
+ * that have a dash in this very column. Scalars are read as everywhere, so that their lines cannot
+ * be taken for keys.
+ */
+static enum status skip_block(struct yaml_reader *r, int indent, bool dashes)
+{
+    int parent = indent;
+    while (r->problem == NULL) {
+        if (r->pos != r->line_start) {
+            skip_blanks(r);
+            if (rest_is_blank(r)) {
+                next_line(r);
+                continue;
+            }
+        } else if (!seek(r) || column(r) < indent ||
+                   (column(r) == indent && !(dashes && at_dash(r)))) {
+            break;
+        }
+        (void)skip_step(r, &parent);
+    }
+    return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
+}
+
+/* What follows the colon of a key. */
+static enum status skip_value(struct yaml_reader *r)
+{
+    r->expect = after_value(r);
+    if (in_flow(r)) {
+        return skip_flow(r, 0);
+    }
+    skip_blanks(r);
+    while (one_of(peek(r, 0), "&!")) {
+        skip_word(r, false);
+        skip_blanks(r);
+    }
+    return skip_block(r, top_of(r)->indent, rest_is_blank(r));
+}
+
+enum status yaml_skip(struct yaml_reader *r, const struct yaml_token *token)
+{
+    enum json_kind kind = token->json.kind;
+    if (r->problem != NULL) {
+        return PEER_MALFORMED;
+    }
+    if (kind == JSON_NAME) {
+        return skip_value(r);
+    }
+    if (kind != JSON_OBJECT_BEGIN && kind != JSON_ARRAY_BEGIN) {
+        return STATUS_OK;
+    }
+    const struct yaml_open *top = top_of(r);
+    struct yaml_token end;
+    enum status s =
+        top->flow ? skip_flow(r, 1) : skip_block(r, top->indent - (top->list ? 0 : 1), top->list);
+    return (s == STATUS_OK) ? pop(r, &end) : s;
+}
+
+/* --- the text as a whole --- */
+
+/* Line ends are LF or CRLF, blanks may be tabs, nothing else is a control character. */
+static bool is_text(struct view text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        bool crlf = c == '\r' && i + 1u < text.len && text.data[i + 1u] == '\n';
+        if ((c < 0x20u && c != '\n' && c != '\t' && !crlf) || c == 0x7fu) {
+            return false;
+        }
+    }
+    return view_is_utf8(text);
+}
+
+void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room)
+{
+    memset(r, 0, sizeof *r);
+    r->text = text;
+    r->values = writer_of(room, text.len);
+    r->line = 1;
+    r->expect = YAML_DOCUMENT;
+    r->pos = view_starts(text, "\xef\xbb\xbf") ? 3u : 0u; /* byte order mark */
+    r->line_start = r->pos;
+    if (!is_text(text)) {
+        r->problem = "the file is not UTF-8 text, or holds a control character";
+    }
+}
+
+static enum status next_token(struct yaml_reader *r, struct yaml_token *t)
+{
+    enum yaml_expect expect = r->expect;
+    r->expect = after_value(r);
+    if (in_flow(r) && flow_space(r, top_of(r)->line) != STATUS_OK) {
+        return PEER_MALFORMED;
+    }
+    switch (expect) {
+    case YAML_DOCUMENT:
+        return next_document(r, t);
+    case YAML_LINE:
+        return next_line_token(r, t);
+    case YAML_VALUE:
+        return next_value(r, false, t);
+    case YAML_FLOW_VALUE:
+        return flow_value(r, t);
+    default:
+        return flow_entry(r, expect == YAML_FLOW_FIRST, t);
+    }
+}
+
+enum status yaml_next(struct yaml_reader *r, struct yaml_token *token)
+{
+    unsigned depth = r->depth;
+    if (r->problem != NULL) {
+        return PEER_MALFORMED;
+    }
+    *token = (struct yaml_token){.json = {.kind = JSON_NULL}, .line = r->line};
+    enum status s = next_token(r, token);
+    token->json.depth = (r->depth < depth) ? r->depth : depth;
+    return s;
+}
