@@ -32,11 +32,11 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     return a;
 }
 
-static uint32_t findings_sum(const struct device_findings *findings)
+static uint32_t issues_sum(const struct probe_issues *issues)
 {
     uint32_t sum = 0;
-    for (unsigned i = 0; i < findings->count; i++) {
-        const struct device_finding *f = &findings->finding[i];
+    for (unsigned i = 0; i < issues->count; i++) {
+        const struct probe_issue *f = &issues->issue[i];
         const uint32_t numbers[] = {(uint32_t)f->kind, (uint32_t)f->number};
         sum = crc32c(sum, view_of(numbers, sizeof numbers));
         sum = crc32c(sum, view_text(f->text));
@@ -44,19 +44,19 @@ static uint32_t findings_sum(const struct device_findings *findings)
     return sum;
 }
 
-/* Each set of findings is said once, however often the node is looked at. */
-static void report_findings(struct agent *a, const struct device_findings *findings)
+/* Each set of issues is said once, however often the node is looked at. */
+static void report_issues(struct agent *a, const struct probe_issues *issues)
 {
-    uint32_t sum = findings_sum(findings);
-    if (sum == a->findings_sum) {
+    uint32_t sum = issues_sum(issues);
+    if (sum == a->issues_sum) {
         return;
     }
-    a->findings_sum = sum;
-    for (unsigned i = 0; i < findings->count; i++) {
-        const struct device_finding *f = &findings->finding[i];
+    a->issues_sum = sum;
+    for (unsigned i = 0; i < issues->count; i++) {
+        const struct probe_issue *f = &issues->issue[i];
         log_begin(a, LOG_ID_DEVICE_ISSUE_FOUND);
-        log_text(a, "finding", device_finding_name(f->kind));
-        if (f->number != DEVICE_FINDING_NO_NUMBER) {
+        log_text(a, "finding", probe_issue_name(f->kind));
+        if (f->number != PROBE_ISSUE_NO_NUMBER) {
             log_number(a, "device", f->number);
         }
         log_text(a, "value", f->text);
@@ -68,15 +68,15 @@ static void report_findings(struct agent *a, const struct device_findings *findi
 void agent_found(struct agent *a, const struct found_node *found)
 {
     struct devices *next = &a->scratch.devices;
-    struct device_findings *findings = &a->scratch.findings;
-    devices_build(next, found, findings);
+    struct probe_issues *issues = &a->scratch.issues;
+    devices_build(next, found, issues);
     ASSERT(devices_valid(next));
     bool same = a->found && devices_same(next, &a->devices);
     /* what is not published, like a boot id that became readable, is taken over all the same */
     a->devices = *next;
     a->found = true;
     a->devices_known = !found->unknown;
-    report_findings(a, findings);
+    report_issues(a, issues);
     if (same) {
         return;
     }

@@ -39,7 +39,7 @@ struct scratch {
     uint8_t body[CDI_BYTES_MAX];   /* of a CDI file or of a request to the API server */
     uint8_t stored[CDI_BYTES_MAX]; /* a CDI file as the disk has it */
     struct devices devices;
-    struct device_findings findings;
+    struct probe_issues issues;
 };
 
 /* Everything. */
@@ -50,10 +50,10 @@ struct agent {
     uint64_t wall_ms; /* Unix milliseconds */
     struct randomness randomness;
     uint64_t started_ms;
-    bool started;          /* the first step was made */
-    bool found;            /* the node was looked at */
-    bool devices_known;    /* a look did not fail */
-    uint32_t findings_sum; /* of the findings that were said last; 0: none */
+    bool started;        /* the first step was made */
+    bool found;          /* the node was looked at */
+    bool devices_known;  /* a look did not fail */
+    uint32_t issues_sum; /* of the issues that were said last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "dra/flaw.h"
+#include "dra/issue.h"
 
 /* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */
 #define SMALL_GROUP 4u
@@ -20,8 +20,7 @@ static struct attribute *append(struct attributes *out, const char *key, enum at
 {
     ASSERT(out->count < ATTRIBUTES_MAX);
     struct attribute *a = &out->attribute[out->count];
-    enum status copied = text_copy(a->key, sizeof a->key, view_text(key));
-    ASSERT(copied == STATUS_OK);
+    text_set(a->key, sizeof a->key, key);
     a->type = type;
     a->number = 0;
     a->text[0] = '\0';
@@ -39,21 +38,19 @@ static void add_bool(struct attributes *out, const char *key, bool value)
     append(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
 }
 
-/* An empty text says nothing: left out. */
+/* An empty text means that the value is not known: it is left out. */
 static void add_string(struct attributes *out, const char *key, const char *value)
 {
     if (value[0] != '\0') {
         struct attribute *a = append(out, key, ATTRIBUTE_STRING);
-        enum status copied = text_copy(a->text, sizeof a->text, view_text(value));
-        ASSERT(copied == STATUS_OK);
+        text_set(a->text, sizeof a->text, value);
     }
 }
 
 static void add_version(struct attributes *out, const char *key, const char *value)
 {
     struct attribute *a = append(out, key, ATTRIBUTE_VERSION);
-    enum status copied = text_copy(a->text, sizeof a->text, view_text(value));
-    ASSERT(copied == STATUS_OK);
+    text_set(a->text, sizeof a->text, value);
 }
 
 static void add_network(struct attributes *out, const struct node_labels *labels)
@@ -118,12 +115,12 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
 }
 
 /* Leaves those that the server takes, or those that it would refuse. */
-static void select_flawed(struct attributes *all, bool flawed)
+static void select_attributes(struct attributes *all, bool with_issue)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < all->count; i++) {
-        bool bad = attribute_flaw(&all->attribute[i]) != FLAW_NONE;
-        if (bad == flawed) {
+        bool bad = attribute_issue(&all->attribute[i]) != ISSUE_NONE;
+        if (bad == with_issue) {
             all->attribute[kept] = all->attribute[i];
             kept++;
         }
@@ -134,11 +131,11 @@ static void select_flawed(struct attributes *all, bool flawed)
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
 {
     build(d, index, out);
-    select_flawed(out, false);
+    select_attributes(out, false);
 }
 
-void device_attributes_flawed(const struct devices *d, unsigned index, struct attributes *out)
+void device_attributes_left_out(const struct devices *d, unsigned index, struct attributes *out)
 {
     build(d, index, out);
-    select_flawed(out, true);
+    select_attributes(out, true);
 }

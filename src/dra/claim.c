@@ -8,15 +8,10 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "cfg/identity.h"
 
 /* --- names --- */
-
-static bool is_alphanumeric(uint8_t c)
-{
-    uint8_t lower = c | 0x20u;
-    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
-}
 
 /*
  * Letters, digits and '-' (and '.'), letters or digits at the ends: what labels, UIDs and names
@@ -139,10 +134,8 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
     b->pool = pool;
     b->wanted = wanted;
     b->record.id = *wanted;
-    enum status s = text_copy(b->record.pool, sizeof b->record.pool, view_text(pool));
-    ASSERT(s == STATUS_OK);
-    s = text_copy(b->record.boot_id, sizeof b->record.boot_id, view_text(devices->boot_id));
-    ASSERT(s == STATUS_OK);
+    text_set(b->record.pool, sizeof b->record.pool, pool);
+    text_set(b->record.boot_id, sizeof b->record.boot_id, devices->boot_id);
 }
 
 /* Begins the text of a failure; one that came before keeps its own: this one goes nowhere. */

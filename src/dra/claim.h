@@ -27,8 +27,8 @@ struct claim_id { /* as the kubelet named it */
 };
 
 /*
- * Whether the texts can be what they say. UID: letters, digits and '-' (it becomes part of a file
- * name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
+ * Whether the texts are valid as what they stand for. UID: letters, digits and '-' (it becomes part
+ * of a file name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
  * PEER_MALFORMED: `why` gets one printable line.
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
@@ -43,7 +43,7 @@ struct claim_result {
     bool admin_access;
 };
 
-/* Whom a claim is for; empty: not known. Told in metrics, decides nothing. */
+/* The pod that a claim is for; empty: not known. It is shown in metrics and decides nothing. */
 struct claim_pod {
     char name[NAME_CAP];
     char uid[UID_CAP];
@@ -68,7 +68,7 @@ bool claim_record_valid(const struct claim_record *r);
 
 /* --- gathering: fed from the projected API object, in the order of its bytes --- */
 
-/* The claim under way; what is borrowed lives until claim_end. */
+/* A claim while it is gathered. What is borrowed must live until claim_end. */
 struct claim_builder {
     const struct devices *devices; /* borrowed */
     const char *pool;              /* own pool (node) name, borrowed */
@@ -95,7 +95,7 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
  * allowed.
  */
 void claim_meta(struct claim_builder *b, struct view uid);
-/* status.allocation.devices.results[i] as the API server told it; views are borrowed. */
+/* status.allocation.devices.results[i] as the API server has it; views are borrowed. */
 struct claim_result_in {
     struct view request;
     struct view driver;
@@ -105,11 +105,11 @@ struct claim_result_in {
     bool admin_access;
 };
 /*
- * One allocation result; those of other drivers are passed over. Unknown device, foreign pool, over
+ * One allocation result; those of other drivers are ignored. Unknown device, foreign pool, over
  * RESULTS_MAX, a device twice without admin access or distinct shares: the claim fails.
  */
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in);
-/* status.allocation.devices.config[i] likewise. */
+/* status.allocation.devices.config[i] as the API server has it; views are borrowed. */
 struct claim_config_in {
     struct view source;     /* FromClass or FromClaim */
     struct view driver;     /* empty: no opaque configuration */
@@ -121,12 +121,12 @@ struct claim_config_in {
 /*
  * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over
  * class, later over earlier, each kind by itself. Entries of other drivers and those that apply to
- * no own result are passed over undecoded. Failure text: `error applying config: <why of
+ * no own result are ignored undecoded. Failure text: `error applying config: <why of
  * config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * status.reservedFor[i]: the first pod is kept. What is none, or cannot be one, is passed over.
+ * status.reservedFor[i]: the first pod is kept. What is no pod, or cannot be one, is ignored.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);
@@ -135,9 +135,9 @@ void claim_allocated(struct claim_builder *b);
 /* The object could not be read at this point; `what` names it in one clause. The claim fails. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * All was told. STATUS_OK: b->record is complete (results in the API's order, boot id from the
- * devices). Else b->why holds one printable line: not allocated, no result of this driver, or the
- * first failure.
+ * The object was read to its end. STATUS_OK: b->record is complete (results in the API's order,
+ * boot id from the devices). Else b->why holds one printable line: not allocated, no result of this
+ * driver, or the first failure.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -154,7 +154,7 @@ void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
  */
 void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
 /*
- * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that tell the record to
+ * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the
  * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG). Nothing applies to the file as a

@@ -17,7 +17,7 @@
 static const struct kind_row {
     const char *name;
     const char *field;
-    const char *values; /* the allowed ones, in words */
+    const char *values; /* the allowed ones, as text */
     uint8_t mask;       /* bit n: value n is allowed */
 } kind_rows[KINDS] = {
     [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", VALUE(1) | VALUE(2)},

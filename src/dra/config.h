@@ -11,7 +11,7 @@
  *    the claim puts before it.
  * I3 Taken is a JSON object of apiVersion, kind and the kind's field, each once, with known values,
  *    and nothing else.
- * I4 config_check fails by PEER_UNSUPPORTED alone and says why.
+ * I4 config_check fails by PEER_UNSUPPORTED alone, with a reason.
  */
 #ifndef DRA_CONFIG_H
 #define DRA_CONFIG_H

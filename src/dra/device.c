@@ -13,51 +13,51 @@
 /* Physical cores of one device; eight is the most that any has. */
 #define CORE_COUNT_MAX 255u
 
-static const char *const finding_names[DEVICE_FINDING_KINDS] = {
-    [DEVICE_FINDING_NO_MODULE] = "no-module",
-    [DEVICE_FINDING_NO_DEVICES] = "no-devices",
-    [DEVICE_FINDING_NO_TYPE] = "no-instance-type",
-    [DEVICE_FINDING_UNKNOWN_TYPE] = "unknown-instance-type",
-    [DEVICE_FINDING_COUNT] = "device-count",
-    [DEVICE_FINDING_CORES] = "core-count",
-    [DEVICE_FINDING_NEIGHBOURS] = "connected-devices",
-    [DEVICE_FINDING_NO_NODE] = "no-device-node",
-    [DEVICE_FINDING_DUPLICATE] = "duplicate-device",
-    [DEVICE_FINDING_IGNORED] = "ignored-entries",
-    [DEVICE_FINDING_VERSION] = "module-version",
-    [DEVICE_FINDING_BOOT_ID] = "boot-id",
+static const char *const issue_names[PROBE_ISSUE_KINDS] = {
+    [PROBE_ISSUE_NO_MODULE] = "no-module",
+    [PROBE_ISSUE_NO_DEVICES] = "no-devices",
+    [PROBE_ISSUE_NO_TYPE] = "no-instance-type",
+    [PROBE_ISSUE_UNKNOWN_TYPE] = "unknown-instance-type",
+    [PROBE_ISSUE_COUNT] = "device-count",
+    [PROBE_ISSUE_CORES] = "core-count",
+    [PROBE_ISSUE_NEIGHBOURS] = "connected-devices",
+    [PROBE_ISSUE_NO_NODE] = "no-device-node",
+    [PROBE_ISSUE_DUPLICATE] = "duplicate-device",
+    [PROBE_ISSUE_IGNORED] = "ignored-entries",
+    [PROBE_ISSUE_VERSION] = "module-version",
+    [PROBE_ISSUE_BOOT_ID] = "boot-id",
 };
 
-static const char *const finding_remedies[DEVICE_FINDING_KINDS] = {
-    [DEVICE_FINDING_NO_MODULE] = "load the kernel module: modprobe neuron (aws-neuronx-dkms)",
-    [DEVICE_FINDING_NO_DEVICES] =
+static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
+    [PROBE_ISSUE_NO_MODULE] = "load the kernel module: modprobe neuron (aws-neuronx-dkms)",
+    [PROBE_ISSUE_NO_DEVICES] =
         "run the agent on Trainium nodes only; on one, see dmesg for the neuron module",
-    [DEVICE_FINDING_NO_TYPE] =
+    [PROBE_ISSUE_NO_TYPE] =
         "topology, device groups and LNC are left out; give --instance-type, e.g. trn2.48xlarge",
-    [DEVICE_FINDING_UNKNOWN_TYPE] =
+    [PROBE_ISSUE_UNKNOWN_TYPE] =
         "topology, device groups and LNC are left out; use an agent that knows the type",
-    [DEVICE_FINDING_COUNT] =
+    [PROBE_ISSUE_COUNT] =
         "see dmesg for devices that the neuron module lost, or correct --instance-type",
-    [DEVICE_FINDING_CORES] =
+    [PROBE_ISSUE_CORES] =
         "see core_count of the device in --sysfs-root, or correct --instance-type",
-    [DEVICE_FINDING_NEIGHBOURS] = "see connected_devices of the device in --sysfs-root",
-    [DEVICE_FINDING_NO_NODE] = "left out until its node is in --dev-root; see udev",
-    [DEVICE_FINDING_DUPLICATE] = "the second is left out; see class/neuron_device in --sysfs-root",
-    [DEVICE_FINDING_IGNORED] = "left out; see class/neuron_device in --sysfs-root",
-    [DEVICE_FINDING_VERSION] =
+    [PROBE_ISSUE_NEIGHBOURS] = "see connected_devices of the device in --sysfs-root",
+    [PROBE_ISSUE_NO_NODE] = "left out until its node is in --dev-root; see udev",
+    [PROBE_ISSUE_DUPLICATE] = "the second is left out; see class/neuron_device in --sysfs-root",
+    [PROBE_ISSUE_IGNORED] = "left out; see class/neuron_device in --sysfs-root",
+    [PROBE_ISSUE_VERSION] =
         "neuronDriverVersion is left out; see module/neuron/version in --sysfs-root",
-    [DEVICE_FINDING_BOOT_ID] =
+    [PROBE_ISSUE_BOOT_ID] =
         "records of claims carry none; see sys/kernel/random/boot_id in --proc-root",
 };
 
-const char *device_finding_name(enum device_finding_kind kind)
+const char *probe_issue_name(enum probe_issue_kind kind)
 {
-    ASSERT((unsigned)kind < (unsigned)DEVICE_FINDING_KINDS);
-    ASSERT(finding_names[kind] != NULL);
-    return finding_names[kind];
+    ASSERT((unsigned)kind < (unsigned)PROBE_ISSUE_KINDS);
+    ASSERT(issue_names[kind] != NULL);
+    return issue_names[kind];
 }
 
-/* --- findings --- */
+/* --- issues --- */
 
 static bool printable(uint8_t byte)
 {
@@ -76,36 +76,34 @@ static void printable_cut(char *text, size_t cap, struct view value)
     text[len] = '\0';
 }
 
-static void report(struct device_findings *findings, enum device_finding_kind kind, uint16_t number,
+static void report(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
                    struct view value)
 {
-    ASSERT((unsigned)kind < (unsigned)DEVICE_FINDING_KINDS && finding_remedies[kind] != NULL);
-    if (findings->count == DEVICE_FINDINGS_MAX) {
-        findings->more++;
+    ASSERT((unsigned)kind < (unsigned)PROBE_ISSUE_KINDS && issue_remedies[kind] != NULL);
+    if (issues->count == PROBE_ISSUES_MAX) {
+        issues->more++;
         return;
     }
-    struct device_finding *f = &findings->finding[findings->count];
+    struct probe_issue *f = &issues->issue[issues->count];
     f->kind = kind;
     f->number = number;
-    f->remedy = finding_remedies[kind];
+    f->remedy = issue_remedies[kind];
     printable_cut(f->text, sizeof f->text, view_trim(value));
-    findings->count++;
+    issues->count++;
 }
 
-static void report_node(struct device_findings *findings, enum device_finding_kind kind,
-                        struct view value)
+static void report_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
 {
-    report(findings, kind, DEVICE_FINDING_NO_NUMBER, value);
+    report(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
 }
 
-static void report_count(struct device_findings *findings, enum device_finding_kind kind,
-                         uint16_t value)
+static void report_count(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t value)
 {
     uint8_t digits[8];
     struct writer w = writer_of(digits, sizeof digits);
     writer_decimal(&w, value);
     ASSERT(!w.full);
-    report_node(findings, kind, writer_view(&w));
+    report_node(issues, kind, writer_view(&w));
 }
 
 /* --- texts of the node --- */
@@ -149,46 +147,46 @@ static bool is_instance_type(struct view value)
 }
 
 static void build_type(struct devices *d, const struct found_node *found,
-                       struct device_findings *findings)
+                       struct probe_issues *issues)
 {
     struct view name = found_text(found->product_name);
     struct view type = board_type(name);
     d->board = NULL;
     d->instance_type[0] = '\0';
     if (!is_instance_type(type) || !copy_word(d->instance_type, sizeof d->instance_type, type)) {
-        report_node(findings, DEVICE_FINDING_NO_TYPE, name);
+        report_node(issues, PROBE_ISSUE_NO_TYPE, name);
         return;
     }
     d->board = board_find(d->instance_type);
     if (d->board == NULL) {
-        report_node(findings, DEVICE_FINDING_UNKNOWN_TYPE, type);
+        report_node(issues, PROBE_ISSUE_UNKNOWN_TYPE, type);
     }
 }
 
 static void build_version(struct devices *d, const struct found_node *found,
-                          struct device_findings *findings)
+                          struct probe_issues *issues)
 {
     struct view version = found_text(found->driver_version);
     if (copy_word(d->driver_version, sizeof d->driver_version, version)) {
         return;
     }
     bool absent = version.len == 0u;
-    report_node(findings, absent ? DEVICE_FINDING_NO_MODULE : DEVICE_FINDING_VERSION, version);
+    report_node(issues, absent ? PROBE_ISSUE_NO_MODULE : PROBE_ISSUE_VERSION, version);
 }
 
 static void build_boot_id(struct devices *d, const struct found_node *found,
-                          struct device_findings *findings)
+                          struct probe_issues *issues)
 {
     struct view boot_id = found_text(found->boot_id);
     if (!copy_word(d->boot_id, sizeof d->boot_id, boot_id)) {
-        report_node(findings, DEVICE_FINDING_BOOT_ID, boot_id);
+        report_node(issues, PROBE_ISSUE_BOOT_ID, boot_id);
     }
 }
 
 /* --- one device --- */
 
 static void build_cores(const struct devices *d, struct device *device,
-                        const struct found_device *found, struct device_findings *findings)
+                        const struct found_device *found, struct probe_issues *issues)
 {
     struct view text = found_text(found->core_count);
     uint64_t count = 0;
@@ -197,7 +195,7 @@ static void build_cores(const struct devices *d, struct device *device,
     }
     device->core_count = (uint16_t)count;
     if (count == 0u || (d->board != NULL && count != d->board->cores_per_device)) {
-        report(findings, DEVICE_FINDING_CORES, device->number, text);
+        report(issues, PROBE_ISSUE_CORES, device->number, text);
     }
 }
 
@@ -231,7 +229,7 @@ static bool next_neighbour(struct device *device, struct view *list)
 }
 
 static void build_neighbours(struct device *device, const struct found_device *found,
-                             struct device_findings *findings)
+                             struct probe_issues *issues)
 {
     struct view text = found_text(found->connected_devices);
     struct view list = text;
@@ -242,7 +240,7 @@ static void build_neighbours(struct device *device, const struct found_device *f
     }
     if (!good) {
         device->neighbours = 0;
-        report(findings, DEVICE_FINDING_NEIGHBOURS, device->number, text);
+        report(issues, PROBE_ISSUE_NEIGHBOURS, device->number, text);
     }
 }
 
@@ -277,54 +275,52 @@ static void insert(struct devices *d, unsigned place, const struct device *devic
     d->count++;
 }
 
-static void add(struct devices *d, const struct found_device *found,
-                struct device_findings *findings)
+static void add(struct devices *d, const struct found_device *found, struct probe_issues *issues)
 {
     struct device device = {.number = found->number};
     unsigned place = place_of(d, found->number);
     build_name(&device);
     if (found->number >= DEVICES_MAX) {
         /* The kernel module has no such minor, and a claim's mask has no bit for it. */
-        report(findings, DEVICE_FINDING_IGNORED, found->number, view_text(device.name));
+        report(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
-        report(findings, DEVICE_FINDING_DUPLICATE, found->number, view_text(device.name));
+        report(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
     } else if (!found->node_exists) {
-        report(findings, DEVICE_FINDING_NO_NODE, found->number, view_text(device.name));
+        report(issues, PROBE_ISSUE_NO_NODE, found->number, view_text(device.name));
     } else {
-        build_cores(d, &device, found, findings);
-        build_neighbours(&device, found, findings);
+        build_cores(d, &device, found, issues);
+        build_neighbours(&device, found, issues);
         insert(d, place, &device);
     }
 }
 
 static void report_table(const struct devices *d, const struct found_node *found,
-                         struct device_findings *findings)
+                         struct probe_issues *issues)
 {
     if (found->ignored > 0u) {
-        report_count(findings, DEVICE_FINDING_IGNORED, found->ignored);
+        report_count(issues, PROBE_ISSUE_IGNORED, found->ignored);
     }
     if (d->count == 0u) {
-        report_count(findings, DEVICE_FINDING_NO_DEVICES, found->count);
+        report_count(issues, PROBE_ISSUE_NO_DEVICES, found->count);
     } else if (d->board != NULL && d->count != d->board->devices) {
-        report_count(findings, DEVICE_FINDING_COUNT, d->count);
+        report_count(issues, PROBE_ISSUE_COUNT, d->count);
     }
 }
 
-void devices_build(struct devices *d, const struct found_node *found,
-                   struct device_findings *findings)
+void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues)
 {
-    ASSERT(d != NULL && findings != NULL);
+    ASSERT(d != NULL && issues != NULL);
     ASSERT(found->count <= DEVICES_MAX);
-    findings->count = 0;
-    findings->more = 0;
+    issues->count = 0;
+    issues->more = 0;
     d->count = 0;
-    build_type(d, found, findings);
-    build_version(d, found, findings);
-    build_boot_id(d, found, findings);
+    build_type(d, found, issues);
+    build_version(d, found, issues);
+    build_boot_id(d, found, issues);
     for (unsigned i = 0; i < found->count; i++) {
-        add(d, &found->devices[i], findings);
+        add(d, &found->devices[i], issues);
     }
-    report_table(d, found, findings);
+    report_table(d, found, issues);
     ASSERT(devices_valid(d));
 }
 

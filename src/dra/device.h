@@ -9,9 +9,9 @@
  * I1 A table that was built is valid.
  * I2 It has each device number under DEVICES_MAX that was found with its node, once.
  * I3 Core count and neighbours are the numbers of their texts, or 0 when they are no such numbers.
- * I4 Findings are printable ASCII.
+ * I4 The texts of probe issues are printable ASCII.
  * I5 Attributes ascend by key, and none is one that the API server would refuse.
- * I6 A stored slice is equal exactly when it tells these attributes and nothing more.
+ * I6 A stored slice is equal exactly when it has these attributes and nothing more.
  */
 #ifndef DRA_DEVICE_H
 #define DRA_DEVICE_H
@@ -35,7 +35,7 @@ struct found_node {
     char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
-    bool unknown; /* the look failed: `count` 0 tells nothing */
+    bool unknown; /* the probe failed: `count` is 0 and means nothing */
     uint16_t count;
     uint16_t ignored;                         /* left out: over DEVICES_MAX, or not neuronN */
     struct found_device devices[DEVICES_MAX]; /* any order */
@@ -68,50 +68,48 @@ struct devices {
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
 };
 
-/* What was wrong with a found node: one entry per finding, for the log. */
-enum device_finding_kind {
-    DEVICE_FINDING_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
-    DEVICE_FINDING_NO_DEVICES,
-    DEVICE_FINDING_NO_TYPE,      /* product name unreadable */
-    DEVICE_FINDING_UNKNOWN_TYPE, /* type has no row: topology, groups and LNC are left out */
-    DEVICE_FINDING_COUNT,        /* number of devices differs from the row */
-    DEVICE_FINDING_CORES,        /* core_count is no number from 1 to 255, or not the row's */
-    DEVICE_FINDING_NEIGHBOURS,   /* connected_devices is not a list of numbers */
-    DEVICE_FINDING_NO_NODE,      /* /dev/neuronN absent: the device is left out */
-    DEVICE_FINDING_DUPLICATE,    /* number seen twice: the second is left out */
-    DEVICE_FINDING_IGNORED,      /* entries of class/neuron_device that were left out */
-    DEVICE_FINDING_VERSION,      /* module version too long or not printable: left out */
-    DEVICE_FINDING_BOOT_ID,      /* boot id unreadable: records of claims carry none */
-    DEVICE_FINDING_KINDS
+/* What a probe of the node can find missing or wrong. */
+enum probe_issue_kind {
+    PROBE_ISSUE_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
+    PROBE_ISSUE_NO_DEVICES,
+    PROBE_ISSUE_NO_TYPE,      /* product name unreadable */
+    PROBE_ISSUE_UNKNOWN_TYPE, /* type has no row: topology, groups and LNC are left out */
+    PROBE_ISSUE_COUNT,        /* number of devices differs from the row */
+    PROBE_ISSUE_CORES,        /* core_count is no number from 1 to 255, or not the row's */
+    PROBE_ISSUE_NEIGHBOURS,   /* connected_devices is not a list of numbers */
+    PROBE_ISSUE_NO_NODE,      /* /dev/neuronN absent: the device is left out */
+    PROBE_ISSUE_DUPLICATE,    /* number seen twice: the second is left out */
+    PROBE_ISSUE_IGNORED,      /* entries of class/neuron_device that were left out */
+    PROBE_ISSUE_VERSION,      /* module version too long or not printable: left out */
+    PROBE_ISSUE_BOOT_ID,      /* boot id unreadable: records of claims carry none */
+    PROBE_ISSUE_KINDS
 };
-#define DEVICE_FINDING_NO_NUMBER UINT16_MAX /* the finding is about the node */
-/* One thing that is missing or odd. */
-struct device_finding {
-    enum device_finding_kind kind;
-    uint16_t number;            /* device, or DEVICE_FINDING_NO_NUMBER */
+#define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
+/* One issue of a probe, for the log. */
+struct probe_issue {
+    enum probe_issue_kind kind;
+    uint16_t number;            /* device, or PROBE_ISSUE_NO_NUMBER */
     char text[SYSFS_VALUE_CAP]; /* the offending value; what is not printable ASCII became '?' */
     const char *remedy;         /* one clause: what to do; static text */
 };
-/* One for each device, and some about the node. */
-#define DEVICE_FINDINGS_MAX (DEVICES_MAX + 8u)
-/* All findings of one look at the node. */
-struct device_findings {
-    uint16_t count; /* more findings than fit are counted in `more` */
+/* One issue for each device, and some about the node. */
+#define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
+/* All issues of one probe. */
+struct probe_issues {
+    uint16_t count; /* more issues than fit are counted in `more` */
     uint16_t more;
-    struct device_finding finding[DEVICE_FINDINGS_MAX];
+    struct probe_issue issue[PROBE_ISSUES_MAX];
 };
 
-/* Name of a kind for log lines, e.g. "no-module". Static text; never NULL. */
-const char *device_finding_name(enum device_finding_kind kind);
+/* Name of an issue for log lines, e.g. "no-module". Static text; never NULL. */
+const char *probe_issue_name(enum probe_issue_kind kind);
 
 /*
  * Builds the table from what was found. Never fails: what is not certain is left out and reported.
  * A device keeps its place when others are missing: numbers are topological (routing tables of the
- * kernel module), so what follows from the number stays certain. labels are kept as they are in
- * `d`.
+ * kernel module), so what follows from the number stays certain. The labels in `d` are kept.
  */
-void devices_build(struct devices *d, const struct found_node *found,
-                   struct device_findings *findings);
+void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
@@ -138,12 +136,12 @@ struct attributes {
     struct attribute attribute[ATTRIBUTES_MAX];
 };
 /*
- * All attributes of device `index` with the exact names and types of AWS's driver; only what is
- * certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
+ * The attributes of device `index`, with the exact names and types of AWS's driver, as far as they
+ * are certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
  * whether a claim may ask for an LNC). What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */
-void device_attributes_flawed(const struct devices *d, unsigned index, struct attributes *out);
+void device_attributes_left_out(const struct devices *d, unsigned index, struct attributes *out);
 
 #endif

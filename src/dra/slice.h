@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wanted devices: their comparison with the devices of a stored ResourceSlice. Owns the rule
- * "is what the server stores what we want"; the encoding is generated code fed by the agent; no
- * I/O. The stored slice is told piece by piece in the order of its bytes, so that a slice of any
- * size is compared in fixed memory. A slice may hold a part of the devices: those from one on, in
- * order. Source: ResourceSlice of Kubernetes (resource.k8s.io, KEP-4381).
+ * Compares the devices of a stored ResourceSlice with the wanted ones. Owns the rule what counts as
+ * equal; decodes nothing and does no I/O. The stored slice is handed in piece by piece, in the
+ * order of its bytes, so that a slice of any size is compared in fixed memory. A slice may hold a
+ * part of the devices: those from one on, in order. Source: ResourceSlice of Kubernetes
+ * (resource.k8s.io, KEP-4381).
  */
 #ifndef DRA_SLICE_H
 #define DRA_SLICE_H
@@ -22,11 +22,11 @@ struct slice_compare {
     struct attributes attributes; /* wanted ones of the device under way; none past the last */
 };
 
-/* Begins; `wanted` is borrowed until slice_compare_end. */
+/* Starts a comparison; `wanted` is borrowed until slice_compare_end. */
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
-/* A stored device begins; the first one tells which part of the devices the slice holds. */
+/* A stored device starts. The first one decides which part of the devices the slice holds. */
 void slice_compare_name(struct slice_compare *c, struct view name);
-/* One attribute of the stored device under way. */
+/* One attribute of the stored device that started last. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
 /*
  * The stored device ends; `extra` says that it has fields that we never write (capacity, taints,
@@ -34,8 +34,8 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
  */
 void slice_compare_device(struct slice_compare *c, bool extra);
 /*
- * All devices were told: whether they are the wanted ones from `first` on, `count` of them, in
- * order, nothing more.
+ * All devices were handed in: whether they are the wanted ones from `first` on, `count` of them,
+ * in order, and nothing more.
  */
 bool slice_compare_end(const struct slice_compare *c);
 

@@ -154,13 +154,6 @@ int store_pick(const struct store_half halves[2])
 
 /* --- records: writing --- */
 
-/* Both arrays have the bounds of cfg/limits.h: see the end of this file. */
-static void copy(char *to, size_t cap, const char *from)
-{
-    enum status s = text_copy(to, cap, view_text(from));
-    ASSERT(s == STATUS_OK);
-}
-
 static void device_name(char out[DEVICE_NAME_CAP], unsigned number)
 {
     struct writer w = writer_of(out, DEVICE_NAME_CAP);
@@ -173,13 +166,13 @@ static void device_name(char out[DEVICE_NAME_CAP], unsigned number)
 static void fill_result(const struct claim_result *r, store_StoredResult *m)
 {
     m->has_request = true;
-    copy(m->request, sizeof m->request, r->request);
+    text_set(m->request, sizeof m->request, r->request);
     m->has_device = true;
     device_name(m->device, r->number);
     m->has_admin_access = r->admin_access;
     m->admin_access = r->admin_access;
     m->has_share_id = r->share_id[0] != '\0';
-    copy(m->share_id, sizeof m->share_id, r->share_id);
+    text_set(m->share_id, sizeof m->share_id, r->share_id);
     m->has_device_index = true;
     m->device_index = r->number;
     m->has_logical_neuron_core = r->logical_neuron_core != 0u;
@@ -205,21 +198,21 @@ static bool write_results(pb_ostream_t *out, const pb_field_t *field, void *cons
 static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
 {
     m->has_uid = true;
-    copy(m->uid, sizeof m->uid, r->id.uid);
+    text_set(m->uid, sizeof m->uid, r->id.uid);
     m->has_namespace = true;
-    copy(m->namespace, sizeof m->namespace, r->id.namespace_);
+    text_set(m->namespace, sizeof m->namespace, r->id.namespace_);
     m->has_name = true;
-    copy(m->name, sizeof m->name, r->id.name);
+    text_set(m->name, sizeof m->name, r->id.name);
     m->has_boot_id = true;
-    copy(m->boot_id, sizeof m->boot_id, r->boot_id);
+    text_set(m->boot_id, sizeof m->boot_id, r->boot_id);
     m->has_node_name = true;
-    copy(m->node_name, sizeof m->node_name, r->pool);
+    text_set(m->node_name, sizeof m->node_name, r->pool);
     m->has_agent_version = true;
-    copy(m->agent_version, sizeof m->agent_version, AGENT_VERSION);
+    text_set(m->agent_version, sizeof m->agent_version, AGENT_VERSION);
     m->has_pod_name = r->pod.name[0] != '\0';
-    copy(m->pod_name, sizeof m->pod_name, r->pod.name);
+    text_set(m->pod_name, sizeof m->pod_name, r->pod.name);
     m->has_pod_uid = r->pod.uid[0] != '\0';
-    copy(m->pod_uid, sizeof m->pod_uid, r->pod.uid);
+    text_set(m->pod_uid, sizeof m->pod_uid, r->pod.uid);
     m->has_device_numbering = true;
     m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
 }
@@ -260,8 +253,8 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
         return false;
     }
     memset(to, 0, sizeof *to);
-    copy(to->request, sizeof to->request, m->request);
-    copy(to->share_id, sizeof to->share_id, m->share_id);
+    text_set(to->request, sizeof to->request, m->request);
+    text_set(to->share_id, sizeof to->share_id, m->share_id);
     to->number = (uint16_t)m->device_index;
     to->logical_neuron_core = (uint8_t)m->logical_neuron_core;
     to->ultraserver_mode = (uint8_t)m->ultraserver_mode;
@@ -284,13 +277,13 @@ static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
 
 static void take_record(const store_ClaimRecord *m, struct claim_record *r)
 {
-    copy(r->id.uid, sizeof r->id.uid, m->uid);
-    copy(r->id.namespace_, sizeof r->id.namespace_, m->namespace);
-    copy(r->id.name, sizeof r->id.name, m->name);
-    copy(r->boot_id, sizeof r->boot_id, m->boot_id);
-    copy(r->pool, sizeof r->pool, m->node_name);
-    copy(r->pod.name, sizeof r->pod.name, m->pod_name);
-    copy(r->pod.uid, sizeof r->pod.uid, m->pod_uid);
+    text_set(r->id.uid, sizeof r->id.uid, m->uid);
+    text_set(r->id.namespace_, sizeof r->id.namespace_, m->namespace);
+    text_set(r->id.name, sizeof r->id.name, m->name);
+    text_set(r->boot_id, sizeof r->boot_id, m->boot_id);
+    text_set(r->pool, sizeof r->pool, m->node_name);
+    text_set(r->pod.name, sizeof r->pod.name, m->pod_name);
+    text_set(r->pod.uid, sizeof r->pod.uid, m->pod_uid);
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
 }
 

@@ -35,7 +35,7 @@
 #define STORE_HALF_HEADER 24u    /* bytes before the record of a half */
 #define STORE_HEADER_WRITTEN 36u /* bytes of a header copy; what follows means nothing */
 
-/* What a header tells besides its constants: how often the file was written anew. */
+/* What a header holds besides its constants: how often the file was created again. */
 struct store_header {
     uint64_t generation;
 };

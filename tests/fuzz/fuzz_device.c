@@ -6,14 +6,14 @@
  */
 #include "cfg/identity.h"
 #include "dra/device.h"
-#include "dra/flaw.h"
+#include "dra/issue.h"
 #include "dra/slice.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct found_node found;
 static struct devices table;
 static struct devices again;
-static struct device_findings findings;
+static struct probe_issues issues;
 
 /* Up to a newline, as a file would hold it; the array may be filled to its end. */
 static void take_text(struct fuzz *in, char text[SYSFS_VALUE_CAP])
@@ -145,15 +145,15 @@ static void same_table(void)
     CHECK(count == table.count);
 }
 
-/* --- findings and attributes --- */
+/* --- issues and attributes --- */
 
-static void look_findings(void)
+static void look_issues(void)
 {
-    CHECK(findings.count <= DEVICE_FINDINGS_MAX);
-    CHECK(findings.more == 0u || findings.count == DEVICE_FINDINGS_MAX);
-    for (unsigned i = 0; i < findings.count; i++) {
-        const struct device_finding *f = &findings.finding[i];
-        CHECK(device_finding_name(f->kind)[0] != '\0' && f->remedy[0] != '\0');
+    CHECK(issues.count <= PROBE_ISSUES_MAX);
+    CHECK(issues.more == 0u || issues.count == PROBE_ISSUES_MAX);
+    for (unsigned i = 0; i < issues.count; i++) {
+        const struct probe_issue *f = &issues.issue[i];
+        CHECK(probe_issue_name(f->kind)[0] != '\0' && f->remedy[0] != '\0');
         CHECK(memchr(f->text, 0, sizeof f->text) != NULL);
         for (const char *c = f->text; *c != '\0'; c++) {
             CHECK(*c >= ' ' && *c <= '~'); /* I4 */
@@ -167,15 +167,15 @@ static void look_attributes(unsigned index)
     device_attributes(&table, index, &all);
     CHECK(all.count <= ATTRIBUTES_MAX);
     for (unsigned i = 0; i < all.count; i++) {
-        CHECK(attribute_flaw(&all.attribute[i]) == FLAW_NONE); /* I5 */
+        CHECK(attribute_issue(&all.attribute[i]) == ISSUE_NONE); /* I5 */
         CHECK(i == 0u || strcmp(all.attribute[i - 1u].key, all.attribute[i].key) < 0);
     }
-    device_attributes_flawed(&table, index, &all);
+    device_attributes_left_out(&table, index, &all);
     for (unsigned i = 0; i < all.count; i++) {
-        enum flaw flaw = attribute_flaw(&all.attribute[i]);
-        CHECK(flaw != FLAW_NONE && flaw_text(flaw)[0] != '\0');
+        enum issue issue = attribute_issue(&all.attribute[i]);
+        CHECK(issue != ISSUE_NONE && issue_text(issue)[0] != '\0');
     }
-    CHECK(device_flaw(&table.device[index]) == FLAW_NONE);
+    CHECK(device_name_issue(&table.device[index]) == ISSUE_NONE);
 }
 
 /* --- slices --- */
@@ -223,10 +223,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t change = fuzz_u8(&in);
     take_labels(&in);
     find_node(&in);
-    devices_build(&table, &found, &findings);
+    devices_build(&table, &found, &issues);
     CHECK(devices_valid(&table)); /* I1 */
     same_table();
-    look_findings();
+    look_issues();
     for (unsigned i = 0; i < table.count; i++) {
         look_attributes(i);
     }
@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         compare(first, first + 1u, change / 4u);
     }
     again = table;
-    devices_build(&again, &found, &findings);
+    devices_build(&again, &found, &issues);
     CHECK(devices_same(&table, &again) && node_labels_same(&table.labels, &again.labels));
     return 0;
 }

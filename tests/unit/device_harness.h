@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One found node, the table that is built from it, and its findings: what tests of the device table
+ * One found node, the table that is built from it, and its issues: what tests of the device table
  * share.
  */
 #ifndef TESTS_DEVICE_HARNESS_H
@@ -10,13 +10,13 @@
 
 static struct found_node found;
 static struct devices devices;
-static struct device_findings findings;
+static struct probe_issues issues;
 
 static void build(void)
 {
     memset(&devices, 0, sizeof devices);
     labels_set(&devices);
-    devices_build(&devices, &found, &findings);
+    devices_build(&devices, &found, &issues);
     assert_true(devices_valid(&devices));
 }
 

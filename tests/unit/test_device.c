@@ -61,10 +61,10 @@ static const char *attributes_text(void)
     return text;
 }
 
-static bool has_finding(enum device_finding_kind kind, uint16_t number)
+static bool has_issue(enum probe_issue_kind kind, uint16_t number)
 {
-    for (unsigned i = 0; i < findings.count; i++) {
-        if (findings.finding[i].kind == kind && findings.finding[i].number == number) {
+    for (unsigned i = 0; i < issues.count; i++) {
+        if (issues.issue[i].kind == kind && issues.issue[i].number == number) {
             return true;
         }
     }
@@ -79,7 +79,7 @@ static void test_attributes_of_every_board_are_golden(void **state)
     for (unsigned i = 0; board_at(i) != NULL; i++) {
         const char *type = board_at(i)->instance_type;
         build_type(type);
-        assert_int_equal(findings.count, 0);
+        assert_int_equal(issues.count, 0);
         const char *golden = strstr(golden_load(type), "\n0 ");
         assert_non_null(golden);
         assert_string_equal(attributes_text(), golden + 1);
@@ -158,7 +158,7 @@ static void test_labels_survive_a_build(void **state)
 {
     (void)state;
     build_type("trn2.48xlarge");
-    devices_build(&devices, &found, &findings);
+    devices_build(&devices, &found, &issues);
     assert_string_equal(devices.labels.network_layer[2], "nn-3");
 }
 
@@ -194,8 +194,8 @@ static void test_sixty_four_devices(void **state)
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         assert_int_equal(devices.device[i].number, i);
     }
-    assert_int_equal(findings.count, 1);
-    assert_true(has_finding(DEVICE_FINDING_UNKNOWN_TYPE, DEVICE_FINDING_NO_NUMBER));
+    assert_int_equal(issues.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_TYPE, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void test_duplicates_keep_the_first(void **state)
@@ -206,9 +206,9 @@ static void test_duplicates_keep_the_first(void **state)
     build();
     assert_int_equal(devices.count, 1);
     assert_int_equal(devices.device[0].core_count, 2);
-    assert_int_equal(findings.count, 1);
-    assert_true(has_finding(DEVICE_FINDING_DUPLICATE, 0));
-    assert_string_equal(findings.finding[0].text, "neuron-device-0");
+    assert_int_equal(issues.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_DUPLICATE, 0));
+    assert_string_equal(issues.issue[0].text, "neuron-device-0");
 }
 
 static void test_numbers_past_the_module_are_left_out(void **state)
@@ -219,8 +219,8 @@ static void test_numbers_past_the_module_are_left_out(void **state)
     found_add(&found, UINT16_MAX, 2);
     build();
     assert_int_equal(devices.count, 1);
-    assert_int_equal(findings.count, 2);
-    assert_true(has_finding(DEVICE_FINDING_IGNORED, DEVICES_MAX));
+    assert_int_equal(issues.count, 2);
+    assert_true(has_issue(PROBE_ISSUE_IGNORED, DEVICES_MAX));
 }
 
 static void test_device_without_node_is_left_out(void **state)
@@ -231,10 +231,10 @@ static void test_device_without_node_is_left_out(void **state)
     uint16_t number = found.devices[3].number;
     build();
     assert_int_equal(devices.count, 15);
-    assert_int_equal(findings.count, 2);
-    assert_true(has_finding(DEVICE_FINDING_NO_NODE, number));
-    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
-    assert_string_equal(findings.finding[1].text, "15");
+    assert_int_equal(issues.count, 2);
+    assert_true(has_issue(PROBE_ISSUE_NO_NODE, number));
+    assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
+    assert_string_equal(issues.issue[1].text, "15");
 }
 
 /* Numbers are topological: what follows from the number stays when a neighbour is missing. */
@@ -252,7 +252,7 @@ static void test_missing_device_moves_no_other(void **state)
     assert_string_equal(attribute(1, "topology8_id"), "int 1");
     assert_string_equal(attribute(1, "resource.aws.com/devicegroup4_id"),
                         "string b3d6ce1919d29f8f");
-    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
+    assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void test_devices_past_the_board_have_no_place(void **state)
@@ -267,7 +267,7 @@ static void test_devices_past_the_board_have_no_place(void **state)
     assert_string_equal(attribute(16, "topology8_id"), "absent");
     assert_string_equal(attribute(16, "resource.aws.com/devicegroup1_id"), "absent");
     assert_string_equal(attribute(16, "resource.aws.com/devicegroup16_id"), "absent");
-    assert_true(has_finding(DEVICE_FINDING_COUNT, DEVICE_FINDING_NO_NUMBER));
+    assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void test_no_devices(void **state)
@@ -276,8 +276,8 @@ static void test_no_devices(void **state)
     found_empty(&found, "trn2.48xlarge");
     build();
     assert_int_equal(devices.count, 0);
-    assert_int_equal(findings.count, 1);
-    assert_true(has_finding(DEVICE_FINDING_NO_DEVICES, DEVICE_FINDING_NO_NUMBER));
+    assert_int_equal(issues.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_NO_DEVICES, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void test_ignored_entries_are_told(void **state)
@@ -286,12 +286,12 @@ static void test_ignored_entries_are_told(void **state)
     found_board(&found, board_find("trn1.2xlarge"));
     found.ignored = 65535;
     build();
-    assert_int_equal(findings.count, 1);
-    assert_true(has_finding(DEVICE_FINDING_IGNORED, DEVICE_FINDING_NO_NUMBER));
-    assert_string_equal(findings.finding[0].text, "65535");
+    assert_int_equal(issues.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_IGNORED, PROBE_ISSUE_NO_NUMBER));
+    assert_string_equal(issues.issue[0].text, "65535");
 }
 
-static void test_findings_past_the_table_are_counted(void **state)
+static void test_issues_past_the_table_are_counted(void **state)
 {
     (void)state;
     found_empty(&found, "");
@@ -300,8 +300,8 @@ static void test_findings_past_the_table_are_counted(void **state)
         (void)snprintf(found.devices[i].connected_devices, SYSFS_VALUE_CAP, "none");
     }
     build();
-    assert_int_equal(findings.count, DEVICE_FINDINGS_MAX);
-    assert_int_equal(findings.count + findings.more, 2 * DEVICES_MAX + 1);
+    assert_int_equal(issues.count, PROBE_ISSUES_MAX);
+    assert_int_equal(issues.count + issues.more, 2 * DEVICES_MAX + 1);
 }
 
 static void test_unknown_type_publishes_what_sysfs_proves(void **state)
@@ -310,8 +310,8 @@ static void test_unknown_type_publishes_what_sysfs_proves(void **state)
     found_empty(&found, "ml.trn9.96xlarge");
     found_add(&found, 5, 12);
     build();
-    assert_true(has_finding(DEVICE_FINDING_UNKNOWN_TYPE, DEVICE_FINDING_NO_NUMBER));
-    assert_int_equal(findings.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_TYPE, PROBE_ISSUE_NO_NUMBER));
+    assert_int_equal(issues.count, 1);
     devices.labels = (struct node_labels){0};
     assert_string_equal(attributes_text(), "5 coreCount int 12\n"
                                            "5 deviceId int 5\n"
@@ -329,7 +329,7 @@ static void test_neighbours(void **state)
     found_board(&found, board_find("trn2.48xlarge"));
     (void)snprintf(found.devices[0].connected_devices, SYSFS_VALUE_CAP, "12, 1, 3, 4\n");
     build();
-    assert_int_equal(findings.count, 0);
+    assert_int_equal(issues.count, 0);
     assert_int_equal(devices.device[0].neighbours, 4);
     assert_int_equal(devices.device[0].neighbour[0], 12);
     assert_int_equal(devices.device[0].neighbour[3], 4);
@@ -341,10 +341,10 @@ static void test_neighbours(void **state)
 enum place { PRODUCT, VERSION, BOOT, CORES, CONNECTED };
 
 #define SIXTY_FOUR "a123456789a123456789a123456789a123456789a123456789a123456789abcd"
-#define ANY UINT16_MAX /* the finding is about the node */
+#define ANY UINT16_MAX /* the issue is about the node */
 
 /*
- * One text of a trn1.2xlarge node, the finding it makes, and an attribute that shows what is left.
+ * One text of a trn1.2xlarge node, the issue it makes, and an attribute that shows what is left.
  */
 static const struct {
     enum place place;
@@ -353,61 +353,61 @@ static const struct {
     const char *key;
     const char *value;
 } garbage[] = {
-    {PRODUCT, "", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "\n", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, " \t\r\n", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "ml.", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, ".", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn1.2.xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn1.", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn1", DEVICE_FINDING_NO_TYPE, "lncConfigurable", "absent"},
-    {PRODUCT, "Standard PC (Q35 + ICH9, 2009)", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn1.2xlarge\x01", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn\xff.2xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, SIXTY_FOUR ".2xlarge", DEVICE_FINDING_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn9.2xlarge", DEVICE_FINDING_UNKNOWN_TYPE, "instanceType", "string trn9.2xlarge"},
-    {PRODUCT, "trn9.2xlarge", DEVICE_FINDING_UNKNOWN_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "\n", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, " \t\r\n", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "ml.", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, ".", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.2.xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1", PROBE_ISSUE_NO_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "Standard PC (Q35 + ICH9, 2009)", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn1.2xlarge\x01", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn\xff.2xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, SIXTY_FOUR ".2xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
+    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_TYPE, "instanceType", "string trn9.2xlarge"},
+    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_TYPE, "lncConfigurable", "absent"},
     {PRODUCT, "ml.trn1.2xlarge\n", -1, "instanceType", "string trn1.2xlarge"},
     {PRODUCT, "  trn1.2xlarge \r\n", -1, "lncConfigurable", "bool false"},
-    {VERSION, "", DEVICE_FINDING_NO_MODULE, "neuronDriverVersion", "absent"},
-    {VERSION, "\n\n", DEVICE_FINDING_NO_MODULE, "neuronDriverVersion", "absent"},
-    {VERSION, "2.26 5.0", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
-    {VERSION, "2.26\x1b[31m", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
-    {VERSION, "2.26.\xc3\xa4", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
-    {VERSION, SIXTY_FOUR "5", DEVICE_FINDING_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, "", PROBE_ISSUE_NO_MODULE, "neuronDriverVersion", "absent"},
+    {VERSION, "\n\n", PROBE_ISSUE_NO_MODULE, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26 5.0", PROBE_ISSUE_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26\x1b[31m", PROBE_ISSUE_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, "2.26.\xc3\xa4", PROBE_ISSUE_VERSION, "neuronDriverVersion", "absent"},
+    {VERSION, SIXTY_FOUR "5", PROBE_ISSUE_VERSION, "neuronDriverVersion", "absent"},
     {VERSION, SIXTY_FOUR "\n", -1, "neuronDriverVersion", "string " SIXTY_FOUR},
     {VERSION, "2.30.2.0", -1, "neuronDriverVersion", "string 2.30.2.0"},
-    {BOOT, "", DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
-    {BOOT, SIXTY_FOUR, DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
-    {BOOT, "a b", DEVICE_FINDING_BOOT_ID, "deviceId", "int 0"},
-    {CORES, "", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "0", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "-2", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "+2", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "0x2", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "2 2", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "two", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "256", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "4294967298", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "18446744073709551618", DEVICE_FINDING_CORES, "coreCount", "absent"},
-    {CORES, "8", DEVICE_FINDING_CORES, "coreCount", "int 8"},
+    {BOOT, "", PROBE_ISSUE_BOOT_ID, "deviceId", "int 0"},
+    {BOOT, SIXTY_FOUR, PROBE_ISSUE_BOOT_ID, "deviceId", "int 0"},
+    {BOOT, "a b", PROBE_ISSUE_BOOT_ID, "deviceId", "int 0"},
+    {CORES, "", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "0", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "-2", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "+2", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "0x2", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "2 2", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "two", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "256", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "4294967298", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "18446744073709551618", PROBE_ISSUE_CORES, "coreCount", "absent"},
+    {CORES, "8", PROBE_ISSUE_CORES, "coreCount", "int 8"},
     {CORES, "2", -1, "coreCount", "int 2"},
     {CORES, "2\n", -1, "coreCount", "int 2"},
     {CONNECTED, "", -1, "deviceId", "int 0"},
     {CONNECTED, "\n", -1, "deviceId", "int 0"},
     {CONNECTED, "1\n", -1, "deviceId", "int 0"},
     {CONNECTED, "1,2 ,  3,4", -1, "deviceId", "int 0"},
-    {CONNECTED, "1, 2, 3, 4, 5", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "1, 2, 3,", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, ",", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, ", 1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "1,, 2", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "1 2", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "0", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "1, 1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "64", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "-1", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
-    {CONNECTED, "device_unreachable", DEVICE_FINDING_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1, 2, 3, 4, 5", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1, 2, 3,", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, ",", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, ", 1", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1,, 2", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1 2", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "0", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "1, 1", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "64", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "-1", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
+    {CONNECTED, "device_unreachable", PROBE_ISSUE_NEIGHBOURS, "deviceId", "int 0"},
 };
 
 static char *text_at(enum place place)
@@ -431,9 +431,9 @@ static void test_garbage_is_reported_and_left_out(void **state)
         build();
         bool of_device = garbage[i].place == CORES || garbage[i].place == CONNECTED;
         bool told = garbage[i].kind < 0 ||
-                    has_finding((enum device_finding_kind)garbage[i].kind, of_device ? 0 : ANY);
-        if (!told || findings.count != ((garbage[i].kind < 0) ? 0 : 1)) {
-            fail_msg("garbage %zu, '%s': %u findings", i, garbage[i].text, findings.count);
+                    has_issue((enum probe_issue_kind)garbage[i].kind, of_device ? 0 : ANY);
+        if (!told || issues.count != ((garbage[i].kind < 0) ? 0 : 1)) {
+            fail_msg("garbage %zu, '%s': %u issues", i, garbage[i].text, issues.count);
         }
         assert_string_equal(attribute(0, garbage[i].key), garbage[i].value);
         bool neighbours =
@@ -455,35 +455,35 @@ static void test_texts_without_end(void **state)
     memset(found.devices[0].core_count, '2', SYSFS_VALUE_CAP);
     memset(found.devices[0].connected_devices, '1', SYSFS_VALUE_CAP);
     build();
-    assert_int_equal(findings.count, 5);
+    assert_int_equal(issues.count, 5);
     assert_int_equal(devices.device[0].core_count, 0);
     assert_string_equal(devices.instance_type, "");
 }
 
-static void test_finding_texts_are_printable_and_cut(void **state)
+static void test_issue_texts_are_printable_and_cut(void **state)
 {
     (void)state;
     found_board(&found, board_find("trn1.2xlarge"));
     memset(found.driver_version, '\x1b', SYSFS_VALUE_CAP);
     build();
-    assert_int_equal(findings.count, 1);
-    assert_int_equal(strlen(findings.finding[0].text), SYSFS_VALUE_CAP - 1);
-    assert_int_equal(strspn(findings.finding[0].text, "?"), SYSFS_VALUE_CAP - 1);
+    assert_int_equal(issues.count, 1);
+    assert_int_equal(strlen(issues.issue[0].text), SYSFS_VALUE_CAP - 1);
+    assert_int_equal(strspn(issues.issue[0].text, "?"), SYSFS_VALUE_CAP - 1);
 }
 
-static void test_every_finding_has_a_name(void **state)
+static void test_every_issue_has_a_name(void **state)
 {
     (void)state;
-    for (int a = 0; a < DEVICE_FINDING_KINDS; a++) {
-        assert_true(strlen(device_finding_name((enum device_finding_kind)a)) > 3);
+    for (int a = 0; a < PROBE_ISSUE_KINDS; a++) {
+        assert_true(strlen(probe_issue_name((enum probe_issue_kind)a)) > 3);
         for (int b = 0; b < a; b++) {
-            assert_string_not_equal(device_finding_name((enum device_finding_kind)a),
-                                    device_finding_name((enum device_finding_kind)b));
+            assert_string_not_equal(probe_issue_name((enum probe_issue_kind)a),
+                                    probe_issue_name((enum probe_issue_kind)b));
         }
     }
 }
 
-static void test_every_finding_has_a_remedy(void **state)
+static void test_every_issue_has_a_remedy(void **state)
 {
     (void)state;
     found_empty(&found, "");
@@ -493,10 +493,10 @@ static void test_every_finding_has_a_remedy(void **state)
     found_add(&found, 1, 0);
     found_add(&found, 1, 0);
     build();
-    assert_int_equal(findings.count, 6);
-    for (unsigned i = 0; i < findings.count; i++) {
-        assert_non_null(findings.finding[i].remedy);
-        assert_true(strlen(findings.finding[i].remedy) > 10);
+    assert_int_equal(issues.count, 6);
+    for (unsigned i = 0; i < issues.count; i++) {
+        assert_non_null(issues.issue[i].remedy);
+        assert_true(strlen(issues.issue[i].remedy) > 10);
     }
 }
 
@@ -518,14 +518,14 @@ int main(void)
         cmocka_unit_test(test_devices_past_the_board_have_no_place),
         cmocka_unit_test(test_no_devices),
         cmocka_unit_test(test_ignored_entries_are_told),
-        cmocka_unit_test(test_findings_past_the_table_are_counted),
+        cmocka_unit_test(test_issues_past_the_table_are_counted),
         cmocka_unit_test(test_unknown_type_publishes_what_sysfs_proves),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_garbage_is_reported_and_left_out),
         cmocka_unit_test(test_texts_without_end),
-        cmocka_unit_test(test_finding_texts_are_printable_and_cut),
-        cmocka_unit_test(test_every_finding_has_a_name),
-        cmocka_unit_test(test_every_finding_has_a_remedy),
+        cmocka_unit_test(test_issue_texts_are_printable_and_cut),
+        cmocka_unit_test(test_every_issue_has_a_name),
+        cmocka_unit_test(test_every_issue_has_a_remedy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static bool publish_same(const struct devices *a, const struct devices *b)
 
 static void check_same(bool same)
 {
-    devices_build(&others, &found, &findings);
+    devices_build(&others, &found, &issues);
     assert_int_equal(publish_same(&devices, &others), same);
     assert_int_equal(devices_same(&devices, &others), same);
     assert_int_equal(devices_same(&others, &devices), same);

@@ -8,7 +8,7 @@
 
 static struct found_node found;
 static struct devices wanted;
-static struct device_findings findings;
+static struct probe_issues issues;
 static struct slice_compare compare;
 
 static int setup(void **state)
@@ -17,7 +17,7 @@ static int setup(void **state)
     memset(&wanted, 0, sizeof wanted);
     labels_set(&wanted);
     found_board(&found, board_find("trn2.48xlarge"));
-    devices_build(&wanted, &found, &findings);
+    devices_build(&wanted, &found, &issues);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #define BODY_MAX 65536u
 
 static struct found_node found;
-static struct device_findings findings;
+static struct probe_issues issues;
 static struct wanted wanted;
 static struct attributes attributes;
 static struct slice_observer observer;
@@ -24,7 +24,7 @@ static int setup(void **state)
     memset(&stored, 0, sizeof stored);
     labels_set(&wanted.devices);
     found_board(&found, board_find("trn2.48xlarge"));
-    devices_build(&wanted.devices, &found, &findings);
+    devices_build(&wanted.devices, &found, &issues);
     wanted.node_name = "node-a";
     text_set(wanted.owner, sizeof wanted.owner, "uid-of-the-node");
     text_set(stored.name, sizeof stored.name, "slice-1");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes status.devices of claims, see claim_status.h. Owns what waits to be written; the claims
- * are the ledger's, from which each body is built anew for each piece of it that is sent.
+ * are the ledger's, from whose records a body is built again for each piece of it that is sent.
  * Sources: resource.k8s.io AllocatedDeviceStatus (KEP-4817), Kubernetes API concepts, "Server-Side
  * Apply".
  */
@@ -186,7 +186,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
     return outgoing_piece(&a->claim_status.out, body_of(a), offset, room);
 }
 
-static void begin(struct agent *a)
+static void start(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.entry[c->slot].id;
@@ -216,7 +216,7 @@ void claim_status_step(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
     if (outgoing_ready(a, &c->out) && version_ready(a) && next_job(c, &c->slot)) {
-        begin(a);
+        start(a);
     }
 }
 

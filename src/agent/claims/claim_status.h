@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status.devices of claims (claim_status.c), with --claim-status alone: what was prepared is told
- * in the claim's own status, in the background. Owns struct claim_status. Internal to src/agent.
+ * status.devices of claims (claim_status.c): with --claim-status, what was prepared is written into
+ * the claim's own status, in the background. Owns struct claim_status. Internal to src/agent.
  *
- * One server-side apply for each claim writes our entries and no others; one with no entry takes
- * them back after the unprepare. A failure never is one of the claim. What waits is lost with the
- * process: a start would have to write every held claim again only to find most of them written, so
- * it writes none, and a claim whose turn had not come gets its status when the kubelet asks for it
- * again. The server clears the entries of a claim that it deallocates, whatever happens here.
+ * One server-side apply for each claim writes our entries and no others; one with no entry removes
+ * them after the unprepare. When a write fails, the claim stays as good as any. What waits is lost
+ * with the process: a start would have to write every held claim again only to find most of them
+ * written, so it writes none, and a claim whose turn had not come gets its status when the kubelet
+ * asks for it again. The server clears the entries of a claim that it deallocates, whatever happens
+ * here.
  */
 #ifndef AGENT_CLAIMS_CLAIM_STATUS_H
 #define AGENT_CLAIMS_CLAIM_STATUS_H
@@ -18,8 +19,8 @@
 /* What is to be written, and the request under way. */
 struct claim_status {
     struct outgoing out;
-    int slot;                 /* of the store, that the request tells; -1: gone[0] */
-    enum api_version version; /* in which the request speaks */
+    int slot;                 /* of the claim whose status is written; -1: that of gone[0] */
+    enum api_version version; /* of the request's path and body */
     uint16_t refused_http; /* HTTP status of the refusal that was logged; 0: none since a success */
     unsigned tries;        /* of what is written now */
     unsigned gone_count;
@@ -33,11 +34,14 @@ struct claim_status {
 /* The module's verbs, see state.h. */
 void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
-/* The claim in this slot of the store is prepared; it counts once, however often it is said. */
+/*
+ * The claim in this slot of the store is prepared. Its status is written once, however often the
+ * kubelet asks for the claim.
+ */
 void claim_status_prepared(struct agent *a, unsigned slot);
 /* The claim that was in this slot is unprepared. */
 void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id);
-/* The answer to the request is complete, or will not come: the verdict on it. */
+/* The request ended: decides whether the status is written, tried again, or given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);
 
 #endif

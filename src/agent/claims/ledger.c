@@ -96,7 +96,7 @@ static int free_slot(const struct agent *a, const char *uid)
     return at;
 }
 
-/* A store that vanished is opened again, or its loss is said, before anything else is prepared. */
+/* A store that vanished is opened again, or its loss is logged, before the next prepare. */
 static void store_check(struct agent *a, enum status s)
 {
     if (s == HOST_ABSENT && a->ledger.usable) {
@@ -190,7 +190,7 @@ static enum status cdi_put(struct agent *a, const struct claim_record *r, struct
         log_remedy(a, ledger_remedy(s));
         log_end(a);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
-        status_ignore(cleared, "the next claim writes it anew, a start removes it");
+        status_ignore(cleared, "the next claim overwrites it, a start removes it");
     }
     return s;
 }
@@ -271,7 +271,7 @@ const char *ledger_remedy(enum status s)
     case PEER_UNSUPPORTED:
         return "run the agent version that wrote it, or a newer one";
     default:
-        return "mend or move away what is there, or check the disk";
+        return "repair or move away what is there, or check the disk";
     }
 }
 
@@ -514,7 +514,8 @@ static void retry_freeing(struct agent *a)
 
 /*
  * Writes the half that counts again, where it is and as it is: the other half is all that the disk
- * has for certain. STATUS_OK also when a record is no longer what was written: its reader says so.
+ * has for certain. STATUS_OK also when a record is no longer what was written: who reads it finds
+ * out.
  */
 static enum status rewrite_half(struct agent *a, unsigned slot)
 {

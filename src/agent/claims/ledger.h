@@ -7,7 +7,7 @@
  * I1 A record in an intact half that counts is held after opening, also when the store is created
  *    again.
  * I2 Nothing else is held.
- * I3 A claim is held by ledger_put when that says so, and else is not.
+ * I3 A claim is held after ledger_put exactly when that returned STATUS_OK.
  * I4 What was put reads back the same.
  * I5 After ledger_sync, what is held and what is not survives a loss of power.
  */

@@ -34,19 +34,22 @@ static void recount(struct agent *a)
     a->ledger.freeing = (uint16_t)count_entries(a, LEDGER_FREEING);
 }
 
-/* Nothing is opened now: says why, once for each time that another agent has the store. */
+/*
+ * The store cannot be opened now: logs why, but only once while another agent has it. The next try
+ * comes later.
+ */
 static void not_usable(struct agent *a, const char *doing, enum status s)
 {
     struct ledger *l = &a->ledger;
     struct writer why = writer_of(l->trouble, sizeof l->trouble);
-    bool said = l->busy && s == HOST_BUSY;
+    bool logged = l->busy && s == HOST_BUSY;
     ASSERT(!l->usable);
     recount(a);
     ledger_trouble_text(a, doing, s, &why);
     enum status ended = writer_end_text(&why);
     ASSERT(ended == STATUS_OK);
     l->busy = s == HOST_BUSY;
-    if (!said) {
+    if (!logged) {
         log_begin(a, LOG_ID_STORE_FAILED);
         log_text(a, "text", l->trouble);
         log_remedy(a, ledger_remedy(s));
@@ -312,7 +315,7 @@ static enum status repair(struct agent *a)
 }
 
 /* A store that is new although claims were prepared here: what they hold is not known any more. */
-static void say_created(struct agent *a)
+static void log_created(struct agent *a)
 {
     unsigned files = 0;
     const struct files *f = a->files;
@@ -343,7 +346,7 @@ static enum status open_or_create(struct agent *a)
     if (s == HOST_ABSENT) {
         s = create(a, NULL);
         if (s == STATUS_OK) {
-            say_created(a);
+            log_created(a);
         }
     } else if (s == HOST_DAMAGED) {
         s = repair(a);
@@ -351,7 +354,7 @@ static enum status open_or_create(struct agent *a)
     return s;
 }
 
-static void say_opened(struct agent *a)
+static void log_opened(struct agent *a)
 {
     unsigned damaged = count_entries(a, LEDGER_DAMAGED);
     log_begin(a, LOG_ID_STORE_OPENED);
@@ -382,7 +385,7 @@ static void doubt_all(struct agent *a)
 static void open_store(struct agent *a)
 {
     ASSERT(!a->ledger.usable);
-    /* Before anything is looked at: the files of another agent are not ours to judge or mend. */
+    /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
     enum status s = a->files->lock(a->files->ctx, STORE_LOCK_NAME);
     if (s != STATUS_OK) {
         not_usable(a, "locked by " STORE_LOCK_NAME " beside it", s);
@@ -404,7 +407,7 @@ static void open_store(struct agent *a)
     doubt_all(a);
     a->ledger.usable = true;
     a->ledger.backoff_ms = 0;
-    say_opened(a);
+    log_opened(a);
     ledger_remove_gone(a);
 }
 

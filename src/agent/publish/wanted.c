@@ -6,7 +6,7 @@
 
 #include "agent/state.h"
 #include "base/crc32c.h"
-#include "dra/flaw.h"
+#include "dra/issue.h"
 
 /* Whether the item with this value was not logged yet; past the room of the list none is. */
 static bool is_new(struct left_out *l, const char *item, const char *value)
@@ -26,7 +26,7 @@ static bool is_new(struct left_out *l, const char *item, const char *value)
 }
 
 static void log_left_out(struct agent *a, const struct device *device, const char *item,
-                         const char *value, enum flaw flaw)
+                         const char *value, enum issue issue)
 {
     if (!is_new(&a->publish.left_out, item, value)) {
         return;
@@ -35,7 +35,7 @@ static void log_left_out(struct agent *a, const struct device *device, const cha
     log_text(a, "device", device->name);
     log_text(a, "item", item);
     log_text(a, "value", value);
-    log_text(a, "text", flaw_text(flaw));
+    log_text(a, "text", issue_text(issue));
     log_end(a);
 }
 
@@ -43,10 +43,10 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
 {
     const struct devices *devices = &a->publish.wanted.devices;
     struct attributes *all = &a->publish.attributes;
-    device_attributes_flawed(devices, index, all);
+    device_attributes_left_out(devices, index, all);
     for (unsigned i = 0; i < all->count; i++) {
         const struct attribute *at = &all->attribute[i];
-        log_left_out(a, &devices->device[index], at->key, at->text, attribute_flaw(at));
+        log_left_out(a, &devices->device[index], at->key, at->text, attribute_issue(at));
     }
 }
 
@@ -59,9 +59,9 @@ static void take_devices(struct agent *a)
     wanted->labels = a->node.facts.labels;
     for (unsigned i = 0; i < a->devices.count; i++) {
         const struct device *device = &a->devices.device[i];
-        enum flaw flaw = device_flaw(device);
-        if (flaw != FLAW_NONE) {
-            log_left_out(a, device, "name", device->name, flaw);
+        enum issue issue = device_name_issue(device);
+        if (issue != ISSUE_NONE) {
+            log_left_out(a, device, "name", device->name, issue);
         } else {
             wanted->device[kept] = *device;
             kept++;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the API server would refuse of names, keys, texts and versions: both sides of each limit. */
-#include "dra/flaw.h"
+#include "dra/issue.h"
 #include "unit.h"
 
 #define D32 "abcdefghijklmnopqrstuvwxyz_01234"
 #define D63 "a23456789012345678901234567890123456789012345678901234567890123"
 
-static enum flaw flaw_of(const char *key, enum attribute_type type, const char *text)
+static enum issue issue_of(const char *key, enum attribute_type type, const char *text)
 {
     static struct attribute a;
     memset(&a, 0, sizeof a);
     a.type = type;
     memcpy(a.key, key, strlen(key) < sizeof a.key ? strlen(key) : sizeof a.key);
     memcpy(a.text, text, strlen(text) < sizeof a.text ? strlen(text) : sizeof a.text);
-    return attribute_flaw(&a);
+    return attribute_issue(&a);
 }
 
 static void test_keys(void **state)
@@ -25,10 +25,10 @@ static void test_keys(void **state)
                                       "/a",   "a/",   "a/b/c",   "A.b/c", "a..b/c",   "a./c",
                                       "-a/c", "a-/c", D63 "4/a", "a b/c", "a/9"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        assert_int_equal(flaw_of(good[i], ATTRIBUTE_INT, ""), FLAW_NONE);
+        assert_int_equal(issue_of(good[i], ATTRIBUTE_INT, ""), ISSUE_NONE);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (flaw_of(bad[i], ATTRIBUTE_INT, "") != FLAW_KEY) {
+        if (issue_of(bad[i], ATTRIBUTE_INT, "") != ISSUE_KEY) {
             fail_msg("key %s", bad[i]);
         }
     }
@@ -40,16 +40,16 @@ static void test_texts(void **state)
     char text[ATTRIBUTE_VALUE_CAP + 1];
     memset(text, 'x', sizeof text);
     text[64] = 0;
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, text), FLAW_NONE);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, text), ISSUE_NONE);
     text[64] = 'x';
     text[65] = 0;
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, text), FLAW_LENGTH);
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, ""), FLAW_NONE);
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "gr\xc3\xbc\xc3\x9f"), FLAW_NONE);
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "\xc3"), FLAW_UTF8);
-    assert_int_equal(flaw_of("k", ATTRIBUTE_STRING, "\xed\xa0\x80"), FLAW_UTF8);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, text), ISSUE_LENGTH);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, ""), ISSUE_NONE);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "gr\xc3\xbc\xc3\x9f"), ISSUE_NONE);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "\xc3"), ISSUE_UTF8);
+    assert_int_equal(issue_of("k", ATTRIBUTE_STRING, "\xed\xa0\x80"), ISSUE_UTF8);
     /* numbers have no text */
-    assert_int_equal(flaw_of("k", ATTRIBUTE_BOOL, "\xc3"), FLAW_NONE);
+    assert_int_equal(issue_of("k", ATTRIBUTE_BOOL, "\xc3"), ISSUE_NONE);
 }
 
 /* Examples of https://semver.org, and the versions that are none. */
@@ -76,12 +76,12 @@ static void test_versions(void **state)
         ".1.2",       "1..2",     "1.2.x",    "1.2.3 ",   "1.2.3-\xc3\xa4", "1.2.3+a+b",
         "-1.2.3"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        if (flaw_of("k", ATTRIBUTE_VERSION, good[i]) != FLAW_NONE) {
+        if (issue_of("k", ATTRIBUTE_VERSION, good[i]) != ISSUE_NONE) {
             fail_msg("version %s", good[i]);
         }
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (flaw_of("k", ATTRIBUTE_VERSION, bad[i]) != FLAW_VERSION) {
+        if (issue_of("k", ATTRIBUTE_VERSION, bad[i]) != ISSUE_VERSION) {
             fail_msg("version %s", bad[i]);
         }
     }
@@ -92,22 +92,22 @@ static void test_names(void **state)
     (void)state;
     static const char *const bad[] = {"", "-a", "a-", "A", "a.b", "a_b", "\xc3\xa4"};
     struct device d = {.name = "neuron-device-0"};
-    assert_int_equal(device_flaw(&d), FLAW_NONE);
+    assert_int_equal(device_name_issue(&d), ISSUE_NONE);
     memcpy(d.name, D63, 64);
-    assert_int_equal(device_flaw(&d), FLAW_NONE);
+    assert_int_equal(device_name_issue(&d), ISSUE_NONE);
     memset(d.name, 'a', sizeof d.name); /* 64, and no NUL */
-    assert_int_equal(device_flaw(&d), FLAW_NAME);
+    assert_int_equal(device_name_issue(&d), ISSUE_NAME);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         (void)snprintf(d.name, sizeof d.name, "%s", bad[i]);
-        assert_int_equal(device_flaw(&d), FLAW_NAME);
+        assert_int_equal(device_name_issue(&d), ISSUE_NAME);
     }
 }
 
 static void test_words(void **state)
 {
     (void)state;
-    for (int flaw = FLAW_NONE; flaw < FLAWS; flaw++) {
-        assert_in_range(strlen(flaw_text((enum flaw)flaw)), 4, 120);
+    for (int issue = ISSUE_NONE; issue < ISSUES; issue++) {
+        assert_in_range(strlen(issue_text((enum issue)issue)), 4, 120);
     }
 }
 

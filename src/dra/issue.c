@@ -1,42 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's rules for names, keys, texts and versions, each as one small pure function. */
-#include "dra/flaw.h"
+#include "dra/issue.h"
 
 #include "base/assert.h"
+#include "base/chars.h"
 
 #define LABEL_MAX 63u
 #define SUBDOMAIN_MAX 63u
 #define IDENTIFIER_MAX 32u
 #define VERSION_NUMBERS 3u
 
-static const char *const texts[FLAWS] = {
-    [FLAW_NONE] = "none",
-    [FLAW_NAME] = "the name is no DNS label of at most 63 characters",
-    [FLAW_KEY] = "the key is no C identifier of at most 32 characters, with or without a domain",
-    [FLAW_LENGTH] = "the value is longer than 64 bytes",
-    [FLAW_UTF8] = "the value is not UTF-8",
-    [FLAW_VERSION] = "the value is no semantic version",
+static const char *const texts[ISSUES] = {
+    [ISSUE_NONE] = "none",
+    [ISSUE_NAME] = "the name is no DNS label of at most 63 characters",
+    [ISSUE_KEY] = "the key is no C identifier of at most 32 characters, with or without a domain",
+    [ISSUE_LENGTH] = "the value is longer than 64 bytes",
+    [ISSUE_UTF8] = "the value is not UTF-8",
+    [ISSUE_VERSION] = "the value is no semantic version",
 };
 
-const char *flaw_text(enum flaw flaw)
+const char *issue_text(enum issue issue)
 {
-    ASSERT((unsigned)flaw < (unsigned)FLAWS);
-    return texts[flaw];
-}
-
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_lower(uint8_t c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_letter(uint8_t c)
-{
-    return is_lower(c) || (c >= 'A' && c <= 'Z');
+    ASSERT((unsigned)issue < (unsigned)ISSUES);
+    return texts[issue];
 }
 
 /* The part of `rest` before `byte`, taken off it together with the byte. */
@@ -137,27 +123,27 @@ static struct view text_in(const char *text, size_t cap)
     return view_first(all, view_find(all, 0));
 }
 
-enum flaw attribute_flaw(const struct attribute *attribute)
+enum issue attribute_issue(const struct attribute *attribute)
 {
     struct view key = text_in(attribute->key, sizeof attribute->key);
     struct view text = text_in(attribute->text, sizeof attribute->text);
     bool version = attribute->type == ATTRIBUTE_VERSION;
-    enum flaw flaw = FLAW_NONE;
+    enum issue issue = ISSUE_NONE;
     if (!is_key(key)) {
-        flaw = FLAW_KEY;
+        issue = ISSUE_KEY;
     } else if (attribute->type != ATTRIBUTE_STRING && !version) {
-        flaw = FLAW_NONE;
+        issue = ISSUE_NONE;
     } else if (text.len >= ATTRIBUTE_VALUE_CAP) {
-        flaw = FLAW_LENGTH;
+        issue = ISSUE_LENGTH;
     } else if (!view_is_utf8(text)) {
-        flaw = FLAW_UTF8;
+        issue = ISSUE_UTF8;
     } else if (version && !is_version(text)) {
-        flaw = FLAW_VERSION;
+        issue = ISSUE_VERSION;
     }
-    return flaw;
+    return issue;
 }
 
-enum flaw device_flaw(const struct device *device)
+enum issue device_name_issue(const struct device *device)
 {
-    return is_label(text_in(device->name, sizeof device->name)) ? FLAW_NONE : FLAW_NAME;
+    return is_label(text_in(device->name, sizeof device->name)) ? ISSUE_NONE : ISSUE_NAME;
 }
