@@ -27,7 +27,7 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 # Goals that compile nothing work without the tools of the build.
-BARE_GOALS := help clean deps deps-mirrors cluster-down demo-debian fuzz-targets
+BARE_GOALS := help clean deps deps-mirrors docs cluster-down demo-debian fuzz-targets
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/deps/paths.mk
 endif
@@ -562,6 +562,10 @@ size: all ## bytes by layer and library beside the ledger tests/bench/size.json 
 .PHONY: generate
 generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py
+
+.PHONY: docs
+docs: ## src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics and pages, from the tables in the code
+	@/usr/bin/python3 tools/docs.py
 
 .PHONY: deps deps-demo deps-test deps-all
 deps: deps-all ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)

@@ -200,13 +200,13 @@
  */
 #define METRICS_LINKS 4u
 #define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
-#define ANSWERS_MAX (GRPC_LINKS * ANSWERS_PER_LINK)
+#define RESPONSES_MAX (GRPC_LINKS * RESPONSES_PER_LINK)
 
 /*
  * Health watches of one connection: liveness, readiness, the empty name, and one more while an old
  * one ends. A client needs one for each service. More: RESOURCE_EXHAUSTED.
  */
-#define WATCHES_PER_LINK 4u
+#define HEALTH_SUBSCRIPTIONS_PER_LINK 4u
 
 /*
  * Lines about TCP peers that broke the protocol, in CONNECTION_LINES_MS: strangers must not fill

@@ -185,8 +185,8 @@
  * peer's window: the kubelet makes one call at a time, probes two. Full: that peer's connection
  * ends.
  */
-#define ANSWERS_PER_LINK 4u
-#define ANSWER_BYTES_MAX 256u
+#define RESPONSES_PER_LINK 4u
+#define RESPONSE_BYTES_MAX 256u
 
 /* ---- HTTP/1.1 (RFC 9112) ---- */
 /*

@@ -4,6 +4,7 @@
  * lets every module do its work and hands what one found to the one whom it concerns. Decides
  * nothing about claims or slices.
  */
+#include "agent/serve/methods.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -26,7 +27,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->wall_ms = wall_ms;
     report_init(a);
     api_init(a);
-    kubelet_init(a);
+    registration_init(a);
     node_init(a);
     publish_init(a);
     return a;
@@ -109,17 +110,6 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-/* Pages wait for nobody, and nobody waits for them. */
-static bool links_quiet(struct agent *a)
-{
-    for (unsigned i = 0; i < GRPC_LINKS; i++) {
-        if (agent_link_tx(a, i).len > 0u) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void stop_step(struct agent *a)
 {
     if (!a->stopping || a->exited) {
@@ -149,7 +139,7 @@ static void link_event(struct agent *a, unsigned link, const struct grpc_event *
 {
     switch (event->kind) {
     case GRPC_EVENT_CALL:
-        kubelet_call(a, link, event);
+        method_call(a, link, event);
         break;
     case GRPC_EVENT_GONE:
     case GRPC_EVENT_DEADLINE:
@@ -164,7 +154,7 @@ static void serve_link(struct agent *a, unsigned link)
 {
     struct grpc_event event;
     /* Each event takes at least a frame of what was read, or ends a call: both are bounded. */
-    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && link_next(a, link, &event); i++) {
+    for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && links_next(a, link, &event); i++) {
         link_event(a, link, &event);
     }
 }
@@ -319,8 +309,8 @@ void agent_step(struct agent *a)
     for (unsigned link = 0; link < GRPC_LINKS; link++) {
         serve_link(a, link);
     }
-    answers_step(a);
-    kubelet_step(a);
+    responses_step(a);
+    registration_step(a);
     serve_api(a);
     version_step(a);
     calls_step(a);
@@ -331,7 +321,7 @@ void agent_step(struct agent *a)
     node_step(a);
     recorder_step(a);
     claim_status_step(a);
-    links_step(a);
+    peer_failures_step(a);
     health_step(a);
     pages_step(a);
     stop_step(a);
@@ -350,7 +340,7 @@ enum agent_order agent_next_order(struct agent *a)
     if (taken(&a->order_close_registration)) {
         return ORDER_CLOSE_REGISTRATION;
     }
-    if (taken(&a->order_renew)) {
+    if (taken(&a->registration.socket_wanted)) {
         return ORDER_RENEW_REGISTRATION;
     }
     enum agent_order order = api_order(a);
@@ -373,8 +363,9 @@ bool agent_step_due(const struct agent *a)
 uint64_t agent_deadline(const struct agent *a)
 {
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
+    at = earlier(at, peer_failures_deadline(a));
     at = earlier(at, pages_deadline(a));
-    at = earlier(at, kubelet_deadline(a));
+    at = earlier(at, registration_deadline(a));
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));

@@ -21,11 +21,14 @@
 #include "agent/report/durations.h"
 #include "agent/report/log.h"
 #include "agent/claims/fetch.h"
-#include "agent/serve/kubelet.h"
 #include "agent/claims/ledger_open.h"
+#include "agent/serve/health.h"
 #include "agent/serve/links.h"
 #include "agent/publish/node.h"
 #include "agent/serve/pages.h"
+#include "agent/serve/peer_failures.h"
+#include "agent/serve/registration.h"
+#include "agent/serve/responses.h"
 #include "agent/publish/publish.h"
 #include "agent/report/recorder.h"
 #include "agent/api/version.h"
@@ -57,7 +60,6 @@ struct agent {
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */
-    bool order_renew;
     bool order_close_registration;
     bool order_exit;
     bool exited;
@@ -79,10 +81,11 @@ struct agent {
     struct reply_entry reply_entry;
     struct operation operation[OPERATIONS_MAX];
     struct grpc_buffers buffers;
-    struct answer answer[ANSWERS_MAX];
+    struct response response[RESPONSES_MAX];
+    struct health_subscription health_subscription[GRPC_LINKS][HEALTH_SUBSCRIPTIONS_PER_LINK];
     struct server_link link[GRPC_LINKS];
     struct page_link page[METRICS_LINKS];
-    struct link_failures failures;
+    struct peer_failures peer_failures;
     struct scratch scratch;
 };
 

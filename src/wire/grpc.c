@@ -155,6 +155,15 @@ static void take_field(struct grpc_call *call, const struct h2_event *field, uin
     }
 }
 
+/* The path is looked up once; false: nobody serves it. */
+static bool take_served_path(const struct grpc_server *s, struct grpc_call *call)
+{
+    int method = (s->method_at == NULL) ? 0 : s->method_at(view_text(call->path), s->socket);
+    ASSERT(method <= UINT8_MAX);
+    call->method = (method < 0) ? 0u : (uint8_t)method;
+    return method >= 0;
+}
+
 static void head_complete(struct grpc_server *s, struct grpc_call *call)
 {
     ASSERT(call->state == GRPC_CALL_HEAD);
@@ -167,7 +176,7 @@ static void head_complete(struct grpc_server *s, struct grpc_call *call)
         grpc_refuse(s, call, GRPC_REFUSE_STOPPING);
     } else if ((call->flags & GRPC_FLAG_PATH_LONG) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PATH);
-    } else if (s->serves != NULL && !s->serves(view_text(call->path), s->of)) {
+    } else if (!take_served_path(s, call)) {
         grpc_refuse(s, call, GRPC_REFUSE_UNKNOWN);
     } else if ((call->flags & GRPC_FLAG_TIMEOUT_BAD) != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_TIMEOUT);
@@ -293,6 +302,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
     out->kind = GRPC_EVENT_CALL;
     out->call = call_id(s, call);
     out->path = view_text(call->path);
+    out->method = call->method;
     out->message = view_of(message_of(s, call), call->message_len);
     return true;
 }
@@ -469,7 +479,7 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
     s->now_ms = now_ms;
     s->next_serial = 0;
     s->refusing = false;
-    s->serves = NULL;
+    s->method_at = NULL;
     memset(s->calls, 0, sizeof s->calls);
     h2_init(&s->h2, H2_SERVER, &memory, now_ms);
     ASSERT(grpc_valid(s));

@@ -67,6 +67,7 @@ struct grpc_call {   /* internal */
     uint8_t state;
     uint8_t flags;
     uint8_t refusal; /* why we answer without asking the owner */
+    uint8_t method;  /* what method_at returned */
     uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
     /* received octets of the request's prefix; later unsent ones of a reply's */
     uint8_t prefix_len;
@@ -88,9 +89,12 @@ struct grpc_server {
     uint32_t next_serial;
     uint64_t now_ms;
     bool refusing; /* the owner's: new calls are answered UNAVAILABLE */
-    /* the owner's: whether a path is served on its sockets `of`; NULL: it is told of any */
-    bool (*serves)(struct view path, unsigned of);
-    unsigned of;
+    /*
+     * the owner's: number (0 to 255) of the method that it serves at a path on its socket, negative
+     * for none; NULL: every path is method 0
+     */
+    int (*method_at)(struct view path, unsigned socket);
+    unsigned socket; /* the owner's, for method_at */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];
@@ -116,13 +120,15 @@ struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* not for WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
+    unsigned method;          /* CALL: what method_at returned */
     struct view message;      /* CALL: valid until the next grpc_next */
 };
 
 /*
  * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
  * socket that strangers reach gets none, so that it cannot use up what the others need. New calls
- * are not refused and every path is served, until the owner sets `refusing`, or `serves` and `of`.
+ * are not refused and every path is served, until the owner sets `refusing`, or `method_at` and
+ * `socket`.
  */
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms);
 /* Whether the state holds together: for assertions and tests. */

@@ -467,7 +467,7 @@ enum status http1_next(struct http1 *h, struct view *path)
         parse(h);
     }
     if (h->phase == HTTP1_REQUESTED) {
-        h->phase = HTTP1_ANSWERING;
+        h->phase = HTTP1_RESPONDING;
         h->since_ms = h->now_ms;
         *path = view_text(h->path);
         return STATUS_OK;
@@ -495,12 +495,12 @@ static void answer_over(struct http1 *h)
     h->fields_len = 0;
 }
 
-bool http1_answer(struct http1 *h, enum http1_code code, const char *content_type)
+bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type)
 {
     if (h->phase == HTTP1_FAILED) {
         return false;
     }
-    ASSERT(h->phase == HTTP1_ANSWERING && h->tx.len == 0u);
+    ASSERT(h->phase == HTTP1_RESPONDING && h->tx.len == 0u);
     write_head(h, code, content_type);
     writer_text(&h->tx, h->old ? "" : "Transfer-Encoding: chunked\r\n");
     writer_text(&h->tx, h->close ? "Connection: close\r\n\r\n" : "\r\n");
@@ -515,7 +515,7 @@ struct writer http1_body_space(struct http1 *h)
 {
     const size_t head = h->old ? 0u : CHUNK_HEAD;
     const size_t around = h->old ? 0u : CHUNK_HEAD + CHUNK_TAIL + CHUNK_LAST;
-    if (h->phase != HTTP1_ANSWERING || writer_room(&h->tx) <= around) {
+    if (h->phase != HTTP1_RESPONDING || writer_room(&h->tx) <= around) {
         return writer_of(NULL, 0);
     }
     return writer_of(&h->sent[h->tx.len + head], writer_room(&h->tx) - around);
@@ -523,7 +523,7 @@ struct writer http1_body_space(struct http1 *h)
 
 void http1_body_commit(struct http1 *h, size_t n)
 {
-    if (n == 0u || h->phase != HTTP1_ANSWERING) {
+    if (n == 0u || h->phase != HTTP1_RESPONDING) {
         return;
     }
     if (!h->old) {
@@ -537,7 +537,7 @@ void http1_body_commit(struct http1 *h, size_t n)
 
 void http1_body_end(struct http1 *h)
 {
-    if (h->phase != HTTP1_ANSWERING) {
+    if (h->phase != HTTP1_RESPONDING) {
         return;
     }
     writer_text(&h->tx, h->old ? "" : "0\r\n\r\n");

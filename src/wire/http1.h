@@ -28,10 +28,10 @@
 
 /* Where a connection is. */
 enum http1_phase {
-    HTTP1_READING,   /* a request, or waiting for one */
-    HTTP1_REQUESTED, /* a request is complete: http1_next gives it out */
-    HTTP1_ANSWERING, /* the owner writes the answer */
-    HTTP1_CLOSING,   /* the last answer is written */
+    HTTP1_READING,    /* a request, or waiting for one */
+    HTTP1_REQUESTED,  /* a request is complete: http1_next gives it out */
+    HTTP1_RESPONDING, /* the owner writes the answer */
+    HTTP1_CLOSING,    /* the last answer is written */
     HTTP1_FAILED
 };
 
@@ -111,7 +111,7 @@ void http1_rx_end(struct http1 *h);
 
 /*
  * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when it is
- * longer than any page's): http1_answer is owed. STATUS_MORE: none yet. Else the first failure:
+ * longer than any page's): http1_respond is owed. STATUS_MORE: none yet. Else the first failure:
  * PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields
  * too long), PEER_TIMEOUT, PEER_CLOSED.
  */
@@ -120,7 +120,7 @@ MUST_USE enum status http1_next(struct http1 *h, struct view *path);
  * Begins the answer. True: the body is wanted, http1_body_end is owed.
  * False: it was HEAD, and the answer is complete.
  */
-bool http1_answer(struct http1 *h, enum http1_code code, const char *content_type);
+bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
 /* Room for a piece of the body; empty: none now, or the connection failed. */
 struct writer http1_body_space(struct http1 *h);
 /* `n` bytes of the body were written there; 0 changes nothing. */

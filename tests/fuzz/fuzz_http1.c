@@ -42,7 +42,7 @@ static void write_body(struct run *r)
 {
     size_t left = r->body;
     /* each round sends or writes something */
-    while (left > 0u && r->h.phase == HTTP1_ANSWERING) {
+    while (left > 0u && r->h.phase == HTTP1_RESPONDING) {
         struct writer room = http1_body_space(&r->h);
         CHECK(room.cap <= HTTP1_TX_BYTES && room.len == 0u);
         size_t n = (left < room.cap) ? left : room.cap;
@@ -63,7 +63,7 @@ static void answer(struct run *r, struct view path)
     CHECK(path.len < HTTP1_PATH_CAP && (path.len == 0u || path.data[0] == '/'));
     fuzz_sum_view(&r->requests, path);
     r->count++;
-    if (http1_answer(&r->h, known ? HTTP1_OK : HTTP1_NOT_FOUND, "text/plain")) {
+    if (http1_respond(&r->h, known ? HTTP1_OK : HTTP1_NOT_FOUND, "text/plain")) {
         write_body(r);
     }
 }

@@ -15,12 +15,14 @@ sys.path.insert(0, str(ROOT / "tools"))
 # pylint: disable=wrong-import-position
 import check_binary  # noqa: E402
 import check_calls  # noqa: E402
+import check_docs  # noqa: E402
 import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_limits  # noqa: E402
 import check_scripts  # noqa: E402
 import check_style  # noqa: E402
 import check_tree  # noqa: E402
+import docs  # noqa: E402
 import generate  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -343,6 +345,60 @@ class Limits(Tree):
     def test_twice(self):
         self.write("src/base/use.c", SPDX + "int a[CLAIMS_MAX];\n")
         self.assert_found(self.check(self.WHY + "#define CLAIMS_MAX 4\n#define CLAIMS_MAX 5\n"), "defined twice")
+
+
+class Docs(Tree):
+    """The catalogue of log events, metrics and pages beside the tables of the real code."""
+
+    def setUp(self):
+        super().setUp()
+        for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES):
+            self.write(name, (ROOT / name).read_text())
+        self.write(docs.CATALOGUE, docs.catalogue(self.root))
+
+    def change(self, name, old, new):
+        text = (self.root / name).read_text()
+        self.assertIn(old, text)
+        self.write(name, text.replace(old, new))
+
+    def found(self, *words):
+        self.assert_found(check_docs.check(self.root), docs.CATALOGUE, *words)
+
+    def test_written(self):
+        self.assert_clean(check_docs.check(self.root))
+        text = docs.catalogue(self.root)
+        for row in ("| `store_failed` | error |", "| `neuron_dra_log_events_total` | counter | `event` |",
+                    "| `CDIFileFailed` | Warning | `Prepare` | `cdi_file_failed` |", "| `/readyz` |",
+                    "| `neuron_dra_ready` | gauge |  |", "--runtime-config=resource.k8s.io/v1beta1=true"):
+            self.assertIn(row, text)
+
+    def test_stale(self):
+        self.change(docs.LOG, '"fix the error that the text names"', '"fix it"')
+        self.found("run make docs")
+
+    def test_absent(self):
+        (self.root / docs.CATALOGUE).unlink()
+        self.found("run make docs")
+
+    def test_name_of_another_form(self):
+        self.change(docs.LOG, '"store_failed"', '"Store failed"')
+        self.found("not snake_case: ['Store failed']")
+
+    def test_name_twice(self):
+        self.change(docs.LOG, '"store_failed"', '"started"')
+        self.found("twice: ['started', 'started']")
+
+    def test_reason_of_no_event(self):
+        self.change(docs.EVENTS, "LOG_ID_STORE_FAILED", "LOG_ID_STORE_LOST")
+        self.found("unknown in", "LOG_ID_STORE_LOST")
+
+    def test_row_without_a_remedy(self):
+        self.change(docs.LOG, ', "fix the error that the text names"', "")
+        self.found("rows must have 5 columns")
+
+    def test_metric_of_another_form(self):
+        self.change(docs.METRICS, ".type = COUNTER,", "")
+        self.found("no row of a metric")
 
 
 class Repository(Tree):

@@ -493,8 +493,8 @@ UNUSED_OK static void check_idle(void)
         assert_int_equal(a->fetch[i].state, FETCH_FREE);
         assert_false(api_slot_busy(a, (enum api_slot)(API_SLOT_CLAIM_FIRST + i)));
     }
-    for (unsigned i = 0; i < ANSWERS_MAX; i++) {
-        assert_false(a->answer[i].used);
+    for (unsigned i = 0; i < RESPONSES_MAX; i++) {
+        assert_false(a->response[i].used);
     }
     for (unsigned i = 0; i < GRPC_BUFFERS; i++) {
         assert_false(a->buffers.buffers[i].taken);

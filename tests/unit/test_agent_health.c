@@ -160,13 +160,13 @@ static void test_state_comes_back(void **state)
 
 static void test_many(void **state)
 {
-    struct peer_call *c[WATCHES_PER_LINK];
+    struct peer_call *c[HEALTH_SUBSCRIPTIONS_PER_LINK];
     (void)state;
     world_new();
     start();
     struct peer *p = peer_open(LINK_HEALTH, 65535);
     struct peer *q = peer_open(LINK_HEALTH, 65535);
-    for (unsigned i = 0; i < WATCHES_PER_LINK; i++) {
+    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         c[i] = watch(p, "liveness");
         assert_string_equal(told(c[i]), "1");
     }
@@ -178,7 +178,7 @@ static void test_many(void **state)
     /* what a connection leaves behind is not the next one's */
     peer_close(p);
     p = peer_open(LINK_HEALTH, 65535);
-    for (unsigned i = 0; i < WATCHES_PER_LINK; i++) {
+    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
         assert_string_equal(told(watch(p, "other")), "3");
     }
 }

@@ -154,7 +154,7 @@ static void test_answers_full(void **state)
     struct peer *q = peer_open(LINK_REGISTRATION, 1);
     p->deaf = true;
     q->deaf = true;
-    for (unsigned i = 0; i < ANSWERS_PER_LINK; i++) {
+    for (unsigned i = 0; i < RESPONSES_PER_LINK; i++) {
         (void)call_send(q, GET_INFO, view_of(NULL, 0));
         settle();
     }

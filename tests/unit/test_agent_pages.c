@@ -182,8 +182,9 @@ static void test_metrics_at_start(void **state)
     has_line("neuron_dra_device_held{device=\"neuron-device-15\",claim_namespace=\"\","
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
     assert_null(strstr(page, "neuron-device-16"));
-    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
-             " 0");
+    has_line(
+        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+        " 0");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 0");
     assert_true(view_ends(view_text(page), "\n"));
     assert_null(strstr(page, "\n\n"));
@@ -208,10 +209,12 @@ static void test_metrics_at_work(void **state)
     has_line("neuron_dra_resource_api_version_info{version=\"v1\"} 1");
     has_line("neuron_dra_log_events_total{event=\"claim_prepared\"} 2");
     has_line("neuron_dra_log_events_total{event=\"claim_unprepared\"} 1");
-    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
-             " 1");
-    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
-             " 1");
+    has_line(
+        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
+        " 1");
+    has_line(
+        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
+        " 1");
     has_line("neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodePrepareResources\"} 0");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodePrepareResources\"} 1");
     has_line("neuron_dra_api_request_duration_seconds_count{verb=\"get\","
@@ -238,10 +241,11 @@ static void test_metrics_at_work(void **state)
 static void has_bucket(const char *le, unsigned count)
 {
     char line[160];
-    (void)snprintf(line, sizeof line,
-                   "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
-                   "le=\"%s\"} %u",
-                   le, count);
+    (void)snprintf(
+        line, sizeof line,
+        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
+        "le=\"%s\"} %u",
+        le, count);
     has_line(line);
 }
 
@@ -271,7 +275,8 @@ static void test_durations(void **state)
     has_bucket("2.5", 5);
     has_bucket("30", 6);
     has_bucket("+Inf", 8);
-    has_line("neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
+    has_line(
+        "neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
     has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"create\",resource=\"events\","
              "code=\"none\"} 15");
@@ -464,7 +469,7 @@ static void test_lines_about_strangers(void **state)
     }
     assert_int_equal(world.agent->report.count[LOG_ID_CONNECTION_FAILED], 100);
     assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
-    log_has("answer=\"400 Bad Request\"");
+    log_has("response=\"400 Bad Request\"");
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     pass(CONNECTION_LINES_MS);
     assert_int_equal(lines_with("event=connection_failures_suppressed suppressed=96 "), 1);
@@ -473,14 +478,14 @@ static void test_lines_about_strangers(void **state)
     pass(10 * CONNECTION_LINES_MS);
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     /* peers of the health port count with them, the kubelet's sockets do not */
-    connection_failed(world.agent, GRPC_LINKS - 1, PEER_PROTOCOL, NULL, 1);
+    peer_failed(world.agent, GRPC_LINKS - 1, PEER_PROTOCOL, NULL, 1);
     for (unsigned i = 0; i < 10; i++) {
-        connection_failed(world.agent, 0, PEER_PROTOCOL, NULL, 1);
+        peer_failed(world.agent, 0, PEER_PROTOCOL, NULL, 1);
     }
     world.poked = true;
     settle();
     assert_int_equal(lines_with("event=connection_failed "), 11);
-    assert_int_equal(world.agent->failures.said, 1);
+    assert_int_equal(world.agent->peer_failures.logged, 1);
 }
 
 /* Nobody waits for a page when the process is to end. */

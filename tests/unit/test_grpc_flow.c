@@ -273,16 +273,16 @@ static void test_http_refusal_through_a_small_window(void **state)
     " D1 content-type%20must%20be%20application/grpc%0a E"
 #define NOT_SERVED REFUSED("12", "unknown%20method%20on%20this%20socket")
 
-static bool serves_s(struct view path, unsigned of)
+static int method_at_s(struct view path, unsigned socket)
 {
-    return of == 7 && view_is(path, "/s/M");
+    return (socket == 7 && view_is(path, "/s/M")) ? 3 : -1;
 }
 
 static void begin_serving(void)
 {
     begin();
-    server.serves = serves_s;
-    server.of = 7;
+    server.method_at = method_at_s;
+    server.socket = 7;
 }
 
 /* Its only legal form, RFC 9110 §9.3.6: no path, no scheme, and no end. */

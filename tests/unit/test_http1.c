@@ -25,7 +25,7 @@ static void answer(struct run *r, struct view path)
 {
     (void)snprintf(&r->paths[strlen(r->paths)], sizeof r->paths - strlen(r->paths), "%.*s ",
                    (int)path.len, (const char *)path.data);
-    if (!http1_answer(&engine, HTTP1_OK, "text/x")) {
+    if (!http1_respond(&engine, HTTP1_OK, "text/x")) {
         return;
     }
     if (body_bytes == 0) {
@@ -390,7 +390,7 @@ static void send_body(struct run *r, const char *in, size_t bytes, size_t bite)
     run(r, in, SIZE_MAX, false);
     r->out_len = strlen(r->out);
     size_t sent = 0;
-    while (engine.phase == HTTP1_ANSWERING) {
+    while (engine.phase == HTTP1_RESPONDING) {
         struct writer room = http1_body_space(&engine);
         /* a chunk of a few bytes would be framing for the most part */
         size_t n = (room.cap < 100) ? 0 : room.cap;

@@ -12,7 +12,7 @@
 
 #define REASON_ROW(id, warns, name, verb)                                                          \
     {.event = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
-static const struct event_reason reasons[] = {AGENT_REASONS(REASON_ROW)};
+static const struct event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
 #define REASONS (sizeof reasons / sizeof reasons[0])
 _Static_assert(REASONS < NOTE_NO_ROW, "each row has a number of its own");
 

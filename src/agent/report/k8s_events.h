@@ -21,7 +21,7 @@
  * regards the Node, or the claim that log_about names; a healthy node that starts, restarts or
  * prepares claims has none. An event that is no row stands in the log alone.
  */
-#define AGENT_REASONS(X)                                                                           \
+#define K8S_EVENT_REASONS(X)                                                                           \
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
     X(LOG_ID_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                              \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, true, "InstanceTypeMismatch", "Discover")               \

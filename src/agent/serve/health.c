@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health: the state of each service, asked for once or watched. Owns the table of
- * watches of each link; decides nothing about readiness. Sources: grpc.health.v1 and the text of
- * the "GRPC Health Checking Protocol".
+ * grpc.health.v1.Health: the state of a service, once or as a subscription. Decides nothing about
+ * readiness. Sources: grpc.health.v1 and the text of the "GRPC Health Checking Protocol".
  */
 #include "agent/serve/health.h"
 
-#include "wire/decode.h"
+#include <string.h>
+
 #include "agent/serve/readiness.h"
+#include "agent/serve/responses.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/health.pb.h"
+#include "wire/decode.h"
 
 enum { SERVICE_LIVENESS, SERVICE_READINESS, SERVICE_OTHER };
 
 /* HealthCheckResponse: field 1, a varint of one octet; no state is 0, which would be left out. */
-#define RESPONSE_BYTES 2u
-#define RESPONSE_TAG 0x08u
+#define STATE_BYTES 2u
+#define STATE_TAG 0x08u
 _Static_assert(health_HealthCheckResponse_status_tag == 1, "the tag is that of the field");
 
 static uint8_t service_asked(const struct grpc_event *event)
@@ -44,64 +46,77 @@ void health_check(struct agent *a, unsigned link, const struct grpc_event *event
 {
     uint8_t service = service_asked(event);
     if (service == SERVICE_OTHER) {
-        answer_status(a, link, event->call, GRPC_NOT_FOUND,
-                      "unknown service; known: liveness, readiness and the empty name");
+        response_status(a, link, event->call, GRPC_NOT_FOUND,
+                        "unknown service; known: liveness, readiness and the empty name");
         return;
     }
-    const uint8_t response[RESPONSE_BYTES] = {RESPONSE_TAG, state_of(a, service)};
-    answer_message(a, link, event->call, view_of(response, sizeof response));
+    const uint8_t response[STATE_BYTES] = {STATE_TAG, state_of(a, service)};
+    response_message(a, link, event->call, view_of(response, sizeof response));
 }
 
 void health_watch(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
-    struct server_link *l = &a->link[link];
-    ASSERT(grpc_call_alive(&l->grpc, event->call));
-    for (unsigned i = 0; i < WATCHES_PER_LINK; i++) {
-        if (!grpc_call_alive(&l->grpc, l->watch[i].id)) {
-            l->watch[i] = (struct watch){.id = event->call, .service = service_asked(event)};
+    const struct grpc_server *s = &a->link[link].grpc;
+    struct health_subscription *own = a->health_subscription[link];
+    ASSERT(grpc_call_alive(s, event->call));
+    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+        if (!grpc_call_alive(s, own[i].id)) {
+            own[i] =
+                (struct health_subscription){.id = event->call, .service = service_asked(event)};
             return;
         }
     }
-    answer_status(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
-                  "too many health watches on one connection");
+    response_status(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                    "too many health watches on one connection");
 }
 
-unsigned health_watches(const struct server_link *l)
+unsigned health_subscriptions(const struct agent *a, unsigned link)
 {
+    ASSERT(link < GRPC_LINKS);
+    const struct grpc_server *s = &a->link[link].grpc;
     unsigned n = 0;
-    for (unsigned i = 0; i < WATCHES_PER_LINK; i++) {
-        n += grpc_call_alive(&l->grpc, l->watch[i].id) ? 1u : 0u;
+    for (unsigned i = 0; i < HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+        n += grpc_call_alive(s, a->health_subscription[link][i].id) ? 1u : 0u;
     }
-    ASSERT(n <= grpc_calls_open(&l->grpc));
+    ASSERT(n <= grpc_calls_open(s));
     return n;
 }
 
-/* A message under way ends with the state as it is then: its length never changes. */
-static void watch_step(const struct agent *a, struct grpc_server *s, struct watch *w)
+void health_forget(struct agent *a, unsigned link)
 {
-    if (!grpc_call_alive(s, w->id)) {
+    ASSERT(link < GRPC_LINKS);
+    memset(a->health_subscription[link], 0, sizeof a->health_subscription[link]);
+}
+
+/* A message under way ends with the state of that moment: its length never changes. */
+static void subscription_step(const struct agent *a, struct grpc_server *s,
+                              struct health_subscription *h)
+{
+    if (!grpc_call_alive(s, h->id)) {
         return;
     }
-    const uint8_t response[RESPONSE_BYTES] = {RESPONSE_TAG, state_of(a, w->service)};
-    if (w->told != response[1]) {
-        enum status st = grpc_reply_message(s, w->id, view_of(response, sizeof response));
-        w->told = (st == STATUS_OK) ? response[1] : 0u;
+    const uint8_t response[STATE_BYTES] = {STATE_TAG, state_of(a, h->service)};
+    if (h->sent != response[1]) {
+        enum status st = grpc_reply_message(s, h->id, view_of(response, sizeof response));
+        h->sent = (st == STATUS_OK) ? response[1] : 0u;
     }
     if (a->stopping) {
-        /* Without room now: tried again when there is, until the time to stop is over. */
+        /* Without room now it is tried again, until the time to stop is over. */
         enum status st =
-            grpc_finish(s, w->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
+            grpc_finish(s, h->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
         ASSERT(st == STATUS_OK || st == STATUS_MORE);
     }
 }
 
 void health_step(struct agent *a)
 {
-    for (unsigned i = 0; i < GRPC_LINKS * WATCHES_PER_LINK; i++) {
-        struct server_link *l = &a->link[i / WATCHES_PER_LINK];
+    for (unsigned i = 0; i < GRPC_LINKS * HEALTH_SUBSCRIPTIONS_PER_LINK; i++) {
+        unsigned link = i / HEALTH_SUBSCRIPTIONS_PER_LINK;
+        struct server_link *l = &a->link[link];
         if (l->open && !l->failed) {
-            watch_step(a, &l->grpc, &l->watch[i % WATCHES_PER_LINK]);
+            subscription_step(a, &l->grpc,
+                              &a->health_subscription[link][i % HEALTH_SUBSCRIPTIONS_PER_LINK]);
         }
     }
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of connections: server links with their gRPC engines, and the byte ports of all links,
- * the API connection included. Owns which link is open; yields the events of their engines and
- * knows no method.
+ * The table of gRPC connections: one engine each, whose events it hands out. Decides which
+ * connection gives way to a new one. Knows no method.
  */
-#include <string.h>
+#include "agent/serve/links.h"
 
+#include "agent/serve/health.h"
+#include "agent/serve/methods.h"
+#include "agent/serve/peer_failures.h"
 #include "agent/state.h"
 #include "base/assert.h"
 
@@ -20,53 +22,6 @@ static const struct {
     [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},
 };
 
-/* Whether one more line may be written now about a stranger. */
-static bool failure_said(struct agent *a)
-{
-    struct link_failures *f = &a->failures;
-    bool said = f->said < CONNECTION_LINES_MAX;
-    if (f->said == 0u) {
-        f->window_ms = a->now_ms + CONNECTION_LINES_MS;
-    }
-    f->said += said ? 1u : 0u;
-    f->suppressed += said ? 0u : 1u;
-    return said;
-}
-
-void connection_failed(struct agent *a, unsigned link, enum status why, const char *answer,
-                       uint32_t code)
-{
-    bool stranger = link >= kinds[LINK_HEALTH].first;
-    if (stranger && !failure_said(a)) {
-        log_count(a, LOG_ID_CONNECTION_FAILED, 1);
-        return;
-    }
-    log_begin(a, LOG_ID_CONNECTION_FAILED);
-    log_number(a, "link", (int64_t)link);
-    log_text(a, "status", status_name(why));
-    if (answer != NULL) {
-        log_text(a, "answer", answer);
-        log_remedy(a, "this port answers GET and HEAD over HTTP/1.1; see who else connects");
-    } else {
-        log_number(a, "h2_code", (int64_t)code);
-    }
-    log_end(a);
-}
-
-void links_step(struct agent *a)
-{
-    struct link_failures *f = &a->failures;
-    if (f->said == 0u || a->now_ms < f->window_ms) {
-        return;
-    }
-    if (f->suppressed > 0u) {
-        log_begin(a, LOG_ID_CONNECTION_FAILURES_SUPPRESSED);
-        log_number(a, "suppressed", (int64_t)f->suppressed);
-        log_end(a);
-    }
-    *f = (struct link_failures){0};
-}
-
 static void link_fail(struct agent *a, unsigned link)
 {
     struct server_link *l = &a->link[link];
@@ -75,11 +30,11 @@ static void link_fail(struct agent *a, unsigned link)
     l->failed = true;
     l->close_ms = a->now_ms + LINK_CLOSE_MS;
     if (why != PEER_CLOSED) {
-        connection_failed(a, link, why, NULL, code);
+        peer_failed(a, link, why, NULL, code);
     }
 }
 
-static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)
+static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint64_t now_ms)
 {
     struct server_link *l = &a->link[link];
     l->open = true;
@@ -87,55 +42,58 @@ static void link_begin(struct agent *a, unsigned link, enum link_kind kind, uint
     l->busy = false;
     l->kind = kind;
     l->opened_ms = now_ms;
-    answers_drop(a, link);
-    memset(l->watch, 0, sizeof l->watch);
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
     grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
-    /* No GOAWAY: a client with nobody else to go to would come back at once, again and again. */
+    /* No GOAWAY: a client with no other server would connect again at once, again and again. */
     l->grpc.refusing = a->stopping;
-    l->grpc.serves = kubelet_serves;
-    l->grpc.of = (unsigned)kind;
+    l->grpc.method_at = method_find;
+    l->grpc.socket = (unsigned)kind;
 }
 
-/* Links that a peer has among `count` from the first one on. */
-static unsigned links_of(const struct server_link *first, unsigned count, uint32_t peer)
+/* Open links of a kind that belong to a peer. */
+static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t peer)
 {
+    const struct server_link *first = &a->link[kinds[kind].first];
     unsigned n = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < kinds[kind].count; i++) {
         n += (first[i].open && first[i].peer == peer) ? 1u : 0u;
     }
     return n;
 }
 
 /*
- * How much a link, whose peer has `held`, is the one to give way to a newcomer whose peer has
- * `own`; 0: it stays. One that failed and waits for its peer to take that goes first; else the more
- * its peer has, the sooner, idle ones before those with calls. These go only when their peer has
- * more even so, idle ones also to a newcomer of the same peer. A flood of one peer ends its own
- * connections, not the kubelet's.
+ * Rank of a link, whose peer has `held` links, among those that may give way to a newcomer, whose
+ * peer has `own`; 0: it stays. A failed link that only waits for its peer to take the last bytes
+ * comes first; then the more links its peer has, the higher, and idle ones before those with calls.
+ * A link with calls gives way only when its peer still has more links than the newcomer's would
+ * have then; an idle one gives way also to a newcomer of the same peer. So a flood of one peer ends
+ * its own connections, not the kubelet's.
  */
-static uint32_t gives_way(const struct server_link *l, unsigned held, unsigned own, bool same)
+static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, unsigned own,
+                        uint32_t peer)
 {
-    /* Health is answered at once: a call that is open there is half sent, and may go. So may a
-     * watch anywhere. */
-    bool quiet = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == health_watches(l);
-    unsigned tolerated = quiet ? own : own + 1u;
-    bool may = (quiet && same) || held > tolerated;
-    uint32_t rank = may ? held * 2u + (quiet ? 1u : 0u) : 0u;
+    const struct server_link *l = &a->link[link];
+    /* A health check is answered at once: a call that is still open there is half sent and may be
+     * cut off, as may a subscription on any socket. */
+    bool idle =
+        l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == health_subscriptions(a, link);
+    unsigned tolerated = idle ? own : own + 1u;
+    bool may = (idle && l->peer == peer) || held > tolerated;
+    uint32_t rank = may ? held * 2u + (idle ? 1u : 0u) : 0u;
     return l->failed ? UINT32_MAX : rank;
 }
 
 /* Ends the link that gives way to a newcomer, if there is one: its place is free at once. */
 static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
-    struct server_link *first = &a->link[kinds[kind].first];
-    unsigned own = links_of(first, kinds[kind].count, peer);
+    unsigned first = kinds[kind].first;
+    unsigned end = first + kinds[kind].count;
+    unsigned own = links_of(a, kind, peer);
     struct server_link *gone = NULL;
     uint32_t most = 0;
-    for (unsigned i = 0; i < kinds[kind].count; i++) {
-        struct server_link *l = &first[i];
-        unsigned held = links_of(first, kinds[kind].count, l->peer);
-        uint32_t rank = gives_way(l, held, own, l->peer == peer);
+    for (unsigned i = first; i < end; i++) {
+        struct server_link *l = &a->link[i];
+        uint32_t rank = rank_of(a, i, links_of(a, kind, l->peer), own, peer);
         bool sooner = rank > most || (rank > 0u && rank == most && l->opened_ms < gone->opened_ms);
         gone = sooner ? l : gone;
         most = sooner ? rank : most;
@@ -143,7 +101,7 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     if (gone == NULL) {
         return;
     }
-    /* Its peer connects again; what it does not take at once of our farewell is lost. */
+    /* Its peer connects again; what it does not take at once of the GOAWAY is lost. */
     h2_goaway(&gone->grpc.h2, H2_NO_ERROR, true);
     grpc_abandon(&gone->grpc);
     calls_gone(a, &gone->grpc, (struct grpc_call_id){0});
@@ -151,16 +109,13 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     gone->close_ms = now_ms;
 }
 
-int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
+int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
-    if (kind == LINK_METRICS) {
-        return page_open(a, now_ms);
-    }
-    ASSERT((unsigned)kind < sizeof kinds / sizeof kinds[0]);
+    ASSERT((unsigned)kind < LINK_KINDS);
     unsigned first = kinds[kind].first;
     for (unsigned i = first; i < first + kinds[kind].count; i++) {
         if (!a->link[i].open) {
-            link_begin(a, i, kind, now_ms);
+            link_start(a, i, kind, now_ms);
             a->link[i].peer = peer;
             return (int)i;
         }
@@ -169,129 +124,59 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
     return -1;
 }
 
-uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind)
+/* --- bytes --- */
+
+struct writer links_rx(struct agent *a, unsigned link)
 {
-    return (kind == LINK_METRICS) ? pages_room_ms(a) : 0u;
+    ASSERT(link < GRPC_LINKS && a->link[link].open);
+    struct server_link *l = &a->link[link];
+    return l->failed ? writer_of(NULL, 0) : h2_rx_space(&l->grpc.h2);
 }
 
-/* --- bytes: links of the kubelet and of health, then those of pages, then the API's --- */
-
-/* The engine of a link that speaks HTTP/1.1, or NULL. */
-static struct http1 *page_engine(struct agent *a, unsigned link)
-{
-    ASSERT(link < LINKS_TOTAL);
-    bool page = link >= GRPC_LINKS && link < SERVER_LINKS;
-    ASSERT(!page || a->page[link - GRPC_LINKS].open);
-    return page ? &a->page[link - GRPC_LINKS].http : NULL;
-}
-
-/* The engine of a link that speaks gRPC. */
-static struct h2 *engine(struct agent *a, unsigned link)
+void links_rx_commit(struct agent *a, unsigned link, size_t n)
 {
     ASSERT(link < GRPC_LINKS);
-    return &a->link[link].grpc.h2;
+    h2_rx_commit(&a->link[link].grpc.h2, n);
 }
 
-struct writer agent_link_rx(struct agent *a, unsigned link)
+void links_rx_end(struct agent *a, unsigned link)
 {
-    if (link == LINK_API) {
-        return api_rx(a);
-    }
-    struct http1 *page = page_engine(a, link);
-    if (page != NULL) {
-        return http1_rx_space(page);
-    }
-    ASSERT(a->link[link].open);
-    return a->link[link].failed ? writer_of(0, 0) : h2_rx_space(engine(a, link));
+    ASSERT(link < GRPC_LINKS);
+    h2_rx_end(&a->link[link].grpc.h2);
 }
 
-void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
+struct view links_tx(struct agent *a, unsigned link)
 {
-    if (link == LINK_API) {
-        api_rx_commit(a, n);
-        return;
-    }
-    struct http1 *page = page_engine(a, link);
-    if (page != NULL) {
-        http1_set_time(page, a->now_ms);
-        http1_rx_commit(page, n);
-        return;
-    }
-    h2_rx_commit(engine(a, link), n);
+    ASSERT(link < GRPC_LINKS);
+    struct server_link *l = &a->link[link];
+    return l->open ? h2_tx_data(&l->grpc.h2) : view_of(NULL, 0);
 }
 
-void agent_link_end(struct agent *a, unsigned link)
+bool links_tx_commit(struct agent *a, unsigned link, size_t n)
 {
-    struct http1 *page = page_engine(a, link);
-    ASSERT(link < SERVER_LINKS); /* the API connection ends by agent_api_ended */
-    if (page != NULL) {
-        http1_rx_end(page);
-    } else {
-        h2_rx_end(engine(a, link));
-    }
+    ASSERT(link < GRPC_LINKS);
+    struct h2 *h2 = &a->link[link].grpc.h2;
+    h2_tx_commit(h2, n);
+    return n > 0u && h2_stirs(h2);
 }
 
-static bool link_open(const struct agent *a, unsigned link)
+bool links_done(struct agent *a, unsigned link)
 {
-    ASSERT(link < SERVER_LINKS);
-    return (link < GRPC_LINKS) ? a->link[link].open : a->page[link - GRPC_LINKS].open;
-}
-
-struct view agent_link_tx(struct agent *a, unsigned link)
-{
-    if (link == LINK_API) {
-        return api_tx(a);
-    }
-    if (!link_open(a, link)) {
-        return view_of(0, 0);
-    }
-    const struct http1 *page = page_engine(a, link);
-    return (page != NULL) ? http1_tx_data(page) : h2_tx_data(engine(a, link));
-}
-
-void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
-{
-    if (link == LINK_API) {
-        api_tx_commit(a, n);
-        a->step_now = a->step_now || n > 0u;
-        return;
-    }
-    struct http1 *page = page_engine(a, link);
-    if (page != NULL) {
-        http1_set_time(page, a->now_ms);
-        http1_tx_commit(page, n);
-    } else {
-        h2_tx_commit(engine(a, link), n);
-    }
-    /* An answer that went out whole leaves nothing to do: most turns end here. */
-    bool rest = page != NULL || h2_stirs(engine(a, link));
-    a->step_now = a->step_now || (n > 0u && (rest || a->stopping));
-}
-
-static bool server_link_done(const struct agent *a, struct server_link *l)
-{
+    ASSERT(link < GRPC_LINKS);
+    struct server_link *l = &a->link[link];
     uint32_t code = 0;
-    if (!l->failed) {
+    if (!l->open || !l->failed) {
         return false;
     }
     bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
     bool late = a->now_ms >= l->close_ms;
-    return gone || late || h2_tx_data(&l->grpc.h2).len == 0u;
+    l->open = !(gone || late || h2_tx_data(&l->grpc.h2).len == 0u);
+    return !l->open;
 }
 
-bool agent_link_done(struct agent *a, unsigned link)
-{
-    if (link == LINK_API || !link_open(a, link)) {
-        return false; /* ORDER_CLOSE_API ends the API connection */
-    }
-    const struct http1 *page = page_engine(a, link);
-    bool done = (page != NULL) ? http1_done(page) : server_link_done(a, &a->link[link]);
-    bool *open = (page != NULL) ? &a->page[link - GRPC_LINKS].open : &a->link[link].open;
-    *open = !done;
-    return done;
-}
+/* --- events --- */
 
-bool link_next(struct agent *a, unsigned link, struct grpc_event *event)
+bool links_next(struct agent *a, unsigned link, struct grpc_event *event)
 {
     ASSERT(link < GRPC_LINKS);
     struct server_link *l = &a->link[link];
@@ -316,7 +201,7 @@ static uint64_t link_deadline(const struct agent *a, const struct server_link *l
 
 uint64_t links_deadline(const struct agent *a)
 {
-    uint64_t at = (a->failures.said > 0u) ? a->failures.window_ms : UINT64_MAX;
+    uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < GRPC_LINKS; i++) {
         if (a->link[i].open) {
             uint64_t d = link_deadline(a, &a->link[i]);
@@ -335,6 +220,16 @@ unsigned links_calls_open(const struct agent *a)
         }
     }
     return n;
+}
+
+bool links_quiet(struct agent *a)
+{
+    for (unsigned i = 0; i < GRPC_LINKS; i++) {
+        if (links_tx(a, i).len > 0u) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void links_drain(struct agent *a)

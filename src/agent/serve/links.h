@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of peers to our sockets, and answers that wait for room (links.c, answers.c).
- * Owns struct server_link and struct answer. Internal to src/agent.
+ * The gRPC connections of peers to the agent's sockets (links.c). Owns struct server_link: which
+ * links are open, and which one gives way when all places of a socket are taken. Internal to
+ * src/agent.
  */
 #ifndef AGENT_SERVE_LINKS_H
 #define AGENT_SERVE_LINKS_H
 
 #include "agent/agent.h"
-#include "agent/serve/health.h"
 #include "wire/grpc.h"
 
-/* One connection of a peer to one of our sockets. */
+/* One connection of a peer to one of the agent's sockets. */
 struct server_link {
     bool open;
     bool failed; /* its engine failed and was reported, or it gave way; only output is left */
@@ -19,59 +19,36 @@ struct server_link {
     uint32_t peer; /* see agent_link_open */
     uint64_t opened_ms;
     uint64_t close_ms; /* failed: closed now even if its peer takes no more output */
-    struct watch watch[WATCHES_PER_LINK];
     struct grpc_server grpc;
 };
 
-/* Lines about failed connections of strangers. */
-struct link_failures {
-    uint64_t window_ms;  /* when the next lines may be written */
-    uint32_t said;       /* lines of this window */
-    uint32_t suppressed; /* failures of it without a line */
-};
-
-/* A short answer that waits for room. */
-struct answer {
-    bool used;
-    uint8_t link;
-    uint16_t len;
-    enum grpc_status code;
-    const char *text; /* of a status: static */
-    struct grpc_call_id id;
-    uint8_t message[ANSWER_BYTES_MAX];
-};
+/* Takes a connection: its link; -1: no place is free now. Another link may have given way. */
+int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
+/* Room for received bytes of an open link; empty: read nothing now. */
+struct writer links_rx(struct agent *a, unsigned link);
+/* Says that `n` bytes were written into that room. */
+void links_rx_commit(struct agent *a, unsigned link, size_t n);
+/* The peer sends nothing more. */
+void links_rx_end(struct agent *a, unsigned link);
+/* Bytes to send on a link; empty: nothing now, or the link is closed. */
+struct view links_tx(struct agent *a, unsigned link);
+/* Says that the first `n` of them are sent; true: that made room for work that waits. */
+MUST_USE bool links_tx_commit(struct agent *a, unsigned link, size_t n);
+/* Whether the descriptor must be closed now; true also says that the link is free again. */
+bool links_done(struct agent *a, unsigned link);
 
 /*
- * links.c: the next event of a server link; false: none now, or the link is closed. What is not
- * asked for in this step keeps links_deadline at now.
+ * The next event of a link; false: none now, or the link is closed. While events are left over for
+ * the next step, links_deadline is now.
  */
-bool link_next(struct agent *a, unsigned link, struct grpc_event *event);
-/* See above. */
+bool links_next(struct agent *a, unsigned link, struct grpc_event *event);
+/* When links_next must be called at the latest for one of the links. */
 uint64_t links_deadline(const struct agent *a);
-/*
- * A peer of a link broke the protocol: counted, and said in a line, with the answer it got over
- * HTTP/1.1, or the code of HTTP/2 when `answer` is NULL. Lines about TCP peers, whoever
- * they are, are CONNECTION_LINES_MAX in CONNECTION_LINES_MS; further ones are told as a number.
- */
-void connection_failed(struct agent *a, unsigned link, enum status why, const char *answer,
-                       uint32_t code);
-/* Tells that number when it is due. */
-void links_step(struct agent *a);
 /* Calls that peers still wait for. */
 unsigned links_calls_open(const struct agent *a);
-/* Lets no new call begin on any link; running ones end. */
+/* Whether nothing waits to be sent on any link. */
+bool links_quiet(struct agent *a);
+/* Refuses new calls on every link; running ones go on. */
 void links_drain(struct agent *a);
-
-/*
- * answers.c: ends a call with one message of at most ANSWER_BYTES_MAX and status OK, or with a
- * status and a static text.
- */
-void answer_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message);
-void answer_status(struct agent *a, unsigned link, struct grpc_call_id id, enum grpc_status code,
-                   const char *text);
-/* Sends what waits for room. */
-void answers_step(struct agent *a);
-/* Forgets what waits for a connection that is gone. */
-void answers_drop(struct agent *a, unsigned link);
 
 #endif

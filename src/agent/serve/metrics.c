@@ -3,8 +3,6 @@
  * Durations, and the text of all metrics (Prometheus exposition format 0.0.4), written line by line
  * from a cursor, so that a text of any length goes through a buffer of one line. Owns what families
  * there are; changes nothing but its own durations.
- *
- * Names begin with neuron_dra_: AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_.
  */
 #include "agent/serve/metrics.h"
 
@@ -14,6 +12,9 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
+
+/* AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_. */
+#define METRICS_PREFIX "neuron_dra_"
 
 /* --- families --- */
 
@@ -312,7 +313,7 @@ static void write_labels(struct writer *out, const struct family *f, const struc
 
 static void write_name(struct writer *out, unsigned family)
 {
-    writer_text(out, "neuron_dra_");
+    writer_text(out, METRICS_PREFIX);
     writer_text(out, families[family].name);
 }
 

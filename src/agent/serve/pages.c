@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of the metrics port: which there are, and each connection's place in the one it is
- * sent. Owns no text of a page but the shortest ones; peers here are strangers, and get no more
- * than one buffer of work in a step.
+ * The pages of the metrics port: which ones there are, and how far each connection has got with
+ * its page. Anybody can reach this port: a connection gets one buffer of work in a step.
  */
 #include "agent/serve/pages.h"
 
+#include "agent/serve/peer_failures.h"
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 
-enum { PAGE_METRICS, PAGE_READY, PAGE_HEALTH, PAGE_UNKNOWN };
+/* Applies X to every page: X(identifier, path, what it responds). */
+#define PAGES(X)                                                                                   \
+    X(PAGE_METRICS, "/metrics", "the metrics in Prometheus' text format 0.0.4")                    \
+    X(PAGE_READY, "/readyz", "200 and ok while ready; else 503 and one line for each reason")      \
+    X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")
 
-static const char plain[] = "text/plain; charset=utf-8";
+#define PAGE_NUMBER(id, path, response) id,
+enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN };
+#define PAGE_PATH(id, path, response) [id] = path,
+static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
 /* The place that is free soonest, and when it is; a free one: 0. */
 static unsigned next_place(const struct agent *a, uint64_t *at_ms)
@@ -28,7 +35,7 @@ static unsigned next_place(const struct agent *a, uint64_t *at_ms)
     return place;
 }
 
-int page_open(struct agent *a, uint64_t now_ms)
+int pages_open(struct agent *a, uint64_t now_ms)
 {
     uint64_t at_ms = 0;
     unsigned place = next_place(a, &at_ms);
@@ -44,7 +51,6 @@ int page_open(struct agent *a, uint64_t now_ms)
     p->reported = false;
     p->writing = false;
     http1_init(&p->http, now_ms);
-    place += GRPC_LINKS;
     return (int)place;
 }
 
@@ -57,24 +63,30 @@ uint64_t pages_room_ms(const struct agent *a)
 
 /* --- one page --- */
 
-static void begin(const struct agent *a, struct page_link *p, struct view path)
+static uint8_t page_at(struct view path)
 {
-    static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
-    const char *type = plain;
-    enum http1_code code = HTTP1_OK;
-    if (view_is(path, "/metrics")) {
-        p->page = PAGE_METRICS;
-        p->cursor = (struct metrics_cursor){0};
-        type = metrics_type;
-    } else if (view_is(path, "/readyz")) {
-        p->page = PAGE_READY;
-        p->line = 0;
-        code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
-    } else {
-        p->page = view_is(path, "/healthz") ? PAGE_HEALTH : PAGE_UNKNOWN;
-        code = (p->page == (unsigned)PAGE_HEALTH) ? HTTP1_OK : HTTP1_NOT_FOUND;
+    uint8_t page = 0;
+    while (page < (unsigned)PAGE_UNKNOWN && !view_is(path, paths[page])) {
+        page++;
     }
-    p->writing = http1_answer(&p->http, code, type);
+    return page;
+}
+
+static void start(const struct agent *a, struct page_link *p, struct view path)
+{
+    const char *type = "text/plain; charset=utf-8";
+    enum http1_code code = HTTP1_OK;
+    p->page = page_at(path);
+    p->cursor = (struct metrics_cursor){0};
+    p->line = 0;
+    if (p->page == (unsigned)PAGE_METRICS) {
+        type = "text/plain; version=0.0.4; charset=utf-8";
+    } else if (p->page == (unsigned)PAGE_READY) {
+        code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
+    } else if (p->page == (unsigned)PAGE_UNKNOWN) {
+        code = HTTP1_NOT_FOUND;
+    }
+    p->writing = http1_respond(&p->http, code, type);
 }
 
 /* As many reasons as there is room for; true: all. */
@@ -82,7 +94,7 @@ static bool write_reasons(const struct agent *a, struct page_link *p, struct wri
 {
     struct writer line = *out;
     while (ready_reason(a, p->line, &line)) {
-        for (size_t i = out->len; i < line.len; i++) { /* others' words stay one line */
+        for (size_t i = out->len; i < line.len; i++) { /* a text of a peer stays one line */
             line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
         }
         writer_text(&line, "\n");
@@ -127,6 +139,27 @@ static void continue_page(const struct agent *a, struct page_link *p)
     }
 }
 
+bool pages_is_open(const struct agent *a, unsigned place)
+{
+    ASSERT(place < METRICS_LINKS);
+    return a->page[place].open;
+}
+
+struct http1 *pages_engine(struct agent *a, unsigned place)
+{
+    ASSERT(pages_is_open(a, place));
+    return &a->page[place].http;
+}
+
+bool pages_done(struct agent *a, unsigned place)
+{
+    ASSERT(place < METRICS_LINKS);
+    struct page_link *p = &a->page[place];
+    bool done = p->open && http1_done(&p->http);
+    p->open = p->open && !done;
+    return done;
+}
+
 /* --- all connections --- */
 
 static void report(struct agent *a, unsigned at)
@@ -135,7 +168,7 @@ static void report(struct agent *a, unsigned at)
     enum status why = p->http.failed;
     p->reported = true;
     if (why != PEER_CLOSED && why != PEER_TIMEOUT) {
-        connection_failed(a, GRPC_LINKS + at, why, http1_code_text(p->http.code), 0);
+        peer_failed(a, GRPC_LINKS + at, why, http1_code_text(p->http.code), 0);
     }
 }
 
@@ -146,7 +179,7 @@ static void serve(struct agent *a, unsigned at)
     http1_set_time(&p->http, a->now_ms);
     /* One page a step at most: the next request is not looked at before all of it is sent. */
     if (!p->writing && http1_next(&p->http, &path) == STATUS_OK) {
-        begin(a, p, path);
+        start(a, p, path);
     }
     if (p->writing) {
         continue_page(a, p);

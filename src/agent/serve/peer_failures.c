@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log lines about peers that broke the protocol, limited for the TCP ports. Closes no connection. */
+#include "agent/serve/peer_failures.h"
+
+#include "agent/state.h"
+
+/* Links from this one on belong to the TCP ports, health and metrics. */
+#define FIRST_TCP_LINK (REGISTRATION_LINKS + SERVICE_LINKS)
+
+/* Whether one more line may be written now about a peer of a TCP port. */
+static bool take_line(struct agent *a)
+{
+    struct peer_failures *f = &a->peer_failures;
+    bool room = f->logged < CONNECTION_LINES_MAX;
+    if (f->logged == 0u) {
+        f->window_ms = a->now_ms + CONNECTION_LINES_MS;
+    }
+    f->logged += room ? 1u : 0u;
+    f->suppressed += room ? 0u : 1u;
+    return room;
+}
+
+void peer_failed(struct agent *a, unsigned link, enum status why, const char *response,
+                 uint32_t code)
+{
+    if (link >= FIRST_TCP_LINK && !take_line(a)) {
+        log_count(a, LOG_ID_CONNECTION_FAILED, 1);
+        return;
+    }
+    log_begin(a, LOG_ID_CONNECTION_FAILED);
+    log_number(a, "link", (int64_t)link);
+    log_text(a, "status", status_name(why));
+    if (response != NULL) {
+        log_text(a, "response", response);
+        log_remedy(a, "find out who connects to this port; it serves GET and HEAD over HTTP/1.1");
+    } else {
+        log_number(a, "h2_code", (int64_t)code);
+    }
+    log_end(a);
+}
+
+void peer_failures_step(struct agent *a)
+{
+    struct peer_failures *f = &a->peer_failures;
+    if (f->logged == 0u || a->now_ms < f->window_ms) {
+        return;
+    }
+    if (f->suppressed > 0u) {
+        log_begin(a, LOG_ID_CONNECTION_FAILURES_SUPPRESSED);
+        log_number(a, "suppressed", (int64_t)f->suppressed);
+        log_end(a);
+    }
+    *f = (struct peer_failures){0};
+}
+
+uint64_t peer_failures_deadline(const struct agent *a)
+{
+    return (a->peer_failures.logged > 0u) ? a->peer_failures.window_ms : UINT64_MAX;
+}

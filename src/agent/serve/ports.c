@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The byte ports of agent.h: hands each link's bytes to the one who owns the link: gRPC connections
+ * to links.c, pages to pages.c, the API connection to src/agent/api. Owns no state.
+ */
+#include "agent/serve/health.h"
+#include "agent/serve/pages.h"
+#include "agent/serve/responses.h"
+#include "agent/state.h"
+#include "base/assert.h"
+
+static bool is_page(unsigned link)
+{
+    ASSERT(link < LINKS_TOTAL);
+    return link >= GRPC_LINKS && link < SERVER_LINKS;
+}
+
+int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
+{
+    if (kind == LINK_METRICS) {
+        int place = pages_open(a, now_ms);
+        return (place < 0) ? place : place + (int)GRPC_LINKS;
+    }
+    int link = links_open(a, kind, peer, now_ms);
+    if (link >= 0) {
+        responses_forget(a, (unsigned)link);
+        health_forget(a, (unsigned)link);
+    }
+    return link;
+}
+
+uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind)
+{
+    return (kind == LINK_METRICS) ? pages_room_ms(a) : 0u;
+}
+
+struct writer agent_link_rx(struct agent *a, unsigned link)
+{
+    if (is_page(link)) {
+        return http1_rx_space(pages_engine(a, link - GRPC_LINKS));
+    }
+    return (link == LINK_API) ? api_rx(a) : links_rx(a, link);
+}
+
+void agent_link_rx_commit(struct agent *a, unsigned link, size_t n)
+{
+    if (link == LINK_API) {
+        api_rx_commit(a, n);
+    } else if (is_page(link)) {
+        struct http1 *page = pages_engine(a, link - GRPC_LINKS);
+        http1_set_time(page, a->now_ms);
+        http1_rx_commit(page, n);
+    } else {
+        links_rx_commit(a, link, n);
+    }
+}
+
+void agent_link_end(struct agent *a, unsigned link)
+{
+    ASSERT(link < SERVER_LINKS); /* the API connection ends by agent_api_ended */
+    if (is_page(link)) {
+        http1_rx_end(pages_engine(a, link - GRPC_LINKS));
+    } else {
+        links_rx_end(a, link);
+    }
+}
+
+struct view agent_link_tx(struct agent *a, unsigned link)
+{
+    if (is_page(link)) {
+        unsigned place = link - GRPC_LINKS;
+        return pages_is_open(a, place) ? http1_tx_data(pages_engine(a, place)) : view_of(NULL, 0);
+    }
+    return (link == LINK_API) ? api_tx(a) : links_tx(a, link);
+}
+
+void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
+{
+    bool more = n > 0u;
+    if (link == LINK_API) {
+        api_tx_commit(a, n);
+    } else if (is_page(link)) {
+        struct http1 *page = pages_engine(a, link - GRPC_LINKS);
+        http1_set_time(page, a->now_ms);
+        http1_tx_commit(page, n);
+    } else {
+        /* A response that went out whole leaves nothing to do: most turns end here. */
+        more = links_tx_commit(a, link, n) || (more && a->stopping);
+    }
+    a->step_now = a->step_now || more;
+}
+
+bool agent_link_done(struct agent *a, unsigned link)
+{
+    if (link == LINK_API) {
+        return false; /* ORDER_CLOSE_API ends the API connection */
+    }
+    return is_page(link) ? pages_done(a, link - GRPC_LINKS) : links_done(a, link);
+}

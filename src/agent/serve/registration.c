@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registration: what the kubelet asks for and what it reports, and the wait after which the
+ * registration socket is created again. Sources: kubelet pluginregistration v1; the kubelet looks
+ * at a socket once, when its file appears.
+ */
+#include "agent/serve/registration.h"
+
+#include "agent/serve/responses.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "generated/registration.pb.h"
+#include "pb_encode.h"
+#include "wire/decode.h"
+
+void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    /* The order matters: kubelet 1.34 and later takes the first entry that it knows. */
+    static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+    pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
+    text_set(info.type, sizeof info.type, "DRAPlugin");
+    text_set(info.name, sizeof info.name, DRIVER_NAME);
+    text_set(info.endpoint, sizeof info.endpoint, a->settings->service_socket);
+    for (unsigned i = 0; i < 2u; i++) {
+        text_set(info.supported_versions[i], sizeof info.supported_versions[i], versions[i]);
+    }
+    info.supported_versions_count = 2;
+    uint8_t bytes[RESPONSE_BYTES_MAX];
+    pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
+    bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);
+    ASSERT(ok);
+    a->registration.asked = true;
+    log_one(a, LOG_ID_REGISTRATION_INFO_REQUESTED, "endpoint", a->settings->service_socket);
+    response_message(a, link, event->call, view_of(bytes, out.bytes_written));
+}
+
+/* Keeps the start of the kubelet's reason; the rest is read and dropped. */
+static bool read_reason(pb_istream_t *in, const pb_field_t *field, void **arg)
+{
+    struct registration *r = *arg;
+    (void)field;
+    uint8_t text[sizeof r->last_error];
+    size_t n = (in->bytes_left < sizeof text) ? in->bytes_left : sizeof text;
+    if (!pb_read(in, text, n)) {
+        return false;
+    }
+    text_cut(r->last_error, sizeof r->last_error, view_of(text, n));
+    return pb_read(in, 0, in->bytes_left);
+}
+
+void registration_notify(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    struct registration *r = &a->registration;
+    pluginregistration_RegistrationStatus status = pluginregistration_RegistrationStatus_init_zero;
+    r->last_error[0] = 0;
+    status.error.funcs.decode = read_reason;
+    status.error.arg = r;
+    if (!decode(event->message, pluginregistration_RegistrationStatus_fields, &status)) {
+        response_refuse(a, link, event, GRPC_INVALID_ARGUMENT,
+                        "RegistrationStatus cannot be decoded as protobuf");
+        return;
+    }
+    if (status.plugin_registered) {
+        r->registered = true;
+        r->retry_ms = REGISTRATION_RETRY_MS;
+        log_one(a, LOG_ID_REGISTERED, "driver", DRIVER_NAME);
+        publish_registered(a);
+    } else {
+        r->registered = false;
+        r->waiting_ms = a->now_ms;
+        log_one(a, LOG_ID_REGISTRATION_REFUSED, "reason", r->last_error);
+    }
+    response_message(a, link, event->call, view_of(0, 0));
+}
+
+void registration_init(struct agent *a)
+{
+    a->registration.waiting_ms = a->now_ms;
+    a->registration.retry_ms = REGISTRATION_RETRY_MS;
+}
+
+void registration_step(struct agent *a)
+{
+    struct registration *r = &a->registration;
+    if (r->registered || a->stopping || a->now_ms < registration_deadline(a)) {
+        return;
+    }
+    log_begin(a, LOG_ID_REGISTRATION_SOCKET_REPLACED);
+    log_text(a, "socket", a->settings->registration_socket);
+    uint64_t waited_s = r->retry_ms / 1000u;
+    log_number(a, "waited_s", (int64_t)waited_s);
+    log_text(a, "last_error", r->last_error);
+    log_end(a);
+    r->socket_wanted = true;
+    r->waiting_ms = a->now_ms;
+    r->retry_ms = (r->retry_ms * 2u > REGISTRATION_RETRY_MAX_MS) ? REGISTRATION_RETRY_MAX_MS
+                                                                 : r->retry_ms * 2u;
+}
+
+uint64_t registration_deadline(const struct agent *a)
+{
+    const struct registration *r = &a->registration;
+    return (r->registered || a->stopping) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
+}
