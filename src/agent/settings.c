@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* What was given for each row; name NULL: nothing. */
+/* The value given for each row; name NULL: none. */
 struct given {
     struct setting_source source[SETTINGS_COUNT];
 };
@@ -34,7 +34,7 @@ static void take_variable(struct given *given, struct view entry)
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = &setting_rows[i];
-        /* Empty is a value of its own for a taint; elsewhere charts leave variables empty. */
+        /* For a taint, empty is a value. For the others it is what charts write for no value. */
         bool counts = value.len > 0u || row->kind == KIND_TAINT;
         /* The first of two entries with one name, as getenv(3) finds it. */
         if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
@@ -144,7 +144,7 @@ static enum status take_words(struct given *given, struct words *words,
     *command = COMMAND_RUN;
     for (unsigned i = 0; i < words->count && words->next < words->count; i++) {
         enum status s = take_word(given, words, &seen, command, why);
-        /* Whoever asks for help or version gets it, whatever stands behind. */
+        /* Help and version win over whatever follows. */
         if (s != STATUS_OK || *command != COMMAND_RUN) {
             return s;
         }
@@ -159,11 +159,12 @@ static enum status store_all(struct settings *out, const struct given *given, st
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = &setting_rows[i];
         struct setting_source source = given->source[i];
-        if (source.name == NULL && row->standard == NULL) {
+        if (source.name == NULL && row->default_value == NULL) {
             continue;
         }
         if (source.name == NULL) {
-            source = (struct setting_source){.name = row->flag, .text = view_text(row->standard)};
+            source =
+                (struct setting_source){.name = row->flag, .text = view_text(row->default_value)};
         }
         enum status s = setting_store(out, row, &source, why);
         if (s != STATUS_OK) {
@@ -173,7 +174,7 @@ static enum status store_all(struct settings *out, const struct given *given, st
     return STATUS_OK;
 }
 
-/* "device-plugins" beside the plugins directory, where the kubelet has it. */
+/* "device-plugins" next to the plugins directory, as in the kubelet's directory. */
 static enum status derive_device_plugins(struct settings *out, struct writer *why)
 {
     if (out->device_plugins_dir[0] != '\0') {
@@ -187,8 +188,8 @@ static enum status derive_device_plugins(struct settings *out, struct writer *wh
     writer_bytes(&w, out->plugins_dir, slash);
     writer_text(&w, "/device-plugins");
     if (writer_end_text(&w) != STATUS_OK) {
-        writer_text(why, "--kubelet-plugins-directory-path is too long to have device-plugins "
-                         "beside it; give --kubelet-device-plugins-directory-path");
+        writer_text(why, "--kubelet-plugins-directory-path leaves no room for device-plugins "
+                         "next to it; give --kubelet-device-plugins-directory-path");
         return PEER_MALFORMED;
     }
     return STATUS_OK;

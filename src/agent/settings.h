@@ -7,7 +7,7 @@
  * Invariants:
  * I1 An error is one line without control characters.
  * I2 It names the flag, the variable or the word that it is about.
- * I3 Settings that were read, written as flags, read back as the same settings.
+ * I3 Settings written as flags are read as the same settings.
  * I4 Durations are those of Go's time.ParseDuration without a sign, down to milliseconds.
  * I5 Sockets have absolute paths that unix(7) can bind.
  */
@@ -20,7 +20,7 @@
 
 /* What the first word of the command line asks for. */
 enum settings_command { COMMAND_RUN, COMMAND_VERSION, COMMAND_HELP };
-/* --ultraserver-devices: which devices of an UltraServer claim are offered. */
+/* --ultraserver-devices: what a node of an UltraServer publishes. */
 enum ultraserver_devices {
     ULTRASERVER_AUTO,
     ULTRASERVER_NODE,
@@ -28,7 +28,7 @@ enum ultraserver_devices {
     ULTRASERVER_DEVICES
 };
 
-/* Everything that a run is told; texts end in NUL, an empty one is not set. */
+/* All settings of a run; texts end in NUL, an empty one is not set. */
 struct settings {
     enum settings_command command;
     char node_name[NAME_CAP];
@@ -60,8 +60,8 @@ struct settings {
 /*
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
  * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
- * equal flags counts; an empty variable counts as not set, but for UNHEALTHY_TAINT. The first word
- * without dashes is the command; for COMMAND_VERSION and COMMAND_HELP nothing else is looked at.
+ * equal flags counts; an empty variable counts as not set, except UNHEALTHY_TAINT. The first word
+ * without dashes is the command; for COMMAND_VERSION and COMMAND_HELP nothing else is read.
  *
  * PEER_MALFORMED: `why` gets one line that names the thing and the remedy; *out is unusable then.
  */
@@ -69,7 +69,7 @@ MUST_USE enum status settings_parse(struct settings *out, const char *const *arg
                                     const char *const *env, struct writer *why);
 /*
  * Appends part `part` (from 0) of the text of --help, at most 1 KiB: the head, then each flag with
- * its variable, default and meaning, then the exit codes. Whether there was such a part.
+ * its variable, default and meaning, then the exit codes. False: there is no such part.
  */
 bool settings_help(struct writer *out, unsigned part);
 

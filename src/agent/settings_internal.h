@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the settings share: the row of the flags table and the reader of single
- * values. Owns the table, a constant. Nobody else includes it.
+ * What the files of the settings share: the table of flags (settings_table.c) and the reader of
+ * single values (settings_value.c). Internal to settings*.c.
  */
 #ifndef AGENT_SETTINGS_INTERNAL_H
 #define AGENT_SETTINGS_INTERNAL_H
@@ -15,22 +15,22 @@ enum setting_kind {
     KIND_TEXT,      /* [0-9A-Za-z.-]*, may be empty */
     KIND_UID,       /* [0-9A-Za-z-]*, may be empty */
     KIND_PORT,      /* -1 to 65535 */
-    KIND_CHOICE,    /* one of `choices`; stored is its index */
+    KIND_CHOICE,    /* one of `choices`, stored as its index */
     KIND_BOOL,      /* true, false, 1, 0 */
     KIND_DURATION,  /* Go duration text, stored in milliseconds */
     KIND_TAINT,     /* key:effect, or empty */
 };
 
-/* Words that a KIND_CHOICE can have. */
+/* Most values that a KIND_CHOICE has. */
 #define SETTING_CHOICES_MAX 4u
 
 /* One flag and its variable; texts are literals. */
 struct setting_row {
     const char *flag; /* with its dashes */
     const char *variable;
-    const char *standard;  /* read like a given value when none is given; NULL: nothing is stored */
-    const char *otherwise; /* the default in words where `standard` is NULL */
-    const char *help;      /* one line of --help */
+    const char *default_value; /* read like a given value; NULL: nothing is stored */
+    const char *default_text;  /* the default as --help has it, where default_value is NULL */
+    const char *help;          /* one line of --help */
     enum setting_kind kind;
     uint16_t offset;                          /* within struct settings */
     uint16_t size;                            /* of the field */
@@ -43,7 +43,7 @@ struct setting_row {
 /* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 
-/* Where a value came from: what an error names. */
+/* A value and where it came from, which an error names. */
 struct setting_source {
     const char *name; /* flag or variable; borrowed from the row */
     struct view text;
@@ -56,7 +56,7 @@ struct setting_source {
 MUST_USE enum status setting_store(struct settings *out, const struct setting_row *row,
                                    const struct setting_source *source, struct writer *why);
 
-/* `text` in quotes, fit for one line: control characters become '?', a very long text is cut. */
+/* Appends `text` in quotes as one line: control characters become '?', a long text is cut. */
 void setting_quote(struct writer *why, struct view text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of flags, one row each, and the help text that is made of it. Holds no parser. */
+/* The table of flags, one row each, and the text of --help, which is made from it. Parses nothing. */
 #include "agent/settings_internal.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -12,138 +12,140 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .variable = "NODE_NAME",
      .kind = KIND_NODE_NAME,
      FIELD(node_name),
-     .otherwise = "required by run",
-     .help = "Kubernetes name of this node; also the name of its pool"},
+     .default_text = "required by run",
+     .help = "name of this node in Kubernetes; its devices form a pool of the same name"},
     {.flag = "--kubeconfig",
      .variable = "KUBECONFIG",
      .kind = KIND_FILE,
      FIELD(kubeconfig),
-     .otherwise = "in-cluster service account",
-     .help = "one kubeconfig file, YAML or JSON, of which the current context is used"},
+     .default_text = "the pod's service account",
+     .help = "path of one kubeconfig file (YAML or JSON); its current context is used"},
     {.flag = "--cdi-root",
      .variable = "CDI_ROOT",
      .kind = KIND_FOLDER,
      FIELD(cdi_root),
-     .standard = "/var/run/cdi",
-     .help = "directory of the CDI files, one for each claim"},
+     .default_value = "/var/run/cdi",
+     .help = "directory where the agent writes one CDI file for each prepared claim"},
     {.flag = "--kubelet-registrar-directory-path",
      .variable = "KUBELET_REGISTRAR_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(registrar_dir),
-     .standard = "/var/lib/kubelet/plugins_registry",
-     .help = "the kubelet's directory of registration sockets"},
+     .default_value = "/var/lib/kubelet/plugins_registry",
+     .help = "directory where the kubelet looks for registration sockets"},
     {.flag = "--kubelet-plugins-directory-path",
      .variable = "KUBELET_PLUGINS_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(plugins_dir),
-     .standard = "/var/lib/kubelet/plugins",
-     .help = DRIVER_NAME "/ below it holds the service socket and " STORE_FILE_NAME},
+     .default_value = "/var/lib/kubelet/plugins",
+     .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME},
     {.flag = "--pod-uid",
      .variable = "POD_UID",
      .kind = KIND_UID,
      FIELD(pod_uid),
-     .otherwise = "none",
-     .help = "UID of the agent's pod, put into socket names for rolling updates"},
+     .default_text = "none",
+     .help =
+         "UID of the agent's pod; part of the socket names, so that two agents can overlap in an update"},
     {.flag = "--kubelet-device-plugins-directory-path",
      .variable = "KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(device_plugins_dir),
-     .otherwise = "device-plugins beside the plugins directory",
-     .help = "read only: a neuron socket there means that the device plugin runs on this node"},
+     .default_text = "device-plugins next to the plugins directory",
+     .help = "where the Neuron device plugin would have its socket; no effect yet"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,
      FIELD(healthcheck_port),
-     .standard = "51515",
-     .help = "gRPC health service on all addresses; -1: off, 0: any free port, which is logged"},
+     .default_value = "51515",
+     .help = "gRPC health service on all addresses; -1: off; 0: any free port, see the log"},
     {.flag = "--metrics-port",
      .variable = "METRICS_PORT",
      .kind = KIND_PORT,
      FIELD(metrics_port),
-     .standard = "51516",
-     .help = "HTTP /metrics, /healthz and /readyz; -1: off, 0: any free port, which is logged"},
+     .default_value = "51516",
+     .help = "HTTP pages /metrics, /healthz and /readyz; -1: off; 0: any free port, see the log"},
     {.flag = "--sysfs-root",
      .variable = "SYSFS_ROOT",
      .kind = KIND_FOLDER,
      FIELD(sysfs_root),
-     .standard = "/sys",
-     .help = "where class/neuron_device, module/neuron and the DMI product name are read"},
+     .default_value = "/sys",
+     .help = "where the devices, the Neuron driver and the instance type (DMI) are found"},
     {.flag = "--proc-root",
      .variable = "PROC_ROOT",
      .kind = KIND_FOLDER,
      FIELD(proc_root),
-     .standard = "/proc",
-     .help = "where sys/kernel/random/boot_id is read"},
+     .default_value = "/proc",
+     .help = "where the boot ID (sys/kernel/random/boot_id) is found"},
     {.flag = "--dev-root",
      .variable = "DEV_ROOT",
      .kind = KIND_FOLDER,
      FIELD(dev_root),
-     .standard = "/dev",
-     .help = "where device nodes lie on the host; containers always see /dev/neuronN"},
+     .default_value = "/dev",
+     .help = "directory of the device nodes on the host; containers always see /dev/neuronN"},
     {.flag = "--instance-type",
      .variable = "INSTANCE_TYPE",
      .kind = KIND_TEXT,
      FIELD(instance_type),
-     .otherwise = "DMI product name",
-     .help = "instance type of this node, such as trn2.48xlarge"},
+     .default_text = "what DMI reports",
+     .help = "instance type of this node, such as trn2.48xlarge, in place of what DMI reports"},
     {.flag = "--device-numbering",
      .variable = "DEVICE_NUMBERING",
      .kind = KIND_CHOICE,
      FIELD(zero_numbering),
-     .standard = "host",
+     .default_value = "host",
      .choices = {"host", "zero"},
-     .help = "host: the device's own number in the container; zero: from 0, ascending"},
+     .help = "numbers of the devices in a container: those of the host, or counted from zero"},
     {.flag = "--ultraserver-devices",
      .variable = "ULTRASERVER_DEVICES",
      .kind = KIND_CHOICE,
      FIELD(ultraserver),
-     .standard = "auto",
+     .default_value = "auto",
      .choices = {[ULTRASERVER_AUTO] = "auto",
                  [ULTRASERVER_NODE] = "node",
                  [ULTRASERVER_BOTH] = "both",
                  [ULTRASERVER_DEVICES] = "devices"},
-     .help = "what an UltraServer node publishes: whole node, single devices, or both"},
+     .help =
+         "what a node of an UltraServer publishes: the node, its devices, or both; no effect yet"},
     {.flag = "--unhealthy-taint",
      .variable = "UNHEALTHY_TAINT",
      .kind = KIND_TAINT,
      FIELD(taint_key),
-     .standard = DRIVER_NAME "/unhealthy:NoSchedule",
-     .help = "key:effect of an unhealthy device's taint; empty: the device is left out instead"},
+     .default_value = DRIVER_NAME "/unhealthy:NoSchedule",
+     .help = "taint of an unhealthy device; empty: it is not published instead; no effect yet"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
      FIELD(claim_status),
-     .standard = "false",
-     .help = "write status.devices of prepared claims"},
+     .default_value = "false",
+     .help = "write the prepared devices into the claim's status.devices"},
     {.flag = "--reconcile-interval",
      .variable = "RECONCILE_INTERVAL",
      .kind = KIND_DURATION,
      FIELD(reconcile_ms),
-     .standard = "10m",
+     .default_value = "10m",
      .least_ms = RECONCILE_INTERVAL_MIN_MS,
-     .help = "how often the stored slices are compared with the wanted ones"},
+     .help = "how often the stored ResourceSlices are compared with the wanted ones"},
     {.flag = "--health-interval",
      .variable = "HEALTH_INTERVAL",
      .kind = KIND_DURATION,
      FIELD(health_ms),
-     .standard = "5s",
+     .default_value = "5s",
      .least_ms = HEALTH_INTERVAL_MIN_MS,
-     .help = "how often the devices' health is read"},
+     .help = "how often the devices are looked for; their health is not read yet"},
     {.flag = "--log-format",
      .variable = "LOG_FORMAT",
      .kind = KIND_CHOICE,
      FIELD(log_format),
-     .standard = "text",
+     .default_value = "text",
      .choices = {[LOG_TEXT] = "text", [LOG_JSON] = "json"},
-     .help = "form of the log on stderr, one event a line"},
+     .help = "format of the log on stderr"},
     {.flag = "--log-level",
      .variable = "LOG_LEVEL",
      .kind = KIND_CHOICE,
      FIELD(log_level),
-     .standard = "info",
+     .default_value = "info",
      .choices =
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
-     .help = "least important event that is logged"}};
+     .help = "events below this level are not logged"}};
 
 #define SETTING_KINDS ((unsigned)KIND_TAINT + 1u)
 
@@ -171,7 +173,7 @@ static void help_value(struct writer *out, const struct setting_row *row)
 
 static void help_row(struct writer *out, const struct setting_row *row)
 {
-    ASSERT(row->otherwise != NULL || row->standard != NULL);
+    ASSERT(row->default_text != NULL || row->default_value != NULL);
     writer_text(out, "  ");
     writer_text(out, row->flag);
     writer_text(out, " ");
@@ -181,7 +183,7 @@ static void help_row(struct writer *out, const struct setting_row *row)
     writer_text(out, "\n      variable ");
     writer_text(out, row->variable);
     writer_text(out, ", default: ");
-    writer_text(out, (row->otherwise != NULL) ? row->otherwise : row->standard);
+    writer_text(out, (row->default_text != NULL) ? row->default_text : row->default_value);
     writer_text(out, "\n");
 }
 
@@ -197,9 +199,8 @@ bool settings_help(struct writer *out, unsigned part)
                     "  run       serve the kubelet and publish the devices (default)\n"
                     "  version   print version and build (also --version)\n"
                     "  help      print this text (also --help)\n\n"
-                    "Flags (a flag wins over its variable; of a flag given twice the last "
-                    "one\n"
-                    "counts; an empty variable counts as not set, but for UNHEALTHY_TAINT;\n"
+                    "Flags (a flag wins over its variable; the last of equal flags counts;\n"
+                    " an empty variable counts as not set, except UNHEALTHY_TAINT;\n"
                     "durations as in 1h30m, 10m, 1.5s, 500ms):\n");
     } else if (part <= SETTINGS_COUNT) {
         help_row(out, &setting_rows[part - 1u]);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readers of single settings: text to number, name, path, duration or taint, by the row's kind.
- * Owns what a valid value is and the words for one that is not; knows no command line.
+ * Decides what a valid value is, and what is wrong with another one; knows no command line.
  */
 #include <string.h>
 
 #include "agent/settings_internal.h"
 #include "base/assert.h"
+#include "base/chars.h"
 
 /* Longest piece of a user's text within an error. */
 #define QUOTE_MAX 400u
 
-/* A bad value: why, besides which and where. */
+/* Writes the error of a bad value: its flag or variable, the value, the problem. */
 static enum status refuse(const struct setting_source *source, struct writer *why,
                           const char *problem)
 {
@@ -43,23 +44,9 @@ static void *field_of(struct settings *out, const struct setting_row *row)
 
 /* --- characters --- */
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_lower(uint8_t c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_alphanumeric(uint8_t c)
-{
-    return is_digit(c) || is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-
 /*
- * Whether `c` may follow `before` in a subdomain: dashes and dots stand behind letters or digits.
+ * Whether `c` may follow `before` in a subdomain: dots only after letters or digits, dashes not
+ * after dots.
  */
 static bool subdomain_step(uint8_t before, uint8_t c)
 {
@@ -117,7 +104,7 @@ static enum status store_node_name(void *field, size_t cap, const struct setting
 {
     if (!is_subdomain(source->text)) {
         return refuse(source, why,
-                      "is no node name: lower-case letters, digits, '-' and '.', "
+                      "is not a node name: lower-case letters, digits, '-' and '.', "
                       "letters or digits at the ends");
     }
     return store_text(field, cap, source, why);
@@ -154,7 +141,7 @@ static enum status store_file(void *field, size_t cap, const struct setting_sour
                               struct writer *why)
 {
     if (!is_path_text(source->text)) {
-        return refuse(source, why, "holds bytes that are no text");
+        return refuse(source, why, "contains bytes that are not text");
     }
     if (view_find(source->text, ':') != source->text.len) {
         return refuse(source, why, "name one file; lists of files with ':' are not supported");
@@ -162,7 +149,7 @@ static enum status store_file(void *field, size_t cap, const struct setting_sour
     return store_text(field, cap, source, why);
 }
 
-/* Next part between slashes, empty at the end; *pos moves behind it. */
+/* The next part between slashes, empty at the end; *pos moves past it. */
 static struct view path_part(struct view path, size_t *pos)
 {
     ASSERT(*pos <= path.len);
@@ -176,7 +163,7 @@ static struct view path_part(struct view path, size_t *pos)
     return part;
 }
 
-/* Appends `path` without doubled and trailing slashes and "." parts. False: it holds a "..". */
+/* Appends `path` without double or trailing slashes and "." parts. False: it has a ".." part. */
 static bool clean_path(struct view path, struct writer *out)
 {
     size_t pos = 0;
@@ -202,7 +189,7 @@ static enum status store_folder(void *field, size_t cap, const struct setting_so
     char clean[PATH_CAP];
     struct writer w = writer_of(clean, sizeof clean);
     if (!view_starts(source->text, "/") || !is_path_text(source->text)) {
-        return refuse(source, why, "is no absolute path");
+        return refuse(source, why, "is not an absolute path");
     }
     if (!clean_path(source->text, &w)) {
         return refuse(source, why, "must not contain \"..\"");
@@ -237,7 +224,7 @@ static enum status store_port(void *field, size_t size, const struct setting_sou
         return STATUS_OK;
     }
     if (view_decimal(source->text, 65535, &port) != STATUS_OK) {
-        return refuse(source, why, "is no port: -1 (off), 0 (any) or 1 to 65535");
+        return refuse(source, why, "is not a port: -1 (off), 0 (any) or 1 to 65535");
     }
     store_number(field, size, port);
     return STATUS_OK;
@@ -278,7 +265,7 @@ struct duration_unit {
     uint64_t nanoseconds;
 };
 
-/* Longer names first where one begins another. */
+/* A unit whose name is the start of another one comes after it. */
 static const struct duration_unit duration_units[] = {
     {"ns", 1u},
     {"us", 1000u},
@@ -295,7 +282,7 @@ static const struct duration_unit duration_units[] = {
 };
 #define DURATION_UNITS (sizeof duration_units / sizeof duration_units[0])
 
-/* Unit at *pos, which moves behind it; 0: none. */
+/* The unit at *pos, which moves past it; 0: none. */
 static uint64_t duration_unit(struct view text, size_t *pos)
 {
     struct view rest = view_from(text, *pos);
@@ -308,7 +295,7 @@ static uint64_t duration_unit(struct view text, size_t *pos)
     return 0;
 }
 
-/* Digits before the point at *pos, which moves behind them. More than fit count as too large. */
+/* The digits before the point at *pos, which moves past them; a huge number stays too large. */
 static uint64_t duration_whole(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -321,7 +308,7 @@ static uint64_t duration_whole(struct view text, size_t *pos)
     return value;
 }
 
-/* Digits behind the point, in billionths; further ones do not count. *pos moves behind them. */
+/* The digits after the point, in billionths; further ones are ignored. *pos moves past them. */
 static uint64_t duration_fraction(struct view text, size_t *pos)
 {
     uint64_t value = 0;
@@ -334,7 +321,7 @@ static uint64_t duration_fraction(struct view text, size_t *pos)
     return value;
 }
 
-/* One number with its unit, at most what INTERVAL_MAX_MS holds. */
+/* One number with its unit, of at most INTERVAL_MAX_MS. */
 static bool duration_part(struct view text, size_t *pos, uint64_t *ns)
 {
     size_t begin = *pos;
@@ -381,7 +368,7 @@ static enum status store_duration(struct settings *out, const struct setting_row
 {
     uint64_t ms = 0;
     if (!duration_ms(source->text, &ms)) {
-        return refuse(source, why, "is no duration up to 8760h, such as 10m, 1h30m or 1.5s");
+        return refuse(source, why, "is not a duration up to 8760h, such as 10m, 1h30m or 1.5s");
     }
     if (ms < row->least_ms) {
         (void)refuse(source, why, "must be at least ");

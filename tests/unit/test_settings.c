@@ -190,11 +190,11 @@ static void test_empty_values(void **state)
     assert_string_equal(settings.instance_type, "");
     assert_int_equal(parse_with("", nameless), PEER_MALFORMED);
     expect_line("run needs the node's name: give --node-name or set NODE_NAME");
-    expect_bad("--node-name n --cdi-root=", "--cdi-root \"\": is no absolute path");
+    expect_bad("--node-name n --cdi-root=", "--cdi-root \"\": is not an absolute path");
 }
 
 #define NAME_RULE                                                                                  \
-    "is no node name: lower-case letters, digits, '-' and '.', letters or digits at the ends"
+    "is not a node name: lower-case letters, digits, '-' and '.', letters or digits at the ends"
 
 static void test_node_names(void **state)
 {
@@ -238,11 +238,12 @@ static void test_paths(void **state)
     assert_string_equal(settings.device_plugins_dir, "/device-plugins");
     expect_good("--node-name n --kubelet-plugins-directory-path=/");
     assert_string_equal(settings.service_socket, "/neuron.aws.com/dra.sock");
-    expect_bad("--node-name n --cdi-root run/cdi", "--cdi-root \"run/cdi\": is no absolute path");
+    expect_bad("--node-name n --cdi-root run/cdi",
+               "--cdi-root \"run/cdi\": is not an absolute path");
     expect_bad("--node-name n --cdi-root /a/../b",
                "--cdi-root \"/a/../b\": must not contain \"..\"");
-    expect_bad("--node-name n --cdi-root /a\tb", "--cdi-root \"/a?b\": is no absolute path");
-    expect_bad("--node-name n --cdi-root /a\xff", "--cdi-root \"/a\xff\": is no absolute path");
+    expect_bad("--node-name n --cdi-root /a\tb", "--cdi-root \"/a?b\": is not an absolute path");
+    expect_bad("--node-name n --cdi-root /a\xff", "--cdi-root \"/a\xff\": is not an absolute path");
     expect_bad("--node-name n --kubeconfig /a:/b",
                "--kubeconfig \"/a:/b\": name one file; lists of files with ':' are not supported");
 }
@@ -304,7 +305,7 @@ static void test_numbers(void **state)
         char expected[200];
         (void)snprintf(text, sizeof text, "--metrics-port=%s", bad[i]);
         (void)snprintf(expected, sizeof expected,
-                       "--metrics-port \"%s\": is no port: -1 (off), 0 (any) or 1 to 65535",
+                       "--metrics-port \"%s\": is not a port: -1 (off), 0 (any) or 1 to 65535",
                        bad[i]);
         const char *const args[] = {"--node-name=n", text};
         assert_int_equal(parse_words(args, 2, no_variables), PEER_MALFORMED);
@@ -376,7 +377,7 @@ static void test_durations(void **state)
         if (s == STATUS_OK) {
             assert_int_equal(settings.reconcile_ms, cases[i].ms);
         } else {
-            assert_non_null(strstr(why_text, "is no duration up to 8760h, such as 10m"));
+            assert_non_null(strstr(why_text, "is not a duration up to 8760h, such as 10m"));
         }
     }
     expect_bad("--node-name n --reconcile-interval 999ms",
@@ -460,7 +461,7 @@ static void test_help(void **state)
         "variable NODE_NAME, default: required by run\n",
         "--device-numbering host|zero\n",
         "--ultraserver-devices auto|node|both|devices\n",
-        "variable KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH, default: device-plugins beside",
+        "variable KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH, default: device-plugins next to",
         "variable RECONCILE_INTERVAL, default: 10m\n",
         "--log-level error|warn|info|debug\n",
         "default: neuron.aws.com/unhealthy:NoSchedule\n",
@@ -469,6 +470,14 @@ static void test_help(void **state)
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("help lacks: %s", parts[i]);
         }
+    }
+    /* a flag without a function says so; README.md lists them */
+    static const char *const idle[] = {"--kubelet-device-plugins-directory-path",
+                                       "--ultraserver-devices", "--unhealthy-taint"};
+    for (unsigned i = 0; i < sizeof idle / sizeof idle[0]; i++) {
+        const char *at = strstr(text, idle[i]);
+        assert_non_null(at);
+        assert_true(strstr(at, "no effect yet") < strstr(at, "variable "));
     }
     unsigned flags = 0;
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
