@@ -288,26 +288,26 @@
  * Kubernetes Events that wait to be sent, or are kept to count repetitions. Full: the oldest one
  * that is sent and up to date is replaced; if there is none, the new one is dropped and counted.
  */
-#define NOTES_MAX 16u
+#define K8S_EVENTS_MAX 16u
 /* Note of an Event with NUL: 1024 bytes (validation of events.k8s.io/v1). Longer: cut. */
-#define NOTE_CAP 1025u
+#define K8S_EVENT_NOTE_CAP 1025u
 /* An equal Event within this time after the last one is counted in its series, not created again.
  */
-#define NOTE_WINDOW_MS 900000u
+#define K8S_EVENT_WINDOW_MS 900000u
 /*
  * The series of an Event is updated at most this often: what repeats for a day costs 288 requests.
  */
-#define NOTE_SERIES_MS 300000u
+#define K8S_EVENT_SERIES_MS 300000u
 /*
- * Requests for Events: NOTE_BURST at once, then one every NOTE_REFILL_MS. 10 at once serve a node
- * on which every device has an issue. More: they wait.
+ * Requests for Events: K8S_EVENT_BURST at once, then one every K8S_EVENT_REFILL_MS. 10 at once
+ * serve a node on which every device has an issue. More: they wait.
  */
-#define NOTE_BURST 10u
-#define NOTE_REFILL_MS 30000u
+#define K8S_EVENT_BURST 10u
+#define K8S_EVENT_REFILL_MS 30000u
 /* An Event about the Node waits this long for the Node's UID; then the name is used instead. */
-#define NOTE_UID_MS 30000u
+#define K8S_EVENT_UID_MS 30000u
 /* Dropped Events are logged at most this often. */
-#define NOTE_DROPPED_MS 60000u
+#define K8S_EVENTS_DROPPED_MS 60000u
 /* Pause between two requests for Events, or two for claim status: two a second at most. */
 #define OUTGOING_GAP_MS 500u
 /* After a 403 the next request comes after this: only an operator can grant the right. */

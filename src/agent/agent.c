@@ -184,7 +184,7 @@ static const struct {
     [API_DELETE_SLICE] = {publish_record, publish_end},
     [API_WATCH_SLICES] = {publish_watch_record, publish_watch_end},
     [API_WATCH_NODE] = {node_watch_record, node_watch_end},
-    [API_WRITE_EVENT] = {pass_record, recorder_end},
+    [API_WRITE_EVENT] = {pass_record, k8s_event_writer_end},
     [API_APPLY_CLAIM_STATUS] = {pass_record, claim_status_end},
 };
 
@@ -319,7 +319,7 @@ void agent_step(struct agent *a)
     }
     publish_step(a); /* what a round waits for goes before a watch that can wait */
     node_step(a);
-    recorder_step(a);
+    k8s_event_writer_step(a);
     claim_status_step(a);
     peer_failures_step(a);
     health_step(a);
@@ -371,7 +371,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, version_deadline(a));
     at = earlier(at, node_deadline(a));
     at = earlier(at, publish_deadline(a));
-    at = earlier(at, recorder_deadline(a));
+    at = earlier(at, k8s_event_writer_deadline(a));
     at = earlier(at, claim_status_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {

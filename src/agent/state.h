@@ -30,7 +30,7 @@
 #include "agent/serve/registration.h"
 #include "agent/serve/responses.h"
 #include "agent/publish/publish.h"
-#include "agent/report/recorder.h"
+#include "agent/report/k8s_event_writer.h"
 #include "agent/api/version.h"
 
 /* --- memory for one step of work: its user names it in every call that fills or reads it --- */
@@ -65,7 +65,7 @@ struct agent {
     bool exited;
     struct report report;
     struct durations durations;
-    struct notes notes;
+    struct k8s_events k8s_events;
     struct devices devices;
     struct registration registration;
     struct ledger ledger;
@@ -74,7 +74,7 @@ struct agent {
     struct version version;
     struct node_object node;
     struct publish publish;
-    struct recorder recorder;
+    struct k8s_event_writer k8s_event_writer;
     struct claim_status claim_status;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];

@@ -121,7 +121,7 @@ static void test_node_without_uid(void **state)
     api.node_watch_http = 403;
     node_up();
     assert_int_equal(took.asked, 0);
-    pass(NOTE_UID_MS);
+    pass(K8S_EVENT_UID_MS);
     assert_true(took.posts > 0);
     for (unsigned i = 0; i < took.posts; i++) {
         const struct stored_event *e = &took.event[i];
@@ -238,7 +238,7 @@ static void test_series(void **state)
         refuse_claims(1, 1);
     }
     assert_int_equal(took.asked, 1);
-    pass(NOTE_SERIES_MS - 3 * MINUTE - 1);
+    pass(K8S_EVENT_SERIES_MS - 3 * MINUTE - 1);
     assert_int_equal(took.asked, 1);
     pass(1);
     const struct stored_event *e = event_only("ClaimFailed");
@@ -275,7 +275,7 @@ static void test_window(void **state)
     (void)state;
     begin();
     refuse_claims(1, 1);
-    pass(NOTE_WINDOW_MS);
+    pass(K8S_EVENT_WINDOW_MS);
     refuse_claims(1, 1);
     pass(SECOND);
     assert_int_equal(took.posts, 2);
@@ -290,7 +290,7 @@ static void test_series_of_expired_event(void **state)
     refuse_claims(1, 1);
     memset(took.event, 0, sizeof took.event);
     refuse_claims(1, 1);
-    pass(NOTE_SERIES_MS + MINUTE);
+    pass(K8S_EVENT_SERIES_MS + MINUTE);
     const struct stored_event *e = event_only("ClaimFailed");
     assert_int_equal(e->count, 2);
     assert_int_equal(took.asked, 3); /* POST, PATCH, POST */
@@ -307,10 +307,10 @@ static void test_burst(void **state)
     pass(OUTGOING_GAP_MS);
     assert_int_equal(took.asked, 2); /* never more than two a second */
     pass(10 * SECOND);
-    assert_int_equal(took.asked, NOTE_BURST);
-    pass(NOTE_REFILL_MS);
-    assert_int_equal(took.asked, NOTE_BURST + 1);
-    pass(3 * NOTE_REFILL_MS);
+    assert_int_equal(took.asked, K8S_EVENT_BURST);
+    pass(K8S_EVENT_REFILL_MS);
+    assert_int_equal(took.asked, K8S_EVENT_BURST + 1);
+    pass(3 * K8S_EVENT_REFILL_MS);
     assert_int_equal(events_stored(), 14);
     pass(60 * MINUTE);
     assert_int_equal(took.asked, 14);
@@ -322,11 +322,12 @@ static void test_full_table(void **state)
     begin();
     refuse_claims(0, 40);
     log_has("level=warn event=k8s_events_dropped count=");
-    pass(NOTE_DROPPED_MS);
+    pass(K8S_EVENTS_DROPPED_MS);
     uint64_t dropped = world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED];
     pass(60 * MINUTE);
     unsigned stored = events_stored();
-    assert_in_range(stored, NOTES_MAX, NOTES_MAX + 1); /* the first may be told before the last */
+    assert_in_range(stored, K8S_EVENTS_MAX,
+                    K8S_EVENTS_MAX + 1); /* the first may be told before the last */
     assert_int_equal(dropped, 40 - stored);
     assert_int_equal(world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED], dropped);
     refuse_claims(41, 3); /* entries that are told to the end give way */
@@ -367,15 +368,15 @@ static void test_forbidden_in_one_namespace(void **state)
     refuse_registration("no");
     pass(10 * SECOND);
     assert_int_equal(took.asked, 1);
-    pass(NOTE_REFILL_MS);
+    pass(K8S_EVENT_REFILL_MS);
     assert_true(events_stored() > 0);
     assert_string_equal(took.event[0].reason, "RegistrationRefused");
     log_has("level=warn event=k8s_events_refused http=403 reason=Forbidden");
-    pass(NOTE_DROPPED_MS);
+    pass(K8S_EVENTS_DROPPED_MS);
     assert_int_equal(world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED], 4);
     took.denied_ns = NULL;
     refuse_claims(5, 1);
-    pass(NOTE_REFILL_MS);
+    pass(K8S_EVENT_REFILL_MS);
     assert_string_equal(event_only("ClaimFailed")->about_name, "claim-5");
 }
 
@@ -388,7 +389,7 @@ static void test_forbidden_in_two_namespaces(void **state)
     refuse_registration("no");
     pass(SECOND);
     refuse_claims(1, 1);
-    pass(NOTE_REFILL_MS);
+    pass(K8S_EVENT_REFILL_MS);
     assert_int_equal(took.asked, 2);
     took.http = 0;
     took.denied_ns = "ml";
@@ -524,7 +525,7 @@ static void test_changes_under_way(void **state)
     api.window = 50;
     node_up();
     world.halt = half_sent;
-    pass(NOTE_UID_MS);
+    pass(K8S_EVENT_UID_MS);
     assert_true(half_sent());
     (void)snprintf(world.agent->node.facts.uid, UID_CAP, "%s", NODE_UID);
     world.halt = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Posts and updates Kubernetes Events, see recorder.h. Owns the request, its body and its pace;
- * what an Event says is event_notes.c's.
+ * Kubernetes Events on their way to the API server: the request, its body and its pace. What an
+ * Event contains is decided in k8s_events.c.
  *
- * A body is encoded anew for each piece of it that is sent: count and time are those of the moment
- * at which the request began, so that a piece fits the one before. When the Node's UID or the
- * version of resource.k8s.io changes in between, the request begins anew. Sources: events.k8s.io/v1
- * and its validation (an update may change the series and nothing else of what is shown).
+ * A body is encoded again for each piece of it that is sent. Count and time are those of the moment
+ * when the request started, so that all pieces belong together. When the Node's UID or the version
+ * of resource.k8s.io changes in between, the request starts again. Sources: events.k8s.io/v1 and
+ * its validation (an update may change the series, and nothing else of what is shown).
  */
-#include "agent/report/recorder.h"
+#include "agent/report/k8s_event_writer.h"
 
 #include "agent/report/refusal.h"
 #include "agent/state.h"
@@ -21,124 +21,124 @@
 #define NODE_NAMESPACE "default"
 #define SERIAL_DIGITS 16u
 
-static bool about_claim(const struct note *n)
+static bool about_claim(const struct k8s_event *e)
 {
-    return n->about.name[0] != '\0';
+    return e->about.name[0] != '\0';
 }
 
-static const char *namespace_of(const struct note *n)
+static const char *namespace_of(const struct k8s_event *e)
 {
-    return about_claim(n) ? n->about.namespace_ : NODE_NAMESPACE;
+    return about_claim(e) ? e->about.namespace_ : NODE_NAMESPACE;
 }
 
-static const char *regarded_name(const struct agent *a, const struct note *n)
+static const char *regarded_name(const struct agent *a, const struct k8s_event *e)
 {
-    return about_claim(n) ? n->about.name : a->settings->node_name;
+    return about_claim(e) ? e->about.name : a->settings->node_name;
 }
 
 /* The regarded object's name, a dot and the serial; a name that was cut ends in no separator. */
-static void write_name(const struct agent *a, const struct note *n, char out[NAME_CAP])
+static void write_name(const struct agent *a, const struct k8s_event *e, char out[NAME_CAP])
 {
-    struct writer w = writer_of(out, NAME_CAP);
-    struct view name = view_first(view_text(regarded_name(a, n)), NAME_CAP - 2u - SERIAL_DIGITS);
+    struct writer text = writer_of(out, NAME_CAP);
+    struct view name = view_first(view_text(regarded_name(a, e)), NAME_CAP - 2u - SERIAL_DIGITS);
     while (name.len > 1u && (name.data[name.len - 1u] == '.' || name.data[name.len - 1u] == '-')) {
         name.len--;
     }
-    writer_append(&w, name);
-    writer_u8(&w, '.');
-    writer_hex(&w, n->serial, SERIAL_DIGITS);
-    enum status s = writer_end_text(&w);
+    writer_append(&text, name);
+    writer_u8(&text, '.');
+    writer_hex(&text, e->serial, SERIAL_DIGITS);
+    enum status s = writer_end_text(&text);
     ASSERT(s == STATUS_OK);
 }
 
 /* --- bodies --- */
 
-static void set_regarding(const struct agent *a, const struct note *n, struct kube_event *e)
+static void set_regarding(const struct agent *a, const struct k8s_event *e, struct kube_event *out)
 {
-    e->regarding_name = regarded_name(a, n);
-    if (about_claim(n)) {
-        e->kind = "ResourceClaim";
-        e->api_version = version_group(version_now(a));
-        e->regarding_ns = n->about.namespace_;
-        e->regarding_uid = n->about.uid;
+    out->regarding_name = regarded_name(a, e);
+    if (about_claim(e)) {
+        out->kind = "ResourceClaim";
+        out->api_version = version_group(version_now(a));
+        out->regarding_ns = e->about.namespace_;
+        out->regarding_uid = e->about.uid;
         return;
     }
-    e->kind = "Node";
-    e->api_version = "v1";
-    e->regarding_ns = "";
-    /* kubectl describe looks for the name in the place of the UID too: the kubelet writes so. */
-    e->regarding_uid = (a->node.facts.uid[0] != '\0') ? a->node.facts.uid : e->regarding_name;
+    out->kind = "Node";
+    out->api_version = "v1";
+    out->regarding_ns = "";
+    /* kubectl describe also finds the name in the place of the UID, as in the kubelet's Events. */
+    out->regarding_uid = (a->node.facts.uid[0] != '\0') ? a->node.facts.uid : out->regarding_name;
 }
 
-static void write_event(struct agent *a, const struct note *n, struct writer *out)
+static void write_event(struct agent *a, const struct k8s_event *e, struct writer *out)
 {
-    const struct event_reason *reason = note_reason(n);
+    const struct k8s_event_reason *reason = k8s_event_reason(e);
     char name[NAME_CAP];
     char instance[129]; /* validation of events.k8s.io/v1: 128 bytes */
     struct writer raw = writer_of(a->scratch.record, sizeof a->scratch.record);
-    struct kube_event e = {.name = name,
-                           .ns = namespace_of(n),
-                           .first_wall_ms = n->first_wall_ms,
-                           .last_wall_ms = a->recorder.told_wall_ms,
-                           .count = a->recorder.telling,
-                           .instance = instance,
-                           .action = reason->action,
-                           .reason = reason->reason,
-                           .note = n->text,
-                           .warning = reason->warning};
-    write_name(a, n, name);
+    struct kube_event object = {.name = name,
+                                .ns = namespace_of(e),
+                                .first_wall_ms = e->first_wall_ms,
+                                .last_wall_ms = a->k8s_event_writer.last_wall_ms,
+                                .count = a->k8s_event_writer.count,
+                                .instance = instance,
+                                .action = reason->action,
+                                .reason = reason->reason,
+                                .note = e->note,
+                                .warning = reason->warning};
+    write_name(a, e, name);
     text_cut(instance, sizeof instance, view_text(a->settings->node_name));
-    set_regarding(a, n, &e);
-    kube_event_write(&raw, &e);
+    set_regarding(a, e, &object);
+    kube_event_write(&raw, &object);
     kube_envelope_head(out, KUBE_EVENTS_VERSION, "Event", raw.len);
     writer_append(out, writer_view(&raw));
     ASSERT(!raw.full);
 }
 
-/* RFC 7386: what is not named stays. */
-static void write_series(const struct recorder *r, struct writer *out)
+/* JSON merge patch (RFC 7386): members that are not named stay. */
+static void write_series(const struct k8s_event_writer *w, struct writer *out)
 {
     writer_text(out, "{\"series\":{\"count\":");
-    writer_decimal(out, r->telling);
+    writer_decimal(out, w->count);
     writer_text(out, ",\"lastObservedTime\":\"");
-    writer_time(out, r->told_wall_ms, "000Z\"}}");
+    writer_time(out, w->last_wall_ms, "000Z\"}}");
 }
 
 static struct view body_of(struct agent *a)
 {
-    const struct note *n = &a->notes.note[a->recorder.at];
+    const struct k8s_event *e = &a->k8s_events.event[a->k8s_event_writer.at];
     struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
-    if (n->state == NOTE_NEW) {
-        write_event(a, n, &out);
+    if (e->state == K8S_EVENT_NEW) {
+        write_event(a, e, &out);
     } else {
-        write_series(&a->recorder, &out);
+        write_series(&a->k8s_event_writer, &out);
     }
     ASSERT(!out.full && out.len > 0u);
     return writer_view(&out);
 }
 
-/* --- what is told next, and when --- */
+/* --- which one is next, and when --- */
 
-/* When the API server is to hear of a note; UINT64_MAX: it knows all. */
-static uint64_t note_due(const struct agent *a, const struct note *n)
+/* When an Event must be sent; UINT64_MAX: the API server has it. */
+static uint64_t due_ms_of(const struct agent *a, const struct k8s_event *e)
 {
-    if (!note_untold(n)) {
+    if (!k8s_event_pending(e)) {
         return UINT64_MAX;
     }
-    if (n->state == NOTE_STORED) {
-        return n->told_ms + NOTE_SERIES_MS;
+    if (e->state == K8S_EVENT_STORED) {
+        return e->sent_ms + K8S_EVENT_SERIES_MS;
     }
-    bool uid_missing = !about_claim(n) && a->node.facts.uid[0] == '\0';
-    return n->first_ms + (uid_missing ? NOTE_UID_MS : 0u);
+    bool uid_missing = !about_claim(e) && a->node.facts.uid[0] == '\0';
+    return e->first_ms + (uid_missing ? K8S_EVENT_UID_MS : 0u);
 }
 
-/* The note that is due first. */
+/* The Event that is due first. */
 static unsigned first_due(const struct agent *a)
 {
     unsigned best = 0;
-    uint64_t best_ms = note_due(a, &a->notes.note[best]);
-    for (unsigned i = 1; i < NOTES_MAX; i++) {
-        uint64_t due_ms = note_due(a, &a->notes.note[i]);
+    uint64_t best_ms = due_ms_of(a, &a->k8s_events.event[best]);
+    for (unsigned i = 1; i < K8S_EVENTS_MAX; i++) {
+        uint64_t due_ms = due_ms_of(a, &a->k8s_events.event[i]);
         if (due_ms < best_ms) {
             best = i;
             best_ms = due_ms;
@@ -148,36 +148,36 @@ static unsigned first_due(const struct agent *a)
 }
 
 /* When the bucket holds a token. */
-static uint64_t token_ms(const struct recorder *r)
+static uint64_t token_ms(const struct k8s_event_writer *w)
 {
-    const uint64_t spare = UINT64_C(1) * (NOTE_BURST - 1u) * NOTE_REFILL_MS;
-    return (r->bucket_ms > spare) ? r->bucket_ms - spare : 0u;
+    const uint64_t spare = UINT64_C(1) * (K8S_EVENT_BURST - 1u) * K8S_EVENT_REFILL_MS;
+    return (w->bucket_ms > spare) ? w->bucket_ms - spare : 0u;
 }
 
 static void take_token(struct agent *a)
 {
-    struct recorder *r = &a->recorder;
-    r->bucket_ms = ((r->bucket_ms > a->now_ms) ? r->bucket_ms : a->now_ms) + NOTE_REFILL_MS;
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    w->bucket_ms = ((w->bucket_ms > a->now_ms) ? w->bucket_ms : a->now_ms) + K8S_EVENT_REFILL_MS;
 }
 
 static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 {
-    return outgoing_piece(&a->recorder.out, body_of(a), offset, room);
+    return outgoing_piece(&a->k8s_event_writer.out, body_of(a), offset, room);
 }
 
-static void begin(struct agent *a, unsigned at)
+static void start(struct agent *a, unsigned at)
 {
-    struct recorder *r = &a->recorder;
-    const struct note *n = &a->notes.note[at];
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    const struct k8s_event *e = &a->k8s_events.event[at];
     char path[KUBE_PATH_CAP];
     char name[NAME_CAP];
     struct writer out = writer_of(path, sizeof path);
-    bool post = n->state == NOTE_NEW;
-    r->at = at;
-    r->telling = n->count;
-    r->told_wall_ms = n->last_wall_ms;
-    write_name(a, n, name);
-    enum status s = kube_path_event(&out, namespace_of(n), post ? NULL : name);
+    bool post = e->state == K8S_EVENT_NEW;
+    w->at = at;
+    w->count = e->count;
+    w->last_wall_ms = e->last_wall_ms;
+    write_name(a, e, name);
+    enum status s = kube_path_event(&out, namespace_of(e), post ? NULL : name);
     ASSERT(s == STATUS_OK);
     const struct api_request request = {.kind = API_WRITE_EVENT,
                                         .shape = KUBE_SHAPE_STATUS,
@@ -186,122 +186,116 @@ static void begin(struct agent *a, unsigned at)
                                                  .body_len = body_of(a).len,
                                                  .body_type = post ? NULL : KUBE_MERGE_PATCH},
                                         .body = body_part};
-    if (outgoing_start(a, &r->out, API_SLOT_K8S_EVENT, &request)) {
+    if (outgoing_start(a, &w->out, API_SLOT_K8S_EVENT, &request)) {
         take_token(a);
     }
 }
 
-static void say_dropped(struct agent *a)
+static void log_dropped(struct agent *a)
 {
-    uint64_t *dropped = &a->notes.dropped;
-    if (*dropped == 0u || a->now_ms < a->recorder.dropped_ms) {
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    if (a->k8s_events.dropped == 0u || a->now_ms < w->dropped_ms) {
         return;
     }
-    a->recorder.dropped_ms = a->now_ms + NOTE_DROPPED_MS;
+    uint64_t dropped = k8s_events_take_dropped(a);
+    w->dropped_ms = a->now_ms + K8S_EVENTS_DROPPED_MS;
     log_begin(a, LOG_ID_K8S_EVENTS_DROPPED);
-    log_number(a, "count", (int64_t)*dropped);
+    log_number(a, "count", (int64_t)dropped);
     log_end(a);
-    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, *dropped - 1u); /* the line itself counts one */
-    *dropped = 0;
+    log_count(a, LOG_ID_K8S_EVENTS_DROPPED, dropped - 1u); /* the line itself counts one */
 }
 
-void recorder_step(struct agent *a)
+void k8s_event_writer_step(struct agent *a)
 {
-    struct recorder *r = &a->recorder;
-    say_dropped(a);
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    log_dropped(a);
     unsigned at = first_due(a);
-    bool due = note_due(a, &a->notes.note[at]) <= a->now_ms && token_ms(r) <= a->now_ms;
-    if (due && outgoing_ready(a, &r->out)) {
-        begin(a, at);
+    bool due = due_ms_of(a, &a->k8s_events.event[at]) <= a->now_ms && token_ms(w) <= a->now_ms;
+    if (due && outgoing_ready(a, &w->out)) {
+        start(a, at);
     }
 }
 
-uint64_t recorder_deadline(const struct agent *a)
+uint64_t k8s_event_writer_deadline(const struct agent *a)
 {
-    const struct recorder *r = &a->recorder;
-    uint64_t due = note_due(a, &a->notes.note[first_due(a)]);
-    due = later(later(due, token_ms(r)), outgoing_deadline(a, &r->out));
-    bool says = a->notes.dropped > 0u && r->dropped_ms < due;
-    return says ? r->dropped_ms : due;
+    const struct k8s_event_writer *w = &a->k8s_event_writer;
+    uint64_t due = due_ms_of(a, &a->k8s_events.event[first_due(a)]);
+    due = later(later(due, token_ms(w)), outgoing_deadline(a, &w->out));
+    bool logs = a->k8s_events.dropped > 0u && w->dropped_ms < due;
+    return logs ? w->dropped_ms : due;
 }
 
-/* --- answers --- */
+/* --- results --- */
 
-/* No such Event any more: it is told anew, or, for what cannot be there, not at all. */
-static void ignored(struct agent *a, struct note *n, const struct api_result *result)
+/*
+ * The request had no object to work on. A stored Event that is gone is created again. A name that
+ * exists already is that of an earlier POST whose response was lost.
+ */
+static void ignored(struct agent *a, const struct k8s_event *e, const struct api_result *result)
 {
-    if (n->state == NOTE_STORED) {
-        n->state = NOTE_NEW;
-        n->serial = agent_random(a);
+    const struct k8s_event_writer *w = &a->k8s_event_writer;
+    if (e->state == K8S_EVENT_STORED) {
+        k8s_event_lost(a, w->at);
     } else if (result->http == HTTP_CONFLICT) {
-        n->state = NOTE_STORED; /* stored by an earlier POST whose answer was lost */
-        n->told = a->recorder.telling;
+        k8s_event_sent(a, w->at, w->count);
     } else {
-        n->state = NOTE_FREE;
+        k8s_event_remove(a, w->at);
     }
 }
 
 static void drop_all_of(struct agent *a, uint32_t namespace_sum)
 {
-    for (unsigned i = 0; i < NOTES_MAX; i++) {
-        struct note *n = &a->notes.note[i];
-        if (note_untold(n) && crc32c(0, view_text(namespace_of(n))) == namespace_sum) {
-            a->notes.dropped++;
-            n->state = NOTE_FREE;
+    for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
+        const struct k8s_event *e = &a->k8s_events.event[i];
+        if (k8s_event_pending(e) && crc32c(0, view_text(namespace_of(e))) == namespace_sum) {
+            k8s_event_drop(a, i);
         }
     }
 }
 
 /*
- * 403 for one namespace after the other stops all Events, as nothing served does. One namespace
- * alone must not silence the others: what is told there is dropped, and the rest waits for a token.
+ * 403 in one namespace after the other stops all Events, as does an API that is not served. One
+ * namespace alone must not silence the others: its Events are dropped, and the rest waits for a
+ * token.
  */
-static void denied(struct agent *a, const struct note *n, const struct api_result *result)
+static void denied(struct agent *a, const struct api_result *result)
 {
-    struct recorder *r = &a->recorder;
-    uint32_t sum = crc32c(0, view_text(namespace_of(n)));
-    r->denied_sum = (r->denied_sum == 0u) ? sum : r->denied_sum;
-    if (r->denied_sum == sum && result->http == HTTP_FORBIDDEN) {
-        r->out.due_ms = a->now_ms + NOTE_REFILL_MS;
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    uint32_t sum = crc32c(0, view_text(namespace_of(&a->k8s_events.event[w->at])));
+    w->denied_sum = (w->denied_sum == 0u) ? sum : w->denied_sum;
+    /* Behind the others: one Event may be at fault alone, as by its namespace. */
+    k8s_event_postpone(a, w->at);
+    if (w->denied_sum == sum && result->http == HTTP_FORBIDDEN) {
+        w->out.due_ms = a->now_ms + K8S_EVENT_REFILL_MS;
         drop_all_of(a, sum);
     }
 }
 
-/* Behind the others: a note may be at fault alone, as by its namespace. */
-static void put_behind(const struct agent *a, struct note *n)
+void k8s_event_writer_end(struct agent *a, const struct api_result *result)
 {
-    n->first_ms = a->now_ms;
-    n->told_ms = a->now_ms;
-}
-
-void recorder_end(struct agent *a, const struct api_result *result)
-{
-    struct recorder *r = &a->recorder;
-    struct note *n = &a->notes.note[r->at];
-    ASSERT(n->state != NOTE_FREE && r->telling <= n->count);
-    enum outcome outcome = outgoing_end(a, &r->out, result);
+    struct k8s_event_writer *w = &a->k8s_event_writer;
+    const struct k8s_event *e = &a->k8s_events.event[w->at];
+    ASSERT(e->state != K8S_EVENT_FREE && w->count <= e->count);
+    enum outcome outcome = outgoing_end(a, &w->out, result);
     switch (outcome) {
     case OUTCOME_DONE:
-        r->refused_http = 0;
-        r->denied_sum = 0;
-        n->state = NOTE_STORED;
-        n->told = r->telling;
-        n->told_ms = a->now_ms;
+        w->refused_http = 0;
+        w->denied_sum = 0;
+        k8s_event_sent(a, w->at, w->count);
         break;
     case OUTCOME_IGNORED:
-        ignored(a, n, result);
+        ignored(a, e, result);
         break;
     case OUTCOME_REJECTED:
-        log_write_refusal(a, &r->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
-        n->state = NOTE_FREE;
+        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
+        k8s_event_remove(a, w->at);
         break;
     case OUTCOME_DENIED:
-        log_write_refusal(a, &r->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
-        denied(a, n, result);
-        put_behind(a, n);
+        log_write_refusal(a, &w->refused_http, LOG_ID_K8S_EVENTS_REFUSED, result);
+        denied(a, result);
         break;
     case OUTCOME_LATER:
-        put_behind(a, n);
+        k8s_event_postpone(a, w->at);
         break;
     case OUTCOME_CHANGED:
         break;

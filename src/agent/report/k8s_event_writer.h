@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes Events on their way to the API server (recorder.c): each new note of event_notes.h is
- * posted as an Event of events.k8s.io/v1, each one that came again is told by a PATCH of its
- * series. Owns struct recorder. Internal to src/agent.
+ * Sends the Kubernetes Events of the queue to the API server (k8s_event_writer.c): a new one is
+ * created in events.k8s.io/v1; one that occurred again gets a PATCH of its series. Owns struct
+ * k8s_event_writer. Internal to src/agent.
  *
- * Events of the Node stand in the namespace `default`, those of a claim in the claim's. A token
- * bucket bounds the requests (NOTE_BURST, NOTE_REFILL_MS); a lost connection loses nothing.
+ * Events of the Node are created in the namespace `default`, those of a claim in the claim's
+ * namespace. A token bucket limits the requests (K8S_EVENT_BURST, K8S_EVENT_REFILL_MS). A lost
+ * connection loses no Event.
  */
-#ifndef AGENT_REPORT_RECORDER_H
-#define AGENT_REPORT_RECORDER_H
+#ifndef AGENT_REPORT_K8S_EVENT_WRITER_H
+#define AGENT_REPORT_K8S_EVENT_WRITER_H
 
 #include "agent/api/outgoing.h"
 
-/* The request under way, and what bounds the next one. */
-struct recorder {
+/* The request under way, and what limits the next one. */
+struct k8s_event_writer {
     struct outgoing out;
-    unsigned at;           /* index of the note that the request tells */
-    uint32_t telling;      /* its count, as the request says it */
-    uint64_t told_wall_ms; /* and its last time, Unix milliseconds */
+    unsigned at;           /* the Event of the request: its place in the queue */
+    uint32_t count;        /* the count that the request has */
+    uint64_t last_wall_ms; /* and its time of the last occurrence, Unix milliseconds */
     uint64_t bucket_ms;    /* when the token bucket will be full again */
     uint16_t refused_http; /* HTTP status of the refusal that was logged; 0: none since a success */
     uint32_t denied_sum;   /* of the first namespace refused (403) since a success; 0: none */
@@ -25,9 +26,9 @@ struct recorder {
 };
 
 /* The module's verbs, see state.h. */
-void recorder_step(struct agent *a);
-uint64_t recorder_deadline(const struct agent *a);
-/* The answer to the request is complete, or will not come: the verdict on it. */
-void recorder_end(struct agent *a, const struct api_result *r);
+void k8s_event_writer_step(struct agent *a);
+uint64_t k8s_event_writer_deadline(const struct agent *a);
+/* The request has ended: what becomes of its Event. */
+void k8s_event_writer_end(struct agent *a, const struct api_result *r);
 
 #endif

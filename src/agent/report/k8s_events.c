@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes of Kubernetes Events, see event_notes.h: built field by field beside the log line, then
- * kept or counted in a table of fixed size. A note costs a few copies; nothing here waits.
+ * Kubernetes Events: built field by field beside the log line, then put into the queue or counted
+ * there. That costs a few copies; nothing here waits.
  */
 #include "agent/report/k8s_events.h"
 
@@ -11,56 +11,66 @@
 #include "base/assert.h"
 
 #define REASON_ROW(id, warns, name, verb)                                                          \
-    {.event = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
-static const struct event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
+    {.log_id = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
+static const struct k8s_event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
 #define REASONS (sizeof reasons / sizeof reasons[0])
-_Static_assert(REASONS < NOTE_NO_ROW, "each row has a number of its own");
+_Static_assert(REASONS < K8S_EVENT_NO_ROW, "each row has a number of its own");
 
-const struct event_reason *note_reason(const struct note *n)
+const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e)
 {
-    ASSERT(n->reason < REASONS);
-    return &reasons[n->reason];
+    ASSERT(e->reason < REASONS);
+    return &reasons[e->reason];
 }
 
-bool note_untold(const struct note *n)
+bool k8s_event_pending(const struct k8s_event *e)
 {
-    ASSERT(n->told <= n->count);
-    return n->state != NOTE_FREE && n->told < n->count;
+    ASSERT(e->sent_count <= e->count);
+    return e->state != K8S_EVENT_FREE && e->sent_count < e->count;
 }
 
-/* --- the note under way --- */
+/* --- the Event of the line being built --- */
 
-void notes_begin(struct agent *a, enum log_id id)
+void k8s_events_start(struct agent *a, enum log_id id)
 {
-    struct notes *t = &a->notes;
-    t->row = NOTE_NO_ROW;
+    struct k8s_events *t = &a->k8s_events;
+    t->row = K8S_EVENT_NO_ROW;
     for (unsigned i = 0; i < REASONS; i++) {
-        if (reasons[i].event == (unsigned)id) {
+        if (reasons[i].log_id == (unsigned)id) {
             t->row = i;
         }
     }
     t->about = NULL;
     t->full = false;
     t->len = 0;
-    t->text[0] = 0;
+    t->note[0] = 0;
 }
 
-static void append(struct notes *t, struct view v)
+void k8s_events_about(struct agent *a, const struct claim_id *id)
 {
-    ASSERT(t->len < sizeof t->text);
-    char *end = &t->text[t->len];
-    text_cut(end, sizeof t->text - t->len, v);
+    a->k8s_events.about = id;
+}
+
+void k8s_events_skip(struct agent *a)
+{
+    a->k8s_events.row = K8S_EVENT_NO_ROW;
+}
+
+static void append(struct k8s_events *t, struct view v)
+{
+    ASSERT(t->len < sizeof t->note);
+    char *end = &t->note[t->len];
+    text_cut(end, sizeof t->note - t->len, v);
     size_t added = strlen(end);
     t->len += added;
     t->full = t->full || added < v.len;
 }
 
-void notes_field(struct agent *a, const char *key, struct view value)
+void k8s_events_field(struct agent *a, const char *key, struct view value)
 {
-    struct notes *t = &a->notes;
+    struct k8s_events *t = &a->k8s_events;
     uint8_t bytes[LOG_LINE_BYTES_MAX];
     struct writer word = writer_of(bytes, sizeof bytes);
-    if (t->row == NOTE_NO_ROW || t->full || view_ends(view_text(key), "_ms")) {
+    if (t->row == K8S_EVENT_NO_ROW || t->full || view_ends(view_text(key), "_ms")) {
         return;
     }
     if (t->len > 0u) {
@@ -71,77 +81,126 @@ void notes_field(struct agent *a, const char *key, struct view value)
     t->full = t->full || word.full;
 }
 
-/* --- the table --- */
+/* --- the queue --- */
 
-static bool fresh(const struct agent *a, const struct note *n)
+static bool is_recent(const struct agent *a, const struct k8s_event *e)
 {
-    return n->state == NOTE_NEW || a->now_ms - n->last_ms < NOTE_WINDOW_MS;
+    return e->state == K8S_EVENT_NEW || a->now_ms - e->last_ms < K8S_EVENT_WINDOW_MS;
 }
 
-static bool same(const struct notes *t, const struct note *n)
+static bool is_same(const struct k8s_events *t, const struct k8s_event *e)
 {
     const char *uid = (t->about == NULL) ? "" : t->about->uid;
-    return n->state != NOTE_FREE && n->reason == t->row && view_is(view_text(n->about.uid), uid) &&
-           view_is(view_text(n->text), t->text);
+    return e->state != K8S_EVENT_FREE && e->reason == t->row &&
+           view_is(view_text(e->about.uid), uid) && view_is(view_text(e->note), t->note);
 }
 
-/* A free entry, or the one of those told to the end that came longest ago; NULL: none. */
-static struct note *room(struct notes *t)
+/* A free place, or the one of those sent in full that occurred longest ago; NULL: none. */
+static struct k8s_event *room(struct k8s_events *t)
 {
-    struct note *best = NULL;
-    for (unsigned i = 0; i < NOTES_MAX; i++) {
-        struct note *n = &t->note[i];
-        if (n->state == NOTE_FREE) {
-            return n;
+    struct k8s_event *best = NULL;
+    for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
+        struct k8s_event *e = &t->event[i];
+        if (e->state == K8S_EVENT_FREE) {
+            return e;
         }
-        if (!note_untold(n) && (best == NULL || n->last_ms < best->last_ms)) {
-            best = n;
+        if (!k8s_event_pending(e) && (best == NULL || e->last_ms < best->last_ms)) {
+            best = e;
         }
     }
     return best;
 }
 
-static struct note *find(const struct agent *a, struct notes *t)
+static struct k8s_event *find(const struct agent *a, struct k8s_events *t)
 {
-    for (unsigned i = 0; i < NOTES_MAX; i++) {
-        if (same(t, &t->note[i]) && fresh(a, &t->note[i])) {
-            return &t->note[i];
+    for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
+        if (is_same(t, &t->event[i]) && is_recent(a, &t->event[i])) {
+            return &t->event[i];
         }
     }
     return NULL;
 }
 
-static void note_new(struct agent *a, struct note *n)
+static void start_new(struct agent *a, struct k8s_event *e)
 {
-    const struct notes *t = &a->notes;
-    memset(n, 0, sizeof *n);
-    n->state = NOTE_NEW;
-    n->reason = (uint8_t)t->row;
-    n->first_ms = a->now_ms;
-    n->first_wall_ms = a->wall_ms;
-    n->serial = agent_random(a);
+    const struct k8s_events *t = &a->k8s_events;
+    memset(e, 0, sizeof *e);
+    e->state = K8S_EVENT_NEW;
+    e->reason = (uint8_t)t->row;
+    e->first_ms = a->now_ms;
+    e->first_wall_ms = a->wall_ms;
+    e->serial = agent_random(a);
     if (t->about != NULL) {
-        n->about = *t->about;
+        e->about = *t->about;
     }
-    memcpy(n->text, t->text, sizeof n->text);
+    memcpy(e->note, t->note, sizeof e->note);
 }
 
-void notes_end(struct agent *a)
+void k8s_events_end(struct agent *a)
 {
-    struct notes *t = &a->notes;
-    if (t->row == NOTE_NO_ROW) {
+    struct k8s_events *t = &a->k8s_events;
+    if (t->row == K8S_EVENT_NO_ROW) {
         return;
     }
-    struct note *n = find(a, t);
-    if (n == NULL) {
-        n = room(t);
-        if (n == NULL) {
+    struct k8s_event *e = find(a, t);
+    if (e == NULL) {
+        e = room(t);
+        if (e == NULL) {
             t->dropped++;
             return;
         }
-        note_new(a, n);
+        start_new(a, e);
     }
-    n->count += (n->count < (uint32_t)INT32_MAX) ? 1u : 0u;
-    n->last_ms = a->now_ms;
-    n->last_wall_ms = a->wall_ms;
+    e->count += (e->count < (uint32_t)INT32_MAX) ? 1u : 0u;
+    e->last_ms = a->now_ms;
+    e->last_wall_ms = a->wall_ms;
+}
+
+/* --- what became of it --- */
+
+static struct k8s_event *event_at(struct agent *a, unsigned at)
+{
+    ASSERT(at < K8S_EVENTS_MAX && a->k8s_events.event[at].state != K8S_EVENT_FREE);
+    return &a->k8s_events.event[at];
+}
+
+void k8s_event_sent(struct agent *a, unsigned at, uint32_t count)
+{
+    struct k8s_event *e = event_at(a, at);
+    ASSERT(count <= e->count);
+    e->state = K8S_EVENT_STORED;
+    e->sent_count = count;
+    e->sent_ms = a->now_ms;
+}
+
+void k8s_event_lost(struct agent *a, unsigned at)
+{
+    struct k8s_event *e = event_at(a, at);
+    e->state = K8S_EVENT_NEW;
+    e->serial = agent_random(a);
+}
+
+void k8s_event_remove(struct agent *a, unsigned at)
+{
+    event_at(a, at)->state = K8S_EVENT_FREE;
+}
+
+void k8s_event_postpone(struct agent *a, unsigned at)
+{
+    struct k8s_event *e = event_at(a, at);
+    e->first_ms = a->now_ms;
+    e->sent_ms = a->now_ms;
+}
+
+void k8s_event_drop(struct agent *a, unsigned at)
+{
+    k8s_event_remove(a, at);
+    a->k8s_events.dropped++;
+}
+
+uint64_t k8s_events_take_dropped(struct agent *a)
+{
+    uint64_t dropped = a->k8s_events.dropped;
+    a->k8s_events.dropped = 0;
+    return dropped;
 }

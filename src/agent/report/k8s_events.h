@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operator is to see in `kubectl describe node` and `kubectl get events` (event_notes.c):
- * which events of the catalogue also become Kubernetes Events, their notes, and the table in which
- * they wait for recorder.c, equal ones counted together. Owns struct notes; sends nothing.
- * Internal to src/agent.
+ * The queue of Kubernetes Events (k8s_events.c): what an operator sees in `kubectl describe node`
+ * and `kubectl get events`. Holds the table of log events that become Kubernetes Events, and the
+ * Events that wait for k8s_event_writer.c or are stored already, equal ones counted together. Owns
+ * struct k8s_events; sends nothing. Internal to src/agent.
  *
- * The note of an Event is its fields as they stand in the log's text form, with the remedy, cut at
- * 1024 bytes; durations (keys that end in _ms) are left out, since equal Events must have equal
- * notes. Neither --log-level nor --log-format changes it.
+ * The note of an Event has the fields of the log line in the log's text form, with the remedy, cut
+ * at 1024 bytes. Durations (keys that end in _ms) are left out, since equal Events must have equal
+ * notes. Neither --log-level nor --log-format changes a note.
  */
 #ifndef AGENT_REPORT_K8S_EVENTS_H
 #define AGENT_REPORT_K8S_EVENTS_H
@@ -17,11 +17,11 @@
 #include "dra/claim.h"
 
 /*
- * The reasons, which are stable. Applies X to every row: X(event, warning, reason, action). Each
- * regards the Node, or the claim that log_about names; a healthy node that starts, restarts or
- * prepares claims has none. An event that is no row stands in the log alone.
+ * The reasons, which are stable. Applies X to every row: X(log event, warning, reason, action).
+ * An Event regards the Node, or the claim that log_about names. A healthy node that starts,
+ * restarts or prepares claims has none. A log event without a row stays in the log alone.
  */
-#define K8S_EVENT_REASONS(X)                                                                           \
+#define K8S_EVENT_REASONS(X)                                                                       \
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
     X(LOG_ID_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                              \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, true, "InstanceTypeMismatch", "Discover")               \
@@ -42,60 +42,79 @@
     X(LOG_ID_STORE_FAILED, true, "ClaimStoreFailed", "OpenStore")
 
 /* One row of the table; static texts. */
-struct event_reason {
-    uint8_t event; /* enum log_id */
-    bool warning;  /* its type is Warning, else Normal */
+struct k8s_event_reason {
+    uint8_t log_id; /* enum log_id */
+    bool warning;   /* its type is Warning, else Normal */
     const char *action;
     const char *reason;
 };
 
-/* How far one Event has come; `state` of struct note. */
-enum { NOTE_FREE, NOTE_NEW, NOTE_STORED };
+/* How far an Event has come; `state` of struct k8s_event. */
+enum { K8S_EVENT_FREE, K8S_EVENT_NEW, K8S_EVENT_STORED };
 
-/* One Event: what it says, and how often that came. */
-struct note {
-    uint8_t state;          /* NOTE_… */
+/* One Event, and how often it occurred. */
+struct k8s_event {
+    uint8_t state;          /* K8S_EVENT_… */
     uint8_t reason;         /* row of the table */
-    uint32_t count;         /* how often it came */
-    uint32_t told;          /* how often, as the API server knows */
+    uint32_t count;         /* how often it occurred */
+    uint32_t sent_count;    /* the count that the API server has */
     uint64_t first_wall_ms; /* Unix milliseconds, as is last_wall_ms */
     uint64_t last_wall_ms;
     uint64_t first_ms;
     uint64_t last_ms;
-    uint64_t told_ms;      /* when the API server was told last */
-    uint64_t serial;       /* last part of its name, unlike any other's */
+    uint64_t sent_ms;      /* when it was sent last */
+    uint64_t serial;       /* last part of its name, different for each Event */
     struct claim_id about; /* empty name: the Node */
-    char text[NOTE_CAP];
+    char note[K8S_EVENT_NOTE_CAP];
 };
 
-/* The row of what stands in the log alone. */
-#define NOTE_NO_ROW 255u
+/* Row of a log event that becomes no Kubernetes Event. */
+#define K8S_EVENT_NO_ROW 255u
 
-/* The table, and the event whose line is under way. */
-struct notes {
-    unsigned row;                 /* of the event under way; NOTE_NO_ROW: no Event comes of it */
+/* The queue, and the Event of the log line being built. */
+struct k8s_events {
+    unsigned row;                 /* of the line being built, or K8S_EVENT_NO_ROW */
     bool full;                    /* its note takes nothing more */
     size_t len;                   /* bytes of its note */
     const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
-    char text[NOTE_CAP];
-    uint64_t dropped; /* Events for which there was no room, not yet logged */
-    struct note note[NOTES_MAX];
+    char note[K8S_EVENT_NOTE_CAP];
+    uint64_t dropped; /* Events without room in the queue, not yet logged */
+    struct k8s_event event[K8S_EVENTS_MAX];
 };
 
 struct agent;
 
-/* The row of a note's reason. Never NULL. */
-const struct event_reason *note_reason(const struct note *n);
-/* Whether the API server is to hear of a note again: it came more often than was told. */
-bool note_untold(const struct note *n);
+/* The row of an Event. Never NULL. */
+const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
+/* Whether the API server does not know an Event yet, or not its present count. */
+bool k8s_event_pending(const struct k8s_event *e);
 
-/* --- for events.c: beside the line of each event --- */
+/* --- for log.c: beside each log line --- */
 
-/* Begins the note of an event, if it has one. */
-void notes_begin(struct agent *a, enum log_id id);
-/* Adds a field to it. */
-void notes_field(struct agent *a, const char *key, struct view value);
-/* Puts it into the table, or counts it there. */
-void notes_end(struct agent *a);
+/* Starts the Event of a log line, if the table has it. */
+void k8s_events_start(struct agent *a, enum log_id id);
+/* The line being built regards a claim. Borrowed until k8s_events_end. */
+void k8s_events_about(struct agent *a, const struct claim_id *id);
+/* The line being built becomes no Event. */
+void k8s_events_skip(struct agent *a);
+/* Adds a field to the note. */
+void k8s_events_field(struct agent *a, const char *key, struct view value);
+/* Puts the Event into the queue, or counts it there. */
+void k8s_events_end(struct agent *a);
+
+/* --- for k8s_event_writer.c: what became of Event `at` of the queue --- */
+
+/* The API server has it, with this count. */
+void k8s_event_sent(struct agent *a, unsigned at, uint32_t count);
+/* The API server no longer has it: it is created again under another name. */
+void k8s_event_lost(struct agent *a, unsigned at);
+/* The API server will never accept it: it is removed. */
+void k8s_event_remove(struct agent *a, unsigned at);
+/* It could not be sent now: the others go first. */
+void k8s_event_postpone(struct agent *a, unsigned at);
+/* It is removed, and counted as dropped. */
+void k8s_event_drop(struct agent *a, unsigned at);
+/* How many were dropped since the last call. */
+uint64_t k8s_events_take_dropped(struct agent *a);
 
 #endif

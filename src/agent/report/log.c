@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: one log line and one counter each, from the catalogue in events.h, and a Kubernetes Event
- * of those that have a reason. Owns the log and the counters; decides nothing.
+ * Log lines: each is counted, and its fields also go to the Kubernetes Event of those that have
+ * one. Decides nothing about what is logged.
  */
+#include "agent/report/log.h"
+
 #include "agent/state.h"
 #include "base/assert.h"
 
-struct event_row {
+struct log_row {
     const char *name;
     const char *remedy;
     enum log_level level;
@@ -14,12 +16,12 @@ struct event_row {
 
 #define LOG_ROW(id, lvl, text, cause, todo)                                                        \
     [(id)] = {.name = (text), .remedy = (todo), .level = (lvl)},
-static const struct event_row event_rows[LOG_ID_COUNT] = {LOG_CATALOGUE(LOG_ROW)};
+static const struct log_row log_rows[LOG_ID_COUNT] = {LOG_CATALOGUE(LOG_ROW)};
 
 const char *log_id_name(enum log_id id)
 {
     ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
-    return event_rows[id].name;
+    return log_rows[id].name;
 }
 
 void report_init(struct agent *a)
@@ -39,14 +41,14 @@ void log_begin(struct agent *a, enum log_id id)
     a->report.count[id]++;
     a->report.id = id;
     a->report.remedy_given = false;
-    log_line_begin(&a->report.log, event_rows[id].level, log_id_name(id));
-    notes_begin(a, id);
+    log_line_begin(&a->report.log, log_rows[id].level, log_id_name(id));
+    k8s_events_start(a, id);
 }
 
 void log_view(struct agent *a, const char *key, struct view value)
 {
     log_line_view(&a->report.log, key, value);
-    notes_field(a, key, value);
+    k8s_events_field(a, key, value);
 }
 
 void log_text(struct agent *a, const char *key, const char *value)
@@ -60,20 +62,20 @@ void log_number(struct agent *a, const char *key, int64_t value)
     struct writer text = writer_of(digits, sizeof digits);
     log_line_number(&a->report.log, key, value);
     writer_signed(&text, value);
-    notes_field(a, key, writer_view(&text));
+    k8s_events_field(a, key, writer_view(&text));
 }
 
 void log_about(struct agent *a, const struct claim_id *id)
 {
     struct writer nowhere = writer_of(NULL, 0);
     if (claim_id_check(id, &nowhere) == STATUS_OK) {
-        a->notes.about = id;
+        k8s_events_about(a, id);
     }
 }
 
 void log_no_k8s_event(struct agent *a)
 {
-    a->notes.row = NOTE_NO_ROW;
+    k8s_events_skip(a);
 }
 
 void log_remedy(struct agent *a, const char *text)
@@ -84,12 +86,12 @@ void log_remedy(struct agent *a, const char *text)
 
 void log_end(struct agent *a)
 {
-    const struct event_row *row = &event_rows[a->report.id];
+    const struct log_row *row = &log_rows[a->report.id];
     if (row->level <= LOG_WARN && !a->report.remedy_given) {
         log_remedy(a, row->remedy);
     }
     log_line_end(&a->report.log);
-    notes_end(a);
+    k8s_events_end(a);
 }
 
 void log_count(struct agent *a, enum log_id id, uint64_t n)
