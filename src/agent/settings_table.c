@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of flags, one row each, and the text of --help, which is made from it. Parses nothing. */
+/* The table of flags, one row each, and the text of --help made from it. Parses nothing. */
 #include "agent/settings_internal.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -44,7 +44,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(pod_uid),
      .default_text = "none",
      .help =
-         "UID of the agent's pod; part of the socket names, so that two agents can overlap in an update"},
+         "UID of the agent's pod, part of the socket names; lets two agents overlap in an update"},
     {.flag = "--kubelet-device-plugins-directory-path",
      .variable = "KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH",
      .kind = KIND_FOLDER,

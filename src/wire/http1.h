@@ -49,6 +49,7 @@ enum http1_code {
     HTTP1_NOT_IMPLEMENTED,
     HTTP1_VERSION_UNKNOWN
 };
+/* How many codes there are. */
 #define HTTP1_CODES ((unsigned)HTTP1_VERSION_UNKNOWN + 1u)
 /* "404 Not Found"; static text, never NULL. */
 const char *http1_code_text(enum http1_code code);

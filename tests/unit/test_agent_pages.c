@@ -182,9 +182,9 @@ static void test_metrics_at_start(void **state)
     has_line("neuron_dra_device_held{device=\"neuron-device-15\",claim_namespace=\"\","
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
     assert_null(strstr(page, "neuron-device-16"));
-    has_line(
-        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
-        " 0");
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{"
+             "method=\"NodePrepareResources\",le=\"0.005\"}"
+             " 0");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 0");
     assert_true(view_ends(view_text(page), "\n"));
     assert_null(strstr(page, "\n\n"));
@@ -209,13 +209,14 @@ static void test_metrics_at_work(void **state)
     has_line("neuron_dra_resource_api_version_info{version=\"v1\"} 1");
     has_line("neuron_dra_log_events_total{event=\"claim_prepared\"} 2");
     has_line("neuron_dra_log_events_total{event=\"claim_unprepared\"} 1");
-    has_line(
-        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"0.005\"}"
-        " 1");
-    has_line(
-        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodePrepareResources\",le=\"+Inf\"}"
-        " 1");
-    has_line("neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodePrepareResources\"} 0");
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{"
+             "method=\"NodePrepareResources\",le=\"0.005\"}"
+             " 1");
+    has_line("neuron_dra_kubelet_call_duration_seconds_bucket{"
+             "method=\"NodePrepareResources\",le=\"+Inf\"}"
+             " 1");
+    has_line("neuron_dra_kubelet_call_duration_seconds_sum{"
+             "method=\"NodePrepareResources\"} 0");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodePrepareResources\"} 1");
     has_line("neuron_dra_api_request_duration_seconds_count{verb=\"get\","
              "resource=\"resourceclaims\",code=\"2xx\"} 2");
@@ -241,11 +242,11 @@ static void test_metrics_at_work(void **state)
 static void has_bucket(const char *le, unsigned count)
 {
     char line[160];
-    (void)snprintf(
-        line, sizeof line,
-        "neuron_dra_kubelet_call_duration_seconds_bucket{method=\"NodeUnprepareResources\","
-        "le=\"%s\"} %u",
-        le, count);
+    (void)snprintf(line, sizeof line,
+                   "neuron_dra_kubelet_call_duration_seconds_bucket{"
+                   "method=\"NodeUnprepareResources\","
+                   "le=\"%s\"} %u",
+                   le, count);
     has_line(line);
 }
 
@@ -275,8 +276,8 @@ static void test_durations(void **state)
     has_bucket("2.5", 5);
     has_bucket("30", 6);
     has_bucket("+Inf", 8);
-    has_line(
-        "neuron_dra_kubelet_call_duration_seconds_sum{method=\"NodeUnprepareResources\"} 86460.033");
+    has_line("neuron_dra_kubelet_call_duration_seconds_sum{"
+             "method=\"NodeUnprepareResources\"} 86460.033");
     has_line("neuron_dra_kubelet_call_duration_seconds_count{method=\"NodeUnprepareResources\"} 8");
     has_line("neuron_dra_api_request_duration_seconds_sum{verb=\"create\",resource=\"events\","
              "code=\"none\"} 15");

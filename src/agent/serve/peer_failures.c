@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about peers that broke the protocol, limited for the TCP ports. Closes no connection. */
+/* Log lines about peers that broke the protocol, limited for the TCP ports. Closes nothing. */
 #include "agent/serve/peer_failures.h"
 
 #include "agent/state.h"
