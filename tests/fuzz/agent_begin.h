@@ -172,17 +172,24 @@ static void keep_api(struct beginning *b)
     }
 }
 
+static void keep_disk(struct beginning *b)
+{
+    keep(b, &disk.top, sizeof disk.top);
+    keep(b, disk.file, disk.top * sizeof disk.file[0]);
+    for (unsigned i = 0; i < disk.top; i++) {
+        unsigned pages = disk.file[i].used ? disk_pages_of(disk.file[i].len) : 0u;
+        keep(b, disk.page[i], pages * sizeof disk.page[i][0]);
+    }
+    disk_freeze();
+}
+
 static void keep_all(struct beginning *b)
 {
     keep(b, &world, sizeof world);
     keep(b, agent, sizeof *agent);
     keep_kubelet(b);
     keep_api(b);
-    for (unsigned i = 0; i < FILES_MAX; i++) {
-        bool used = disk.file[i].used;
-        keep(b, &disk.file[i], used ? sizeof disk.file[i] : sizeof disk.file[i].used);
-    }
-    keep(b, &disk.pool_used, sizeof disk.pool_used);
+    keep_disk(b);
     b->kept = (uint8_t *)malloc(b->len);
     CHECK(b->kept != NULL);
     uint8_t *to = b->kept;
@@ -199,9 +206,8 @@ static void begin_again(const struct beginning *b)
         memcpy(b->part[i].at, from, b->part[i].len);
         from += b->part[i].len;
     }
-    disk.calls = 0;
-    disk.fault_at = 0;
-    disk.kills = false;
+    disk_thaw();
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     promised.count = 0;
     unprepared.count = 0;
     reopened.due = false;

@@ -274,7 +274,7 @@ static uint64_t held_sum(void)
 /* The process is about to be killed between two steps. */
 static void expect_same_claims(void)
 {
-    reopened.due = agent->ledger.usable && agent->ledger.freeing == 0u && disk.fault_at == 0u;
+    reopened.due = agent->ledger.usable && agent->ledger.freeing == 0u && disk.fault == FAULT_NONE;
     reopened.sum = reopened.due ? held_sum() : 0u;
 }
 
@@ -306,7 +306,7 @@ static void check_promises(void)
     for (unsigned i = 0; i < promised.count && agent->ledger.usable; i++) {
         CHECK(ledger_find(agent, promised.uid[i]) >= 0);
         cdi_file_name(promised.uid[i], name);
-        CHECK(find(FILES_CDI, name) != NULL);
+        CHECK(disk_find(FILES_CDI, name) != NULL);
     }
 }
 

@@ -106,7 +106,7 @@ static void check_pages(void)
 static void check_registered(void)
 {
     unsigned before = world.registered;
-    disk.fault_at = 0;
+    disk.fault = FAULT_NONE;
     world.kubelet_mangle.in = 0;
     if (world.exited || agent->stopping) {
         process_start();

@@ -11,9 +11,9 @@
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "cfg/identity.h"
-#include "tests/fuzz/disk.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/sim/sim_api.h"
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_kubelet.h"
 
 #define NODE_NAME "neuron-node-0" /* of the recordings */
@@ -82,47 +82,6 @@ static void check_output(unsigned link, struct view bytes);
 static void check_log(struct view lines);
 static void check_step(void);
 static void forget_unprepares(void);
-
-/* --- the disk, which can end the process --- */
-
-static enum status end_process(enum status s)
-{
-    if (disk.kills && disk.fault_at > 0u && disk.calls >= disk.fault_at) {
-        longjmp(disk.killed, 1);
-    }
-    return s;
-}
-
-static enum status world_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
-                              struct writer *out)
-{
-    return end_process(port_read(ctx, dir, name, offset, out));
-}
-
-static enum status world_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
-                               struct view bytes)
-{
-    return end_process(port_write(ctx, dir, name, offset, bytes));
-}
-
-static enum status world_commit(void *ctx, enum files_dir dir, const char *name,
-                                const char *final_name)
-{
-    return end_process(port_commit(ctx, dir, name, final_name));
-}
-
-static enum status world_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
-{
-    return end_process(port_remove(ctx, dir, name, aside));
-}
-
-static const struct files world_files = {.read = world_read,
-                                         .write = world_write,
-                                         .commit = world_commit,
-                                         .remove = world_remove,
-                                         .lock = port_lock,
-                                         .count = port_count,
-                                         .why = port_why};
 
 /* --- bytes --- */
 
@@ -362,7 +321,7 @@ static void process_start(void)
     }
     world.exited = false;
     world.killed = false;
-    agent = agent_init(&settings, &world_files, 1, world.now_ms, WALL_MS(world.now_ms));
+    agent = agent_init(&settings, &disk_files, 1, world.now_ms, WALL_MS(world.now_ms));
     agent_found(agent, &world.found);
     world.poked = true;
     kubelet_sees(true);
@@ -397,12 +356,10 @@ static void carry_out(enum agent_order order)
 /* One step; the disk may end the process in it. */
 static void step_process(void)
 {
-    if (setjmp(disk.killed) != 0) {
+    if (!disk_survives(agent_step, agent)) {
         world.killed = true;
         forget_unprepares();
-        return;
     }
-    agent_step(agent);
 }
 
 /* One step and what follows from it; whether an order came. */
@@ -411,7 +368,6 @@ static bool process_turn(void)
     world.poked = false;
     step_process();
     if (world.killed) {
-        disk.fault_at = 0;
         process_start();
         return true;
     }

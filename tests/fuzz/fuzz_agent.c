@@ -282,24 +282,28 @@ static void kubelet_calls(struct fuzz *in)
 static void disk_fails(struct fuzz *in)
 {
     static const enum status failures[] = {HOST_IO, HOST_NO_SPACE, HOST_DENIED, HOST_IO};
+    static const enum fault errors[] = {FAULT_ERROR, FAULT_ERROR_TORN, FAULT_ERROR_WRITTEN};
+    static const enum fault kills[] = {FAULT_KILL_BEFORE, FAULT_KILL_TORN, FAULT_KILL_AFTER};
     uint8_t how = fuzz_u8(in);
     uint8_t at = fuzz_u8(in);
-    disk.calls = 0;
-    disk.fault_at = (how & 64u) != 0u ? 0u : 1u + at % 64u;
-    disk.failure = failures[how & 3u];
-    disk.torn = (how & 4u) != 0u;
-    disk.whole = (how & 8u) != 0u;
+    unsigned part = (how & 4u) == 0u ? 0u : 1u + (how >> 3 & 1u);
+    enum fault fault = (how & 32u) != 0u ? kills[part] : errors[part];
+    disk_fault((how & 64u) != 0u ? FAULT_NONE : fault, 1u + at % 64u, false, failures[how & 3u]);
     disk.lasting = (how & 16u) != 0u;
-    disk.kills = (how & 32u) != 0u;
+}
+
+static bool page_lost(void *in)
+{
+    return (fuzz_u8((struct fuzz *)in) & 1u) != 0u;
 }
 
 static void process_again(struct fuzz *in)
 {
     uint8_t how = fuzz_u8(in);
     if ((how & 1u) != 0u) {
-        disk.fault_at = 0;
+        disk.fault = FAULT_NONE;
         forget_unprepares();
-        power_cut(in);
+        disk_power_cut(page_lost, in);
     } else {
         expect_same_claims();
     }

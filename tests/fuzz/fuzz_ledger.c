@@ -7,8 +7,8 @@
 #include "agent/state.h"
 #include "base/crc32c.h"
 #include "cfg/identity.h"
-#include "tests/fuzz/disk.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/sim/sim_disk.h"
 
 #define UIDS_MAX 16u
 
@@ -25,14 +25,14 @@ static void start(void)
         memset(agent, 0, offsetof(struct agent, api_connection));
         memset(&agent->scratch, 0, sizeof agent->scratch);
     }
-    agent = agent_init(&settings, &port, 1, now_ms, now_ms);
+    agent = agent_init(&settings, &disk_files, 1, now_ms, now_ms);
 }
 
 /* Opens until it works: a fault is met once. */
 static void open_store(void)
 {
     for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
-        disk.fault_at = (i == 0u) ? disk.fault_at : 0u;
+        disk.fault = (i == 0u) ? disk.fault : FAULT_NONE;
         now_ms += 60000u;
         agent_time(agent, now_ms, now_ms);
         ledger_step(agent);
@@ -44,15 +44,14 @@ static void open_store(void)
 static void fault(struct fuzz *in)
 {
     static const enum status failures[] = {HOST_IO, HOST_NO_SPACE, HOST_DENIED, HOST_IO};
+    static const enum fault torn[] = {FAULT_ERROR_TORN, FAULT_ERROR_WRITTEN};
     uint8_t how = fuzz_u8(in);
     unsigned at = fuzz_u8(in);
-    disk.calls = 0;
-    disk.torn = (how & 4u) != 0u;
-    disk.lasting = (how & 0x40u) != 0u;
-    disk.whole = (how & 0x80u) != 0u;
-    disk.failure = failures[how & 3u];
     at = (how & 8u) != 0u ? at * 17u : at % 8u;
-    disk.fault_at = ((how & 0x30u) == 0u) ? at : 0u;
+    bool armed = (how & 0x30u) == 0u && at > 0u;
+    enum fault kind = (how & 4u) != 0u ? torn[how >> 7] : FAULT_ERROR;
+    disk_fault(armed ? kind : FAULT_NONE, at, false, failures[how & 3u]);
+    disk.lasting = (how & 0x40u) != 0u;
 }
 
 /* --- the model: what a store's bytes hold --- */
@@ -63,18 +62,18 @@ struct slot_model {
 };
 
 static struct slot_model model[CLAIMS_MAX];
-static page_bytes fresh[PAGES_MAX]; /* a new store */
+static struct disk_page fresh[STORE_FILE_BYTES / DISK_PAGE]; /* a new store */
 
 /* Whether a slot still is as in a new store, page by page: most are, and such a slot is free. */
-FUZZ_UNSEEN static bool untouched(const struct file *f, unsigned slot)
+FUZZ_UNSEEN static bool untouched(const struct disk_file *f, unsigned slot)
 {
-    uint64_t first = store_offset(slot, 0) / PAGE_BYTES;
-    for (uint64_t i = first; i < first + 2u * STORE_HALF_BYTES / PAGE_BYTES; i++) {
-        if (f->page[i].now != fresh[i]) {
-            return false;
-        }
+    const struct disk_page *page = disk_pages(f);
+    uint64_t first = store_offset(slot, 0) / DISK_PAGE;
+    bool same = f->len == STORE_FILE_BYTES;
+    for (uint64_t i = first; same && i < first + STORE_SLOT_BYTES / DISK_PAGE; i++) {
+        same = page[i].now == fresh[i].now;
     }
-    return f->len == STORE_FILE_BYTES;
+    return same;
 }
 
 FUZZ_UNSEEN static uint32_t be32(const uint8_t *at)
@@ -97,7 +96,7 @@ FUZZ_UNSEEN static int64_t half_of(const uint8_t *bytes, size_t len, unsigned sl
     return (sum == be32(bytes + 16)) ? (int64_t)be32(bytes + 12) : -1;
 }
 
-FUZZ_UNSEEN static void model_slot(const struct file *f, unsigned slot)
+FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
 {
     static uint8_t bytes[2][STORE_HALF_BYTES];
     static struct claim_record r;
@@ -108,10 +107,10 @@ FUZZ_UNSEEN static void model_slot(const struct file *f, unsigned slot)
         uint64_t at = STORE_HEADER_BYTES + (slot * 2u + half) * (uint64_t)STORE_HALF_BYTES;
         struct writer w = writer_of(bytes[half], STORE_HALF_HEADER);
         memset(bytes[half], 0, STORE_HALF_HEADER);
-        get_bytes(f, at, &w);
+        disk_get(f, at, &w);
         if (be32(bytes[half] + 4) > 0u) { /* most are free */
             w.cap = STORE_HALF_BYTES;
-            get_bytes(f, at + w.len, &w);
+            disk_get(f, at + w.len, &w);
         }
         sequence[half] = half_of(bytes[half], w.len, slot, &length[half]);
     }
@@ -126,13 +125,13 @@ FUZZ_UNSEEN static void model_slot(const struct file *f, unsigned slot)
     }
 }
 
-FUZZ_UNSEEN static bool model_header(const struct file *f)
+FUZZ_UNSEEN static bool model_header(const struct disk_file *f)
 {
     struct store_header h;
     for (unsigned copy = 0; copy < 2u; copy++) {
         uint8_t bytes[STORE_HEADER_WRITTEN];
         struct writer w = writer_of(bytes, sizeof bytes);
-        get_bytes(f, copy * (uint64_t)PAGE_BYTES, &w);
+        disk_get(f, copy * (uint64_t)DISK_PAGE, &w);
         if (store_header_read(writer_view(&w), &h) == STATUS_OK) {
             return f->len >= STORE_FILE_BYTES;
         }
@@ -143,7 +142,7 @@ FUZZ_UNSEEN static bool model_header(const struct file *f)
 /* Slots as the ledger must find them; true: in a store that has to be made anew. */
 FUZZ_UNSEEN static bool model_read(void)
 {
-    const struct file *f = find(FILES_STATE, STORE_FILE_NAME);
+    const struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
     bool anew = f == NULL || !model_header(f);
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
         model[slot] = (struct slot_model){.state = LEDGER_FREE};
@@ -184,7 +183,7 @@ static void make_record(struct claim_record *r, unsigned uid, uint8_t shape)
     }
 }
 
-static void edit_record(struct file *f, struct fuzz *in, unsigned slot, unsigned half)
+static void edit_record(struct disk_file *f, struct fuzz *in, unsigned slot, unsigned half)
 {
     static struct claim_record r;
     uint8_t room[STORE_RECORD_MAX];
@@ -198,11 +197,11 @@ static void edit_record(struct file *f, struct fuzz *in, unsigned slot, unsigned
     bool none = (what & 0x80u) != 0u;
     struct view content = none ? view_first(fuzz_text(in), 64) : writer_view(&record);
     store_half_write(&out, slot, sequence, content);
-    put_bytes(f, store_offset(slot, half), writer_view(&out));
+    disk_set(f, store_offset(slot, half), writer_view(&out));
 }
 
 /* Changes of a fresh store: halves that hold something, and bytes anywhere. */
-static void edit(struct file *f, struct fuzz *in)
+static void edit(struct disk_file *f, struct fuzz *in)
 {
     unsigned edits = fuzz_u8(in) % 12u;
     for (unsigned i = 0; i < edits && fuzz_left(in) > 0u; i++) {
@@ -213,13 +212,15 @@ static void edit(struct file *f, struct fuzz *in)
         } else if ((what & 4u) != 0u) {
             uint64_t at = fuzz_u16(in) * UINT64_C(37) + slot * UINT64_C(8192);
             struct view bytes = fuzz_text(in);
-            put_bytes(f, at % (STORE_FILE_BYTES - 256u), bytes);
+            disk_set(f, at % (STORE_FILE_BYTES - 256u), bytes);
         } else {
-            put_bytes(f, (what & 8u) != 0u ? PAGE_BYTES : 0u, fuzz_text(in));
+            disk_set(f, (what & 8u) != 0u ? DISK_PAGE : 0u, fuzz_text(in));
         }
     }
     uint8_t end = fuzz_u8(in);
-    f->len = (end == 255u) ? fuzz_u16(in) * UINT64_C(64) : f->len;
+    if (end == 255u) {
+        disk_set_len(f, fuzz_u16(in) * UINT64_C(64));
+    }
 }
 
 static void image(struct fuzz *in)
@@ -227,16 +228,10 @@ static void image(struct fuzz *in)
     if ((fuzz_u8(in) & 7u) == 7u) {
         return; /* no store at all */
     }
-    struct file *f = make(FILES_STATE, STORE_FILE_NAME);
-    for (unsigned i = 0; i < PAGES_MAX; i++) {
-        f->page[i].now = fresh[i];
-    }
-    f->len = STORE_FILE_BYTES;
+    struct disk_file *f = disk_make(FILES_STATE, STORE_FILE_NAME);
+    disk_set_len(f, STORE_FILE_BYTES);
+    memcpy(disk_pages(f), fresh, sizeof fresh);
     edit(f, in);
-    for (unsigned i = 0; i <= PAGES_MAX; i++) {
-        f->page[i].committed = f->page[i].now;
-        f->page[i].pending = false;
-    }
 }
 
 /* What a new store looks like: the ledger's own, made once. */
@@ -250,12 +245,10 @@ static void prepare(void)
     now_ms = 1000;
     start();
     open_store();
-    const struct file *f = find(FILES_STATE, STORE_FILE_NAME);
+    const struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
     CHECK(f != NULL && f->len == STORE_FILE_BYTES);
-    for (unsigned i = 0; i < PAGES_MAX; i++) {
-        struct writer w = writer_of(fresh[i], PAGE_BYTES);
-        get_bytes(f, i * (uint64_t)PAGE_BYTES, &w);
-    }
+    memcpy(fresh, disk_pages(f), sizeof fresh);
+    disk_freeze();
     (void)model_read();
     same_slots();
 }
@@ -294,7 +287,7 @@ static void put_claim(unsigned uid, uint8_t shape)
     claims[uid].held = s == STATUS_OK;
     claims[uid].doubt = s != STATUS_OK && agent->ledger.freeing > 0u;
     claims[uid].sure = NOT_SURE;
-    disk.fault_at = 0;
+    disk.fault = FAULT_NONE;
     make_record(&scratch, uid, shape);
     if (s == STATUS_OK) {
         CHECK(ledger_read(agent, slot, &back) == STATUS_OK);
@@ -331,7 +324,7 @@ static void repeat_claim(unsigned uid)
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(r->id.uid, name);
     enum status s = ledger_ensure_cdi(agent, r, &why);
-    CHECK(s != STATUS_OK || find(FILES_CDI, name) != NULL);
+    CHECK(s != STATUS_OK || disk_find(FILES_CDI, name) != NULL);
 }
 
 /* Flushes when it is due, as the agent's step does. */
@@ -357,12 +350,17 @@ static void sync_claims(void)
     }
 }
 
+static bool page_lost(void *in)
+{
+    return (fuzz_u8((struct fuzz *)in) & 1u) != 0u;
+}
+
 static void restart(struct fuzz *in, bool cut)
 {
     if (cut) {
-        power_cut(in);
+        disk_power_cut(page_lost, in);
     }
-    disk.fault_at = 0;
+    disk.fault = FAULT_NONE;
     (void)model_read();
     start();
     open_store();
@@ -404,7 +402,7 @@ static void act(struct fuzz *in)
         restart(in, (what & 8u) != 0u);
         break;
     }
-    disk.fault_at = 0;
+    disk.fault = FAULT_NONE;
     CHECK(agent->ledger.held <= CLAIMS_MAX);
     agent_log_taken(agent, agent_log(agent).len);
     if (!agent->ledger.usable) {
@@ -415,8 +413,8 @@ static void act(struct fuzz *in)
 /* Under the second name when it cannot be told whether the first is taken. */
 static bool kept_aside(void)
 {
-    return find(FILES_STATE, STORE_FILE_NAME ".damaged") != NULL ||
-           find(FILES_STATE, STORE_FILE_NAME ".damaged-newest") != NULL;
+    return disk_find(FILES_STATE, STORE_FILE_NAME ".damaged") != NULL ||
+           disk_find(FILES_STATE, STORE_FILE_NAME ".damaged-newest") != NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -431,12 +429,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     now_ms = 1000;
     image(&in);
-    bool absent = find(FILES_STATE, STORE_FILE_NAME) == NULL;
+    bool absent = disk_find(FILES_STATE, STORE_FILE_NAME) == NULL;
     bool anew = model_read();
     start();
     fault(&in);
     open_store();
-    disk.fault_at = 0;
+    disk.fault = FAULT_NONE;
     same_slots();
     CHECK(absent || anew == kept_aside());
     for (unsigned i = 0; i < UIDS_MAX; i++) {

@@ -8,8 +8,8 @@
 #define TESTS_UNIT_AGENT_API_H
 
 #include "agent/state.h"
-#include "agent_files.h"
 #include "agent_proto.h"
+#include "tests/sim/sim_disk.h"
 #include "wire/h2.h"
 
 #define API_STREAMS H2_SERVER_STREAMS

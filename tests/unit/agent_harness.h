@@ -308,17 +308,12 @@ static void all_gone(void)
 /* One step of the agent; false: a fault of the disk ended the process in it. */
 static bool survive_step(void)
 {
-    disk.may_kill = true;
-    if (setjmp(disk.killed) != 0) {
-        disk.may_kill = false;
-        disk.fault = FAULT_NONE;
-        world.was_killed = true;
-        all_gone();
-        return false;
+    if (disk_survives(agent_step, world.agent)) {
+        return true;
     }
-    agent_step(world.agent);
-    disk.may_kill = false;
-    return true;
+    world.was_killed = true;
+    all_gone();
+    return false;
 }
 
 static bool flush(void)

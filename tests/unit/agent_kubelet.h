@@ -251,6 +251,25 @@ UNUSED_OK static struct disk_file *cdi_of(unsigned n)
     return disk_find(FILES_CDI, name);
 }
 
+/* The content of a file of less than a page, until the next call. */
+UNUSED_OK static struct view file_content(const struct disk_file *f)
+{
+    static uint8_t bytes[DISK_PAGE];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    assert_true(f != NULL && f->len < sizeof bytes);
+    disk_get(f, 0, &w);
+    return writer_view(&w);
+}
+
+/* Puts `len` times the same byte into a file from `offset` on. */
+UNUSED_OK static void file_fill(struct disk_file *f, uint64_t offset, uint8_t byte, size_t len)
+{
+    static uint8_t bytes[STORE_FILE_BYTES];
+    assert_true(f != NULL && len <= sizeof bytes);
+    memset(bytes, byte, len);
+    disk_set(f, offset, view_of(bytes, len));
+}
+
 /* Prepares claims through a new connection; the reply is copied. */
 UNUSED_OK static struct view prepare_now(unsigned first, unsigned count)
 {

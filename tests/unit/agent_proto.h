@@ -6,8 +6,19 @@
 #ifndef TESTS_UNIT_AGENT_PROTO_H
 #define TESTS_UNIT_AGENT_PROTO_H
 
-#include "agent_files.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
 #include "base/bytes.h"
+
+#define UNUSED_OK __attribute__((unused))
 
 /* --- building --- */
 

@@ -62,10 +62,7 @@ static const char reply_0[] = "\x0a\x87\x01"
 
 static void check_bytes_0(struct view reply)
 {
-    const struct disk_file *f = cdi_of(0);
-    assert_non_null(f);
-    assert_int_equal(f->len, sizeof cdi_0 - 1);
-    assert_memory_equal(f->bytes, cdi_0, f->len);
+    assert_true(view_is(file_content(cdi_of(0)), cdi_0));
     assert_int_equal(reply.len, sizeof reply_0 - 1);
     assert_memory_equal(reply.data, reply_0, reply.len);
 }
@@ -115,12 +112,13 @@ static void test_cdi_rebuilt(void **state)
     begin();
     (void)prepare_now(0, 1);
     api.claim[0].http = 500;
-    cdi_of(0)->used = false;
+    disk_unlink(cdi_of(0));
     check_bytes_0(prepare_now(0, 1));
     log_has("cdi_file_rebuilt");
-    cdi_of(0)->bytes[7] ^= 1;
+    uint8_t changed = file_content(cdi_of(0)).data[7] ^ 1;
+    disk_set(cdi_of(0), 7, view_of(&changed, 1));
     check_bytes_0(prepare_now(0, 1));
-    cdi_of(0)->len = 0;
+    disk_set_len(cdi_of(0), 0);
     check_bytes_0(prepare_now(0, 1));
 }
 
@@ -154,7 +152,7 @@ static void test_unprepare_unknown(void **state)
     prepare_well(5, 1);
     struct disk_file *f = disk_make(FILES_CDI, "neuron.aws.com-claim_"
                                                "c1a10000-0000-4000-8000-000000000006.json");
-    disk_grow(f, 10);
+    disk_set_len(f, 10);
     unprepare_well(6, 1);
     assert_non_null(cdi_of(5));
 }
@@ -210,7 +208,8 @@ static void test_configurations(void **state)
     prepare_well(0, 1);
     log_has("Opaque device configs");
     static const char lnc[] = "\"NEURON_LOGICAL_NC_CONFIG=2\"";
-    assert_non_null(memmem(cdi_of(0)->bytes, cdi_of(0)->len, lnc, sizeof lnc - 1));
+    struct view cdi = file_content(cdi_of(0));
+    assert_non_null(memmem(cdi.data, cdi.len, lnc, sizeof lnc - 1));
     api.claim[1].parameters = "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
                               "\"logicalNeuronCores\":2}";
     struct view reply = prepare_now(1, 1);

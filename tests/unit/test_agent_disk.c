@@ -263,16 +263,31 @@ static void three_held(void)
     }
 }
 
-static uint8_t *half_of(unsigned slot, bool newer)
+static uint64_t half_at(unsigned slot, bool newer)
 {
     unsigned half = world.agent->ledger.entry[slot].half;
-    return store()->bytes + store_offset(slot, newer ? half : 1 - half);
+    return store_offset(slot, newer ? half : 1 - half);
+}
+
+/* A half's bytes, until the next call. */
+static struct view half_of(unsigned slot, bool newer)
+{
+    static uint8_t bytes[STORE_HALF_BYTES];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    disk_get(store(), half_at(slot, newer), &w);
+    return writer_view(&w);
+}
+
+static void half_flip(unsigned slot, bool newer, unsigned at, uint8_t bits)
+{
+    uint8_t byte = half_of(slot, newer).data[at] ^ bits;
+    disk_set(store(), half_at(slot, newer) + at, view_of(&byte, 1));
 }
 
 static struct store_half half_state(unsigned slot, bool newer)
 {
     struct store_half half;
-    store_half_read(view_of(half_of(slot, newer), STORE_HALF_BYTES), slot, &half);
+    store_half_read(half_of(slot, newer), slot, &half);
     return half;
 }
 
@@ -313,7 +328,7 @@ static void test_store_of_no_bytes(void **state)
 {
     (void)state;
     three_held();
-    store()->len = 0;
+    disk_set_len(store(), 0);
     check_after_damage(0, true);
     log_has("store_damaged");
 }
@@ -322,20 +337,21 @@ static void test_store_of_zeros(void **state)
 {
     (void)state;
     three_held();
-    memset(store()->bytes, 0, STORE_FILE_BYTES);
+    file_fill(store(), 0, 0, STORE_FILE_BYTES);
     check_after_damage(0, true);
 }
 
 static void test_store_of_garbage(void **state)
 {
+    static uint8_t bytes[STORE_FILE_BYTES];
     uint32_t x = 1;
     (void)state;
     three_held();
-    uint8_t *bytes = store()->bytes;
     for (size_t i = 0; i < STORE_FILE_BYTES; i++) {
         x = x * 1664525u + 1013904223u;
         bytes[i] = (uint8_t)(x >> 24);
     }
+    disk_set(store(), 0, view_of(bytes, sizeof bytes));
     check_after_damage(0, true);
 }
 
@@ -343,7 +359,7 @@ static void test_store_truncated(void **state)
 {
     (void)state;
     three_held();
-    store()->len = STORE_HEADER_BYTES + STORE_SLOT_BYTES + 100;
+    disk_set_len(store(), STORE_HEADER_BYTES + STORE_SLOT_BYTES + 100);
     check_after_damage(1, true);
 }
 
@@ -351,7 +367,7 @@ static void test_store_short_by_one(void **state)
 {
     (void)state;
     three_held();
-    store()->len--;
+    disk_set_len(store(), STORE_FILE_BYTES - 1);
     check_after_damage(3, true);
 }
 
@@ -359,10 +375,10 @@ static void test_headers(void **state)
 {
     (void)state;
     three_held();
-    memset(store()->bytes, 0xff, 100);
+    file_fill(store(), 0, 0xff, 100);
     check_after_damage(3, false);
     three_held();
-    memset(store()->bytes, 0xff, STORE_HEADER_BYTES);
+    file_fill(store(), 0, 0xff, STORE_HEADER_BYTES);
     check_after_damage(3, true);
 }
 
@@ -371,15 +387,15 @@ static void test_halves(void **state)
     (void)state;
     /* the older half is of no account */
     three_held();
-    half_of(1, false)[30] ^= 0xff;
-    half_of(1, false)[8] ^= 0xff;
+    half_flip(1, false, 30, 0xff);
+    half_flip(1, false, 8, 0xff);
     check_after_damage(3, false);
     /* without the newer one, the slot is what it was before */
     three_held();
-    half_of(1, true)[30] ^= 1;
+    half_flip(1, true, 30, 1);
     check_after_damage(2, false);
     three_held();
-    memset(half_of(2, true), 0, STORE_HALF_BYTES);
+    file_fill(store(), half_at(2, true), 0, STORE_HALF_BYTES);
     check_after_damage(2, false);
 }
 
@@ -387,8 +403,8 @@ static void test_both_halves(void **state)
 {
     (void)state;
     three_held();
-    memset(half_of(1, true), 0, STORE_HALF_BYTES);
-    memset(half_of(1, false), 0, STORE_HALF_BYTES);
+    file_fill(store(), half_at(1, true), 0, STORE_HALF_BYTES);
+    file_fill(store(), half_at(1, false), 0, STORE_HALF_BYTES);
     check_after_damage(2, false);
     log_has("store_slot_damaged");
     /* the slot is left alone, its claim got another one */
@@ -400,8 +416,8 @@ static void test_halves_in_wrong_places(void **state)
 {
     (void)state;
     three_held();
-    memcpy(half_of(1, true), half_of(0, true), STORE_HALF_BYTES);
-    memcpy(half_of(1, false), half_of(0, true), STORE_HALF_BYTES);
+    disk_set(store(), half_at(1, true), half_of(0, true));
+    disk_set(store(), half_at(1, false), half_of(0, true));
     check_after_damage(2, false);
 }
 
@@ -409,22 +425,29 @@ static void test_halves_in_wrong_places(void **state)
 static void test_store_of_the_future(void **state)
 {
     static uint8_t before[STORE_HEADER_BYTES];
+    static uint8_t after[STORE_HEADER_BYTES];
     (void)state;
     three_held();
     for (unsigned copy = 0; copy < 2; copy++) {
-        uint8_t *h = store()->bytes + copy * (STORE_HEADER_BYTES / 2);
+        uint8_t h[STORE_HEADER_WRITTEN];
+        struct writer w = writer_of(h, sizeof h);
+        disk_get(store(), copy * (STORE_HEADER_BYTES / 2), &w);
         h[11] = 9; /* format */
-        uint32_t sum = crc32c(0, view_of(h, STORE_HEADER_WRITTEN - 4));
-        struct writer w = writer_of(h + STORE_HEADER_WRITTEN - 4, 4);
-        writer_u32(&w, sum);
+        w.len = sizeof h - 4;
+        w.full = false;
+        writer_u32(&w, crc32c(0, writer_view(&w)));
+        disk_set(store(), copy * (STORE_HEADER_BYTES / 2), writer_view(&w));
     }
-    memcpy(before, store()->bytes, sizeof before);
+    struct writer w = writer_of(before, sizeof before);
+    disk_get(store(), 0, &w);
     restart();
     assert_false(world.agent->ledger.usable);
     struct view reply = prepare_soon(0, 1);
     assert_non_null(strstr(prepare_error(reply, 0), "run the agent version that wrote it"));
     pass(120000);
-    assert_memory_equal(store()->bytes, before, sizeof before);
+    w = writer_of(after, sizeof after);
+    disk_get(store(), 0, &w);
+    assert_memory_equal(after, before, sizeof before);
     assert_int_equal(disk_count(FILES_STATE), 2);
 }
 

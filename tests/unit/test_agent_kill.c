@@ -25,10 +25,8 @@ static void check_prepared(struct view reply)
     assert_memory_equal(reply.data, want.reply, reply.len);
     assert_int_equal(disk_count(FILES_CDI), CLAIMS);
     for (unsigned n = 0; n < CLAIMS; n++) {
-        const struct disk_file *f = cdi_of(n);
-        assert_non_null(f);
-        assert_int_equal(f->len, want.cdi_len[n]);
-        assert_memory_equal(f->bytes, want.cdi[n], f->len);
+        struct view expected = view_of(want.cdi[n], want.cdi_len[n]);
+        assert_true(view_equal(file_content(cdi_of(n)), expected));
     }
     assert_int_equal(held(), CLAIMS);
 }
@@ -59,10 +57,9 @@ static void begin(void)
     want.reply_len = reply.len;
     memcpy(want.reply, reply.data, reply.len);
     for (unsigned n = 0; n < CLAIMS; n++) {
-        const struct disk_file *f = cdi_of(n);
-        assert_true(f != NULL && f->len <= sizeof want.cdi[n]);
-        want.cdi_len[n] = f->len;
-        memcpy(want.cdi[n], f->bytes, f->len);
+        struct view content = file_content(cdi_of(n));
+        want.cdi_len[n] = content.len;
+        memcpy(want.cdi[n], content.data, content.len);
     }
     check_prepared(reply);
     unprepare_well(0, CLAIMS);
@@ -167,7 +164,7 @@ static void test_rebuild(void **state)
         unsigned at = 1;
         bool killed = true;
         for (; killed && at < FAULTS_MAX; at++) {
-            cdi_of(1)->used = false;
+            disk_unlink(cdi_of(1));
             disk_fault(kills[k], at, false, STATUS_OK);
             killed = killed_in(PREPARE);
             disk_fault(FAULT_NONE, 0, false, STATUS_OK);
@@ -219,9 +216,7 @@ static void test_creation(void **state)
 
 static void damage_headers(void)
 {
-    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
-    assert_non_null(f);
-    memset(f->bytes, 0xa5, STORE_HEADER_BYTES);
+    file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), 0, 0xa5, STORE_HEADER_BYTES);
 }
 
 static void test_mending(void **state)

@@ -83,7 +83,7 @@ static void test_comes_back_damaged(void **state)
     struct disk_file *f = store();
     disk_rename(f, "taken away");
     unprepare_well(1, 1);
-    memset(f->bytes, 0, STORE_HEADER_BYTES);
+    file_fill(f, 0, 0, STORE_HEADER_BYTES);
     disk_rename(f, STORE_FILE_NAME);
     pass(60000);
     assert_true(world.agent->ledger.usable);
@@ -139,7 +139,7 @@ static void test_another_agent(void **state)
     log_forget();
     disk.locked_by_other = true;
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
-    cdi_of(1)->used = false;
+    disk_unlink(cdi_of(1));
     node_up();
     error_has(prepare_now(1, 1), 1, "another agent uses this store");
     error_has(prepare_now(1, 1), 1, "end the other agent of this node");
@@ -170,7 +170,7 @@ static void test_taken_over(void **state)
     disk.locked_by_other = true;
     pass(1000);
     disk_rename(f, STORE_FILE_NAME);
-    cdi_of(0)->used = false;
+    disk_unlink(cdi_of(0));
     error_has(prepare_now(0, 1), 0, "another agent uses this store");
     assert_null(cdi_of(0));
     disk.locked_by_other = false;
@@ -225,7 +225,7 @@ static void test_undo_refused_and_prepared_again(void **state)
 static void power_cut(void)
 {
     kill_agent();
-    disk_power_cut();
+    disk_power_cut(NULL, NULL);
     start();
     pass(3000);
 }
@@ -336,7 +336,7 @@ static void test_damaged_slots_are_counted(void **state)
     (void)state;
     begin();
     prepare_well(0, 2);
-    memset(store()->bytes + store_offset(1, 0), 0, STORE_SLOT_BYTES);
+    file_fill(store(), store_offset(1, 0), 0, STORE_SLOT_BYTES);
     log_forget();
     restart();
     log_has("slots_damaged=1");
@@ -350,7 +350,7 @@ static void test_store_gone_before_start(void **state)
     log_has("event=store_created");
     prepare_well(0, 3);
     kill_agent();
-    store()->used = false;
+    disk_unlink(store());
     log_forget();
     start();
     log_has("event=store_damaged");

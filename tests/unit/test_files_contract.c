@@ -7,8 +7,8 @@
 #define _GNU_SOURCE 1
 #include "tests/unit/host_harness.h"
 
-#include "agent_files.h"
 #include "host/files.h"
+#include "tests/sim/sim_disk.h"
 
 enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, COUNT };
 

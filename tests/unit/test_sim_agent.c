@@ -4,9 +4,9 @@
  * does with them. Bytes move in pieces of every size that a test asks for; time moves by hand.
  */
 #include "agent/state.h"
-#include "agent_files.h"
 #include "cfg/identity.h"
 #include "tests/sim/sim_api.h"
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_kubelet.h"
 #include "unit.h"
 

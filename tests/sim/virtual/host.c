@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "tests/sim/virtual/disk.h"
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
 #define AUTHORITY "10.0.0.1:443"

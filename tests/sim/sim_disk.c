@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files in memory; see sim_disk.h. */
+#include "tests/sim/sim_disk.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+/* A disk is no part of what a fuzzer explores. */
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#endif
+
+struct disk disk = {.pool_used = 1, .frozen = 1};
+
+static uint8_t pool[DISK_POOL_PAGES][DISK_PAGE];
+static jmp_buf killed;
+static bool may_kill; /* `killed` is a place to jump to */
+
+/* --- pages --- */
+
+unsigned disk_pages_of(uint64_t len)
+{
+    return (unsigned)((len + DISK_PAGE - 1u) / DISK_PAGE);
+}
+
+struct disk_page *disk_pages(const struct disk_file *f)
+{
+    return disk.page[f - disk.file];
+}
+
+static uint16_t page_new(uint16_t from)
+{
+    uint16_t page = 0;
+    if (disk.free_pages > 0u) {
+        disk.free_pages--;
+        page = disk.free_page[disk.free_pages];
+    } else {
+        ASSERT(disk.pool_used < DISK_POOL_PAGES);
+        page = (uint16_t)disk.pool_used;
+        disk.pool_used++;
+    }
+    memcpy(pool[page], pool[from], DISK_PAGE);
+    return page;
+}
+
+static void page_free(uint16_t page)
+{
+    if (page >= disk.frozen) {
+        disk.free_page[disk.free_pages] = page;
+        disk.free_pages++;
+    }
+}
+
+/* What is there now is what a power cut leaves. */
+static void page_settle(struct disk_page *p)
+{
+    if (p->committed != p->now) {
+        page_free(p->committed);
+    }
+    p->committed = p->now;
+    p->pending = false;
+}
+
+/* What is there now is lost. */
+static void page_revert(struct disk_page *p)
+{
+    if (p->committed != p->now) {
+        page_free(p->now);
+    }
+    p->now = p->committed;
+    p->pending = false;
+}
+
+/* The bytes of a page that may be written. */
+static uint8_t *page_own(struct disk_page *p)
+{
+    if (p->now < disk.frozen || p->now == p->committed) {
+        p->now = page_new(p->now);
+    }
+    p->pending = true;
+    return pool[p->now];
+}
+
+void disk_freeze(void)
+{
+    disk.frozen = disk.pool_used;
+    disk.free_pages = 0;
+}
+
+void disk_thaw(void)
+{
+    disk.pool_used = disk.frozen;
+    disk.free_pages = 0;
+}
+
+/* --- bytes --- */
+
+static void extend(struct disk_file *f, uint64_t len)
+{
+    unsigned first = disk_pages_of(f->len);
+    unsigned end = disk_pages_of(len);
+    ASSERT(end <= DISK_PAGES_MAX);
+    if (end > first) {
+        memset(&disk_pages(f)[first], 0, (end - first) * sizeof(struct disk_page));
+    }
+    f->len = (len > f->len) ? len : f->len;
+}
+
+void disk_set_len(struct disk_file *f, uint64_t len)
+{
+    struct disk_page *page = disk_pages(f);
+    size_t within = (size_t)(len % DISK_PAGE);
+    unsigned kept = disk_pages_of(len);
+    if (len < f->len && within > 0u) { /* an extension later finds zeros */
+        memset(page_own(&page[kept - 1u]) + within, 0, DISK_PAGE - within);
+        page_settle(&page[kept - 1u]);
+    }
+    for (unsigned i = kept; i < disk_pages_of(f->len); i++) {
+        page_settle(&page[i]);
+        page_free(page[i].now);
+    }
+    f->len = (len < f->len) ? len : f->len;
+    extend(f, len);
+}
+
+static void put(struct disk_file *f, uint64_t offset, struct view bytes, bool durable)
+{
+    if (bytes.len > 0u) {
+        extend(f, offset + bytes.len);
+    }
+    while (bytes.len > 0u) {
+        struct disk_page *p = &disk_pages(f)[offset / DISK_PAGE];
+        size_t within = (size_t)(offset % DISK_PAGE);
+        struct view piece = view_first(bytes, DISK_PAGE - within);
+        memcpy(page_own(p) + within, piece.data, piece.len);
+        if (durable) {
+            page_settle(p);
+        }
+        bytes = view_from(bytes, piece.len);
+        offset += piece.len;
+    }
+}
+
+void disk_set(struct disk_file *f, uint64_t offset, struct view bytes)
+{
+    put(f, offset, bytes, true);
+}
+
+void disk_get(const struct disk_file *f, uint64_t offset, struct writer *out)
+{
+    while (offset < f->len && writer_room(out) > 0u) {
+        struct view piece = view_of(pool[disk_pages(f)[offset / DISK_PAGE].now], DISK_PAGE);
+        piece = view_from(piece, (size_t)(offset % DISK_PAGE));
+        piece = view_first(view_first(piece, writer_room(out)), (size_t)(f->len - offset));
+        writer_append(out, piece);
+        offset += piece.len;
+    }
+}
+
+/* fdatasync(2): pending pages reach the disk or do not; either way the kernel calls them done. */
+static void write_back(struct disk_file *f, bool well)
+{
+    struct disk_page *page = disk_pages(f);
+    for (unsigned i = 0; i < disk_pages_of(f->len); i++) {
+        if (page[i].pending && well) {
+            page_settle(&page[i]);
+        }
+        page[i].pending = false;
+    }
+}
+
+void disk_power_cut(bool (*lost)(void *ctx), void *ctx)
+{
+    for (unsigned i = 0; i < disk.top; i++) {
+        bool state = disk.file[i].used && disk.file[i].dir == FILES_STATE;
+        for (unsigned k = 0; state && k < disk_pages_of(disk.file[i].len); k++) {
+            struct disk_page *p = &disk.page[i][k];
+            if (p->now != p->committed && (!p->pending || lost == NULL || lost(ctx))) {
+                page_revert(p);
+            }
+            page_settle(p);
+        }
+    }
+}
+
+/* --- names --- */
+
+struct disk_file *disk_find(enum files_dir dir, const char *name)
+{
+    for (unsigned i = 0; i < disk.top; i++) {
+        struct disk_file *f = &disk.file[i];
+        if (f->used && f->dir == dir && strcmp(f->name, name) == 0) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+struct disk_file *disk_make(enum files_dir dir, const char *name)
+{
+    struct disk_file *f = disk_find(dir, name);
+    if (f != NULL) {
+        return f;
+    }
+    unsigned i = 0;
+    while (i < disk.top && disk.file[i].used) {
+        i++;
+    }
+    ASSERT(i < DISK_FILES_MAX);
+    disk.top = (i == disk.top) ? i + 1u : disk.top;
+    f = &disk.file[i];
+    *f = (struct disk_file){.used = true, .dir = dir};
+    text_set(f->name, sizeof f->name, name);
+    return f;
+}
+
+unsigned disk_count(enum files_dir dir)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < disk.top; i++) {
+        n += (disk.file[i].used && disk.file[i].dir == dir) ? 1u : 0u;
+    }
+    return n;
+}
+
+void disk_unlink(struct disk_file *f)
+{
+    disk_set_len(f, 0);
+    f->used = false;
+}
+
+void disk_rename(struct disk_file *f, const char *name)
+{
+    struct disk_file *old = disk_find(f->dir, name);
+    if (old != NULL && old != f) {
+        disk_unlink(old);
+    }
+    text_set(f->name, sizeof f->name, name);
+}
+
+/* --- faults --- */
+
+void disk_clear(void)
+{
+    disk.top = 0;
+    disk_thaw();
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    disk.refusal = HOST_IO;
+    for (unsigned dir = 0; dir < 2u; dir++) {
+        disk.refuse[dir] = false;
+        disk.refuse_remove[dir] = false;
+        disk.refuse_read[dir] = false;
+    }
+    disk.locked_by_other = false;
+    disk.refuse_from = 0;
+}
+
+void disk_fault(enum fault fault, unsigned at, bool changes_only, enum status failure)
+{
+    disk.calls = 0;
+    disk.fault = fault;
+    disk.fault_at = at;
+    disk.lasting = false;
+    disk.changes_only = changes_only;
+    disk.failure = failure;
+}
+
+void disk_refuse(enum files_dir dir, enum status failure)
+{
+    disk.refusal = (failure != STATUS_OK) ? failure : disk.refusal;
+    disk.refuse[dir] = failure != STATUS_OK;
+    disk.refuse_remove[dir] = failure == HOST_DENIED;
+}
+
+bool disk_survives(void (*step)(struct agent *a), struct agent *a)
+{
+    may_kill = true;
+    if (setjmp(killed) != 0) {
+        may_kill = false;
+        disk.fault = FAULT_NONE;
+        return false;
+    }
+    step(a);
+    may_kill = false;
+    return true;
+}
+
+static void kill_process(void)
+{
+    ASSERT(may_kill);
+    longjmp(killed, 1);
+}
+
+static enum fault enter(const void *ctx, const char *name, bool change)
+{
+    ASSERT(ctx == &disk && name[0] != '\0' && strlen(name) < DISK_NAME_CAP);
+    ASSERT(strchr(name, '/') == NULL);
+    if (disk.changes_only && !change) {
+        return FAULT_NONE;
+    }
+    disk.calls++;
+    bool met = disk.calls == disk.fault_at || (disk.lasting && disk.calls > disk.fault_at);
+    if (met && disk.fault == FAULT_KILL_BEFORE) {
+        kill_process();
+    }
+    return met ? disk.fault : FAULT_NONE;
+}
+
+/* Why a call that is no write does nothing; STATUS_OK: it does its work. */
+static enum status prevented(enum fault now, bool refused)
+{
+    bool fails = now == FAULT_ERROR || now == FAULT_ERROR_TORN || now == FAULT_ERROR_WRITTEN;
+    enum status refusal = refused ? disk.refusal : STATUS_OK;
+    return fails ? disk.failure : refusal;
+}
+
+static enum status leave(enum fault now, enum status s)
+{
+    if (now == FAULT_KILL_AFTER || now == FAULT_KILL_TORN) {
+        kill_process();
+    }
+    s = (now == FAULT_NONE) ? s : disk.failure;
+    disk.last = (s != STATUS_OK) ? s : disk.last;
+    return s;
+}
+
+/* --- the port --- */
+
+static enum status disk_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                             struct writer *out)
+{
+    enum fault now = enter(ctx, name, false);
+    const struct disk_file *f = disk_find(dir, name);
+    enum status s = prevented(now, disk.refuse_read[dir]);
+    if (s == STATUS_OK && f != NULL) {
+        disk_get(f, offset, out);
+    } else if (s == STATUS_OK) {
+        s = HOST_ABSENT;
+    }
+    return leave(now, s);
+}
+
+static bool write_refused(enum files_dir dir)
+{
+    bool late = disk.refuse_from != 0u && disk.calls >= disk.refuse_from;
+    return disk.refuse[dir] || (late && dir == FILES_STATE);
+}
+
+static enum status disk_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                              struct view bytes)
+{
+    enum fault now = enter(ctx, name, true);
+    ASSERT(dir == FILES_STATE || offset == 0u);
+    if (now == FAULT_ERROR || write_refused(dir)) {
+        return leave(now, disk.refusal);
+    }
+    if (offset > 0u && disk_find(dir, name) == NULL) {
+        return leave(now, HOST_ABSENT);
+    }
+    struct disk_file *f = disk_make(dir, name);
+    bool torn = now == FAULT_KILL_TORN || now == FAULT_ERROR_TORN;
+    if (dir == FILES_CDI) {
+        disk_set_len(f, 0);
+    }
+    put(f, offset, torn ? view_first(bytes, bytes.len / 2u) : bytes, false);
+    return leave(now, STATUS_OK);
+}
+
+static enum status disk_commit(void *ctx, enum files_dir dir, const char *name,
+                               const char *final_name)
+{
+    enum fault now = enter(ctx, name, true);
+    struct disk_file *f = disk_find(dir, name);
+    enum status s = prevented(now, disk.refuse[dir]);
+    if (f != NULL && dir == FILES_STATE) {
+        write_back(f, s == STATUS_OK);
+    }
+    s = (s == STATUS_OK && f == NULL) ? HOST_ABSENT : s;
+    if (s == STATUS_OK && final_name != NULL && now != FAULT_KILL_TORN) {
+        disk_rename(f, final_name);
+    }
+    return leave(now, s);
+}
+
+static enum status disk_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
+{
+    enum fault now = enter(ctx, name, true);
+    struct disk_file *f = disk_find(dir, name);
+    enum status s = prevented(now, disk.refuse_remove[dir]);
+    s = (s == STATUS_OK && f == NULL) ? HOST_ABSENT : s;
+    if (s == STATUS_OK && aside != NULL) {
+        disk_rename(f, aside);
+    } else if (s == STATUS_OK) {
+        disk_unlink(f);
+    }
+    return leave(now, s);
+}
+
+/* The one process of a test has what it locked; only making the file can be refused. */
+static enum status disk_lock(void *ctx, const char *name)
+{
+    enum fault now = enter(ctx, name, false);
+    bool absent = disk_find(FILES_STATE, name) == NULL;
+    enum status s = prevented(now, disk.refuse[FILES_STATE] && absent);
+    s = (prevented(now, false) == STATUS_OK && disk.locked_by_other) ? HOST_BUSY : s;
+    if (s == STATUS_OK) {
+        (void)disk_make(FILES_STATE, name);
+    }
+    return leave(now, s);
+}
+
+static enum status disk_count_names(void *ctx, enum files_dir dir, const char *prefix,
+                                    unsigned *count)
+{
+    enum fault now = enter(ctx, "any", false);
+    enum status s = prevented(now, false);
+    unsigned n = 0;
+    for (unsigned i = 0; i < disk.top; i++) {
+        const struct disk_file *f = &disk.file[i];
+        n += (f->used && f->dir == dir && view_starts(view_text(f->name), prefix)) ? 1u : 0u;
+    }
+    *count = (s == STATUS_OK) ? n : *count;
+    return leave(now, s);
+}
+
+/* Stands for the words of an errno. */
+static const char *disk_why(void *ctx)
+{
+    ASSERT(ctx == &disk);
+    return status_name(disk.last);
+}
+
+const struct files disk_files = {
+    .ctx = &disk,
+    .read = disk_read,
+    .write = disk_write,
+    .commit = disk_commit,
+    .remove = disk_remove,
+    .lock = disk_lock,
+    .count = disk_count_names,
+    .why = disk_why,
+};
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif

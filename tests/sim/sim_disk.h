@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files port in memory, for unit tests, the simulator and the fuzz targets. Any call can fail,
+ * tear or end the process; what was written survives the process, as the page cache survives a
+ * kill; a power cut takes what no commit wrote back. Owns the one disk of the program.
+ *
+ * A file is a table of pages of 4 KiB. A page is written in place unless it is the committed copy
+ * or was there at disk_freeze, so that a test that starts with a whole store costs only what it
+ * changes.
+ */
+#ifndef TESTS_SIM_SIM_DISK_H
+#define TESTS_SIM_SIM_DISK_H
+
+#include "agent/files.h"
+
+/* Files at one time: one CDI file per claim, the store, its lock and its damaged ones. */
+#define DISK_FILES_MAX 320u
+#define DISK_NAME_CAP 128u
+#define DISK_PAGE 4096u
+/* Pages of one file: a claim store, and what a test writes behind its end. */
+#define DISK_PAGES_MAX 1100u
+/* Pages at one time: four stores, each with a committed copy, and the CDI files. */
+#define DISK_POOL_PAGES 9600u
+
+struct agent;
+
+/* A directory entry. */
+struct disk_file {
+    bool used;
+    enum files_dir dir;
+    char name[DISK_NAME_CAP];
+    uint64_t len;
+};
+
+/* A page of a file, by its numbers in the pool; 0 is a page of zeros that is never written. */
+struct disk_page {
+    uint16_t now;
+    uint16_t committed; /* what a power cut leaves */
+    bool pending;       /* the next commit writes it back */
+};
+
+/* What happens to one call of the port. */
+enum fault {
+    FAULT_NONE,
+    FAULT_KILL_BEFORE, /* the process ends, the call did nothing */
+    FAULT_KILL_TORN,   /* a write leaves its first half, a commit does not rename */
+    FAULT_KILL_AFTER,
+    FAULT_ERROR,        /* the call fails, nothing was done */
+    FAULT_ERROR_TORN,   /* a write fails after its first half; others as FAULT_ERROR */
+    FAULT_ERROR_AFTER,  /* the call fails although all was done */
+    FAULT_ERROR_WRITTEN /* a write fails although all was done; others as FAULT_ERROR */
+};
+
+struct disk {
+    struct disk_file file[DISK_FILES_MAX];
+    unsigned top;                                          /* no entry from here on is used */
+    struct disk_page page[DISK_FILES_MAX][DISK_PAGES_MAX]; /* up to the end of the file */
+    uint16_t free_page[DISK_POOL_PAGES];
+    unsigned free_pages;
+    unsigned pool_used;
+    unsigned frozen; /* pages below are never written or freed */
+    unsigned calls;  /* since disk_fault */
+    enum fault fault;
+    unsigned fault_at;   /* of which call, from 1 */
+    bool lasting;        /* and of all calls after it */
+    bool changes_only;   /* reads are not counted */
+    enum status failure; /* of FAULT_ERROR… */
+    enum status refusal; /* of `refuse…` */
+    bool refuse[2];      /* by directory: write and commit fail */
+    bool refuse_remove[2];
+    bool refuse_read[2];
+    bool locked_by_other;
+    unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
+    enum status last;     /* of the last call that failed */
+};
+
+extern struct disk disk;
+/* The port over it. */
+extern const struct files disk_files;
+
+/* An empty disk without faults, as on a new node. What disk_freeze kept stays in the pool. */
+void disk_clear(void);
+/* Arms one fault at the `at`-th call from now; FAULT_NONE only counts. */
+void disk_fault(enum fault fault, unsigned at, bool changes_only, enum status failure);
+/* From now on nothing can be written (and, for HOST_DENIED, nothing removed) in a directory. */
+void disk_refuse(enum files_dir dir, enum status failure);
+/* Runs one step of the agent; false: a fault ended the process in it. */
+bool disk_survives(void (*step)(struct agent *a), struct agent *a);
+/*
+ * Cuts the power: of the files in FILES_STATE that is left which a commit wrote back. Of the other
+ * pages those are lost for which `lost` says so, in the order of the files; NULL: all. A page whose
+ * commit failed is lost without asking.
+ */
+void disk_power_cut(bool (*lost)(void *ctx), void *ctx);
+
+/* The pages that exist now are kept as they are for the life of the program. */
+void disk_freeze(void);
+/* Forgets all pages made since disk_freeze; the caller has put back the tables of that moment. */
+void disk_thaw(void);
+
+/* --- the files, past the port --- */
+
+/* NULL: no such file. */
+struct disk_file *disk_find(enum files_dir dir, const char *name);
+/* Finds the file or makes an empty one. Never NULL. */
+struct disk_file *disk_make(enum files_dir dir, const char *name);
+unsigned disk_count(enum files_dir dir);
+/* Gives the file another name, in place of the one that has it. */
+void disk_rename(struct disk_file *f, const char *name);
+void disk_unlink(struct disk_file *f);
+/* Cuts the file or extends it by zeros; a power cut does not undo it. */
+void disk_set_len(struct disk_file *f, uint64_t len);
+/* Appends bytes of the file from `offset` until `out` is filled up or the file ends. */
+void disk_get(const struct disk_file *f, uint64_t offset, struct writer *out);
+/* Puts bytes into the file as if they had always been there; a power cut does not undo it. */
+void disk_set(struct disk_file *f, uint64_t offset, struct view bytes);
+/* The file's page table, valid up to its length. */
+struct disk_page *disk_pages(const struct disk_file *f);
+/* How many pages `len` bytes take. */
+unsigned disk_pages_of(uint64_t len);
+
+#endif
