@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The folder is the layer: what each may include, which symbols it may need, and no mutable globals.
+"""The folder is the room: what each may include, which symbols it may need, and no mutable globals.
 
 Includes are read from the sources; symbols and globals from the objects that `make check-objects` builds
 (without link-time optimisation, so that each object shows what its file needs).
@@ -13,33 +13,47 @@ import sys
 
 import gate
 
-# What the files of a folder may include besides their own folder. "std" are the headers of
-# STANDARD,
-# "nanopb" those of NANOPB; "any" is everything, the operating system too.
+# Who may know whom, by includes and by symbols: what the files of a room may use besides their own room. "std" are the
+# headers of STANDARD, "nanopb" those of NANOPB; "any" is everything, the operating system too. A room is a folder, or a
+# file that stands above its folder: see room_of.
+BELOW_AGENT = {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"}
+ROOMS_OF_AGENT = {"src/agent", "src/agent/api", "src/agent/report", "src/agent/publish", "src/agent/claims",
+                  "src/agent/serve"}
 MAY_INCLUDE = {
     "src/base": {"std", "cfg"},
     "src/wire": {"std", "cfg", "src/base", "generated", "nanopb"},
     "src/dra": {"std", "cfg", "src/base", "boards", "generated", "nanopb"},
-    "src/agent": {"std", "cfg", "src/base", "src/wire", "src/dra", "boards", "generated", "nanopb"},
+    # what all rooms of the agent share: the contract with the host, and the settings
+    "src/agent": BELOW_AGENT,
+    "src/agent/api": BELOW_AGENT | {"src/agent"},
+    "src/agent/report": BELOW_AGENT | {"src/agent", "src/agent/api"},
+    "src/agent/publish": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
+    "src/agent/claims": BELOW_AGENT | {"src/agent", "src/agent/api", "src/agent/report"},
+    "src/agent/serve": BELOW_AGENT | ROOMS_OF_AGENT,
+    # joins the types of all rooms; included by .c files of src/agent alone
+    "src/agent/state.h": BELOW_AGENT | ROOMS_OF_AGENT,
+    # joins the rooms
+    "src/agent/agent.c": BELOW_AGENT | ROOMS_OF_AGENT,
     "boards": {"std", "cfg", "src/base"},
     "generated": {"std", "nanopb"},
     "cfg": {"std"},
     "src/host": {"any"},
     "src": {"any"},
 }
-PURE = ("src/base", "src/wire", "src/dra", "src/agent", "boards", "generated")
+STATE = "src/agent/state.h"
+PURE = ("src/base", "src/wire", "src/dra", *sorted(ROOMS_OF_AGENT), "src/agent/agent.c", "boards", "generated")
 STANDARD = {"stdint.h", "stddef.h", "stdbool.h", "string.h"}
 NANOPB = {"pb.h", "pb_encode.h", "pb_decode.h", "pb_common.h"}
-# cfg/budget.h adds up the sizes of every layer's structs: it sees what src/agent sees, and only the
-# layers from there up may include it.
+# cfg/budget.h adds up the sizes of structs of all folders below src/agent: it sees what src/agent sees, and only the
+# rooms from there up may include it.
 BUDGET = "cfg/budget.h"
-BUDGET_USERS = {"src/agent", "src/host", "src"}
-# The library configuration is mbedTLS's, not a layer.
+BUDGET_USERS = {"src/agent", "src/agent/agent.c", "src/host", "src"}
+# The library configuration is mbedTLS's, not a room.
 FOREIGN_CONFIGURATION = "cfg/mbedtls/"
 
 LIBC = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen"}
 COMPILER = {"__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
-# Declared by a pure layer, defined by src/host.
+# Declared by a pure room, defined by src/host.
 PORTS = {"assert_failed"}
 # (file, name) of the variables that may change, each the one of its kind.
 MUTABLE = {
@@ -53,37 +67,43 @@ MUTABLE = {
 OBJECTS = "build/obj/check"
 
 
-def layer_of(path):
-    """Folder that decides for a file: src/wire/h2.c is src/wire, src/main.c is src."""
-    parts = pathlib.PurePath(path).parts
-    return "/".join(parts[:2]) if parts[0] == "src" and len(parts) > 2 else parts[0]
+def room_of(path):
+    """Row of MAY_INCLUDE for a file: src/wire/h2.c is src/wire, src/main.c is src, src/agent/state.h is its own."""
+    if str(path) in MAY_INCLUDE:
+        return str(path)
+    folder = pathlib.PurePath(path).parts[:-1]
+    depth = 3 if folder[:2] == ("src", "agent") else 2 if folder[:1] == ("src",) else 1
+    return "/".join(folder[:depth])
 
 
-def included_layer(root, name):
-    """Layer of an included file, by the two include paths src/ and the root."""
+def included_room(root, name):
+    """Path and room of an included file, by the two include paths src/ and the root."""
     for prefix in ("src/", ""):
         if (pathlib.Path(root) / (prefix + name)).is_file():
-            return prefix + name, layer_of(prefix + name)
+            return prefix + name, room_of(prefix + name)
     return None, None
 
 
-def judge_include(root, layer, form, name):
-    """Empty when allowed, else what is wrong."""
-    allowed = MAY_INCLUDE[layer]
+def judge_include(root, user, room, form, name):
+    """Empty when `user`, a file of the room, may include the file of this name, else what is wrong."""
+    allowed = MAY_INCLUDE[room]
+    path, other = included_room(root, name)
+    if form == '"' and path == STATE:
+        source = str(user).startswith("src/agent/") and user.suffix == ".c"
+        return "" if source else f'"{name}" is for .c files of src/agent: a header includes the types that it needs'
     if "any" in allowed:
         return ""
     if form == "<":
         return "" if name in STANDARD else f"<{name}>: only {', '.join(sorted(STANDARD))} below src/host"
     if name in NANOPB:
-        return "" if "nanopb" in allowed else f'"{name}": {layer} does no protobuf'
-    path, other = included_layer(root, name)
+        return "" if "nanopb" in allowed else f'"{name}": {room} does no protobuf'
     if path is None:
         return f'"{name}" is not in this repository: write it as seen from src/ or from the top'
     if path == BUDGET:
-        return "" if layer in BUDGET_USERS else f'"{name}" is for {", ".join(sorted(BUDGET_USERS))}'
-    if other == layer or other in allowed:
+        return "" if room in BUDGET_USERS else f'"{name}" is for {", ".join(sorted(BUDGET_USERS))}'
+    if other in allowed | {room}:
         return ""
-    return f'"{name}": {layer} must not know {other}; it may know {", ".join(sorted(allowed))}'
+    return f'"{name}": {room} must not know {other}; it may know {", ".join(sorted(allowed))}'
 
 
 def check_includes(report, root):
@@ -91,27 +111,27 @@ def check_includes(report, root):
     for path in gate.own_c_files(root, ("src", "boards", "cfg", "generated")):
         if str(path).startswith(FOREIGN_CONFIGURATION):
             continue
-        layer = "src/agent" if str(path) == BUDGET else layer_of(path)
-        if layer not in MAY_INCLUDE:
-            report.add(path, f"{layer} is no layer: see MAY_INCLUDE in tools/check_layers.py")
+        room = "src/agent" if str(path) == BUDGET else room_of(path)
+        if room not in MAY_INCLUDE:
+            report.add(path, f"{room} is no room: see MAY_INCLUDE in tools/check_layers.py")
             continue
         for number, line in enumerate((pathlib.Path(root) / path).read_text().splitlines(), 1):
             found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
             if not found:
                 continue
             count += 1
-            problem = judge_include(root, layer, found[1], found[2])
+            problem = judge_include(root, path, room, found[1], found[2])
             if problem:
                 report.add(f"{path}:{number}", problem)
     return count
 
 
 def source_objects(root):
-    """(source path, object path) of each object of the check build that comes from a layer."""
+    """(source path, object path) of each object of the check build that comes from a room."""
     base = pathlib.Path(root) / OBJECTS
     for obj in sorted(base.rglob("*.o")):
         source = obj.relative_to(base).with_suffix(".c")
-        if layer_of(source) in MAY_INCLUDE and (pathlib.Path(root) / source).is_file():
+        if room_of(source) in MAY_INCLUDE and (pathlib.Path(root) / source).is_file():
             yield source, obj
 
 
@@ -126,20 +146,20 @@ def symbols(obj):
 
 def check_symbols(report, objects):
     tables = {source: symbols(obj) for source, obj in objects}
-    owner = {name: layer_of(source) for source, (_, defined) in tables.items() for name in defined}
+    owner = {name: room_of(source) for source, (_, defined) in tables.items() for name in defined}
     for source, (needed, _) in tables.items():
-        layer = layer_of(source)
-        if layer not in PURE:
+        room = room_of(source)
+        if room not in PURE:
             continue
         strange = []
         for name in sorted(needed - LIBC - COMPILER - PORTS):
             other = owner.get(name)
-            if name.startswith("pb_") and "nanopb" in MAY_INCLUDE[layer]:
+            if name.startswith("pb_") and "nanopb" in MAY_INCLUDE[room]:
                 continue
             if other is None:
                 strange.append(name + "()")
-            elif other != layer and other not in MAY_INCLUDE[layer]:
-                report.add(source, f"needs {name} of {other}, which {layer} must not know")
+            elif other not in MAY_INCLUDE[room] | {room}:
+                report.add(source, f"needs {name} of {other}, which {room} must not know")
         if strange:
             report.add(source, f"needs {', '.join(strange)}, which no file here defines: below "
                                f"src/host only {', '.join(sorted(LIBC))} and pb_* come from outside")

@@ -23,6 +23,7 @@ import check_scripts  # noqa: E402
 import check_style  # noqa: E402
 import check_tree  # noqa: E402
 import docs  # noqa: E402
+import gate  # noqa: E402
 import generate  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -200,6 +201,66 @@ class Layers(Tree):
         self.assert_found(self.check("src/dra/bad.c", "int frame(void);\nint f(void) { return frame(); }\n"),
                           "src/dra/bad.c", "frame of src/wire")
 
+    def rooms(self):
+        """A function in each room of src/agent, and the struct that joins them."""
+        for room in ("api", "report", "publish", "claims", "serve"):
+            self.write(f"src/agent/{room}/{room}.h", SPDX + f"int {room}_step(void);\n")
+            self.write(f"src/agent/{room}/{room}.c", SPDX + '#include "agent/state.h"\n'
+                       f"int {room}_step(void) {{ return 0; }}\n")
+        self.write("src/agent/state.h", SPDX + "".join(f'#include "agent/{room}/{room}.h"\n'
+                                                       for room in ("api", "report", "publish", "claims", "serve")))
+
+    def judge_header(self, name, text):
+        """The includes alone, which no object is needed for."""
+        self.write(name, SPDX + text)
+        report = gate.Report()
+        check_layers.check_includes(report, self.root)
+        (self.root / name).unlink()
+        return report
+
+    def test_rooms_of_the_agent(self):
+        self.rooms()
+        self.write("src/agent/serve/use.h", SPDX + '#include "agent/claims/claims.h"\n')
+        self.write("src/agent/agent.c", SPDX + '#include "agent/serve/serve.h"\nint f(void) { return serve_step(); }\n')
+        self.assert_clean(self.check())
+
+    def test_room_above_by_include(self):
+        self.rooms()
+        for room, above in (("api", "report"), ("report", "publish"), ("publish", "claims"), ("claims", "publish"),
+                            ("claims", "serve")):
+            with self.subTest(room=room, above=above):
+                report = self.judge_header(f"src/agent/{room}/bad.h", f'#include "agent/{above}/{above}.h"\n')
+                self.assert_found(report, f"src/agent/{room}/bad.h:2",
+                                  f"src/agent/{room} must not know src/agent/{above}")
+
+    def test_room_above_by_symbol(self):
+        self.rooms()
+        self.assert_found(self.check("src/agent/claims/bad.c", '#include "agent/state.h"\n'
+                                     "int f(void) { return serve_step(); }\n"),
+                          "src/agent/claims/bad.c", "needs serve_step of src/agent/serve")
+
+    def test_the_frame_is_above_all(self):
+        self.rooms()
+        self.write("src/agent/agent.c", SPDX + "int frame_step(void);\nint frame_step(void) { return 0; }\n")
+        self.assert_found(self.check("src/agent/serve/bad.c", "int frame_step(void);\n"
+                                     "int f(void) { return frame_step(); }\n"),
+                          "src/agent/serve/bad.c", "frame_step of src/agent/agent.c")
+
+    def test_what_rooms_share_knows_none(self):
+        self.rooms()
+        self.assert_found(self.judge_header("src/agent/agent.h", '#include "agent/api/api.h"\n'),
+                          "src/agent/agent.h:2", "src/agent must not know src/agent/api")
+
+    def test_state_is_for_sources_of_the_agent(self):
+        self.rooms()
+        for name in ("src/agent/api/bad.h", "src/host/bad.c"):
+            with self.subTest(name=name):
+                self.assert_found(self.judge_header(name, '#include "agent/state.h"\n'), f"{name}:2",
+                                  "is for .c files")
+
+    def test_unknown_room(self):
+        self.assert_found(self.check("src/agent/attic/bad.c", GOOD), "src/agent/attic is no room")
+
     def test_heap_symbol(self):
         self.assert_found(self.check("src/wire/bad.c", "void *malloc(unsigned long);\nvoid *f(void) "
                                                        "{ return malloc(4); }\n"),
@@ -228,7 +289,7 @@ class Layers(Tree):
         self.assert_found(check_layers.check(self.root), "src/wire/new.c", "has no object")
 
     def test_unknown_folder(self):
-        self.assert_found(self.check("src/misc/bad.c", GOOD), "src/misc is no layer")
+        self.assert_found(self.check("src/misc/bad.c", GOOD), "src/misc is no room")
 
 
 class Calls(Tree):
