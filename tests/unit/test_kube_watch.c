@@ -79,7 +79,7 @@ static void test_half_an_event(void **state)
     static struct message m;
     (void)state;
     up(false);
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     put_text(message_new(&m), 4, "6");
     (void)hand_in(KUBE_META, message_view(&m));
     assert_int_equal(ends(PEER_CLOSED, 200).kind, WATCH_NOTHING);
@@ -93,7 +93,7 @@ static void test_gone_by_status_code(void **state)
 {
     (void)state;
     up(false);
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     struct watch_report r = ends(PEER_REFUSED, 410);
     assert_int_equal(r.kind, WATCH_OUTDATED);
     assert_true(r.wait_ms > 0);
@@ -106,7 +106,7 @@ static void test_gone_by_an_event(void **state)
 {
     (void)state;
     up(false);
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     assert_int_equal(hand_in(KUBE_STATUS, view_of(NULL, 0)).kind, WATCH_OUTDATED);
     assert_false(is_planned());
     result.http = 403; /* the Status is the answer itself: its end says so */
@@ -117,11 +117,11 @@ static void test_gone_and_no_list_is_needed(void **state)
 {
     (void)state;
     up(true);
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     assert_int_equal(ends(PEER_REFUSED, 410).kind, WATCH_NOTHING);
     assert_string_equal(watch.version, "");
     assert_true(is_planned());
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     result.http = 200;
     assert_int_equal(hand_in(KUBE_STATUS, view_of(NULL, 0)).kind, WATCH_NOTHING);
     assert_string_equal(watch.version, "");
@@ -136,7 +136,7 @@ static void test_normal_ends(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         up(false);
-        watch_from(&watch, "5");
+        watch_from(&watch, view_text("5"));
         assert_int_equal(ends(statuses[i], 200).kind, WATCH_NOTHING);
         assert_string_equal(watch.version, "5");
         assert_true(is_planned());
@@ -170,7 +170,7 @@ static void test_no_room(void **state)
 {
     (void)state;
     up(false);
-    watch_from(&watch, "5");
+    watch_from(&watch, view_text("5"));
     assert_int_equal(ends(FULL_TABLE, 0).kind, WATCH_NO_ROOM);
     assert_false(is_planned());
     assert_string_equal(watch.version, "5");
@@ -238,7 +238,7 @@ static void test_silence_that_is_expected(void **state)
     assert_int_equal(ends(STATUS_OK, 200).kind, WATCH_NOTHING);
     watch_stop(world.agent, &watch);
     watch.due_ms = 0;
-    watch_from(&watch, "5"); /* nothing changed since: there is nothing to report */
+    watch_from(&watch, view_text("5")); /* nothing changed since: there is nothing to report */
     open_now(NODE_SILENT_MS);
     assert_int_equal(ends(STATUS_OK, 200).kind, WATCH_NOTHING);
 }

@@ -57,9 +57,9 @@ void watch_open(struct agent *a, struct kube_watch *w, const struct api_request 
     w->due_ms = w->reports_state ? a->now_ms : UINT64_MAX;
 }
 
-void watch_from(struct kube_watch *w, const char *version)
+void watch_from(struct kube_watch *w, struct view version)
 {
-    text_cut(w->version, sizeof w->version, view_text(version));
+    text_cut(w->version, sizeof w->version, version);
 }
 
 void watch_resume(struct agent *a, struct kube_watch *w)

@@ -72,7 +72,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
 /* The watch ended: what that means. It is opened again by itself unless the owner has to list. */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
 /* The next watch continues from this version, which a list or a read told; empty: from none. */
-void watch_from(struct kube_watch *w, const char *version);
+void watch_from(struct kube_watch *w, struct view version);
 /* It may be opened now, unless it is open. */
 void watch_resume(struct agent *a, struct kube_watch *w);
 /* It is not opened before watch_resume. */

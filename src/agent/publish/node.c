@@ -230,7 +230,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
-        watch_from(&n->watch, "");
+        watch_from(&n->watch, view_text(""));
         wait = agent_jitter(a, API_REFUSED_MS); /* the watch tells it, if it works */
     }
     n->get_due_ms = a->now_ms + wait;
@@ -254,7 +254,7 @@ void node_end(struct agent *a, const struct api_result *r)
     } else {
         n->get_due_ms = UINT64_MAX;
         n->get_backoff_ms = 0;
-        watch_from(&n->watch, n->now.resource_version);
+        watch_from(&n->watch, view_text(n->now.resource_version));
         learn_present(a);
     }
 }
