@@ -7,15 +7,13 @@
 #ifndef AGENT_PUBLISH_SLICE_WATCH_H
 #define AGENT_PUBLISH_SLICE_WATCH_H
 
+#include "agent/api/watch.h"
 #include "agent/publish/slice_codec.h"
 #include "agent/report/refusal.h"
 
 /* The watch of slices. */
 struct slice_watch {
-    uint64_t due_ms; /* when it is opened; UINT64_MAX: after the next round */
-    uint64_t backoff_ms;
-    char resource_version[RESOURCE_VERSION_CAP]; /* it goes on from here; empty: not known */
-    char type[16];                               /* of the event under way */
+    struct kube_watch watch;
     struct slice_observer observer;
     struct refusal refusal;
 };
