@@ -13,7 +13,8 @@
 /* A path that the server did not know is asked for again when it is clear which ones it serves. */
 static bool may_ask(const struct agent *a, unsigned history)
 {
-    bool unknown = (history & (1u << (unsigned)version_now(a))) != 0u;
+    enum api_version version = version_now(a);
+    bool unknown = (history & (1u << (unsigned)version)) != 0u;
     return version_readable(a) && !(unknown && !version_settled(a));
 }
 
