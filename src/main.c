@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry of the program: settings in, exit code out.
- * Exit codes: 0 stopped cleanly when asked, 1 cannot run, 2 bad usage; each failure is one line on
+ * The program's entry: reads the settings and returns the exit code.
+ * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage. Each failure is one line on
  * stderr.
  */
 #include <unistd.h>
@@ -37,7 +37,7 @@ static int refuse(struct view why, int exit_code)
     return (s == STATUS_OK || exit_code != EXIT_STOPPED) ? exit_code : EXIT_CANNOT_RUN;
 }
 
-/* Apart from main, like the next one: their texts must not stand in the frame of a run. */
+/* Not inlined, like the next one, so that their buffers are not part of main's stack frame. */
 __attribute__((noinline)) static int print_help(void)
 {
     uint8_t bytes[WHY_BYTES];
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         return refuse(view_text("constants cannot be made read-only; mprotect is blocked here"),
                       EXIT_CANNOT_RUN);
     }
-    /* argv[0] is not looked at: the image carries the binary under two names. */
+    /* argv[0] is ignored: the image has the binary under two names. */
     unsigned count = (argc > 0) ? (unsigned)argc - 1u : 0u;
     const char *const *args = (const char *const *)argv + ((argc > 0) ? 1 : 0);
     if (settings_parse(&settings, args, count, (const char *const *)environ, &why) != STATUS_OK) {

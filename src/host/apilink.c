@@ -124,7 +124,7 @@ static void socket_tune(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked, sizeof unacked);
 }
 
-/* Begins with one address; false when that failed at once. */
+/* Starts to connect to one address. False: that failed at once. */
 static bool connect_begin(struct apilink *l, const struct ip_address *a)
 {
     l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -149,7 +149,7 @@ static enum status connect_status(int error)
     return (error == ECONNREFUSED) ? PEER_REFUSED : HOST_IO;
 }
 
-/* Goes on to the next address; each gets an equal share of the time that is left. */
+/* Tries the next address. Each one gets an equal share of the time that is left. */
 static void connect_next(struct apilink *l, uint64_t now_ms)
 {
     const struct ip_addresses *found = &l->resolver.found;
@@ -203,7 +203,7 @@ static const char *resolve_words(enum status s)
     if (s == PEER_TIMEOUT) {
         return "no name server answered; use an IP address in the kubeconfig's server";
     }
-    return "no socket to ask a name server";
+    return "no socket for a DNS query could be opened";
 }
 
 static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
@@ -246,7 +246,9 @@ static void lost(struct apilink *l)
     agent_api_ended(l->agent, text);
 }
 
-/* Counts a read of so many bytes; `slow`: that was more than a peer may send without pause. */
+/*
+ * Counts the cost of a read. A peer that sends without pause makes read_us run ahead of the clock.
+ */
 static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
 {
     uint64_t now_us = now_ms * 1000u;
@@ -254,7 +256,7 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
     l->read_us = ((l->read_us > now_us) ? l->read_us : now_us) + cost_us;
 }
 
-/* One read, if the agent has room: its room is one again after its next step. */
+/* One read, if the agent has room. Its room is contiguous again after its next step. */
 static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);
@@ -294,7 +296,7 @@ static void open_turn(struct apilink *l, short revents, uint64_t now_ms)
     bool more = (revents & (POLLIN | POLLOUT | POLLHUP | POLLERR)) != 0 || tls_pending() > 0u;
     struct writer room = agent_link_rx(l->agent, LINK_API);
     if (writer_room(&room) == 0u && (revents & (POLLHUP | POLLERR)) != 0) {
-        lost(l); /* nothing can be answered any more, and poll would not sleep again */
+        lost(l); /* nothing can be sent any more, and poll would return at once for ever */
         return;
     }
     if (more && !l->slow) {
@@ -382,7 +384,7 @@ int apilink_interest(struct apilink *l, short *events)
     return -1;
 }
 
-/* Goes on with a handshake, unless its peer sends without pause. */
+/* Continues a handshake, unless the peer sends without pause. */
 static void shake_on(struct apilink *l, uint64_t now_ms)
 {
     if (l->slow && now_ms < l->attempt_ms) {
@@ -422,7 +424,7 @@ bool apilink_eager(struct apilink *l)
     return writer_room(&room) > 0u;
 }
 
-/* When there is something to do at the latest, if not by an earlier reading. */
+/* The deadline `at_ms`, or the time at which a slowed connection may be read again. */
 static uint64_t slowed(const struct apilink *l, uint64_t at_ms)
 {
     uint64_t read_ms = (l->read_us + 999u) / 1000u - API_READ_BURST_MS;

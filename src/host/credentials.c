@@ -17,10 +17,10 @@
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
-/* --- messages --- */
+/* --- failures --- */
 
-static enum status say_file(struct writer *why, const char *what, const char *path, int error,
-                            enum status s)
+static enum status fail_file(struct writer *why, const char *what, const char *path, int error,
+                             enum status s)
 {
     writer_text(why, what);
     writer_text(why, " ");
@@ -30,7 +30,7 @@ static enum status say_file(struct writer *why, const char *what, const char *pa
     return s;
 }
 
-static enum status say(struct writer *why, const char *a, const char *b, enum status s)
+static enum status fail(struct writer *why, const char *a, const char *b, enum status s)
 {
     writer_text(why, a);
     writer_text(why, b);
@@ -39,14 +39,14 @@ static enum status say(struct writer *why, const char *a, const char *b, enum st
 
 /* --- PEM --- */
 
-/* What cannot be PEM is named before anybody is connected to: RFC 7468 §2. */
+/* A text that cannot be PEM (RFC 7468 §2) is reported before a connection is started. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
     if (pem->len > 0u && strstr((const char *)pem->text, "-----BEGIN ") == NULL) {
         writer_text(why, what);
         writer_text(why, " ");
-        return say(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
+        return fail(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
     }
     return STATUS_OK;
 }
@@ -58,7 +58,7 @@ static enum status pem_from_file(struct pem *pem, const char *what, const char *
     struct writer w = writer_of(pem->text, PEM_BYTES_MAX - 1u);
     enum status s = file_read_whole(path, &w, &error);
     if (s != STATUS_OK) {
-        return say_file(why, what, path, error, s);
+        return fail_file(why, what, path, error, s);
     }
     pem->len = w.len;
     pem->text[pem->len] = 0;
@@ -71,8 +71,8 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
     size_t n = 0;
     if (mbedtls_base64_decode(pem->text, PEM_BYTES_MAX - 1u, &n, data.data, data.len) != 0) {
         writer_text(why, what);
-        return say(why, "-data in the kubeconfig is not base64, or over ", "32 KiB; copy it again",
-                   PEER_MALFORMED);
+        return fail(why, "-data in the kubeconfig is not base64, or longer than ",
+                    "32 KiB; copy it again", PEER_MALFORMED);
     }
     pem->len = n;
     pem->text[n] = 0;
@@ -81,8 +81,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
 
 /* --- token --- */
 
-/* A token becomes a header field: only what RFC 6750 §2.1 allows may be in it, and surely no line
- * end. */
+/* A token becomes a header field, so it must not contain blanks or line ends (RFC 6750 §2.1). */
 static bool token_plain(struct view token)
 {
     for (size_t i = 0; i < token.len; i++) {
@@ -93,20 +92,21 @@ static bool token_plain(struct view token)
     return true;
 }
 
-/* Takes a token over; *changed says whether it is another one than before. */
+/* Stores a token. *changed: it is not the one stored before. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
                              bool *changed, struct writer *why)
 {
     struct view token = view_trim(raw);
     if (token.len == 0u || !token_plain(token)) {
         writer_text(why, from);
-        return say(why, (token.len == 0u) ? " is empty" : " holds a character that no token has",
-                   "; a service account or token request gives a fresh one", PEER_MALFORMED);
+        return fail(
+            why, (token.len == 0u) ? " is empty" : " contains a character that tokens do not have",
+            "; create a new token", PEER_MALFORMED);
     }
     *changed = !view_is(token, c->token);
     if (text_copy(c->token, sizeof c->token, token) != STATUS_OK) {
         *changed = false;
-        return say(why, from, " is longer than 4095 bytes", FULL_BUFFER);
+        return fail(why, from, " is longer than 4095 bytes", FULL_BUFFER);
     }
     return STATUS_OK;
 }
@@ -118,7 +118,7 @@ static enum status token_read(struct credentials *c, bool *changed, struct write
     struct writer w = writer_of(bytes, sizeof bytes);
     enum status s = file_read_whole(c->token_file, &w, &error);
     if (s != STATUS_OK) {
-        return say_file(why, "token file", c->token_file, error, s);
+        return fail_file(why, "token file", c->token_file, error, s);
     }
     s = token_set(c, writer_view(&w), c->token_file, changed, why);
     explicit_bzero(bytes, sizeof bytes);
@@ -140,8 +140,8 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
                                struct writer *why)
 {
     if (host.len == 0u || text_copy(c->host, sizeof c->host, host) != STATUS_OK) {
-        return say(why, "the API server's host name is empty or over ", "253 characters",
-                   FULL_BUFFER);
+        return fail(why, "the API server's host name is empty or longer than ", "253 characters",
+                    FULL_BUFFER);
     }
     bool v6 = view_find(host, ':') < host.len;
     struct writer w = writer_of(c->authority, sizeof c->authority);
@@ -170,7 +170,7 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     writer_append(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
         out[0] = 0;
-        return say(why, "a file name in the kubeconfig is longer than ", "511 bytes", FULL_BUFFER);
+        return fail(why, "a file name in the kubeconfig is longer than ", "511 bytes", FULL_BUFFER);
     }
     return STATUS_OK;
 }
@@ -188,7 +188,7 @@ static enum status pem_from_config(struct pem *pem, const char *what, const char
         s = (s == STATUS_OK) ? pem_from_file(pem, what, path, why) : s;
     }
     if (s == STATUS_OK && pem->len == 0u && source[0].len + source[1].len > 0u) {
-        return say(why, what, " in the kubeconfig is empty", PEER_MALFORMED);
+        return fail(why, what, " in the kubeconfig is empty", PEER_MALFORMED);
     }
     return s;
 }
@@ -233,13 +233,13 @@ static enum status server_from_config(struct credentials *c, const char *path,
     struct view host = {0};
     uint16_t port = 0;
     if (kubeconfig_server(k->server, &host, &port) != STATUS_OK) {
-        return say(why, path, ": server is not of the form https://host:port", PEER_MALFORMED);
+        return fail(why, path, ": server is not of the form https://host:port", PEER_MALFORMED);
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
         s = text_copy(c->server_name, sizeof c->server_name, k->tls_server_name);
         if (s != STATUS_OK) {
-            return say(why, path, ": tls-server-name is longer than 253 characters", s);
+            return fail(why, path, ": tls-server-name is longer than 253 characters", s);
         }
     }
     return s;
@@ -253,8 +253,9 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
     enum status s = file_read_whole(path, &text, &error);
     c->text_len = text.len;
     if (s != STATUS_OK) {
-        s = say_file(why, "kubeconfig", path, error, s);
-        return say(why, "; correct --kubeconfig or KUBECONFIG,", " or the file's rights", s);
+        s = fail_file(why, "kubeconfig", path, error, s);
+        return fail(why, "; correct --kubeconfig or KUBECONFIG,", " or the permissions of the file",
+                    s);
     }
     size_t before = why->len;
     writer_text(why, "kubeconfig ");
@@ -275,7 +276,7 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
 
 /* --- in the cluster --- */
 
-/* Value of a variable of the environment, NULL: it is not set. */
+/* Value of an environment variable. NULL: it is not set. */
 static const char *variable(const char *name)
 {
     size_t len = strlen(name);
@@ -293,13 +294,13 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     const char *port_text = variable("KUBERNETES_SERVICE_PORT");
     uint64_t port = 0;
     if (host == NULL || port_text == NULL || host[0] == '\0') {
-        return say(
+        return fail(
             why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
             "run in a pod, or give --kubeconfig", HOST_ABSENT);
     }
     if (view_decimal(view_text(port_text), UINT16_MAX, &port) != STATUS_OK || port == 0u) {
-        return say(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
-                   PEER_MALFORMED);
+        return fail(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
+                    PEER_MALFORMED);
     }
     enum status s = address_set(c, view_text(host), (uint16_t)port, why);
     if (s != STATUS_OK) {

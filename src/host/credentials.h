@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the API server is and what proves who we are and who it is: from a kubeconfig, or from the
- * service account that a pod gets. Owns the buffers of these texts; keys and certificates stay in
- * them only from credentials_load to credentials_wipe.
+ * Address of the API server, its CA and the client's credentials: from a kubeconfig, or from the
+ * service account of the pod. Owns the buffers of these texts; keys and certificates never stay in
+ * them after credentials_wipe.
  */
 #ifndef HOST_CREDENTIALS_H
 #define HOST_CREDENTIALS_H
@@ -21,7 +21,7 @@ struct pem {
 struct credentials {
     uint16_t port;
     char host[API_HOST_CAP];           /* IPv6 literals without brackets */
-    char server_name[API_HOST_CAP];    /* what the certificate must name */
+    char server_name[API_HOST_CAP];    /* name that the certificate must have */
     char authority[API_HOST_CAP + 8u]; /* host:port, IPv6 in brackets */
     char token_file[PATH_CAP];         /* empty: the token does not change */
     char token[TOKEN_CAP];             /* empty: none */
@@ -34,11 +34,11 @@ struct credentials {
 };
 
 /*
- * Loads everything anew. `kubeconfig` empty: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and
- * the mounted service account. On failure `why` gets one line with the file, what is wrong and the
- * remedy; what was loaded is wiped. HOST_*: a file cannot be read, or nothing says where the server
- * is; FULL_BUFFER: longer than its room; PEER_MALFORMED, PEER_UNSUPPORTED: as kubeconfig.h says,
- * or no base64, token or port.
+ * Loads everything, in place of what was loaded before. `kubeconfig` empty:
+ * KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the mounted service account. On failure
+ * `why` gets one line with the file, the problem and the remedy; what was loaded is wiped. HOST_*:
+ * a file cannot be read, or no server is configured. FULL_BUFFER: longer than its room.
+ * PEER_MALFORMED, PEER_UNSUPPORTED: as in kubeconfig.h, or not base64, PEM, a token or a port.
  */
 MUST_USE enum status credentials_load(struct credentials *c, const char *kubeconfig,
                                       struct writer *why);
@@ -47,9 +47,9 @@ struct tls_identity credentials_identity(const struct credentials *c);
 /* Overwrites keys, certificates and the kubeconfig's text; address and token stay. */
 void credentials_wipe(struct credentials *c);
 /*
- * Reads the token file again, if there is one: *changed says whether the token differs now. On
+ * Reads the token file again, if there is one: *changed tells whether the token is another one. On
  * failure the old token stays and `why` gets one line. HOST_*: the file cannot be read;
- * FULL_BUFFER: longer than TOKEN_CAP; PEER_MALFORMED: empty, or no token.
+ * FULL_BUFFER: longer than TOKEN_CAP; PEER_MALFORMED: empty, or not a token.
  */
 MUST_USE enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why);
 

@@ -17,7 +17,7 @@
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
 
-/* Keeps the cause of a failure for port_why. */
+/* Stores the errno of a failure for port_why. */
 static enum status failed(struct host_files *f, int error)
 {
     f->error = error;
@@ -86,7 +86,7 @@ static void state_drop(struct host_files *f)
     f->state_name[0] = 0;
 }
 
-/* Whether a descriptor is still the file that bears the name: others may move or delete it. */
+/* Whether a descriptor is still the file that has the name: others may move or delete it. */
 static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
@@ -178,7 +178,7 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     return s;
 }
 
-/* A file made anew with just these bytes, or none at all. */
+/* Creates a file with exactly these bytes, or none at all. */
 static enum status write_whole(struct host_files *f, const char *name, struct view bytes)
 {
     char path[FILE_PATH_CAP];
@@ -354,7 +354,7 @@ static enum status port_count(void *ctx, enum files_dir dir, const char *prefix,
     return (n >= 0) ? STATUS_OK : failed(f, error);
 }
 
-/* --- words --- */
+/* --- texts --- */
 
 static const char *port_why(void *ctx)
 {

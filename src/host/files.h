@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real files port (agent/files.h) over two directories. Owns two descriptors: the cached one
- * of the claim store and the one that carries the lock; never decides what is written. Paths are
- * walked anew for everything else, so that a directory that was removed and made again by others is
- * simply used.
+ * of the claim store and the one that carries the lock; never decides what is written. All other
+ * paths are resolved again for each call, so that a directory that others removed and created again
+ * is simply used.
  */
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
@@ -21,12 +21,12 @@ struct host_files {
     char state_name[CDI_FILE_NAME_CAP];
     int lock_fd;    /* of the locked file, or -1 */
     int error;      /* errno of the last failure */
-    char words[64]; /* the same for an operator */
+    char words[64]; /* the same as text for an operator */
 };
 
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir);
-/* Closes what is cached and gives the lock back. */
+/* Closes the cached descriptor and releases the lock. */
 void host_files_end(struct host_files *f);
 
 #endif

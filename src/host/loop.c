@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the program; see loop.h.
- * poll(2) over a fixed array: one place for each descriptor that can exist, so that nothing is
- * registered or forgotten.
+ * The loop of the program; see loop.h. poll(2) over a fixed array with one place for each
+ * descriptor that can exist, so that nothing must be registered and nothing can be forgotten.
  */
 #include "host/loop.h"
 
@@ -47,7 +46,7 @@ struct host {
     uint64_t now_ms;
     uint64_t probe_ms; /* when the node is looked at again */
     int probe_error;   /* errno of the last look, 0 when it succeeded */
-    bool probed;       /* the agent was told of the node at least once */
+    bool probed;       /* the agent has received one look at the node at least */
     uint64_t check_ms; /* when the socket files are looked at again */
     bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
@@ -67,7 +66,7 @@ static struct host the_host;
 
 /* --- log --- */
 
-/* As many whole lines as one write may take. */
+/* Length of as many whole lines as one write may take. */
 static size_t log_piece(struct view lines)
 {
     size_t n = (lines.len < STDERR_WRITE_MAX) ? lines.len : STDERR_WRITE_MAX;
@@ -79,8 +78,8 @@ static size_t log_piece(struct view lines)
     return n;
 }
 
-/* Writes out what stderr takes without blocking; O_NONBLOCK is not set, because others share its
- * file description. */
+/* Writes log lines to stderr as long as that does not block. O_NONBLOCK is not set, because other
+ * processes share the file description. */
 static void log_flush(struct host *h, int wait_ms)
 {
     struct view lines = agent_log(h->agent);
@@ -95,7 +94,7 @@ static void log_flush(struct host *h, int wait_ms)
         if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
-        /* A reader that went away or a full disk costs the lines, never the agent. */
+        /* With a reader that has closed or a full disk the lines are lost; the agent goes on. */
         agent_log_taken(h->agent, (written < 0) ? n : (size_t)written);
         lines = agent_log(h->agent);
     }
@@ -119,7 +118,7 @@ static void link_end(struct host *h, unsigned i, bool broken)
     }
 }
 
-/* One read of at most the room that the agent has; then the others have their turn. */
+/* One read of at most the agent's room, so that every link has its turn. */
 static void link_read(struct host *h, unsigned i, short revents)
 {
     const struct link *l = &h->link[i];
@@ -141,8 +140,10 @@ static void link_read(struct host *h, unsigned i, short revents)
     }
 }
 
-/* One write; whether bytes moved. Bytes for a peer that is gone are dropped, so that the agent can
- * end the link. */
+/*
+ * One write. Whether bytes were taken. Bytes for a peer that has gone are dropped, so that the
+ * agent can end the link.
+ */
 static bool link_write(struct host *h, unsigned i)
 {
     struct link *l = &h->link[i];
@@ -182,7 +183,7 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
 {
     int i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
     if (i < 0) {
-        /* The agent may have told a connection to go: its farewell makes room. */
+        /* The agent may have closed another connection: sending its last bytes makes room. */
         (void)links_flush(h);
         i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
     }
@@ -194,7 +195,7 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
     h->link[i] = (struct link){.fd = peer->fd};
 }
 
-/* Whether the agent has a place for a further connection, now or by giving up one. */
+/* Whether the agent has a place for another connection, free or by closing one. */
 static bool server_room(const struct host *h, const struct server *s)
 {
     return agent_link_room_ms(h->agent, s->kind) <= h->now_ms;
@@ -229,8 +230,8 @@ static struct pollfd link_interest(struct host *h, unsigned i)
     bool in = !l->ended && writer_room(&room) > 0u;
     p.events = in ? POLLIN : 0;
     p.events |= out ? POLLOUT : 0;
-    /* Without interest poll would still report a hang-up: wanted while reading goes on, noise
-     * afterwards. */
+    /* poll reports a hang-up even without interest. That is useful until the stream has ended, and
+     * would keep poll from sleeping afterwards. */
     p.fd = (l->ended && !out) ? -1 : l->fd;
     return p;
 }
@@ -290,10 +291,9 @@ static void probe_failed(struct host *h, int error)
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     if (error == h->probe_error) {
-        return; /* said already */
+        return; /* logged already */
     }
-    writer_text(&w,
-                h->probed ? "the devices of the last look are kept: " : "no device is published: ");
+    writer_text(&w, h->probed ? "the devices found last are kept: " : "no device is published: ");
     writer_text(&w, "class/neuron_device below the sysfs root: ");
     writer_errno(&w, error);
     enum status ended = writer_end_text(&w);
@@ -301,7 +301,7 @@ static void probe_failed(struct host *h, int error)
     agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
 }
 
-/* A look that failed takes no device away. probe_ms 0 makes the first one come before any step. */
+/* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
 static void node_look(struct host *h)
 {
     if (h->now_ms < h->probe_ms) {
@@ -359,8 +359,7 @@ static void order_carry_out(struct host *h, enum agent_order order)
     }
 }
 
-/* Steps the agent while its output makes room for more; what is left over comes with the next turn.
- */
+/* Steps the agent while its output makes room for more. The rest is done in the next turn. */
 static void agent_turn(struct host *h)
 {
     bool moved = true;
@@ -382,7 +381,7 @@ static void turn(struct host *h)
 {
     poll_fill(h);
     int ready = poll(h->slots, SLOTS, wait_ms(h));
-    /* descriptors_enough saw to the rest */
+    /* descriptors_enough excludes EINVAL */
     ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
     h->now_ms = clock_now_ms();
     agent_time(h->agent, h->now_ms, clock_wall_ms());
@@ -412,9 +411,11 @@ static void turn(struct host *h)
     log_flush(h, 0);
 }
 
-/* --- beginning and end --- */
+/* --- start and end --- */
 
-/* Descriptors 0 to 2 must exist: the first socket would else become stderr and get the log. */
+/*
+ * Opens /dev/null for missing descriptors 0 to 2: the first socket would become stderr otherwise.
+ */
 static enum status standard_descriptors(struct host *h)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
@@ -430,13 +431,15 @@ static enum status standard_descriptors(struct host *h)
 }
 
 /*
- * All connections, the store and a probe at one time; poll(2) refuses to wait for more than the
- * limit.
+ * Makes sure that all connections, the store and a probe can be open at the same time. poll(2)
+ * fails with EINVAL for more descriptors than the limit.
  */
 static enum status descriptors_enough(void)
 {
     struct rlimit limit;
-    /* musl's setrlimit changes the limit of every thread, with 4 KB of code; there is one thread. */
+    /*
+     * musl's setrlimit changes the limit of every thread, with 4 KB of code; there is one thread.
+     */
     if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) != 0) {
         return HOST_IO;
     }
@@ -452,7 +455,10 @@ static enum status signals_begin(struct host *h)
     sigset_t stop;
     bool good =
         sigemptyset(&stop) == 0 && sigaddset(&stop, SIGTERM) == 0 && sigaddset(&stop, SIGINT) == 0;
-    /* Blocked and never read: a broken pipe is an error of its write, a hang-up is nothing. */
+    /*
+     * Blocked and never read: write reports a broken pipe, and a hang-up of the terminal is
+     * ignored.
+     */
     sigset_t blocked = stop;
     good = good && sigaddset(&blocked, SIGPIPE) == 0 && sigaddset(&blocked, SIGHUP) == 0 &&
            pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0;
@@ -474,10 +480,10 @@ static enum status state_begin(struct host *h, struct writer *why)
     if (s != STATUS_OK) {
         writer_text(why, "directory ");
         writer_text(why, h->state_dir);
-        writer_text(why, " cannot be made: ");
+        writer_text(why, " cannot be created: ");
         writer_errno(why, error);
-        writer_text(
-            why, "; correct --kubelet-plugins-directory-path, or the rights of what is above it");
+        writer_text(why,
+                    "; correct --kubelet-plugins-directory-path, or the permissions of its parent");
     }
     return s;
 }
@@ -499,7 +505,7 @@ static enum status process_begin(struct host *h, struct writer *why)
     }
     s = signals_begin(h);
     if (s != STATUS_OK) {
-        writer_text(why, "the kernel gives no signalfd; see signalfd(2)");
+        writer_text(why, "signals cannot be received; see signalfd(2)");
         return s;
     }
     return state_begin(h, why);
@@ -532,7 +538,7 @@ static void agent_begin(struct host *h)
     }
 }
 
-/* A configuration that can never work ends the process at once; a server that is away does not. */
+/* A configuration that can never work ends the process at once; an unreachable server does not. */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
     enum status s = credentials_load(&h->api.credentials, h->settings->kubeconfig, why);
@@ -572,8 +578,8 @@ enum status host_run(const struct settings *settings, struct writer *why)
     s = servers_begin(h, why);
     if (s == STATUS_OK) {
         s = tls_setup();
-        writer_text(why,
-                    (s == STATUS_OK) ? "" : "the kernel gives no random numbers; see getrandom(2)");
+        writer_text(
+            why, (s == STATUS_OK) ? "" : "the kernel provides no random numbers; see getrandom(2)");
     }
     while (s == STATUS_OK && !h->exiting) {
         turn(h);

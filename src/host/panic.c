@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a failed assertion: one line on stderr, exit 1. The store makes the restart lose
- * nothing. Uses nothing that could itself assert, and cannot block on a reader that went away.
+ * A failed assertion: one line on stderr, then exit 1. A restart loses nothing, because the store
+ * is on disk. Uses nothing that could itself assert, and does not block if nobody reads stderr.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@
 #include "base/assert.h"
 
 enum { PANIC_WAIT_MS = 100, PANIC_DIGITS = 10 };
-/* The words below, a path and a line number. */
+/* The text below, a path and a line number. */
 #define PANIC_LINE_BYTES 256u
 
-/* Decimal digits of `number` at the end of `text`; returns where they begin. */
+/* Writes decimal digits of `number` to the end of `text`; returns where they start. */
 static char *decimal(char text[PANIC_DIGITS + 1], int number)
 {
     unsigned left = (number < 0) ? 0u : (unsigned)number;
@@ -28,7 +28,7 @@ static char *decimal(char text[PANIC_DIGITS + 1], int number)
     return at;
 }
 
-/* Adds what there is room for behind the first `len` bytes; returns how many they are then. */
+/* Appends as much of `text` as fits after the first `len` bytes; returns the new length. */
 static size_t append(char line[PANIC_LINE_BYTES], size_t len, const char *text)
 {
     size_t room = PANIC_LINE_BYTES - len;

@@ -22,7 +22,7 @@
 
 static const char device_prefix[] = "neuron";
 
-/* The process lacks something: this tells nothing about the file. */
+/* The process lacks memory or descriptors: this says nothing about the file. */
 static bool is_shortage(int error)
 {
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;

@@ -135,7 +135,7 @@ static enum status query_send(const struct resolver *r, uint16_t id, enum dns_ty
     if (s != STATUS_OK) {
         return s;
     }
-    /* A lost datagram and one that could not be sent end alike: in the next try. */
+    /* A datagram that could not be sent is like a lost one: the next try follows. */
     (void)send(r->fd, w.data, w.len, MSG_NOSIGNAL);
     return STATUS_OK;
 }
@@ -200,7 +200,7 @@ enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms
     return try_next(r, now_ms);
 }
 
-/* Notes what a datagram says about one of the two questions. */
+/* Takes what a datagram answers to one of the two queries. */
 static void answer_note(struct resolver *r, struct view message, enum dns_type type)
 {
     unsigned bit = (type == DNS_A) ? ANSWERED_A : ANSWERED_AAAA;
@@ -233,7 +233,7 @@ enum status resolver_step(struct resolver *r, uint64_t now_ms)
 {
     bool more = true;
     ASSERT(r->fd >= 0 && r->servers > 0u);
-    /* Two answers are awaited; what else arrives is noise and may wait for the next turn. */
+    /* Two responses are expected; whatever else arrives may wait for the next turn. */
     for (unsigned i = 0; i < DNS_DATAGRAMS_PER_STEP && more && r->answered != ANSWERED_ALL; i++) {
         more = answer_take(r);
     }

@@ -6,7 +6,7 @@
  * kubeconfigs are complete.
  *
  * Invariants:
- * I1 A literal is its own address; nobody is asked.
+ * I1 An IP literal is its own address; no server is asked.
  * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines that bear the name count, in their order.
  * I3 There is a server to ask, and never more than NAMESERVERS_MAX.
  */
@@ -31,14 +31,14 @@ struct resolver {
 };
 
 /*
- * Begins. STATUS_OK: r->found has at least one address; STATUS_MORE: poll r->fd for reading and
- * call resolver_step then, or at r->try_ms; PEER_MALFORMED: no host name, PEER_NOT_FOUND, HOST_*:
- * no socket. `r` needs no initialisation but fd = -1.
+ * Starts to resolve `host`. STATUS_OK: r->found has at least one address. STATUS_MORE: call
+ * resolver_step when r->fd is readable, or at r->try_ms. PEER_MALFORMED: not a host name.
+ * PEER_NOT_FOUND: it has no address. HOST_*: no socket. `r` needs no initialisation but fd = -1.
  */
 MUST_USE enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms);
-/* Same verdicts; PEER_TIMEOUT when no server gave an answer. */
+/* Continues. Verdicts of resolver_begin; PEER_TIMEOUT: no server responded. */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
-/* Gives the socket up; what was found stays. */
+/* Closes the socket; the addresses found stay. */
 void resolver_end(struct resolver *r);
 
 #endif

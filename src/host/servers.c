@@ -34,7 +34,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
     port_set(&servers[LINK_METRICS], settings->metrics_port);
 }
 
-/* --- words --- */
+/* --- texts --- */
 
 static void name_write(const struct server *s, struct writer *out)
 {
@@ -48,17 +48,17 @@ static void name_write(const struct server *s, struct writer *out)
     writer_text(out, s->listener.path);
 }
 
-/* Of a server with a path. */
+/* What to do about a socket with a path that cannot be opened. */
 static const char *remedy(const struct server *s, int error)
 {
     if (error == EEXIST) {
-        return "something that is no socket has this name: remove it";
+        return "a file of this name exists and is not a socket: remove it";
     }
     if (s->kind == LINK_REGISTRATION && error == ENOENT) {
-        return "the kubelet makes this directory: start the kubelet, or correct "
+        return "the kubelet creates this directory: start the kubelet, or correct "
                "--kubelet-registrar-directory-path";
     }
-    return "check owner and rights of its directory";
+    return "check owner and permissions of its directory";
 }
 
 static void trouble_write(const struct server *s, int error, struct writer *out)
@@ -76,29 +76,29 @@ static void trouble_write(const struct server *s, int error, struct writer *out)
     writer_text(out, (s->kind == LINK_HEALTH) ? "healthcheck-port" : "metrics-port");
 }
 
-static void tell(struct agent *agent, int event, struct writer *w)
+static void log_text(struct agent *agent, int event, struct writer *w)
 {
     enum status ended = writer_end_text(w);
     ASSERT(ended == STATUS_OK);
     agent_host_log(agent, event, (const char *)w->data);
 }
 
-static void tell_open(const struct server *s, struct agent *agent)
+static void log_open(const struct server *s, struct agent *agent)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
     writer_text(&w, " is open");
-    tell(agent, LOG_ID_SOCKET_OPENED, &w);
+    log_text(agent, LOG_ID_SOCKET_OPENED, &w);
 }
 
-static void tell_trouble(const struct server *s, struct agent *agent, int error)
+static void log_trouble(const struct server *s, struct agent *agent, int error)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     trouble_write(s, error, &w);
-    writer_text(&w, "; it is tried again until it works");
-    tell(agent, LOG_ID_SOCKET_OPEN_FAILED, &w);
+    writer_text(&w, "; the agent retries until it works");
+    log_text(agent, LOG_ID_SOCKET_OPEN_FAILED, &w);
 }
 
 /* --- opening --- */
@@ -112,7 +112,7 @@ void server_try(struct server *s, struct agent *agent, uint64_t now_ms)
     if (listener_open(&s->listener, &error) == STATUS_OK) {
         s->reported = 0;
         s->backoff_ms = 0;
-        tell_open(s, agent);
+        log_open(s, agent);
         return;
     }
     ASSERT(error > 0);
@@ -121,7 +121,7 @@ void server_try(struct server *s, struct agent *agent, uint64_t now_ms)
     s->retry_ms = now_ms + s->backoff_ms;
     if (error != s->reported) {
         s->reported = error;
-        tell_trouble(s, agent, error);
+        log_trouble(s, agent, error);
     }
 }
 
@@ -134,7 +134,7 @@ enum status server_begin(struct server *s, struct agent *agent, struct writer *w
         trouble_write(s, error, why);
         return status;
     }
-    tell_open(s, agent);
+    log_open(s, agent);
     return STATUS_OK;
 }
 
@@ -152,18 +152,22 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
 {
     char text[HOST_TEXT_CAP];
     enum listener_file file = listener_file(&s->listener);
-    bool news = file == LISTENER_FILE_GONE || (file == LISTENER_FILE_TAKEN && !s->taken);
+    bool changed = file == LISTENER_FILE_GONE || (file == LISTENER_FILE_TAKEN && !s->taken);
     s->taken = file == LISTENER_FILE_TAKEN;
-    if (!news) {
+    if (!changed) {
         return;
     }
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
-    /* The newer process keeps the name: to take it back would make two agents fight for it. */
-    writer_text(&w, s->taken ? " now belongs to another process, perhaps a second agent; it is made"
-                               " again when that one is gone"
-                             : " was removed by somebody else; it is made again");
-    tell(agent, LOG_ID_SOCKET_FILE_LOST, &w);
+    /*
+     * The newer process keeps the name: otherwise two agents would take it from each other for
+     * ever.
+     */
+    writer_text(&w, s->taken
+                        ? " now belongs to another process, perhaps a second agent; it is created"
+                          " again when that one has ended"
+                        : " was removed by another process; it is created again");
+    log_text(agent, LOG_ID_SOCKET_FILE_LOST, &w);
     if (!s->taken) {
         server_renew(s, agent, now_ms);
     }
@@ -178,7 +182,7 @@ void server_stop(struct server *s)
 
 /* --- accepting --- */
 
-static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
+static void log_denied(const struct server *s, struct agent *agent, uid_t uid)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
@@ -186,17 +190,17 @@ static void tell_denied(const struct server *s, struct agent *agent, uid_t uid)
     writer_decimal(&w, uid);
     writer_text(&w, " closed: only root and the agent's own user may use the ");
     name_write(s, &w);
-    tell(agent, LOG_ID_PEER_DENIED, &w);
+    log_text(agent, LOG_ID_PEER_DENIED, &w);
 }
 
-static void tell_accept(const struct server *s, struct agent *agent, int error)
+static void log_accept(const struct server *s, struct agent *agent, int error)
 {
     char text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
     name_write(s, &w);
-    writer_text(&w, " cannot take a connection: ");
+    writer_text(&w, " cannot accept a connection: ");
     writer_errno(&w, error);
-    tell(agent, LOG_ID_ACCEPT_FAILED, &w);
+    log_text(agent, LOG_ID_ACCEPT_FAILED, &w);
 }
 
 enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
@@ -208,9 +212,9 @@ enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms
         return STATUS_OK;
     }
     if (status == HOST_DENIED) {
-        tell_denied(s, agent, out->uid);
+        log_denied(s, agent, out->uid);
     } else if (status != STATUS_MORE) {
-        tell_accept(s, agent, out->error);
+        log_accept(s, agent, out->error);
         s->pause_ms = now_ms + ACCEPT_PAUSE_MS;
     }
     return STATUS_MORE;

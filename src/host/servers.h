@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's server sockets over time: opened, tried again while they cannot be, made anew when
- * others removed them. Owns when that happens and what the operator is told; never touches a socket
+ * The agent's server sockets over time: they are opened, retried while that fails, and created
+ * again when others removed them. Owns when that happens and what is logged; never touches a socket
  * itself (sockets.h does).
  */
 #ifndef HOST_SERVERS_H
@@ -15,7 +15,7 @@ struct server {
     struct listener listener;
     enum link_kind kind;
     bool wanted;       /* false: off, or closed for good */
-    bool taken;        /* the socket file is that of somebody else */
+    bool taken;        /* the socket file belongs to another process */
     int reported;      /* errno that was logged last; 0: none */
     uint64_t retry_ms; /* when opening is tried again */
     uint64_t backoff_ms;
@@ -27,20 +27,20 @@ struct server {
 
 /* One server for each enum link_kind, at that index; none is open yet. */
 void servers_init(struct server servers[SERVERS], const struct settings *settings);
-/* Opens the server now. HOST_*: `why` gets one line with name, reason, remedy. */
+/* Opens the server now. HOST_*: `why` gets one line with name, reason and remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
-/* Opens the server if it is wanted, closed and due. What cannot be opened is logged once for each
- * reason, and tried again. */
+/* Opens the server if it is wanted, closed and due. A failure is logged once for each reason, and
+ * retried. */
 void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Makes the socket anew if its file was removed; one that somebody else put there is left alone. */
+/* Creates the socket again if its file was removed. A file of another process is left alone. */
 void server_check(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Removes the socket and makes it again. */
+/* Removes the socket and creates it again. */
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
-/* Closes it for good. */
+/* Closes the server; it is not opened again. */
 void server_stop(struct server *s);
 /*
- * Takes one connection: STATUS_OK with *out; STATUS_MORE: none now. A peer that may not connect is
- * closed and logged.
+ * Accepts one connection. STATUS_OK: *out is set. STATUS_MORE: none waits. The connection of a peer
+ * that may not connect is closed and logged.
  */
 MUST_USE enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms,
                                    struct accepted *out);

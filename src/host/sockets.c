@@ -21,12 +21,12 @@
 
 /* --- unix --- */
 
-/* Removes what a process that was killed left behind; anything but a socket is left alone. */
+/* Removes the socket file that a killed process left behind; any other file is left alone. */
 static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
     if (lstat(path, &st) != 0) {
-        return STATUS_OK; /* not there, or bind will say why not */
+        return STATUS_OK; /* absent, or bind reports the error */
     }
     if (!S_ISSOCK(st.st_mode)) {
         *error = EEXIST;
@@ -68,7 +68,7 @@ static void hidden_path(char hidden[SOCKET_PATH_CAP], const char *path)
     hidden[name] = '.';
 }
 
-/* The socket listens before it gets its name: who sees the name can connect. */
+/* The socket listens before it gets its name: whoever sees the name can connect. */
 static enum status open_unix(struct listener *l, int fd, int *error)
 {
     struct stat st;
@@ -267,7 +267,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     }
     out->peer = address_folded(&from);
     int on = 1;
-    /* Only a matter of speed: small answers must not wait for a full segment. */
+    /* For speed alone: small responses must not wait for a full segment. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return STATUS_OK;
 }

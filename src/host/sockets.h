@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server sockets: two unix sockets for the kubelet, TCP ports for health and metrics.
- * Owns descriptors and socket files; knows no byte that travels over them. Does not log: verdicts
- * go to the loop.
+ * Server sockets: two unix sockets for the kubelet, TCP ports for health and metrics. Owns
+ * descriptors and socket files; knows nothing of the bytes that travel over them. Does not log:
+ * verdicts go to the loop.
  */
 #ifndef HOST_SOCKETS_H
 #define HOST_SOCKETS_H
@@ -17,25 +17,25 @@ struct listener {
     const char *path; /* unix socket, borrowed; NULL: TCP */
     uint16_t port;    /* TCP: wanted port, 0 for any; once open, the port in use */
     int fd;           /* -1: not open */
-    dev_t device;     /* of the socket file that we made */
+    dev_t device;     /* of the socket file that was created */
     ino_t inode;
 };
 
 /*
  * Opens the listener: a stale socket file of the name is removed first, the new one is readable and
  * writable for its owner only. TCP listens on every address, IPv6 and IPv4. HOST_*: *error is the
- * errno (EEXIST: the path is there and is no socket). The directory of a path is never made.
+ * errno (EEXIST: the path exists and is not a socket). The directory of a path is never created.
  */
 MUST_USE enum status listener_open(struct listener *l, int *error);
-/* Closes it, and removes the socket file if it is still the one that we made. */
+/* Closes the listener, and removes its socket file if it is still the one that it created. */
 void listener_close(struct listener *l);
-/* What became of the socket file of a listener; TCP and closed listeners have none to lose. */
+/* State of a listener's socket file. TCP and closed listeners have none: LISTENER_FILE_OURS. */
 enum listener_file {
     LISTENER_FILE_OURS,
     LISTENER_FILE_GONE, /* removed: nobody can connect any more */
-    LISTENER_FILE_TAKEN /* another file bears the name, that of a second agent for instance */
+    LISTENER_FILE_TAKEN /* another file has the name, for instance that of a second agent */
 };
-/* Compares the file that bears the name now with the one that was made. */
+/* Compares the file that has the name now with the one that was created. */
 enum listener_file listener_file(const struct listener *l);
 
 /*
@@ -52,8 +52,8 @@ struct accepted {
     int error;     /* HOST_IO: errno */
 };
 /*
- * Takes one connection. STATUS_MORE: none waits; HOST_DENIED: a unix peer that is neither root nor
- * our own user (it is closed); HOST_IO: the system lacks descriptors or memory.
+ * Accepts one connection. STATUS_MORE: none waits; HOST_DENIED: a unix peer that is neither root
+ * nor our own user (it is closed); HOST_IO: the system lacks descriptors or memory.
  */
 MUST_USE enum status listener_accept(const struct listener *l, struct accepted *out);
 

@@ -69,7 +69,7 @@ enum status errno_status(int error)
     return HOST_IO;
 }
 
-const char *errno_words(int error)
+const char *errno_text(int error)
 {
     for (unsigned i = 0; i < ERRNO_ROWS; i++) {
         if (errno_rows[i].error == error) {
@@ -81,8 +81,8 @@ const char *errno_words(int error)
 
 void writer_errno(struct writer *w, int error)
 {
-    writer_text(w, errno_words(error));
-    if (view_is(view_text(errno_words(error)), "unexpected error")) {
+    writer_text(w, errno_text(error));
+    if (view_is(view_text(errno_text(error)), "unexpected error")) {
         writer_text(w, " (errno ");
         writer_signed(w, error);
         writer_text(w, ")");

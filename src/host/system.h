@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that several files of this folder share: verdicts and words for errno, whole files,
+ * System calls that several files of this folder share: verdicts and texts for errno, whole files,
  * directories, clocks. Owns no state. Nothing here uses a C library function that allocates.
  */
 #ifndef HOST_SYSTEM_H
@@ -13,28 +13,28 @@
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
 MUST_USE enum status errno_status(int error);
 /*
- * The same in words for an operator; static text, never NULL. Unknown numbers give "unexpected
+ * The text of an errno for an operator; static, never NULL. Unknown numbers give "unexpected
  * error".
  */
-const char *errno_words(int error);
-/* Appends "<words> (errno N)" for unknown numbers, else the words alone. */
+const char *errno_text(int error);
+/* Appends the text of an errno, with "(errno N)" after it for unknown numbers. */
 void writer_errno(struct writer *w, int error);
 
 /*
  * Appends the whole file. FULL_BUFFER: it is larger than the room, *error is EFBIG; HOST_*: *error
- * says why. `out` is unmoved then. Never blocks on a FIFO and never takes a terminal.
+ * is the errno. `out` is unchanged then. Never blocks on a FIFO and never takes a terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
-/* Same verdicts, but of a larger file only what there is room for. */
+/* Like file_read_whole, but of a larger file only the part for which there is room. */
 MUST_USE enum status file_read_start(const char *path, struct writer *out, int *error);
 /*
- * Writes all bytes, at `offset` or, for offset -1, at the descriptor's own place. HOST_*: *error
- * says why; part of them may be written then.
+ * Writes all bytes, at `offset` or, for offset -1, at the descriptor's own position. HOST_*: *error
+ * is the errno; part of them may be written then.
  */
 MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, int *error);
 /*
- * Makes the directory and those above it that are missing, each with `mode`. Existing ones stay as
- * they are. HOST_*: *error says why; those above may be made then.
+ * Creates the directory and its missing parents, each with `mode`. Existing ones stay as they are.
+ * HOST_*: *error is the errno; some parents may have been created then.
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
@@ -43,7 +43,7 @@ MUST_USE int path_rename(const char *from, const char *to);
 
 /*
  * Name of the record at *at among those that getdents64(2) wrote, borrowed from them; moves *at
- * behind it. NULL: there is none left. (opendir(3) allocates.)
+ * after it. NULL: none is left. (opendir(3) allocates.)
  */
 const char *directory_entry(struct view records, size_t *at);
 

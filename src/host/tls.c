@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TLS session: its arena, its life, and the verification of the server's name. What failures
- * mean is said by tls_words.c; what the library asks of the system is in tls_platform.c.
+ * The TLS session: its arena, its life, and the verification of the server's name. tls_errors.c
+ * translates its failures; tls_platform.c has what the library needs from the system.
  */
 #include "host/tls.h"
 
@@ -24,7 +24,7 @@
 #include <psa/crypto.h>
 #include <psa/crypto_extra.h>
 
-/* A block of the arena costs its header besides: eight words (library/memory_buffer_alloc.c). */
+/* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64u
 /* More than any step of a signature's verification takes at once (RSA-4096). */
 #define ARENA_TIGHT_BYTES 2048u
@@ -41,7 +41,7 @@ struct tls_session {
     uint8_t address[sizeof(struct in6_addr)];
     size_t address_len; /* 0: the server is known by a DNS name */
     size_t unsent;      /* bytes that an unfinished tls_write had, 0: none */
-    unsigned receives;  /* that the call under way may still make, see on_receive */
+    unsigned receives;  /* left for the call in progress, see on_receive */
     size_t peak;
     size_t leak;
     unsigned wants;
@@ -69,7 +69,7 @@ static const int suites[] = {
 
 /* --- arena --- */
 
-/* PSA keeps key slots in the arena: it starts after it and ends before it. */
+/* PSA keeps key slots in the arena, so it starts after the arena and ends before it. */
 static bool arena_open(void)
 {
     mbedtls_memory_buffer_alloc_init(arena, sizeof arena);
@@ -90,8 +90,8 @@ static void arena_close(void)
 }
 
 /*
- * Whether the arena has been nearly full. While signatures are verified the library takes want of
- * memory for a wrong signature.
+ * Whether the arena was nearly full. While it verifies signatures, the library reports a lack of
+ * memory as a wrong signature.
  */
 static bool arena_was_tight(void)
 {
@@ -195,7 +195,7 @@ static int on_verify(void *context, mbedtls_x509_crt *crt, int depth, uint32_t *
     return 0;
 }
 
-/* --- beginning --- */
+/* --- start --- */
 
 static void init_all(void)
 {
@@ -246,7 +246,7 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
     int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
                                     tls_random, NULL);
     if (code != 0) {
-        return refuse(code, "the client key is no PEM key (EC P-256, P-384 or RSA, no password)",
+        return refuse(code, "the client key is not a PEM key (EC P-256, P-384 or RSA, no password)",
                       why);
     }
     code = mbedtls_pk_check_pair(&session.cert.pk, &session.key, tls_random, NULL);
@@ -266,10 +266,12 @@ static enum status load(const struct tls_identity *id, struct writer *why)
         return PEER_MALFORMED;
     }
     s = load_certificates(&session.ca, id->ca_pem,
-                          "the certificate authority is no readable PEM certificate" OF_KEYS, why);
+                          "the certificate authority is not a readable PEM certificate" OF_KEYS,
+                          why);
     if (s == STATUS_OK && id->cert_pem.len > 0u) {
         s = load_certificates(&session.cert, id->cert_pem,
-                              "the client certificate is no readable PEM certificate" OF_KEYS, why);
+                              "the client certificate is not a readable PEM certificate" OF_KEYS,
+                              why);
         s = (s == STATUS_OK) ? load_key(id, why) : s;
     }
     return s;
@@ -347,7 +349,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     session.failure = (struct tls_failure){.name = session.name};
     enum status s = good ? start(id, why) : HOST_IO;
     if (!good) {
-        writer_text(why, "no random numbers from the kernel");
+        writer_text(why, "the kernel provides no random numbers");
     }
     if (s != STATUS_OK) {
         tls_end();
@@ -498,7 +500,7 @@ void tls_end(void)
         return;
     }
     if (is_usable() && session.failure.code == 0 && session.unsent == 0u) {
-        /* Tried once: a peer that does not read is not waited for. */
+        /* Tried once: nobody waits for a peer that does not read. */
         (void)mbedtls_ssl_close_notify(&session.ssl);
     }
     if (session.failure.established && session.failure.code == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {

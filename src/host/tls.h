@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
- * allocator of the program). Owns the arena, the session and the verification of the server: chain
- * to the given CA, and the DNS name or IP address among the certificate's subject alternative
- * names; TLS 1.2 and 1.3; ALPN "h2" is required. Not one byte of the application is sent before
- * the verification succeeded.
+ * allocator of the program). Owns the arena, the session and the verification of the server: the
+ * chain must lead to the given CA, and the DNS name or IP address must be among the certificate's
+ * subject alternative names. TLS 1.2 and 1.3; ALPN "h2" is required. Never sends application data
+ * before the verification has succeeded.
  *
  * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not speak) ends the
- * connection with PEER_PROTOCOL; session tickets are passed over.
+ * connection with PEER_PROTOCOL; session tickets are ignored.
  */
 #ifndef HOST_TLS_H
 #define HOST_TLS_H
@@ -26,45 +26,45 @@ struct tls_identity {
 enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2 };
 
 /*
- * Once per process, before the first tls_start: random numbers can be had, and the library starts
- * within the arena. HOST_IO: they cannot.
+ * Checks once per process, before the first tls_start, that the kernel provides random numbers and
+ * that the library starts within the arena. HOST_IO: one of them fails.
  */
 MUST_USE enum status tls_setup(void);
 /*
- * Begins a session on `fd` (borrowed), after ending the one there may be. The arena is rebuilt, so
- * at most one session exists. `why` gets one line on failure. PEER_MALFORMED: CA, certificate or
- * key unreadable, which one, or key and certificate do not belong together. FULL_BUFFER: the arena
- * is exhausted. HOST_IO: no randomness.
+ * Starts a session on `fd` (borrowed) and ends an earlier one first: the arena is rebuilt, so at
+ * most one session exists. `why` gets one line on failure. PEER_MALFORMED: CA, certificate or key
+ * cannot be read, or key and certificate do not belong together. FULL_BUFFER: the arena is
+ * exhausted. HOST_IO: no randomness.
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
  * Continues the handshake. STATUS_MORE: wait for tls_wants. STATUS_OK: verified, speaks h2.
  * Otherwise `why` gets one line. PEER_UNTRUSTED: verification failed (expired, name, issuer).
- * PEER_REFUSED: the server does not accept us. PEER_UNSUPPORTED: no ALPN h2, or no common version
+ * PEER_REFUSED: the server rejects the client. PEER_UNSUPPORTED: no ALPN h2, or no common version
  * or cipher. PEER_PROTOCOL, PEER_CLOSED, FULL_BUFFER.
  */
 MUST_USE enum status tls_handshake(struct writer *why);
-/* What the last STATUS_MORE waits for: enum tls_wants. */
+/* What the last STATUS_MORE waits for: bits of enum tls_wants. */
 unsigned tls_wants(void);
 /*
- * At most `cap` bytes: STATUS_OK with *n >= 1; STATUS_MORE; PEER_CLOSED (close_notify, or the end
+ * Reads at most `cap` bytes. STATUS_OK: *n >= 1; STATUS_MORE; PEER_CLOSED (close_notify, or the end
  * of the stream); PEER_REFUSED (with TLS 1.3, a client certificate is refused here); PEER_PROTOCOL.
  */
 MUST_USE enum status tls_read(uint8_t *data, size_t cap, size_t *n);
 /*
- * Same verdicts. After STATUS_MORE the next call must begin with the same bytes; it may bring more
- * of them.
+ * Writes bytes; verdicts of tls_read. After STATUS_MORE the next call must start with the same
+ * bytes; it may have more of them.
  */
 MUST_USE enum status tls_write(struct view data, size_t *n);
-/* One line on why the last tls_read or tls_write failed; nothing when it did not. */
+/* Appends one line on why the last tls_read or tls_write failed; nothing if it did not fail. */
 void tls_explain(struct writer *why);
-/* Bytes already decrypted and waiting: poll must not sleep while > 0. */
+/* Bytes that are decrypted and not read yet: poll must not sleep while there are some. */
 size_t tls_pending(void);
 /* Ends the session, if there is one, and wipes the arena; the descriptor is the caller's. */
 void tls_end(void);
 /* Highest use of the arena so far, in bytes: an upper bound, block headers included. */
 size_t tls_arena_peak(void);
-/* Bytes that the session ended last did not give back to the arena. More than 0 is a leak. */
+/* Bytes that the last session did not return to the arena. More than 0 is a leak. */
 size_t tls_arena_leak(void);
 
 #endif

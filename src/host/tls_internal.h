@@ -15,18 +15,18 @@ struct tls_failure {
     int code;          /* negative; 0: none */
     unsigned alert;    /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
     uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
-    bool tight;        /* the arena has been nearly full */
+    bool tight;        /* the arena was nearly full */
     bool established;  /* after the handshake */
-    bool refused;      /* reset while our certificate was shown: most likely for its sake */
-    const char *name;  /* of the server, as it was asked for; borrowed */
+    bool refused;      /* reset after our certificate was sent: probably because of it */
+    const char *name;  /* expected name of the server; borrowed */
 };
 
 /*
- * One of the verdicts of tls_handshake, which may be ignored, and one line of words. `why` may be
+ * Verdict of tls_handshake for a failure, which may be ignored; `why` gets one line and may be
  * NULL.
  */
 enum status tls_judge(const struct tls_failure *failure, struct writer *why);
-/* Whether a code of mbedTLS says that the arena is exhausted. */
+/* Whether a code of mbedTLS means that the arena is exhausted. */
 bool tls_is_exhausted(int code);
 
 #endif

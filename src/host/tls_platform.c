@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mbedTLS asks of the system: random bytes from the kernel, and calendar dates. */
+/* What mbedTLS needs from the system: random bytes from the kernel, and calendar dates. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>

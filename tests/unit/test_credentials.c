@@ -152,7 +152,7 @@ static void test_bad_tokens(void **state)
     (void)strcpy(kept, path);
     put("etc/token", "a token\r\nx-injected: 1");
     assert_int_equal(load(kept), PEER_MALFORMED);
-    assert_why("holds a character that no token has");
+    assert_why("contains a character that tokens do not have");
     put("etc/token", "");
     assert_int_equal(load(kept), PEER_MALFORMED);
     assert_why("etc/token is empty");

@@ -278,7 +278,7 @@ static void test_verdicts(void **state)
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(errno_status(rows[i].error), rows[i].status);
     }
-    assert_string_equal(errno_words(ENOSPC), "no space left on device");
+    assert_string_equal(errno_text(ENOSPC), "no space left on device");
     char text[64];
     struct writer w = writer_of(text, sizeof text);
     writer_errno(&w, 4095);

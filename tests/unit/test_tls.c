@@ -98,17 +98,17 @@ static void test_refused(void **state)
         {"future", "", "ca.pem", NULL, "api.test", PEER_UNTRUSTED,
          DIFFERENT "it is not valid yet; check the clock of this node"},
         {"clientonly", "", "ca.pem", NULL, "api.test", PEER_UNTRUSTED,
-         DIFFERENT "it is not meant for servers"},
+         DIFFERENT "its extended key usage does not allow servers"},
         {"ec", "-tls1_3 " CLIENT_WANTED, "ca.pem", NULL, "api.test", PEER_REFUSED,
          "the server requires a client certificate, and none is configured"},
         {"ec", "-tls1_2 " CLIENT_WANTED, "ca.pem", NULL, "api.test", PEER_UNSUPPORTED,
-         "it wants a client certificate"},
+         "it requires a client certificate"},
         {"ec", "-tls1_3 " CLIENT_WANTED, "ca.pem", "stranger", "api.test", PEER_REFUSED,
          "the server does not accept our client certificate"},
         {"ec", "-tls1_2 " CLIENT_WANTED, "ca.pem", "stranger", "api.test", PEER_REFUSED,
          "the server does not accept our client certificate"},
         {"ec", "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA", "ca.pem", NULL, "api.test",
-         PEER_UNSUPPORTED, "neither TLS 1.2 nor 1.3 with a cipher of ours"},
+         PEER_UNSUPPORTED, "no cipher suite of TLS 1.2 or 1.3 that the agent supports"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         try_row(&rows[i]);
@@ -169,7 +169,7 @@ static void test_odd_answers(void **state)
     assert_string_equal(why_text, "the server closed the connection");
     assert_int_equal(shake_with(part, sizeof part), PEER_CLOSED);
     assert_int_equal(shake_with(old_version, sizeof old_version), PEER_UNSUPPORTED);
-    assert_non_null(strstr(why_text, "neither TLS 1.2 nor 1.3"));
+    assert_non_null(strstr(why_text, "no cipher suite of TLS 1.2 or 1.3"));
     assert_int_equal(shake_with(unknown_alert, sizeof unknown_alert), PEER_PROTOCOL);
     assert_string_equal(why_text, "the server ended TLS with alert 99");
     assert_int_equal(shake_with(huge, sizeof huge), PEER_PROTOCOL);
@@ -218,15 +218,15 @@ static void test_identities(void **state)
     name[sizeof name - 1] = '\0';
     struct tls_identity id = identity("ca.pem", "me", "api.test");
     id.ca_pem = view_text("no certificate");
-    expect_unusable(&id, "the certificate authority is no readable PEM certificate");
+    expect_unusable(&id, "the certificate authority is not a readable PEM certificate");
     id.ca_pem = view_text("");
     expect_unusable(&id, "no certificate authority is given");
     id = identity("ca.pem", "me", "api.test");
     id.cert_pem = view_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    expect_unusable(&id, "the client certificate is no readable PEM certificate");
+    expect_unusable(&id, "the client certificate is not a readable PEM certificate");
     id = identity("ca.pem", "me", "api.test");
     id.key_pem = view_text("garbage");
-    expect_unusable(&id, "the client key is no PEM key");
+    expect_unusable(&id, "the client key is not a PEM key");
     id.key_pem = pem("ec384.key", 2);
     expect_unusable(&id, "the client key does not belong to the client certificate");
     id.key_pem = pem("mersa.key", 2);
@@ -252,7 +252,7 @@ static void test_exhausted(void **state)
     struct server server = server_start("ec", "-alpn h2");
     int fd = dial(server.port);
     assert_int_equal(start(fd, &id), FULL_BUFFER);
-    assert_non_null(strstr(why_text, "need more memory than the 72 KiB set aside for TLS"));
+    assert_non_null(strstr(why_text, "need more memory than the 72 KiB reserved for TLS"));
     id = identity("ca.pem", NULL, "api.test");
     assert_int_equal(start(fd, &id), STATUS_OK);
     assert_int_equal(shake(fd, ALL_STEPS), STATUS_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of TLS in words: a verdict of ours and one line that says what an operator can do. */
+/* Failures of TLS: the verdict and one line that tells an operator the reason and the remedy. */
 #include "base/assert.h"
 #include "host/tls_internal.h"
 
@@ -15,11 +15,11 @@
 struct reason {
     int code;
     enum status verdict;
-    const char *words;
+    const char *text;
 };
 
-#define NOT_TLS "the server's answer is not TLS; is this the https port of the API server?"
-#define NO_COMMON "the server offers neither TLS 1.2 nor 1.3 with a cipher of ours"
+#define NOT_TLS "the server's response is not TLS; is this the https port of the API server?"
+#define NO_COMMON "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports"
 
 #define DAMAGED "a TLS record arrived damaged"
 #define UNREADABLE "the server's certificate cannot be read; keys may be RSA, EC P-256 or P-384"
@@ -50,17 +50,17 @@ static const struct reason reasons[] = {
 #define NOT_ACCEPTED "the server does not accept our client certificate: "
 
 static const struct reason alerts[] = {
-    {40, PEER_UNSUPPORTED, NO_COMMON ", or it wants a client certificate"},
+    {40, PEER_UNSUPPORTED, NO_COMMON ", or it requires a client certificate"},
     {42, PEER_REFUSED, "it cannot be read or verified"},
     {43, PEER_REFUSED, "its type is not supported"},
     {44, PEER_REFUSED, "it is revoked"},
     {45, PEER_REFUSED, "it has expired"},
     {46, PEER_REFUSED, "no reason given"},
-    {48, PEER_REFUSED, "its issuer is unknown there"},
+    {48, PEER_REFUSED, "its issuer is unknown to the server"},
     {49, PEER_REFUSED, "access denied"},
     {70, PEER_UNSUPPORTED, NO_COMMON},
     {71, PEER_UNSUPPORTED, NO_COMMON},
-    {112, PEER_REFUSED, "the server does not know itself by this name"},
+    {112, PEER_REFUSED, "the server does not serve this name"},
     {116, PEER_REFUSED, "the server requires a client certificate, and none is configured"},
     {120, PEER_UNSUPPORTED, "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
 };
@@ -77,14 +77,14 @@ static const struct reason *find(const struct reason *table, size_t count, int c
     return NULL;
 }
 
-static void say(struct writer *why, const char *words)
+static void put(struct writer *why, const char *words)
 {
     if (why != NULL) {
         writer_text(why, words);
     }
 }
 
-/* Codes are a module's part, in steps of 0x80, and a part of the arithmetic below it. */
+/* A code is that of a module, in steps of 0x80, plus one of the big-number module below it. */
 bool tls_is_exhausted(int code)
 {
     static const int modules[] = {
@@ -106,48 +106,48 @@ bool tls_is_exhausted(int code)
 
 struct flag {
     uint32_t bit;
-    const char *words;
+    const char *text;
 };
 
 static const struct flag flags[] = {
     {MBEDTLS_X509_BADCERT_EXPIRED, "it has expired"},
     {MBEDTLS_X509_BADCERT_FUTURE, "it is not valid yet; check the clock of this node"},
     {MBEDTLS_X509_BADCERT_NOT_TRUSTED, "it is not signed by the given certificate authority"},
-    {MBEDTLS_X509_BADCERT_KEY_USAGE, "it is not meant for signing or key exchange"},
-    {MBEDTLS_X509_BADCERT_EXT_KEY_USAGE, "it is not meant for servers"},
+    {MBEDTLS_X509_BADCERT_KEY_USAGE, "its key usage does not allow signing or key exchange"},
+    {MBEDTLS_X509_BADCERT_EXT_KEY_USAGE, "its extended key usage does not allow servers"},
     {MBEDTLS_X509_BADCERT_BAD_MD, "it is signed with a weak hash"},
     {MBEDTLS_X509_BADCERT_BAD_PK, "its kind of key is not supported"},
     {MBEDTLS_X509_BADCERT_BAD_KEY, "its key is too weak, or on a curve that is not supported"},
 };
 
-/* All flags are set then, also that of a revocation, which nothing here looks for. */
+/* The library sets all flags then, including that of a revocation, which is never checked. */
 static bool ended_early(uint32_t verified)
 {
     return (verified & MBEDTLS_X509_BADCERT_REVOKED) != 0u;
 }
 
-static void say_verified(uint32_t verified, const char *name, struct writer *why)
+static void put_verification(uint32_t verified, const char *name, struct writer *why)
 {
     bool some = false;
     bool whole = !ended_early(verified);
-    say(why, "the server's certificate cannot be trusted: ");
+    put(why, "the server's certificate cannot be trusted: ");
     for (size_t i = 0; i < COUNT_OF(flags) && whole; i++) {
         if ((verified & flags[i].bit) != 0u) {
-            say(why, some ? "; " : "");
-            say(why, flags[i].words);
+            put(why, some ? "; " : "");
+            put(why, flags[i].text);
             some = true;
         }
     }
     if (whole && (verified & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0u) {
-        say(why, some ? "; it does not list " : "it does not list ");
-        say(why, name);
-        say(why, " among its subject alternative names");
+        put(why, some ? "; it does not list " : "it does not list ");
+        put(why, name);
+        put(why, " among its subject alternative names");
         some = true;
     }
-    say(why, some ? "" : "verification failed");
+    put(why, some ? "" : "verification failed");
 }
 
-/* A wrong key usage has a code of its own. */
+/* A wrong key usage is reported with another code. */
 static bool is_distrust(const struct tls_failure *failure)
 {
     bool known = failure->verified != 0u && !ended_early(failure->verified);
@@ -155,7 +155,7 @@ static bool is_distrust(const struct tls_failure *failure)
            (failure->code == MBEDTLS_ERR_SSL_BAD_CERTIFICATE && known);
 }
 
-/* Want of memory, also where the library takes it for a wrong signature. */
+/* Lack of memory, also where the library reports it as a wrong signature. */
 static bool is_starved(const struct tls_failure *failure)
 {
     bool unsigned_chain = (failure->verified & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0u;
@@ -186,11 +186,11 @@ static enum status judge_alert(unsigned alert, struct writer *why)
     const struct reason *known = find(alerts, COUNT_OF(alerts), (int)alert);
     if (known != NULL) {
         bool ours = known->code >= CERTIFICATE_FIRST && known->code <= CERTIFICATE_LAST;
-        say(why, ours ? NOT_ACCEPTED : "");
-        say(why, known->words);
+        put(why, ours ? NOT_ACCEPTED : "");
+        put(why, known->text);
         return known->verdict;
     }
-    say(why, "the server ended TLS with alert ");
+    put(why, "the server ended TLS with alert ");
     if (why != NULL) {
         writer_decimal(why, alert);
     }
@@ -204,25 +204,25 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
         return judge_alert(failure->alert, why);
     }
     if (failure->refused) {
-        say(why, NOT_ACCEPTED);
-        say(why, "most likely, for it reset the connection on seeing it");
+        put(why, NOT_ACCEPTED);
+        put(why, "it reset the connection when the certificate was sent");
         return PEER_REFUSED;
     }
     const struct reason *known = judge_code(failure);
     if (is_starved(failure)) {
-        say(why, "the certificates need more memory than the 72 KiB set aside for TLS; "
+        put(why, "the certificates need more memory than the 72 KiB reserved for TLS; "
                  "give a smaller bundle of certificate authorities");
         return FULL_BUFFER;
     }
     if (is_distrust(failure)) {
-        say_verified(failure->verified, failure->name, why);
+        put_verification(failure->verified, failure->name, why);
         return PEER_UNTRUSTED;
     }
     if (known != NULL) {
-        say(why, known->words);
+        put(why, known->text);
         return known->verdict;
     }
-    say(why, "TLS failed with mbedTLS code 0x");
+    put(why, "TLS failed with mbedTLS code 0x");
     if (why != NULL) {
         writer_hex(why, (uint64_t)-failure->code, 4);
     }
