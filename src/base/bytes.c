@@ -373,15 +373,6 @@ void writer_shown(struct writer *w, struct view v, size_t max)
 
 /* --- NUL-terminated text in arrays, and UTF-8 --- */
 
-const char *text_nth(const char *texts, unsigned index)
-{
-    const char *at = texts;
-    for (unsigned i = 0; i < index; i++) {
-        at += strlen(at) + 1u;
-    }
-    return at;
-}
-
 enum status text_copy(char *text, size_t cap, struct view v)
 {
     ASSERT(cap >= 1u);

@@ -131,11 +131,6 @@ void writer_cut(struct writer *w, struct view v);
 /* --- NUL-terminated text in arrays --- */
 
 /*
- * Text at `index` (from 0) of texts that stand one behind the other, each ended by NUL; there are
- * that many. Never NULL.
- */
-const char *text_nth(const char *texts, unsigned index);
-/*
  * Copies `v` into text[cap] (bytes) and ends it with NUL. FULL_BUFFER when it does not fit,
  * PEER_MALFORMED when it holds a NUL; `text` is unchanged then. cap >= 1.
  */
