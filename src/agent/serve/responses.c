@@ -35,10 +35,12 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
             return;
         }
     }
-    /* As if the peer had left: the link reports its calls as gone, and closes. */
+    /*
+     * As if the peer had left: links_next, which gave out the call, goes on with its end, reports
+     * its calls as gone, and closes the link.
+     */
     h2_goaway(&a->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
     h2_rx_end(&a->link[wanted->link].grpc.h2);
-    a->step_now = true;
 }
 
 void response_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message)
