@@ -248,8 +248,8 @@
  */
 #define PEM_BYTES_MAX 32768u
 /*
- * Open mappings and sequences in a kubeconfig. Real ones have four levels. Deeper:
- * refused with the reason.
+ * Open mappings and sequences that the YAML reader keeps. A kubeconfig has four levels of known
+ * keys; all below is skipped at any depth. Deeper without a skip: refused with the reason.
  */
 #define YAML_DEPTH_MAX 8u
 /*
