@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's frame: its one instance, facts from the host, orders to the host, and the step that
- * lets every module do its work and hands what one found to the one whom it concerns. Decides
- * nothing about claims or slices.
+ * The agent's frame: its one instance, facts from the host, orders for the host, and the step. A
+ * step lets each module do its work and hands the results of one to the others that they concern.
+ * Decides nothing about claims or slices.
  */
 #include "agent/serve/methods.h"
 #include "agent/state.h"
@@ -45,7 +45,7 @@ static uint32_t issues_sum(const struct probe_issues *issues)
     return sum;
 }
 
-/* Each set of issues is said once, however often the node is looked at. */
+/* Each set of issues is logged once, however often the node is probed. */
 static void report_issues(struct agent *a, const struct probe_issues *issues)
 {
     uint32_t sum = issues_sum(issues);
@@ -161,7 +161,7 @@ static void serve_link(struct agent *a, unsigned link)
 
 /* --- the API server --- */
 
-/* Records that matter to nobody: the end says all. */
+/* Records that no owner needs: the result is enough. */
 static void pass_record(struct agent *a, const struct api_result *r,
                         const struct kube_record *record)
 {
@@ -170,7 +170,7 @@ static void pass_record(struct agent *a, const struct api_result *r,
     (void)record;
 }
 
-/* Who asks for what: answers go to the owner of their kind. */
+/* Records and results go to the owner of the kind of request. */
 static const struct {
     void (*on_record)(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);

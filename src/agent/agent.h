@@ -17,7 +17,7 @@
  * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared.
  * I4 A new process holds the claims that the old one held.
  * I5 The API server's token is on no link but LINK_API, and in no line of the log.
- * I6 What a peer is sent is bounded by what it said and by time.
+ * I6 What a peer is sent is bounded by what it sent and by time.
  * I7 A kubelet that comes is answered, whatever other peers did or still do.
  * I8 Metrics are of the exposition format, every line of them; pages and log lines are whole.
  */
@@ -42,9 +42,9 @@ enum link_kind { LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH, LINK_METRICS };
 enum agent_order {
     ORDER_NONE,
     ORDER_CONNECT_API, /* connect, shake hands, then agent_api_opened or agent_api_failed */
-    /* read the token again, and tell it by agent_api_identity, changed or not */
+    /* read the token again, and hand it in by agent_api_identity, changed or not */
     ORDER_READ_TOKEN,
-    ORDER_CLOSE_API,          /* close the API connection now (agent_link_end is not owed) */
+    ORDER_CLOSE_API,          /* close the API connection now, without agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink and create the registration socket again */
     /* stopping: unlink the registration socket, accept nothing more on it */
     ORDER_CLOSE_REGISTRATION,
@@ -61,7 +61,7 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 
 /* --- facts from the host --- */
 
-/* Tells the time after each wait, before anything else: log lines and time-outs go by it. */
+/* Sets the time; called after each wait before anything else. Log lines and time limits use it. */
 void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
 
 /*
@@ -81,8 +81,8 @@ void agent_api_failed(struct agent *a, enum status status, const char *why, uint
 /* The open API connection ended; `why` is empty when the server just closed it. */
 void agent_api_ended(struct agent *a, const char *why);
 /*
- * Something the host met and an operator must know; one line. `event` is a name from
- * agent/events.h.
+ * Logs something that the host met and an operator must know: `text` is one line, `log_id` an
+ * enum log_id of agent/report/log_catalogue.h.
  */
 void agent_host_log(struct agent *a, int log_id, const char *text);
 /* SIGTERM or SIGINT. */
@@ -93,7 +93,7 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 /*
  * A connection was accepted: its link index, or -1 when the table of its kind is full (close it).
  * An older one may have been chosen to end instead: ask again when its last bytes are taken. `peer`
- * tells one peer from the others (process id, address): nobody may have all places for himself.
+ * distinguishes peers (process id, address): no peer may hold all places.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*

@@ -26,7 +26,7 @@ struct files {
     /*
      * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
      * that a store which vanished shows as HOST_ABSENT. FILES_CDI: offset
-     * is 0 and the file is made anew with just these bytes.
+     * is 0 and the file is created again with just these bytes.
      */
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                          struct view bytes) MUST_USE;
@@ -42,13 +42,13 @@ struct files {
     /*
      * Locks a file of FILES_STATE against other processes until the port ends, and makes it when it
      * is absent. HOST_BUSY: another process has it. Locked already: STATUS_OK, unless the file was
-     * removed or replaced meanwhile; then the one that bears the name is locked anew.
+     * removed or replaced meanwhile; then the one that has the name now is locked.
      */
     enum status (*lock)(void *ctx, const char *name) MUST_USE;
-    /* Counts the names in `dir` that begin with `prefix`; in a directory that is absent, none. */
+    /* Counts the names in `dir` that start with `prefix`; in a directory that is absent, none. */
     enum status (*count)(void *ctx, enum files_dir dir, const char *prefix,
                          unsigned *count) MUST_USE;
-    /* Why the last call that failed did, in words for an operator; good until the next call. */
+    /* Why the last failed call failed, for an operator to read; valid until the next call. */
     const char *(*why)(void *ctx);
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct agent: all state of the program, one member per module, each written by that module alone;
- * the members' types stand in the headers of their modules.
- * Internal to src/agent; the host sees agent/agent.h only. Owns every byte that the agent keeps.
+ * struct agent: all state of the program, one member per module, each written by that module alone.
+ * The types of the members stand in the headers of their modules. Only .c files of src/agent
+ * include this header; the host sees agent/agent.h. Owns every byte that the agent keeps.
  *
- * Modules share their verbs: X_init sets up, X_step does what is due, X_deadline tells when X_step
- * must run at the latest (in now_ms terms; UINT64_MAX: never). What ends in _ms is milliseconds of
- * the clock of now_ms, or a duration of them.
+ * Modules share their verbs: X_init sets up, X_step does what is due, X_deadline returns when
+ * X_step must run at the latest (in now_ms terms; UINT64_MAX: never). A name that ends in _ms is a
+ * time of the clock of now_ms in milliseconds, or a duration in milliseconds.
  */
 #ifndef AGENT_STATE_H
 #define AGENT_STATE_H
@@ -56,7 +56,7 @@ struct agent {
     bool started;        /* the first step was made */
     bool found;          /* the node was looked at */
     bool devices_known;  /* a look did not fail */
-    uint32_t issues_sum; /* of the issues that were said last; 0: none */
+    uint32_t issues_sum; /* of the issues that were logged last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */

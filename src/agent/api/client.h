@@ -55,7 +55,7 @@ enum api_slot {
  */
 typedef struct view (*api_body_part)(struct agent *a, uint32_t offset, size_t room);
 
-/* A request as its owner asks for it; borrowed until api_start returns. */
+/* A request as its owner fills it in; borrowed until api_start returns. */
 struct api_request {
     enum api_kind kind;
     enum kube_shape shape;    /* of the answer */

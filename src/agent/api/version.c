@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which version of resource.k8s.io is spoken: the best that the API server serves, of v1, v1beta2
- * and v1beta1. Owns struct version; sends no request but the GET of the API group.
+ * Which version of resource.k8s.io is used: of v1, v1beta2 and v1beta1 the newest that the API
+ * server serves. Owns struct version; sends no request but the GET of the API group.
  *
- * The group is asked once per connection, because an upgraded server drops its connections, and
- * before anything else: so the requests of a start are the same five whichever version is served
- * (group, Node, list, create, watch; going down from v1 by failures alone would be up to seven).
- * Where the server moved us it is asked behind the rest, for perhaps it answers one request and
- * moves us again. A server that tells nothing of use is tried: lists of slices go from v1
- * downwards. The list is the judge, because it exists as long as its version does; a 404 for one
- * object only raises a doubt, and the group is asked again. While an older version is spoken, the
- * group is asked every VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API"
- * (APIGroup).
+ * The group is read once per connection, because an upgraded server drops its connections. It is
+ * read before anything else, so that a start takes the same five requests whichever version is
+ * served (group, Node, list, create, watch; up to seven if failures alone led down from v1). On a
+ * connection that the server asked for it is read last, because such a server may answer one
+ * request and ask for the next connection.
+ *
+ * When the response names no version of use, lists of slices try each, from v1 on. The list
+ * decides, because it exists as long as its version does. A 404 for one object only raises a doubt,
+ * and the group is read again. While an older version is used, the group is read every
+ * VERSION_CHECK_MS. Source: Kubernetes API concepts, "Discovery API" (APIGroup).
  */
 #include "agent/api/version.h"
 
@@ -86,7 +87,7 @@ const char *version_waits_for(const struct agent *a)
     } else if (a->version.state == VERSION_NONE) {
         why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
     } else if (a->version.state != VERSION_SETTLED) {
-        why = "it did not tell yet which versions of resource.k8s.io it serves";
+        why = "it has not reported yet which versions of resource.k8s.io it serves";
     }
     return why;
 }
@@ -199,7 +200,7 @@ void version_end(struct agent *a, const struct api_result *r)
     if (served != 0u) {
         choose(a, served, VERSION_SETTLED);
     } else if (!api_ready(a)) {
-        /* asked again on the next connection */
+        /* the next connection starts with the group */
     } else if (v->state == VERSION_SETTLED) {
         v->due_ms = a->now_ms + agent_jitter(a, VERSION_CHECK_MS);
     } else {
@@ -207,7 +208,7 @@ void version_end(struct agent *a, const struct api_result *r)
     }
 }
 
-/* --- what answers to other requests tell --- */
+/* --- what results of other requests show --- */
 
 static void list_answered(struct agent *a)
 {
@@ -236,7 +237,7 @@ void version_heard(struct agent *a, const struct api_result *r)
     struct version *v = &a->version;
     bool list = r->kind == API_LIST_SLICES;
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
-        return; /* of another group, or an answer from before the last choice */
+        return; /* of another group, or a result from before the last choice */
     }
     if (list && r->status == STATUS_OK) {
         list_answered(a);

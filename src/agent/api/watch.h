@@ -15,7 +15,7 @@
 
 #include "agent/api/client.h"
 
-/* Types of watch events that are told apart. */
+/* Types of watch events, as far as they differ here. */
 enum watch_type { WATCH_TYPE_CHANGE, WATCH_TYPE_DELETED, WATCH_TYPE_BOOKMARK };
 
 /* One watch. */
@@ -71,7 +71,7 @@ struct watch_report watch_record(struct agent *a, struct kube_watch *w, const st
                                  const struct kube_record *record);
 /* The watch ended: what that means. It is opened again by itself unless the owner has to list. */
 struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struct api_result *r);
-/* The next watch continues from this version, which a list or a read told; empty: from none. */
+/* The next watch continues from this version, that of a list or a read; empty: from none. */
 void watch_from(struct kube_watch *w, struct view version);
 /* It may be opened now, unless it is open. */
 void watch_resume(struct agent *a, struct kube_watch *w);
