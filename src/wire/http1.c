@@ -264,7 +264,7 @@ static void field(struct http1 *h, struct view name, struct view value)
     } else if (kind == FIELD_CONNECTION) {
         take_connection(h, value);
     } else {
-        /* what else was said changes nothing here */
+        /* other fields change nothing here */
     }
 }
 

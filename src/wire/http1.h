@@ -2,18 +2,18 @@
 /*
  * HTTP/1.1 engine of one connection, server role, for pages that are only read: GET and HEAD
  * without a body (RFC 9110, RFC 9112). Owns the state of the connection; does no I/O, keeps no
- * clock (so its answers carry no Date), knows no page. Bytes go in by rx_space/rx_commit, requests
+ * clock (so its responses have no Date), knows no page. Bytes go in by rx_space/rx_commit, requests
  * come out by http1_next, bytes to send leave by tx_data/tx_commit.
  *
  * Invariants:
- * I1. Split independence: requests and answers are the same however the input is cut.
- * I2. Bounded: memory is sizeof(struct http1); an answer of any length goes through
+ * I1. Split independence: requests and responses are the same however the input is cut.
+ * I2. Bounded: memory is sizeof(struct http1); a response of any length goes through
  *     HTTP1_TX_BYTES; no peer chooses the size of anything.
- * I3. One after the other: the next request is looked at when the answer before it is sent whole;
+ * I3. One after the other: the next request is read when the response before it is sent whole;
  *     what was pipelined waits in the receive buffer, and in the kernel's.
- * I4. Sticky failure: the first one is final. It is answered by its status code, but for a time-out
+ * I4. Sticky failure: the first one is final. Its response has its status code, except a time-out
  *     of a peer that asked for nothing; what arrives after it is read and dropped for
- *     LINK_CLOSE_MS, so that the answer reaches a peer that still sends (RFC 9112 §9.6), and
+ *     LINK_CLOSE_MS, so that the response reaches a peer that still sends (RFC 9112 §9.6), and
  *     nothing of it is interpreted.
  * I5. No guess at framing: a request whose length two readers could see differently (RFC 9112
  *     §11.2: bare CR or LF, folded fields, a blank before the colon, doubled or mixed
@@ -30,8 +30,8 @@
 enum http1_phase {
     HTTP1_READING,    /* a request, or waiting for one */
     HTTP1_REQUESTED,  /* a request is complete: http1_next gives it out */
-    HTTP1_RESPONDING, /* the owner writes the answer */
-    HTTP1_CLOSING,    /* the last answer is written */
+    HTTP1_RESPONDING, /* the owner writes the response */
+    HTTP1_CLOSING,    /* the last response is written */
     HTTP1_FAILED
 };
 
@@ -58,9 +58,9 @@ const char *http1_code_text(enum http1_code code);
 struct http1 {
     enum http1_phase phase;
     enum status failed;   /* STATUS_OK while none */
-    enum http1_code code; /* of the answer to the failure; HTTP1_OK: none was sent */
+    enum http1_code code; /* of the response to the failure; HTTP1_OK: none was sent */
     bool ended;           /* the peer sends no more */
-    bool served;          /* a request was answered */
+    bool served;          /* a request got its response */
     bool begun;           /* the request under way has a byte */
     bool blank;           /* an empty line came before it */
     bool lined;           /* its request line is over */
@@ -68,14 +68,14 @@ struct http1 {
     bool cr;              /* the last byte was CR */
     bool head;            /* HEAD: no body is sent */
     bool old;             /* HTTP/1.0 */
-    bool close;           /* the connection ends after the answer */
+    bool close;           /* the connection ends after the response */
     bool host;            /* fields seen: */
     bool length;
     bool body; /* Content-Length over 0 */
     bool coding;
     bool chunked;
     uint64_t now_ms;
-    uint64_t since_ms; /* begin of what is timed: waiting, a request, an answer */
+    uint64_t since_ms; /* start of what is timed: waiting, a request, a response */
     uint32_t fields_len;
     uint16_t line_len; /* of the line under way */
     uint16_t rx_len;
@@ -88,14 +88,14 @@ struct http1 {
 
 /* A connection that was accepted just now. */
 void http1_init(struct http1 *h, uint64_t now_ms);
-/* Tells the time, before each use; a deadline that has passed is a failure, PEER_TIMEOUT. */
+/* Sets the time, before each use; a deadline that has passed is a failure, PEER_TIMEOUT. */
 void http1_set_time(struct http1 *h, uint64_t now_ms);
 /* When http1_set_time must be called at the latest; UINT64_MAX: never. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
  * From when on the connection may give way to a new one: at once while it waits for a further
- * request or lingers after a failure, HTTP1_GRACE_MS after the begin of a request, never
- * (UINT64_MAX) during an answer.
+ * request or lingers after a failure, HTTP1_GRACE_MS after the start of a request, never
+ * (UINT64_MAX) during a response.
  */
 uint64_t http1_yields_ms(const struct http1 *h);
 /* It gives way now: nothing more is sent or read. */
@@ -107,19 +107,19 @@ bool http1_done(const struct http1 *h);
 struct writer http1_rx_space(struct http1 *h);
 /* `n` bytes were written there. */
 void http1_rx_commit(struct http1 *h, size_t n);
-/* The peer sends nothing more; what it asked before is still answered. */
+/* The peer sends nothing more; its earlier requests still get their responses. */
 void http1_rx_end(struct http1 *h);
 
 /*
  * STATUS_OK: a request for *path (without query; borrowed until the next call; empty when it is
- * longer than any page's): http1_respond is owed. STATUS_MORE: none yet. Else the first failure:
+ * longer than any page's): call http1_respond. STATUS_MORE: none yet. Else the first failure:
  * PEER_MALFORMED, PEER_UNSUPPORTED (method, version, coding, a body), FULL_BUFFER (line or fields
  * too long), PEER_TIMEOUT, PEER_CLOSED.
  */
 MUST_USE enum status http1_next(struct http1 *h, struct view *path);
 /*
- * Begins the answer. True: the body is wanted, http1_body_end is owed.
- * False: it was HEAD, and the answer is complete.
+ * Starts the response. True: the body is wanted; http1_body_end ends it.
+ * False: it was HEAD, and the response is complete.
  */
 bool http1_respond(struct http1 *h, enum http1_code code, const char *content_type);
 /* Room for a piece of the body; empty: none now, or the connection failed. */

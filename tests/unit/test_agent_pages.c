@@ -112,7 +112,7 @@ static void test_reasons(void **state)
     start();
     pass(2000);
     page_is("/readyz", "503 Service Unavailable",
-            "the kubelet has not registered the driver: it has not come to the registration "
+            "the kubelet has not registered the driver: it has not connected to the registration "
             "socket\n"
             "the stored ResourceSlices are not known to be the wanted ones: the Node is not "
             "known yet\n"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations, and the text of all metrics (Prometheus exposition format 0.0.4), written line by line
- * from a cursor, so that a text of any length goes through a buffer of one line. Owns what families
- * there are; changes nothing but its own durations.
+ * The text of all metrics (Prometheus exposition format 0.0.4), written line by line from a cursor,
+ * so that a text of any length goes through a buffer of one line. Changes no state.
  */
 #include "agent/serve/metrics.h"
 

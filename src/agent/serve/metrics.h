@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is measured, and its text in Prometheus' exposition format 0.0.4 (metrics.c). Owns struct
- * metrics: durations that no other module keeps; everything else is read where it lives when it is
- * asked for. Internal to src/agent.
+ * The metrics as text in Prometheus' exposition format 0.0.4 (metrics.c). Owns no state: each value
+ * is read where it is kept when its line is written. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_METRICS_H
 #define AGENT_SERVE_METRICS_H
@@ -10,12 +9,12 @@
 #include "agent/report/durations.h"
 #include "base/bytes.h"
 
-/* Where one reader is in the text. All zero: at its begin. */
+/* How far one reader has got in the text. All zero: at its start. */
 struct metrics_cursor {
     uint8_t family;
     uint16_t row;         /* 0: HELP and TYPE; from 1: series */
     uint8_t line;         /* of a histogram */
-    struct histogram now; /* the histogram under way: its lines tell of one moment */
+    struct histogram now; /* the histogram being written: its lines are of one moment */
 };
 
 /*

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readiness: a verdict over what other modules know, and its reasons. Owns no state and never
- * changes any.
+ * Readiness, decided from the state of other modules, and the reasons against it. Changes no state.
  *
- * A claim store that cannot be used counts: the scheduler would send pods whose claims are all
- * refused. One that another agent uses does not: in a rolling update the older agent goes only when
- * this one is ready, and serves the claims until then.
+ * An unusable claim store makes the agent unready: the scheduler would send pods whose claims all
+ * fail. A store that another agent uses does not: in a rolling update the older agent ends only
+ * when this one is ready, and serves the claims until then.
  */
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
@@ -45,26 +44,26 @@ bool agent_ready(const struct agent *a)
     return reasons(a) == 0u;
 }
 
-static void say_registration(const struct agent *a, struct writer *out)
+static void write_registration(const struct agent *a, struct writer *out)
 {
     const struct registration *r = &a->registration;
     writer_text(out, "the kubelet has not registered the driver: ");
     if (r->last_error[0] != '\0') {
         writer_text(out, r->last_error);
     } else {
-        writer_text(out, r->asked ? "it asked for the driver's name and has not answered since"
-                                  : "it has not come to the registration socket");
+        writer_text(out, r->asked ? "it called GetInfo and has reported nothing since"
+                                  : "it has not connected to the registration socket");
     }
 }
 
-static void say(const struct agent *a, unsigned reason, struct writer *out)
+static void write_reason(const struct agent *a, unsigned reason, struct writer *out)
 {
     switch (reason) {
     case REASON_STOPPING:
         writer_text(out, "the agent is stopping");
         break;
     case REASON_REGISTRATION:
-        say_registration(a, out);
+        write_registration(a, out);
         break;
     case REASON_STORE:
         writer_text(out, a->ledger.trouble);
@@ -89,7 +88,7 @@ bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
     unsigned left = index;
     for (unsigned i = 0; i < (unsigned)REASONS; i++) {
         if ((mask >> i & 1u) != 0u && left == 0u) {
-            say(a, i, out);
+            write_reason(a, i, out);
             return true;
         }
         left -= mask >> i & 1u;
