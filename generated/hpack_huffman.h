@@ -5,13 +5,11 @@
  * consecutive; each row describes one length, shortest first.
  *
  * To decode: let `window` be the next 32 bits of the input, first bit highest, padded with ones.
- * The symbol
- * belongs to the first row with window - row.first < (uint32_t)row.count << (32 - row.length),
- * and is
- * hpack_huffman_symbols[row.offset + ((window - row.first) >> (32 - row.length))]. Rows are
- * tried in
- * order, so `window >= row.first` holds whenever a row is reached. No row: EOS, an error in a
- * string.
+ * The symbol belongs to the first row with
+ *   window - row.first < (uint32_t)row.count << (32 - row.length)
+ * and is hpack_huffman_symbols[row.offset + ((window - row.first) >> (32 - row.length))]. Rows are
+ * tried in order, so `window >= row.first` holds whenever a row is reached. No row: EOS, an error in
+ * a string.
  */
 #ifndef GENERATED_HPACK_HUFFMAN_H
 #define GENERATED_HPACK_HUFFMAN_H

@@ -2,66 +2,129 @@
 /* Written by tools/generate.py from tools/hpack_tables.json: edit that, then run 'make generate'. */
 #include "generated/hpack_static.h"
 
+const char hpack_static_texts[685] =
+    ":authority"
+    ":methodGET"
+    ":methodPOST"
+    ":path/"
+    ":path/index.html"
+    ":schemehttp"
+    ":schemehttps"
+    ":status200"
+    ":status204"
+    ":status206"
+    ":status304"
+    ":status400"
+    ":status404"
+    ":status500"
+    "accept-charset"
+    "accept-encodinggzip, deflate"
+    "accept-language"
+    "accept-ranges"
+    "accept"
+    "access-control-allow-origin"
+    "age"
+    "allow"
+    "authorization"
+    "cache-control"
+    "content-disposition"
+    "content-encoding"
+    "content-language"
+    "content-length"
+    "content-location"
+    "content-range"
+    "content-type"
+    "cookie"
+    "date"
+    "etag"
+    "expect"
+    "expires"
+    "from"
+    "host"
+    "if-match"
+    "if-modified-since"
+    "if-none-match"
+    "if-range"
+    "if-unmodified-since"
+    "last-modified"
+    "link"
+    "location"
+    "max-forwards"
+    "proxy-authenticate"
+    "proxy-authorization"
+    "range"
+    "referer"
+    "refresh"
+    "retry-after"
+    "server"
+    "set-cookie"
+    "strict-transport-security"
+    "transfer-encoding"
+    "user-agent"
+    "vary"
+    "via"
+    "www-authenticate";
+
 const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES] = {
-    {":authority", "", 10, 0}, /* 1 */
-    {":method", "GET", 7, 3}, /* 2 */
-    {":method", "POST", 7, 4}, /* 3 */
-    {":path", "/", 5, 1}, /* 4 */
-    {":path", "/index.html", 5, 11}, /* 5 */
-    {":scheme", "http", 7, 4}, /* 6 */
-    {":scheme", "https", 7, 5}, /* 7 */
-    {":status", "200", 7, 3}, /* 8 */
-    {":status", "204", 7, 3}, /* 9 */
-    {":status", "206", 7, 3}, /* 10 */
-    {":status", "304", 7, 3}, /* 11 */
-    {":status", "400", 7, 3}, /* 12 */
-    {":status", "404", 7, 3}, /* 13 */
-    {":status", "500", 7, 3}, /* 14 */
-    {"accept-charset", "", 14, 0}, /* 15 */
-    {"accept-encoding", "gzip, deflate", 15, 13}, /* 16 */
-    {"accept-language", "", 15, 0}, /* 17 */
-    {"accept-ranges", "", 13, 0}, /* 18 */
-    {"accept", "", 6, 0}, /* 19 */
-    {"access-control-allow-origin", "", 27, 0}, /* 20 */
-    {"age", "", 3, 0}, /* 21 */
-    {"allow", "", 5, 0}, /* 22 */
-    {"authorization", "", 13, 0}, /* 23 */
-    {"cache-control", "", 13, 0}, /* 24 */
-    {"content-disposition", "", 19, 0}, /* 25 */
-    {"content-encoding", "", 16, 0}, /* 26 */
-    {"content-language", "", 16, 0}, /* 27 */
-    {"content-length", "", 14, 0}, /* 28 */
-    {"content-location", "", 16, 0}, /* 29 */
-    {"content-range", "", 13, 0}, /* 30 */
-    {"content-type", "", 12, 0}, /* 31 */
-    {"cookie", "", 6, 0}, /* 32 */
-    {"date", "", 4, 0}, /* 33 */
-    {"etag", "", 4, 0}, /* 34 */
-    {"expect", "", 6, 0}, /* 35 */
-    {"expires", "", 7, 0}, /* 36 */
-    {"from", "", 4, 0}, /* 37 */
-    {"host", "", 4, 0}, /* 38 */
-    {"if-match", "", 8, 0}, /* 39 */
-    {"if-modified-since", "", 17, 0}, /* 40 */
-    {"if-none-match", "", 13, 0}, /* 41 */
-    {"if-range", "", 8, 0}, /* 42 */
-    {"if-unmodified-since", "", 19, 0}, /* 43 */
-    {"last-modified", "", 13, 0}, /* 44 */
-    {"link", "", 4, 0}, /* 45 */
-    {"location", "", 8, 0}, /* 46 */
-    {"max-forwards", "", 12, 0}, /* 47 */
-    {"proxy-authenticate", "", 18, 0}, /* 48 */
-    {"proxy-authorization", "", 19, 0}, /* 49 */
-    {"range", "", 5, 0}, /* 50 */
-    {"referer", "", 7, 0}, /* 51 */
-    {"refresh", "", 7, 0}, /* 52 */
-    {"retry-after", "", 11, 0}, /* 53 */
-    {"server", "", 6, 0}, /* 54 */
-    {"set-cookie", "", 10, 0}, /* 55 */
-    {"strict-transport-security", "", 25, 0}, /* 56 */
-    {"transfer-encoding", "", 17, 0}, /* 57 */
-    {"user-agent", "", 10, 0}, /* 58 */
-    {"vary", "", 4, 0}, /* 59 */
-    {"via", "", 3, 0}, /* 60 */
-    {"www-authenticate", "", 16, 0}, /* 61 */
+    {0, 10, 0}, /* 1 :authority */
+    {10, 7, 3}, /* 2 :method */
+    {20, 7, 4}, /* 3 :method */
+    {31, 5, 1}, /* 4 :path */
+    {37, 5, 11}, /* 5 :path */
+    {53, 7, 4}, /* 6 :scheme */
+    {64, 7, 5}, /* 7 :scheme */
+    {76, 7, 3}, /* 8 :status */
+    {86, 7, 3}, /* 9 :status */
+    {96, 7, 3}, /* 10 :status */
+    {106, 7, 3}, /* 11 :status */
+    {116, 7, 3}, /* 12 :status */
+    {126, 7, 3}, /* 13 :status */
+    {136, 7, 3}, /* 14 :status */
+    {146, 14, 0}, /* 15 accept-charset */
+    {160, 15, 13}, /* 16 accept-encoding */
+    {188, 15, 0}, /* 17 accept-language */
+    {203, 13, 0}, /* 18 accept-ranges */
+    {216, 6, 0}, /* 19 accept */
+    {222, 27, 0}, /* 20 access-control-allow-origin */
+    {249, 3, 0}, /* 21 age */
+    {252, 5, 0}, /* 22 allow */
+    {257, 13, 0}, /* 23 authorization */
+    {270, 13, 0}, /* 24 cache-control */
+    {283, 19, 0}, /* 25 content-disposition */
+    {302, 16, 0}, /* 26 content-encoding */
+    {318, 16, 0}, /* 27 content-language */
+    {334, 14, 0}, /* 28 content-length */
+    {348, 16, 0}, /* 29 content-location */
+    {364, 13, 0}, /* 30 content-range */
+    {377, 12, 0}, /* 31 content-type */
+    {389, 6, 0}, /* 32 cookie */
+    {395, 4, 0}, /* 33 date */
+    {399, 4, 0}, /* 34 etag */
+    {403, 6, 0}, /* 35 expect */
+    {409, 7, 0}, /* 36 expires */
+    {416, 4, 0}, /* 37 from */
+    {420, 4, 0}, /* 38 host */
+    {424, 8, 0}, /* 39 if-match */
+    {432, 17, 0}, /* 40 if-modified-since */
+    {449, 13, 0}, /* 41 if-none-match */
+    {462, 8, 0}, /* 42 if-range */
+    {470, 19, 0}, /* 43 if-unmodified-since */
+    {489, 13, 0}, /* 44 last-modified */
+    {502, 4, 0}, /* 45 link */
+    {506, 8, 0}, /* 46 location */
+    {514, 12, 0}, /* 47 max-forwards */
+    {526, 18, 0}, /* 48 proxy-authenticate */
+    {544, 19, 0}, /* 49 proxy-authorization */
+    {563, 5, 0}, /* 50 range */
+    {568, 7, 0}, /* 51 referer */
+    {575, 7, 0}, /* 52 refresh */
+    {582, 11, 0}, /* 53 retry-after */
+    {593, 6, 0}, /* 54 server */
+    {599, 10, 0}, /* 55 set-cookie */
+    {609, 25, 0}, /* 56 strict-transport-security */
+    {634, 17, 0}, /* 57 transfer-encoding */
+    {651, 10, 0}, /* 58 user-agent */
+    {661, 4, 0}, /* 59 vary */
+    {665, 3, 0}, /* 60 via */
+    {668, 16, 0}, /* 61 www-authenticate */
 };

@@ -83,7 +83,7 @@ typedef struct _projection_LabelRecord {
     char value[64]; /* value(2) */
 } projection_LabelRecord;
 
-/* End of a claim's allocation: that it comes says that the claim is allocated.
+/* End of a claim's allocation. A claim without this record is not allocated.
  record ALLOCATION  ResourceClaim.status(3).allocation(1) */
 typedef struct _projection_AllocationRecord {
     char dummy_field;
@@ -128,7 +128,7 @@ typedef struct _projection_ConsumerRecord {
     char uid[64]; /* uid(5) */
 } projection_ConsumerRecord;
 
-/* One attribute of the device whose SLICE_NAME came before. Presence tells the type; extra: a value of another type.
+/* One attribute of the device whose SLICE_NAME came before. The field that is present is its type; extra: a value of another type.
  record SLICE_ATTRIBUTE  ResourceSlice.spec(2).devices(6).attributes(2), ResourceSliceV1beta1.spec(2).devices(6).basic(2).attributes(1) */
 typedef struct _projection_AttributeRecord {
     bool has_key;

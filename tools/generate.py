@@ -309,13 +309,14 @@ def place_names(path):
 def static_table(rows):
     if len(rows) != 61:
         raise Failure(f"{TABLES.name}: static_table has {len(rows)} rows, RFC 7541 has 61")
-    name_cap = max(len(name) for name, _ in rows) + 1
-    value_cap = max(len(value) for _, value in rows) + 1
+    at, entries = 0, []
+    for name, value in rows:
+        entries.append((at, len(name), len(value)))
+        at += len(name) + len(value)
     head = header("tools/hpack_tables.json") + f"""\
 /*
- * HPACK static table, RFC 7541 Appendix A. Entry i has the index i + 1. Texts end in NUL; their
- * lengths do
- * not count it. Texts stand inside the entries so that the table needs no relocation.
+ * HPACK static table, RFC 7541 Appendix A. Entry i has the index i + 1. All texts stand one behind
+ * the other, without NUL, each value behind its name.
  */
 #ifndef GENERATED_HPACK_STATIC_H
 #define GENERATED_HPACK_STATIC_H
@@ -323,24 +324,24 @@ def static_table(rows):
 #include <stdint.h>
 
 #define HPACK_STATIC_ENTRIES {len(rows)}u
-#define HPACK_STATIC_NAME_CAP {name_cap}u
-#define HPACK_STATIC_VALUE_CAP {value_cap}u
 
 struct hpack_static_entry {{
-    char name[HPACK_STATIC_NAME_CAP];
-    char value[HPACK_STATIC_VALUE_CAP];
+    uint16_t at; /* of the name in hpack_static_texts */
     uint8_t name_len;
     uint8_t value_len;
 }};
 
 extern const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES];
+extern const char hpack_static_texts[{at + 1}]; /* with the NUL of the last one */
 
 #endif
 """
     body = [header("tools/hpack_tables.json"), '#include "generated/hpack_static.h"\n\n',
-            "const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES] = {\n"]
-    for index, (name, value) in enumerate(rows, 1):
-        body.append(f'    {{"{name}", "{value}", {len(name)}, {len(value)}}}, /* {index} */\n')
+            f"const char hpack_static_texts[{at + 1}] =\n"]
+    body.append("\n".join(f'    "{name}{value}"' for name, value in rows) + ";\n\n")
+    body.append("const struct hpack_static_entry hpack_static_table[HPACK_STATIC_ENTRIES] = {\n")
+    for index, ((name, value), numbers) in enumerate(zip(rows, entries), 1):
+        body.append(f"    {{{', '.join(map(str, numbers))}}}, /* {index} {name} */\n")
     body.append("};\n")
     return head, "".join(body)
 
@@ -374,13 +375,11 @@ def huffman(lengths):
  * consecutive; each row describes one length, shortest first.
  *
  * To decode: let `window` be the next 32 bits of the input, first bit highest, padded with ones.
- * The symbol
- * belongs to the first row with window - row.first < (uint32_t)row.count << (32 - row.length),
- * and is
- * hpack_huffman_symbols[row.offset + ((window - row.first) >> (32 - row.length))]. Rows are
- * tried in
- * order, so `window >= row.first` holds whenever a row is reached. No row: EOS, an error in a
- * string.
+ * The symbol belongs to the first row with
+ *   window - row.first < (uint32_t)row.count << (32 - row.length)
+ * and is hpack_huffman_symbols[row.offset + ((window - row.first) >> (32 - row.length))]. Rows are
+ * tried in order, so `window >= row.first` holds whenever a row is reached. No row: EOS, an error in
+ * a string.
  */
 #ifndef GENERATED_HPACK_HUFFMAN_H
 #define GENERATED_HPACK_HUFFMAN_H

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of mbedTLS 3.6 that is built: a TLS 1.2 and 1.3 client that verifies certificates and
- * may show one.
- * Owns the choice; the code that uses it is src/host/tls.c, which also defines the two functions
- * that mbedTLS
- * asks for: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
+ * may present one of its own. The code that uses it is src/host/tls.c, which also defines the two
+ * functions that mbedTLS asks for: mbedtls_psa_external_get_random and mbedtls_platform_gmtime_r.
  *
- * Memory comes from one static arena (MBEDTLS_MEMORY_BUFFER_ALLOC_C): no function of the heap is
- * referenced,
- * which a check of the finished binary proves. No file, no socket, no session ticket, no server
- * role.
+ * Memory comes from one static arena (MBEDTLS_MEMORY_BUFFER_ALLOC_C). The gate `binary` proves that
+ * no function of the heap is linked. No file, no socket, no session ticket, no server role.
  */
 #ifndef CFG_MBEDTLS_CONFIG_H
 #define CFG_MBEDTLS_CONFIG_H
@@ -28,11 +24,11 @@
 #define MBEDTLS_PLATFORM_FPRINTF_MACRO agent_no_output
 #define agent_no_output(...) ((void)0)
 
-/* What mbedTLS would format here are texts for people, which nobody asks for: none is linked. */
+/* mbedTLS formats texts for people with it. Nobody asks for these, so it is not linked. */
 #include <stdio.h>
 #define MBEDTLS_PLATFORM_SNPRINTF_MACRO snprintf
 
-/* --- randomness and PSA (TLS 1.3 uses PSA for its key schedule) --- */
+/* --- randomness and PSA, which TLS 1.3 uses for its key schedule --- */
 #define MBEDTLS_PSA_CRYPTO_C
 #define MBEDTLS_PSA_CRYPTO_EXTERNAL_RNG
 #define MBEDTLS_PSA_KEY_SLOT_COUNT 8
@@ -59,7 +55,7 @@
 
 /* --- ciphers and digests --- */
 #define MBEDTLS_AES_C
-#define MBEDTLS_AES_FEWER_TABLES /* of use to processors without AES instructions only */
+#define MBEDTLS_AES_FEWER_TABLES /* the tables help only processors without AES instructions */
 #define MBEDTLS_AESNI_C /* used when the CPU has it; needs -maes -mpclmul with the next line */
 #define MBEDTLS_BLOCK_CIPHER_NO_DECRYPT
 #define MBEDTLS_CIPHER_C
@@ -72,7 +68,7 @@
 #define MBEDTLS_SHA256_C
 #define MBEDTLS_SHA384_C
 #define MBEDTLS_SHA512_C
-/* Hashes see handshakes only: their size counts, not their speed. */
+/* Hashes run in handshakes only, where their speed does not matter. */
 #define MBEDTLS_SHA256_SMALLER
 #define MBEDTLS_SHA512_SMALLER
 

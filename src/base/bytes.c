@@ -29,7 +29,7 @@ bool view_equal(struct view a, struct view b)
     return a.len == b.len && (a.len == 0u || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* How many bytes both have in common from the begin; most differ in the first. */
+/* How many bytes both have in common at the start; most texts differ in the first. */
 static size_t common_bytes(struct view a, const char *text)
 {
     size_t n = 0;

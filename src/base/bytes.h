@@ -4,8 +4,8 @@
  * Owns cursor arithmetic; never owns memory, never does I/O.
  *
  * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a
- * caller's buffer with a length; when something does not fit it writes nothing of it, remembers
- * `full`, and ignores all later writes, so that callers check once at the end. A text buffer is a
+ * caller's buffer with a length. What does not fit is not written at all: the writer sets `full` and
+ * ignores every later write, so that callers check once at the end. A text buffer is a
  * char array that always ends in NUL.
  *
  * Invariants:
@@ -71,9 +71,9 @@ MUST_USE enum status view_decimal(struct view a, uint64_t max, uint64_t *value);
 
 /* --- reader: fails with STATUS_MORE and an unmoved cursor when bytes are missing --- */
 
-/* Reader at the begin of the view. */
+/* Reader at the start of the view. */
 struct reader reader_of(struct view v);
-/* Bytes behind the cursor. */
+/* Number of bytes not read yet. */
 size_t reader_left(const struct reader *r);
 /* Next number, high octet first; STATUS_MORE when fewer bytes are left. */
 MUST_USE enum status reader_u8(struct reader *r, uint8_t *value);
@@ -112,7 +112,7 @@ void writer_text(struct writer *w, const char *text); /* without its NUL */
 void writer_utf8(struct writer *w, uint32_t c);
 /* Decimal digits without leading zeros. */
 void writer_decimal(struct writer *w, uint64_t value);
-/* The same, with a minus sign when below zero. */
+/* Decimal digits, with a minus sign when below zero. */
 void writer_signed(struct writer *w, int64_t value);
 /* Exactly `digits` lower-case hexadecimal digits, 1 to 16, high ones first. */
 void writer_hex(struct writer *w, uint64_t value, unsigned digits);

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-/* Checksum of `v` continued from `seed` (0 to begin). "123456789" gives 0xE3069283. */
+/* Checksum of `v` continued from `seed` (0 for the first part). "123456789" gives 0xE3069283. */
 uint32_t crc32c(uint32_t seed, struct view v);
 
 #endif

@@ -25,7 +25,7 @@ enum json_kind {
     JSON_ARRAY_BEGIN,
     JSON_ARRAY_END,
     JSON_NAME,   /* member name; `text` is its raw bytes between the quotes, escapes not resolved */
-    JSON_STRING, /* likewise */
+    JSON_STRING, /* `text` as for JSON_NAME */
     JSON_NUMBER, /* `text` is the literal */
     JSON_TRUE,
     JSON_FALSE,
@@ -49,7 +49,7 @@ struct json_reader {
     enum status failed;            /* sticky first failure, STATUS_OK while none */
 };
 
-/* Begins to read `text`, the whole of it. Never fails: json_next does. */
+/* Starts to read `text`, which is complete. Malformed text is reported by json_next. */
 void json_open(struct json_reader *r, struct view text);
 /*
  * Next token. PEER_MALFORMED: not JSON (invalid UTF-8, bad escape, bad number, trailing bytes,
@@ -57,8 +57,8 @@ void json_open(struct json_reader *r, struct view text);
  */
 MUST_USE enum status json_next(struct json_reader *r, struct json_token *token);
 /*
- * Skips the value that begins with `token` (already read); a scalar is skipped at once. Verdicts of
- * json_next.
+ * Skips the value that begins with `token` (already read); a scalar is skipped at once. Fails as
+ * json_next does.
  */
 MUST_USE enum status json_skip(struct json_reader *r, const struct json_token *token);
 /*
@@ -84,12 +84,12 @@ struct json_writer {
     bool after_name;
 };
 
-/* Begins a text at the end of `out`, which is borrowed until it is complete. */
+/* Starts a text at the end of `out`, which is borrowed until the text is complete. */
 struct json_writer json_writer_of(struct writer *out, unsigned indent);
-/* Opens or closes an object or an array, as a value, a member or an element. */
+/* Open and close an object: the text's value, a member's or an element. */
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
-/* Likewise. */
+/* Open and close an array: the text's value, a member's or an element. */
 void json_array_begin(struct json_writer *w);
 void json_array_end(struct json_writer *w);
 /* Name of the next member: plain ASCII text that needs no escapes. */

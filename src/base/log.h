@@ -27,7 +27,7 @@ struct log {
     enum log_format format;
     uint64_t wall_ms;   /* Unix milliseconds, handed in by whoever steps the program */
     size_t len;         /* bytes waiting in `buffer` */
-    uint64_t lost;      /* lines that did not fit and are not yet spoken of */
+    uint64_t lost;      /* lines that did not fit and are not yet reported */
     bool cut;           /* a field of the line being built did not fit */
     struct writer line; /* the line being built; inactive while data is NULL */
     uint8_t buffer[LOG_BUFFER_BYTES];
@@ -36,24 +36,24 @@ struct log {
 /* Empty log; lines above `level` will be dropped. */
 void log_init(struct log *l, enum log_level level, enum log_format format);
 /*
- * Begins a line. Between begin and end add fields; a line over LOG_LINE_BYTES_MAX keeps the fields
- * that fitted, and says `truncated=true`. A line that the level filters out costs nothing, its
- * fields are ignored. So are those of a line for which there is no room; it is counted as lost.
+ * Starts a line; fields are added until log_line_end. A line over LOG_LINE_BYTES_MAX keeps the
+ * fields that fit and ends with `truncated=true`. The fields of a line that the level filters out
+ * are ignored. A line for which the buffer has no room is counted as lost.
  */
 void log_line_begin(struct log *l, enum log_level level, const char *event);
 /* One field of the line being built; `key` is plain ASCII, `value` any text. */
 void log_line_text(struct log *l, const char *key, const char *value);
-/* Same for bytes that may come from a peer. */
+/* One field whose value may come from a peer. */
 void log_line_view(struct log *l, const char *key, struct view value);
-/* Same for an integer. */
+/* One field whose value is an integer. */
 void log_line_number(struct log *l, const char *key, int64_t value);
 /* Ends the line; it waits in log_pending from now on. */
 void log_line_end(struct log *l);
 /* Lines waiting to be written out. Valid until the next call. */
 struct view log_pending(const struct log *l);
 /*
- * Says that the first `n` pending bytes were written. Lines lost before are spoken of here, in a
- * line `event=log_lines_lost count=N`, as soon as it has room.
+ * Removes the first `n` pending bytes, which were written out. Lines lost before are reported here
+ * by a line `event=log_lines_lost count=N`, as soon as it has room.
  */
 void log_taken(struct log *l, size_t n);
 

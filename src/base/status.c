@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the verdicts, in the order of the enum. */
+/* Names of the statuses, in the order of the enum. */
 #include "base/status.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one set of verdicts that fallible functions of every layer return.
+ * The results that fallible functions of every layer return.
  * Owns the enum and its names; holds no state and knows no domain.
  *
  * Families: OK and MORE (progress), PEER_* (somebody outside sent something wrong), FULL_* (a limit
@@ -16,7 +16,7 @@
 /* On declarations: whoever calls it must look at the result. */
 #define MUST_USE __attribute__((warn_unused_result))
 
-/* Verdict of a fallible function; its header says which ones can come, and when. */
+/* Result of a fallible function; the comment of the function says which ones it returns, and when. */
 enum status {
     STATUS_OK = 0,
     STATUS_MORE,      /* not enough input, or not enough room yet: try again later */
@@ -41,7 +41,7 @@ enum status {
 };
 
 /*
- * For the few calls whose verdict changes nothing: `why` says why not. Does nothing.
+ * For the few calls whose result changes nothing: `why` is the reason. Does nothing.
  */
 static inline void status_ignore(enum status s, const char *why)
 {
@@ -49,7 +49,7 @@ static inline void status_ignore(enum status s, const char *why)
     (void)why;
 }
 
-/* Short name of a verdict for log lines, e.g. "peer-malformed". Static text; never NULL. */
+/* Short name of a status for log lines, e.g. "peer-malformed". Static text; never NULL. */
 const char *status_name(enum status s);
 
 #endif

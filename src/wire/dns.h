@@ -25,7 +25,7 @@ struct ip_address {
     uint8_t bytes[16]; /* network order; IPv4 uses the first four */
 };
 
-/* Addresses in the order in which they were told; further ones are left out. */
+/* Addresses in the order of the response; those over the bound are left out. */
 struct ip_addresses {
     unsigned count;
     struct ip_address address[API_ADDRESSES_MAX];
@@ -43,7 +43,7 @@ MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type ty
  * answer): wait on. PEER_NOT_FOUND: the name does not exist or has no address of this type;
  * PEER_REFUSED: the server could not or would not answer; PEER_MALFORMED: it breaks off or
  * contradicts itself. Owner names of records are not compared: the chain of CNAMEs before them is
- * the server's word either way.
+ * taken from the server either way.
  */
 MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
                                 struct view name, struct ip_addresses *out);

@@ -78,7 +78,7 @@ static void take_path(struct grpc_call *call, struct view value, uint64_t now_ms
     }
 }
 
-/* "application/grpc" [("+proto" / "+json" / …)] and parameters: only protobuf is spoken here. */
+/* "application/grpc" [("+proto" / "+json" / …)] and parameters: only protobuf is supported here. */
 static void take_type(struct grpc_call *call, struct view value, uint64_t now_ms)
 {
     struct view type = view_first(value, view_find(value, ';'));
@@ -281,7 +281,7 @@ static void take_data(struct grpc_server *s, struct grpc_call *call, struct view
     }
 }
 
-/* The stream's input ended. true: the request is complete, *out tells it. */
+/* The stream's input ended. true: the request is complete and *out is its event. */
 static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     call->flags |= GRPC_FLAG_INPUT_ENDED;
@@ -307,7 +307,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
     return true;
 }
 
-/* --- events of the connection; true: *out tells something --- */
+/* --- events of the connection; true: *out is an event --- */
 
 static bool on_field(struct grpc_server *s, const struct h2_event *event, uint64_t now_ms)
 {
@@ -398,7 +398,7 @@ static uint64_t due_ms(const struct grpc_call *call)
     return waits ? call->deadline_ms : earlier(call->deadline_ms, call->arrival_ms);
 }
 
-/* Ends one call whose time is over. true: the owner knew it, *out tells. */
+/* Ends one call whose time is over. true: the owner knew the call, *out is its event. */
 static bool expire(struct grpc_server *s, struct grpc_call *call, struct grpc_event *out)
 {
     bool known = call->state == GRPC_CALL_RUNNING;

@@ -5,21 +5,21 @@
  * text; statuses as its "statuscodes" text.
  *
  * Invariants:
- * I1. A CALL tells one whole message, octet by octet what the peer sent behind a true prefix, of a
- *     request that was in order and at its end.
- * I2. Every such request of up to GRPC_SMALL_BYTES is told, unless its stream was one too many, or
- *     its time, a drain, the peer or the connection ended it before.
+ * I1. A CALL event holds one whole message, exactly the octets that the peer sent behind the
+ *     message's prefix, of a request that is valid and complete.
+ * I2. Every such request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream was over the limit,
+ *     or its deadline, a drain, the peer or the connection ended it first.
  * I3. Split independence: calls, messages, and what is answered on each stream are the same however
  *     the peer's octets are cut.
  * I4. A buffer is held by one live call alone; with the connection all of its buffers are free.
  * I5. Bounded: grpc_valid after every call; a message is never longer than its room.
- * I6. Each call that was told ends once: by its answer, or by GONE or DEADLINE. The first failure
- *     of the connection stays, and no call outlives it.
- * I7. Independence: a connection tells and sends what it does alone, whatever others do, unless
- *     the buffers that are nobody's own are all taken.
+ * I6. Each call that was reported ends once: by its response, or by GONE or DEADLINE. The first
+ *     failure of the connection is final, and no call outlives it.
+ * I7. Independence: events and output of a connection do not depend on other connections, unless
+ *     these hold all of the shared buffers.
  *
- * A call is named by its index in `calls` plus its serial number, so that an answer for a call that
- * was cancelled and whose entry was taken again is recognised.
+ * A call is identified by its index in `calls` plus its serial number, so that a response for a call
+ * that was cancelled, and whose entry was reused, is recognised.
  */
 #ifndef WIRE_GRPC_H
 #define WIRE_GRPC_H
@@ -53,7 +53,7 @@ struct grpc_buffers {
     struct grpc_buffer buffers[GRPC_BUFFERS];
 };
 
-/* Name of a call; it stays valid as a name when the call is gone. */
+/* Identifies a call, even after the call has ended. */
 struct grpc_call_id {
     uint16_t index;
     uint32_t serial; /* 0: no call */
@@ -109,13 +109,13 @@ enum grpc_event_kind {
     GRPC_EVENT_GONE, /* the call ended without our answer (cancelled, connection lost) */
     /*
      * its grpc-timeout passed, or its peer did not take a message in GRPC_REPLY_MS:
-     * DEADLINE_EXCEEDED was sent, the call is gone
+     * DEADLINE_EXCEEDED was sent, the call has ended
      */
     GRPC_EVENT_DEADLINE,
     GRPC_EVENT_WRITABLE /* a started reply may be continued */
 };
 
-/* What grpc_next tells. */
+/* An event of grpc_next. */
 struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* not for WRITABLE */
@@ -145,55 +145,56 @@ bool grpc_valid(const struct grpc_server *s);
  * of it is taken), no buffer or refusing (UNAVAILABLE), request not complete in GRPC_ARRIVAL_MS or
  * by its time-out (DEADLINE_EXCEEDED).
  *
- * What the header list decides is answered at once, whether the request goes on or not (RFC 9113
- * §8.1). A request that goes on is reset with NO_ERROR: at once too, but after 405, 415 and an
- * unknown path what belongs to them is dropped first, for GRPC_ARRIVAL_MS at most: it is mostly on
- * its way, and its errors are still told by HTTP/2's own codes.
+ * A refusal that follows from the header list is sent at once, even before the request is complete
+ * (RFC 9113 §8.1). The rest of the request is stopped by RST_STREAM with NO_ERROR. After 405, 415
+ * and an unknown path, the rest is dropped for up to GRPC_ARRIVAL_MS before that: most of it is
+ * already on its way, and HTTP/2 errors in it still get their own codes.
  */
 MUST_USE enum status grpc_next(struct grpc_server *s, uint64_t now_ms, struct grpc_event *event);
 /*
- * The connection is given up: frees every call, no event follows. What h2_goaway said may still be
- * sent; grpc_next is not called again.
+ * Gives the connection up: frees every call without an event. A GOAWAY may still be sent; grpc_next
+ * is not called again.
  */
 void grpc_abandon(struct grpc_server *s);
 /* When grpc_next must be called at the latest because of a deadline or the connection's timers. */
 uint64_t grpc_deadline(const struct grpc_server *s);
-/* Whether the call still waits for an answer. */
+/* Whether the call still waits for a response. */
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
-/* Calls that wait for an answer, those included that the owner was not told of (yet). */
+/* Calls that wait for a response, including those that were not reported to the owner (yet). */
 unsigned grpc_calls_open(const struct grpc_server *s);
 
 /*
- * Reply message of `len` bytes: begin once, then grpc_reply_bytes until all are sent. STATUS_MORE
- * from begin: no send room, try after WRITABLE. *taken says how many bytes were accepted now (0 is
- * possible; WRITABLE follows). PEER_CLOSED: the call is gone. Unary calls send one message;
- * streaming ones any number. Begin sends the response headers first when they are not out yet.
+ * Response message of `len` bytes: grpc_reply_begin once, then grpc_reply_bytes until all are sent.
+ * grpc_reply_begin returns STATUS_MORE while there is no send room: try again after WRITABLE. It
+ * sends the response headers first, unless they were sent before. *taken is how many bytes were
+ * accepted now; when it is 0, WRITABLE follows. PEER_CLOSED: the call has ended. A unary call sends
+ * one message, a streaming one any number.
  */
 MUST_USE enum status grpc_reply_begin(struct grpc_server *s, struct grpc_call_id call,
                                       uint32_t len);
 MUST_USE enum status grpc_reply_bytes(struct grpc_server *s, struct grpc_call_id call,
                                       struct view bytes, size_t *taken);
 /*
- * Whole message, as far as there is room. STATUS_MORE: call again after WRITABLE with a message of
- * the same length, it goes on where it stopped (a peer's window may be smaller than any message).
- * PEER_CLOSED: the call is gone. After STATUS_OK the next one may follow.
+ * Sends a whole message, as far as there is room. STATUS_MORE: call again after WRITABLE with a
+ * message of the same length; it continues where it stopped, because a peer's window may be smaller
+ * than any message. PEER_CLOSED: the call has ended. After STATUS_OK another message may follow.
  */
 MUST_USE enum status grpc_reply_message(struct grpc_server *s, struct grpc_call_id call,
                                         struct view message);
-/* The only message and status OK: verdicts as said at grpc_reply_message. */
+/* Sends the only message of a call, then status OK. Returns what grpc_reply_message does. */
 MUST_USE enum status grpc_reply_all(struct grpc_server *s, struct grpc_call_id call,
                                     struct view message);
 /*
  * Ends the call with a status; `text` is percent-encoded and cut at GRPC_STATUS_TEXT_CAP. Sends
  * trailers, or trailers-only when no header went out. STATUS_MORE: no room yet, try after WRITABLE.
- * A call that is gone is success.
+ * For a call that has ended, STATUS_OK.
  */
 MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call,
                                  enum grpc_status code, const char *text);
 /*
- * No new calls from here on: GOAWAY names the last that is served, and running ones may end. What
- * comes later is dropped, because gRPC clients send such calls again by themselves, where an answer
- * would be a failed call. When grpc_calls_open says 0 the owner closes.
+ * Accepts no new calls from here on: GOAWAY names the last one that is served, and running ones may
+ * end. Later ones are dropped without a response: gRPC clients send them again on another connection,
+ * whereas a response would fail them. The owner closes when grpc_calls_open is 0.
  */
 void grpc_drain(struct grpc_server *s);
 

@@ -18,12 +18,12 @@ enum {
     GRPC_CALL_BODY,     /* the message is arriving */
     GRPC_CALL_WHOLE,    /* the message is complete, the end of the stream is not seen */
     GRPC_CALL_RUNNING,  /* the owner knows the call */
-    GRPC_CALL_REFUSED,  /* our own answer waits for room */
-    GRPC_CALL_ANSWERED, /* it went, and what still comes of the request is dropped */
+    GRPC_CALL_REFUSED,  /* the refusal waits for room */
+    GRPC_CALL_ANSWERED, /* the refusal was sent; the rest of the request is dropped */
     GRPC_CALL_STATES
 };
 
-/* `flags` of struct grpc_call: what its header list said, and what went out. */
+/* `flags` of struct grpc_call: what its header list holds, and what was sent. */
 #define GRPC_FLAG_POST 0x01u
 #define GRPC_FLAG_TYPE 0x02u /* content-type is gRPC's */
 #define GRPC_FLAG_PATH_LONG 0x04u
@@ -33,7 +33,7 @@ enum {
 #define GRPC_FLAG_REPLY_BEGUN 0x40u /* by grpc_reply_all or …message */
 #define GRPC_FLAG_BODILESS 0x80u    /* the method is HEAD: RFC 9110 §9.3.2 */
 
-/* Why a call is answered without its owner; the answers stand in grpc_send.c. */
+/* Why the engine ends a call without asking the owner; grpc_send.c has the responses. */
 enum grpc_refusal {
     GRPC_REFUSE_METHOD,
     GRPC_REFUSE_TYPE,
@@ -59,9 +59,9 @@ enum grpc_refusal {
 void grpc_buffer_release(struct grpc_server *s, struct grpc_call *call);
 /* Frees the entry. */
 void grpc_call_free(struct grpc_server *s, struct grpc_call *call);
-/* Answers without the owner, at once or as soon as there is room; then the call is free. */
+/* Refuses a call, at once or as soon as there is room; then its entry is free. */
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why);
-/* Tries again to answer what waits. */
+/* Tries again to send the refusals that wait for room. */
 void grpc_refuse_due(struct grpc_server *s);
 
 #endif

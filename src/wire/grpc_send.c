@@ -91,7 +91,7 @@ static void header_head(struct h2 *c)
     header_text(c, "content-type", "application/grpc");
 }
 
-/* gRPC PROTOCOL-HTTP2, Status-Message: what is not printable ASCII, and '%', goes as %XX. */
+/* gRPC PROTOCOL-HTTP2, Status-Message: what is not printable ASCII, and '%', is sent as %XX. */
 static void header_message(struct h2 *c, const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -153,12 +153,12 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
     }
     bool end = last && piece.len == bytes.len;
     enum status st = h2_data(&s->h2, call->stream, piece, end);
-    ASSERT(st == STATUS_OK); /* there is no room on a stream that is gone */
+    ASSERT(st == STATUS_OK); /* h2_data_room is 0 for a stream that has ended */
     return piece.len;
 }
 
 /*
- * An HTTP answer for what is no gRPC call. The body goes out in pieces as the peer's window allows;
+ * An HTTP response for what is no gRPC call. The body is sent in pieces as the peer's window allows;
  * STATUS_MORE: not all of it went.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
@@ -188,7 +188,7 @@ static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint
     return call->reply_left == 0u ? STATUS_OK : STATUS_MORE;
 }
 
-/* The last of a stream was sent. A request that goes on is told to stop (RFC 9113 §8.1). */
+/* The response is complete. An incomplete request is stopped (RFC 9113 §8.1). */
 static void call_end(struct grpc_server *s, struct grpc_call *call)
 {
     bool goes_on = (call->flags & GRPC_FLAG_INPUT_ENDED) == 0u;
@@ -220,7 +220,7 @@ static void refusal_send(struct grpc_server *s, struct grpc_call *call)
     if (st == STATUS_OK) {
         call_end(s, call);
     }
-    /* else there is no room, or the connection failed and the stream's end will be told */
+    /* else there is no room, or the connection failed and a RESET event follows */
 }
 
 void grpc_refuse(struct grpc_server *s, struct grpc_call *call, enum grpc_refusal why)

@@ -20,11 +20,11 @@
  *     the peer's octets are cut. The sizes of WINDOW_UPDATE alone depend on it, and with them what
  *     a peer meets that overruns its windows.
  * I2. Order: a stream's events are FIELD, HEADERS_END, DATA, and FIELD, HEADERS_END of trailers.
- *     After end_stream only RESET may follow, after RESET or h2_reset nothing. No name or value is
- *     told that RFC 9113 §8.2.1 forbids.
+ *     After end_stream only RESET may follow, after RESET or h2_reset nothing. FIELD holds no
+ *     name or value that RFC 9113 §8.2.1 forbids.
  * I3. Output is frames in their form, of at most H2_FRAME_MAX, our SETTINGS first; at most tx_cap
  *     waits, and nothing follows what a failure left there.
- * I4. Sticky failure: h2_next tells the first one from then on, no stream stays open.
+ * I4. Sticky failure: h2_next returns the first one from then on, no stream stays open.
  * I5. A call that sends for the owner (h2_open to h2_ping) and does not return STATUS_OK sends
  *     nothing and moves none of its outputs.
  * I6. h2_valid after every call.
@@ -35,7 +35,7 @@
  *
  * The owner's loop: h2_next until STATUS_MORE, send h2_tx_data, read into h2_rx_space; after
  * every h2_tx_commit ask h2_next again, because input is not looked at while the send buffer has
- * no room for the answers it may ask for.
+ * no room for the frames that it may cause.
  */
 #ifndef WIRE_H2_H
 #define WIRE_H2_H
@@ -67,22 +67,22 @@ enum h2_role { H2_SERVER, H2_CLIENT };
 
 enum h2_event_kind {
     H2_EVENT_FIELD, /* one header or trailer field: name, value */
-    /* the header list (or trailers) is complete; end_stream says whether the stream's input is */
+    /* the header list (or trailers) is complete; end_stream: so is the stream's input */
     H2_EVENT_HEADERS_END,
     /* `data` (may be empty when end_stream); flow control is refilled by the engine */
     H2_EVENT_DATA,
     /*
-     * the stream is gone: reset by the peer, by us for a stream error of the peer, or with the
+     * the stream has ended: reset by the peer, by us for a stream error of the peer, or with the
      * connection; `code`
      */
     H2_EVENT_RESET,
     /* the peer opens no more; streams above `last_stream` never ran; `code` */
     H2_EVENT_GOAWAY,
-    H2_EVENT_PING_ACK, /* answer to h2_ping */
+    H2_EVENT_PING_ACK, /* acknowledgement of h2_ping */
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: ask h2_data_room again */
 };
 
-/* What h2_next tells. */
+/* An event of h2_next. */
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;  /* 0 for connection events */
@@ -128,11 +128,11 @@ struct h2_list {
     uint64_t length; /* content-length */
 };
 
-struct h2_block {     /* internal: the header block being received (RFC 9113 §4.3) */
-    uint32_t stream;  /* 0: none is open */
-    uint32_t listed;  /* decoded size by RFC 9113 §6.5.2 */
-    uint32_t verdict; /* error code that the stream gets at the end of the block */
-    uint16_t carried; /* octets of an incomplete field in h2_memory.field */
+struct h2_block {        /* internal: the header block being received (RFC 9113 §4.3) */
+    uint32_t stream;     /* 0: none is open */
+    uint32_t listed;     /* decoded size by RFC 9113 §6.5.2 */
+    uint32_t reset_code; /* of the stream at the end of the block; H2_NO_ERROR: none */
+    uint16_t carried;    /* octets of an incomplete field in h2_memory.field */
     uint8_t continuations;
     uint8_t size_updates;
     bool started; /* a field was decoded: no size update may follow */
@@ -198,8 +198,8 @@ struct h2 {
     size_t tx_len;
     bool building;         /* between h2_headers_begin and h2_headers_end */
     bool build_head;       /* the request being built is a HEAD */
-    bool table_cleared;    /* our first block told the peer that its table stays empty */
-    uint32_t build_stream; /* 0: it is gone */
+    bool table_cleared;    /* our first block announced that our table stays empty */
+    uint32_t build_stream; /* 0: it has ended */
     struct writer build;
     bool writable_due;
     bool ping_waiting;
@@ -232,21 +232,21 @@ struct h2 {
 
 /*
  * Starts a connection; the preface and SETTINGS are in the send buffer at once (RFC 9113 §3.4).
- * Time never goes back from one call of this module to the next.
+ * now_ms must not decrease from one call of this module to the next.
  */
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms);
 /* Whether the state holds together: for assertions and tests. */
 bool h2_valid(const struct h2 *c);
 /*
- * Tells the time; refills the abuse credit and fails the connection on preface, header block and
- * stall time-outs.
+ * Sets the current time: refills the abuse credit, and fails the connection when the preface, a
+ * header block or the sending of our output has taken too long.
  */
 void h2_set_time(struct h2 *c, uint64_t now_ms);
 /* When h2_set_time must be called at the latest; UINT64_MAX: never. */
 uint64_t h2_deadline(const struct h2 *c);
 /* Streams open now. */
 unsigned h2_streams_open(const struct h2 *c);
-/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: it told none yet. */
+/* SETTINGS_MAX_CONCURRENT_STREAMS of the peer; UINT32_MAX: none was received yet. */
 uint32_t h2_streams_max(const struct h2 *c);
 /*
  * The sticky failure, STATUS_OK while none; *code (may be NULL) gets the HTTP/2 error code that
@@ -261,7 +261,7 @@ MUST_USE enum status h2_failure(const struct h2 *c, uint32_t *code);
  * first.
  */
 struct writer h2_rx_space(struct h2 *c);
-/* Says that `n` bytes were written into the room that h2_rx_space gave. */
+/* Takes the `n` bytes that were written into the room of h2_rx_space. */
 void h2_rx_commit(struct h2 *c, size_t n);
 /*
  * The peer closed its side. What it sent before is still handed out, open streams end as RESET
@@ -270,10 +270,10 @@ void h2_rx_commit(struct h2 *c, size_t n);
 void h2_rx_end(struct h2 *c);
 /* Bytes to send, valid until the next call; empty: nothing now. */
 struct view h2_tx_data(const struct h2 *c);
-/* Says that the first `n` of these bytes are sent. */
+/* Removes the first `n` bytes of h2_tx_data, which were sent. */
 void h2_tx_commit(struct h2 *c, size_t n);
 
-/* Whether h2_next may have something to tell without more bytes or time. */
+/* Whether h2_next may have an event without more bytes or time. */
 bool h2_stirs(const struct h2 *c);
 
 /*
@@ -287,48 +287,49 @@ MUST_USE enum status h2_next(struct h2 *c, struct h2_event *event);
 /*
  * Client: opens a stream. STATUS_MORE: the peer's MAX_CONCURRENT_STREAMS or our send buffer is
  * used up. FULL_TABLE: no free entry. PEER_CLOSED: GOAWAY was received or sent, the connection
- * failed, or stream ids are used up. Its header block goes out (or it is reset) before the next
- * stream is opened, because streams begin in the order of their ids (RFC 9113 §5.1.1).
+ * failed, or stream ids are used up. Its header block must be sent, or the stream reset, before
+ * the next is opened, because streams begin in the order of their ids (RFC 9113 §5.1.1).
  */
 MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
-/* Gives a stream another number of the owner; nothing when the stream is gone. */
+/* Changes the owner's number of a stream; does nothing when the stream has ended. */
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
  * One header block: begin, fields, end, and no other call between. The caller makes sure of room
- * with h2_headers_room; the block goes out as one HEADERS frame: the send buffer is no larger
- * than the smallest frame limit a peer can set. From end, FULL_BUFFER: it did not fit, nothing
- * was sent, the stream is as before; PEER_CLOSED: the stream is gone. Names are lower-case,
- * pseudo-header fields first.
+ * with h2_headers_room. The block is sent as one HEADERS frame, because the send buffer is no larger
+ * than the smallest frame limit a peer can set. Names are lower-case, pseudo-header fields first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
 /* One field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */
 void h2_header(struct h2 *c, const char *name, struct view value, bool sensitive);
-/* Ends the block and sends it: verdicts as said at h2_headers_begin. */
+/*
+ * Ends the block and sends it. FULL_BUFFER: it did not fit, nothing was sent, the stream is
+ * unchanged. PEER_CLOSED: the stream has ended.
+ */
 MUST_USE enum status h2_headers_end(struct h2 *c, bool end_stream);
-/* Bytes free in the send buffer for a header block, 0 when the stream is gone. */
+/* Bytes free in the send buffer for a header block, 0 when the stream has ended. */
 size_t h2_headers_room(const struct h2 *c, uint32_t stream);
 /* How many DATA bytes h2_data takes now: the least of both windows, frame size and send buffer. */
 size_t h2_data_room(const struct h2 *c, uint32_t stream);
 /*
  * Sends data.len <= h2_data_room bytes in one frame (an empty one only with end_stream).
- * PEER_CLOSED: the stream is gone. STATUS_MORE: an empty frame has no room now.
+ * PEER_CLOSED: the stream has ended. STATUS_MORE: an empty frame has no room now.
  */
 MUST_USE enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_stream);
 /*
  * Ends a stream with RST_STREAM, at once or when there is room; no event follows for it. Does
- * nothing when the stream is gone.
+ * nothing when the stream has ended.
  */
 void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code);
 
 /*
- * Asks the peer for a sign of life; H2_EVENT_PING_ACK answers. STATUS_MORE: no room now.
+ * Sends PING; H2_EVENT_PING_ACK follows when the peer acknowledges it. STATUS_MORE: no room now.
  * PEER_CLOSED: the connection failed.
  */
 MUST_USE enum status h2_ping(struct h2 *c);
 /*
  * Announces the end (RFC 9113 §6.8), at once or when there is room: graceful (last stream 2^31-1,
  * new streams are still served) or final with a code (the true last stream; what comes above is
- * dropped). Running streams go on; a client opens no more.
+ * dropped). Running streams continue; a client opens no more.
  */
 void h2_goaway(struct h2 *c, enum h2_error code, bool final);
 

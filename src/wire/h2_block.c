@@ -4,8 +4,8 @@
  * block field by field as its octets come; nothing is kept but one incomplete field.
  *
  * Every block is decoded to its end, because the compression state belongs to the connection.
- * What cannot be delivered is discarded: block.discard, with block.verdict as the code of the
- * RST_STREAM at the end of the block (H2_NO_ERROR: none).
+ * What cannot be delivered is discarded: block.discard, with block.reset_code as the code
+ * of the RST_STREAM at the end of the block (H2_NO_ERROR: none).
  */
 #include <string.h>
 
@@ -15,11 +15,11 @@
 
 /* --- which list a block carries --- */
 
-static void discard(struct h2 *c, enum h2_error verdict)
+static void discard(struct h2 *c, enum h2_error code)
 {
     ASSERT(c->block.stream != 0u);
     c->block.discard = true;
-    c->block.verdict = (uint32_t)verdict;
+    c->block.reset_code = (uint32_t)code;
 }
 
 /* A block on a stream that is in the table. */
@@ -90,7 +90,7 @@ static enum h2_step begin_block(struct h2 *c)
     return past == H2_PAST_IDLE ? begin_on_idle(c, id) : begin_on_closed(c, past);
 }
 
-/* An empty piece of a block that goes on moves nothing (CVE-2019-9518). */
+/* An empty piece of an incomplete block makes no progress (CVE-2019-9518). */
 static void charge_empty(struct h2 *c)
 {
     ASSERT(c->frame.type == H2_HEADERS || c->frame.type == H2_CONTINUATION);
@@ -200,7 +200,7 @@ static enum status decode_field(struct h2 *c, struct view in, size_t *used,
     return s;
 }
 
-/* Counts the field and says what the limits and rules make of it; sets block.discard. */
+/* Counts the field and checks it against limits and rules; sets block.discard. */
 static void judge_field(struct h2 *c, const struct hpack_field *field)
 {
     ASSERT(!field->size_update && c->block.started);
@@ -298,16 +298,16 @@ static enum h2_error end_list(const struct h2_block *b, struct h2_stream *s)
 static enum h2_step end_discarded(struct h2 *c, struct h2_stream *s, struct h2_event *event)
 {
     ASSERT(c->block.stream == 0u);
-    enum h2_error verdict = (enum h2_error)c->block.verdict;
+    enum h2_error code = (enum h2_error)c->block.reset_code;
     uint32_t id = c->frame.stream;
-    if (verdict == H2_NO_ERROR) {
+    if (code == H2_NO_ERROR) {
         return H2_STEP_AGAIN;
     }
     if (s != NULL) {
-        return h2_stream_error(c, s, verdict, event);
+        return h2_stream_error(c, s, code, event);
     }
     bool settled = h2_stream_past(c, id) == H2_PAST_RESET_BY_US;
-    return settled ? H2_STEP_AGAIN : h2_stranger_error(c, id, verdict);
+    return settled ? H2_STEP_AGAIN : h2_stranger_error(c, id, code);
 }
 
 static enum h2_step end_block(struct h2 *c, struct h2_event *event)

@@ -74,7 +74,7 @@ enum h2_step h2_on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *
 
 /* --- SETTINGS, §6.5 --- */
 
-/* §6.9.2: the difference goes to all streams; windows may become negative. */
+/* §6.9.2: the difference applies to all streams; windows may become negative. */
 static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
 {
     ASSERT(c->peer_window <= H2_WINDOW_MAX);
@@ -165,7 +165,7 @@ enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *ev
     return H2_STEP_AGAIN;
 }
 
-/* §8.4: a client cannot push, and we told servers not to. */
+/* §8.4: a client cannot push, and our SETTINGS forbid it to servers. */
 enum h2_step h2_on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event)
 {
     ASSERT(fixed.len == 0u);

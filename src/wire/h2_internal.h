@@ -14,7 +14,7 @@
  *   h2_buffer.c   received pieces, control frames that we send
  *
  * Receiving walks through stages: preface, then for each frame header, fixed part, and one of
- * fragment, body, skip. A stage takes what it can from mem.rx and says what happened; nothing is
+ * fragment, body, skip. A stage takes what it can from mem.rx and returns what happened; nothing is
  * ever parsed twice but an incomplete header field. Each step begins with at least H2_STEP_BYTES
  * free in the send buffer, so that no handler can fail for want of room.
  */
@@ -68,9 +68,9 @@ enum {
 
 /* Octets of whole frames that we send, header included. */
 #define H2_GOAWAY_BYTES 17u
-#define H2_RST_BYTES 13u    /* likewise */
-#define H2_UPDATE_BYTES 13u /* likewise */
-#define H2_PING_BYTES 17u   /* likewise */
+#define H2_RST_BYTES 13u
+#define H2_UPDATE_BYTES 13u
+#define H2_PING_BYTES 17u
 /*
  * Most that one step sends (RST_STREAM and WINDOW_UPDATE, or two WINDOW_UPDATEs), and the GOAWAY
  * of a failure.
@@ -79,7 +79,7 @@ enum {
 
 /* --- state --- */
 
-/* Stage of receiving, see above; `stage` of struct h2. */
+/* Stage of receiving: `stage` of struct h2. */
 enum {
     H2_STAGE_PREFACE,
     H2_STAGE_HEADER,
@@ -102,10 +102,10 @@ enum h2_step {
 enum {
     H2_STREAM_RESERVED, /* client: opened, its header block not yet sent; idle for the peer */
     H2_STREAM_OPEN,
-    H2_STREAM_RESET_DUE /* gone for owner and peer, RST_STREAM waits for room */
+    H2_STREAM_RESET_DUE /* ended for owner and peer, RST_STREAM waits for room */
 };
 
-/* `flags` of struct h2_stream: what each side has said. */
+/* `flags` of struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
 #define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: the next list is the trailers */
@@ -162,7 +162,7 @@ enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
 /* The octets of the current piece of payload that are here now. */
 struct view h2_rx_piece(const struct h2 *c);
-/* Says that the first `n` bytes of that piece are used up. */
+/* Removes the first `n` bytes of h2_rx_piece, which were used. */
 void h2_rx_consume(struct h2 *c, size_t n);
 /* Goes on to what follows header block fragment or data: the padding, then the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
@@ -199,31 +199,31 @@ MUST_USE bool h2_list_end(const struct h2_list *list);
 
 /* The stream if owner and peer may still use it, else NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
-/* Same, NULL as well once the connection failed: for calls of the owner. */
+/* h2_stream_find for calls of the owner: NULL also once the connection failed. */
 struct h2_stream *h2_stream_owned(const struct h2 *c, uint32_t id);
 /* A new entry, or NULL when the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
 /* Frees the entry; `past` is how later frames will see it. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
-/* Notes how a stream ended, for late frames; H2_CLOSED_MEMORY of them are kept. */
+/* Remembers how a stream ended, for late frames; H2_CLOSED_MEMORY of them are kept. */
 void h2_remember(struct h2 *c, uint32_t id, enum h2_past past);
 /* What became of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
-/* One side has said its last; the second to do so frees the entry. */
+/* One side has ended the stream; when both have, the entry is freed. */
 void h2_stream_end(struct h2 *c, struct h2_stream *s, unsigned ended_flag);
 
 /* Connection error, RFC 9113 §5.4.1; the first one counts. */
 void h2_fail(struct h2 *c, enum status failure, enum h2_error code);
-/* Same with the verdict that belongs to the code; always H2_STEP_AGAIN. */
+/* h2_fail with the status that belongs to the code; always H2_STEP_AGAIN. */
 enum h2_step h2_connection_error(struct h2 *c, enum h2_error code);
 /* Stream error, RFC 9113 §5.4.2: RST_STREAM, its price, RESET event. */
 enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error code,
                              struct h2_event *event);
-/* Same for a stream that the owner does not know (any more): no event. */
+/* h2_stream_error for a stream that the owner does not know (any more): no event. */
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Takes one from the abuse credit; without any left the connection ends. */
 void h2_charge(struct h2 *c);
-/* Same for frames that a peer may send in answer to ours: HEADERS and DATA of ours give it back. */
+/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
 void h2_charge_refundable(struct h2 *c);
 
 /* --- h2_send.c --- */

@@ -133,7 +133,7 @@ static bool connection_specific(struct view name)
     return false;
 }
 
-/* §8.1.1; said twice it must say the same (RFC 9110 §8.6). */
+/* §8.1.1; a repeated content-length must have the same value (RFC 9110 §8.6). */
 static bool content_length(struct h2_list *list, struct view value)
 {
     ASSERT(list->kind != H2_LIST_TRAILERS);

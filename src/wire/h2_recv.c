@@ -28,7 +28,7 @@ static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
     [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
     [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
                     H2_FLAG_PADDED | H2_FLAG_PRIORITY},
-    /* A wrong length of PRIORITY is an error of the stream (§6.3): its handler tells. */
+    /* A wrong length of PRIORITY is an error of the stream (§6.3), left to its handler. */
     [H2_PRIORITY] = {h2_on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
     [H2_RST_STREAM] = {h2_on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
     [H2_SETTINGS] = {h2_on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
@@ -89,7 +89,7 @@ static bool order_valid(const struct h2 *c)
     ASSERT(c->stage == H2_STAGE_HEADER);
     const struct h2_frame *f = &c->frame;
     if (!c->settings_seen) {
-        /* An acknowledgement with a payload is told its wrong size (§6.5). */
+        /* An acknowledgement with a payload is FRAME_SIZE_ERROR (§6.5). */
         return f->type == H2_SETTINGS && ((f->flags & H2_FLAG_ACK) == 0u || f->length > 0u);
     }
     if (c->block.stream != 0u) {

@@ -110,7 +110,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
     h2_send_due(c);
 }
 
-/* What we said may have asked for answers: their price comes back. */
+/* Frames of ours may have caused frames of the peer: their price is refunded. */
 static void refund(struct h2 *c)
 {
     ASSERT(c->credit <= H2_CREDIT_MAX);

@@ -12,7 +12,7 @@
 
 enum representation_kind { INDEXED, LITERAL_INDEXING, SIZE_UPDATE, LITERAL_NEVER, LITERAL };
 
-/* RFC 7541 §6: how the first octet tells them apart. */
+/* RFC 7541 §6: the first octet distinguishes them. */
 static const struct {
     uint8_t mask;
     uint8_t pattern;
@@ -135,7 +135,7 @@ static enum status resolve_string(const struct literal_string *literal, struct w
     return STATUS_OK;
 }
 
-/* Name, then value, into the scratch; *name_len tells where one ends. */
+/* Name, then value, into the scratch; *name_len is where the name ends. */
 static enum status resolve(const struct hpack_decoder *d, const struct representation *rep,
                            struct writer *scratch, size_t *name_len)
 {

@@ -10,12 +10,12 @@
  * I3. Nothing changes but on STATUS_OK: cursor and table are as before. A failure is final for the
  *     connection all the same, because the table is out of step with the peer's (RFC 7541 §2.2).
  * I4. Progress: each STATUS_OK takes an octet at least, so fields are no more than octets.
- * I5. Split independence: however a block is cut, the same fields come out, then the same verdict.
+ * I5. Split independence: however a block is cut, the same fields come out, then the same status.
  * I6. Agreement: what is accepted, every field and the table are those of any other decoder, but
  *     for integers over HPACK_INTEGER_MAX or of more than four continuation octets, and fields
  *     longer than the scratch.
- * I7. Round trip: what hpack_encode writes decodes to the same field, by anybody, and leaves the
- *     table alone.
+ * I7. Round trip: what hpack_encode writes decodes to the same field in every decoder, and leaves
+ *     its table unchanged.
  */
 #ifndef WIRE_HPACK_H
 #define WIRE_HPACK_H
@@ -58,10 +58,10 @@ void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size);
 /* Whether the invariants above hold: for assertions and tests. */
 bool hpack_valid(const struct hpack_decoder *d);
 /*
- * Decodes one representation from the front of `in`. `block_start` says that nothing but size
- * updates was decoded in this block yet. Strings are resolved into `scratch` (cap = longest
- * field), whose old content goes. STATUS_OK with field->size_update means that it was no field.
- * An empty name is no compression error: that is for the reader of the header list to judge.
+ * Decodes one representation from the front of `in`. `block_start`: nothing but size updates was
+ * decoded in this block yet. Strings are resolved into `scratch` (cap = longest field), which is
+ * overwritten. STATUS_OK with field->size_update means that it was no field. An empty name is no
+ * compression error; the reader of the header list decides.
  * STATUS_MORE: the representation is not complete, cursor unmoved. PEER_MALFORMED: compression
  * error. FULL_BUFFER: a field longer than the scratch.
  */
@@ -70,7 +70,7 @@ MUST_USE enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bo
 /*
  * Appends one field: an indexed field where the static table has name and value, else a literal
  * without indexing with an indexed or literal name; `sensitive` makes it never-indexed (RFC 7541
- * §7.1.3: tokens). No Huffman. A full writer shows in `out->full`.
+ * §7.1.3: tokens). No Huffman. `out->full` is set when it does not fit.
  */
 void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive);
 /*

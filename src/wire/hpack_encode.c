@@ -5,7 +5,7 @@
  */
 #include "base/assert.h"
 #include "generated/hpack_static.h"
-#include "wire/hpack.h"
+#include "wire/hpack_internal.h"
 
 struct static_match {
     uint32_t exact; /* index of an entry with this name and value, 0: none */
@@ -15,16 +15,15 @@ struct static_match {
 static struct static_match static_find(struct view name, struct view value)
 {
     struct static_match match = {0, 0};
-    for (uint32_t i = 0; i < HPACK_STATIC_ENTRIES && match.exact == 0u; i++) {
-        const struct hpack_static_entry *s = &hpack_static_table[i];
-        if (s->name_len != name.len || !view_equal(name, view_of(s->name, s->name_len))) {
+    for (uint32_t i = 1; i <= HPACK_STATIC_ENTRIES && match.exact == 0u; i++) {
+        if (!view_equal(name, hpack_static_name(i))) {
             continue;
         }
         if (match.name == 0u) {
-            match.name = i + 1u;
+            match.name = i;
         }
-        if (view_equal(value, view_of(s->value, s->value_len))) {
-            match.exact = i + 1u;
+        if (view_equal(value, hpack_static_value(i))) {
+            match.exact = i;
         }
     }
     ASSERT(match.exact == 0u || match.name != 0u);

@@ -11,6 +11,9 @@
 /* RFC 7541 §4.1: what an entry counts besides its octets. */
 #define HPACK_ENTRY_OVERHEAD 32u
 
+/* Name and value of the static entry with this index, from 1 (RFC 7541 Appendix A). */
+struct view hpack_static_name(uint32_t index);
+struct view hpack_static_value(uint32_t index);
 /*
  * Appends name or value of the entry with this index (RFC 7541 §2.3.3) to `out`. PEER_MALFORMED:
  * index 0 or behind the last entry. FULL_BUFFER: no room; nothing is appended then.

@@ -115,6 +115,20 @@ void hpack_table_insert(struct hpack_decoder *d, struct view name, struct view v
     ASSERT(d->used <= d->max_size);
 }
 
+struct view hpack_static_name(uint32_t index)
+{
+    ASSERT(index >= 1u && index <= HPACK_STATIC_ENTRIES);
+    const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
+    return view_of(hpack_static_texts + s->at, s->name_len);
+}
+
+struct view hpack_static_value(uint32_t index)
+{
+    ASSERT(index >= 1u && index <= HPACK_STATIC_ENTRIES);
+    const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
+    return view_of(hpack_static_texts + s->at + s->name_len, s->value_len);
+}
+
 static enum status append(struct writer *out, struct view v)
 {
     ASSERT(!out->full);
@@ -155,8 +169,7 @@ enum status hpack_table_name(const struct hpack_decoder *d, uint32_t index, stru
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
-        return append(out, view_of(s->name, s->name_len));
+        return append(out, hpack_static_name(index));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
     return e == NULL ? PEER_MALFORMED : ring_copy(d, e->offset, e->name_len, out);
@@ -169,8 +182,7 @@ enum status hpack_table_value(const struct hpack_decoder *d, uint32_t index, str
         return PEER_MALFORMED;
     }
     if (index <= HPACK_STATIC_ENTRIES) {
-        const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
-        return append(out, view_of(s->value, s->value_len));
+        return append(out, hpack_static_value(index));
     }
     const struct hpack_entry *e = dynamic_entry(d, index);
     return e == NULL ? PEER_MALFORMED

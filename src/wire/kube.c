@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading of one answer: response headers, watch frames, and the choice of rules once an object
- * says what it is. The walk through the object is the filter's.
+ * Reading of one response: headers, watch frames, and the choice of rules once the type of an object
+ * is known. kube_filter.c walks through the object.
  */
 #include "wire/kube.h"
 
@@ -149,7 +149,7 @@ static struct view record_text(struct view message, uint64_t field)
     return found;
 }
 
-/* An object has said what it is: Status and older API versions have rules of their own. */
+/* The type of an object is known: Status and older API versions have rules of their own. */
 static void choose_rules(struct kube_answer *a, struct view type_meta)
 {
     bool framed = a->phase == PHASE_FRAME;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the Kubernetes API server is asked and what it answers, in its protobuf encoding: request
- * heads, the k8s\0 envelope, watch framing, and the projections of the objects that this program
- * reads.
- * Owns the reading state of one answer; knows no policy: which object is wanted, and what to do
- * about it, is the agent's. Sources: Kubernetes API concepts (protobuf encoding, watch),
+ * Requests to the Kubernetes API server and its responses, in protobuf encoding: request heads, the
+ * k8s\0 envelope, watch framing, and the projections of the objects that this program reads. Owns
+ * the reading state of one response; which object is wanted, and what to do about it, is for the
+ * agent to decide. Sources: Kubernetes API concepts (protobuf encoding, watch),
  * resource.k8s.io/v1 and meta/v1 field numbers in proto/SOURCES.
  *
  * Invariants:
- * I1 Records and verdict of an answer are the same for every split of its body.
+ * I1 Records and status of a response are the same for every split of its body.
  * I2 A record is one flat message of at most KUBE_RECORD_BYTES_MAX, well-formed, with the field
  *    types of proto/projection.proto where the server's are those of its API.
  * I3 Input is taken to its end before more is asked for.
- * I4 A failure is sticky, and so is the verdict at the end.
+ * I4 A failure is sticky, and so is the status at the end.
  * I5 `message` is one line of printable ASCII.
  * I6 A name in a path is one segment or one value of the query; decoded it is the name.
  * I7 A path is written whole or not at all.
@@ -30,9 +29,9 @@
 #include "wire/kube_filter.h"
 
 /*
- * What the answer is expected to hold; chooses the rules. Status objects are understood in every
- * case, slices of v1, v1beta2 and v1beta1 are told apart by their apiVersion. A watch that is
- * answered by another HTTP status than 200 carries one object, without frames.
+ * What the response is expected to hold; chooses the rules. Status objects are understood in every
+ * case; apiVersion distinguishes slices of v1, v1beta2 and v1beta1. The response to a watch with
+ * another HTTP status than 200 holds one object, without frames.
  */
 enum kube_shape {
     KUBE_SHAPE_NODE, /* a Node, or its PartialObjectMetadata */
@@ -77,7 +76,7 @@ struct kube_answer {
     struct kube_filter filter;
 };
 
-/* Begins an answer that is expected to hold `shape`. */
+/* Starts a response that is expected to hold `shape`. */
 void kube_answer_init(struct kube_answer *a, enum kube_shape shape);
 /* One response header field (trailers are ignored). */
 void kube_answer_field(struct kube_answer *a, struct view name, struct view value);
@@ -99,9 +98,8 @@ MUST_USE enum status kube_answer_end(struct kube_answer *a);
 
 /* --- requests --- */
 
-/* Bodies that are not protobuf: a PATCH has none in it. Server-side apply takes JSON as YAML. */
+/* Types of bodies that are not protobuf. Server-side apply reads JSON as YAML. */
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
-/* Likewise. */
 #define KUBE_APPLY_PATCH "application/apply-patch+yaml"
 
 /* Head of one request; views and texts are borrowed until it is sent. */
@@ -124,30 +122,31 @@ struct kube_request {
 MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_request *r);
 
 /*
- * Paths; *out gets text. FULL_BUFFER when longer than its room, *out is unchanged then. Names are
- * percent-encoded where RFC 3986 asks for it. `version` is "v1", "v1beta2" or "v1beta1".
+ * Path of one node. FULL_BUFFER: longer than the room of `out`, which is unchanged then. In all paths names are
+ * percent-encoded where RFC 3986 asks for it; `version` is "v1", "v1beta2" or "v1beta1".
  */
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
 /*
- * Same verdicts: watch of one node from resource_version, which may be "": the state of now first.
+ * Watch of one node from resource_version; when that is "", the current state comes first. Fails as
+ * kube_path_node does.
  */
 MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
                                           const char *resource_version);
-/* Same verdicts: one claim. */
+/* One claim. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
-/* Same verdicts: status of one claim, for server-side apply in the driver's name. */
+/* Status of one claim, for server-side apply by the driver. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
                                             const char *name);
-/* Same verdicts: one Event by name, or the collection of its namespace for POST when it is NULL. */
+/* One Event, or the Events of a namespace when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
- * Same verdicts: collection of slices of `driver` on `node`: list; with resource_version not NULL,
- * a watch from it.
+ * List of the slices of `driver` on `node`; with resource_version not NULL, a watch from it. Fails as
+ * kube_path_node does.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);
-/* Same verdicts: one slice by name, or the collection for POST when name is NULL. */
+/* One slice, or the collection when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_slice(struct writer *out, const char *version, const char *name);
 
 /*

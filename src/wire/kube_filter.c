@@ -10,7 +10,7 @@
 #include "base/assert.h"
 
 #define LENGTH_UNKNOWN UINT64_MAX
-/* Protobuf encoding: the top bit of a varint byte says that more follow; ten bytes hold 64 bits. */
+/* Protobuf encoding: the top bit of a varint byte is set when more follow; ten bytes hold 64 bits. */
 #define VARINT_MORE 0x80u
 #define VARINT_BITS 7u
 #define VARINT_BYTES_MAX 10u
@@ -107,8 +107,8 @@ bool kube_rules_valid(struct kube_rules rules)
 }
 
 /*
- * Row for a field of the innermost message, or KUBE_ROOT. A row of its own goes before
- * KUBE_ANY_FIELD.
+ * Row for a field of the innermost message, or KUBE_ROOT. A row of its own takes precedence
+ * over KUBE_ANY_FIELD.
  */
 static uint8_t find_rule(const struct kube_filter *f, uint32_t field)
 {
@@ -288,7 +288,7 @@ static uint16_t utf8_whole(const uint8_t *text, uint16_t len)
 }
 
 /*
- * Brings a cut text to a character boundary. Its length is written anew in as many bytes as before:
+ * Brings a cut text to a character boundary. Its length is rewritten in as many bytes as before:
  * protobuf allows varints that are longer than they need be.
  */
 static void keep_cut_end(struct kube_filter *f)

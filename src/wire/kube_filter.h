@@ -15,11 +15,11 @@
  * rule follows is skipped.
  *
  * Invariants:
- * I1 Records and verdict are the same for every split of the input.
+ * I1 Records and status are the same for every split of the input.
  * I2 Memory is sizeof(struct kube_filter) whatever arrives; no record is longer than
  *    KUBE_RECORD_BYTES_MAX.
  * I3 A field that does not fit its record is left out (KEEP_CUT: cut between two characters) and
- *    the record says `truncated`; fields before and after it are kept.
+ *    the record is `truncated`; fields before and after it are kept.
  * I4 A failure is sticky and takes no further byte.
  * I5 What is listed above is refused, at the byte that shows it; a message that ends early is
  *    refused at its end.
@@ -133,7 +133,7 @@ bool kube_filter_valid(const struct kube_filter *f);
 void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
  * Takes bytes from `in` until a record is complete (STATUS_OK, *record) or the input is used up
- * (STATUS_MORE). With a known length, nothing past the message is taken; kube_filter_done says that
+ * (STATUS_MORE). With a known length, nothing past the message is taken; kube_filter_done is true when
  * it is over. Failures are sticky.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes to the API server: paths, request headers and the head of an enveloped object.
+ * Requests to the API server: paths, request headers and the head of an enveloped object.
  * Owns no state; bodies are the caller's.
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define AS_METADATA ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-/* The last choice lets errors of intermediaries through; their type tells them from answers. */
+/* The last choice lets errors of intermediaries through; their type distinguishes them from responses. */
 #define JSON_TOO ",application/json"
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
 #define UINT64_DIGITS 20u

@@ -10,7 +10,7 @@
 
 /*
  * Rules for an object of `kind` and `api_version` in a response of `shape`; both empty while they
- * are not known yet. `framed` says that the input is a WatchEvent around the object. The rows down
+ * are not known yet. `framed`: the input is a WatchEvent around the object. The rows down
  * to the object are the same in every table, so that a filter can be switched from one to the other
  * there.
  */
