@@ -22,6 +22,7 @@
 #include "agent/report/log.h"
 #include "agent/claims/fetch.h"
 #include "agent/claims/ledger_open.h"
+#include "agent/claims/replies.h"
 #include "agent/serve/health.h"
 #include "agent/serve/links.h"
 #include "agent/publish/node.h"
@@ -78,6 +79,7 @@ struct agent {
     struct claim_status claim_status;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
+    struct reply reply[CALLS_MAX];
     struct reply_entry reply_entry;
     struct operation operation[OPERATIONS_MAX];
     struct grpc_buffers buffers;

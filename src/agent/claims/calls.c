@@ -16,7 +16,7 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "generated/dra.pb.h"
-#include "wire/decode.h"
+#include "pb_decode.h"
 
 /* --- tables --- */
 
@@ -39,13 +39,19 @@ static void operation_release(struct agent *a, unsigned index)
     o->state = OPERATION_FREE;
 }
 
+static void operations_release(struct agent *a, struct call *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        operation_release(a, c->operation[i]);
+    }
+    c->count = 0;
+}
+
 static void call_release(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
     ASSERT(c->state != CALL_FREE);
-    for (unsigned i = 0; i < c->count; i++) {
-        operation_release(a, c->operation[i]);
-    }
+    operations_release(a, c);
     reply_end(a, index);
     c->state = CALL_FREE;
 }
@@ -66,14 +72,6 @@ static void operation_fail(struct agent *a, struct operation *o, struct view why
 }
 
 /* --- starting a call --- */
-
-struct call_reader {
-    struct agent *agent;
-    struct call *call;
-    unsigned index;
-    bool full; /* no free operation */
-    bool many; /* over CLAIMS_PER_CALL_MAX */
-};
 
 /*
  * A full call's worth is kept for unprepares: they wait for nobody, so a hanging API server never
@@ -101,37 +99,37 @@ static bool call_has(const struct agent *a, const struct call *c, const char *ui
     return false;
 }
 
-static bool read_claim(pb_istream_t *in, const pb_field_t *field, void **arg)
+/* One claim of a request becomes an operation. GRPC_OK, or a refusal of the call with its *text. */
+static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
+                                  const char **text)
 {
-    struct call_reader *r = *arg;
-    dra_Claim claim = dra_Claim_init_zero;
-    (void)field;
-    if (!pb_decode(in, dra_Claim_fields, &claim)) {
-        return false;
+    struct call *c = &a->call[index];
+    if (call_has(a, c, claim->uid)) {
+        return GRPC_OK;
     }
-    if (call_has(r->agent, r->call, claim.uid)) {
-        return true;
+    if (c->count >= CLAIMS_PER_CALL_MAX) {
+        *text = "more claims in one call than this driver takes; see its limits by --version";
+        return GRPC_RESOURCE_EXHAUSTED;
     }
-    int at = free_operation(r->agent, r->call->unprepare);
-    r->many = r->call->count >= CLAIMS_PER_CALL_MAX;
-    r->full = at < 0;
-    if (r->many || r->full) {
-        return false;
+    int at = free_operation(a, c->unprepare);
+    if (at < 0) {
+        *text = "too many claims in running calls; try again";
+        return GRPC_RESOURCE_EXHAUSTED;
     }
-    struct operation *o = &r->agent->operation[at];
+    struct operation *o = &a->operation[at];
     o->state = OPERATION_WAITING;
-    o->call = (uint16_t)r->index;
+    o->call = (uint16_t)index;
     o->history = 0;
     o->fresh = false;
     o->entry_len = 0;
-    o->deadline_ms = r->agent->now_ms + CLAIM_GET_MS;
-    o->error[0] = 0;
-    memcpy(o->id.uid, claim.uid, sizeof o->id.uid);
-    memcpy(o->id.namespace_, claim.namespace, sizeof o->id.namespace_);
-    memcpy(o->id.name, claim.name, sizeof o->id.name);
-    r->call->operation[r->call->count] = (uint16_t)at;
-    r->call->count++;
-    return true;
+    o->deadline_ms = a->now_ms + CLAIM_GET_MS;
+    o->error[0] = '\0';
+    memcpy(o->id.uid, claim->uid, sizeof o->id.uid);
+    memcpy(o->id.namespace_, claim->namespace, sizeof o->id.namespace_);
+    memcpy(o->id.name, claim->name, sizeof o->id.name);
+    c->operation[c->count] = (uint16_t)at;
+    c->count++;
+    return GRPC_OK;
 }
 
 _Static_assert(sizeof((dra_Claim *)0)->uid == UID_CAP, "proto/dra.options and cfg/limits.h agree");
@@ -140,28 +138,50 @@ _Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
 _Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
                "proto/dra.options and cfg/limits.h agree");
 
+/* The next claim of a request; other fields are skipped. false: not readable. */
+static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
+{
+    pb_wire_type_t type = PB_WT_VARINT;
+    uint32_t tag = 0;
+    bool end = false;
+    pb_istream_t message;
+    *found = false;
+    if (!pb_decode_tag(in, &type, &tag, &end) || tag == 0u) {
+        return false;
+    }
+    if (tag != (uint32_t)dra_NodePrepareResourcesRequest_claims_tag) {
+        return pb_skip_field(in, type);
+    }
+    if (type != PB_WT_STRING || !pb_make_string_substream(in, &message)) {
+        return false;
+    }
+    *found = true;
+    return pb_decode(&message, dra_Claim_fields, claim) && pb_close_string_substream(in, &message);
+}
+
 /* Prepare and unprepare requests have the same form: repeated Claim claims = 1. */
 static enum grpc_status read_claims(struct agent *a, unsigned index, struct view message,
                                     const char **text)
 {
-    struct call_reader reader = {.agent = a, .call = &a->call[index], .index = index};
-    dra_NodePrepareResourcesRequest request = dra_NodePrepareResourcesRequest_init_zero;
-    request.claims.funcs.decode = read_claim;
-    request.claims.arg = &reader;
-    if (decode(message, dra_NodePrepareResourcesRequest_fields, &request)) {
-        return GRPC_OK;
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    enum grpc_status code = GRPC_OK;
+    while (in.bytes_left > 0u && code == GRPC_OK) {
+        dra_Claim claim = dra_Claim_init_zero;
+        bool found = false;
+        if (!read_claim(&in, &claim, &found)) {
+            *text = "the request is not readable as protobuf";
+            code = GRPC_INVALID_ARGUMENT;
+        } else if (found) {
+            code = add_claim(a, index, &claim, text);
+        } else {
+            /* a field that this version does not know */
+        }
     }
-    if (reader.many) {
-        *text = "more claims in one call than this driver takes; see its limits by --version";
-        return GRPC_RESOURCE_EXHAUSTED;
-    }
-    if (reader.full) {
-        *text = "too many claims in running calls; try again";
-        return GRPC_RESOURCE_EXHAUSTED;
-    }
-    *text = "the request is not readable as protobuf";
-    return GRPC_INVALID_ARGUMENT;
+    return code;
 }
+_Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
+                   dra_NodeUnprepareResourcesRequest_claims_tag,
+               "both requests have the same form");
 
 enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                              const struct grpc_event *event, bool unprepare, const char **text)
@@ -221,6 +241,7 @@ static void call_fail(struct agent *a, unsigned index, enum grpc_status code, co
 {
     struct call *c = &a->call[index];
     ASSERT(code != GRPC_OK);
+    operations_release(a, c);
     c->state = CALL_FAILED;
     c->code = code;
     c->text = text;
@@ -251,7 +272,7 @@ static void fail_unprepared(struct agent *a, const struct call *c)
 static void call_reply(struct agent *a, unsigned index)
 {
     const struct call *c = &a->call[index];
-    if (!c->reply.started) {
+    if (!a->reply[index].started) {
         fail_unprepared(a, c);
     }
     enum reply_progress p = reply_send(a, index);
@@ -296,7 +317,7 @@ static bool device_here(const struct devices *d, unsigned number)
 static enum status devices_here(const struct agent *a, const struct claim_record *r,
                                 struct writer *why)
 {
-    /* A look that failed must not cost a running pod its claim. */
+    /* A probe that failed must not cost a running pod its claim. */
     for (unsigned i = 0; i < r->count && a->devices_known; i++) {
         if (!device_here(&a->devices, r->result[i].number)) {
             writer_text(why, "prepared device " DEVICE_NAME_PREFIX);
@@ -440,20 +461,25 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     o->fresh = true;
 }
 
+static void prepare_fetched(struct agent *a, struct operation *o, const struct claim_builder *b)
+{
+    int slot = ledger_find(a, o->id.uid);
+    if (slot >= 0) {
+        prepare_known(a, o, (unsigned)slot); /* another call was faster */
+    } else {
+        prepare_new(a, o, b);
+    }
+}
+
 /* Takes the result of the operation's GET, if it has one. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
     const struct fetch *f = &a->fetch[o->fetch];
     unsigned fetch = o->fetch;
-    int slot = ledger_find(a, o->id.uid);
     switch (f->state) {
     case FETCH_DONE:
-        if (slot >= 0) {
-            prepare_known(a, o, (unsigned)slot); /* another call was faster */
-        } else {
-            prepare_new(a, o, &f->builder);
-        }
+        prepare_fetched(a, o, &f->builder);
         break;
     case FETCH_FAILED:
         operation_fail(a, o, view_text(f->builder.why));
@@ -652,7 +678,7 @@ static bool may_fetch(const struct agent *a, const struct call *c)
     return own == 0u || (own < FETCHES_PER_CALL_MAX && idle > FETCHES_SPARE);
 }
 
-/* Its first GET begins: what is left of the call waits from now on as if it had come just now. */
+/* The first GET of the call starts: its other claims wait from now on as if they had just come. */
 static void call_asks(struct agent *a, struct call *c)
 {
     uint64_t fresh = a->now_ms + CLAIM_GET_MS;

@@ -8,7 +8,6 @@
 #define AGENT_CLAIMS_CALLS_H
 
 #include "agent/agent.h"
-#include "agent/claims/replies.h"
 #include "dra/claim.h"
 #include "wire/grpc.h"
 
@@ -55,7 +54,6 @@ struct call {
     uint64_t start_ms;     /* when its request was complete */
     enum grpc_status code; /* FAILED: not OK */
     const char *text;      /* FAILED: static */
-    struct reply reply;    /* replies.c writes it */
     uint16_t count;
     uint16_t operation[CLAIMS_PER_CALL_MAX];
 };

@@ -21,7 +21,8 @@ static bool may_ask(const struct agent *a, unsigned history)
 static enum api_slot slot_of(unsigned fetch)
 {
     ASSERT(fetch < FETCHES_MAX);
-    return (enum api_slot)((unsigned)API_SLOT_CLAIM_FIRST + fetch);
+    unsigned slot = (unsigned)API_SLOT_CLAIM_FIRST + fetch;
+    return (enum api_slot)slot;
 }
 
 /* The fetch whose response this is. */

@@ -179,7 +179,8 @@ static uint32_t entry_len(const struct call *c, const struct operation *o)
 static bool encode_entry(struct agent *a, unsigned call)
 {
     const struct call *c = &a->call[call];
-    const struct operation *o = &a->operation[c->operation[c->reply.at]];
+    unsigned at = a->reply[call].at;
+    const struct operation *o = &a->operation[c->operation[at]];
     struct reply_entry *e = &a->reply_entry;
     struct writer out = writer_of(e->bytes, sizeof e->bytes);
     e->len = 0;
@@ -197,7 +198,7 @@ static bool encode_entry(struct agent *a, unsigned call)
     }
     ASSERT(!out.full && out.len > 0u);
     e->call = (uint16_t)call;
-    e->at = c->reply.at;
+    e->at = (uint16_t)at;
     e->len = (uint32_t)out.len;
     return e->len == entry_len(c, o);
 }
@@ -206,33 +207,35 @@ static bool encode_entry(struct agent *a, unsigned call)
 
 static enum reply_progress send_entry(struct agent *a, unsigned call)
 {
-    struct call *c = &a->call[call];
-    const struct operation *o = &a->operation[c->operation[c->reply.at]];
+    const struct call *c = &a->call[call];
+    struct reply *reply = &a->reply[call];
+    const struct operation *o = &a->operation[c->operation[reply->at]];
     const struct reply_entry *e = &a->reply_entry;
     if (has_devices(c, o) && !ledger_holds(a, o->slot, o->id.uid)) {
         return REPLY_BROKEN;
     }
-    bool kept = e->len > 0u && e->call == call && e->at == c->reply.at;
+    bool kept = e->len > 0u && e->call == call && e->at == reply->at;
     if (!kept && !encode_entry(a, call)) {
         return REPLY_BROKEN;
     }
     size_t taken = 0;
-    struct view rest = view_from(view_of(e->bytes, e->len), c->reply.offset);
+    struct view rest = view_from(view_of(e->bytes, e->len), reply->offset);
     enum status s = grpc_reply_bytes(c->server, c->id, rest, &taken);
     if (s != STATUS_OK && s != STATUS_MORE) {
         return REPLY_BROKEN;
     }
-    c->reply.offset += (uint32_t)taken;
-    if (c->reply.offset < e->len) {
+    reply->offset += (uint32_t)taken;
+    if (reply->offset < e->len) {
         return REPLY_WAITS;
     }
-    c->reply.offset = 0;
-    c->reply.at++;
+    reply->offset = 0;
+    reply->at++;
     return REPLY_COMPLETE;
 }
 
-static enum reply_progress start(struct agent *a, struct call *c)
+static enum reply_progress start(struct agent *a, unsigned call)
 {
+    const struct call *c = &a->call[call];
     uint32_t total = 0;
     for (unsigned i = 0; i < c->count; i++) {
         total += entry_len(c, &a->operation[c->operation[i]]);
@@ -241,15 +244,15 @@ static enum reply_progress start(struct agent *a, struct call *c)
     if (s == STATUS_MORE) {
         return REPLY_WAITS;
     }
-    c->reply.started = s == STATUS_OK;
-    return c->reply.started ? REPLY_COMPLETE : REPLY_BROKEN;
+    a->reply[call].started = s == STATUS_OK;
+    return (s == STATUS_OK) ? REPLY_COMPLETE : REPLY_BROKEN;
 }
 
 enum reply_progress reply_send(struct agent *a, unsigned call)
 {
-    struct call *c = &a->call[call];
-    enum reply_progress p = c->reply.started ? REPLY_COMPLETE : start(a, c);
-    while (p == REPLY_COMPLETE && c->reply.at < c->count) {
+    const struct call *c = &a->call[call];
+    enum reply_progress p = a->reply[call].started ? REPLY_COMPLETE : start(a, call);
+    while (p == REPLY_COMPLETE && a->reply[call].at < c->count) {
         p = send_entry(a, call);
     }
     if (p == REPLY_COMPLETE && grpc_finish(c->server, c->id, GRPC_OK, "") == STATUS_MORE) {
@@ -265,5 +268,5 @@ void reply_end(struct agent *a, unsigned call)
     if (e->call == call) {
         e->len = 0;
     }
-    a->call[call].reply = (struct reply){0};
+    a->reply[call] = (struct reply){0};
 }

@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "dra/claim.h"
 
-/* How much of a call's reply is sent. All zero: nothing. */
+/* How much of the reply to one call is sent. All zero: nothing. */
 struct reply {
     bool started;    /* the length of the whole message was sent */
     uint16_t at;     /* operation of the call whose entry is next, or under way */
