@@ -320,7 +320,7 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     credentials_wipe(c);
     c->ca.text = &c->pems[0];
     c->cert.text = &c->pems[PEM_BYTES_MAX];
-    c->key.text = &c->pems[2u * PEM_BYTES_MAX];
+    c->key.text = &c->pems[2u * (size_t)PEM_BYTES_MAX];
     c->token[0] = 0;
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';

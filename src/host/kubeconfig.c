@@ -175,7 +175,7 @@ static enum status put_name(struct walk *w, unsigned k)
         return malformed(w, w->now[k].line, keys[k].name, " is longer than 512 bytes");
     }
     name.len = bytes.len;
-    memcpy((uint8_t *)w + keys[k].to, &name, sizeof name);
+    memcpy((uint8_t *)w + keys[k].to, (const uint8_t *)&name, sizeof name);
     return STATUS_OK;
 }
 
@@ -204,7 +204,7 @@ static enum status take_value(struct walk *w, unsigned k)
     if (!view_ends(view_text(row->name), "-data") && !is_one_line(value)) {
         return malformed(w, t->line, row->name, " must be one line of text");
     }
-    memcpy((uint8_t *)w + row->to, &value, sizeof value);
+    memcpy((uint8_t *)w + row->to, (const uint8_t *)&value, sizeof value);
     return STATUS_OK;
 }
 

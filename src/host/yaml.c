@@ -46,7 +46,8 @@ static uint8_t peek(const struct yaml_reader *r, size_t ahead)
 static int column(const struct yaml_reader *r)
 {
     ASSERT(r->pos >= r->line_start);
-    return (int)(r->pos - r->line_start);
+    size_t columns = r->pos - r->line_start;
+    return (int)columns;
 }
 
 static struct view rest_of_line(const struct yaml_reader *r)
@@ -118,9 +119,11 @@ static bool seek(struct yaml_reader *r)
     bool ended = false;
     while (r->problem == NULL && seek_text(r)) {
         if (!at_marker(r, "---") && !at_marker(r, "...")) {
-            const char *problem = ended ? "a second document; a file holds one kubeconfig"
-                                        : "a tab in the indentation; use spaces";
-            return (ended || peek(r, 0) == '\t') ? fail(r, problem) == STATUS_OK : true;
+            if (ended || peek(r, 0) == '\t') {
+                (void)fail(r, ended ? "a second document; a file holds one kubeconfig"
+                                    : "a tab in the indentation; use spaces");
+            }
+            return r->problem == NULL;
         }
         ended = true;
         r->pos += 3u;
@@ -368,8 +371,10 @@ static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
         return spaces == line.len;
     }
     b->indent = (b->indent == 0u) ? (unsigned)spaces : b->indent;
-    return spaces >= b->indent ||
-           fail(r, "less indentation than the block scalar's first line has") == STATUS_OK;
+    if (spaces < b->indent) {
+        (void)fail(r, "less indentation than the block scalar's first line has");
+    }
+    return spaces >= b->indent;
 }
 
 static void put_block_line(struct yaml_reader *r, struct block *b)
@@ -852,11 +857,8 @@ static bool is_text(struct view text)
 
 void yaml_open(struct yaml_reader *r, struct view text, uint8_t *room)
 {
-    memset(r, 0, sizeof *r);
-    r->text = text;
+    *r = (struct yaml_reader){.text = text, .line = 1, .expect = YAML_DOCUMENT};
     r->values = writer_of(room, text.len);
-    r->line = 1;
-    r->expect = YAML_DOCUMENT;
     r->pos = view_starts(text, "\xef\xbb\xbf") ? 3u : 0u; /* byte order mark */
     r->line_start = r->pos;
     if (!is_text(text)) {
