@@ -4,14 +4,12 @@
 
 #include "base/assert.h"
 #include "tests/sim/sim_api_internal.h"
-#include "wire/kube.h"
 
 #define GROUP "resource.k8s.io"
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define PARTIAL_VERSION "meta.k8s.io/v1"
 #define STATUS_BYTES 1536
 
-enum { UNKNOWN_CONTENT_ENCODING = 3, UNKNOWN_CONTENT_TYPE = 4 };
 enum { LIST_META = 1, LIST_ITEMS = 2, LIST_SELF_LINK = 1, LIST_VERSION = 2, LIST_CONTINUE = 3 };
 enum {
     STATUS_META = 1,
@@ -23,15 +21,6 @@ enum {
 };
 enum { DETAILS_NAME = 1, DETAILS_GROUP = 2, DETAILS_KIND = 3, DETAILS_UID = 6 };
 enum { SLICE_SPEC = 2, SPEC_DRIVER = 1, SPEC_NODE = 3 };
-
-static void put_envelope(struct writer *w, const char *api_version, const char *kind,
-                         struct view raw)
-{
-    kube_envelope_head(w, api_version, kind, raw.len);
-    writer_append(w, raw);
-    sim_put_text(w, UNKNOWN_CONTENT_ENCODING, "");
-    sim_put_text(w, UNKNOWN_CONTENT_TYPE, "");
-}
 
 static struct writer out_of(struct sim_stream *s)
 {
@@ -138,7 +127,7 @@ void sim_answer_failure(struct sim_api *a, struct sim_stream *s, unsigned http, 
     }
     sim_put_value(&status, STATUS_CODE, f->http);
     ASSERT(a != NULL && !status.full);
-    put_envelope(&w, "v1", "Status", writer_view(&status));
+    sim_put_envelope(&w, "v1", "Status", writer_view(&status));
     answer(s, f->http, PROTOBUF, &w);
 }
 
@@ -151,7 +140,7 @@ void sim_answer_deleted(struct sim_api *a, struct sim_stream *s, const struct si
     sim_put_text(&status, STATUS_STATUS, "Success");
     put_details(&status, o->kind, o->name, o->uid);
     ASSERT(a != NULL && !status.full);
-    put_envelope(&w, "v1", "Status", writer_view(&status));
+    sim_put_envelope(&w, "v1", "Status", writer_view(&status));
     answer(s, 200, PROTOBUF, &w);
 }
 
@@ -165,7 +154,7 @@ void sim_put_expired(struct sim_api *a, struct writer *w)
     sim_put_text(&status, STATUS_REASON, "Expired");
     sim_put_value(&status, STATUS_CODE, 410);
     ASSERT(a != NULL && !status.full);
-    put_envelope(w, "v1", "Status", writer_view(&status));
+    sim_put_envelope(w, "v1", "Status", writer_view(&status));
 }
 
 /* --- objects --- */
@@ -206,9 +195,9 @@ void sim_put_object(struct sim_api *a, const struct sim_stream *s, const struct 
         put_raw(s, o, &raw);
     }
     ASSERT(!raw.full);
-    put_envelope(w, version_of(s),
-                 s->partial ? "PartialObjectMetadata" : sim_kind_name(s->target.kind),
-                 writer_view(&raw));
+    sim_put_envelope(w, version_of(s),
+                     s->partial ? "PartialObjectMetadata" : sim_kind_name(s->target.kind),
+                     writer_view(&raw));
 }
 
 void sim_answer_object(struct sim_api *a, struct sim_stream *s, unsigned http,
@@ -224,7 +213,7 @@ void sim_answer_raw(struct sim_stream *s, unsigned http, const char *api_version
                     struct view raw)
 {
     struct writer w = out_of(s);
-    put_envelope(&w, api_version, kind, raw);
+    sim_put_envelope(&w, api_version, kind, raw);
     answer(s, http, PROTOBUF, &w);
 }
 
@@ -295,7 +284,7 @@ void sim_answer_list(struct sim_api *a, struct sim_stream *s)
         sim_answer_failure(a, s, 500, "the list has no room in one answer");
         return;
     }
-    put_envelope(&w, version_of(s), list_kind(s), writer_view(&list));
+    sim_put_envelope(&w, version_of(s), list_kind(s), writer_view(&list));
     answer(s, 200, PROTOBUF, &w);
 }
 
@@ -330,6 +319,6 @@ void sim_answer_group(struct sim_api *a, struct sim_stream *s)
         return;
     }
     put_discovery(&raw, GROUP_PREFERRED, (enum sim_version)preferred);
-    put_envelope(&w, "v1", "APIGroup", writer_view(&raw));
+    sim_put_envelope(&w, "v1", "APIGroup", writer_view(&raw));
     answer(s, 200, PROTOBUF, &w);
 }

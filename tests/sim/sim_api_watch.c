@@ -3,34 +3,14 @@
 #include "base/assert.h"
 #include "tests/sim/sim_api_internal.h"
 
-enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EXTENSION_RAW = 1 };
 #define DEFAULT_WATCH_MS 1800000
 
-static size_t varint_len(size_t value)
-{
-    size_t n = 1;
-    while (value >= 0x80) {
-        value >>= 7;
-        n++;
-    }
-    return n;
-}
-
-/* A big-endian length and a bare WatchEvent around an enveloped object; nothing when no room. */
+/* False: there is no room for it now. */
 static bool put_event(struct sim_stream *s, const char *type, struct view object)
 {
     struct writer w = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
-    size_t extension = 1 + varint_len(object.len) + object.len;
-    size_t type_len = view_text(type).len;
-    size_t event = 2 + type_len + 1 + varint_len(extension) + extension;
-    writer_u32(&w, (uint32_t)event);
-    sim_put_text(&w, EVENT_TYPE, type);
-    sim_put_head(&w, EVENT_OBJECT, extension);
-    sim_put_bytes(&w, EXTENSION_RAW, object);
-    if (!w.full) {
-        ASSERT(w.len == event + 4);
-        s->out_len += w.len;
-    }
+    sim_put_watch_event(&w, type, object);
+    s->out_len += w.full ? 0 : w.len;
     return !w.full;
 }
 

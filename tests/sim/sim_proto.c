@@ -113,3 +113,47 @@ void sim_put_text(struct writer *w, unsigned number, const char *text)
 {
     sim_put_bytes(w, number, view_text(text));
 }
+
+/* --- frames --- */
+
+enum { UNKNOWN_TYPE = 1, UNKNOWN_RAW = 2, UNKNOWN_ENCODING = 3, UNKNOWN_CONTENT_TYPE = 4 };
+enum { TYPE_VERSION = 1, TYPE_KIND = 2 };
+enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EXTENSION_RAW = 1 };
+
+void sim_put_envelope(struct writer *w, const char *api_version, const char *kind,
+                      struct view object)
+{
+    uint8_t bytes[256];
+    struct writer type = writer_of(bytes, sizeof bytes);
+    sim_put_text(&type, TYPE_VERSION, api_version);
+    sim_put_text(&type, TYPE_KIND, kind);
+    ASSERT(!type.full);
+    writer_bytes(w, "k8s\0", 4);
+    sim_put_bytes(w, UNKNOWN_TYPE, writer_view(&type));
+    sim_put_bytes(w, UNKNOWN_RAW, object);
+    sim_put_text(w, UNKNOWN_ENCODING, "");
+    sim_put_text(w, UNKNOWN_CONTENT_TYPE, "");
+}
+
+static size_t varint_len(size_t value)
+{
+    size_t n = 1;
+    while (value >= 0x80) {
+        value >>= 7;
+        n++;
+    }
+    return n;
+}
+
+void sim_put_watch_event(struct writer *w, const char *type, struct view object)
+{
+    size_t before = w->len;
+    size_t extension = 1 + varint_len(object.len) + object.len;
+    size_t type_len = view_text(type).len;
+    size_t event = 2 + type_len + 1 + varint_len(extension) + extension;
+    writer_u32(w, (uint32_t)event);
+    sim_put_text(w, EVENT_TYPE, type);
+    sim_put_head(w, EVENT_OBJECT, extension);
+    sim_put_bytes(w, EXTENSION_RAW, object);
+    ASSERT(w->full || w->len == before + event + 4);
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protobuf field by field: walking of complete messages and writing, for objects that the stand-ins
- * keep as bytes and hand on unchanged. Owns wire types only; knows no message. Pure.
+ * keep as bytes and hand on unchanged; and the two frames that every object comes in. Owns wire
+ * types and these frames; knows no other message. Shares no code with the agent but reader and
+ * writer. Pure.
  */
 #ifndef TESTS_SIM_SIM_PROTO_H
 #define TESTS_SIM_SIM_PROTO_H
@@ -31,5 +33,14 @@ void sim_put_bytes(struct writer *w, unsigned number, struct view bytes);
 void sim_put_text(struct writer *w, unsigned number, const char *text);
 /* The tag and length of a message of `len` bytes that follows. */
 void sim_put_head(struct writer *w, unsigned number, size_t len);
+
+/*
+ * An object as the API server sends it: the magic "k8s\0" and runtime.Unknown (apimachinery,
+ * pkg/runtime/generated.proto).
+ */
+void sim_put_envelope(struct writer *w, const char *api_version, const char *kind,
+                      struct view object);
+/* One event of a watch: its length in four octets, then the WatchEvent with an enveloped object. */
+void sim_put_watch_event(struct writer *w, const char *type, struct view object);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "tests/sim/sim_store.h"
 
-enum { OBJECT_SPEC = 2, SPEC_DEVICES = 6, DEVICE_NAME = 1, DEVICE_BASIC = 2 };
+enum { OBJECT_SPEC = 2, SPEC_ALL_NODES = 5, SPEC_DEVICES = 6, DEVICE_NAME = 1, DEVICE_BASIC = 2 };
 
 /* Content of a field whose number becomes another one. */
 static void put_renumbered(struct writer *w, const struct sim_field *f, unsigned number)
@@ -68,6 +68,9 @@ static void put_spec(struct writer *w, struct view spec, bool to_v1)
 {
     struct reader in = reader_of(spec);
     struct sim_field f;
+    if (!to_v1 && !sim_field_find(spec, SPEC_ALL_NODES, &f)) {
+        sim_put_value(w, SPEC_ALL_NODES, 0); /* no pointer in v1beta1: written even when false */
+    }
     while (sim_field_next(&in, &f) == STATUS_OK) {
         if (f.number == SPEC_DEVICES) {
             sim_put_head(w, SPEC_DEVICES, device_len(f.bytes, to_v1));

@@ -10,6 +10,7 @@
 #include "agent/state.h"
 #include "agent_proto.h"
 #include "tests/sim/sim_disk.h"
+#include "tests/sim/sim_store.h"
 #include "wire/h2.h"
 
 #define API_STREAMS H2_SERVER_STREAMS
@@ -231,54 +232,12 @@ static void api_put_claim(struct writer *out, const struct api_claim *c, unsigne
     put_envelope(out, api_group_version(version), "ResourceClaim", writer_view(&object));
 }
 
-/*
- * A stored device, which is of v1, in v1beta1: all but the name one number lower, in a message of
- * its own.
- */
-static void api_put_basic(struct writer *out, struct view device)
-{
-    static uint8_t basic_bytes[8192];
-    static uint8_t bytes[8400];
-    struct writer basic = writer_of(basic_bytes, sizeof basic_bytes);
-    struct writer w = writer_of(bytes, sizeof bytes);
-    struct reader in = reader_of(device);
-    struct proto_field f;
-    while (proto_next(&in, &f)) {
-        put_view((f.number == 1) ? &w : &basic, (f.number == 1) ? 1 : f.number - 1, f.bytes);
-    }
-    put_view(&w, 2, writer_view(&basic));
-    assert_false(w.full || basic.full);
-    put_view(out, 6, writer_view(&w));
-}
-
-/* A stored spec as `version` lays it out. */
-static struct view api_spec(const struct api_slice *s, unsigned version)
-{
-    static uint8_t bytes[API_SPEC_MAX + 2048];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    struct reader in = reader_of(view_of(s->spec, s->spec_len));
-    struct proto_field f;
-    size_t from = 0;
-    if (version != API_V1BETA1) {
-        return view_of(s->spec, s->spec_len);
-    }
-    put_int(&w, 5, 0); /* allNodes: a value there, not a pointer, and so written even when false */
-    while (proto_next(&in, &f)) {
-        if (f.number == 6) {
-            api_put_basic(&w, f.bytes);
-        } else {
-            writer_bytes(&w, s->spec + from, in.pos - from);
-        }
-        from = in.pos;
-    }
-    assert_false(w.full);
-    return writer_view(&w);
-}
-
 /* Metadata and spec of a stored slice, without envelope. */
 static struct view api_slice_object(const struct api_slice *s, unsigned version)
 {
     static uint8_t bytes[API_SPEC_MAX + 6144];
+    static uint8_t beta_bytes[API_SPEC_MAX + 8192];
+    struct writer beta = writer_of(beta_bytes, sizeof beta_bytes);
     uint8_t meta_bytes[2048];
     uint8_t owner_bytes[512];
     struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
@@ -299,8 +258,11 @@ static struct view api_slice_object(const struct api_slice *s, unsigned version)
         put_view(&meta, 9, writer_view(&owner));
     }
     put_view(&w, 1, writer_view(&meta));
-    put_view(&w, 2, api_spec(s, version));
-    assert_false(w.full || meta.full);
+    put_view(&w, 2, view_of(s->spec, s->spec_len));
+    if (version == API_V1BETA1) {
+        assert_int_equal(sim_slice_from_v1(writer_view(&w), SIM_V1BETA1, &beta), STATUS_OK);
+        return writer_view(&beta);
+    }
     return writer_view(&w);
 }
 
@@ -381,20 +343,12 @@ static void api_put_group(struct writer *out)
 
 static void api_put_event(struct api_stream *s, const char *type, struct view enveloped)
 {
-    static uint8_t bytes[API_SPEC_MAX + 8192];
-    static uint8_t raw_bytes[API_SPEC_MAX + 8192];
     memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
     s->out_len -= s->out_sent;
     s->out_sent = 0;
-    struct writer raw = writer_of(raw_bytes, sizeof raw_bytes);
-    struct writer event = writer_of(bytes, sizeof bytes);
-    put_view(&raw, 1, enveloped);
-    put_str(&event, 1, type);
-    put_view(&event, 2, writer_view(&raw));
     struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
-    writer_u32(&out, (uint32_t)event.len);
-    writer_append(&out, writer_view(&event));
-    assert_false(out.full || raw.full || event.full);
+    sim_put_watch_event(&out, type, enveloped);
+    assert_false(out.full);
     s->out_len += out.len;
 }
 
@@ -546,7 +500,7 @@ UNUSED_OK static struct api_slice *api_slice_double(const struct api_slice *from
 /* Somebody cuts the devices off a slice. */
 UNUSED_OK static void api_slice_cut(struct api_slice *s)
 {
-    struct proto_field f;
+    struct sim_field f;
     struct reader in = reader_of(view_of(s->spec, s->spec_len));
     while (proto_next(&in, &f) && f.number != 6) {
         s->spec_len = in.pos;

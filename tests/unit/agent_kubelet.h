@@ -210,7 +210,7 @@ UNUSED_OK static struct view claims_request(unsigned first, unsigned count)
 UNUSED_OK static struct view entry_of(struct view reply, unsigned n)
 {
     struct reader in = reader_of(reply);
-    struct proto_field f;
+    struct sim_field f;
     struct view value = {NULL, 0};
     char uid[64];
     unsigned found = 0;

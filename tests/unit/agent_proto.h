@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protobuf by hand for tests of the whole agent: building into writers, walking of what came.
- * Shares no code with what is tested but reader and writer. Header only.
+ * Protobuf for tests of the whole agent: tests/sim/sim_proto.h, where anything malformed and any
+ * lack of room fails the test. Header only.
  */
 #ifndef TESTS_UNIT_AGENT_PROTO_H
 #define TESTS_UNIT_AGENT_PROTO_H
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "base/bytes.h"
+#include "tests/sim/sim_proto.h"
 
 #define UNUSED_OK __attribute__((unused))
 
@@ -24,15 +24,13 @@
 
 UNUSED_OK static void put_int(struct writer *w, unsigned field, uint64_t value)
 {
-    writer_varint(w, (uint64_t)field << 3);
-    writer_varint(w, value);
+    sim_put_value(w, field, value);
+    assert_false(w->full);
 }
 
 UNUSED_OK static void put_view(struct writer *w, unsigned field, struct view v)
 {
-    writer_varint(w, ((uint64_t)field << 3) | 2);
-    writer_varint(w, v.len);
-    writer_append(w, v);
+    sim_put_bytes(w, field, v);
     assert_false(w->full);
 }
 
@@ -41,67 +39,40 @@ UNUSED_OK static void put_str(struct writer *w, unsigned field, const char *text
     put_view(w, field, view_text(text));
 }
 
-/* k8s\0 Unknown{typeMeta, raw, contentEncoding "", contentType ""}, as the server writes it */
 UNUSED_OK static void put_envelope(struct writer *w, const char *api_version, const char *kind,
                                    struct view object)
 {
-    uint8_t bytes[256];
-    struct writer type = writer_of(bytes, sizeof bytes);
-    put_str(&type, 1, api_version);
-    put_str(&type, 2, kind);
-    writer_bytes(w, "k8s\0", 4);
-    put_view(w, 1, writer_view(&type));
-    put_view(w, 2, object);
-    put_str(w, 3, "");
-    put_str(w, 4, "");
+    sim_put_envelope(w, api_version, kind, object);
     assert_false(w->full);
 }
 
 /* --- walking --- */
 
-struct proto_field {
-    unsigned number;
-    uint64_t value;    /* of varints */
-    struct view bytes; /* of what has a length */
-};
-
 /* Next field; false at the end. Anything malformed fails the test. */
-UNUSED_OK static bool proto_next(struct reader *in, struct proto_field *f)
+UNUSED_OK static bool proto_next(struct reader *in, struct sim_field *f)
 {
-    uint64_t tag = 0;
-    if (reader_left(in) == 0) {
-        return false;
-    }
-    assert_int_equal(reader_varint(in, &tag), STATUS_OK);
-    f->number = (unsigned)(tag >> 3);
-    f->value = 0;
-    f->bytes = view_of(NULL, 0);
-    assert_int_equal(reader_varint(in, &f->value), STATUS_OK);
-    if ((tag & 7) == 2) {
-        assert_int_equal(reader_take(in, (size_t)f->value, &f->bytes), STATUS_OK);
-    } else {
-        assert_int_equal(tag & 7, 0);
-    }
-    return true;
+    enum status s = sim_field_next(in, f);
+    assert_true(s == STATUS_OK || s == STATUS_MORE);
+    return s == STATUS_OK;
 }
 
 /* First field of that number; an empty view when there is none. */
-UNUSED_OK static struct proto_field proto_get(struct view message, unsigned number)
+UNUSED_OK static struct sim_field proto_get(struct view message, unsigned number)
 {
     struct reader in = reader_of(message);
-    struct proto_field f = {0, 0, {NULL, 0}};
+    struct sim_field f = {0};
     while (proto_next(&in, &f)) {
         if (f.number == number) {
             return f;
         }
     }
-    return (struct proto_field){0, 0, {NULL, 0}};
+    return (struct sim_field){0};
 }
 
 UNUSED_OK static unsigned proto_count(struct view message, unsigned number)
 {
     struct reader in = reader_of(message);
-    struct proto_field f = {0, 0, {NULL, 0}};
+    struct sim_field f = {0};
     unsigned n = 0;
     while (proto_next(&in, &f)) {
         n += f.number == number ? 1u : 0u;

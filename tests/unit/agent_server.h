@@ -125,7 +125,7 @@ static struct view device_of(struct view device, unsigned version)
 {
     static uint8_t bytes[8192];
     struct writer w = writer_of(bytes, sizeof bytes);
-    struct proto_field f;
+    struct sim_field f;
     if (version != API_V1BETA1) {
         return device;
     }
@@ -156,7 +156,7 @@ static bool slice_take(struct api_slice *slice, struct view object, unsigned ver
     struct view pool = proto_get(spec, 2).bytes;
     struct writer w = writer_of(slice->spec, sizeof slice->spec);
     struct reader in = reader_of(spec);
-    struct proto_field f;
+    struct sim_field f;
     before = *slice;
     proto_text(proto_get(proto_get(object, 1).bytes, 13).bytes, 4, slice->owner,
                sizeof slice->owner);

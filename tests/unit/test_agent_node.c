@@ -30,7 +30,7 @@ static const char *attribute(const char *key)
     const struct api_slice *s = api_slice_only();
     struct view device = proto_get(view_of(s->spec, s->spec_len), 6).bytes;
     struct reader in = reader_of(device);
-    struct proto_field f;
+    struct sim_field f;
     while (proto_next(&in, &f)) {
         if (f.number == 2 && view_is(proto_get(f.bytes, 1).bytes, key)) {
             proto_text(proto_get(f.bytes, 2).bytes, 4, text, sizeof text);

@@ -46,7 +46,7 @@ static void check_pool(unsigned slices, unsigned devices, uint64_t generation)
         assert_int_equal(s->generation, generation);
         assert_string_equal(s->owner, NODE_UID);
         struct reader in = reader_of(view_of(s->spec, s->spec_len));
-        struct proto_field f;
+        struct sim_field f;
         while (proto_next(&in, &f)) {
             char name[64];
             if (f.number == 6) {
@@ -77,7 +77,7 @@ static struct api_slice *slice_with(const char *device)
     for (unsigned i = 0; i < API_SLICES; i++) {
         struct api_slice *s = &api.slice[i];
         struct reader in = reader_of(view_of(s->spec, s->used ? s->spec_len : 0));
-        struct proto_field f;
+        struct sim_field f;
         while (proto_next(&in, &f)) {
             if (f.number == 6 && view_is(proto_get(f.bytes, 1).bytes, device)) {
                 return s;

@@ -25,7 +25,7 @@ static void up(void)
 static struct view device_at(const struct api_slice *s, unsigned index)
 {
     struct reader in = reader_of(view_of(s->spec, s->spec_len));
-    struct proto_field f;
+    struct sim_field f;
     unsigned n = 0;
     while (proto_next(&in, &f)) {
         if (f.number == 6 && n++ == index) {
@@ -40,7 +40,7 @@ static struct view device_at(const struct api_slice *s, unsigned index)
 static struct view attribute_of(struct view device, const char *key)
 {
     struct reader in = reader_of(device);
-    struct proto_field f;
+    struct sim_field f;
     while (proto_next(&in, &f)) {
         if (f.number == 2 && view_is(proto_get(f.bytes, 1).bytes, key)) {
             return proto_get(f.bytes, 2).bytes;
