@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our Node, as metadata only. Owns struct node_object. One watch that begins without a version, so
- * that the state of now comes first; it goes on from the last version seen. Where a role grants no
- * watch on nodes, or the watch stays silent, the Node is read instead, and again with each round of
- * the publisher. Never writes.
+ * The Node, as metadata only. Its watch starts without a version, so that the current state comes
+ * first, and goes on from the last version seen. Where a role grants no watch on nodes, or the watch
+ * stays silent, the Node is read instead, and again with each round of the publisher.
  */
 #include "agent/api/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
@@ -30,19 +30,19 @@ bool node_changed(struct agent *a)
 bool node_ready(const struct agent *a)
 {
     const struct node_object *n = &a->node;
-    return n->settled && n->present && !n->looking;
+    return n->presence == NODE_PRESENT && !n->awaited;
 }
 
-void node_look(struct agent *a)
+void node_refresh(struct agent *a)
 {
     struct node_object *n = &a->node;
     if (n->watch.unusable && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
-        n->looking = true;
+        n->awaited = true;
         n->get_due_ms = a->now_ms;
     }
 }
 
-/* --- what was told --- */
+/* --- what is known --- */
 
 void node_check_type(struct agent *a)
 {
@@ -50,9 +50,9 @@ void node_check_type(struct agent *a)
     struct view label = board_type(view_text(n->facts.instance_type));
     struct view found = view_text(a->devices.instance_type);
     if (label.len == 0u || found.len == 0u || view_equal(label, found)) {
-        n->type_said[0] = '\0';
-    } else if (!view_is(label, n->type_said)) {
-        text_cut(n->type_said, sizeof n->type_said, label);
+        n->type_logged[0] = '\0';
+    } else if (!view_is(label, n->type_logged)) {
+        text_cut(n->type_logged, sizeof n->type_logged, label);
         log_begin(a, LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND);
         log_view(a, "label", label);
         log_view(a, "found", found);
@@ -60,7 +60,7 @@ void node_check_type(struct agent *a)
     }
 }
 
-static void say_change(struct agent *a, const char *what)
+static void report_change(struct agent *a, const char *what)
 {
     log_one(a, LOG_ID_NODE_CHANGED, "text", what);
     a->node.changed = true;
@@ -73,26 +73,24 @@ static void learn_present(struct agent *a)
     bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     n->facts = n->now;
-    n->settled = true;
     if (first) {
         n->changed = true;
-    } else if (other || !n->present) {
-        say_change(a, "there is another Node object of this name: slices get it as their owner");
+    } else if (other || n->presence == NODE_ABSENT) {
+        report_change(a, "there is another Node object of this name: slices get it as their owner");
     } else if (labels) {
-        say_change(a, "labels that become attributes are others");
+        report_change(a, "labels that become attributes changed");
     }
-    n->present = true;
+    n->presence = NODE_PRESENT;
     node_check_type(a);
 }
 
 static void learn_absent(struct agent *a)
 {
     struct node_object *n = &a->node;
-    bool before = n->present;
-    n->settled = true;
-    n->present = false;
+    bool before = n->presence == NODE_PRESENT;
+    n->presence = NODE_ABSENT;
     if (before) {
-        say_change(a, "the Node object was deleted: slices wait for the next one");
+        report_change(a, "the Node object was deleted: slices wait for the next one");
     }
 }
 
@@ -113,7 +111,10 @@ static void take_meta(struct agent *a, struct view message)
 
 static void take_label(struct node_facts *now, struct view message)
 {
-    /* The first four as the AWS cloud controller manager writes them; of the last two both. */
+    /*
+     * The first four as the AWS cloud controller manager writes them; the instance type under its
+     * old and its new name.
+     */
     const struct {
         const char *key;
         char *place;
@@ -164,7 +165,7 @@ static void watch_silent(struct agent *a, const struct api_result *r, struct wat
 static void watch_refused(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = &a->node;
-    n->get_due_ms = n->settled ? n->get_due_ms : a->now_ms;
+    n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
         n->refusal.doing = NULL; /* logged when it starts, then no more */
         if (log_api_refusal(a, &n->refusal, "watch Node", r, r->status)) {
@@ -231,13 +232,13 @@ static void get_refused(struct agent *a, const struct api_result *r)
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
         watch_from(&n->watch, view_text(""));
-        wait = agent_jitter(a, API_REFUSED_MS); /* the watch tells it, if it works */
+        wait = agent_jitter(a, API_REFUSED_MS); /* a usable watch reports the Node earlier */
     }
     n->get_due_ms = a->now_ms + wait;
     if (log_api_refusal(a, &n->refusal, "read Node", r, r->status)) {
         log_api_refusal_end(a, &n->refusal,
                             (r->status == PEER_NOT_FOUND)
-                                ? "check --node-name; the kubelet makes the Node"
+                                ? "check --node-name; the kubelet creates the Node"
                                 : NODE_REMEDY);
     }
 }
@@ -245,7 +246,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
 void node_end(struct agent *a, const struct api_result *r)
 {
     struct node_object *n = &a->node;
-    n->looking = false;
+    n->awaited = false;
     if (r->status != STATUS_OK) {
         get_refused(a, r);
     } else if (n->now.uid[0] == '\0') {
@@ -289,8 +290,7 @@ static void open_watch(struct agent *a)
         .shape = KUBE_SHAPE_NODE_WATCH,
         .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true}};
     /* Without a Node there is nothing to report, and that is known. */
-    bool absent = n->settled && !n->present;
-    watch_open(a, &n->watch, &r, absent ? UINT64_MAX : NODE_SILENT_MS);
+    watch_open(a, &n->watch, &r, (n->presence == NODE_ABSENT) ? UINT64_MAX : NODE_SILENT_MS);
 }
 
 void node_step(struct agent *a)
@@ -314,6 +314,5 @@ uint64_t node_deadline(const struct agent *a)
     if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return UINT64_MAX;
     }
-    uint64_t watch = watch_deadline(a, &n->watch);
-    return (watch < n->get_due_ms) ? watch : n->get_due_ms;
+    return earlier(watch_deadline(a, &n->watch), n->get_due_ms);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our Node object (node.c): its UID, which owns the slices, and the labels that become attributes.
- * Owns struct node_object. Internal to src/agent.
+ * The Node object of this node (node.c): its UID, which owns the slices, and the labels that become
+ * attributes. Owns struct node_object; never writes to the API server. Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_NODE_H
 #define AGENT_PUBLISH_NODE_H
@@ -12,23 +12,25 @@
 
 /* What matters of a Node. Bytes after a text are zero, so that two can be compared as memory. */
 struct node_facts {
-    char uid[UID_CAP]; /* empty: no object of our name was told */
+    char uid[UID_CAP]; /* empty: no object of our name was read */
     char resource_version[RESOURCE_VERSION_CAP];
     char instance_type[ATTRIBUTE_VALUE_CAP]; /* of the label; may carry "ml."; empty: no label */
     struct node_labels labels;
 };
 
+/* Whether there is a Node of our name. */
+enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
+
 /* What is known of the Node, and how it is asked for. */
 struct node_object {
-    bool settled;            /* whether there is a Node was answered at least once */
-    bool present;            /* there is one, as far as is known */
-    bool changed;            /* what slices are made of is another: see node_changed */
-    bool looking;            /* a round waits for the GET under way */
+    enum node_presence presence;
+    bool changed;            /* what slices are made of changed: see node_changed */
+    bool awaited;            /* a round waits for the GET under way */
     struct kube_watch watch; /* while it is unusable, rounds read the Node */
-    uint64_t get_due_ms;     /* when the Node is read; UINT64_MAX: the watch tells */
+    uint64_t get_due_ms;     /* when the Node is read; UINT64_MAX: the watch reports it */
     uint64_t get_backoff_ms;
     struct refusal refusal;
-    char type_said[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was said */
+    char type_logged[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was logged */
     struct node_facts facts;
     struct node_facts now; /* of the object under way */
 };
@@ -48,11 +50,11 @@ void node_watch_end(struct agent *a, const struct api_result *r);
 void node_disconnected(struct agent *a);
 /* Whether UID, labels or presence changed since this was asked last. */
 bool node_changed(struct agent *a);
-/* A round begins: reads the Node first where the watch does not tell of it. */
-void node_look(struct agent *a);
-/* Whether UID and labels are known, and no look is under way. */
+/* A round starts: reads the Node first where its watch is unusable. */
+void node_refresh(struct agent *a);
+/* Whether UID and labels are known, and no round waits for a read of them. */
 bool node_ready(const struct agent *a);
-/* Compares the instance type's label with what the node itself says; says a difference once. */
+/* Compares the label of the instance type with the node's own; logs a difference once. */
 void node_check_type(struct agent *a);
 
 #endif

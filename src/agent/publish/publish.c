@@ -160,11 +160,11 @@ bool publish_current(const struct agent *a)
 const char *publish_reason(const struct agent *a)
 {
     const char *why = "no round that compares them has ended yet";
-    if (a->node.settled && !a->node.present) {
+    if (a->node.presence == NODE_ABSENT) {
         why = "the API server has no Node of this name";
     } else if (a->publish.round.trouble != NULL) {
         why = a->publish.round.trouble;
-    } else if (!a->node.settled) {
+    } else if (a->node.presence == NODE_UNKNOWN) {
         why = "the Node is not known yet";
     }
     return why;

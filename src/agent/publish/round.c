@@ -154,7 +154,7 @@ static bool step_idle(struct agent *a)
     }
     pacing_started(&a->publish.pacing);
     a->publish.round.step = ROUND_NODE;
-    node_look(a);
+    node_refresh(a);
     return true;
 }
 
