@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Node, as metadata only. Its watch starts without a version, so that the current state comes
- * first, and goes on from the last version seen. Where a role grants no watch on nodes, or the watch
- * stays silent, the Node is read instead, and again with each round of the publisher.
+ * first, and goes on from the last version seen. Where a role grants no watch on nodes, or the
+ * watch stays silent, the Node is read instead, and again with each round of the publisher.
  */
 #include "agent/api/retry.h"
 #include "agent/state.h"
@@ -151,7 +151,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 
 /* --- the watch --- */
 
-/* The watch is of no use for now: rounds read the Node, and the first read follows in `wait_ms`. */
+/* Rounds read the Node instead; the first read follows after the report's wait. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
     struct node_object *n = &a->node;

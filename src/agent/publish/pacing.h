@@ -11,7 +11,7 @@
 /* When rounds start. */
 struct pacing {
     uint64_t due_ms;        /* the next round; UINT64_MAX: not planned */
-    uint64_t wait_ms;       /* until then the kubelet's registration is waited for */
+    uint64_t wait_ms;       /* until then rounds wait for the kubelet's registration */
     uint64_t spread_ms;     /* by which the first round waits longer; 0 once it started */
     uint64_t not_before_ms; /* no round starts earlier, whatever asks for it */
     uint64_t backoff_ms;    /* after a failure */
@@ -31,7 +31,7 @@ void pacing_started(struct pacing *p);
 void pacing_by(struct pacing *p, uint64_t at_ms);
 /* The kubelet knows the driver: no round waits for that any more. */
 void pacing_registered(struct pacing *p);
-/* When a round that is asked for now may start. */
+/* The earliest start of a round that is asked for at now_ms. */
 uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 /*
  * The round was given up, and is made again at `due_ms`; `firm`: nothing that asks for a round
@@ -40,7 +40,7 @@ uint64_t pacing_soon(const struct pacing *p, uint64_t now_ms);
 void pacing_failed(struct pacing *p, uint64_t due_ms, bool firm);
 /* The server calls the content invalid: returns how long that content waits. */
 uint64_t pacing_invalid(struct agent *a);
-/* The content changed: a verdict on the one before does not delay it. */
+/* The content changed: it does not wait because the server refused the one before. */
 void pacing_content_changed(struct pacing *p);
 /* The round did all that it could. */
 void pacing_over(struct agent *a);

@@ -27,8 +27,8 @@ struct slice_part {
     unsigned first; /* its devices are the wanted ones from this on, `count` of them */
     unsigned count;
     enum part_action action;
-    bool lossy; /* the server stored less than was sent: `stored_sum` is all that it keeps */
-    uint32_t stored_sum;
+    bool lossy;               /* the server stored less than was sent */
+    uint32_t stored_sum;      /* checksum of what it stored; meaningful if lossy */
     struct slice_seen stored; /* the stored slice that holds it; empty name: none */
 };
 
@@ -58,11 +58,11 @@ void plan_make(struct plan *p, unsigned devices);
 
 /* The next slice to be deleted; NULL: none. */
 const struct slice_seen *plan_next_delete(const struct plan *p);
-/* That slice is gone. */
+/* The slice of plan_next_delete is gone. */
 void plan_deleted(struct plan *p);
 /* The next part to be written, updates first; NULL: none. */
 const struct slice_part *plan_next_write(const struct plan *p);
-/* That part was written, and the server answered `answer`. False: that is another object. */
+/* The part of plan_next_write was written. False: the answer is another object. */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *answer);
 /* Whether nothing is left to be done and everything wanted is stored. */
 bool plan_complete(const struct plan *p);
@@ -73,7 +73,7 @@ bool plan_lossy(const struct plan *p);
 
 /* Cuts the pool into smaller slices: the devices of each; 0: they are as small as they may be. */
 unsigned plan_cut_smaller(struct plan *p);
-/* What the server kept of one content, or one server, says nothing about another one. */
+/* Other content, or another server: what is stored of it may be complete. */
 void plan_forget_losses(struct plan *p);
 
 /* --- a slice that changed since the list --- */

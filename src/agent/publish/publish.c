@@ -87,7 +87,7 @@ void publish_end(struct agent *a, const struct api_result *r)
     round_end(a, r);
 }
 
-/* Logged when it starts to differ, however often it is touched until a round. */
+/* Logged when the slices start to differ, then no more until a round is over. */
 static void repair(struct agent *a, const char *what)
 {
     if (round_current(a)) {
@@ -99,7 +99,7 @@ static void repair(struct agent *a, const char *what)
     round_recheck(a, SLICE_REPAIR_MS);
 }
 
-/* Within a round it is perhaps our own write, or the state before it. */
+/* Within a round the event may be that of our own write, or the state before it. */
 static void repair_unless_ours(struct agent *a, const char *what)
 {
     if (a->publish.round.step == ROUND_IDLE) {
@@ -124,7 +124,8 @@ static void act_on(struct agent *a, struct watch_result result)
         repair(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        if (a->publish.round.step == ROUND_WRITE) { /* perhaps it was created, not yet answered */
+        if (a->publish.round.step ==
+            ROUND_WRITE) { /* perhaps it was created, and the answer is on its way */
             round_recheck(a, SLICE_REPAIR_MS);
         }
         break;

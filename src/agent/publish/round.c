@@ -31,7 +31,10 @@ static struct view request_body(struct agent *a, uint32_t offset, size_t room)
     return writer_view(&part);
 }
 
-/* Returns what a step does: no other one has its turn. What is not taken now is asked again. */
+/*
+ * Makes a request. One that the client does not take now is made at the next step. Returns what the
+ * step returns: no other step has its turn.
+ */
 static bool start(struct agent *a, const struct api_request *request)
 {
     struct round *r = &a->publish.round;
@@ -41,7 +44,7 @@ static bool start(struct agent *a, const struct api_request *request)
     return false;
 }
 
-/* The first cause of a refusal is logged; any may say that the devices are too many. */
+/* The first cause of a refusal is logged. Any of them may state that the devices are too many. */
 static void take_cause(struct refusal_cause *cause, struct view message)
 {
     projection_StatusRecord m = projection_StatusRecord_init_zero;
@@ -58,7 +61,7 @@ static void take_cause(struct refusal_cause *cause, struct view message)
 
 /* --- the end of a round --- */
 
-/* The round is given up, and made again in `wait_ms`; `firm`: not earlier, see pacing_failed. */
+/* Gives the round up. The next one starts in `wait_ms`; `firm`: see pacing_failed. */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
     a->publish.round.step = ROUND_IDLE;
@@ -93,8 +96,8 @@ static void failed(struct agent *a, const char *doing, const struct api_result *
     give_up(a, wait, status != PEER_CLOSED);
 }
 
-/* Somebody else wrote or deleted the slice since it was listed: everyday life. */
-static void overtaken(struct agent *a)
+/* Another client wrote or deleted the slice since it was listed. That is no failure. */
+static void conflicted(struct agent *a)
 {
     uint64_t wait = agent_backoff(a, &a->publish.pacing.backoff_ms);
     log_begin(a, LOG_ID_SLICE_WRITE_CONFLICTED);
@@ -103,7 +106,7 @@ static void overtaken(struct agent *a)
     give_up(a, wait, true);
 }
 
-static bool was_overtaken(const struct api_result *result)
+static bool is_conflict(const struct api_result *result)
 {
     return result->status == PEER_NOT_FOUND || result->http == HTTP_CONFLICT;
 }
@@ -116,7 +119,7 @@ static void log_current(struct agent *a)
     log_end(a);
 }
 
-/* All that could be done is done; `reported`: a line says that the slices are the wanted ones. */
+/* Ends the round: all that could be done is done. `reported`: the log has that already. */
 static void complete(struct agent *a, bool reported)
 {
     struct round *r = &a->publish.round;
@@ -158,13 +161,13 @@ static bool step_idle(struct agent *a)
     return true;
 }
 
-static void nothing_asked_record(struct agent *a, const struct kube_record *record)
+static void ignore_record(struct agent *a, const struct kube_record *record)
 {
     (void)a;
     (void)record;
 }
 
-static void nothing_asked_end(struct agent *a, const struct api_result *result)
+static void ignore_end(struct agent *a, const struct api_result *result)
 {
     (void)a;
     (void)result;
@@ -178,7 +181,6 @@ static bool step_node(struct agent *a)
         return false;
     }
     wanted_take(a);
-    slice_observe_outdated(&a->publish.round.observer);
     slice_watch_outdated(a);
     a->publish.round.step = ROUND_LIST;
     return true;
@@ -201,6 +203,7 @@ static bool step_list(struct agent *a)
     slice_watch_from(a, view_text(""));
     r->foreign = 0;
     r->partial = false;
+    slice_observe_begin(&r->observer, &a->publish.wanted);
     return start(a, &request);
 }
 
@@ -214,7 +217,7 @@ static void list_item(struct agent *a)
     if (s->scope == SLICE_OURS) {
         plan_list_add(&a->publish.plan, s);
     } else if (s->scope == SLICE_FOREIGN) {
-        r->foreign++; /* the server ignores selectors: it is not ours to touch */
+        r->foreign++; /* the server ignores selectors; the slice is left alone */
     }
 }
 
@@ -241,7 +244,7 @@ static void list_record(struct agent *a, const struct kube_record *record)
     }
 }
 
-/* A server that ignores the field selector is logged when it starts to. */
+/* That the server ignores the field selector is logged once, until it obeys it again. */
 static void report_foreign(struct agent *a)
 {
     struct round *r = &a->publish.round;
@@ -314,8 +317,8 @@ static void delete_end(struct agent *a, const struct api_result *result)
 {
     if (result->status == STATUS_OK || result->status == PEER_NOT_FOUND) {
         plan_deleted(&a->publish.plan);
-    } else if (was_overtaken(result)) {
-        overtaken(a);
+    } else if (is_conflict(result)) {
+        conflicted(a);
     } else {
         failed(a, "delete slice", result, result->status);
     }
@@ -422,8 +425,8 @@ static void write_end(struct agent *a, const struct api_result *result)
     uint16_t http = result->http;
     if (result->status == STATUS_OK) {
         written(a, result);
-    } else if (was_overtaken(result)) {
-        overtaken(a);
+    } else if (is_conflict(result)) {
+        conflicted(a);
     } else if (http == HTTP_UNPROCESSABLE_CONTENT || http == HTTP_CONTENT_TOO_LARGE) {
         refused(a, result);
     } else {
@@ -434,14 +437,14 @@ static void write_end(struct agent *a, const struct api_result *result)
 /* --- the state machine --- */
 
 static const struct {
-    bool (*step)(struct agent *a); /* true: another step has its turn; false: asked, or waits */
+    bool (*step)(struct agent *a); /* false: made a request, or waits; true: the next step's turn */
     void (*on_record)(struct agent *a, const struct kube_record *record);
     void (*on_end)(struct agent *a, const struct api_result *result);
 } steps[ROUND_STEPS] = {
-    [ROUND_IDLE] = {step_idle, nothing_asked_record, nothing_asked_end},
-    [ROUND_NODE] = {step_node, nothing_asked_record, nothing_asked_end},
+    [ROUND_IDLE] = {step_idle, ignore_record, ignore_end},
+    [ROUND_NODE] = {step_node, ignore_record, ignore_end},
     [ROUND_LIST] = {step_list, list_record, list_end},
-    [ROUND_DELETE] = {step_delete, nothing_asked_record, delete_end},
+    [ROUND_DELETE] = {step_delete, ignore_record, delete_end},
     [ROUND_WRITE] = {step_write, write_record, write_end},
 };
 
@@ -488,7 +491,7 @@ void round_soon(struct agent *a)
     struct pacing *p = &a->publish.pacing;
     enum round_step step = a->publish.round.step;
     if (step == ROUND_NODE) {
-        p->due_ms = UINT64_MAX; /* the round under way takes the content afterwards */
+        p->due_ms = UINT64_MAX; /* the round under way takes the content later */
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);
     }
@@ -514,7 +517,7 @@ void round_abandon(struct agent *a)
 {
     struct round *r = &a->publish.round;
     if (r->step != ROUND_IDLE || a->publish.plan.cut > 0u) {
-        /* what happened in between is not known: look again once connected */
+        /* what happens until then is not known */
         pacing_by(&a->publish.pacing, a->now_ms);
     }
     r->step = ROUND_IDLE;

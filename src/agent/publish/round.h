@@ -21,13 +21,13 @@ enum round_step {
 
 /* What is known of the stored slices. */
 enum stored_state {
-    STORED_UNKNOWN, /* they are not the wanted ones, or that is not known */
-    STORED_RECHECK, /* likewise; they were, and that was logged: no second line if they still are */
+    STORED_UNKNOWN, /* they differ from the wanted ones, or it is not known whether they do */
+    STORED_RECHECK, /* likewise, but the log has them as published: no second line if they are */
     STORED_CURRENT, /* they are the wanted ones */
     STORED_REPORTED /* they are, and that was logged */
 };
 
-/* What the server says of a request that it refuses. */
+/* Why the server refuses a request, by the causes in its Status. */
 struct refusal_cause {
     char text[SLICE_CAUSE_CAP];  /* of the first cause; empty: none */
     char field[SLICE_CAUSE_CAP]; /* what that is about */

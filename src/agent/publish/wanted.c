@@ -8,7 +8,7 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
-/* Whether the item with this value was not logged yet; past the room of the list none is. */
+/* Whether the item with this value is to be logged: not yet logged, and the list has room. */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {
     uint32_t sum = crc32c(crc32c(0, view_text(item)), view_text(value));
