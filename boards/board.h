@@ -17,13 +17,13 @@
 /*
  * EFA that belongs to each device, and the ids of the blocks of 4, 8 and 16 devices: first 16 hex
  * digits of SHA-256 over the block's sorted, distinct EFA addresses joined by commas (a unit test
- * recomputes them). Texts are literals.
+ * recomputes them).
  */
 struct efa_map {
-    const char *address[BOARD_GROUPED_DEVICES]; /* PCI address 0000:bb:dd.f */
-    const char *group4[4];
-    const char *group8[2];
-    const char *group16;
+    char address[BOARD_GROUPED_DEVICES][13]; /* PCI address 0000:bb:dd.f */
+    char group4[4][17];
+    char group8[2][17];
+    char group16[17];
 };
 
 /* One instance type; texts are literals. */

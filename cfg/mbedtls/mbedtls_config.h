@@ -82,7 +82,8 @@
 #define MBEDTLS_PK_PARSE_C
 #define MBEDTLS_X509_USE_C
 #define MBEDTLS_X509_CRT_PARSE_C
-#define MBEDTLS_X509_REMOVE_INFO /* descriptions of certificates for people, which nobody asks for */
+#define MBEDTLS_X509_REMOVE_INFO /* descriptions of certificates for people, which nobody asks for \
+                                  */
 
 /* --- TLS --- */
 #define MBEDTLS_SSL_TLS_C

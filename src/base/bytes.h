@@ -4,9 +4,9 @@
  * Owns cursor arithmetic; never owns memory, never does I/O.
  *
  * A view borrows bytes from whoever made it. A reader is a view with a cursor. A writer is a
- * caller's buffer with a length. What does not fit is not written at all: the writer sets `full` and
- * ignores every later write, so that callers check once at the end. A text buffer is a
- * char array that always ends in NUL.
+ * caller's buffer with a length. What does not fit is not written at all: the writer sets `full`
+ * and ignores every later write, so that callers check once at the end. A text buffer is a char
+ * array that always ends in NUL.
  *
  * Invariants:
  * I1 A writer holds whole values only, never more than its room, and stays full once it is.

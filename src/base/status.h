@@ -16,7 +16,8 @@
 /* On declarations: whoever calls it must look at the result. */
 #define MUST_USE __attribute__((warn_unused_result))
 
-/* Result of a fallible function; the comment of the function says which ones it returns, and when. */
+/* Result of a fallible function; the comment of the function says which ones it returns, and when.
+ */
 enum status {
     STATUS_OK = 0,
     STATUS_MORE,      /* not enough input, or not enough room yet: try again later */

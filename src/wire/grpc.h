@@ -7,19 +7,18 @@
  * Invariants:
  * I1. A CALL event holds one whole message, exactly the octets that the peer sent behind the
  *     message's prefix, of a request that is valid and complete.
- * I2. Every such request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream was over the limit,
- *     or its deadline, a drain, the peer or the connection ended it first.
- * I3. Split independence: calls, messages, and what is answered on each stream are the same however
- *     the peer's octets are cut.
- * I4. A buffer is held by one live call alone; with the connection all of its buffers are free.
- * I5. Bounded: grpc_valid after every call; a message is never longer than its room.
- * I6. Each call that was reported ends once: by its response, or by GONE or DEADLINE. The first
- *     failure of the connection is final, and no call outlives it.
- * I7. Independence: events and output of a connection do not depend on other connections, unless
- *     these hold all of the shared buffers.
+ * I2. Every such request of up to GRPC_SMALL_BYTES becomes a CALL, unless its stream was over the
+ * limit, or its deadline, a drain, the peer or the connection ended it first. I3. Split
+ * independence: calls, messages, and what is answered on each stream are the same however the
+ * peer's octets are cut. I4. A buffer is held by one live call alone; with the connection all of
+ * its buffers are free. I5. Bounded: grpc_valid after every call; a message is never longer than
+ * its room. I6. Each call that was reported ends once: by its response, or by GONE or DEADLINE. The
+ * first failure of the connection is final, and no call outlives it. I7. Independence: events and
+ * output of a connection do not depend on other connections, unless these hold all of the shared
+ * buffers.
  *
- * A call is identified by its index in `calls` plus its serial number, so that a response for a call
- * that was cancelled, and whose entry was reused, is recognised.
+ * A call is identified by its index in `calls` plus its serial number, so that a response for a
+ * call that was cancelled, and whose entry was reused, is recognised.
  */
 #ifndef WIRE_GRPC_H
 #define WIRE_GRPC_H
@@ -193,8 +192,8 @@ MUST_USE enum status grpc_finish(struct grpc_server *s, struct grpc_call_id call
                                  enum grpc_status code, const char *text);
 /*
  * Accepts no new calls from here on: GOAWAY names the last one that is served, and running ones may
- * end. Later ones are dropped without a response: gRPC clients send them again on another connection,
- * whereas a response would fail them. The owner closes when grpc_calls_open is 0.
+ * end. Later ones are dropped without a response: gRPC clients send them again on another
+ * connection, whereas a response would fail them. The owner closes when grpc_calls_open is 0.
  */
 void grpc_drain(struct grpc_server *s);
 

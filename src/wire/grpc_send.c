@@ -158,8 +158,8 @@ static size_t send_data(struct grpc_server *s, const struct grpc_call *call, str
 }
 
 /*
- * An HTTP response for what is no gRPC call. The body is sent in pieces as the peer's window allows;
- * STATUS_MORE: not all of it went.
+ * An HTTP response for what is no gRPC call. The body is sent in pieces as the peer's window
+ * allows; STATUS_MORE: not all of it went.
  */
 static enum status send_http(struct grpc_server *s, struct grpc_call *call, uint16_t code,
                              const char *text)

@@ -295,8 +295,9 @@ MUST_USE enum status h2_open(struct h2 *c, uint32_t tag, uint32_t *stream);
 void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag);
 /*
  * One header block: begin, fields, end, and no other call between. The caller makes sure of room
- * with h2_headers_room. The block is sent as one HEADERS frame, because the send buffer is no larger
- * than the smallest frame limit a peer can set. Names are lower-case, pseudo-header fields first.
+ * with h2_headers_room. The block is sent as one HEADERS frame, because the send buffer is no
+ * larger than the smallest frame limit a peer can set. Names are lower-case, pseudo-header fields
+ * first.
  */
 void h2_headers_begin(struct h2 *c, uint32_t stream);
 /* One field; `sensitive` makes it never-indexed (RFC 7541 §7.1.3). */

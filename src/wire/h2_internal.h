@@ -108,7 +108,7 @@ enum {
 /* `flags` of struct h2_stream: what each side has sent. */
 #define H2_STREAM_LOCAL_ENDED 0x01u
 #define H2_STREAM_REMOTE_ENDED 0x02u
-#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: the next list is the trailers */
+#define H2_STREAM_LIST_RECEIVED 0x04u /* request or final response: trailers follow */
 #define H2_STREAM_LIST_SENT 0x08u
 /* The peer sent content-length: body_left counts. */
 #define H2_STREAM_LENGTH_KNOWN 0x10u
@@ -223,7 +223,8 @@ enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error co
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Takes one from the abuse credit; without any left the connection ends. */
 void h2_charge(struct h2 *c);
-/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
+/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back.
+ */
 void h2_charge_refundable(struct h2 *c);
 
 /* --- h2_send.c --- */

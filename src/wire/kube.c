@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading of one response: headers, watch frames, and the choice of rules once the type of an object
- * is known. kube_filter.c walks through the object.
+ * Reading of one response: headers, watch frames, and the choice of rules once the type of an
+ * object is known. kube_filter.c walks through the object.
  */
 #include "wire/kube.h"
 

@@ -122,8 +122,9 @@ struct kube_request {
 MUST_USE enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_request *r);
 
 /*
- * Path of one node. FULL_BUFFER: longer than the room of `out`, which is unchanged then. In all paths names are
- * percent-encoded where RFC 3986 asks for it; `version` is "v1", "v1beta2" or "v1beta1".
+ * Path of one node. FULL_BUFFER: longer than the room of `out`, which is unchanged then. In all
+ * paths names are percent-encoded where RFC 3986 asks for it; `version` is "v1", "v1beta2" or
+ * "v1beta1".
  */
 MUST_USE enum status kube_path_node(struct writer *out, const char *node);
 /*
@@ -141,8 +142,8 @@ MUST_USE enum status kube_path_claim_status(struct writer *out, const char *vers
 /* One Event, or the Events of a namespace when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*
- * List of the slices of `driver` on `node`; with resource_version not NULL, a watch from it. Fails as
- * kube_path_node does.
+ * List of the slices of `driver` on `node`; with resource_version not NULL, a watch from it. Fails
+ * as kube_path_node does.
  */
 MUST_USE enum status kube_path_slices(struct writer *out, const char *version, const char *driver,
                                       const char *node, const char *resource_version);

@@ -10,7 +10,8 @@
 #include "base/assert.h"
 
 #define LENGTH_UNKNOWN UINT64_MAX
-/* Protobuf encoding: the top bit of a varint byte is set when more follow; ten bytes hold 64 bits. */
+/* Protobuf encoding: the top bit of a varint byte is set when more follow; ten bytes hold 64 bits.
+ */
 #define VARINT_MORE 0x80u
 #define VARINT_BITS 7u
 #define VARINT_BYTES_MAX 10u

@@ -133,8 +133,8 @@ bool kube_filter_valid(const struct kube_filter *f);
 void kube_filter_switch(struct kube_filter *f, struct kube_rules rules);
 /*
  * Takes bytes from `in` until a record is complete (STATUS_OK, *record) or the input is used up
- * (STATUS_MORE). With a known length, nothing past the message is taken; kube_filter_done is true when
- * it is over. Failures are sticky.
+ * (STATUS_MORE). With a known length, nothing past the message is taken; kube_filter_done is true
+ * when it is over. Failures are sticky.
  */
 MUST_USE enum status kube_filter_next(struct kube_filter *f, struct reader *in,
                                       struct kube_record *record);

@@ -12,7 +12,8 @@
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define AS_METADATA ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-/* The last choice lets errors of intermediaries through; their type distinguishes them from responses. */
+/* The last choice lets errors of intermediaries through; their type distinguishes them from
+ * responses. */
 #define JSON_TOO ",application/json"
 #define RESOURCE_PATH KUBE_RESOURCE_GROUP_PATH "/"
 #define UINT64_DIGITS 20u

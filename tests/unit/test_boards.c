@@ -103,7 +103,9 @@ static void group_id(const struct efa_map *efa, unsigned first, unsigned count, 
     const char *sorted[BOARD_GROUPED_DEVICES];
     char joined[512] = "";
     unsigned char hash[32];
-    memcpy(sorted, &efa->address[first], count * sizeof sorted[0]);
+    for (unsigned i = 0; i < count; i++) {
+        sorted[i] = efa->address[first + i];
+    }
     qsort(sorted, count, sizeof sorted[0], by_text);
     for (unsigned i = 0; i < count; i++) {
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {

@@ -14,6 +14,13 @@
     {.log_id = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
 static const struct k8s_event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
 #define REASONS (sizeof reasons / sizeof reasons[0])
+
+/* An initialiser that fills its array leaves no room for the NUL, and the compiler is content. */
+#define REASON_FITS(id, warns, name, verb)                                                         \
+    _Static_assert(sizeof(name) <= sizeof reasons[0].reason &&                                     \
+                       sizeof(verb) <= sizeof reasons[0].action,                                   \
+                   "reason and action end with NUL");
+K8S_EVENT_REASONS(REASON_FITS)
 _Static_assert(REASONS < K8S_EVENT_NO_ROW, "each row has a number of its own");
 
 const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e)

@@ -45,8 +45,8 @@
 struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
     bool warning;   /* its type is Warning, else Normal */
-    const char *action;
-    const char *reason;
+    char action[24];
+    char reason[32];
 };
 
 /* How far an Event has come; `state` of struct k8s_event. */

@@ -52,7 +52,7 @@ static const char *const type_names[] = {
 
 /* One metric: what it is called after the prefix, and how many series it has at most. */
 struct family {
-    const char *name;
+    char name[40]; /* test_agent_pages reads each */
     const char *help;
     enum metric_type type;
     uint16_t rows;
