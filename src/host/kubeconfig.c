@@ -33,7 +33,7 @@ enum key {
     CLUSTER,
     USER,
     FIRST_VALUE,
-    KEY_COUNT = FIRST_VALUE + 24
+    KEY_COUNT = (int)FIRST_VALUE + 24
 };
 
 /* Collections that a walk enters: root, list, entry and its mapping. */
@@ -132,7 +132,7 @@ static enum status malformed(struct walk *w, unsigned line, const char *what, co
 
 static void put_wanted(struct walk *w, unsigned kind)
 {
-    writer_text(w->why, keys[CONTEXT + kind].name);
+    writer_text(w->why, keys[(unsigned)CONTEXT + kind].name);
     writer_text(w->why, " \"");
     for (size_t i = 0; i < w->wanted[kind].len; i++) {
         uint8_t c = w->wanted[kind].bytes[i];
@@ -182,9 +182,8 @@ static enum status put_name(struct walk *w, unsigned k)
 /* Puts what was given for a key to its place, or refuses it. */
 static enum status take_value(struct walk *w, unsigned k)
 {
-    const struct yaml_token *t = &w->now[k];
+    struct yaml_token *t = &w->now[k];
     const struct key_row *row = &keys[k];
-    struct view value = view_trim(t->json.text);
     if (t->line == 0u || t->json.kind == JSON_NULL) {
         return STATUS_OK;
     }
@@ -200,11 +199,12 @@ static enum status take_value(struct walk *w, unsigned k)
     if (row->shape == NAME) {
         return put_name(w, k);
     }
+    t->json.text = view_trim(t->json.text);
     /* Base64 may hold line ends. */
-    if (!view_ends(view_text(row->name), "-data") && !is_one_line(value)) {
+    if (!view_ends(view_text(row->name), "-data") && !is_one_line(t->json.text)) {
         return malformed(w, t->line, row->name, " must be one line of text");
     }
-    memcpy((uint8_t *)w + row->to, (const uint8_t *)&value, sizeof value);
+    memcpy((uint8_t *)w + row->to, (const uint8_t *)&t->json.text, sizeof t->json.text);
     return STATUS_OK;
 }
 
@@ -213,18 +213,19 @@ static enum status take_value(struct walk *w, unsigned k)
 /* At the end of an entry: takes what it holds when it is the wanted one. */
 static enum status finish_entry(struct walk *w, unsigned kind)
 {
-    const struct yaml_token *t = &w->now[CONTEXT_NAME + kind];
+    const struct yaml_token *t = &w->now[(unsigned)CONTEXT_NAME + kind];
     const struct name *wanted = &w->wanted[kind];
     if (wanted->len == 0u || t->line == 0u || t->json.kind != JSON_STRING || t->bad_escape ||
         !view_equal(t->json.text, view_of(wanted->bytes, wanted->len))) {
         return STATUS_OK;
     }
     if (w->line[kind] != 0u) {
-        return malformed(w, t->line, keys[CONTEXT + kind].name, " of this name is given twice");
+        return malformed(w, t->line, keys[(unsigned)CONTEXT + kind].name,
+                         " of this name is given twice");
     }
     w->line[kind] = t->line;
     enum status s = STATUS_OK;
-    for (unsigned k = FIRST_VALUE; k < KEY_COUNT && s == STATUS_OK; k++) {
+    for (unsigned k = FIRST_VALUE; k < (unsigned)KEY_COUNT && s == STATUS_OK; k++) {
         s = take_value(w, k);
     }
     return s;
@@ -245,7 +246,7 @@ static enum status skip(struct walk *w, const struct yaml_token *t)
 /* Whether a value has the shape of its row. What is null, but no entry of a list, was not given. */
 static bool has_shape(unsigned k, enum json_kind kind)
 {
-    bool entry = k >= CONTEXT_ENTRY && k <= USER_ENTRY;
+    bool entry = k >= (unsigned)CONTEXT_ENTRY && k <= (unsigned)USER_ENTRY;
     switch (keys[k].shape) {
     case MAP:
         return kind == JSON_OBJECT_BEGIN || (kind == JSON_NULL && !entry);
@@ -262,7 +263,8 @@ static enum status start_value(struct walk *w, unsigned k, const struct yaml_tok
 {
     enum shape shape = keys[k].shape;
     if (t->json.depth == ENTRY_DEPTH) {
-        memset(&w->now[CONTEXT_ENTRY], 0, (KEY_COUNT - CONTEXT_ENTRY) * sizeof w->now[0]);
+        memset(&w->now[CONTEXT_ENTRY], 0,
+               ((size_t)KEY_COUNT - (size_t)CONTEXT_ENTRY) * sizeof w->now[0]);
     }
     if (!has_shape(k, t->json.kind)) {
         return malformed(w, t->line, keys[k].name,
@@ -272,7 +274,7 @@ static enum status start_value(struct walk *w, unsigned k, const struct yaml_tok
     w->now[k].line = line;
     if (shape == VALUE || shape == NAME) {
         enum status s = skip(w, t);
-        return (s == STATUS_OK && k == CURRENT_CONTEXT) ? take_value(w, k) : s;
+        return (s == STATUS_OK && k == (unsigned)CURRENT_CONTEXT) ? take_value(w, k) : s;
     }
     if (t->json.kind != JSON_NULL) {
         w->at[t->json.depth + 1u] = (enum key)k;
@@ -284,11 +286,11 @@ static enum status take_key(struct walk *w, struct yaml_token *t)
 {
     unsigned line = t->line;
     unsigned k = CURRENT_CONTEXT;
-    while (k < KEY_COUNT && (keys[k].below != w->at[t->json.depth] || t->bad_escape ||
-                             !view_is(t->json.text, keys[k].name))) {
+    while (k < (unsigned)KEY_COUNT && (keys[k].below != w->at[t->json.depth] || t->bad_escape ||
+                                       !view_is(t->json.text, keys[k].name))) {
         k++;
     }
-    if (k == KEY_COUNT) {
+    if (k == (unsigned)KEY_COUNT) {
         return skip(w, t);
     }
     if (w->now[k].line != 0u) {

@@ -44,8 +44,8 @@ enum {
 
 #define SCALARS FAMILY_BUILD
 
-enum metric_type { GAUGE, COUNTER, HISTOGRAM };
-static const char *const type_names[] = {
+enum metric_type { GAUGE, COUNTER, HISTOGRAM, METRIC_TYPES };
+static const char *const type_names[METRIC_TYPES] = {
     [GAUGE] = "gauge", [COUNTER] = "counter", [HISTOGRAM] = "histogram"};
 
 #define LABELS_MAX 6u

@@ -18,7 +18,7 @@
 
 #define PAGE_NUMBER(id, path, response) id,
 enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN };
-#define PAGE_PATH(id, path, response) [id] = path,
+#define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
 /* The place that is free soonest, and when it is; a free one: 0. */
@@ -74,19 +74,20 @@ static uint8_t page_at(struct view path)
 
 static void start(const struct agent *a, struct page_link *p, struct view path)
 {
-    const char *type = "text/plain; charset=utf-8";
     enum http1_code code = HTTP1_OK;
     p->page = page_at(path);
     p->cursor = (struct metrics_cursor){0};
     p->line = 0;
-    if (p->page == (unsigned)PAGE_METRICS) {
-        type = "text/plain; version=0.0.4; charset=utf-8";
-    } else if (p->page == (unsigned)PAGE_READY) {
+    if (p->page == (unsigned)PAGE_READY) {
         code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
-    } else if (p->page == (unsigned)PAGE_UNKNOWN) {
+    }
+    if (p->page == (unsigned)PAGE_UNKNOWN) {
         code = HTTP1_NOT_FOUND;
     }
-    p->writing = http1_respond(&p->http, code, type);
+    p->writing = http1_respond(&p->http, code,
+                               (p->page == (unsigned)PAGE_METRICS)
+                                   ? "text/plain; version=0.0.4; charset=utf-8"
+                                   : "text/plain; charset=utf-8");
 }
 
 /* As many reasons as there is room for; true: all. */

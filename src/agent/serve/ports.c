@@ -18,8 +18,9 @@ static bool is_page(unsigned link)
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms)
 {
     if (kind == LINK_METRICS) {
+        unsigned first_page = GRPC_LINKS;
         int place = pages_open(a, now_ms);
-        return (place < 0) ? place : place + (int)GRPC_LINKS;
+        return (place < 0) ? place : place + (int)first_page;
     }
     int link = links_open(a, kind, peer, now_ms);
     if (link >= 0) {
