@@ -302,7 +302,7 @@ static void keep_cut_end(struct kube_filter *f)
     for (unsigned i = 0; i < f->kept_size; i++) {
         uint8_t more = i + 1u < f->kept_size ? VARINT_MORE : 0u;
         unsigned below = VARINT_BITS * i;
-        uint8_t bits = (uint8_t)((len >> below) & 0x7fu);
+        uint8_t bits = (uint8_t)(((unsigned)len >> below) & 0x7fu);
         size[i] = bits | more;
     }
 }

@@ -486,7 +486,7 @@ UNUSED_OK static void check_idle(void)
     }
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
         assert_int_equal(a->fetch[i].state, FETCH_FREE);
-        assert_false(api_slot_busy(a, (enum api_slot)(API_SLOT_CLAIM_FIRST + i)));
+        assert_false(api_slot_busy(a, API_SLOT_CLAIM_FIRST + i));
     }
     for (unsigned i = 0; i < RESPONSES_MAX; i++) {
         assert_false(a->response[i].used);

@@ -20,7 +20,7 @@ _Static_assert(H2_CLIENT_STREAMS >= (unsigned)API_SLOTS, "each slot has a stream
 void api_init(struct agent *a)
 {
     connection_init(a);
-    a->api_client.piece.slot = API_SLOTS;
+    a->api_client.piece.slot = (unsigned)API_SLOTS;
 }
 
 /* --- what is known of the connection --- */
@@ -137,9 +137,9 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-static struct api_exchange *exchange_of(struct agent *a, enum api_slot slot)
+static struct api_exchange *exchange_of(struct agent *a, unsigned slot)
 {
-    ASSERT((unsigned)slot < (unsigned)API_SLOTS);
+    ASSERT(slot < (unsigned)API_SLOTS);
     return &a->api_client.exchange[slot];
 }
 
@@ -148,19 +148,19 @@ static bool is_awaited(const struct api_exchange *x)
     return x->state == EXCHANGE_OPEN || x->state == EXCHANGE_UNAUTHORIZED;
 }
 
-bool api_slot_busy(const struct agent *a, enum api_slot slot)
+bool api_slot_busy(const struct agent *a, unsigned slot)
 {
-    ASSERT((unsigned)slot < (unsigned)API_SLOTS);
+    ASSERT(slot < (unsigned)API_SLOTS);
     const struct api_exchange *x = &a->api_client.exchange[slot];
     return is_awaited(x) || x->state == EXCHANGE_OVER;
 }
 
-enum api_kind api_slot_kind(const struct agent *a, enum api_slot slot)
+enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 {
     return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
 }
 
-bool api_slot_sends(const struct agent *a, enum api_slot slot)
+bool api_slot_sends(const struct agent *a, unsigned slot)
 {
     const struct api_exchange *x = &a->api_client.exchange[slot];
     return api_slot_busy(a, slot) && x->body_sent < x->body_len;
@@ -175,23 +175,23 @@ static const struct api_result *refresh(const struct agent *a, struct api_exchan
     return &x->result;
 }
 
-const struct api_result *api_slot_result(struct agent *a, enum api_slot slot)
+const struct api_result *api_slot_result(struct agent *a, unsigned slot)
 {
     return refresh(a, exchange_of(a, slot));
 }
 
 /* The slot is free again; what was not reported of its request is not reported any more. */
-static void release(struct agent *a, enum api_slot slot)
+static void release(struct agent *a, unsigned slot)
 {
     struct api_client *c = &a->api_client;
     exchange_of(a, slot)->state = EXCHANGE_FREE;
     if (c->piece.slot == slot) {
-        c->piece.slot = API_SLOTS;
+        c->piece.slot = (unsigned)API_SLOTS;
     }
 }
 
 /* The request is over, and its end is reported next. The first status stands. */
-static void finish(struct agent *a, enum api_slot slot, enum status status)
+static void finish(struct agent *a, unsigned slot, enum status status)
 {
     struct api_exchange *x = exchange_of(a, slot);
     if (is_awaited(x)) {
@@ -206,7 +206,7 @@ static void finish(struct agent *a, enum api_slot slot, enum status status)
 static void finish_all(struct agent *a, enum status status)
 {
     for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        finish(a, (enum api_slot)i, status);
+        finish(a, i, status);
     }
 }
 
@@ -234,7 +234,7 @@ static bool lacks_stream(const struct agent *a, enum api_kind kind)
 }
 
 /* A watch that finds no room ends at once; its owner reads from time to time instead. */
-static void leave_room(struct agent *a, enum api_slot slot)
+static void leave_room(struct agent *a, unsigned slot)
 {
     struct api_client *c = &a->api_client;
     if (c->streams == API_STREAMS_ENOUGH) {
@@ -261,10 +261,10 @@ static void expire(struct agent *a)
             continue;
         }
         if (a->now_ms >= x->deadline_ms) {
-            finish(a, (enum api_slot)i, PEER_TIMEOUT);
+            finish(a, i, PEER_TIMEOUT);
             count_timeout(a, x->sent_ms);
         } else if (lacks_stream(a, x->result.kind)) {
-            leave_room(a, (enum api_slot)i);
+            leave_room(a, i);
         }
     }
 }
@@ -275,7 +275,7 @@ static bool is_awaiting(const struct agent *a)
     for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
         const struct api_exchange *x = &a->api_client.exchange[i];
         bool watch = is_watch(x->result.kind) && x->state != EXCHANGE_UNAUTHORIZED;
-        if (api_slot_busy(a, (enum api_slot)i) && !watch) {
+        if (api_slot_busy(a, i) && !watch) {
             return true;
         }
     }
@@ -363,7 +363,7 @@ static uint64_t time_limit(enum api_kind kind)
 }
 
 /* Sends a head on a stream of its own, *stream. */
-static enum status send_head(struct agent *a, enum api_slot slot, const struct api_request *r,
+static enum status send_head(struct agent *a, unsigned slot, const struct api_request *r,
                              uint32_t *stream)
 {
     struct api_connection *c = &a->api_connection;
@@ -384,7 +384,7 @@ static enum status send_head(struct agent *a, enum api_slot slot, const struct a
 }
 
 /* Sends what is left of a body, as far as windows and send buffer allow. */
-static void send_body(struct agent *a, enum api_slot slot)
+static void send_body(struct agent *a, unsigned slot)
 {
     struct h2 *h2 = &a->api_connection.h2;
     struct api_exchange *x = exchange_of(a, slot);
@@ -407,7 +407,7 @@ static void send_body(struct agent *a, enum api_slot slot)
     }
 }
 
-enum status api_start(struct agent *a, enum api_slot slot, const struct api_request *r)
+enum status api_start(struct agent *a, unsigned slot, const struct api_request *r)
 {
     struct api_exchange *x = exchange_of(a, slot);
     uint32_t stream = 0; /* of one that finds no room */
@@ -442,7 +442,7 @@ enum status api_start(struct agent *a, enum api_slot slot, const struct api_requ
     return STATUS_OK;
 }
 
-void api_cancel(struct agent *a, enum api_slot slot)
+void api_cancel(struct agent *a, unsigned slot)
 {
     const struct api_exchange *x = exchange_of(a, slot);
     if (x->state != EXCHANGE_FREE) {
@@ -503,7 +503,7 @@ static enum status judge(struct api_exchange *x)
  * The answer is complete. One that was refused for its token waits until the host has read the
  * token again.
  */
-static void answer_complete(struct agent *a, enum api_slot slot)
+static void answer_complete(struct agent *a, unsigned slot)
 {
     struct api_client *c = &a->api_client;
     struct api_exchange *x = exchange_of(a, slot);
@@ -536,7 +536,7 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
         const struct api_exchange *x = &a->api_client.exchange[i];
         if (x->state == EXCHANGE_UNAUTHORIZED) {
             bool same = x->token_sum == a->api_connection.token_sum;
-            finish(a, (enum api_slot)i, same ? PEER_REFUSED : PEER_CLOSED);
+            finish(a, i, same ? PEER_REFUSED : PEER_CLOSED);
             *shown = x->token_sum;
             any = true;
         }
@@ -593,7 +593,7 @@ static bool is_alive(const struct agent *a, unsigned slot, uint32_t stream)
            a->api_client.exchange[slot].stream == stream;
 }
 
-static void headers_complete(struct agent *a, enum api_slot slot, bool end)
+static void headers_complete(struct agent *a, unsigned slot, bool end)
 {
     struct api_exchange *x = exchange_of(a, slot);
     a->api_client.timeouts_in_a_row = 0;
@@ -607,7 +607,7 @@ static void headers_complete(struct agent *a, enum api_slot slot, bool end)
 
 static void stream_event(struct agent *a, const struct h2_event *e)
 {
-    enum api_slot slot = (enum api_slot)e->tag;
+    unsigned slot = e->tag;
     if (!is_alive(a, e->tag, e->stream)) {
         return;
     }
@@ -677,7 +677,7 @@ static void free_ended(struct agent *a)
 {
     for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
         if (a->api_client.exchange[i].state == EXCHANGE_ENDED) {
-            release(a, (enum api_slot)i);
+            release(a, i);
         }
     }
 }
@@ -700,9 +700,9 @@ static bool take_end(struct agent *a, struct api_event *event)
 static void take_record(struct agent *a, struct api_event *event)
 {
     struct api_piece *piece = &a->api_client.piece;
-    enum api_slot slot = piece->slot;
+    unsigned slot = piece->slot;
     struct api_exchange *x = exchange_of(a, slot);
-    bool alive = is_alive(a, (unsigned)slot, piece->stream);
+    bool alive = is_alive(a, slot, piece->stream);
     enum status s =
         alive ? kube_answer_next(&x->answer, &piece->bytes, &event->record) : STATUS_MORE;
     if (s == STATUS_OK) {
@@ -713,7 +713,7 @@ static void take_record(struct agent *a, struct api_event *event)
         event->result = refresh(a, x);
         return;
     }
-    piece->slot = API_SLOTS;
+    piece->slot = (unsigned)API_SLOTS;
     if (s != STATUS_MORE) {
         finish(a, slot, s);
     } else if (alive && piece->last) {
@@ -760,7 +760,7 @@ bool api_next(struct agent *a, struct api_event *event)
     if (judge_token(a) || take_loss(a, event) || take_end(a, event)) {
         return true;
     }
-    if (c->piece.slot != API_SLOTS) {
+    if (c->piece.slot != (unsigned)API_SLOTS) {
         take_record(a, event);
         return true;
     }
@@ -797,7 +797,7 @@ static void check_drained(struct agent *a)
 static void send_bodies(struct agent *a)
 {
     for (unsigned i = 0; i < (unsigned)API_SLOTS && connection_open(a); i++) {
-        send_body(a, (enum api_slot)i);
+        send_body(a, i);
     }
 }
 
@@ -826,7 +826,7 @@ static uint64_t requests_deadline(const struct agent *a)
     const struct api_client *c = &a->api_client;
     uint64_t at = c->held_back ? free_ms(c) : UINT64_MAX;
     for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        if (api_slot_busy(a, (enum api_slot)i) && c->exchange[i].deadline_ms < at) {
+        if (api_slot_busy(a, i) && c->exchange[i].deadline_ms < at) {
             at = c->exchange[i].deadline_ms;
         }
     }

@@ -67,7 +67,7 @@ struct api_request {
 /* What came of a request: while it runs, what is known so far. */
 struct api_result {
     enum api_kind kind;
-    enum api_slot slot;
+    unsigned slot;
     enum api_version version; /* as in the request */
     /*
      * STATUS_OK: a success, answered whole. PEER_NOT_FOUND: there is no such object.
@@ -109,7 +109,7 @@ struct api_exchange {
 
 /* The piece of an answer that records are being read from. */
 struct api_piece {
-    enum api_slot slot; /* API_SLOTS: there is no piece */
+    unsigned slot; /* API_SLOTS: there is no piece */
     uint32_t stream;
     bool last;           /* nothing follows on its stream */
     struct reader bytes; /* valid until the next h2_next */
@@ -214,17 +214,17 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
  * with FULL_TABLE, unsent, where the server allows so few streams that none would be left for the
  * rest.
  */
-MUST_USE enum status api_start(struct agent *a, enum api_slot slot, const struct api_request *r);
+MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
 /* Ends a request without waiting for its answer; api_next reports no more of it. */
-void api_cancel(struct agent *a, enum api_slot slot);
+void api_cancel(struct agent *a, unsigned slot);
 /* What the slot's request is for; API_NONE: the slot is free. */
-enum api_kind api_slot_kind(const struct agent *a, enum api_slot slot);
+enum api_kind api_slot_kind(const struct agent *a, unsigned slot);
 /* Whether a request is under way in the slot. */
-bool api_slot_busy(const struct agent *a, enum api_slot slot);
+bool api_slot_busy(const struct agent *a, unsigned slot);
 /* Whether a part of the body of the slot's request is not sent yet. */
-bool api_slot_sends(const struct agent *a, enum api_slot slot);
+bool api_slot_sends(const struct agent *a, unsigned slot);
 /* What is known so far of the slot's request. Never NULL. */
-const struct api_result *api_slot_result(struct agent *a, enum api_slot slot);
+const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
  * When a request that api_start did not take is worth another try: for owners that plan it, the
  * others are stepped at the time.

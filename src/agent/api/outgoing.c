@@ -19,7 +19,7 @@ uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o)
     return (!o->running && api_ready(a)) ? o->due_ms : UINT64_MAX;
 }
 
-void outgoing_stop(struct agent *a, struct outgoing *o, enum api_slot slot)
+void outgoing_stop(struct agent *a, struct outgoing *o, unsigned slot)
 {
     ASSERT(o->running);
     o->running = false;
@@ -35,8 +35,7 @@ struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t 
     return view_first(view_from(body, offset), room);
 }
 
-bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot,
-                    const struct api_request *r)
+bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot, const struct api_request *r)
 {
     ASSERT(outgoing_ready(a, o) && r->body != NULL && r->shape == KUBE_SHAPE_STATUS);
     o->running = true;

@@ -39,7 +39,7 @@ uint64_t outgoing_deadline(const struct agent *a, const struct outgoing *o);
  * Starts a request, whose body r->body hands out by outgoing_piece. False: not now, it is asked for
  * again.
  */
-bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot,
+bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
                     const struct api_request *r);
 /*
  * The piece that the client asks for, of a body that was built whole. One of another length is not
@@ -48,7 +48,7 @@ bool outgoing_start(struct agent *a, struct outgoing *o, enum api_slot slot,
 struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t offset,
                            size_t room);
 /* Ends the running request without an answer. */
-void outgoing_stop(struct agent *a, struct outgoing *o, enum api_slot slot);
+void outgoing_stop(struct agent *a, struct outgoing *o, unsigned slot);
 /* The running request ended: what that means, and the wait that follows. */
 enum outcome outgoing_end(struct agent *a, struct outgoing *o, const struct api_result *r);
 

@@ -17,7 +17,7 @@ static struct watch_report report_of(enum watch_report_kind kind)
 
 /* --- when it is opened --- */
 
-void watch_init(struct kube_watch *w, enum api_slot slot, bool reports_state)
+void watch_init(struct kube_watch *w, unsigned slot, bool reports_state)
 {
     w->slot = slot;
     w->reports_state = reports_state;

@@ -20,7 +20,7 @@ enum watch_type { WATCH_TYPE_CHANGE, WATCH_TYPE_DELETED, WATCH_TYPE_BOOKMARK };
 
 /* One watch. */
 struct kube_watch {
-    enum api_slot slot;
+    unsigned slot;
     bool reports_state;   /* without a version it reports the current state; else the owner lists */
     bool unusable;        /* refused, silent or without room: the owner reads instead */
     enum watch_type type; /* of the event under way */
@@ -53,7 +53,7 @@ struct watch_report {
 };
 
 /* A watch that is opened at once when it reports the state, else when the owner says. */
-void watch_init(struct kube_watch *w, enum api_slot slot, bool reports_state);
+void watch_init(struct kube_watch *w, unsigned slot, bool reports_state);
 /* Whether it is to be opened now. */
 bool watch_is_due(const struct agent *a, const struct kube_watch *w);
 /*

@@ -18,11 +18,10 @@ static bool may_ask(const struct agent *a, unsigned history)
     return version_readable(a) && !(unknown && !version_settled(a));
 }
 
-static enum api_slot slot_of(unsigned fetch)
+static unsigned slot_of(unsigned fetch)
 {
     ASSERT(fetch < FETCHES_MAX);
-    unsigned slot = (unsigned)API_SLOT_CLAIM_FIRST + fetch;
-    return (enum api_slot)slot;
+    return (unsigned)API_SLOT_CLAIM_FIRST + fetch;
 }
 
 /* The fetch whose response this is. */

@@ -18,9 +18,14 @@ uint64_t pacing_due(const struct pacing *p)
     return later(p->due_ms, p->not_before_ms);
 }
 
-void pacing_started(struct pacing *p)
+void pacing_cancel(struct pacing *p)
 {
     p->due_ms = UINT64_MAX;
+}
+
+void pacing_started(struct pacing *p)
+{
+    pacing_cancel(p);
     p->spread_ms = 0;
 }
 

@@ -25,6 +25,8 @@ struct pacing {
 void pacing_init(struct agent *a);
 /* When the next round starts; UINT64_MAX: it is not planned. */
 uint64_t pacing_due(const struct pacing *p);
+/* No next round is planned; whatever asks for one plans it again. */
+void pacing_cancel(struct pacing *p);
 /* A round starts: until something asks for it, none follows. */
 void pacing_started(struct pacing *p);
 /* The next round starts at this time at the latest. */

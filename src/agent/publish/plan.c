@@ -174,8 +174,10 @@ static unsigned mark_differing(struct plan *p)
     unsigned writes = 0;
     for (unsigned i = 0; i < p->parts; i++) {
         struct slice_part *part = &p->part[i];
-        part->lossy = part->lossy && !holds_exactly(part, &part->stored);
-        if (!stored_at_all(part) || !plan_as_wanted(p, part, &part->stored)) {
+        const struct slice_seen *stored = &part->stored;
+        bool differs = !stored_at_all(part) || !plan_as_wanted(p, part, stored);
+        part->lossy = part->lossy && !holds_exactly(part, stored);
+        if (differs) {
             mark_write(part);
             writes++;
         }

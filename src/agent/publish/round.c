@@ -64,7 +64,8 @@ static void take_cause(struct refusal_cause *cause, struct view message)
 /* Gives the round up. The next one starts in `wait_ms`; `firm`: see pacing_failed. */
 static void give_up(struct agent *a, uint64_t wait_ms, bool firm)
 {
-    a->publish.round.step = ROUND_IDLE;
+    struct round *r = &a->publish.round;
+    r->step = ROUND_IDLE;
     pacing_failed(&a->publish.pacing, a->now_ms + wait_ms, firm);
 }
 
@@ -152,11 +153,12 @@ static bool is_reported(enum stored_state stored)
 
 static bool step_idle(struct agent *a)
 {
+    struct round *r = &a->publish.round;
     if (a->now_ms < pacing_due(&a->publish.pacing)) {
         return false;
     }
     pacing_started(&a->publish.pacing);
-    a->publish.round.step = ROUND_NODE;
+    r->step = ROUND_NODE;
     node_refresh(a);
     return true;
 }
@@ -177,12 +179,13 @@ static void ignore_end(struct agent *a, const struct api_result *result)
 
 static bool step_node(struct agent *a)
 {
+    struct round *r = &a->publish.round;
     if (!node_ready(a)) {
         return false;
     }
     wanted_take(a);
     slice_watch_outdated(a);
-    a->publish.round.step = ROUND_LIST;
+    r->step = ROUND_LIST;
     return true;
 }
 
@@ -223,10 +226,11 @@ static void list_item(struct agent *a)
 
 static void list_meta(struct agent *a, struct view message)
 {
+    struct round *r = &a->publish.round;
     projection_ListMetaRecord m = projection_ListMetaRecord_init_zero;
     if (decode(message, projection_ListMetaRecord_fields, &m)) {
         slice_watch_from(a, view_text(m.resource_version));
-        a->publish.round.partial = m.continue_token[0] != '\0';
+        r->partial = m.continue_token[0] != '\0';
     }
 }
 
@@ -491,7 +495,7 @@ void round_soon(struct agent *a)
     struct pacing *p = &a->publish.pacing;
     enum round_step step = a->publish.round.step;
     if (step == ROUND_NODE) {
-        p->due_ms = UINT64_MAX; /* the round under way takes the content later */
+        pacing_cancel(p); /* the round under way takes the content later */
     } else {
         pacing_by(p, (step == ROUND_IDLE) ? pacing_soon(p, a->now_ms) : a->now_ms);
     }
