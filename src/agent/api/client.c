@@ -265,6 +265,8 @@ static void expire(struct agent *a)
             count_timeout(a, x->sent_ms);
         } else if (lacks_stream(a, x->result.kind)) {
             leave_room(a, i);
+        } else {
+            /* it waits for its answer */
         }
     }
 }
@@ -608,7 +610,7 @@ static void headers_complete(struct agent *a, unsigned slot, bool end)
 static void stream_event(struct agent *a, const struct h2_event *e)
 {
     unsigned slot = e->tag;
-    if (!is_alive(a, e->tag, e->stream)) {
+    if (!is_alive(a, slot, e->stream)) {
         return;
     }
     struct api_exchange *x = exchange_of(a, slot);
@@ -666,6 +668,8 @@ static bool take_event(struct agent *a)
         lose(a, (c->ended_why[0] != '\0') ? c->ended_why : "the API server closed the connection");
     } else if (s != STATUS_MORE) {
         lose(a, words_of(s));
+    } else {
+        /* no event is complete yet */
     }
     return s != STATUS_MORE;
 }

@@ -37,7 +37,7 @@ enum api_kind {
 #define API_KINDS ((unsigned)API_APPLY_CLAIM_STATUS + 1u)
 
 /* Places for requests: each owner has its own, and one request at a time in it. */
-enum api_slot {
+enum {
     API_SLOT_CLAIM_FIRST, /* the slot of fetch i is API_SLOT_CLAIM_FIRST + i */
     API_SLOT_SLICES = FETCHES_MAX,
     API_SLOT_SLICE_WATCH,

@@ -62,7 +62,7 @@ void watch_from(struct kube_watch *w, struct view version)
     text_cut(w->version, sizeof w->version, version);
 }
 
-void watch_resume(struct agent *a, struct kube_watch *w)
+void watch_resume(const struct agent *a, struct kube_watch *w)
 {
     if (!api_slot_busy(a, w->slot)) {
         w->due_ms = a->now_ms;
@@ -74,7 +74,7 @@ void watch_suspend(struct kube_watch *w)
     w->due_ms = UINT64_MAX;
 }
 
-void watch_disconnected(struct agent *a, struct kube_watch *w)
+void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
         w->due_ms = a->now_ms; /* the connection's own wait is enough */
@@ -98,7 +98,7 @@ static struct watch_report give_up(struct kube_watch *w, enum watch_report_kind 
     return (struct watch_report){.kind = kind, .wait_ms = wait_ms, .first = first};
 }
 
-struct watch_report watch_check(struct agent *a, struct kube_watch *w)
+struct watch_report watch_check(const struct agent *a, struct kube_watch *w)
 {
     return (a->now_ms >= w->silent_ms) ? give_up(w, WATCH_SILENT, 0) : report_of(WATCH_NOTHING);
 }
@@ -109,7 +109,7 @@ struct watch_report watch_check(struct agent *a, struct kube_watch *w)
  * The version is of no use any more. One that had to report the current state and did not, on a
  * connection that goes on, may never do so.
  */
-static struct watch_report outdated(struct agent *a, struct kube_watch *w, uint64_t wait_ms)
+static struct watch_report outdated(const struct agent *a, struct kube_watch *w, uint64_t wait_ms)
 {
     if (!w->reports_state) {
         w->due_ms = UINT64_MAX;
@@ -175,11 +175,12 @@ static void event_starts(struct kube_watch *w, struct view message)
     projection_WatchTypeRecord t = projection_WatchTypeRecord_init_zero;
     bool ok = decode(message, projection_WatchTypeRecord_fields, &t);
     struct view type = view_text(ok ? t.type : "");
-    w->type = WATCH_TYPE_CHANGE;
     if (view_is(type, "DELETED")) {
         w->type = WATCH_TYPE_DELETED;
     } else if (view_is(type, "BOOKMARK")) {
         w->type = WATCH_TYPE_BOOKMARK;
+    } else {
+        w->type = WATCH_TYPE_CHANGE;
     }
     w->next_version[0] = '\0';
 }
@@ -195,9 +196,10 @@ static void event_version(struct kube_watch *w, const struct kube_record *record
 
 static struct watch_report event_ends(struct kube_watch *w)
 {
-    static const enum watch_report_kind kinds[] = {[WATCH_TYPE_CHANGE] = WATCH_STORED,
-                                                   [WATCH_TYPE_DELETED] = WATCH_DELETED,
-                                                   [WATCH_TYPE_BOOKMARK] = WATCH_BOOKMARK};
+    static const enum watch_report_kind kinds[WATCH_TYPES] = {[WATCH_TYPE_CHANGE] = WATCH_STORED,
+                                                              [WATCH_TYPE_DELETED] = WATCH_DELETED,
+                                                              [WATCH_TYPE_BOOKMARK] =
+                                                                  WATCH_BOOKMARK};
     w->silent_ms = UINT64_MAX;
     w->unusable = false;
     if (w->next_version[0] != '\0') {

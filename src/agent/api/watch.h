@@ -16,7 +16,12 @@
 #include "agent/api/client.h"
 
 /* Types of watch events, as far as they differ here. */
-enum watch_type { WATCH_TYPE_CHANGE, WATCH_TYPE_DELETED, WATCH_TYPE_BOOKMARK };
+enum watch_type {
+    WATCH_TYPE_CHANGE,
+    WATCH_TYPE_DELETED,
+    WATCH_TYPE_BOOKMARK,
+    WATCH_TYPES /* number of types */
+};
 
 /* One watch. */
 struct kube_watch {
@@ -65,7 +70,7 @@ void watch_open(struct agent *a, struct kube_watch *w, const struct api_request 
 /* When watch_is_due or watch_check changes; UINT64_MAX: not by time. */
 uint64_t watch_deadline(const struct agent *a, const struct kube_watch *w);
 /* SILENT when the current state is not reported in time, else NOTHING. */
-struct watch_report watch_check(struct agent *a, struct kube_watch *w);
+struct watch_report watch_check(const struct agent *a, struct kube_watch *w);
 /* A record of the watch: what it means. */
 struct watch_report watch_record(struct agent *a, struct kube_watch *w, const struct api_result *r,
                                  const struct kube_record *record);
@@ -74,11 +79,11 @@ struct watch_report watch_end(struct agent *a, struct kube_watch *w, const struc
 /* The next watch continues from this version, that of a list or a read; empty: from none. */
 void watch_from(struct kube_watch *w, struct view version);
 /* It may be opened now, unless it is open. */
-void watch_resume(struct agent *a, struct kube_watch *w);
+void watch_resume(const struct agent *a, struct kube_watch *w);
 /* It is not opened before watch_resume. */
 void watch_suspend(struct kube_watch *w);
 /* The connection is gone: on the next one a usable watch is opened at once. */
-void watch_disconnected(struct agent *a, struct kube_watch *w);
+void watch_disconnected(const struct agent *a, struct kube_watch *w);
 /* Ends the watch that runs, if one does: its slot is needed for a read. */
 void watch_stop(struct agent *a, struct kube_watch *w);
 

@@ -93,5 +93,7 @@ void pacing_wrote(struct agent *a, bool lossy)
         p->not_before_ms = a->now_ms + API_REFUSED_MS;
     } else if (p->writes > SLICE_REPAIRS_FREE) {
         p->not_before_ms = a->now_ms + agent_backoff(a, &p->repair_ms);
+    } else {
+        /* a free repair: the next round may start when it is asked for */
     }
 }

@@ -78,7 +78,7 @@ void publish_unserved(struct agent *a)
 
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    ASSERT(r->slot == API_SLOT_SLICES);
+    ASSERT(r->slot == (unsigned)API_SLOT_SLICES);
     round_record(a, record);
 }
 

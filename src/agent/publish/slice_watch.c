@@ -157,6 +157,8 @@ struct watch_result slice_watch_end(struct agent *a, const struct api_result *r)
             log_refused(a, r, report.wait_ms);
         }
         result.finding = WATCH_LIST_FIRST;
+    } else {
+        /* the watch is opened again by itself */
     }
     return result;
 }
