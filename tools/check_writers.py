@@ -16,7 +16,7 @@ import check_style
 import gate
 import graph
 
-ENFORCED = False  # False: what is found is counted in the line of the gate, and fails nothing
+ENFORCED = True  # False: what is found is counted in the line of the gate, and fails nothing
 AGENT = "src/agent/"
 FRAME = "src/agent/agent"
 DEFINED = re.compile(r"^struct (\w+) \{", re.M)

@@ -412,6 +412,7 @@ void text_cut(char *text, size_t cap, struct view v)
     struct view shown = view_first(v, view_find(v, 0));
     size_t n = cut_length(shown, cap - 1u);
     if (n > 0u) {
+        ASSERT(shown.data != NULL);
         memmove(text, shown.data, n);
     }
     text[n] = 0;

@@ -13,7 +13,6 @@
 #define HTTP_NO_CONTENT 204u
 #define HTTP_OK_LAST 299u /* last code of the class 2xx, success */
 #define HTTP_NOT_MODIFIED 304u
-#define HTTP_BAD_REQUEST 400u
 #define HTTP_UNAUTHORIZED 401u
 #define HTTP_FORBIDDEN 403u
 #define HTTP_NOT_FOUND 404u

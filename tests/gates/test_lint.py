@@ -115,6 +115,14 @@ class Misra(Lint):
         self.assert_found(self.check("int f(unsigned n);\nint f(unsigned n)\n{\n    return (n == 0) ? 1 : 2;\n}\n"),
                           "bad.c:5", "rule 10.4")
 
+    def test_function_of_one_file(self):
+        other = "int f(int n);\nint f(int n)\n{\n    return n;\n}\n"
+        self.assert_found(self.check("int g(int n);\nint g(int n)\n{\n    return n;\n}\nint h(int n);\n"
+                                     "int h(int n)\n{\n    return g(n);\n}\n"), "bad.c", "rule 8.7:")
+        self.write("src/base/other.c", SPDX + other)
+        report = self.check("int f(int n);\nint (*const table[1])(int n) = {f};\n")
+        self.assertFalse([line for line in report.findings if "other.c" in line and "8.7" in line])
+
     def test_two_on_one_line(self):
         report = self.check("int f(int n);\nint f(int n)\n{\n    goto end;\nend:\n"
                             "    if (n > 010) return 1l > n;\n    return n;\n}\n")

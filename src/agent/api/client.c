@@ -160,12 +160,6 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
     return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
 }
 
-bool api_slot_sends(const struct agent *a, unsigned slot)
-{
-    const struct api_exchange *x = &a->api_client.exchange[slot];
-    return api_slot_busy(a, slot) && x->body_sent < x->body_len;
-}
-
 /* Brings the result up to what is known of the answer now. */
 static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
 {

@@ -221,8 +221,6 @@ void api_cancel(struct agent *a, unsigned slot);
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot);
 /* Whether a request is under way in the slot. */
 bool api_slot_busy(const struct agent *a, unsigned slot);
-/* Whether a part of the body of the slot's request is not sent yet. */
-bool api_slot_sends(const struct agent *a, unsigned slot);
 /* What is known so far of the slot's request. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*

@@ -121,8 +121,8 @@ static struct watch_report outdated(const struct agent *a, struct kube_watch *w,
 }
 
 /* What the end means, once the state is not awaited any more. */
-static struct watch_report over(struct agent *a, struct kube_watch *w, const struct api_result *r,
-                                uint64_t wait_ms)
+static struct watch_report over(const struct agent *a, struct kube_watch *w,
+                                const struct api_result *r, uint64_t wait_ms)
 {
     bool refused = r->http > HTTP_OK_LAST && r->http != HTTP_GONE;
     w->due_ms = a->now_ms + wait_ms;

@@ -10,8 +10,8 @@
 #include "agent/state.h"
 #include "base/assert.h"
 
-#define REASON_ROW(id, warns, name, verb)                                                          \
-    {.log_id = (uint8_t)(id), .warning = (warns), .action = (verb), .reason = (name)},
+/* The texts stand bare: a string in parentheses initialises no array. */
+#define REASON_ROW(id, warns, name, verb) {(uint8_t)(id), verb, name, (warns)},
 static const struct k8s_event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)};
 #define REASONS (sizeof reasons / sizeof reasons[0])
 

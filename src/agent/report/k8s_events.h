@@ -44,9 +44,9 @@
 /* One row of the table; static texts. */
 struct k8s_event_reason {
     uint8_t log_id; /* enum log_id */
-    bool warning;   /* its type is Warning, else Normal */
     char action[24];
     char reason[32];
+    bool warning; /* its type is Warning, else Normal */
 };
 
 /* How far an Event has come; `state` of struct k8s_event. */

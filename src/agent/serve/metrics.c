@@ -52,14 +52,21 @@ static const char *const type_names[METRIC_TYPES] = {
 
 /* One metric: what it is called after the prefix, and how many series it has at most. */
 struct family {
-    char name[40]; /* test_agent_pages reads each */
     const char *help;
+    char name[40]; /* test_agent_pages reads each */
     enum metric_type type;
     uint16_t rows;
     const char *labels[LABELS_MAX]; /* unused ones are NULL */
 };
 
-#define SCALAR(text, meaning) {.name = (text), .help = (meaning), .type = GAUGE, .rows = 1}
+/* The name stands bare: a string in parentheses initialises no array. */
+#define SCALAR(text, meaning)                                                                      \
+    {                                                                                              \
+        (meaning), text, GAUGE, 1,                                                                 \
+        {                                                                                          \
+            NULL                                                                                   \
+        }                                                                                          \
+    }
 static const struct family families[FAMILIES] = {
     [FAMILY_REGISTERED] = SCALAR("registered", "1 while the kubelet has registered the driver."),
     [FAMILY_READY] = SCALAR("ready", "1 while /readyz answers 200."),
