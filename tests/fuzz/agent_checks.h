@@ -290,9 +290,24 @@ static void forget_unprepares(void)
     }
 }
 
+/* I7: a fetch that belongs to no operation would keep its place from every later call. */
+static void check_fetches(void)
+{
+    unsigned used = 0;
+    unsigned owned = 0;
+    for (unsigned i = 0; i < FETCHES_MAX; i++) {
+        used += (agent->fetch[i].state != FETCH_FREE) ? 1u : 0u;
+    }
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        owned += (agent->operation[i].state == OPERATION_FETCHING) ? 1u : 0u;
+    }
+    CHECK(used == owned);
+}
+
 /* I4: a new process holds what the old one held. */
 static void check_step(void)
 {
+    check_fetches();
     if (reopened.due) {
         reopened.due = false;
         CHECK(!agent->ledger.usable || held_sum() == reopened.sum);
