@@ -8,6 +8,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
+#include "base/time.h"
 #include "cfg/budget.h"
 #include "cfg/identity.h"
 
@@ -348,11 +349,6 @@ enum agent_order agent_next_order(struct agent *a)
         order = ORDER_EXIT;
     }
     return order;
-}
-
-static uint64_t earlier(uint64_t x, uint64_t y)
-{
-    return (x < y) ? x : y;
 }
 
 bool agent_step_due(const struct agent *a)

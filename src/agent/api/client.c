@@ -23,7 +23,7 @@ void api_init(struct agent *a)
     a->api_client.piece.slot = (unsigned)API_SLOTS;
 }
 
-/* --- what is known of the connection --- */
+/* --- state of the connection --- */
 
 bool api_connected(const struct agent *a)
 {
@@ -160,7 +160,7 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
     return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
 }
 
-/* Brings the result up to what is known of the answer now. */
+/* Copies what has arrived of the response into the result. */
 static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
 {
     x->result.http = x->answer.http_status;

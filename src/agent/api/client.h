@@ -64,7 +64,7 @@ struct api_request {
     api_body_part body;       /* of head.body_len bytes; NULL: no body */
 };
 
-/* What came of a request: while it runs, what is known so far. */
+/* The result of a request; while it runs, what has arrived so far. */
 struct api_result {
     enum api_kind kind;
     unsigned slot;
@@ -185,7 +185,7 @@ enum agent_order api_order(struct agent *a);
 /* The first connection is wanted now. */
 void api_hurry(struct agent *a);
 
-/* --- what is known of the connection --- */
+/* --- state of the connection --- */
 
 /* Whether requests may be started now. */
 bool api_ready(const struct agent *a);
@@ -221,7 +221,7 @@ void api_cancel(struct agent *a, unsigned slot);
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot);
 /* Whether a request is under way in the slot. */
 bool api_slot_busy(const struct agent *a, unsigned slot);
-/* What is known so far of the slot's request. Never NULL. */
+/* The result of the slot's request so far. Never NULL. */
 const struct api_result *api_slot_result(struct agent *a, unsigned slot);
 /*
  * When a request that api_start did not take is worth another try: for owners that plan it, the

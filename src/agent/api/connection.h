@@ -28,7 +28,7 @@ enum connection_notice {
     CONNECTION_CLOSED  /* follows the two above, when every request has ended */
 };
 
-/* The transport, what is known of it, and who we are on it. */
+/* The transport, its state, and the identity that it uses. */
 struct api_connection {
     enum api_state state;
     enum connection_notice notice;

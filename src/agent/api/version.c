@@ -92,7 +92,7 @@ const char *version_waits_for(const struct agent *a)
     return why;
 }
 
-/* --- what is known --- */
+/* --- the version in use --- */
 
 static void speak(struct agent *a, enum api_version version, enum version_state state)
 {

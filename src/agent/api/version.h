@@ -22,7 +22,7 @@ enum {
     VERSION_UNSERVED = 4 /* none is served any more */
 };
 
-/* What is known of the versions that the API server serves. */
+/* The versions that the API server serves, and the one in use. */
 struct version {
     enum version_state state;
     enum api_version now;

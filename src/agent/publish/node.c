@@ -42,7 +42,7 @@ void node_refresh(struct agent *a)
     }
 }
 
-/* --- what is known --- */
+/* --- the Node as last read --- */
 
 void node_check_type(struct agent *a)
 {

@@ -21,7 +21,7 @@ struct node_facts {
 /* Whether there is a Node of our name. */
 enum node_presence { NODE_UNKNOWN, NODE_PRESENT, NODE_ABSENT };
 
-/* What is known of the Node, and how it is asked for. */
+/* The Node as last read, and its watch and reads. */
 struct node_object {
     enum node_presence presence;
     bool changed;            /* what slices are made of changed: see node_changed */

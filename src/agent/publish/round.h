@@ -19,7 +19,7 @@ enum round_step {
     ROUND_STEPS   /* number of steps */
 };
 
-/* What is known of the stored slices. */
+/* The stored slices, as the last list and watch report them. */
 enum stored_state {
     STORED_UNKNOWN, /* they differ from the wanted ones, or it is not known whether they do */
     STORED_RECHECK, /* likewise, but the log has them as published: no second line if they are */
