@@ -487,9 +487,10 @@
 #define SLICE_REPAIRS_MS 60000u
 /*
  * Slices that the server refuses as invalid are sent again when their content changes, else after
- * these waits: an upgrade may have changed the server's rules.
+ * a wait that doubles between these: a webhook or a server that is being upgraded is right again
+ * soon, other rules of the server last.
  */
-#define INVALID_RETRY_MS 300000u
+#define INVALID_RETRY_MS 10000u
 #define INVALID_RETRY_MAX_MS 3600000u
 /* Wait after a refusal that only an operator can resolve (403, 422). */
 #define API_REFUSED_MS 30000u

@@ -76,16 +76,22 @@ UNUSED_OK static void api_node_create(const char *uid)
     api_node_event("ADDED");
 }
 
-UNUSED_OK static void api_node_bookmark(void)
+/* An event of another object than the Node; "": of none. */
+static void api_node_event_of(const char *type, const char *name)
 {
     uint8_t bytes[512];
     uint8_t object_bytes[256];
     struct writer w = writer_of(bytes, sizeof bytes);
     struct writer object = writer_of(object_bytes, sizeof object_bytes);
     assert_non_null(api_watch_of(true));
-    put_view(&object, 1, api_metadata("", "", "", api.version));
+    put_view(&object, 1, api_metadata(name, "", name, api.version));
     put_envelope(&w, "meta.k8s.io/v1", "PartialObjectMetadata", writer_view(&object));
-    api_put_event(api_watch_of(true), "BOOKMARK", writer_view(&w));
+    api_put_event(api_watch_of(true), type, writer_view(&w));
+}
+
+UNUSED_OK static void api_node_bookmark(void)
+{
+    api_node_event_of("BOOKMARK", "");
 }
 
 UNUSED_OK static void api_node_error(unsigned http, const char *reason)

@@ -276,6 +276,46 @@ static void test_watch_silent(void **state)
     check_right();
 }
 
+/* Until the Node was seen, an event without it is as good as silence. */
+static void test_watch_without_the_node(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_silent = true;
+    start();
+    register_driver();
+    pass(1500);
+    for (unsigned i = 0; i < NODE_SILENT_MS / 500 && api_watch_of(true) != NULL; i++) {
+        api.version += 1000;
+        api_node_bookmark();
+        api_node_event_of("DELETED", "another");
+        pass(500);
+    }
+    pass(4000);
+    assert_int_equal(api_asked(NODE_READS), 1);
+    check_right();
+}
+
+/* The version of such an event is not resumed: a server behind it would never report the Node. */
+static void test_watch_without_the_node_moved(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_silent = true;
+    start();
+    register_driver();
+    pass(1500);
+    assert_non_null(api_watch_of(true));
+    api.version += 1000;
+    api_node_bookmark();
+    api_node_event_of("DELETED", "another");
+    settle();
+    api_end("");
+    api.node_silent = false;
+    pass(3000);
+    check_right();
+}
+
 /* A proxy that ends every watch before it told anything. */
 static void test_watch_untold(void **state)
 {
@@ -400,6 +440,8 @@ int main(void)
         cmocka_unit_test(test_short_watches),
         cmocka_unit_test(test_watch_refused),
         cmocka_unit_test(test_watch_silent),
+        cmocka_unit_test(test_watch_without_the_node),
+        cmocka_unit_test(test_watch_without_the_node_moved),
         cmocka_unit_test(test_watch_untold),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_all_refused),

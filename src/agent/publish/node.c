@@ -206,11 +206,23 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
     }
 }
 
+/*
+ * Until the Node was seen only its own event counts: a bookmark or another object ends neither the
+ * wait for the Node nor gives a version to continue from, because the Node may be older than it.
+ */
+static bool event_counts(const struct node_object *n, const struct kube_record *record)
+{
+    bool named = n->now.uid[0] != '\0';
+    return record->record != KUBE_OBJECT_END || named || n->presence != NODE_UNKNOWN;
+}
+
 void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record)
 {
     node_record(a, r, record);
-    watch_reported(a, r, watch_record(a, &a->node.watch, r, record));
+    if (event_counts(&a->node, record)) {
+        watch_reported(a, r, watch_record(a, &a->node.watch, r, record));
+    }
 }
 
 void node_watch_end(struct agent *a, const struct api_result *r)

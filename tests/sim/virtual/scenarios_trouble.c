@@ -52,7 +52,7 @@ static const struct trouble troubles[] = {
     {.name = "403 to watches, 10 min", .kind = SIM_FAULT_ANSWER, .fault = {WATCHES, 403, 0, NULL},
      .ms = MINUTES(10), .limit_ms = MINUTES(6), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "422 to writes, 10 min", .kind = SIM_FAULT_ANSWER, .fault = {WRITES, 422, 0, NULL},
-     .ms = MINUTES(10), .limit_ms = MINUTES(60), .requests = 2 * TEN_MINUTES_SLOW},
+     .ms = MINUTES(10), .limit_ms = MINUTES(15), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "404 to all, 10 min", .kind = SIM_FAULT_ANSWER, .fault = {SIM_ASK_ALL, 404, 0, NULL},
      .ms = MINUTES(10), .limit_ms = MINUTES(6), .requests = 2 * TEN_MINUTES_SLOW},
     {.name = "410 to watches, 10 min", .kind = SIM_FAULT_ANSWER, .fault = {WATCHES, 410, 0, NULL},
