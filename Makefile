@@ -303,7 +303,7 @@ $(CALLS)/%.o: %.c $(CHECK)/flags
 
 SIM := $(BUILD)/obj/sim
 SIM_SHARED := $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c generated/hpack*.c)) \
-	src/wire/kube_request.c generated/registration.pb.c generated/dra.pb.c
+	src/wire/kube.c src/wire/kube_filter.c generated/registration.pb.c generated/dra.pb.c
 SIM_OBJECTS := $(SIM_MODELS:%.c=$(SIM)/%.o) $(SIM_SHARED:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
 SIM_PROGRAMS := $(BUILD)/sim/sim-kubelet $(BUILD)/sim/sim-apiserver
 SIM_FLAGS := $(LANGUAGE) -O1 -g

@@ -56,7 +56,15 @@ enum kube_shape {
 /* Group and version of Events. */
 #define KUBE_EVENTS_VERSION "events.k8s.io/v1"
 
-/* The reading state of one answer. */
+/*
+ * Rules for an object of `kind` and `api_version` in a response of `shape`; both empty while they
+ * are not known yet. `framed`: the input is a WatchEvent around the object. The rows down to the
+ * object are the same in every table, so that a filter can be switched from one to the other there.
+ */
+struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view kind,
+                                struct view api_version);
+
+/* The reading state of one response. */
 struct kube_answer {
     enum kube_shape shape;
     /* of the final answer; 0 while none came (interim 1xx ones are passed over) */

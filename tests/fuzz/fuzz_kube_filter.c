@@ -7,8 +7,7 @@
  * instructions by which a well-formed one is built along the table, which no verdict may refuse.
  */
 #include "tests/fuzz/fuzz.h"
-#include "wire/kube_filter.h"
-#include "wire/kube_rules.h"
+#include "wire/kube.h"
 
 #define TELL_MAX 262144u
 #define MESSAGE_MAX 65536u
