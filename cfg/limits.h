@@ -517,10 +517,23 @@
  * a flood cannot starve running calls. */
 #define ACCEPTS_PER_TURN 8u
 /*
- * Connections that the kernel queues on a listener; the link tables behind it are smaller. More:
- * connect(2) of the peer waits or fails.
+ * Connections that the kernel queues on a listener: its own default maximum (net.core.somaxconn),
+ * to which it cuts the value. A short queue costs nothing less, and one that is full refuses the
+ * kubelet (EAGAIN) and makes a probe wait a second for its next SYN. More: connect(2) of the peer
+ * waits or fails.
  */
-#define LISTEN_BACKLOG 16u
+#define LISTEN_BACKLOG 4096u
+/*
+ * Turns of the loop in which the time stands still, because a time limit is over and bytes that
+ * came before that are still to be read: 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the
+ * limits are judged, whatever arrives.
+ */
+#define LATE_TURNS_MAX 64u
+/*
+ * Age of the loop's time at which no connection is accepted in this turn: time limits of
+ * connections count from it, and the shortest is a second. Reached: accepted in the next turn.
+ */
+#define ACCEPT_LATE_MS 100u
 /*
  * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached: the
  * loop polls its descriptors and the clock first.

@@ -43,12 +43,13 @@ struct host {
     struct host_files disk;
     int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
-    uint64_t now_ms;
-    uint64_t probe_ms; /* when the node is looked at again */
-    int probe_error;   /* errno of the last look, 0 when it succeeded */
-    bool probed;       /* the agent has received one look at the node at least */
-    uint64_t check_ms; /* when the socket files are looked at again */
-    bool eager;        /* bytes still moved at the end of the last turn */
+    uint64_t now_ms;     /* of this turn; see wait_and_look */
+    unsigned late_turns; /* turns in a row in which now_ms stood still */
+    uint64_t probe_ms;   /* when the node is looked at again */
+    int probe_error;     /* errno of the last look, 0 when it succeeded */
+    bool probed;         /* the agent has received one look at the node at least */
+    uint64_t check_ms;   /* when the socket files are looked at again */
+    bool eager;          /* bytes still moved at the end of the last turn */
     bool exiting;
     struct server server[SERVERS];
     struct link link[SERVER_LINKS];
@@ -195,6 +196,15 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
     h->link[i] = (struct link){.fd = peer->fd};
 }
 
+/*
+ * The time limits of a connection count from now_ms. While that is old, after a stall or a slow
+ * flush of the store, new ones wait in the kernel.
+ */
+static bool time_is_old(const struct host *h)
+{
+    return clock_now_ms() - h->now_ms >= ACCEPT_LATE_MS;
+}
+
 /* Whether the agent has a place for another connection, free or by closing one. */
 static bool server_room(const struct host *h, const struct server *s)
 {
@@ -206,7 +216,7 @@ static void accept_some(struct host *h, struct server *s)
     enum status status = STATUS_OK;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
         struct accepted peer;
-        if (!server_room(h, s)) {
+        if (!server_room(h, s) || time_is_old(h)) {
             return; /* it waits in the kernel */
         }
         status = server_accept(s, h->agent, h->now_ms, &peer);
@@ -255,11 +265,9 @@ static void poll_fill(struct host *h)
     }
 }
 
-static int wait_ms(struct host *h)
+/* When something is due without any byte from outside. */
+static uint64_t due_ms(struct host *h)
 {
-    if (h->eager || apilink_eager(&h->api)) {
-        return 0;
-    }
     uint64_t at = earlier(agent_deadline(h->agent), earlier(h->probe_ms, h->check_ms));
     at = earlier(at, apilink_deadline(&h->api));
     for (unsigned i = 0; i < SERVERS; i++) {
@@ -267,9 +275,51 @@ static int wait_ms(struct host *h)
         uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
         at = (room_ms > h->now_ms) ? earlier(at, room_ms) : at;
     }
+    return at;
+}
+
+static void look(struct host *h, uint64_t wait_ms)
+{
+    int ready = poll(h->slots, SLOTS, (int)earlier(wait_ms, WAIT_MAX_MS));
+    /* descriptors_enough excludes EINVAL */
+    ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
+    for (unsigned i = 0; i < SLOTS && ready <= 0; i++) {
+        h->slots[i].revents = 0; /* a failed poll leaves them as they were */
+    }
+}
+
+/* Whether a connection has something for us, or room for what waits for it. */
+static bool links_ready(const struct host *h)
+{
+    bool ready = h->slots[SLOT_API].revents != 0;
+    for (unsigned i = SLOT_LINK; i < SLOTS; i++) {
+        ready = ready || h->slots[i].revents != 0;
+    }
+    return ready;
+}
+
+/*
+ * Waits, then sets the time. After a stall (a stopped process, a used-up CPU quota, a slow disk)
+ * both bytes and time limits are there, and what came in time must be read before a limit is
+ * judged. So while a limit is over and connections are ready, the time stands still: everything is
+ * served as of the moment before. The time is set when a look that is younger than it found
+ * nothing more.
+ */
+static void wait_and_look(struct host *h)
+{
+    uint64_t due = due_ms(h);
     uint64_t now_ms = clock_now_ms();
-    uint64_t left = (at > now_ms) ? at - now_ms : 0u;
-    return (int)earlier(left, WAIT_MAX_MS);
+    bool at_once = h->eager || apilink_eager(&h->api) || due <= now_ms;
+    look(h, at_once ? 0u : due - now_ms);
+    if (!at_once) {
+        now_ms = clock_now_ms();
+        if (now_ms >= due) {
+            look(h, 0);
+        }
+    }
+    bool late = now_ms >= due && h->late_turns < LATE_TURNS_MAX && links_ready(h);
+    h->late_turns = late ? h->late_turns + 1u : 0u;
+    h->now_ms = late ? h->now_ms : now_ms;
 }
 
 /* --- one turn --- */
@@ -380,22 +430,13 @@ static void agent_turn(struct host *h)
 static void turn(struct host *h)
 {
     poll_fill(h);
-    int ready = poll(h->slots, SLOTS, wait_ms(h));
-    /* descriptors_enough excludes EINVAL */
-    ASSERT(ready >= 0 || errno == EINTR || errno == ENOMEM);
-    h->now_ms = clock_now_ms();
+    wait_and_look(h);
     agent_time(h->agent, h->now_ms, clock_wall_ms());
-    if (ready > 0) {
-        signals_take(h);
-        for (unsigned i = 0; i < SERVER_LINKS; i++) {
-            link_read(h, i, h->slots[SLOT_LINK + i].revents);
-        }
+    signals_take(h);
+    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+        link_read(h, i, h->slots[SLOT_LINK + i].revents);
     }
-    short api_events = 0;
-    if (ready > 0) {
-        api_events = h->slots[SLOT_API].revents;
-    }
-    apilink_turn(&h->api, api_events, h->now_ms);
+    apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
     for (unsigned i = 0; i < SERVERS; i++) {
         server_try(&h->server[i], h->agent, h->now_ms);
     }
@@ -403,7 +444,7 @@ static void turn(struct host *h)
     sockets_look(h);
     agent_turn(h);
     /* Last: connections that ended in this turn have made room. */
-    for (unsigned i = 0; i < SERVERS && ready > 0; i++) {
+    for (unsigned i = 0; i < SERVERS; i++) {
         if (h->slots[SLOT_SERVER + i].revents != 0) {
             accept_some(h, &h->server[i]);
         }

@@ -87,6 +87,30 @@ static void test_takes_connections(void **state)
     listener_close(&l);
 }
 
+/* While the agent is busy elsewhere, short connections in a row wait and none is refused. */
+static void test_connections_wait(void **state)
+{
+    (void)state;
+    enum { CONNECTIONS = 200 };
+    int error = 0;
+    int peer[CONNECTIONS];
+    struct listener l = unix_listener(at("a.sock"));
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    (void)strcpy(to.sun_path, l.path);
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        peer[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0); /* as Go's, which gets EAGAIN */
+        assert_int_equal(connect(peer[i], (const struct sockaddr *)&to, sizeof to), 0);
+    }
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        struct accepted got;
+        assert_int_equal(listener_accept(&l, &got), STATUS_OK);
+        (void)close(got.fd);
+        (void)close(peer[i]);
+    }
+    listener_close(&l);
+}
+
 static void test_stale_socket_gives_way(void **state)
 {
     (void)state;
@@ -183,7 +207,7 @@ int main(void)
         HOST_TEST(test_opens_for_the_owner_only), HOST_TEST(test_takes_connections),
         HOST_TEST(test_stale_socket_gives_way),   HOST_TEST(test_foreign_file_stays),
         HOST_TEST(test_absent_directory),         HOST_TEST(test_lost_and_replaced),
-        HOST_TEST(test_tcp_on_all_addresses),
+        HOST_TEST(test_tcp_on_all_addresses),     HOST_TEST(test_connections_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
