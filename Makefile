@@ -83,7 +83,7 @@ SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
 BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)$(UNPINNED)
 
 # Key of a library built with the given compiler and flags: changes with source, configuration and both.
-library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h) tools/build_mbedtls.sh; \
+library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h tests/memory/*.h) tools/build_mbedtls.sh; \
 	echo '$(2)'; $(1) -v 2>&1; } | sha256sum | cut -c 1-16)
 
 # --- the agent ----------------------------------------------------------------------------------------
@@ -99,6 +99,9 @@ MBEDTLS_PRODUCT_FLAGS = $(filter-out -ftrivial-auto-var-init=zero,$(PRODUCT_FLAG
 ifdef MBEDTLS_DIR
 MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
 
+# Precious, like the other archives of the cache: another build may have made it, and may be linking with it, when this
+# one fails or is interrupted.
+.PRECIOUS: $(MBEDTLS_PRODUCT)
 $(MBEDTLS_PRODUCT):
 	@tools/build_mbedtls.sh $@ $(MBEDTLS_DIR) $(JOBS) $(MUSL_CC) $(MBEDTLS_PRODUCT_FLAGS)
 endif
@@ -166,6 +169,7 @@ $(1)_MBEDTLS := $$(CACHE)/lib/mbedtls-$$(call library_key,$(2),glibc $(5)).a
 
 ifeq ($$(filter $$($(1)_MBEDTLS),$$(UNIT_MBEDTLS)),)
 UNIT_MBEDTLS += $$($(1)_MBEDTLS)
+.PRECIOUS: $$($(1)_MBEDTLS)
 $$($(1)_MBEDTLS):
 	@tools/build_mbedtls.sh $$@ $$(MBEDTLS_DIR) $$(JOBS) $(2) $(5) $$(PREFIX_MAP)
 endif
@@ -545,8 +549,8 @@ check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, s
 	@/usr/bin/python3 tools/check.py
 
 .PHONY: deps-mirrors
-deps-mirrors: deps-test ## where sources come from when mirrors have moved on, expired, fail or lie: seconds, on loopback
-	@/usr/bin/python3 tests/deps/test_mirrors.py
+deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or lie; builds that share a cache: seconds, on loopback
+	@/usr/bin/python3 tests/deps/run.py
 
 .PHONY: test
 test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, deps-mirrors, demo, conformance, abuse, e2e

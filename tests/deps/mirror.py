@@ -12,10 +12,21 @@ import pathlib
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import threading
 import time
+import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DAY_S = 86400
+PINNED = {"mbedtls": "3.6.7", "nanopb": "0.4.9.1", "cmocka": "1.1.7"}
+# How the test's releases are looked for, whatever tools/pins has come to.
+SETTINGS = {
+    "mbedtls": {"SUITES": "forky sid trixie", "SERIES": "3.6", "OLDEST": "3.6.6", "OTHER": "",
+                "OLDER": "it cannot connect to some"},
+    "nanopb": {"SUITES": "trixie forky sid", "SERIES": "0.4", "OLDEST": "0.4.9.1", "OTHER": "compare", "OLDER": ""},
+    "cmocka": {"SUITES": "trixie forky sid", "SERIES": "1.1", "OLDEST": "1.1.7", "OTHER": "", "OLDER": ""},
+}
 
 
 def sha256(data):
@@ -25,7 +36,7 @@ def sha256(data):
 @functools.lru_cache(maxsize=None)
 def archive(name, version, extra=""):
     """Bytes of a release's archive, always the same for the same arguments."""
-    text = f"{name} {version} {extra}\n".encode()
+    text = f"/* {name} {version} {extra} */\n".encode()
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         entry = tarfile.TarInfo(f"{name}-{version}/library/version.c")
@@ -150,7 +161,7 @@ class Machine:
         self.url = url
         self.apt = pathlib.Path(folder) / "apt.conf"
         (self.root / "tools").mkdir(parents=True)
-        for name in ("deps.sh", "deps_source.sh"):
+        for name in ("deps.sh", "deps_source.sh", "build_mbedtls.sh"):
             shutil.copy(root / "tools" / name, self.root / "tools")
         shutil.copy(root / "Makefile", self.root)
         self.pin(root, rules)
@@ -190,9 +201,41 @@ class Machine:
         out, err = process.communicate(timeout=120)
         return process.returncode, out.strip(), err.splitlines()
 
+    def start_make(self, *words):
+        """The project's Makefile, in a process group of its own."""
+        return subprocess.Popen(["make", "--no-print-directory", "-s", *words], cwd=self.root, env=self.env, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                start_new_session=True)
+
     def make_variable(self, name):
         """What the project's Makefile makes of a variable."""
-        done = subprocess.run(["make", "--no-print-directory", "-s", f"--eval=print: ; @echo '$({name})'", "print"],
-                              cwd=self.root, env=self.env, text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
-        return done.stdout.strip()
+        process = self.start_make(f"--eval=print: ; @echo '$({name})'", "print")
+        out, err = process.communicate(timeout=120)
+        if process.returncode:
+            raise RuntimeError(f"make print of {name}: {err}")
+        return out.strip()
+
+
+class MachineTest(unittest.TestCase):
+    """Tests on a machine that knows one mirror."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.keys = Keys(folder.name)
+        cls.addClassCleanup(cls.keys.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.mirror = Mirror(self.folder / "mirror", self.keys)
+        self.addCleanup(self.mirror.close)
+        self.machine = self.make_machine("machine")
+
+    def make_machine(self, name):
+        (self.folder / name).mkdir()
+        return Machine(self.folder / name, ROOT, self.mirror.url, self.keys,
+                       {name: ({version: archive(name, version)}, SETTINGS[name])
+                        for name, version in PINNED.items()})

@@ -1,6 +1,5 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the sources of the build come from when mirrors move on, expire, fail or lie: `make deps-mirrors`.
+"""Where the sources of the build come from when mirrors move on, expire, fail or lie.
 
 tools/deps.sh as it is, with the rules of tools/pins and releases, suites and keys made for the test, on loopback.
 """
@@ -9,28 +8,13 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests/deps"))
+import mirror
+from mirror import PINNED, ROOT, SETTINGS, archive, sha256
 
-# pylint: disable=wrong-import-position
-import mirror  # noqa: E402
-from mirror import archive, sha256  # noqa: E402
-
-PINNED = {"mbedtls": "3.6.7", "nanopb": "0.4.9.1", "cmocka": "1.1.7"}
 NEWER = {"mbedtls": "3.6.9", "nanopb": "0.4.10", "cmocka": "1.1.10"}
-# How the test's releases are looked for, whatever tools/pins has come to.
-SETTINGS = {
-    "mbedtls": {"SUITES": "forky sid trixie", "SERIES": "3.6", "OLDEST": "3.6.6", "OTHER": "",
-                "OLDER": "it cannot connect to some"},
-    "nanopb": {"SUITES": "trixie forky sid", "SERIES": "0.4", "OLDEST": "0.4.9.1", "OTHER": "compare", "OLDER": ""},
-    "cmocka": {"SUITES": "trixie forky sid", "SERIES": "1.1", "OLDEST": "1.1.7", "OTHER": "", "OLDER": ""},
-}
 EXPIRED_DAYS = 30
 
 
@@ -53,28 +37,7 @@ class Pins(unittest.TestCase):
             self.assertIn("trixie", suites.split())
 
 
-class Mirrors(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.keys = mirror.Keys(folder.name)
-        cls.addClassCleanup(cls.keys.close)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.mirror = mirror.Mirror(self.folder / "mirror", self.keys)
-        self.addCleanup(self.mirror.close)
-        self.machine = self.make_machine("machine")
-
-    def make_machine(self, name):
-        (self.folder / name).mkdir()
-        return mirror.Machine(self.folder / name, ROOT, self.mirror.url, self.keys,
-                              {name: ({version: archive(name, version)}, SETTINGS[name])
-                               for name, version in PINNED.items()})
-
+class Mirrors(mirror.MachineTest):
     def suites(self, version, names=("mbedtls",), **how):
         """All suites have one version."""
         for suite in ("forky", "sid", "trixie"):
@@ -370,16 +333,3 @@ class Mirrors(unittest.TestCase):
             paths = (clone.root / "build/deps/paths.mk").read_text()
             self.assertIn(f"MBEDTLS_DIR := {self.machine.cache}/src/mbedtls-3.6.7\n", paths)
             self.assertIn(f"NANOPB_DIR := {self.machine.cache}/src/nanopb-0.4.9.1\n", paths)
-
-
-def main():
-    result = unittest.main(exit=False).result
-    failed = {test.id() for test, _ in result.failures + result.errors}
-    for name in sorted(failed):
-        print(f"  FAIL  {name}")
-    print(f"deps-mirrors: {result.testsRun - len(failed)} passed, {len(failed)} failed")
-    return 1 if failed or not result.testsRun else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
