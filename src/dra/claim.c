@@ -428,7 +428,7 @@ void claim_allocated(struct claim_builder *b)
 static const char *lacking(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
-        return " has no metadata in the API server's answer";
+        return " has no metadata in the API server's response";
     }
     if (!b->allocated) {
         return " is not allocated";

@@ -41,7 +41,7 @@ static void write_head(struct http1 *h, enum http1_code code, const char *conten
     writer_text(&h->tx, "\r\n");
 }
 
-/* `code` HTTP1_OK: without an answer. */
+/* `code` HTTP1_OK: without a response. */
 static void fail(struct http1 *h, enum status why, enum http1_code code)
 {
     ASSERT(h->phase != HTTP1_FAILED && why != STATUS_OK);
@@ -475,14 +475,14 @@ enum status http1_next(struct http1 *h, struct view *path)
     return (h->phase == HTTP1_FAILED) ? h->failed : STATUS_MORE;
 }
 
-/* --- answering --- */
+/* --- responding --- */
 
 /* "XXXX\r\n" before a chunk, "\r\n" behind it, and "0\r\n\r\n" for the end (RFC 9112 §7.1). */
 #define CHUNK_HEAD 6u
 #define CHUNK_TAIL 2u
 #define CHUNK_LAST 5u
 
-static void answer_over(struct http1 *h)
+static void response_over(struct http1 *h)
 {
     h->phase = h->close ? HTTP1_CLOSING : HTTP1_READING;
     h->served = true;
@@ -505,7 +505,7 @@ bool http1_respond(struct http1 *h, enum http1_code code, const char *content_ty
     writer_text(&h->tx, h->old ? "" : "Transfer-Encoding: chunked\r\n");
     writer_text(&h->tx, h->close ? "Connection: close\r\n\r\n" : "\r\n");
     if (h->head) {
-        answer_over(h);
+        response_over(h);
         return false;
     }
     return true;
@@ -541,7 +541,7 @@ void http1_body_end(struct http1 *h)
         return;
     }
     writer_text(&h->tx, h->old ? "" : "0\r\n\r\n");
-    answer_over(h);
+    response_over(h);
 }
 
 struct view http1_tx_data(const struct http1 *h)

@@ -101,7 +101,7 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
 
 /* --- response --- */
 
-/* `phase` of struct kube_answer. */
+/* `phase` of struct kube_response. */
 enum {
     PHASE_START,  /* no byte of the body taken yet */
     PHASE_OBJECT, /* one enveloped object */
@@ -115,41 +115,41 @@ static bool shape_is_watch(enum kube_shape shape)
     return shape == KUBE_SHAPE_SLICE_WATCH || shape == KUBE_SHAPE_NODE_WATCH;
 }
 
-void kube_answer_init(struct kube_answer *a, enum kube_shape shape)
+void kube_response_init(struct kube_response *r, enum kube_shape shape)
 {
     ASSERT((unsigned)shape <= (unsigned)KUBE_SHAPE_GROUP);
-    a->shape = shape;
-    a->http_status = 0;
-    a->is_protobuf = false;
-    a->retry_after_s = 0;
-    a->message[0] = '\0';
-    a->message_len = 0;
-    a->message_ended = false;
-    a->failed = STATUS_OK;
-    a->phase = PHASE_START;
-    a->prefix_have = 0;
+    r->shape = shape;
+    r->http_status = 0;
+    r->is_protobuf = false;
+    r->retry_after_s = 0;
+    r->message[0] = '\0';
+    r->message_len = 0;
+    r->message_ended = false;
+    r->failed = STATUS_OK;
+    r->phase = PHASE_START;
+    r->prefix_have = 0;
 }
 
 /* --- response: header --- */
 
-static void take_status(struct kube_answer *a, struct view value)
+static void take_status(struct kube_response *r, struct view value)
 {
     uint64_t status = 0;
 
-    a->is_protobuf = false;
-    a->retry_after_s = 0;
-    a->http_status = 0;
+    r->is_protobuf = false;
+    r->retry_after_s = 0;
+    r->http_status = 0;
     /* RFC 9110 §15.2: interim responses (1xx) precede the final one. */
     if (view_decimal(value, HTTP_STATUS_MAX, &status) == STATUS_OK && status >= HTTP_OK) {
-        a->http_status = (uint16_t)status;
+        r->http_status = (uint16_t)status;
     }
 }
 
-static void take_content_type(struct kube_answer *a, struct view value)
+static void take_content_type(struct kube_response *r, struct view value)
 {
     struct view type = view_trim(view_first(value, view_find(value, ';')));
 
-    a->is_protobuf = view_is(type, PROTOBUF);
+    r->is_protobuf = view_is(type, PROTOBUF);
 }
 
 /* RFC 9110 §10.2.3: seconds, or a date, which begins with a letter and is treated as none. */
@@ -164,18 +164,18 @@ static uint32_t retry_after(struct view value)
     return large ? UINT32_MAX : 0u;
 }
 
-void kube_answer_field(struct kube_answer *a, struct view name, struct view value)
+void kube_response_field(struct kube_response *r, struct view name, struct view value)
 {
-    ASSERT(a->phase <= PHASE_TEXT);
-    if (a->phase != PHASE_START) {
+    ASSERT(r->phase <= PHASE_TEXT);
+    if (r->phase != PHASE_START) {
         return;
     }
     if (view_is(name, ":status")) {
-        take_status(a, value);
+        take_status(r, value);
     } else if (view_is(name, "content-type")) {
-        take_content_type(a, value);
+        take_content_type(r, value);
     } else if (view_is(name, "retry-after")) {
-        a->retry_after_s = retry_after(value);
+        r->retry_after_s = retry_after(value);
     } else {
         /* nothing that matters */
     }
@@ -183,35 +183,35 @@ void kube_answer_field(struct kube_answer *a, struct view name, struct view valu
 
 /* --- response: body that is no protobuf --- */
 
-static void keep_text_byte(struct kube_answer *a, uint8_t byte)
+static void keep_text_byte(struct kube_response *r, uint8_t byte)
 {
     bool ends = byte == '\n' || byte == '\r';
     bool printable = byte >= ' ' && byte <= '~';
 
-    if (ends || a->message_len + 1u >= sizeof a->message) {
-        a->message_ended = a->message_len > 0u;
+    if (ends || r->message_len + 1u >= sizeof r->message) {
+        r->message_ended = r->message_len > 0u;
         return;
     }
-    a->message[a->message_len] = '?';
+    r->message[r->message_len] = '?';
     if (printable) {
-        a->message[a->message_len] = (char)byte;
+        r->message[r->message_len] = (char)byte;
     }
-    a->message_len++;
-    a->message[a->message_len] = '\0';
+    r->message_len++;
+    r->message[r->message_len] = '\0';
 }
 
-static enum status take_text(struct kube_answer *a, struct reader *in)
+static enum status take_text(struct kube_response *r, struct reader *in)
 {
     struct view bytes = {0};
     enum status taken = reader_take(in, reader_left(in), &bytes);
 
     ASSERT(taken == STATUS_OK);
-    ASSERT(a->message_len < sizeof a->message);
-    for (size_t i = 0; i < bytes.len && !a->message_ended; i++) {
-        keep_text_byte(a, bytes.data[i]);
+    ASSERT(r->message_len < sizeof r->message);
+    for (size_t i = 0; i < bytes.len && !r->message_ended; i++) {
+        keep_text_byte(r, bytes.data[i]);
     }
-    /* Text is no success, see kube_answer_end: more of it is not waited for. */
-    return (a->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
+    /* Text is no success, see kube_response_end: more of it is not waited for. */
+    return (r->http_status <= HTTP_OK_LAST) ? PEER_MALFORMED : STATUS_MORE;
 }
 
 /* --- response: protobuf body --- */
@@ -239,150 +239,153 @@ static struct view record_text(struct view message, uint64_t field)
 }
 
 /* The type of an object is known: Status and older API versions have rules of their own. */
-static void choose_rules(struct kube_answer *a, struct view type_meta)
+static void choose_rules(struct kube_response *r, struct view type_meta)
 {
-    bool framed = a->phase == PHASE_FRAME;
+    bool framed = r->phase == PHASE_FRAME;
     struct view api_version = record_text(type_meta, 1);
     struct view kind = record_text(type_meta, 2);
 
-    kube_filter_switch(&a->filter, kube_rules_of(a->shape, framed, kind, api_version));
+    kube_filter_switch(&r->filter, kube_rules_of(r->shape, framed, kind, api_version));
 }
 
-static void begin_object(struct kube_answer *a, bool framed, uint64_t length)
+static void begin_object(struct kube_response *r, bool framed, uint64_t length)
 {
     struct view unknown = {0};
 
-    kube_filter_init(&a->filter, kube_rules_of(a->shape, framed, unknown, unknown), length);
-    a->phase = framed ? PHASE_FRAME : PHASE_OBJECT;
+    kube_filter_init(&r->filter, kube_rules_of(r->shape, framed, unknown, unknown), length);
+    r->phase = framed ? PHASE_FRAME : PHASE_OBJECT;
 }
 
-static void begin_body(struct kube_answer *a)
+static void begin_body(struct kube_response *r)
 {
-    ASSERT(a->phase == PHASE_START);
-    if (!a->is_protobuf) {
-        a->phase = PHASE_TEXT;
-    } else if (shape_is_watch(a->shape) && a->http_status == HTTP_OK) {
-        a->phase = PHASE_PREFIX;
+    ASSERT(r->phase == PHASE_START);
+    if (!r->is_protobuf) {
+        r->phase = PHASE_TEXT;
+    } else if (shape_is_watch(r->shape) && r->http_status == HTTP_OK) {
+        r->phase = PHASE_PREFIX;
     } else {
-        begin_object(a, false, UINT64_MAX);
+        begin_object(r, false, UINT64_MAX);
     }
 }
 
 /* Takes bytes of a frame's length; STATUS_OK when a frame has begun. */
-static enum status take_prefix(struct kube_answer *a, struct reader *in)
+static enum status take_prefix(struct kube_response *r, struct reader *in)
 {
-    struct reader prefix = reader_of(view_of(a->prefix, sizeof a->prefix));
+    struct reader prefix = reader_of(view_of(r->prefix, sizeof r->prefix));
     uint32_t length = 0;
     enum status st;
 
-    while (a->prefix_have < sizeof a->prefix) {
-        st = reader_u8(in, &a->prefix[a->prefix_have]);
+    while (r->prefix_have < sizeof r->prefix) {
+        st = reader_u8(in, &r->prefix[r->prefix_have]);
         if (st != STATUS_OK) {
             return st;
         }
-        a->prefix_have++;
+        r->prefix_have++;
     }
     st = reader_u32(&prefix, &length);
     ASSERT(st == STATUS_OK);
     if (length > KUBE_WATCH_FRAME_MAX) {
         return PEER_MALFORMED;
     }
-    a->prefix_have = 0;
-    begin_object(a, true, length);
+    r->prefix_have = 0;
+    begin_object(r, true, length);
     return STATUS_OK;
 }
 
-static enum status take_object(struct kube_answer *a, struct reader *in, struct kube_record *record)
+static enum status take_object(struct kube_response *r, struct reader *in,
+                               struct kube_record *record)
 {
-    enum status st = kube_filter_next(&a->filter, in, record);
+    enum status st = kube_filter_next(&r->filter, in, record);
 
     if (st == STATUS_OK && record->record == KUBE_TYPE_META) {
-        choose_rules(a, record->message);
+        choose_rules(r, record->message);
     }
     return st;
 }
 
 /* Each round takes a prefix or the bytes of one frame; empty frames cost their four bytes. */
-static enum status take_frames(struct kube_answer *a, struct reader *in, struct kube_record *record)
+static enum status take_frames(struct kube_response *r, struct reader *in,
+                               struct kube_record *record)
 {
     enum status st = STATUS_OK;
 
     while (st == STATUS_OK) {
-        if (a->phase == PHASE_PREFIX) {
-            st = take_prefix(a, in);
+        if (r->phase == PHASE_PREFIX) {
+            st = take_prefix(r, in);
             continue;
         }
-        st = take_object(a, in, record);
-        if (st != STATUS_MORE || !kube_filter_done(&a->filter)) {
+        st = take_object(r, in, record);
+        if (st != STATUS_MORE || !kube_filter_done(&r->filter)) {
             return st;
         }
-        a->phase = PHASE_PREFIX;
+        r->phase = PHASE_PREFIX;
         st = STATUS_OK;
     }
     return st;
 }
 
-enum status kube_answer_next(struct kube_answer *a, struct reader *in, struct kube_record *record)
+enum status kube_response_next(struct kube_response *r, struct reader *in,
+                               struct kube_record *record)
 {
     enum status st;
 
-    ASSERT(a->phase <= PHASE_TEXT);
-    if (a->failed != STATUS_OK) {
-        return a->failed;
+    ASSERT(r->phase <= PHASE_TEXT);
+    if (r->failed != STATUS_OK) {
+        return r->failed;
     }
-    if (a->phase == PHASE_START && reader_left(in) > 0u) {
-        begin_body(a);
+    if (r->phase == PHASE_START && reader_left(in) > 0u) {
+        begin_body(r);
     }
-    switch (a->phase) {
+    switch (r->phase) {
     case PHASE_START:
         return STATUS_MORE;
     case PHASE_TEXT:
-        st = take_text(a, in);
+        st = take_text(r, in);
         break;
     case PHASE_OBJECT:
-        st = take_object(a, in, record);
+        st = take_object(r, in, record);
         break;
     default:
-        st = take_frames(a, in, record);
+        st = take_frames(r, in, record);
         break;
     }
     if (st != STATUS_OK && st != STATUS_MORE) {
-        a->failed = st;
+        r->failed = st;
     }
     return st;
 }
 
-enum status kube_answer_end(struct kube_answer *a)
+enum status kube_response_end(struct kube_response *r)
 {
     /* Success without an object is no API server's: a page of text does not mean no slices. */
-    bool success = http_is_success(a->http_status);
+    bool success = http_is_success(r->http_status);
     bool whole = true;
 
-    if (a->failed != STATUS_OK) {
-        return a->failed;
+    if (r->failed != STATUS_OK) {
+        return r->failed;
     }
-    switch (a->phase) {
+    switch (r->phase) {
     case PHASE_START:
-        whole = a->is_protobuf ? shape_is_watch(a->shape) && a->http_status == HTTP_OK : !success;
+        whole = r->is_protobuf ? shape_is_watch(r->shape) && r->http_status == HTTP_OK : !success;
         break;
     case PHASE_OBJECT:
-        whole = kube_filter_end(&a->filter) == STATUS_OK;
+        whole = kube_filter_end(&r->filter) == STATUS_OK;
         break;
     case PHASE_PREFIX:
-        whole = a->prefix_have == 0u;
+        whole = r->prefix_have == 0u;
         break;
     case PHASE_FRAME:
         whole = false;
         break;
     default:
-        ASSERT(a->phase == PHASE_TEXT);
+        ASSERT(r->phase == PHASE_TEXT);
         whole = !success;
         break;
     }
     if (!whole) {
-        a->failed = PEER_MALFORMED;
+        r->failed = PEER_MALFORMED;
     }
-    return a->failed;
+    return r->failed;
 }
 
 /* --- request: path --- */

@@ -36,12 +36,12 @@
 enum kube_shape {
     KUBE_SHAPE_NODE, /* a Node, or its PartialObjectMetadata */
     KUBE_SHAPE_CLAIM,
-    KUBE_SHAPE_SLICE, /* answer to POST and PUT */
+    KUBE_SHAPE_SLICE, /* response to POST and PUT */
     KUBE_SHAPE_SLICE_LIST,
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
     /*
-     * answer to DELETE: Status or the object, whose content does not matter; also to POST and PATCH
+     * response to DELETE: Status or the object, whose content does not matter; also to POST and PATCH
      * of an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
@@ -65,9 +65,9 @@ struct kube_rules kube_rules_of(enum kube_shape shape, bool framed, struct view 
                                 struct view api_version);
 
 /* The reading state of one response. */
-struct kube_answer {
+struct kube_response {
     enum kube_shape shape;
-    /* of the final answer; 0 while none came (interim 1xx ones are passed over) */
+    /* of the final response; 0 while none came (interim 1xx ones are passed over) */
     uint16_t http_status;
     bool is_protobuf; /* from content-type */
     /* Retry-After in seconds, 0: none (a date is treated as none); UINT32_MAX: that, or more */
@@ -85,9 +85,9 @@ struct kube_answer {
 };
 
 /* Starts a response that is expected to hold `shape`. */
-void kube_answer_init(struct kube_answer *a, enum kube_shape shape);
+void kube_response_init(struct kube_response *r, enum kube_shape shape);
 /* One response header field (trailers are ignored). */
-void kube_answer_field(struct kube_answer *a, struct view name, struct view value);
+void kube_response_field(struct kube_response *r, struct view name, struct view value);
 /*
  * Takes body bytes from `in`: STATUS_OK with a record, STATUS_MORE when the input is used up,
  * PEER_MALFORMED when the body is not what its headers say (magic wrong, malformed protobuf, watch
@@ -96,13 +96,13 @@ void kube_answer_field(struct kube_answer *a, struct view name, struct view valu
  * object's kind is checked by the caller against KUBE_TYPE_META; a `Status` object yields
  * KUBE_STATUS whatever the shape. The record is valid until the next call.
  */
-MUST_USE enum status kube_answer_next(struct kube_answer *a, struct reader *in,
-                                      struct kube_record *record);
+MUST_USE enum status kube_response_next(struct kube_response *r, struct reader *in,
+                                        struct kube_record *record);
 /*
  * The stream ended well: checks that the body is complete. PEER_MALFORMED: it ends inside an object
  * or a watch frame.
  */
-MUST_USE enum status kube_answer_end(struct kube_answer *a);
+MUST_USE enum status kube_response_end(struct kube_response *r);
 
 /* --- requests --- */
 
@@ -117,7 +117,7 @@ struct kube_request {
     struct view authority; /* host:port as in the kubeconfig or service variables */
     struct view token;     /* bearer token, empty: none; sent as never-indexed field */
     bool metadata_only;    /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
-    bool watch;            /* the answer comes framed (Accept …;stream=watch) */
+    bool watch;            /* the response comes framed (Accept …;stream=watch) */
     uint64_t body_len;     /* content-length when has_body */
     bool has_body;
     const char *body_type; /* Content-Type, static; NULL: application/vnd.kubernetes.protobuf */

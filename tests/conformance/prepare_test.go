@@ -302,7 +302,7 @@ func TestHangingClaim(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		r := k.prepare(slow, named(api.addClaim(newClaim("beside", "req=1"))))
-		contains(t, r[slow.Uid].Error, "slow", "no answer in time")
+		contains(t, r[slow.Uid].Error, "slow", "no response in time")
 		if text := r[string(uid("claim beside"))].Error; text != "" {
 			t.Errorf("the claim beside it: %s", text)
 		}

@@ -51,7 +51,7 @@ static void prepare(void)
 static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool zero)
 {
     static const struct claim_id wanted = {.uid = "uid-1", .namespace_ = "team-a", .name = "c"};
-    static struct kube_answer answer;
+    static struct kube_response answer;
     uint8_t head[64];
     struct writer w = writer_of(head, sizeof head);
     struct claim_builder *b = &agent->fetch[0].builder;
@@ -61,25 +61,25 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
     claim_begin(b, &devices, "node-a", &wanted);
     b->zero_numbering = zero;
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceClaim", object.len);
-    kube_answer_init(&answer, KUBE_SHAPE_CLAIM);
-    kube_answer_field(&answer, view_text(":status"), view_text("200"));
-    kube_answer_field(&answer, view_text("content-type"),
-                      view_text("application/vnd.kubernetes.protobuf"));
+    kube_response_init(&answer, KUBE_SHAPE_CLAIM);
+    kube_response_field(&answer, view_text(":status"), view_text("200"));
+    kube_response_field(&answer, view_text("content-type"),
+                        view_text("application/vnd.kubernetes.protobuf"));
     struct view bytes = writer_view(&w);
     enum status s = STATUS_MORE;
     for (unsigned part = 0; part < 2u; part++) {
         while (bytes.len > 0u && s == STATUS_MORE) {
             size_t n = fuzz_cut(&cuts, bytes.len);
             struct reader in = reader_of(view_first(bytes, n));
-            for (s = kube_answer_next(&answer, &in, &record); s == STATUS_OK;
-                 s = kube_answer_next(&answer, &in, &record)) {
+            for (s = kube_response_next(&answer, &in, &record); s == STATUS_OK;
+                 s = kube_response_next(&answer, &in, &record)) {
                 fetch_record(agent, &so_far, &record);
             }
             bytes = view_from(bytes, n);
         }
         bytes = object;
     }
-    s = (s == STATUS_MORE) ? kube_answer_end(&answer) : s;
+    s = (s == STATUS_MORE) ? kube_response_end(&answer) : s;
     return (s == STATUS_OK) ? claim_end(b) : PEER_CLOSED;
 }
 

@@ -174,7 +174,7 @@ static void try_envelope(const struct texts *t, struct view raw)
 {
     static uint8_t room[16384];
     struct writer w = writer_of(room, sizeof room);
-    struct kube_answer a;
+    struct kube_response a;
     struct kube_record record;
     kube_envelope_head(&w, t->ns, t->version, raw.len);
     writer_append(&w, raw);
@@ -190,12 +190,12 @@ static void try_envelope(const struct texts *t, struct view raw)
     CHECK(pb_decode(&in, kube_Unknown_fields, &unknown) == utf8); /* I8 */
     CHECK(!utf8 || (raw_len == raw.len && strcmp(unknown.typeMeta.apiVersion, t->ns) == 0));
     CHECK(!utf8 || strcmp(unknown.typeMeta.kind, t->version) == 0);
-    kube_answer_init(&a, KUBE_SHAPE_STATUS);
-    kube_answer_field(&a, view_text(":status"), view_text("200"));
-    kube_answer_field(&a, view_text("content-type"),
-                      view_text("application/vnd.kubernetes.protobuf"));
+    kube_response_init(&a, KUBE_SHAPE_STATUS);
+    kube_response_field(&a, view_text(":status"), view_text("200"));
+    kube_response_field(&a, view_text("content-type"),
+                        view_text("application/vnd.kubernetes.protobuf"));
     struct reader body = reader_of(writer_view(&w));
-    CHECK(kube_answer_next(&a, &body, &record) == STATUS_OK);
+    CHECK(kube_response_next(&a, &body, &record) == STATUS_OK);
     CHECK(record.record == KUBE_TYPE_META && !record.truncated);
 }
 

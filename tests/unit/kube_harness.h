@@ -10,7 +10,7 @@
 #include "unit.h"
 #include "wire/kube.h"
 
-static struct kube_answer answer;
+static struct kube_response answer;
 
 /* --- transcripts: NAME{field=text field=#number …} per record, then the verdict --- */
 
@@ -97,11 +97,11 @@ static inline enum status feed(struct transcript *t, struct view piece)
 {
     struct reader in = reader_of(piece);
     struct kube_record record;
-    enum status st = kube_answer_next(&answer, &in, &record);
+    enum status st = kube_response_next(&answer, &in, &record);
 
     while (st == STATUS_OK) {
         note_record(t, &record);
-        st = kube_answer_next(&answer, &in, &record);
+        st = kube_response_next(&answer, &in, &record);
     }
     assert_true(st != STATUS_MORE || reader_left(&in) == 0);
     return st;
@@ -109,12 +109,12 @@ static inline enum status feed(struct transcript *t, struct view piece)
 
 static inline void header(const char *name, const char *value)
 {
-    kube_answer_field(&answer, view_text(name), view_text(value));
+    kube_response_field(&answer, view_text(name), view_text(value));
 }
 
 static inline void start(enum kube_shape shape, const char *http_status)
 {
-    kube_answer_init(&answer, shape);
+    kube_response_init(&answer, shape);
     header(":status", http_status);
     header("content-type", "application/vnd.kubernetes.protobuf");
 }
@@ -132,7 +132,7 @@ static inline void run(struct transcript *t, struct view body, size_t first, siz
         body = view_from(body, step);
         step = rest;
     }
-    st = st == STATUS_MORE ? kube_answer_end(&answer) : st;
+    st = st == STATUS_MORE ? kube_response_end(&answer) : st;
     note(t, status_name(st));
 }
 

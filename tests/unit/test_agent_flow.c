@@ -31,7 +31,7 @@ static void test_hanging_get(void **state)
     assert_false(slow->ended);
     pass(1);
     assert_string_equal(prepare_error(call_reply_of(slow), 0),
-                        "claim ml/claim-0 cannot be read from the API server: no answer in time");
+                        "claim ml/claim-0 cannot be read from the API server: no response in time");
     assert_int_equal(api_asked("(reset "), 1);
     assert_null(cdi_of(0));
     check_idle();
@@ -56,7 +56,7 @@ static void test_hanging_call_and_another(void **state)
     pass(1);
     struct view reply = call_reply_of(slow);
     assert_int_equal(proto_count(reply, 1), 13);
-    assert_non_null(strstr(prepare_error(reply, 0), "no answer in time"));
+    assert_non_null(strstr(prepare_error(reply, 0), "no response in time"));
     assert_non_null(strstr(prepare_error(reply, 12), "all requests are busy"));
     check_idle();
 }

@@ -379,7 +379,7 @@ static void few_streams(unsigned streams)
     assert_string_equal(prepare_error(call_reply_of(c), 0), "");
     c = call_send(p, PREPARE, claims_request(1, 1));
     pass(CLAIM_GET_MS + 1000);
-    assert_non_null(strstr(prepare_error(call_reply_of(c), 1), "no answer in time"));
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 1), "no response in time"));
     /* slices and Node are read from time to time, and nobody is alarmed again */
     api_slice_delete(api_slice_only());
     api.node_uid = "5ad9b0c4-0000-4000-8000-00000000000b";

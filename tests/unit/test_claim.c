@@ -102,7 +102,8 @@ static void test_lacking(void **state)
 {
     (void)state;
     assert_int_equal(claim_end(&b), PEER_REFUSED);
-    assert_string_equal(b.why, "claim training/llama-0 has no metadata in the API server's answer");
+    assert_string_equal(b.why,
+                        "claim training/llama-0 has no metadata in the API server's response");
     (void)setup(NULL);
     claim_meta(&b, view_text(UID));
     assert_int_equal(claim_end(&b), PEER_REFUSED);

@@ -256,7 +256,7 @@ static void test_watch_that_ends(void **state)
         start(KUBE_SHAPE_NODE_WATCH, "200");
         run(&whole, view_first(message_view(&stream), n), n, n);
         assert_non_null(strstr(whole.text, "peer-malformed"));
-        assert_int_equal(kube_answer_end(&answer), PEER_MALFORMED);
+        assert_int_equal(kube_response_end(&answer), PEER_MALFORMED);
     }
 }
 

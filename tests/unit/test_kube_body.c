@@ -27,7 +27,7 @@ static void test_malformed_bodies(void **state)
 static void check_text(const char *type, const char *body, const char *want)
 {
     for (size_t step = 1; step < 9; step++) {
-        kube_answer_init(&answer, KUBE_SHAPE_SLICE_WATCH);
+        kube_response_init(&answer, KUBE_SHAPE_SLICE_WATCH);
         header(":status", "429");
         header("content-type", type);
         run(&whole, view_text(body), step, step);
@@ -49,7 +49,7 @@ static void test_bodies_that_are_no_protobuf(void **state)
     check_text("application/vnd.kubernetes.protobufx", "x", "x");
     check_text("", "", "");
     memset(longer, 'l', sizeof longer - 1);
-    kube_answer_init(&answer, KUBE_SHAPE_NODE);
+    kube_response_init(&answer, KUBE_SHAPE_NODE);
     header(":status", "502");
     run(&whole, view_text(longer), 100, 100);
     assert_int_equal(strlen(answer.message), KUBE_MESSAGE_CAP - 1);
@@ -62,7 +62,7 @@ static void test_success_without_an_object(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        kube_answer_init(&answer, KUBE_SHAPE_SLICE_LIST);
+        kube_response_init(&answer, KUBE_SHAPE_SLICE_LIST);
         header(":status", "200");
         header("content-type", "text/html");
         run(&whole, view_text(bodies[i]), 2, 2);
@@ -117,7 +117,7 @@ static void test_type_that_is_a_number(void **state)
 static void test_headers(void **state)
 {
     (void)state;
-    kube_answer_init(&answer, KUBE_SHAPE_NODE);
+    kube_response_init(&answer, KUBE_SHAPE_NODE);
     assert_int_equal(answer.http_status, 0);
     header(":status", "103");
     header("link", "</style.css>");
@@ -128,7 +128,7 @@ static void test_headers(void **state)
     assert_int_equal(answer.http_status, 200);
     assert_true(answer.is_protobuf);
     assert_int_equal(answer.retry_after_s, 17);
-    kube_answer_init(&answer, KUBE_SHAPE_NODE);
+    kube_response_init(&answer, KUBE_SHAPE_NODE);
     header(":status", "20x");
     header("retry-after", "4294967295");
     assert_true(answer.retry_after_s == UINT32_MAX);
@@ -178,7 +178,7 @@ static void test_longest_metadata_decodes(void **state)
     start(KUBE_SHAPE_CLAIM, "200");
     in = reader_of(envelope("v1", "X", &object_));
     while (found.record != KUBE_META) {
-        assert_int_equal(kube_answer_next(&answer, &in, &found), STATUS_OK);
+        assert_int_equal(kube_response_next(&answer, &in, &found), STATUS_OK);
     }
     assert_false(found.truncated);
     stream = pb_istream_from_buffer(found.message.data, found.message.len);
@@ -198,7 +198,7 @@ static void test_status_decodes(void **state)
     (void)state;
     start(KUBE_SHAPE_CLAIM, "404");
     while (found.record != KUBE_STATUS) {
-        assert_int_equal(kube_answer_next(&answer, &in, &found), STATUS_OK);
+        assert_int_equal(kube_response_next(&answer, &in, &found), STATUS_OK);
     }
     stream = pb_istream_from_buffer(found.message.data, found.message.len);
     assert_true(pb_decode(&stream, projection_StatusRecord_fields, &record));
@@ -237,7 +237,7 @@ static void test_largest_configuration(void **state)
     start(KUBE_SHAPE_CLAIM, "200");
     in = reader_of(envelope("resource.k8s.io/v1", "ResourceClaim", &object_));
     while (found.record != KUBE_CONFIG) {
-        assert_int_equal(kube_answer_next(&answer, &in, &found), STATUS_OK);
+        assert_int_equal(kube_response_next(&answer, &in, &found), STATUS_OK);
     }
     assert_false(found.truncated);
     assert_true(found.message.len > OPAQUE_BYTES_MAX + CONFIG_REQUESTS_MAX * (REQUEST_CAP - 1));

@@ -174,7 +174,7 @@ static struct {
     uint8_t field[H2_CLIENT_FIELD_BYTES];
     uint8_t scratch[H2_CLIENT_FIELD_BYTES];
     unsigned asked;
-    struct kube_answer answer[ASKED_MAX];
+    struct kube_response answer[ASKED_MAX];
 } client;
 
 static void client_begin(void)
@@ -241,7 +241,7 @@ static void client_ask(const struct recorded_step *s)
     assert_in_range(client.asked, 0, ASKED_MAX - 1);
     assert_int_equal(h2_open(&client.h2, client.asked, &stream), STATUS_OK);
     assert_int_equal(stream, s->stream);
-    kube_answer_init(&client.answer[client.asked], shape_of(s));
+    kube_response_init(&client.answer[client.asked], shape_of(s));
     client.asked++;
     assert_int_equal(kube_request_send(&client.h2, stream, &request), STATUS_OK);
     if (body) {
@@ -251,26 +251,26 @@ static void client_ask(const struct recorded_step *s)
     understood("ASK %u %s\n", stream, s->method);
 }
 
-static void client_body(uint32_t stream, struct kube_answer *a, struct view data)
+static void client_body(uint32_t stream, struct kube_response *a, struct view data)
 {
     struct reader in = reader_of(data);
     struct kube_record record;
-    enum status s = kube_answer_next(a, &in, &record);
+    enum status s = kube_response_next(a, &in, &record);
     while (s == STATUS_OK) {
         understood("%u ", stream);
         note_record(&now_in->understood, &record);
-        s = kube_answer_next(a, &in, &record);
+        s = kube_response_next(a, &in, &record);
     }
     assert_int_equal(s, STATUS_MORE);
 }
 
 static void client_event(const struct h2_event *e)
 {
-    struct kube_answer *a = &client.answer[e->tag];
+    struct kube_response *a = &client.answer[e->tag];
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
-            kube_answer_field(a, e->name, e->value);
+            kube_response_field(a, e->name, e->value);
         }
         break;
     case H2_EVENT_HEADERS_END:
@@ -291,7 +291,7 @@ static void client_event(const struct h2_event *e)
     }
     bool may_end = e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END;
     if (may_end && e->end_stream) {
-        understood("%u END %s\n", e->stream, status_name(kube_answer_end(a)));
+        understood("%u END %s\n", e->stream, status_name(kube_response_end(a)));
     }
 }
 

@@ -67,18 +67,18 @@ static struct view body_in_pieces(struct slice_request *r, size_t step)
 /* Reads the body as the answer of an API server that stores what it is sent. */
 static const struct slice_seen *observe(struct view sent)
 {
-    static struct kube_answer answer;
+    static struct kube_response answer;
     struct kube_record record;
     struct reader in = reader_of(sent);
-    kube_answer_init(&answer, KUBE_SHAPE_SLICE);
-    kube_answer_field(&answer, view_text(":status"), view_text("200"));
-    kube_answer_field(&answer, view_text("content-type"),
-                      view_text("application/vnd.kubernetes.protobuf"));
+    kube_response_init(&answer, KUBE_SHAPE_SLICE);
+    kube_response_field(&answer, view_text(":status"), view_text("200"));
+    kube_response_field(&answer, view_text("content-type"),
+                        view_text("application/vnd.kubernetes.protobuf"));
     slice_observe_begin(&observer, &wanted);
-    while (kube_answer_next(&answer, &in, &record) == STATUS_OK) {
+    while (kube_response_next(&answer, &in, &record) == STATUS_OK) {
         (void)slice_observe(&observer, &record);
     }
-    assert_int_equal(kube_answer_end(&answer), STATUS_OK);
+    assert_int_equal(kube_response_end(&answer), STATUS_OK);
     return &observer.seen;
 }
 

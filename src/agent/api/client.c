@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of the API server, see client.h. Owns struct api_client: the table of requests, the
- * answer that is being read, and the pauses between requests.
+ * response that is being read, and the pauses between requests.
  *
  * Requests of our own keep to API_REQUESTS_PER_SECOND in any second, and pause as long as a 429 or
  * 503 asks by Retry-After (RFC 9110 §10.2.3), or for API_REFUSED_MS when the token was refused.
@@ -163,8 +163,8 @@ enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 /* Copies what has arrived of the response into the result. */
 static const struct api_result *refresh(const struct agent *a, struct api_exchange *x)
 {
-    x->result.http = x->answer.http_status;
-    x->result.retry_after_s = x->answer.retry_after_s;
+    x->result.http = x->response.http_status;
+    x->result.retry_after_s = x->response.retry_after_s;
     x->result.elapsed_ms = a->now_ms - x->sent_ms;
     return &x->result;
 }
@@ -189,7 +189,7 @@ static void finish(struct agent *a, unsigned slot, enum status status)
 {
     struct api_exchange *x = exchange_of(a, slot);
     if (is_awaited(x)) {
-        /* An answer may come before all of the body went out: the stream is ours to end then. */
+        /* A response may come before all of the body went out: the stream is ours to end then. */
         h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
@@ -260,12 +260,12 @@ static void expire(struct agent *a)
         } else if (lacks_stream(a, x->result.kind)) {
             leave_room(a, i);
         } else {
-            /* it waits for its answer */
+            /* it waits for its response */
         }
     }
 }
 
-/* Whether an answer is awaited that ends by itself: not a watch's, but a refused one's. */
+/* Whether a response is awaited that ends by itself: not a watch's, but a refused one's. */
 static bool is_awaiting(const struct agent *a)
 {
     for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
@@ -430,7 +430,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.unprocessed = false;
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
-    kube_answer_init(&x->answer, r->shape);
+    kube_response_init(&x->response, r->shape);
     if (lacks) {
         leave_room(a, slot);
     }
@@ -447,7 +447,7 @@ void api_cancel(struct agent *a, unsigned slot)
     }
 }
 
-/* --- what an answer means --- */
+/* --- what a response means --- */
 
 static void keep_status(struct api_result *r, struct view message)
 {
@@ -477,17 +477,17 @@ static bool path_unknown(const struct api_result *r)
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
-/* The status of a request whose answer is complete. */
+/* The status of a request whose response is complete. */
 static enum status judge(struct api_exchange *x)
 {
     struct api_result *r = &x->result;
-    enum status s = kube_answer_end(&x->answer);
-    uint16_t http = x->answer.http_status;
+    enum status s = kube_response_end(&x->response);
+    uint16_t http = x->response.http_status;
     if (http >= HTTP_OK && http <= HTTP_OK_LAST) {
         return s;
     }
     if (r->message[0] == '\0') {
-        text_cut(r->message, sizeof r->message, view_text(x->answer.message));
+        text_cut(r->message, sizeof r->message, view_text(x->response.message));
     }
     if (http != HTTP_NOT_FOUND) {
         return PEER_REFUSED;
@@ -496,14 +496,14 @@ static enum status judge(struct api_exchange *x)
 }
 
 /*
- * The answer is complete. One that was refused for its token waits until the host has read the
+ * The response is complete. One that was refused for its token waits until the host has read the
  * token again.
  */
-static void answer_complete(struct agent *a, unsigned slot)
+static void response_complete(struct agent *a, unsigned slot)
 {
     struct api_client *c = &a->api_client;
     struct api_exchange *x = exchange_of(a, slot);
-    uint16_t http = x->answer.http_status;
+    uint16_t http = x->response.http_status;
     uint64_t asked = api_retry_after_ms(refresh(a, x));
     enum status s = judge(x);
     if (http == HTTP_UNAUTHORIZED) {
@@ -597,7 +597,7 @@ static void headers_complete(struct agent *a, unsigned slot, bool end)
         x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
     }
     if (end) {
-        answer_complete(a, slot);
+        response_complete(a, slot);
     }
 }
 
@@ -611,7 +611,7 @@ static void stream_event(struct agent *a, const struct h2_event *e)
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
-            kube_answer_field(&x->answer, e->name, e->value);
+            kube_response_field(&x->response, e->name, e->value);
         }
         break;
     case H2_EVENT_DATA:
@@ -702,7 +702,7 @@ static void take_record(struct agent *a, struct api_event *event)
     struct api_exchange *x = exchange_of(a, slot);
     bool alive = is_alive(a, slot, piece->stream);
     enum status s =
-        alive ? kube_answer_next(&x->answer, &piece->bytes, &event->record) : STATUS_MORE;
+        alive ? kube_response_next(&x->response, &piece->bytes, &event->record) : STATUS_MORE;
     if (s == STATUS_OK) {
         event->kind = API_EVENT_RECORD;
         if (event->record.record == KUBE_STATUS) {
@@ -715,9 +715,9 @@ static void take_record(struct agent *a, struct api_event *event)
     if (s != STATUS_MORE) {
         finish(a, slot, s);
     } else if (alive && piece->last) {
-        answer_complete(a, slot);
+        response_complete(a, slot);
     } else {
-        /* the rest of the answer comes in another piece, or is not wanted any more */
+        /* the rest of the response comes in another piece, or is not wanted any more */
     }
 }
 
@@ -769,7 +769,7 @@ bool api_next(struct agent *a, struct api_event *event)
 /* --- time --- */
 
 /* Requests are taken and none is answered: another server behind the same address may do better. */
-static void check_answers(struct agent *a)
+static void check_timeouts(struct agent *a)
 {
     expire(a);
     if (a->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
@@ -780,7 +780,7 @@ static void check_answers(struct agent *a)
 }
 
 /*
- * After GOAWAY the answers under way may end; a watch would go on for long and is opened again
+ * After GOAWAY the responses under way may end; a watch would go on for long and is opened again
  * elsewhere.
  */
 static void check_drained(struct agent *a)
@@ -803,7 +803,7 @@ void api_step(struct agent *a)
 {
     struct api_client *c = &a->api_client;
     if (connection_open(a)) {
-        check_answers(a);
+        check_timeouts(a);
         if (connection_silent(a)) {
             lose(a, "the API server is silent and did not answer a PING");
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of the API server (client.c): what may be asked when, the requests under way, and what
- * their answers mean. Owns struct api_client; the connection below it is connection.h's. All of
+ * their responses mean. Owns struct api_client; the connection below it is connection.h's. All of
  * src/agent speaks to the API server through these verbs. Logs nothing: what is worth a line is an
  * event of api_next or stands in the result of a request.
  *
- * One request: its owner calls api_start on its own slot. Records of the answer and the end come
+ * One request: its owner calls api_start on its own slot. Records of the response and the end come
  * out of api_next, and agent.c hands each to the owner of its kind. The slot is free again at the
  * end.
  */
@@ -58,7 +58,7 @@ typedef struct view (*api_body_part)(struct agent *a, uint32_t offset, size_t ro
 /* A request as its owner fills it in; borrowed until api_start returns. */
 struct api_request {
     enum api_kind kind;
-    enum kube_shape shape;    /* of the answer */
+    enum kube_shape shape;    /* of the response */
     enum api_version version; /* of resource.k8s.io, where the path names one */
     struct kube_request head; /* token, authority and has_body are filled in */
     api_body_part body;       /* of head.body_len bytes; NULL: no body */
@@ -93,7 +93,7 @@ enum exchange_state {
     EXCHANGE_ENDED         /* its end was reported; free at the next api_next or api_start */
 };
 
-/* One slot: a request and its answer. */
+/* One slot: a request and its response. */
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
@@ -104,10 +104,10 @@ struct api_exchange {
     uint64_t sent_ms;
     uint64_t deadline_ms;
     struct api_result result;
-    struct kube_answer answer;
+    struct kube_response response;
 };
 
-/* The piece of an answer that records are being read from. */
+/* The piece of a response that records are being read from. */
 struct api_piece {
     unsigned slot; /* API_SLOTS: there is no piece */
     uint32_t stream;
@@ -128,7 +128,7 @@ struct api_client {
     bool held_back;    /* a request of our own was: it goes at the times below */
     bool token_handed; /* the host handed the token in since a 401 asked for it */
     enum api_streams streams;
-    unsigned timeouts_in_a_row; /* requests that had no answer in time, one after the other */
+    unsigned timeouts_in_a_row; /* requests that had no response in time, one after the other */
     uint64_t timeout_ms;        /* when the last of them ended */
     uint64_t blocked_ms;        /* since when no request could start; 0: the last one did */
     unsigned rate_at;           /* the oldest of `rate_ms` */
@@ -144,7 +144,7 @@ struct api_client {
 enum api_event_kind {
     API_EVENT_NONE,           /* work was done that concerns nobody */
     API_EVENT_OPENED,         /* a new connection, perhaps to another server */
-    API_EVENT_RECORD,         /* a record of an answer */
+    API_EVENT_RECORD,         /* a record of a response */
     API_EVENT_END,            /* a request is over */
     API_EVENT_LOST,           /* the connection ended because of `text`; ends follow, then CLOSED */
     API_EVENT_MOVED,          /* the same: the server asked for another connection */
@@ -165,7 +165,7 @@ void api_init(struct agent *a);
 void api_step(struct agent *a);
 uint64_t api_deadline(const struct agent *a);
 /*
- * Does one piece of work: takes one event of the connection, one record of an answer, or one end.
+ * Does one piece of work: takes one event of the connection, one record of a response, or one end.
  * False: nothing to do until more bytes or time. What is left over keeps api_deadline at now.
  */
 bool api_next(struct agent *a, struct api_event *event);
@@ -215,7 +215,7 @@ uint64_t api_reconnect_wait_ms(const struct agent *a);
  * rest.
  */
 MUST_USE enum status api_start(struct agent *a, unsigned slot, const struct api_request *r);
-/* Ends a request without waiting for its answer; api_next reports no more of it. */
+/* Ends a request without waiting for its response; api_next reports no more of it. */
 void api_cancel(struct agent *a, unsigned slot);
 /* What the slot's request is for; API_NONE: the slot is free. */
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot);

@@ -206,7 +206,7 @@ bool connection_silent(struct agent *a)
     } else if (c->ping_ms == 0u) {
         /* No room for a PING means that the server takes nothing: it is given up as soon. */
         enum status sent = h2_ping(&c->h2);
-        status_ignore(sent, "no answer ends the connection, whether the PING went out or not");
+        status_ignore(sent, "no response ends the connection, whether the PING went out or not");
         c->ping_ms = a->now_ms;
     } else {
         return a->now_ms - c->ping_ms >= API_PING_ANSWER_MS;

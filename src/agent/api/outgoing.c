@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes in the background, see outgoing.h: what an answer means for the next request. Owns no
+ * Writes in the background, see outgoing.h: what a response means for the next request. Owns no
  * table.
  */
 #include "agent/api/outgoing.h"
@@ -76,7 +76,7 @@ static enum outcome outcome_of(const struct api_result *r)
         return OUTCOME_CHANGED;
     }
     if (r->http >= HTTP_OK && r->http <= HTTP_OK_LAST) {
-        return OUTCOME_DONE; /* even when the rest of the answer never came */
+        return OUTCOME_DONE; /* even when the rest of the response never came */
     }
     if (r->status == PEER_UNSUPPORTED) {
         /* the version of resource.k8s.io is chosen again; of events.k8s.io there is but one */

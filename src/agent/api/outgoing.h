@@ -47,7 +47,7 @@ bool outgoing_start(struct agent *a, struct outgoing *o, unsigned slot,
  */
 struct view outgoing_piece(const struct outgoing *o, struct view body, uint32_t offset,
                            size_t room);
-/* Ends the running request without an answer. */
+/* Ends the running request without a response. */
 void outgoing_stop(struct agent *a, struct outgoing *o, unsigned slot);
 /* The running request ended: what that means, and the wait that follows. */
 enum outcome outgoing_end(struct agent *a, struct outgoing *o, const struct api_result *r);

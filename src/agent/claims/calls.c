@@ -264,7 +264,7 @@ static void fail_unprepared(struct agent *a, const struct call *c)
         struct operation *o = &a->operation[c->operation[i]];
         if (o->state == OPERATION_DONE && !ledger_holds(a, o->slot, o->id.uid)) {
             operation_fail(
-                a, o, view_text("the claim was unprepared while its answer was sent; try again"));
+                a, o, view_text("the claim was unprepared while its response was sent; try again"));
         }
     }
 }

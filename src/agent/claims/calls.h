@@ -69,7 +69,7 @@ MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *serve
                                       const struct grpc_event *event, bool unprepare,
                                       const char **text);
 /*
- * A call of the connection ended without its answer; `id` of serial 0: all of its calls did.
+ * A call of the connection ended without its response; `id` of serial 0: all of its calls did.
  * What they prepared stays prepared.
  */
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);

@@ -194,7 +194,7 @@ static void say_failure(const struct claim_id *id, const struct api_result *r, s
     }
     writer_text(why, " cannot be read from the API server: ");
     if (status == PEER_TIMEOUT) {
-        writer_text(why, "no answer in time");
+        writer_text(why, "no response in time");
     } else if (status == PEER_REFUSED || status == PEER_UNSUPPORTED) {
         writer_text(why, "HTTP ");
         writer_decimal(why, r->http);
@@ -203,7 +203,7 @@ static void say_failure(const struct claim_id *id, const struct api_result *r, s
     } else if (status == PEER_CLOSED) {
         writer_text(why, "the server reset the request");
     } else {
-        writer_text(why, "the answer is not a readable ResourceClaim");
+        writer_text(why, "the response is not a readable ResourceClaim");
     }
 }
 

@@ -39,7 +39,7 @@ struct node_object {
 void node_init(struct agent *a);
 void node_step(struct agent *a);
 uint64_t node_deadline(const struct agent *a);
-/* A record, and the end, of the answer to a GET. */
+/* A record, and the end, of the response to a GET. */
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void node_end(struct agent *a, const struct api_result *r);
 /* The same of the watch. */

@@ -266,28 +266,28 @@ const struct slice_part *plan_next_write(const struct plan *p)
 }
 
 /* Whether it is the object that was sent: the updated one, or one that the server has named. */
-static bool answers(const struct slice_part *part, const struct slice_seen *answer)
+static bool is_written_object(const struct slice_part *part, const struct slice_seen *response)
 {
     const struct slice_seen *stored = &part->stored;
-    bool same = view_is(view_text(answer->name), stored->name) &&
-                view_is(view_text(answer->uid), stored->uid);
-    bool named = answer->name[0] != '\0' && answer->uid[0] != '\0';
-    return answer->scope == SLICE_OURS && named && (same || part->action == PART_CREATE);
+    bool same = view_is(view_text(response->name), stored->name) &&
+                view_is(view_text(response->uid), stored->uid);
+    bool named = response->name[0] != '\0' && response->uid[0] != '\0';
+    return response->scope == SLICE_OURS && named && (same || part->action == PART_CREATE);
 }
 
-bool plan_written(struct plan *p, const struct slice_seen *answer)
+bool plan_written(struct plan *p, const struct slice_seen *response)
 {
     int at = next_write(p);
     ASSERT(at >= 0);
     struct slice_part *part = &p->part[at];
-    if (!answers(part, answer)) {
+    if (!is_written_object(part, response)) {
         return false;
     }
     part->action = PART_KEEP;
-    part->stored = *answer;
-    part->lossy = !holds_exactly(part, answer);
-    part->stored_sum = answer->sum;
-    plan_saw_generation(p, answer);
+    part->stored = *response;
+    part->lossy = !holds_exactly(part, response);
+    part->stored_sum = response->sum;
+    plan_saw_generation(p, response);
     return true;
 }
 

@@ -63,7 +63,7 @@ void plan_deleted(struct plan *p);
 /* The next part to be written, updates first; NULL: none. */
 const struct slice_part *plan_next_write(const struct plan *p);
 /* The part of plan_next_write was written. False: the answer is another object. */
-MUST_USE bool plan_written(struct plan *p, const struct slice_seen *answer);
+MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
 /* Whether nothing is left to be done and everything wanted is stored. */
 bool plan_complete(const struct plan *p);
 /* Whether the server stores less of a slice than it is sent. */

@@ -52,7 +52,7 @@ void publish_registered(struct agent *a)
 
 void publish_disconnected(struct agent *a)
 {
-    /* Where each answer moves us elsewhere, no round would end if it did not go on there. */
+    /* Where each response moves us elsewhere, no round would end if it did not go on there. */
     if (!api_connection_moved(a) || a->publish.round.step <= ROUND_NODE) {
         round_abandon(a);
     }
@@ -74,7 +74,7 @@ void publish_unserved(struct agent *a)
     round_abandon(a);
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
@@ -124,8 +124,8 @@ static void act_on(struct agent *a, struct watch_result result)
         repair(a, "deleted");
         break;
     case WATCH_FOUND_UNKNOWN:
-        if (a->publish.round.step ==
-            ROUND_WRITE) { /* perhaps it was created, and the answer is on its way */
+        /* Perhaps it was created, and the response is on its way. */
+        if (a->publish.round.step == ROUND_WRITE) {
             round_recheck(a, SLICE_REPAIR_MS);
         }
         break;

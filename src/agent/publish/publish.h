@@ -41,7 +41,7 @@ void publish_disconnected(struct agent *a);
 void publish_version(struct agent *a);
 /* No version of the API is served any more. */
 void publish_unserved(struct agent *a);
-/* A record, and the end, of the answer to a request of a round. */
+/* A record, and the end, of the response to a request of a round. */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void publish_end(struct agent *a, const struct api_result *r);
 /* The same of the watch. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The steps of a round. Each one has a function that moves on or makes a request, one that takes
- * the records of the answer, and one for its end; the table at the end of the file joins them.
+ * the records of the response, and one for its end; the table at the end of the file joins them.
  */
 #include "agent/publish/round.h"
 
@@ -367,7 +367,8 @@ static bool step_write(struct agent *a)
                                                  .path = writer_view(&out),
                                                  .body_len = slice_body_len(&r->request)},
                                         .body = request_body};
-    slice_observe_begin(&r->observer, &a->publish.wanted); /* no object in the answer: no success */
+    /* Without an object in the response the write is no success. */
+    slice_observe_begin(&r->observer, &a->publish.wanted);
     return start(a, &request);
 }
 

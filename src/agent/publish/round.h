@@ -53,7 +53,7 @@ struct round {
 void round_init(struct agent *a);
 void round_step(struct agent *a);
 uint64_t round_deadline(const struct agent *a);
-/* A record, and the end, of the answer to its request. */
+/* A record, and the end, of the response to its request. */
 void round_record(struct agent *a, const struct kube_record *record);
 void round_end(struct agent *a, const struct api_result *result);
 /* A round is asked for: it starts as soon as it may, or follows the one under way. */

@@ -64,7 +64,7 @@ struct slice_seen {
     uint32_t sum;   /* checksum of devices, owner and spec as they were read */
 };
 
-/* Reads slices, one after the other, from the records of an answer. */
+/* Reads slices, one after the other, from the records of a response. */
 struct slice_observer {
     const struct wanted *wanted; /* borrowed */
     struct slice_compare compare;

@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "wire/kube.h"
 
-static struct kube_answer answer;
+static struct kube_response answer;
 
 struct verdict {
     enum status status;
@@ -107,17 +107,17 @@ static enum status feed(struct view piece, struct fuzz_sum *records)
 {
     struct reader in = reader_of(piece);
     struct kube_record record;
-    enum status s = kube_answer_next(&answer, &in, &record);
+    enum status s = kube_response_next(&answer, &in, &record);
     while (s == STATUS_OK) {
         look(&record);
         fuzz_sum_u64(records, record.record * 2u + (record.truncated ? 1u : 0u));
         fuzz_sum_view(records, record.message);
-        s = kube_answer_next(&answer, &in, &record);
+        s = kube_response_next(&answer, &in, &record);
     }
     CHECK(s == STATUS_MORE || s == PEER_MALFORMED);
     CHECK(s != STATUS_MORE || reader_left(&in) == 0u); /* I3 */
     if (s != STATUS_MORE) {
-        CHECK(kube_answer_next(&answer, &in, &record) == s && kube_answer_end(&answer) == s);
+        CHECK(kube_response_next(&answer, &in, &record) == s && kube_response_end(&answer) == s);
     }
     return s;
 }
@@ -129,13 +129,13 @@ static void head(struct fuzz *in, enum kube_shape shape)
                                         "application/vnd.kubernetes.protobuf;stream=watch",
                                         "application/json", "text/plain"};
     uint8_t how = fuzz_u8(in);
-    kube_answer_init(&answer, shape);
-    kube_answer_field(&answer, view_text(":status"), view_text(statuses[how & 7u]));
-    kube_answer_field(&answer, view_text("content-type"), view_text(types[how >> 3 & 3u]));
+    kube_response_init(&answer, shape);
+    kube_response_field(&answer, view_text(":status"), view_text(statuses[how & 7u]));
+    kube_response_field(&answer, view_text("content-type"), view_text(types[how >> 3 & 3u]));
     if ((how & 0x80u) != 0u) {
-        kube_answer_field(&answer, view_text("retry-after"), fuzz_text(in));
-        kube_answer_field(&answer, fuzz_text(in), fuzz_text(in));
-        kube_answer_field(&answer, view_text(":status"), fuzz_text(in));
+        kube_response_field(&answer, view_text("retry-after"), fuzz_text(in));
+        kube_response_field(&answer, fuzz_text(in), fuzz_text(in));
+        kube_response_field(&answer, view_text(":status"), fuzz_text(in));
     }
 }
 
@@ -150,8 +150,8 @@ static struct verdict run(struct view input, enum kube_shape shape, struct view 
         v.status = feed(view_first(body, n), &v.records);
         body = view_from(body, n);
     }
-    v.status = (v.status == STATUS_MORE) ? kube_answer_end(&answer) : v.status;
-    CHECK(kube_answer_end(&answer) == v.status); /* I4 */
+    v.status = (v.status == STATUS_MORE) ? kube_response_end(&answer) : v.status;
+    CHECK(kube_response_end(&answer) == v.status); /* I4 */
     for (const char *c = answer.message; *c != 0; c++) {
         CHECK(*c >= ' ' && *c <= '~'); /* I5 */
     }
