@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files port: the functions by which the agent touches the disk. src/host brings the real
- * one, tests bring others. Names are plain file names without a slash. Every function returns
- * STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the contract only, no file.
+ * The files port: the functions by which the agent touches the disk and looks at a device.
+ * src/host brings the real one, tests bring others. Names are plain file names without a slash.
+ * Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the
+ * contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
 
 #include "base/bytes.h"
+#include "dra/device.h"
 
 enum files_dir {
     FILES_CDI,  /* --cdi-root: one small file per claim, written whole */
@@ -48,6 +50,11 @@ struct files {
     /* Counts the names in `dir` that start with `prefix`; in a directory that is absent, none. */
     enum status (*count)(void *ctx, enum files_dir dir, const char *prefix,
                          unsigned *count) MUST_USE;
+    /*
+     * Looks where the device of this number is now; opens nothing. A failure: its folder in sysfs
+     * (then place->folder is 0) or its node cannot be reached.
+     */
+    enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
     /* Why the last failed call failed, for an operator to read; valid until the next call. */
     const char *(*why)(void *ctx);
 };

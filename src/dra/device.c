@@ -41,7 +41,7 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_CORES] =
         "see core_count of the device in --sysfs-root, or correct --instance-type",
     [PROBE_ISSUE_NEIGHBOURS] = "see connected_devices of the device in --sysfs-root",
-    [PROBE_ISSUE_NO_NODE] = "left out until its node is in --dev-root; see udev",
+    [PROBE_ISSUE_NO_NODE] = "left out until its device node is in --dev-root; see udev",
     [PROBE_ISSUE_DUPLICATE] = "the second is left out; see class/neuron_device in --sysfs-root",
     [PROBE_ISSUE_IGNORED] = "left out; see class/neuron_device in --sysfs-root",
     [PROBE_ISSUE_VERSION] =
@@ -275,9 +275,23 @@ static void insert(struct devices *d, unsigned place, const struct device *devic
     d->count++;
 }
 
-static void add(struct devices *d, const struct found_device *found, struct probe_issues *issues)
+/*
+ * Whether nodes are character devices on this node, as the kernel makes them. Where none is, files
+ * stand for them: a simulated tree whose user may not make devices.
+ */
+static bool has_character_devices(const struct found_node *found)
 {
-    struct device device = {.number = found->number};
+    bool any = false;
+    for (unsigned i = 0; i < found->count; i++) {
+        any = any || found->devices[i].place.node != 0u;
+    }
+    return any;
+}
+
+static void add(struct devices *d, const struct found_device *found, bool usable,
+                struct probe_issues *issues)
+{
+    struct device device = {.number = found->number, .place = found->place};
     unsigned place = place_of(d, found->number);
     build_name(&device);
     if (found->number >= DEVICES_MAX) {
@@ -285,7 +299,7 @@ static void add(struct devices *d, const struct found_device *found, struct prob
         report(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
         report(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
-    } else if (!found->node_exists) {
+    } else if (!usable) {
         report(issues, PROBE_ISSUE_NO_NODE, found->number, view_text(device.name));
     } else {
         build_cores(d, &device, found, issues);
@@ -317,8 +331,10 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     build_type(d, found, issues);
     build_version(d, found, issues);
     build_boot_id(d, found, issues);
+    bool special = has_character_devices(found);
     for (unsigned i = 0; i < found->count; i++) {
-        add(d, &found->devices[i], issues);
+        const struct found_device *device = &found->devices[i];
+        add(d, device, device->node_exists && (device->place.node != 0u || !special), issues);
     }
     report_table(d, found, issues);
     ASSERT(devices_valid(d));
@@ -396,6 +412,17 @@ bool devices_same(const struct devices *a, const struct devices *b)
         }
     }
     return true;
+}
+
+int devices_numbered(const struct devices *d, unsigned number)
+{
+    ASSERT(d->count <= DEVICES_MAX);
+    for (unsigned i = 0; i < d->count; i++) {
+        if (d->device[i].number == number) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 int devices_find(const struct devices *d, struct view name)

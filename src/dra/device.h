@@ -7,7 +7,8 @@
  *
  * Invariants:
  * I1 A table that was built is valid.
- * I2 It has each device number under DEVICES_MAX that was found with its node, once.
+ * I2 It has each device number under DEVICES_MAX that was found with its node, once. A file is no
+ *    node where other nodes are character devices.
  * I3 Core count and neighbours are the numbers of their texts, or 0 when they are no such numbers.
  * I4 The texts of probe issues are printable ASCII.
  * I5 Attributes ascend by key, and none is one that the API server would refuse.
@@ -22,10 +23,17 @@
 
 /* --- what the host found: raw texts, exactly as read --- */
 
+/* What tells a device from another one that has its number later. */
+struct device_place {
+    uint64_t folder; /* inode of class/neuron_device/neuronN: the kernel makes it once; 0: absent */
+    uint64_t node;   /* major and minor of <dev-root>/neuronN; 0: no character device */
+};
+
 /* One device as sysfs shows it. */
 struct found_device {
-    uint16_t number;                  /* N of class/neuron_device/neuronN */
-    bool node_exists;                 /* <dev-root>/neuronN is there */
+    uint16_t number;  /* N of class/neuron_device/neuronN */
+    bool node_exists; /* <dev-root>/neuronN is there */
+    struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
 };
@@ -49,6 +57,7 @@ struct device {
     uint16_t core_count; /* 0: not known */
     uint8_t neighbours;  /* entries in `neighbour`; 0: none or not known */
     uint16_t neighbour[NEIGHBOURS_MAX];
+    struct device_place place;
     char name[DEVICE_NAME_CAP]; /* neuron-device-N */
 };
 
@@ -77,7 +86,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_COUNT,        /* number of devices differs from the row */
     PROBE_ISSUE_CORES,        /* core_count is no number from 1 to 255, or not the row's */
     PROBE_ISSUE_NEIGHBOURS,   /* connected_devices is not a list of numbers */
-    PROBE_ISSUE_NO_NODE,      /* /dev/neuronN absent: the device is left out */
+    PROBE_ISSUE_NO_NODE,      /* /dev/neuronN absent or no device: the device is left out */
     PROBE_ISSUE_DUPLICATE,    /* number seen twice: the second is left out */
     PROBE_ISSUE_IGNORED,      /* entries of class/neuron_device that were left out */
     PROBE_ISSUE_VERSION,      /* module version too long or not printable: left out */
@@ -116,6 +125,8 @@ bool devices_valid(const struct devices *d);
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
+/* Index in the table by device number, or -1. */
+int devices_numbered(const struct devices *d, unsigned number);
 /* Index in the table by published name, or -1. */
 int devices_find(const struct devices *d, struct view name);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/probe.h"
 #include "host/system.h"
 
 #define FILE_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP)
@@ -354,6 +355,15 @@ static enum status port_count(void *ctx, enum files_dir dir, const char *prefix,
     return (n >= 0) ? STATUS_OK : failed(f, error);
 }
 
+/* --- devices --- */
+
+static enum status port_device(void *ctx, unsigned number, struct device_place *place)
+{
+    struct host_files *f = ctx;
+    int error = probe_device(f->sysfs_root, f->dev_root, number, place);
+    return (error == 0) ? STATUS_OK : failed(f, error);
+}
+
 /* --- texts --- */
 
 static const char *port_why(void *ctx)
@@ -369,11 +379,16 @@ static const char *port_why(void *ctx)
     return f->words;
 }
 
-struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir)
+struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
+                             const char *sysfs_root, const char *dev_root)
 {
     ASSERT(cdi_dir[0] != '\0' && state_dir[0] != '\0');
-    *f = (struct host_files){
-        .cdi_dir = cdi_dir, .state_dir = state_dir, .state_fd = -1, .lock_fd = -1};
+    *f = (struct host_files){.cdi_dir = cdi_dir,
+                             .state_dir = state_dir,
+                             .sysfs_root = sysfs_root,
+                             .dev_root = dev_root,
+                             .state_fd = -1,
+                             .lock_fd = -1};
     return (struct files){.ctx = f,
                           .read = port_read,
                           .write = port_write,
@@ -381,6 +396,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .remove = port_remove,
                           .lock = port_lock,
                           .count = port_count,
+                          .device = port_device,
                           .why = port_why};
 }
 

@@ -13,9 +13,11 @@
 
 /* The port's own state; one instance for the life of the process. */
 struct host_files {
-    const char *cdi_dir;   /* borrowed; made with 0755 when missing at a write */
-    const char *state_dir; /* borrowed; made with 0750 when missing at a write */
-    int state_fd;          /* descriptor of state_name, or -1 */
+    const char *cdi_dir;    /* borrowed; made with 0755 when missing at a write */
+    const char *state_dir;  /* borrowed; made with 0750 when missing at a write */
+    const char *sysfs_root; /* borrowed */
+    const char *dev_root;   /* borrowed */
+    int state_fd;           /* descriptor of state_name, or -1 */
     bool state_writable;
     bool state_created; /* its directory entry has not been flushed */
     char state_name[CDI_FILE_NAME_CAP];
@@ -25,7 +27,8 @@ struct host_files {
 };
 
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */
-struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir);
+struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
+                             const char *sysfs_root, const char *dev_root);
 /* Closes the cached descriptor and releases the lock. */
 void host_files_end(struct host_files *f);
 

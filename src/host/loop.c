@@ -569,7 +569,8 @@ static enum status servers_begin(struct host *h, struct writer *why)
 
 static void agent_begin(struct host *h)
 {
-    h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir);
+    h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir,
+                               h->settings->sysfs_root, h->settings->dev_root);
     h->now_ms = clock_now_ms();
     h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms, clock_wall_ms());
     h->eager = true; /* the first step is due at once */

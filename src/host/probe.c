@@ -81,12 +81,19 @@ static void device_value(struct class_scan *scan, const char *name, const char *
     value_at(scan->fd, path, value, &scan->error);
 }
 
+/* What a node is: 0 for what is no character device. */
+static uint64_t node_of(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
+}
+
 static void device_read(struct class_scan *scan, const char *name, struct found_device *d)
 {
     char node[PROBE_PATH_CAP];
     struct stat st;
     path_join(node, sizeof node, scan->dev_root, name);
     d->node_exists = stat(node, &st) == 0;
+    d->place.node = d->node_exists ? node_of(&st) : 0u;
     if (!d->node_exists && is_shortage(errno)) {
         scan->error = errno;
     }
@@ -111,14 +118,15 @@ static bool device_number(const char *name, uint16_t *number)
     return true;
 }
 
-static bool is_directory(struct class_scan *scan, const char *name)
+/* Inode of a directory; 0: it is none. */
+static uint64_t directory_inode(struct class_scan *scan, const char *name)
 {
     struct stat st;
     bool known = fstatat(scan->fd, name, &st, 0) == 0;
     if (!known && is_shortage(errno)) {
         scan->error = errno;
     }
-    return known && S_ISDIR(st.st_mode);
+    return (known && S_ISDIR(st.st_mode)) ? (uint64_t)st.st_ino : 0u;
 }
 
 static void entry_take(struct class_scan *scan, const char *name)
@@ -126,7 +134,8 @@ static void entry_take(struct class_scan *scan, const char *name)
     struct found_node *out = scan->out;
     uint16_t number = 0;
     /* Plain files beside the devices are attributes of the class, such as ultraserver_mode. */
-    if (name[0] == '.' || !is_directory(scan, name)) {
+    uint64_t folder = (name[0] == '.') ? 0u : directory_inode(scan, name);
+    if (folder == 0u) {
         return;
     }
     if (!device_number(name, &number) || out->count >= DEVICES_MAX) {
@@ -136,6 +145,7 @@ static void entry_take(struct class_scan *scan, const char *name)
     struct found_device *d = &out->devices[out->count];
     out->count++;
     d->number = number;
+    d->place.folder = folder;
     device_read(scan, name, d);
 }
 
@@ -190,4 +200,30 @@ int probe_node(const struct settings *settings, struct found_node *out)
     value_under(settings->proc_root, "sys/kernel/random/boot_id", out->boot_id, &error);
     int class_error = class_read(settings, out);
     return (class_error != 0) ? class_error : error;
+}
+
+/* --- one device --- */
+
+int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
+                 struct device_place *out)
+{
+    static const char folder[] = "class/neuron_device/";
+    char name[DEVICE_PATH_CAP];
+    char path[PROBE_PATH_CAP];
+    struct stat st = {0};
+    struct writer w = writer_of(name, sizeof name);
+    writer_text(&w, folder);
+    writer_text(&w, device_prefix);
+    writer_decimal(&w, number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    path_join(path, sizeof path, sysfs_root, name);
+    int failed = stat(path, &st);
+    out->folder = (uint64_t)st.st_ino;
+    if (failed == 0) {
+        path_join(path, sizeof path, dev_root, &name[sizeof folder - 1u]);
+        failed = stat(path, &st);
+    }
+    out->node = node_of(&st);
+    return (failed == 0) ? 0 : errno;
 }

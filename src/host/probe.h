@@ -20,5 +20,11 @@
  * may exist.
  */
 MUST_USE int probe_node(const struct settings *settings, struct found_node *out);
+/*
+ * Looks where the device of this number is now: two system calls. Returns 0, or the errno of the
+ * first of the two places that cannot be reached; what was not seen is 0 in *out.
+ */
+MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
+                          struct device_place *out);
 
 #endif

@@ -42,6 +42,7 @@ static void find_node(struct fuzz *in)
         uint8_t number = fuzz_u8(in);
         d->number = (number == 255u) ? fuzz_u16(in) : number & 127u;
         d->node_exists = number < 200u;
+        d->place.node = ((how & 64u) != 0u) ? number & 3u : 0u;
         take_text(in, d->core_count);
         take_text(in, d->connected_devices);
         found.count++;
@@ -124,14 +125,24 @@ static void same_device(const struct device *d, const struct found_device *f)
     }
 }
 
+/* A node that is no character device is none where another one is. */
+static bool has_node(const struct found_device *d, bool special)
+{
+    return d->node_exists && (!special || d->place.node != 0u);
+}
+
 /* I2: a device is there exactly when one with its number and a node was found; the first counts. */
 static void same_table(void)
 {
     unsigned count = 0;
+    bool special = false;
+    for (unsigned i = 0; i < found.count; i++) {
+        special = special || found.devices[i].place.node != 0u;
+    }
     for (unsigned number = 0; number < DEVICES_MAX; number++) {
         const struct found_device *f = NULL;
         for (unsigned i = 0; i < found.count && f == NULL; i++) {
-            bool is = found.devices[i].number == number && found.devices[i].node_exists;
+            bool is = found.devices[i].number == number && has_node(&found.devices[i], special);
             f = is ? &found.devices[i] : NULL;
         }
         if (f == NULL) {

@@ -255,6 +255,8 @@ void disk_clear(void)
     }
     disk.locked_by_other = false;
     disk.refuse_from = 0;
+    memset(disk.device, 0, sizeof disk.device);
+    memset(disk.device_absent, 0, sizeof disk.device_absent);
 }
 
 void disk_fault(enum fault fault, unsigned at, bool changes_only, enum status failure)
@@ -425,6 +427,14 @@ static enum status disk_count_names(void *ctx, enum files_dir dir, const char *p
     return leave(now, s);
 }
 
+static enum status disk_device(void *ctx, unsigned number, struct device_place *place)
+{
+    ASSERT(ctx == &disk && number < DEVICES_MAX);
+    *place = disk.device[number];
+    disk.last = disk.device_absent[number] ? HOST_ABSENT : disk.last;
+    return disk.device_absent[number] ? HOST_ABSENT : STATUS_OK;
+}
+
 /* Stands for the words of an errno. */
 static const char *disk_why(void *ctx)
 {
@@ -440,6 +450,7 @@ const struct files disk_files = {
     .remove = disk_remove,
     .lock = disk_lock,
     .count = disk_count_names,
+    .device = disk_device,
     .why = disk_why,
 };
 

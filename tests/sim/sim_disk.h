@@ -72,6 +72,9 @@ struct disk {
     bool locked_by_other;
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
     enum status last;     /* of the last call that failed */
+    /* where devices are now; as in a found_node of zeros unless the owner says otherwise */
+    struct device_place device[DEVICES_MAX];
+    bool device_absent[DEVICES_MAX];
 };
 
 extern struct disk disk;

@@ -237,6 +237,25 @@ static void test_device_without_node_is_left_out(void **state)
     assert_string_equal(issues.issue[1].text, "15");
 }
 
+/* A file in the place of a node is none, except where no node is a character device. */
+static void test_node_that_is_no_device(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn2.48xlarge"));
+    for (unsigned i = 0; i < found.count; i++) {
+        found.devices[i].place.node = 0xf300u + i;
+    }
+    found.devices[3].place.node = 0;
+    build();
+    assert_int_equal(devices.count, 15);
+    assert_true(has_issue(PROBE_ISSUE_NO_NODE, found.devices[3].number));
+    for (unsigned i = 0; i < found.count; i++) {
+        found.devices[i].place.node = 0;
+    }
+    build();
+    assert_int_equal(devices.count, 16);
+}
+
 /* Numbers are topological: what follows from the number stays when a neighbour is missing. */
 static void test_missing_device_moves_no_other(void **state)
 {
@@ -514,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_duplicates_keep_the_first),
         cmocka_unit_test(test_numbers_past_the_module_are_left_out),
         cmocka_unit_test(test_device_without_node_is_left_out),
+        cmocka_unit_test(test_node_that_is_no_device),
         cmocka_unit_test(test_missing_device_moves_no_other),
         cmocka_unit_test(test_devices_past_the_board_have_no_place),
         cmocka_unit_test(test_no_devices),

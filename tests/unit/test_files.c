@@ -18,7 +18,7 @@ static void open_port(const char *cdi, const char *state)
     static char paths[2][256];
     (void)snprintf(paths[0], sizeof paths[0], "%s", cdi);
     (void)snprintf(paths[1], sizeof paths[1], "%s", state);
-    port = host_files_init(&disk, paths[0], paths[1]);
+    port = host_files_init(&disk, paths[0], paths[1], "", "");
 }
 
 static void assert_content(enum files_dir dir, const char *name, uint64_t offset, const char *want)

@@ -198,7 +198,7 @@ static void test_real(void **state)
         (void)snprintf(paths[0], sizeof paths[0], "%s/%u/cdi", harness_root, i);
         (void)snprintf(paths[1], sizeof paths[1], "%s/%u/state", harness_root, i);
         make_directories(strchr(paths[1] + 6, '/') + 1);
-        struct files port = host_files_init(&real, paths[0], paths[1]);
+        struct files port = host_files_init(&real, paths[0], paths[1], "", "");
         run_case(&port, &cases[i]);
         host_files_end(&real);
     }
@@ -214,8 +214,8 @@ static void test_one_holder(void **state)
     (void)state;
     (void)snprintf(paths[0], sizeof paths[0], "%s", at("cdi"));
     (void)snprintf(paths[1], sizeof paths[1], "%s", at("plugins/neuron"));
-    struct files a = host_files_init(&first, paths[0], paths[1]);
-    struct files b = host_files_init(&second, paths[0], paths[1]);
+    struct files a = host_files_init(&first, paths[0], paths[1], "", "");
+    struct files b = host_files_init(&second, paths[0], paths[1], "", "");
     /* the directory is made for it */
     assert_int_equal(a.lock(a.ctx, "s.lock"), STATUS_OK);
     assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
@@ -227,7 +227,7 @@ static void test_one_holder(void **state)
     assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
     host_files_end(&first);
     assert_int_equal(b.lock(b.ctx, "s.lock"), STATUS_OK);
-    a = host_files_init(&first, paths[0], paths[1]);
+    a = host_files_init(&first, paths[0], paths[1], "", "");
     assert_int_equal(a.lock(a.ctx, "s.lock"), HOST_BUSY);
     host_files_end(&first);
     host_files_end(&second);
@@ -245,7 +245,7 @@ static void test_words(void **state)
     assert_int_equal(symlink("nowhere", at("d/link")), 0);
     assert_int_equal(mkfifo(at("d/fifo"), 0600), 0);
     assert_int_equal(mkfifo(at("d/unread"), 0600), 0);
-    struct files p = host_files_init(&real, cdi, cdi);
+    struct files p = host_files_init(&real, cdi, cdi, "", "");
     uint8_t bytes[8];
     struct writer w = writer_of(bytes, sizeof bytes);
     assert_int_equal(p.read(p.ctx, STATE, "absent", 0, &w), HOST_ABSENT);
@@ -265,13 +265,34 @@ static void test_words(void **state)
     host_files_end(&real);
 }
 
+/* --- the look at a device --- */
+
+static void test_device(void **state)
+{
+    struct host_files real;
+    struct device_place place;
+    static char root[256];
+    (void)state;
+    (void)snprintf(root, sizeof root, "%s", harness_root);
+    make_directories("class/neuron_device/neuron7");
+    struct files p = host_files_init(&real, "cdi", "state", root, root);
+    assert_int_equal(p.device(p.ctx, 7, &place), HOST_ABSENT);
+    assert_string_equal(p.why(p.ctx), "no such file or directory");
+    assert_int_not_equal(place.folder, 0);
+    assert_int_equal(symlink("/dev/null", at("neuron7")), 0);
+    assert_int_equal(p.device(p.ctx, 7, &place), STATUS_OK);
+    assert_int_not_equal(place.node, 0);
+    assert_int_equal(p.device(p.ctx, 8, &place), HOST_ABSENT);
+    assert_int_equal(place.folder, 0);
+    host_files_end(&real);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_memory),
-        HOST_TEST(test_real),
-        HOST_TEST(test_one_holder),
-        HOST_TEST(test_words),
+        cmocka_unit_test(test_in_memory), HOST_TEST(test_real),
+        HOST_TEST(test_one_holder),       HOST_TEST(test_words),
+        HOST_TEST(test_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,66 @@ static void test_device_node_is_not_opened(void **state)
     assert_true(device(0)->node_exists);
 }
 
+/* What the look at one device says, against what the probe of all of them says. */
+static void check_place(unsigned number, bool same)
+{
+    struct device_place place = {.folder = 1, .node = 1};
+    assert_int_equal(probe_device(settings.sysfs_root, settings.dev_root, number, &place), 0);
+    const struct device_place *probed = &device((uint16_t)number)->place;
+    assert_int_not_equal(place.folder, 0);
+    assert_int_equal(place.folder == probed->folder && place.node == probed->node, same);
+}
+
+static void link_node(unsigned number, const char *target)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "dev/neuron%u", number);
+    (void)unlink(at(path));
+    assert_int_equal(symlink(target, at(path)), 0);
+}
+
+static void test_one_device(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 12; n++) {
+        put_device(n, "");
+    }
+    link_node(11, "/dev/null");
+    look();
+    assert_int_equal(device(0)->place.node, 0);
+    assert_int_not_equal(device(11)->place.node, 0);
+    assert_int_not_equal(device(0)->place.folder, device(11)->place.folder);
+    check_place(0, true);
+    check_place(11, true);
+    /* another node, a file, and another folder in its place */
+    link_node(11, "/dev/zero");
+    check_place(11, false);
+    link_node(11, "neuron0");
+    check_place(11, false);
+    link_node(11, "/dev/null");
+    check_place(11, true);
+    assert_int_equal(unlink(at("sys/class/neuron_device/neuron11")), 0);
+    assert_int_equal(symlink("neuron0", at("sys/class/neuron_device/neuron11")), 0);
+    check_place(11, false);
+}
+
+static void test_one_device_that_is_gone(void **state)
+{
+    (void)state;
+    struct device_place place = {.folder = 1, .node = 1};
+    put_device(3, "");
+    look();
+    assert_int_equal(unlink(at("dev/neuron3")), 0);
+    assert_int_equal(probe_device(settings.sysfs_root, settings.dev_root, 3, &place), ENOENT);
+    assert_int_not_equal(place.folder, 0);
+    assert_int_equal(place.node, 0);
+    put("dev/neuron3", "");
+    assert_int_equal(unlink(at("sys/class/neuron_device/neuron3")), 0);
+    assert_int_equal(probe_device(settings.sysfs_root, settings.dev_root, 3, &place), ENOENT);
+    assert_int_equal(place.folder, 0);
+    assert_int_equal(place.node, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +307,8 @@ int main(void)
         PROBE_TEST(test_shortage_is_no_absence),
         PROBE_TEST(test_instance_type_overrides),
         PROBE_TEST(test_device_node_is_not_opened),
+        PROBE_TEST(test_one_device),
+        PROBE_TEST(test_one_device_that_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "agent/claims/presence.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -300,35 +301,6 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
     o->state = OPERATION_WRITTEN;
 }
 
-static bool device_here(const struct devices *d, unsigned number)
-{
-    for (unsigned i = 0; i < d->count; i++) {
-        if (d->device[i].number == number) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
- * Whether the devices of a held claim are still on the node: after a reboot one may be gone, and
- * the container runtime would only say "no such file". PEER_NOT_FOUND: `why` names it.
- */
-static enum status devices_here(const struct agent *a, const struct claim_record *r,
-                                struct writer *why)
-{
-    /* A probe that failed must not cost a running pod its claim. */
-    for (unsigned i = 0; i < r->count && a->devices_known; i++) {
-        if (!device_here(&a->devices, r->result[i].number)) {
-            writer_text(why, "prepared device " DEVICE_NAME_PREFIX);
-            writer_decimal(why, r->result[i].number);
-            writer_text(why, " is not found on this node any more; delete and re-create the pod");
-            return PEER_NOT_FOUND;
-        }
-    }
-    return STATUS_OK;
-}
-
 /* The record of a held claim, if its devices are there and its CDI file is right. */
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
@@ -340,7 +312,7 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         writer_text(why, "); delete and re-create the pod");
         return s;
     }
-    s = devices_here(a, *r, why);
+    s = presence_check(a, *r, "prepared", why);
     return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
 }
 
@@ -452,7 +424,8 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
         fail_with(a, o, &why);
         return;
     }
-    if (ledger_put(a, r, &slot, &why) != STATUS_OK) {
+    if (presence_check(a, r, "requested", &why) != STATUS_OK ||
+        ledger_put(a, r, &slot, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices at the moment of a prepare, see presence.h. Without this look a device that is gone, or
+ * that came back as another one, would only show as an error of the container runtime.
+ */
+#include "agent/claims/presence.h"
+
+#include "agent/state.h"
+#include "cfg/identity.h"
+
+/* What is wrong with a device that the last probe found; NULL: nothing. */
+static const char *difference(enum status s, const struct device_place *now,
+                              const struct device_place *probed)
+{
+    const char *text = NULL;
+    if (s != STATUS_OK) {
+        text = (now->folder == 0u) ? " is gone from sysfs: " : " has no device node: ";
+    } else if (now->node == 0u && probed->node != 0u) {
+        text = " has a node that is no character device";
+    } else if (now->node != probed->node || now->folder != probed->folder) {
+        text = " changed since the last probe; try again";
+    } else {
+        /* it is the one that was probed */
+    }
+    return text;
+}
+
+/* Whether the device is there as it was probed; else `why` gets what is wrong with it. */
+static bool device_is_here(const struct agent *a, unsigned number, struct writer *why)
+{
+    const struct files *f = a->files;
+    struct device_place now = {.folder = 0, .node = 0};
+    int at = devices_numbered(&a->devices, number);
+    if (at < 0) {
+        writer_text(why, " is not found on this node any more; delete and re-create the pod");
+        return false;
+    }
+    enum status s = f->device(f->ctx, number, &now);
+    const char *text = difference(s, &now, &a->devices.device[at].place);
+    if (text != NULL) {
+        writer_text(why, text);
+        writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
+    }
+    return text == NULL;
+}
+
+enum status presence_check(const struct agent *a, const struct claim_record *r, const char *what,
+                           struct writer *why)
+{
+    size_t before = why->len;
+    /* A probe that failed must not cost a running pod its claim. */
+    for (unsigned i = 0; i < r->count && a->devices_known; i++) {
+        writer_text(why, what);
+        writer_text(why, " device " DEVICE_NAME_PREFIX);
+        writer_decimal(why, r->result[i].number);
+        if (!device_is_here(a, r->result[i].number, why)) {
+            return PEER_NOT_FOUND;
+        }
+        why->len = before;
+    }
+    return STATUS_OK;
+}
