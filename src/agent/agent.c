@@ -280,7 +280,12 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms)
 {
     a->now_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
+    /* A file may be missing for as long as the node lives: one line, until something else fails. */
+    bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);
+    if (again) {
+        return;
+    }
     log_begin(a, LOG_ID_API_CONNECT_FAILED);
     log_text(a, "status", status_name(status));
     log_text(a, "text", why);

@@ -70,13 +70,16 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
  */
 void agent_found(struct agent *a, const struct found_node *found);
 /*
- * Bearer token (empty: none) and authority ("host:port") of the API server; before
- * agent_api_opened, whenever the token changed, and after ORDER_READ_TOKEN.
+ * Bearer token (empty: none) and authority of the API server's URL; before agent_api_opened,
+ * whenever the token changed, and after ORDER_READ_TOKEN.
  */
 void agent_api_identity(struct agent *a, struct view token, struct view authority);
 /* The API connection is up and its server verified; bytes may flow on LINK_API from now on. */
 void agent_api_opened(struct agent *a, uint64_t now_ms);
-/* `why`: one line, what failed and where. Also for a connection refused by TLS (PEER_UNTRUSTED). */
+/*
+ * `why`: one line, what failed and where. Also for a connection refused by TLS (PEER_UNTRUSTED),
+ * and for a file of the host that is missing (HOST_ABSENT): that is logged once.
+ */
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms);
 /* The open API connection ended; `why` is empty when the server just closed it. */
 void agent_api_ended(struct agent *a, const char *why);

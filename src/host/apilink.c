@@ -68,6 +68,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
     writer_append(&w, view_first(reason, writer_room(&w)));
     text[w.len] = 0;
     l->turn++;
+    l->worked = false;
     apilink_close(l);
     agent_api_failed(l->agent, status, text, now_ms);
 }
@@ -78,6 +79,7 @@ static void opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
     l->phase = APILINK_OPEN;
+    l->worked = true;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
     agent_api_identity(l->agent, view_text(c->token), view_text(c->authority));
     agent_api_opened(l->agent, now_ms);
@@ -97,7 +99,7 @@ static void shake_turn(struct apilink *l, uint64_t now_ms)
     }
 }
 
-static void shake_begin(struct apilink *l, uint64_t now_ms)
+static void shake_start(struct apilink *l, uint64_t now_ms)
 {
     char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
@@ -125,7 +127,7 @@ static void socket_tune(int fd)
 }
 
 /* Starts to connect to one address. False: that failed at once. */
-static bool connect_begin(struct apilink *l, const struct ip_address *a)
+static bool connect_start(struct apilink *l, const struct ip_address *a)
 {
     l->fd = socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0) {
@@ -153,14 +155,15 @@ static enum status connect_status(int error)
 static void connect_next(struct apilink *l, uint64_t now_ms)
 {
     const struct ip_addresses *found = &l->resolver.found;
-    bool begun = false;
-    while (l->next < found->count && !begun) {
+    bool started = false;
+    while (l->next < found->count && !started) {
         uint64_t left = (l->attempt_ms > now_ms) ? l->attempt_ms - now_ms : 0u;
         l->address_ms = now_ms + left / (found->count - l->next);
-        begun = connect_begin(l, &found->address[(l->turn + l->next) % found->count]);
+        l->address = found->address[(l->first + l->next) % found->count];
+        started = connect_start(l, &l->address);
         l->next++;
     }
-    if (begun) {
+    if (started) {
         l->phase = APILINK_CONNECTING;
         return;
     }
@@ -181,7 +184,7 @@ static void connect_turn(struct apilink *l, short revents, uint64_t now_ms)
         error = errno;
     }
     if (error == 0) {
-        shake_begin(l, now_ms);
+        shake_start(l, now_ms);
         return;
     }
     l->error = error;
@@ -201,9 +204,21 @@ static const char *resolve_words(enum status s)
                "server";
     }
     if (s == PEER_TIMEOUT) {
-        return "no name server answered; use an IP address in the kubeconfig's server";
+        return "no name server gave an address; use an IP address in the kubeconfig's server";
     }
     return "no socket for a DNS query could be opened";
+}
+
+/* Index of the address that worked last; after a failure each address has its turn. */
+static unsigned first_address(const struct apilink *l)
+{
+    const struct ip_addresses *found = &l->resolver.found;
+    for (unsigned i = 0; i < found->count && l->worked; i++) {
+        if (ip_address_equal(&found->address[i], &l->address)) {
+            return i;
+        }
+    }
+    return l->turn % found->count;
 }
 
 static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
@@ -211,6 +226,7 @@ static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
     if (s == STATUS_MORE) {
         l->phase = APILINK_RESOLVING;
     } else if (s == STATUS_OK) {
+        l->first = first_address(l);
         l->next = 0;
         connect_next(l, now_ms);
     } else {
@@ -218,7 +234,7 @@ static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
     }
 }
 
-void apilink_begin(struct apilink *l, uint64_t now_ms)
+void apilink_start(struct apilink *l, uint64_t now_ms)
 {
     char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
@@ -230,7 +246,7 @@ void apilink_begin(struct apilink *l, uint64_t now_ms)
         fail(l, s, "", writer_view(&why), now_ms);
         return;
     }
-    s = resolver_begin(&l->resolver, view_text(l->credentials.host), now_ms);
+    s = resolver_start(&l->resolver, view_text(l->credentials.host), now_ms);
     resolved(l, s, now_ms);
 }
 

@@ -30,13 +30,16 @@ struct apilink {
     bool token_trouble;    /* logged once until the token can be read again */
     bool read_wants_write; /* TLS must send before it can read more */
     unsigned turn;         /* attempts that failed; each starts with another address */
+    unsigned first;        /* index of the address that this attempt starts with */
     unsigned next;         /* addresses tried in this attempt */
-    bool slow;             /* the server sent too fast: nothing is read until read_us allows it */
-    uint64_t read_us;      /* each read adds its cost to it, see API_READ_US */
-    int error;             /* errno of the last address that failed */
-    uint64_t attempt_ms;   /* end of the whole attempt */
-    uint64_t address_ms;   /* end of the attempt with this address */
-    uint64_t token_ms;     /* when the token file is read again */
+    bool worked; /* the last connection was open: the next attempt starts with `address` */
+    struct ip_address address; /* tried last */
+    bool slow;           /* the server sent too fast: nothing is read until read_us allows it */
+    uint64_t read_us;    /* each read adds its cost to it, see API_READ_US */
+    int error;           /* errno of the last address that failed */
+    uint64_t attempt_ms; /* end of the whole attempt */
+    uint64_t address_ms; /* end of the attempt with this address */
+    uint64_t token_ms;   /* when the token file is read again */
     size_t
         unsent; /* bytes TLS accepted but has not sent: they must be passed to it again unchanged */
     struct resolver resolver;
@@ -49,7 +52,7 @@ struct apilink {
 void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig);
 /* Starts a connection; closes an earlier one first. Calls agent_api_opened or agent_api_failed,
  * perhaps before this returns. */
-void apilink_begin(struct apilink *l, uint64_t now_ms);
+void apilink_start(struct apilink *l, uint64_t now_ms);
 /* Reads the token again, if it comes from a file, and passes it to the agent. */
 void apilink_read_token(struct apilink *l);
 /* Closes the connection without a call to the agent. */

@@ -17,18 +17,12 @@
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
-/* --- failures --- */
+/* Remedies for a file that is not there. */
+#define OF_SETTINGS "; correct --kubeconfig or KUBECONFIG, or the permissions of the file"
+#define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
+#define OF_POD "; mount the pod's service account (automountServiceAccountToken)"
 
-static enum status fail_file(struct writer *why, const char *what, const char *path, int error,
-                             enum status s)
-{
-    writer_text(why, what);
-    writer_text(why, " ");
-    writer_text(why, path);
-    writer_text(why, " cannot be read: ");
-    writer_errno(why, error);
-    return s;
-}
+/* --- failures --- */
 
 static enum status fail(struct writer *why, const char *a, const char *b, enum status s)
 {
@@ -37,13 +31,34 @@ static enum status fail(struct writer *why, const char *a, const char *b, enum s
     return s;
 }
 
+/* Reads a whole file. One that is empty is as good as missing: somebody may be writing it. */
+static enum status read_file(const char *path, struct writer *out, const char *what,
+                             const char *remedy, struct writer *why)
+{
+    int error = 0;
+    enum status s = file_read_whole(path, out, &error);
+    if (s == STATUS_OK && view_trim(writer_view(out)).len > 0u) {
+        return STATUS_OK;
+    }
+    writer_text(why, what);
+    writer_text(why, " ");
+    writer_text(why, path);
+    if (s == STATUS_OK) {
+        writer_text(why, " is empty");
+    } else {
+        writer_text(why, " cannot be read: ");
+        writer_errno(why, error);
+    }
+    return fail(why, remedy, "", (s == FULL_BUFFER) ? s : HOST_ABSENT);
+}
+
 /* --- PEM --- */
 
 /* A text that cannot be PEM (RFC 7468 §2) is reported before a connection is started. */
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
-    if (pem->len > 0u && strstr((const char *)pem->text, "-----BEGIN ") == NULL) {
+    if (strstr((const char *)pem->text, "-----BEGIN ") == NULL) {
         writer_text(why, what);
         writer_text(why, " ");
         return fail(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
@@ -52,13 +67,12 @@ static enum status pem_check(const struct pem *pem, const char *what, const char
 }
 
 static enum status pem_from_file(struct pem *pem, const char *what, const char *path,
-                                 struct writer *why)
+                                 const char *remedy, struct writer *why)
 {
-    int error = 0;
     struct writer w = writer_of(pem->text, PEM_BYTES_MAX - 1u);
-    enum status s = file_read_whole(path, &w, &error);
+    enum status s = read_file(path, &w, what, remedy, why);
     if (s != STATUS_OK) {
-        return fail_file(why, what, path, error, s);
+        return s;
     }
     pem->len = w.len;
     pem->text[pem->len] = 0;
@@ -114,13 +128,11 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
 static enum status token_read(struct credentials *c, bool *changed, struct writer *why)
 {
     uint8_t bytes[TOKEN_READ_BYTES];
-    int error = 0;
     struct writer w = writer_of(bytes, sizeof bytes);
-    enum status s = file_read_whole(c->token_file, &w, &error);
-    if (s != STATUS_OK) {
-        return fail_file(why, "token file", c->token_file, error, s);
+    enum status s = read_file(c->token_file, &w, "token file", c->remedy, why);
+    if (s == STATUS_OK) {
+        s = token_set(c, writer_view(&w), c->token_file, changed, why);
     }
-    s = token_set(c, writer_view(&w), c->token_file, changed, why);
     explicit_bzero(bytes, sizeof bytes);
     return s;
 }
@@ -136,19 +148,30 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
 
 /* --- address --- */
 
+/* A dot at the end makes a DNS name absolute; SNI and certificates lack it (RFC 6066 §3). */
+static struct view without_dot(struct view name)
+{
+    return view_first(name, name.len - (view_ends(name, ".") ? 1u : 0u));
+}
+
+/* The authority is that of the URL, without the port that https implies (RFC 9110 §4.2.3). */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
 {
-    if (host.len == 0u || text_copy(c->host, sizeof c->host, host) != STATUS_OK) {
+    struct view name = without_dot(host);
+    if (name.len == 0u || text_copy(c->host, sizeof c->host, name) != STATUS_OK) {
         return fail(why, "the API server's host name is empty or longer than ", "253 characters",
                     FULL_BUFFER);
     }
     bool v6 = view_find(host, ':') < host.len;
     struct writer w = writer_of(c->authority, sizeof c->authority);
     writer_text(&w, v6 ? "[" : "");
-    writer_text(&w, c->host);
-    writer_text(&w, v6 ? "]:" : ":");
-    writer_decimal(&w, port);
+    writer_append(&w, host);
+    writer_text(&w, v6 ? "]" : "");
+    if (port != HTTPS_PORT) {
+        writer_text(&w, ":");
+        writer_decimal(&w, port);
+    }
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
     c->port = port;
@@ -180,17 +203,14 @@ static enum status pem_from_config(struct pem *pem, const char *what, const char
                                    const struct view source[2], struct writer *why)
 {
     char path[PATH_CAP];
-    enum status s = STATUS_OK;
     if (source[0].len > 0u) {
-        s = pem_from_base64(pem, what, source[0], why);
-    } else if (source[1].len > 0u) {
-        s = path_beside(path, kubeconfig, source[1], why);
-        s = (s == STATUS_OK) ? pem_from_file(pem, what, path, why) : s;
+        return pem_from_base64(pem, what, source[0], why);
     }
-    if (s == STATUS_OK && pem->len == 0u && source[0].len + source[1].len > 0u) {
-        return fail(why, what, " in the kubeconfig is empty", PEER_MALFORMED);
+    if (source[1].len == 0u) {
+        return STATUS_OK;
     }
-    return s;
+    enum status s = path_beside(path, kubeconfig, source[1], why);
+    return (s == STATUS_OK) ? pem_from_file(pem, what, path, OF_KUBECONFIG, why) : s;
 }
 
 static enum status pems_from_config(struct credentials *c, const char *path,
@@ -237,7 +257,7 @@ static enum status server_from_config(struct credentials *c, const char *path,
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
-        s = text_copy(c->server_name, sizeof c->server_name, k->tls_server_name);
+        s = text_copy(c->server_name, sizeof c->server_name, without_dot(k->tls_server_name));
         if (s != STATUS_OK) {
             return fail(why, path, ": tls-server-name is longer than 253 characters", s);
         }
@@ -249,14 +269,12 @@ static enum status load_kubeconfig(struct credentials *c, const char *path, stru
 {
     struct kubeconfig k = {0};
     struct writer text = writer_of(c->pems, KUBECONFIG_BYTES_MAX);
-    int error = 0;
-    enum status s = file_read_whole(path, &text, &error);
+    enum status s = read_file(path, &text, "kubeconfig", OF_SETTINGS, why);
     c->text_len = text.len;
     if (s != STATUS_OK) {
-        s = fail_file(why, "kubeconfig", path, error, s);
-        return fail(why, "; correct --kubeconfig or KUBECONFIG,", " or the permissions of the file",
-                    s);
+        return s;
     }
+    c->remedy = OF_KUBECONFIG;
     size_t before = why->len;
     writer_text(why, "kubeconfig ");
     writer_text(why, path);
@@ -296,7 +314,7 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     if (host == NULL || port_text == NULL || host[0] == '\0') {
         return fail(
             why, "no API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; ",
-            "run in a pod, or give --kubeconfig", HOST_ABSENT);
+            "run in a pod, or give --kubeconfig", PEER_NOT_FOUND);
     }
     if (view_decimal(view_text(port_text), UINT16_MAX, &port) != STATUS_OK || port == 0u) {
         return fail(why, "KUBERNETES_SERVICE_PORT is not a port from 1 to 65535: ", port_text,
@@ -306,9 +324,9 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
     if (s != STATUS_OK) {
         return s;
     }
-    s = text_copy(c->token_file, sizeof c->token_file, view_text(SERVICE_ACCOUNT_DIR "/token"));
-    ASSERT(s == STATUS_OK);
-    s = pem_from_file(&c->ca, "service account CA", SERVICE_ACCOUNT_DIR "/ca.crt", why);
+    text_set(c->token_file, sizeof c->token_file, SERVICE_ACCOUNT_DIR "/token");
+    c->remedy = OF_POD;
+    s = pem_from_file(&c->ca, "service account CA", SERVICE_ACCOUNT_DIR "/ca.crt", OF_POD, why);
     bool changed = false;
     return (s == STATUS_OK) ? token_read(c, &changed, why) : s;
 }
@@ -325,15 +343,11 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';
     enum status s = in_cluster ? load_service_account(c, why) : load_kubeconfig(c, kubeconfig, why);
-    if (s == STATUS_OK && c->ca.len == 0u) {
-        writer_text(why, "the CA certificate is empty; give the cluster's CA");
-        s = PEER_MALFORMED;
-    }
     if (s != STATUS_OK) {
         credentials_wipe(c);
         return s;
     }
-    ASSERT(c->host[0] != '\0' && c->port != 0u);
+    ASSERT(c->host[0] != '\0' && c->port != 0u && c->ca.len > 0u);
     return STATUS_OK;
 }
 

@@ -20,9 +20,10 @@ struct pem {
 /* One instance of about 170 KiB; pages that no credential reaches are never touched. */
 struct credentials {
     uint16_t port;
-    char host[API_HOST_CAP];           /* IPv6 literals without brackets */
+    char host[API_HOST_CAP];           /* without a dot at its end, IPv6 without brackets */
     char server_name[API_HOST_CAP];    /* name that the certificate must have */
-    char authority[API_HOST_CAP + 8u]; /* host:port, IPv6 in brackets */
+    char authority[API_HOST_CAP + 8u]; /* of the URL: IPv6 in brackets, a port other than 443 */
+    const char *remedy;                /* static: where the files below should come from */
     char token_file[PATH_CAP];         /* empty: the token does not change */
     char token[TOKEN_CAP];             /* empty: none */
     struct pem ca;
@@ -36,9 +37,10 @@ struct credentials {
 /*
  * Loads everything, in place of what was loaded before. `kubeconfig` empty:
  * KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the mounted service account. On failure
- * `why` gets one line with the file, the problem and the remedy; what was loaded is wiped. HOST_*:
- * a file cannot be read, or no server is configured. FULL_BUFFER: longer than its room.
- * PEER_MALFORMED, PEER_UNSUPPORTED: as in kubeconfig.h, or not base64, PEM, a token or a port.
+ * `why` gets one line with the file, the problem and the remedy; what was loaded is wiped.
+ * HOST_ABSENT: a file is missing, cannot be read or is empty; it may be there later. FULL_BUFFER:
+ * longer than its room. PEER_MALFORMED, PEER_UNSUPPORTED, PEER_NOT_FOUND: as in kubeconfig.h, or
+ * not base64, PEM, a token or a port; the variables are not set.
  */
 MUST_USE enum status credentials_load(struct credentials *c, const char *kubeconfig,
                                       struct writer *why);
@@ -48,8 +50,8 @@ struct tls_identity credentials_identity(const struct credentials *c);
 void credentials_wipe(struct credentials *c);
 /*
  * Reads the token file again, if there is one: *changed tells whether the token is another one. On
- * failure the old token stays and `why` gets one line. HOST_*: the file cannot be read;
- * FULL_BUFFER: longer than TOKEN_CAP; PEER_MALFORMED: empty, or not a token.
+ * failure the old token stays and `why` gets one line. HOST_ABSENT: the file is missing, cannot be
+ * read or is empty; FULL_BUFFER: longer than TOKEN_CAP; PEER_MALFORMED: not a token.
  */
 MUST_USE enum status credentials_refresh(struct credentials *c, bool *changed, struct writer *why);
 

@@ -371,8 +371,6 @@ static enum status walk_all(struct walk *w, struct view text, uint8_t *room)
 
 /* --- the server's address --- */
 
-#define HTTPS_PORT 443u
-
 static bool is_host(struct view host, bool bracketed)
 {
     static const char ipv6[] = "abcdefABCDEF0123456789:.";

@@ -20,6 +20,9 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
+/* Port of an https server whose URL names none (RFC 9110 §4.2.2). */
+#define HTTPS_PORT 443u
+
 struct kubeconfig {     /* views borrow from the caller's room; empty: not given */
     struct view server; /* https://host:port */
     struct view ca_file;

@@ -387,7 +387,7 @@ static void order_carry_out(struct host *h, enum agent_order order)
 {
     switch (order) {
     case ORDER_CONNECT_API:
-        apilink_begin(&h->api, h->now_ms);
+        apilink_start(&h->api, h->now_ms);
         break;
     case ORDER_READ_TOKEN:
         apilink_read_token(&h->api);
@@ -580,11 +580,19 @@ static void agent_begin(struct host *h)
     }
 }
 
-/* A configuration that can never work ends the process at once; an unreachable server does not. */
+/*
+ * A configuration that can never work ends the process at once. An unreachable server does not, nor
+ * does a file that may be there later: the kubelet is served meanwhile.
+ */
 static enum status credentials_check(struct host *h, struct writer *why)
 {
+    size_t before = why->len;
     enum status s = credentials_load(&h->api.credentials, h->settings->kubeconfig, why);
     credentials_wipe(&h->api.credentials);
+    if (s == HOST_ABSENT) {
+        why->len = before;
+        return STATUS_OK;
+    }
     return s;
 }
 

@@ -169,7 +169,7 @@ static enum status try_next(struct resolver *r, uint64_t now_ms)
     return (s == STATUS_OK) ? STATUS_MORE : s;
 }
 
-enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms)
+enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms)
 {
     static const struct ip_address loopback = {.v6 = false, .bytes = {127, 0, 0, 1}};
     struct ip_address literal;

@@ -3,7 +3,8 @@
  * Addresses of the API server's host: IP literals at once, then /etc/hosts, then the name servers
  * of /etc/resolv.conf over UDP, without ever blocking. getaddrinfo(3) is not used: musl's allocates
  * and blocks. Owns one UDP socket while it asks. Search domains are not applied: server names in
- * kubeconfigs are complete.
+ * kubeconfigs are complete. TCP is not used: a response that a server cut (TC) before its first
+ * address counts as none, and the next server is asked.
  *
  * Invariants:
  * I1 An IP literal is its own address; no server is asked.
@@ -35,8 +36,8 @@ struct resolver {
  * resolver_step when r->fd is readable, or at r->try_ms. PEER_MALFORMED: not a host name.
  * PEER_NOT_FOUND: it has no address. HOST_*: no socket. `r` needs no initialisation but fd = -1.
  */
-MUST_USE enum status resolver_begin(struct resolver *r, struct view host, uint64_t now_ms);
-/* Continues. Verdicts of resolver_begin; PEER_TIMEOUT: no server responded. */
+MUST_USE enum status resolver_start(struct resolver *r, struct view host, uint64_t now_ms);
+/* Continues. Verdicts of resolver_start; PEER_TIMEOUT: no server gave a usable response. */
 MUST_USE enum status resolver_step(struct resolver *r, uint64_t now_ms);
 /* Closes the socket; the addresses found stay. */
 void resolver_end(struct resolver *r);

@@ -13,19 +13,22 @@
 #define DNS_CLASS_IN 1u
 #define DNS_FLAG_RECURSION_DESIRED 0x0100u
 #define DNS_FLAG_RESPONSE 0x8000u
+#define DNS_FLAG_TRUNCATED 0x0200u
 #define DNS_RCODE_MASK 0x000fu
 #define DNS_RCODE_NAME_ERROR 3u
 #define DNS_POINTER 0xc0u
 #define DNS_LABEL_MAX 63u
 #define DNS_NAME_MAX 253u
 
-/* Labels of a host name in wire form; a trailing dot is allowed. */
+bool ip_address_equal(const struct ip_address *a, const struct ip_address *b)
+{
+    return a->v6 == b->v6 && memcmp(a->bytes, b->bytes, a->v6 ? 16u : 4u) == 0;
+}
+
+/* Labels of a host name in wire form. */
 static enum status name_write(struct writer *out, struct view name)
 {
     struct view rest = name;
-    if (rest.len > 1u && rest.data[rest.len - 1u] == '.') {
-        rest = view_first(rest, rest.len - 1u);
-    }
     if (rest.len == 0u || rest.len > DNS_NAME_MAX) {
         return PEER_MALFORMED;
     }
@@ -160,21 +163,20 @@ static enum status header_read(struct reader *r, struct dns_header *h)
     return whole ? STATUS_OK : STATUS_MORE;
 }
 
+/* Addresses before the place where a response was cut are as good as those of a whole one. */
 static enum status records_read(struct reader *r, const struct dns_header *h, enum dns_type type,
                                 struct ip_addresses *out)
 {
-    struct ip_addresses found = *out;
-    for (unsigned i = 0; i < h->answers; i++) {
-        enum status s = record_read(r, type, &found);
-        if (s != STATUS_OK) {
-            return s;
-        }
+    unsigned before = out->count;
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < h->answers && s == STATUS_OK; i++) {
+        s = record_read(r, type, out);
     }
-    if (found.count == out->count) {
-        return PEER_NOT_FOUND;
+    if (out->count > before) {
+        return STATUS_OK;
     }
-    *out = found;
-    return STATUS_OK;
+    bool cut = s != STATUS_OK || (h->flags & DNS_FLAG_TRUNCATED) != 0u;
+    return cut ? PEER_MALFORMED : PEER_NOT_FOUND;
 }
 
 enum status dns_answer(struct view message, uint16_t id, enum dns_type type, struct view name,

@@ -25,6 +25,9 @@ struct ip_address {
     uint8_t bytes[16]; /* network order; IPv4 uses the first four */
 };
 
+/* Whether both are the same address. */
+bool ip_address_equal(const struct ip_address *a, const struct ip_address *b);
+
 /* Addresses in the order of the response; those over the bound are left out. */
 struct ip_addresses {
     unsigned count;
@@ -32,8 +35,8 @@ struct ip_addresses {
 };
 
 /*
- * Appends a query with recursion desired. PEER_MALFORMED: `name` is no host name (empty label,
- * label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unmoved then.
+ * Appends a query with recursion desired. PEER_MALFORMED: `name` is no host name (empty label, dot
+ * at the end, label over 63 or name over 253 bytes); FULL_BUFFER: no room. `out` is unmoved then.
  */
 MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type type,
                                struct view name);
@@ -41,9 +44,10 @@ MUST_USE enum status dns_query(struct writer *out, uint16_t id, enum dns_type ty
  * Reads a message that came from the asked server and appends its addresses; those that do not fit
  * are left out. STATUS_MORE: it is no answer to this question (other id, other name, not an
  * answer): wait on. PEER_NOT_FOUND: the name does not exist or has no address of this type;
- * PEER_REFUSED: the server could not or would not answer; PEER_MALFORMED: it breaks off or
- * contradicts itself. Owner names of records are not compared: the chain of CNAMEs before them is
- * taken from the server either way.
+ * PEER_REFUSED: the server could not or would not answer; PEER_MALFORMED: before its first address
+ * it ends, contradicts itself, or is cut by the server (TC, RFC 1035 §4.2.1). Addresses before such
+ * a place count. Owner names of records are not compared: the chain of CNAMEs before them is taken
+ * from the server either way.
  */
 MUST_USE enum status dns_answer(struct view message, uint16_t id, enum dns_type type,
                                 struct view name, struct ip_addresses *out);

@@ -118,6 +118,61 @@ func TestCARotation(t *testing.T) {
 	waitFor(t, "a watch", api.watching)
 }
 
+// What is missing at the start, cannot be read or is empty does not end the agent: the kubelet is served, /readyz and
+// one log line name the file, and the agent connects once it is there. The same when it vanishes later.
+func TestMissingFiles(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"kubeconfig", "ca.crt", "token"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			v := newVolume(t, filepath.Join(t.TempDir(), "v"))
+			v.set(goodToken, trusted())
+			a := newAgent(t, "trn2.48xlarge")
+			config := v.kubeconfig(api.address)(a.dir)
+			a.args = append(a.args, "--kubeconfig", config, "--metrics-port", "0")
+			file := filepath.Join(v.dir, name)
+			if name == "kubeconfig" {
+				file = config
+			}
+			away := file + ".away"
+			check(t, os.Rename(file, away))
+			a.start()
+			k := a.register()
+			address := a.metricsAddress()
+			lacks := func(mark int, words string) {
+				t.Helper()
+				line := a.waitLogFor(longPatience, mark, "event=api_connect_failed", file, words)
+				checkErrorText(t, line)
+				status, reasons := page(t, address, "/readyz")
+				if status != http.StatusServiceUnavailable {
+					t.Errorf("/readyz: %d %q", status, reasons)
+				}
+				contains(t, reasons, "the API server cannot be asked", file, words)
+				k.unprepareOK(named(newClaim("never-prepared", "req=0")))
+			}
+			lacks(0, "no such file or directory")
+			mark := a.log.count()
+			writeFile(t, file, "")
+			lacks(mark, "is empty")
+			check(t, os.Remove(file))
+			check(t, os.Mkdir(file, 0o700))
+			lacks(mark, "is a directory")
+			check(t, os.Remove(file))
+			check(t, os.Rename(away, file))
+			a.waitLogFor(longPatience, mark, "event=api_connected")
+			api.published()
+			check(t, os.Rename(file, away))
+			mark = a.log.count()
+			api.hangUp()
+			checkErrorText(t, a.waitLogFor(longPatience, mark, "event=api_connect_failed", file, "no such file or directory"))
+			k.unprepareOK(named(newClaim("never-prepared", "req=0")))
+			check(t, os.Rename(away, file))
+			a.waitLogFor(longPatience, mark, "event=api_connected")
+		})
+	}
+}
+
 // path is a way to the server that can lose every byte without a word to either side.
 type path struct {
 	listener net.Listener

@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     servers = fuzz_rest(&in);
     memset(&r, 0x5a, sizeof r);
     r.fd = -1;
-    enum status s = resolver_begin(&r, name, 1000);
+    enum status s = resolver_start(&r, name, 1000);
     CHECK(r.found.count <= API_ADDRESSES_MAX || s == PEER_MALFORMED);
     if (s == PEER_MALFORMED) {
         CHECK(r.fd == -1 && r.found.count == 0u);

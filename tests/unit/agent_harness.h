@@ -73,10 +73,12 @@ struct world {
     bool moved_out;
     bool exited;
     bool was_killed;
-    bool api_deaf;      /* the path of this connection to the API server is dead */
-    bool (*halt)(void); /* settle returns when it says so; NULL: never */
-    const char *token;  /* what the host reads */
+    bool api_deaf;       /* the path of this connection to the API server is dead */
+    bool (*halt)(void);  /* settle returns when it says so; NULL: never */
+    const char *token;   /* what the host reads */
+    const char *missing; /* the file that it lacks; NULL: none */
     unsigned token_reads;
+    unsigned connects;
     unsigned renewals;
     unsigned closed_registration;
     unsigned steps;
@@ -251,13 +253,16 @@ static void carry_out(enum agent_order order)
 {
     switch (order) {
     case ORDER_CONNECT_API:
+        world.connects++;
         tell_token();
         if (api.reachable) {
             api_connect(world.now_ms);
             world.api_deaf = false;
             agent_api_opened(world.agent, world.now_ms);
         } else {
-            agent_api_failed(world.agent, PEER_TIMEOUT, "10.0.0.1:443: connection refused",
+            bool missing = world.missing != NULL;
+            agent_api_failed(world.agent, missing ? HOST_ABSENT : PEER_TIMEOUT,
+                             missing ? world.missing : "10.0.0.1:443: connection refused",
                              world.now_ms);
         }
         world.poked = true;
@@ -461,6 +466,8 @@ UNUSED_OK static void world_new(void)
     world.renewals = 0;
     world.token = "secret";
     world.token_reads = 0;
+    world.connects = 0;
+    world.missing = NULL;
     world.closed_registration = 0;
     world.steps = 0;
     world.api_deaf = false;

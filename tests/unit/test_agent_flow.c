@@ -83,6 +83,57 @@ static void test_queued_call(void **state)
     }
 }
 
+static unsigned connect_failures(void)
+{
+    return (unsigned)world.agent->report.count[LOG_ID_API_CONNECT_FAILED];
+}
+
+/*
+ * A file of the host is missing from the start: the kubelet is served, readiness names the file,
+ * one line is logged for as long as it is missing, and there is a connection once it is there.
+ */
+static void test_file_missing(void **state)
+{
+    (void)state;
+    static const char file[] = "token file /t cannot be read: no such file or directory";
+    char text[1024];
+    struct writer why = writer_of(text, sizeof text);
+    world_new();
+    api.reachable = false;
+    world.missing = file;
+    claim_add(0);
+    node_up();
+    assert_false(agent_ready(world.agent));
+    assert_true(ready_reason(world.agent, 1, &why));
+    assert_true(view_is(writer_view(&why), "the API server cannot be asked: token file /t cannot "
+                                           "be read: no such file or directory"));
+    unprepare_well(0, 1);
+    unsigned tried = world.connects;
+    pass(600000);
+    assert_in_range(world.connects - tried, 10, 60); /* paced: neither given up nor a flood */
+    assert_int_equal(connect_failures(), 1);
+    log_has(file);
+    /* another failure is worth a line, and the same again after it */
+    world.missing = "kubeconfig /k is empty";
+    pass(120000);
+    assert_int_equal(connect_failures(), 2);
+    world.missing = file;
+    pass(120000);
+    assert_int_equal(connect_failures(), 3);
+    api.reachable = true;
+    pass(40000);
+    assert_true(api.connected);
+    assert_true(agent_ready(world.agent));
+    prepare_well(0, 1);
+    /* it vanishes later */
+    api.reachable = false;
+    agent_api_ended(world.agent, "");
+    world.poked = true;
+    pass(600000);
+    assert_int_equal(connect_failures(), 4);
+    unprepare_well(0, 1);
+}
+
 static void test_api_away(void **state)
 {
     (void)state;
@@ -409,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_hanging_get),
         cmocka_unit_test(test_hanging_call_and_another),
         cmocka_unit_test(test_queued_call),
+        cmocka_unit_test(test_file_missing),
         cmocka_unit_test(test_api_away),
         cmocka_unit_test(test_api_comes_in_time),
         cmocka_unit_test(test_connection_ends_in_a_get),

@@ -88,8 +88,40 @@ static void test_ipv6_authority(void **state)
     (void)state;
     assert_int_equal(load(put_config("    server: https://[fd00::1]\n" CA_DATA, TOKEN)), STATUS_OK);
     assert_string_equal(credentials.host, "fd00::1");
-    assert_string_equal(credentials.authority, "[fd00::1]:443");
+    assert_string_equal(credentials.authority, "[fd00::1]");
     assert_string_equal(credentials.token, "abc.def");
+}
+
+/* The authority is the URL's (RFC 9110 §4.2.3); no certificate and no SNI ends in a dot. */
+static void test_names_of_the_server(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cluster;
+        const char *host;
+        const char *server_name;
+        const char *authority;
+    } cases[] = {
+        {"https://api.test", "api.test", "api.test", "api.test"},
+        {"https://api.test:443/", "api.test", "api.test", "api.test"},
+        {"https://api.test:6443", "api.test", "api.test", "api.test:6443"},
+        {"https://api.test.:6443", "api.test", "api.test", "api.test.:6443"},
+        {"https://api.test.", "api.test", "api.test", "api.test."},
+        {"https://api.test..", "api.test.", "api.test.", "api.test.."}, /* no name: no address */
+        {"https://[::1]:6443", "::1", "::1", "[::1]:6443"},
+        {"https://10.0.0.1\n    tls-server-name: other.test.", "10.0.0.1", "other.test",
+         "10.0.0.1"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char cluster[256];
+        (void)snprintf(cluster, sizeof cluster, "    server: %s\n" CA_DATA, cases[i].cluster);
+        assert_int_equal(load(put_config(cluster, TOKEN)), STATUS_OK);
+        assert_string_equal(credentials.host, cases[i].host);
+        assert_string_equal(credentials.server_name, cases[i].server_name);
+        assert_string_equal(credentials.authority, cases[i].authority);
+    }
+    assert_int_equal(load(put_config("    server: https://.\n" CA_DATA, TOKEN)), FULL_BUFFER);
+    assert_why("host name is empty");
 }
 
 static void test_wipe(void **state)
@@ -124,6 +156,9 @@ static void test_token_rotation(void **state)
     assert_true(changed);
     assert_string_equal(credentials.token, "two");
     put("etc/token", "\n");
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), HOST_ABSENT);
+    assert_false(changed);
+    put("etc/token", "a token\n");
     assert_int_equal(credentials_refresh(&credentials, &changed, &why), PEER_MALFORMED);
     assert_false(changed);
     assert_int_equal(unlink(at("etc/token")), 0);
@@ -154,8 +189,8 @@ static void test_bad_tokens(void **state)
     assert_int_equal(load(kept), PEER_MALFORMED);
     assert_why("contains a character that tokens do not have");
     put("etc/token", "");
-    assert_int_equal(load(kept), PEER_MALFORMED);
-    assert_why("etc/token is empty");
+    assert_int_equal(load(kept), HOST_ABSENT);
+    assert_why("etc/token is empty; create the file, or correct its path in the kubeconfig");
     put("etc/token", large);
     assert_int_equal(load(kept), FULL_BUFFER);
     assert_why("longer than 4095 bytes");
@@ -174,9 +209,18 @@ static void test_what_is_missing_is_named(void **state)
                      HOST_ABSENT);
     assert_why("certificate-authority");
     assert_why("etc/ca.crt cannot be read: no such file");
+    assert_why("; create the file, or correct its path in the kubeconfig");
     put("etc/ca.crt", "");
-    assert_int_equal(load(at("etc/kubeconfig")), PEER_MALFORMED);
-    assert_why("certificate-authority in the kubeconfig is empty");
+    assert_int_equal(load(at("etc/kubeconfig")), HOST_ABSENT);
+    assert_why("etc/ca.crt is empty; create the file");
+    assert_int_equal(unlink(at("etc/ca.crt")), 0);
+    make_directories("etc/ca.crt");
+    assert_int_equal(load(at("etc/kubeconfig")), HOST_ABSENT);
+    assert_why("etc/ca.crt cannot be read: ");
+    assert_int_equal(rmdir(at("etc/ca.crt")), 0);
+    put("etc/empty", " \n");
+    assert_int_equal(load(at("etc/empty")), HOST_ABSENT);
+    assert_why("etc/empty is empty; correct --kubeconfig");
     assert_int_equal(load(put_config(SERVER "    certificate-authority-data: '*****'\n", TOKEN)),
                      PEER_MALFORMED);
     assert_why("not base64");
@@ -209,13 +253,19 @@ static void test_outside_a_cluster(void **state)
 {
     (void)state;
     assert_int_equal(unsetenv("KUBERNETES_SERVICE_HOST"), 0);
-    assert_int_equal(load(""), HOST_ABSENT);
+    assert_int_equal(load(""), PEER_NOT_FOUND);
     assert_why("KUBERNETES_SERVICE_HOST");
     assert_why("--kubeconfig");
     assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1), 0);
     assert_int_equal(setenv("KUBERNETES_SERVICE_PORT", "tcp", 1), 0);
     assert_int_equal(load(""), PEER_MALFORMED);
     assert_why("KUBERNETES_SERVICE_PORT");
+    if (access("/var/run/secrets/kubernetes.io", F_OK) != 0) {
+        assert_int_equal(setenv("KUBERNETES_SERVICE_PORT", "443", 1), 0);
+        assert_int_equal(load(""), HOST_ABSENT);
+        assert_why("serviceaccount/ca.crt cannot be read: no such file or directory; mount the "
+                   "pod's service account");
+    }
 }
 
 int main(void)
@@ -224,6 +274,7 @@ int main(void)
         HOST_TEST(test_inline),
         HOST_TEST(test_files_beside_the_kubeconfig),
         HOST_TEST(test_ipv6_authority),
+        HOST_TEST(test_names_of_the_server),
         HOST_TEST(test_wipe),
         HOST_TEST(test_token_rotation),
         HOST_TEST(test_token_without_file_never_changes),

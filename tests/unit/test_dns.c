@@ -27,7 +27,7 @@ static void test_query(void **state)
     assert_int_equal(w.len, sizeof query_a);
     assert_memory_equal(bytes, query_a, sizeof query_a);
     w = writer_of(bytes, sizeof bytes);
-    assert_int_equal(dns_query(&w, 0x1234, DNS_AAAA, view_text("api.example.com.")), STATUS_OK);
+    assert_int_equal(dns_query(&w, 0x1234, DNS_AAAA, view_text(name)), STATUS_OK);
     assert_int_equal(w.len, sizeof query_a);
     assert_int_equal(bytes[sizeof query_a - 3], 28);
 }
@@ -45,7 +45,7 @@ static void test_bad_names(void **state)
         large[i] = '.';
     }
     large[255] = 0;
-    const char *const names[] = {"", ".", "..", ".a", "a..b", "a..", label, large};
+    const char *const names[] = {"", ".", "..", ".a", "a..b", "a.", "a..", label, large};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct writer w = writer_of(bytes, sizeof bytes);
         w.len = 3;
@@ -185,15 +185,45 @@ static void test_cut_anywhere(void **state)
     add_record(1, address, 4);
     add_record(1, address, 4);
     size_t whole = message_len;
-    for (message_len = 0; message_len < whole; message_len++) {
+    size_t first = sizeof query_a + 16; /* end of the first address */
+    for (message_len = 0; message_len < first; message_len++) {
         enum status want = (message_len < sizeof query_a) ? STATUS_MORE : PEER_MALFORMED;
         assert_int_equal(read_answer(DNS_A, &out), want);
         assert_int_equal(out.count, 0);
     }
+    for (; message_len < whole; message_len++) {
+        out.count = 0;
+        assert_int_equal(read_answer(DNS_A, &out), STATUS_OK);
+        assert_int_equal(out.count, 1);
+        assert_memory_equal(out.address[0].bytes, address, 4);
+    }
     /* A label length that is neither label nor pointer. */
     message_len = whole;
     message[sizeof query_a] = 0x80;
+    out.count = 0;
     assert_int_equal(read_answer(DNS_A, &out), PEER_MALFORMED);
+    assert_int_equal(out.count, 0);
+}
+
+/* RFC 1035 §4.2.1: addresses of a truncated response are kept; none in it does not mean none. */
+static void test_truncated(void **state)
+{
+    (void)state;
+    static const uint8_t address[] = {10, 0, 0, 1};
+    static const uint8_t alias[] = {2, 'l', 'b', 0xc0, 16};
+    struct ip_addresses out = {0};
+    answer_begin(0, 2);
+    message[2] |= 0x02u;
+    add_record(5, alias, sizeof alias);
+    add_record(1, address, 4);
+    assert_int_equal(read_answer(DNS_A, &out), STATUS_OK);
+    assert_int_equal(out.count, 1);
+    out.count = 0;
+    answer_begin(0, 1);
+    message[2] |= 0x02u;
+    add_record(5, alias, sizeof alias);
+    assert_int_equal(read_answer(DNS_A, &out), PEER_MALFORMED);
+    assert_int_equal(out.count, 0);
 }
 
 int main(void)
@@ -207,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_not_our_answer),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_truncated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * a failed assertion. */
 #include "tests/unit/host_harness.h"
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/assert.h"
@@ -74,11 +75,11 @@ static void test_literals(void **state)
 {
     (void)state;
     static const uint8_t four[] = {10, 96, 0, 1};
-    assert_int_equal(resolver_begin(&resolver, view_text("10.96.0.1"), 0), STATUS_OK);
+    assert_int_equal(resolver_start(&resolver, view_text("10.96.0.1"), 0), STATUS_OK);
     assert_int_equal(resolver.found.count, 1);
     assert_false(resolver.found.address[0].v6);
     assert_memory_equal(resolver.found.address[0].bytes, four, sizeof four);
-    assert_int_equal(resolver_begin(&resolver, view_text("fd00::1"), 0), STATUS_OK);
+    assert_int_equal(resolver_start(&resolver, view_text("fd00::1"), 0), STATUS_OK);
     assert_int_equal(resolver.found.count, 1);
     assert_true(resolver.found.address[0].v6);
     assert_int_equal(resolver.found.address[0].bytes[0], 0xfd);
@@ -88,7 +89,7 @@ static void test_literals(void **state)
 static void test_localhost(void **state)
 {
     (void)state;
-    assert_int_equal(resolver_begin(&resolver, view_text("localhost"), 0), STATUS_OK);
+    assert_int_equal(resolver_start(&resolver, view_text("localhost"), 0), STATUS_OK);
     assert_true(resolver.found.count >= 1);
     assert_int_equal(resolver.fd, -1);
 }
@@ -99,9 +100,53 @@ static void test_names_that_are_none(void **state)
     char large[API_HOST_CAP + 1];
     memset(large, 'a', sizeof large);
     large[API_HOST_CAP] = 0;
-    assert_int_equal(resolver_begin(&resolver, view_text(large), 0), PEER_MALFORMED);
-    assert_int_equal(resolver_begin(&resolver, view_text("a..b"), 0), PEER_MALFORMED);
+    assert_int_equal(resolver_start(&resolver, view_text(large), 0), PEER_MALFORMED);
+    assert_int_equal(resolver_start(&resolver, view_text("a..b"), 0), PEER_MALFORMED);
     resolver_end(&resolver);
+}
+
+/* --- name servers --- */
+
+/* Our question "a" of the given id and type as a response without records. */
+static size_t respond(uint8_t *message, uint16_t id, enum dns_type type, bool truncated)
+{
+    struct writer w = writer_of(message, 64);
+    assert_int_equal(dns_query(&w, id, type, view_text("a")), STATUS_OK);
+    message[2] |= truncated ? 0x82u : 0x80u;
+    return w.len;
+}
+
+/*
+ * A response that was cut before its first address does not mean that there is none: the next
+ * server is asked. With an address of either question it is good enough.
+ */
+static void test_truncated_response(void **state)
+{
+    (void)state;
+    static const uint8_t record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 0, 0, 1};
+    for (unsigned address = 0; address < 2; address++) {
+        uint8_t message[128];
+        int ends[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+        resolver = (struct resolver){.name = "a", .fd = ends[0], .id = 7, .try_ms = 1000};
+        resolver.servers = 1;
+        resolver.server[0] = (struct ip_address){.bytes = {127, 0, 0, 1}};
+        size_t len = respond(message, 7, DNS_A, true);
+        if (address == 1) {
+            memcpy(message + len, record, sizeof record);
+            len += sizeof record;
+            message[7] = 2; /* answers, one of which was cut off */
+        }
+        assert_int_equal(send(ends[1], message, len, 0), len);
+        len = respond(message, 8, DNS_AAAA, false);
+        assert_int_equal(send(ends[1], message, len, 0), len);
+        enum status s = resolver_step(&resolver, 0);
+        assert_int_equal(resolver.found.count, address);
+        assert_int_equal(resolver.tries, 1 - address);
+        assert_int_equal(s, (address == 1) ? STATUS_OK : STATUS_MORE);
+        resolver_end(&resolver);
+        assert_int_equal(close(ends[1]), 0);
+    }
 }
 
 /* --- the end --- */
@@ -138,6 +183,7 @@ int main(void)
         HOST_TEST(test_literals),
         HOST_TEST(test_localhost),
         HOST_TEST(test_names_that_are_none),
+        HOST_TEST(test_truncated_response),
         HOST_TEST(test_assertion_ends_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

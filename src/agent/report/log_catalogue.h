@@ -68,8 +68,8 @@
     X(LOG_ID_API_CONNECTION_LOST, LOG_WARN, "api_connection_lost",                                 \
       "the connection to the API server was lost", "none, the agent reconnects")                   \
     X(LOG_ID_API_CONNECT_FAILED, LOG_ERROR, "api_connect_failed",                                  \
-      "the API server cannot be reached; the agent retries",                                       \
-      "check the address, the certificates and the token that the text names")                     \
+      "the API server cannot be reached, or a file needed for it is missing; the agent retries",   \
+      "check the address, the certificates, the token or the file that the text names")            \
     X(LOG_ID_TOKEN_READ_FAILED, LOG_WARN, "token_read_failed",                                     \
       "the token file cannot be read; the agent keeps the previous token",                         \
       "check the service account volume")                                                          \
