@@ -122,7 +122,7 @@ $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 
 # The code that every octet of a peer passes is compiled for speed; `make bench` shows HPACK and frames. The rest of
 # HTTP/2 works once a frame or a step.
-HOT := src/base/bytes.c $(addprefix src/wire/,h2_recv.c hpack.c hpack_table.c hpack_huffman.c)
+HOT := src/base/bytes.c src/wire/hpack.c
 $(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := -O2
 
 $(PRODUCT)/%.o: %.c $(PRODUCT)/flags
@@ -306,7 +306,7 @@ $(CALLS)/%.o: %.c $(CHECK)/flags
 # --- the demo: stand-ins for kubelet and API server, on what is shared of src --------------------------------
 
 SIM := $(BUILD)/obj/sim
-SIM_SHARED := $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c generated/hpack*.c)) \
+SIM_SHARED := $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack.c generated/hpack*.c)) \
 	src/wire/kube.c src/wire/kube_filter.c generated/registration.pb.c generated/dra.pb.c
 SIM_OBJECTS := $(SIM_MODELS:%.c=$(SIM)/%.o) $(SIM_SHARED:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
 SIM_PROGRAMS := $(BUILD)/sim/sim-kubelet $(BUILD)/sim/sim-apiserver
@@ -467,7 +467,7 @@ interop-programs: $(INTEROP)/engine $(INTEROP)/terminator $(INTEROP)/grpcjs/inst
 $(INTEROP)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(INTEROP_FLAGS))
 
-ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2*.c src/wire/hpack*.c) \
+ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2*.c src/wire/hpack.c) \
 	src/base/bytes.c generated/hpack_huffman.c generated/hpack_static.c
 $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
 	$(call show,LINK,$@)
@@ -521,7 +521,7 @@ cluster-down: ## ends that cluster
 # The reference is static and stripped, as in an image. Go finds by itself what changed.
 BENCH := $(BUILD)/bench
 # The parsers with the product's own optimisation, beside nghttp2's.
-BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack*.c \
+BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack.c \
 	generated/hpack*.c))
 $(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
 	$(call show,LINK,$@)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a connection: start, buffers, time-outs, and h2_next, which hands out what the stages
- * of receiving find. Owns the order of things; the frames themselves are in the other h2_*.c.
+ * Life of a connection: start, time-outs, the stages of a received frame with the rules that hold for every
+ * frame of a type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which hands out what they find. Owns
+ * the order of things. HEADERS and CONTINUATION are in h2_headers.c, DATA and all that is sent in h2_stream.c.
  */
 #include <string.h>
 
@@ -224,6 +225,473 @@ void h2_tx_commit(struct h2 *c, size_t n)
     ASSERT(buffers_valid(c));
 }
 
+/* --- control frames, §6.3 to §6.9 --- */
+
+/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
+static void charge_refundable(struct h2 *c)
+{
+    ASSERT(c->charged <= H2_CREDIT_MAX);
+    h2_charge(c);
+    if (c->charged < H2_CREDIT_MAX) {
+        c->charged++;
+    }
+}
+
+/* A value that the dispatch table already made sure is there. */
+static uint32_t take_u32(struct reader *r)
+{
+    uint32_t value = 0;
+    enum status s = reader_u32(r, &value);
+    ASSERT(s == STATUS_OK);
+    return value;
+}
+
+static bool is_idle(const struct h2 *c, uint32_t id, const struct h2_stream *s)
+{
+    ASSERT(id != 0u && (s == NULL || s->id == id));
+    bool past_idle = s == NULL && h2_stream_past(c, id) == H2_PAST_IDLE;
+    return past_idle || (s != NULL && s->state == H2_STREAM_RESERVED);
+}
+
+/* An error that a frame makes on whatever its stream is now. */
+static enum h2_step error_on(struct h2 *c, uint32_t id, enum h2_error code, struct h2_event *event)
+{
+    ASSERT(id != 0u && code != H2_NO_ERROR);
+    struct h2_stream *s = h2_stream_find(c, id);
+    if (s == NULL || s->state == H2_STREAM_RESERVED) {
+        return h2_connection_error(c, code); /* no RST_STREAM on idle streams (§6.4) */
+    }
+    return h2_stream_error(c, s, code, event);
+}
+
+/* §6.3: checked and ignored, no priority tree (CVE-2019-9513). */
+static enum h2_step on_priority(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.type == H2_PRIORITY && c->frame.stream != 0u);
+    if (c->frame.length != 5u) {
+        return error_on(c, c->frame.stream, H2_FRAME_SIZE_ERROR, event);
+    }
+    struct reader r = reader_of(fixed);
+    if ((take_u32(&r) & H2_STREAM_MAX) == c->frame.stream) {
+        return error_on(c, c->frame.stream, H2_PROTOCOL_ERROR, event);
+    }
+    h2_charge(c);
+    return H2_STEP_AGAIN;
+}
+
+/* §6.4; each costs, because opening and resetting is cheap for the peer (CVE-2023-44487). */
+static enum h2_step on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.type == H2_RST_STREAM && fixed.len == 4u);
+    struct reader r = reader_of(fixed);
+    struct h2_stream *s = h2_stream_find(c, c->frame.stream);
+    if (is_idle(c, c->frame.stream, s)) {
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
+    }
+    h2_charge(c);
+    if (s == NULL || c->failure != STATUS_OK) {
+        return H2_STEP_AGAIN;
+    }
+    *event = (struct h2_event){
+        .kind = H2_EVENT_RESET,
+        .stream = s->id,
+        .tag = s->tag,
+        .code = take_u32(&r),
+    };
+    h2_stream_close(c, s, H2_PAST_RESET_BY_PEER);
+    return H2_STEP_EVENT;
+}
+
+/* --- SETTINGS, §6.5 --- */
+
+/* §6.9.2: the difference applies to all streams; windows may become negative. */
+static enum h2_error set_peer_window(struct h2 *c, uint32_t value)
+{
+    ASSERT(c->peer_window <= H2_WINDOW_MAX);
+    if (value > H2_WINDOW_MAX) {
+        return H2_FLOW_CONTROL_ERROR;
+    }
+    int64_t delta = (int64_t)value - (int64_t)c->peer_window;
+    for (unsigned i = 0; i < c->mem.streams_cap; i++) {
+        struct h2_stream *s = &c->mem.streams[i];
+        if (s->id != 0u && s->send_window + delta > (int64_t)H2_WINDOW_MAX) {
+            return H2_FLOW_CONTROL_ERROR;
+        }
+        s->send_window += delta;
+    }
+    c->peer_window = value;
+    return H2_NO_ERROR;
+}
+
+/* §6.5.2; unknown settings are ignored, and so are those that bound what we never do. */
+static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
+{
+    ASSERT(c->frame.type == H2_SETTINGS);
+    if (id == H2_SETTING_ENABLE_PUSH) {
+        uint32_t max = c->role == H2_SERVER ? 1 : 0;
+        return value > max ? H2_PROTOCOL_ERROR : H2_NO_ERROR;
+    }
+    if (id == H2_SETTING_INITIAL_WINDOW_SIZE) {
+        return set_peer_window(c, value);
+    }
+    if (id == H2_SETTING_MAX_CONCURRENT_STREAMS) {
+        c->peer_streams_max = value;
+    }
+    if (id == H2_SETTING_MAX_FRAME_SIZE) {
+        if (value < H2_FRAME_MAX || value > H2_FRAME_MAX_HIGH) {
+            return H2_PROTOCOL_ERROR;
+        }
+        c->peer_frame_max = value;
+    }
+    return H2_NO_ERROR;
+}
+
+/* From the acknowledgement on, our window holds for all streams instead of the default. */
+static enum h2_step settings_ack(struct h2 *c)
+{
+    ASSERT((c->frame.flags & H2_FLAG_ACK) != 0u);
+    if (c->frame.length != 0u) {
+        return h2_connection_error(c, H2_FRAME_SIZE_ERROR);
+    }
+    if (c->settings_acked) {
+        h2_charge(c);
+        return H2_STEP_AGAIN;
+    }
+    c->settings_acked = true;
+    for (unsigned i = 0; i < c->mem.streams_cap; i++) {
+        c->mem.streams[i].recv_window += (int64_t)c->mem.window - (int64_t)H2_WINDOW_DEFAULT;
+    }
+    return H2_STEP_AGAIN;
+}
+
+static enum h2_step on_settings(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.stream == 0u && fixed.len == c->frame.length);
+    (void)event;
+    if ((c->frame.flags & H2_FLAG_ACK) != 0u) {
+        return settings_ack(c);
+    }
+    if (fixed.len % H2_SETTING_BYTES != 0u) {
+        return h2_connection_error(c, H2_FRAME_SIZE_ERROR);
+    }
+    if (c->settings_seen) {
+        h2_charge(c);
+    }
+    struct reader r = reader_of(fixed);
+    for (size_t n = fixed.len / H2_SETTING_BYTES; n > 0u; n--) {
+        uint16_t id = 0;
+        enum status s = reader_u16(&r, &id);
+        ASSERT(s == STATUS_OK);
+        enum h2_error error = apply_setting(c, id, take_u32(&r));
+        if (error != H2_NO_ERROR) {
+            return h2_connection_error(c, error);
+        }
+    }
+    if (c->failure == STATUS_OK) {
+        h2_send_settings_ack(c);
+        c->settings_seen = true;
+        c->writable_due = h2_streams_open(c) > 0u;
+    }
+    return H2_STEP_AGAIN;
+}
+
+/* §8.4: a client cannot push, and our SETTINGS forbid it to servers. */
+static enum h2_step on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(fixed.len == 0u);
+    (void)event;
+    return h2_connection_error(c, H2_PROTOCOL_ERROR);
+}
+
+/* §6.7; no answer is queued: without send room the frame is not even looked at (CVE-2019-9512). */
+static enum h2_step on_ping(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.type == H2_PING && fixed.len == 8u);
+    struct reader r = reader_of(fixed);
+    uint64_t payload = 0;
+    enum status s = reader_u64(&r, &payload);
+    ASSERT(s == STATUS_OK);
+    bool ack = (c->frame.flags & H2_FLAG_ACK) != 0u;
+    if (ack && c->ping_waiting && payload == c->pings) {
+        c->ping_waiting = false;
+        *event = (struct h2_event){.kind = H2_EVENT_PING_ACK};
+        return H2_STEP_EVENT;
+    }
+    charge_refundable(c);
+    if (!ack && c->failure == STATUS_OK) {
+        h2_send_ping(c, payload, H2_FLAG_ACK);
+    }
+    return H2_STEP_AGAIN;
+}
+
+/* §6.8; debug data behind the fixed part is skipped. */
+static enum h2_step on_goaway(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.type == H2_GOAWAY && fixed.len == 8u);
+    struct reader r = reader_of(fixed);
+    uint32_t last = take_u32(&r) & H2_STREAM_MAX;
+    uint32_t code = take_u32(&r);
+    if (c->goaway_received) {
+        h2_charge(c);
+    }
+    c->goaway_received = true;
+    if (last < c->goaway_last) {
+        c->goaway_last = last;
+    }
+    if (c->role == H2_CLIENT && c->failure == STATUS_OK) {
+        c->sweeping = true;
+        c->sweep_above = c->goaway_last;
+        c->sweep_code = H2_REFUSED_STREAM;
+    }
+    *event = (struct h2_event){
+        .kind = H2_EVENT_GOAWAY,
+        .code = code,
+        .last_stream = c->goaway_last,
+    };
+    return H2_STEP_EVENT;
+}
+
+/* --- WINDOW_UPDATE, §6.9 --- */
+
+static enum h2_step connection_update(struct h2 *c, uint32_t increment)
+{
+    ASSERT(c->frame.stream == 0u && c->send_window <= (int64_t)H2_WINDOW_MAX);
+    if (increment == 0u) {
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
+    }
+    if (c->send_window + (int64_t)increment > (int64_t)H2_WINDOW_MAX) {
+        return h2_connection_error(c, H2_FLOW_CONTROL_ERROR);
+    }
+    c->send_window += (int64_t)increment;
+    c->writable_due = h2_streams_open(c) > 0u;
+    return H2_STEP_AGAIN;
+}
+
+static enum h2_step on_window_update(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(c->frame.type == H2_WINDOW_UPDATE && fixed.len == 4u);
+    struct reader r = reader_of(fixed);
+    uint32_t increment = take_u32(&r) & H2_WINDOW_MAX;
+    charge_refundable(c);
+    if (c->failure != STATUS_OK) {
+        return H2_STEP_AGAIN;
+    }
+    if (c->frame.stream == 0u) {
+        return connection_update(c, increment);
+    }
+    struct h2_stream *s = h2_stream_find(c, c->frame.stream);
+    if (is_idle(c, c->frame.stream, s)) {
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
+    }
+    if (s == NULL) {
+        return H2_STEP_AGAIN; /* §5.1 "closed": may cross our END_STREAM or RST_STREAM */
+    }
+    if (increment == 0u) {
+        return h2_stream_error(c, s, H2_PROTOCOL_ERROR, event);
+    }
+    if (s->send_window + (int64_t)increment > (int64_t)H2_WINDOW_MAX) {
+        return h2_stream_error(c, s, H2_FLOW_CONTROL_ERROR, event);
+    }
+    s->send_window += (int64_t)increment;
+    c->writable_due = true;
+    return H2_STEP_AGAIN;
+}
+
+/* --- receiving --- */
+
+typedef enum h2_step (*handler)(struct h2 *c, struct view fixed, struct h2_event *event);
+
+/* `stream_rule`: the streams on which a frame may come. */
+enum { ON_STREAM, ON_CONNECTION, ON_ANY };
+
+struct frame_rule {
+    handler handle;
+    uint32_t length_min;
+    uint32_t length_max;
+    enum h2_error too_long;
+    /* octets of the payload that the handler gets in one piece, as far as they are there */
+    uint32_t fixed;
+    uint8_t stream_rule;
+    uint8_t prefix_flags; /* of PADDED and PRIORITY: those that put octets in front */
+};
+
+/* RFC 9113 §6 */
+static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
+    [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
+    [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
+                    H2_FLAG_PADDED | H2_FLAG_PRIORITY},
+    /* A wrong length of PRIORITY is an error of the stream (§6.3), left to its handler. */
+    [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
+    [H2_RST_STREAM] = {on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
+    [H2_SETTINGS] = {on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
+                     H2_SETTINGS_MAX *H2_SETTING_BYTES, ON_CONNECTION, 0},
+    [H2_PUSH_PROMISE] = {on_push_promise, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0},
+    [H2_PING] = {on_ping, 8, 8, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
+    [H2_GOAWAY] = {on_goaway, 8, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
+    [H2_WINDOW_UPDATE] = {on_window_update, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_ANY, 0},
+    [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
+};
+
+/* §5.5: frames of unknown types are ignored. */
+static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event *event)
+{
+    ASSERT(fixed.len == 0u);
+    (void)event;
+    h2_charge(c);
+    return H2_STEP_AGAIN;
+}
+
+static const struct frame_rule unknown_rule = {on_unknown, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0,
+                                               ON_ANY,     0};
+
+static const struct frame_rule *rule_of(const struct h2_frame *f)
+{
+    return f->type < H2_FRAME_TYPES ? &frame_rules[f->type] : &unknown_rule;
+}
+
+/* §3.4: octet by octet, so that a wrong first one is seen at once. */
+static enum h2_step stage_preface(struct h2 *c, struct h2_event *event)
+{
+    static const uint8_t preface[] = H2_PREFACE;
+    (void)event;
+    ASSERT(c->role == H2_SERVER && c->preface_have < H2_PREFACE_BYTES);
+    size_t here = c->rx_len - c->rx_pos;
+    size_t missing = H2_PREFACE_BYTES - c->preface_have;
+    size_t n = here < missing ? here : missing;
+    if (n == 0u) {
+        return H2_STEP_STARVED;
+    }
+    if (memcmp(&c->mem.rx[c->rx_pos], &preface[c->preface_have], n) != 0) {
+        return h2_connection_error(c, H2_PROTOCOL_ERROR);
+    }
+    c->rx_pos += n;
+    c->preface_have = (uint8_t)(c->preface_have + n);
+    if (c->preface_have == H2_PREFACE_BYTES) {
+        c->stage = H2_STAGE_HEADER;
+    }
+    return H2_STEP_AGAIN;
+}
+
+/*
+ * The order in which frames may come: SETTINGS first (§3.4), nothing inside a header block
+ * (§6.10).
+ */
+static bool order_valid(const struct h2 *c)
+{
+    ASSERT(c->stage == H2_STAGE_HEADER);
+    const struct h2_frame *f = &c->frame;
+    if (!c->settings_seen) {
+        /* An acknowledgement with a payload is FRAME_SIZE_ERROR (§6.5). */
+        return f->type == H2_SETTINGS && ((f->flags & H2_FLAG_ACK) == 0u || f->length > 0u);
+    }
+    if (c->block.stream != 0u) {
+        return f->type == H2_CONTINUATION && f->stream == c->block.stream;
+    }
+    return f->type != H2_CONTINUATION;
+}
+
+static uint32_t prefix_bytes(const struct h2_frame *f, const struct frame_rule *rule)
+{
+    ASSERT((rule->prefix_flags & ~(H2_FLAG_PADDED | H2_FLAG_PRIORITY)) == 0u);
+    unsigned flags = f->flags & rule->prefix_flags;
+    uint32_t padding = (flags & H2_FLAG_PADDED) != 0u ? 1u : 0u;
+    return padding + ((flags & H2_FLAG_PRIORITY) != 0u ? 5u : 0u);
+}
+
+static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *rule)
+{
+    return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0u);
+}
+
+static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule)
+{
+    ASSERT(rule->handle != NULL && c->frame.stream <= H2_STREAM_MAX);
+    const struct h2_frame *f = &c->frame;
+    if (!order_valid(c)) {
+        return H2_PROTOCOL_ERROR;
+    }
+    if (f->length > H2_FRAME_MAX) {
+        return H2_FRAME_SIZE_ERROR;
+    }
+    if (f->length > rule->length_max) {
+        return rule->too_long;
+    }
+    if (f->length < rule->length_min || f->length < prefix_bytes(f, rule)) {
+        return H2_FRAME_SIZE_ERROR;
+    }
+    return stream_allowed(f, rule) ? H2_NO_ERROR : H2_PROTOCOL_ERROR;
+}
+
+static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->left == 0u);
+    (void)event;
+    if (c->rx_len - c->rx_pos < H2_FRAME_HEADER_BYTES) {
+        return H2_STEP_STARVED;
+    }
+    const uint8_t *head = &c->mem.rx[c->rx_pos];
+    c->frame = (struct h2_frame){
+        .length = ((uint32_t)head[0] << 16) | ((uint32_t)head[1] << 8) | head[2],
+        .type = head[3],
+        .flags = head[4],
+        /* §4.1: the reserved bit is ignored */
+        .stream = (((uint32_t)head[5] << 24) | ((uint32_t)head[6] << 16) |
+                   ((uint32_t)head[7] << 8) | head[8]) &
+                  H2_STREAM_MAX,
+    };
+    const struct h2_frame *f = &c->frame;
+    c->rx_pos += H2_FRAME_HEADER_BYTES;
+    const struct frame_rule *rule = rule_of(f);
+    enum h2_error error = check_frame(c, rule);
+    if (error != H2_NO_ERROR) {
+        return h2_connection_error(c, error);
+    }
+    uint32_t fixed = f->length < rule->fixed ? f->length : rule->fixed;
+    c->fixed = fixed + prefix_bytes(f, rule);
+    c->left = f->length;
+    c->padding = 0;
+    c->stage = H2_STAGE_FIXED;
+    return H2_STEP_AGAIN;
+}
+
+static enum h2_step stage_fixed(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->fixed <= c->left && c->fixed <= H2_RX_BYTES_MIN);
+    struct view piece = h2_rx_piece(c);
+    if (piece.len < c->fixed) {
+        return H2_STEP_STARVED;
+    }
+    h2_rx_consume(c, c->fixed);
+    c->stage = H2_STAGE_SKIP;
+    return rule_of(&c->frame)->handle(c, view_first(piece, c->fixed), event);
+}
+
+static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->padding == 0u && c->left <= H2_FRAME_MAX);
+    (void)event;
+    struct view piece = h2_rx_piece(c);
+    if (c->left > 0u && piece.len == 0u) {
+        return H2_STEP_STARVED;
+    }
+    h2_rx_consume(c, piece.len);
+    if (c->left == 0u) {
+        c->stage = H2_STAGE_HEADER;
+    }
+    return H2_STEP_AGAIN;
+}
+
+static enum h2_step receive(struct h2 *c, struct h2_event *event)
+{
+    static enum h2_step (*const stages[H2_STAGES])(struct h2 *, struct h2_event *) = {
+        [H2_STAGE_PREFACE] = stage_preface, [H2_STAGE_HEADER] = stage_header,
+        [H2_STAGE_FIXED] = stage_fixed,     [H2_STAGE_FRAGMENT] = h2_stage_fragment,
+        [H2_STAGE_BODY] = h2_stage_body,    [H2_STAGE_SKIP] = stage_skip,
+    };
+    ASSERT(c->stage < H2_STAGES && h2_tx_room(c) >= H2_STEP_BYTES);
+    return stages[c->stage](c, event);
+}
+
 /* --- events --- */
 
 bool h2_stirs(const struct h2 *c)
@@ -281,7 +749,7 @@ static enum h2_step next_step(struct h2 *c, struct h2_event *event)
     if (h2_tx_room(c) < H2_STEP_BYTES) {
         return H2_STEP_IDLE;
     }
-    enum h2_step step = h2_receive(c, event);
+    enum h2_step step = receive(c, event);
     return step == H2_STEP_STARVED ? starved(c) : step;
 }
 
@@ -320,13 +788,4 @@ void h2_goaway(struct h2 *c, enum h2_error code, bool final)
         c->goaway_due = final ? H2_GOAWAY_FINAL : H2_GOAWAY_GRACEFUL;
     }
     h2_send_due(c);
-}
-
-void h2_set_tag(struct h2 *c, uint32_t stream, uint32_t tag)
-{
-    ASSERT(h2_valid(c));
-    struct h2_stream *s = h2_stream_owned(c, stream);
-    if (s != NULL) {
-        s->tag = tag;
-    }
 }

@@ -3,15 +3,11 @@
  * What the files of the HTTP/2 engine share. Owns no state of its own (struct h2 in h2.h). Nobody
  * outside src/wire/h2*.c includes it.
  *
- *   h2.c          life, time-outs, h2_next
- *   h2_recv.c     stages of a frame, the dispatch table
- *   h2_frames.c   one function per control frame
- *   h2_body.c     DATA and the windows that we grant
- *   h2_block.c    HEADERS and CONTINUATION
- *   h2_list.c     rules of a header list, RFC 9113 §8
- *   h2_stream.c   stream table, errors, abuse credit
- *   h2_send.c     header blocks, DATA and RST_STREAM of the owner
- *   h2_buffer.c   received pieces, control frames that we send
+ *   h2.c          life, time-outs, the stages of a received frame, control frames, h2_next
+ *   h2_headers.c  HEADERS and CONTINUATION, rules of a header list
+ *   h2_stream.c   buffers, stream table, errors, DATA and windows of both directions, what is sent
+ *
+ * h2.c uses the other two, h2_headers.c uses h2_stream.c.
  *
  * Receiving walks through stages: preface, then for each frame header, fixed part, and one of
  * fragment, body, skip. A stage takes what it can from mem.rx and returns what happened; nothing is
@@ -124,41 +120,21 @@ enum h2_past {
     H2_PAST_RESET_BY_US /* late frames are ignored */
 };
 
-/* Which rules of RFC 9113 §8 a header list follows; `kind` of struct h2_list. */
-enum { H2_LIST_REQUEST, H2_LIST_RESPONSE, H2_LIST_TRAILERS };
-
 /* GOAWAY that waits for room in the send buffer; `goaway_due` of struct h2. */
 enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 
-/* --- h2_recv.c --- */
-
-/* One step of receiving; the caller has made sure of H2_STEP_BYTES send room. */
-enum h2_step h2_receive(struct h2 *c, struct h2_event *event);
+/* --- h2_headers.c --- */
 
 /*
  * Handlers get the fixed part of the payload; c->left counts what follows it and the stage is
  * H2_STAGE_SKIP unless they change it.
  */
-typedef enum h2_step (*h2_handler)(struct h2 *c, struct view fixed, struct h2_event *event);
-
-/* --- h2_frames.c, h2_body.c, h2_block.c: handlers and stages --- */
-
-/* One handler for each type of frame, RFC 9113 §6.1 to §6.10; see h2_handler. */
-enum h2_step h2_on_priority(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_rst_stream(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_settings(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_push_promise(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_ping(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_goaway(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_window_update(struct h2 *c, struct view fixed, struct h2_event *event);
-enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
-/* Stages of DATA and of header blocks: what is here of the payload. */
-enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
+/* Stage of a header block: what is here of the payload. */
 enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 
-/* --- h2_buffer.c --- */
+/* --- h2_stream.c: buffers --- */
 
 /* The octets of the current piece of payload that are here now. */
 struct view h2_rx_piece(const struct h2 *c);
@@ -168,12 +144,6 @@ void h2_rx_consume(struct h2 *c, size_t n);
 void h2_rx_finish_piece(struct h2 *c);
 /* Bytes free in the send buffer. */
 size_t h2_tx_room(const struct h2 *c);
-/* Moves what waits to the front; then the free room is one piece behind it: where a frame goes. */
-struct writer h2_tx_open(struct h2 *c);
-/* Takes what was written into that room. */
-void h2_tx_close(struct h2 *c, const struct writer *w);
-/* Appends a frame header, RFC 9113 §4.1; `length` is the payload in octets. */
-void h2_tx_frame(struct writer *w, size_t length, uint8_t type, unsigned flags, uint32_t stream);
 /* What a connection begins with, RFC 9113 §3.4. */
 void h2_send_preface(struct h2 *c);
 /* The longest header list that this role takes, in the count of RFC 9113 §6.5.2. */
@@ -181,32 +151,17 @@ uint32_t h2_list_max(const struct h2 *c);
 /* Append one frame each; the caller has made sure of room. */
 void h2_send_settings_ack(struct h2 *c);
 void h2_send_ping(struct h2 *c, uint64_t payload, unsigned flags);
-void h2_send_rst(struct h2 *c, uint32_t stream, uint32_t code);
-void h2_send_window_update(struct h2 *c, uint32_t stream, uint32_t increment);
-/* Same: GOAWAY, RFC 9113 §6.8. */
-void h2_send_goaway(struct h2 *c, uint32_t last_stream, uint32_t code);
+/* Sends what waits for room: GOAWAY, RST_STREAM. */
+void h2_send_due(struct h2 *c);
 
-/* --- h2_list.c --- */
-
-/* Begins a header list. */
-void h2_list_begin(struct h2_list *list, uint8_t kind);
-/* false: the field makes the message malformed (RFC 9113 §8.1.1). */
-MUST_USE bool h2_list_field(struct h2_list *list, struct view name, struct view value);
-/* false: something mandatory is missing. */
-MUST_USE bool h2_list_end(const struct h2_list *list);
-
-/* --- h2_stream.c --- */
+/* --- h2_stream.c: streams and errors --- */
 
 /* The stream if owner and peer may still use it, else NULL. */
 struct h2_stream *h2_stream_find(const struct h2 *c, uint32_t id);
-/* h2_stream_find for calls of the owner: NULL also once the connection failed. */
-struct h2_stream *h2_stream_owned(const struct h2 *c, uint32_t id);
 /* A new entry, or NULL when the table is full. */
 struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id);
 /* Frees the entry; `past` is how later frames will see it. */
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past);
-/* Remembers how a stream ended, for late frames; H2_CLOSED_MEMORY of them are kept. */
-void h2_remember(struct h2 *c, uint32_t id, enum h2_past past);
 /* What became of a stream that is not in the table. */
 enum h2_past h2_stream_past(const struct h2 *c, uint32_t id);
 /* One side has ended the stream; when both have, the entry is freed. */
@@ -223,13 +178,11 @@ enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error co
 enum h2_step h2_stranger_error(struct h2 *c, uint32_t id, enum h2_error code);
 /* Takes one from the abuse credit; without any left the connection ends. */
 void h2_charge(struct h2 *c);
-/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back.
- */
-void h2_charge_refundable(struct h2 *c);
 
-/* --- h2_send.c --- */
+/* --- h2_stream.c: DATA of the peer --- */
 
-/* What waits for room: GOAWAY, RST_STREAM. */
-void h2_send_due(struct h2 *c);
+/* Handler of its frame header and stage of its body: see h2_on_headers. */
+enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
+enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

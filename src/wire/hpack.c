@@ -1,14 +1,307 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPACK decoder, RFC 7541 §5 and §6: one representation at a time from bytes that may end
- * anywhere. Owns integers, strings and representations; the tables are in hpack_table.c, Huffman
- * in hpack_huffman.c.
+ * HPACK, RFC 7541: tables (§2.3, §4), Huffman codes (§5.2), a decoder that takes one
+ * representation at a time from bytes that may end anywhere (§5, §6), and an encoder without a
+ * dynamic table and without Huffman, which owns no state and so is never out of step with its peer.
+ *
+ * The octets of live entries lie in the ring one after the other, oldest first, each entry's name
+ * before its value, and end at ring_head; eviction takes the oldest, so the free part is one
+ * piece as well.
  *
  * A representation is parsed completely before anything is changed, so that STATUS_MORE costs
  * only its few length octets and leaves table and cursor as they were.
  */
+#include "wire/hpack.h"
+
+#include <string.h>
+
 #include "base/assert.h"
-#include "wire/hpack_internal.h"
+#include "generated/hpack_huffman.h"
+#include "generated/hpack_static.h"
+
+/* --- tables --- */
+
+/* RFC 7541 §4.1: what an entry counts besides its octets. */
+#define ENTRY_OVERHEAD 32u
+
+_Static_assert(HPACK_TABLE_BYTES / ENTRY_OVERHEAD <= HPACK_ENTRIES_MAX,
+               "the smallest entries must fit into the entry array");
+_Static_assert(HPACK_TABLE_BYTES <= UINT16_MAX, "ring offsets are 16 bits wide");
+
+static uint32_t entry_size(const struct hpack_entry *e)
+{
+    ASSERT(e->name_len <= HPACK_TABLE_BYTES && e->value_len <= HPACK_TABLE_BYTES);
+    return (uint32_t)e->name_len + e->value_len + ENTRY_OVERHEAD;
+}
+
+/* Entry by age: 0 is the newest. */
+static const struct hpack_entry *entry_at(const struct hpack_decoder *d, uint32_t age)
+{
+    ASSERT(age < d->count);
+    return &d->entries[(d->first + age) % HPACK_ENTRIES_MAX];
+}
+
+void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size)
+{
+    ASSERT(allowed_size <= HPACK_TABLE_BYTES);
+    d->max_size = allowed_size;
+    d->allowed_size = allowed_size;
+    d->used = 0;
+    d->first = 0;
+    d->count = 0;
+    d->ring_head = 0;
+}
+
+bool hpack_valid(const struct hpack_decoder *d)
+{
+    if (d->max_size > d->allowed_size || d->allowed_size > HPACK_TABLE_BYTES ||
+        d->count > HPACK_ENTRIES_MAX || d->first >= HPACK_ENTRIES_MAX) {
+        return false;
+    }
+    uint32_t used = 0;
+    uint32_t end = d->ring_head;
+    for (uint32_t age = 0; age < d->count; age++) {
+        const struct hpack_entry *e = entry_at(d, age);
+        uint32_t octets = (uint32_t)e->name_len + e->value_len;
+        if ((e->offset + octets) % HPACK_TABLE_BYTES != end % HPACK_TABLE_BYTES) {
+            return false;
+        }
+        end = e->offset;
+        used += entry_size(e);
+    }
+    return used == d->used && used <= d->max_size;
+}
+
+static void evict_to(struct hpack_decoder *d, uint32_t limit)
+{
+    ASSERT(d->count <= HPACK_ENTRIES_MAX);
+    for (uint32_t left = d->count; left > 0u && d->used > limit; left--) {
+        d->used -= entry_size(entry_at(d, left - 1u));
+        d->count--;
+    }
+    ASSERT(d->used <= limit);
+}
+
+/* RFC 7541 §4.3; max_size <= allowed_size. */
+static void table_resize(struct hpack_decoder *d, uint32_t max_size)
+{
+    ASSERT(max_size <= d->allowed_size);
+    evict_to(d, max_size);
+    d->max_size = max_size;
+}
+
+static void ring_append(struct hpack_decoder *d, struct view v)
+{
+    ASSERT(v.len <= HPACK_TABLE_BYTES && d->ring_head < HPACK_TABLE_BYTES);
+    size_t to_end = HPACK_TABLE_BYTES - d->ring_head;
+    struct view head = view_first(v, to_end);
+    struct view tail = view_from(v, to_end);
+    if (head.len > 0u) {
+        memcpy(d->ring + d->ring_head, head.data, head.len);
+    }
+    if (tail.len > 0u) {
+        memcpy(d->ring, tail.data, tail.len);
+    }
+    d->ring_head = (uint16_t)((d->ring_head + v.len) % HPACK_TABLE_BYTES);
+}
+
+/* RFC 7541 §4.4: an entry larger than the table leaves it empty. */
+static void table_insert(struct hpack_decoder *d, struct view name, struct view value)
+{
+    size_t size = name.len + value.len + ENTRY_OVERHEAD;
+    if (size > d->max_size) {
+        evict_to(d, 0);
+        return;
+    }
+    evict_to(d, d->max_size - (uint32_t)size);
+    ASSERT(d->count < HPACK_ENTRIES_MAX);
+    d->first = (uint16_t)((d->first + HPACK_ENTRIES_MAX - 1u) % HPACK_ENTRIES_MAX);
+    d->entries[d->first] = (struct hpack_entry){
+        .offset = d->ring_head,
+        .name_len = (uint16_t)name.len,
+        .value_len = (uint16_t)value.len,
+    };
+    ring_append(d, name);
+    ring_append(d, value);
+    d->count++;
+    d->used += (uint32_t)size;
+    ASSERT(d->used <= d->max_size);
+}
+
+/* Name and value of the static entry with this index, from 1 (RFC 7541 Appendix A). */
+static struct view static_name(uint32_t index)
+{
+    ASSERT(index >= 1u && index <= HPACK_STATIC_ENTRIES);
+    const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
+    return view_of(hpack_static_texts + s->at, s->name_len);
+}
+
+static struct view static_value(uint32_t index)
+{
+    ASSERT(index >= 1u && index <= HPACK_STATIC_ENTRIES);
+    const struct hpack_static_entry *s = &hpack_static_table[index - 1u];
+    return view_of(hpack_static_texts + s->at + s->name_len, s->value_len);
+}
+
+static enum status append(struct writer *out, struct view v)
+{
+    ASSERT(!out->full);
+    if (v.len > writer_room(out)) {
+        return FULL_BUFFER;
+    }
+    writer_append(out, v);
+    return STATUS_OK;
+}
+
+static enum status ring_copy(const struct hpack_decoder *d, uint32_t offset, size_t len,
+                             struct writer *out)
+{
+    if (len > writer_room(out)) {
+        return FULL_BUFFER;
+    }
+    uint32_t start = offset % HPACK_TABLE_BYTES;
+    ASSERT(len <= HPACK_TABLE_BYTES);
+    uint32_t to_end = HPACK_TABLE_BYTES - start;
+    size_t head = len < to_end ? len : to_end;
+    writer_bytes(out, d->ring + start, head);
+    writer_bytes(out, d->ring, len - head);
+    return STATUS_OK;
+}
+
+/* The dynamic entry with this index, or NULL when there is none. */
+static const struct hpack_entry *dynamic_entry(const struct hpack_decoder *d, uint32_t index)
+{
+    ASSERT(index > HPACK_STATIC_ENTRIES);
+    uint32_t age = index - HPACK_STATIC_ENTRIES - 1u;
+    return age < d->count ? entry_at(d, age) : NULL;
+}
+
+/*
+ * Appends name or value of the entry with this index (RFC 7541 §2.3.3) to `out`. PEER_MALFORMED:
+ * index 0 or behind the last entry. FULL_BUFFER: no room; nothing is appended then.
+ */
+static enum status table_name(const struct hpack_decoder *d, uint32_t index, struct writer *out)
+{
+    ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full);
+    if (index == 0u) {
+        return PEER_MALFORMED;
+    }
+    if (index <= HPACK_STATIC_ENTRIES) {
+        return append(out, static_name(index));
+    }
+    const struct hpack_entry *e = dynamic_entry(d, index);
+    return e == NULL ? PEER_MALFORMED : ring_copy(d, e->offset, e->name_len, out);
+}
+
+static enum status table_value(const struct hpack_decoder *d, uint32_t index, struct writer *out)
+{
+    ASSERT(d->count <= HPACK_ENTRIES_MAX && !out->full);
+    if (index == 0u) {
+        return PEER_MALFORMED;
+    }
+    if (index <= HPACK_STATIC_ENTRIES) {
+        return append(out, static_value(index));
+    }
+    const struct hpack_entry *e = dynamic_entry(d, index);
+    return e == NULL ? PEER_MALFORMED
+                     : ring_copy(d, (uint32_t)e->offset + e->name_len, e->value_len, out);
+}
+
+/* --- Huffman codes, by the canonical rows in generated/ --- */
+
+/* Input bits not yet decoded: `count` of them, in the low end of `bits`. */
+struct bit_window {
+    uint64_t bits;
+    unsigned count;
+};
+
+/* The row that the next 32 bits fall into; HPACK_HUFFMAN_ROWS: none, they begin with EOS. */
+static unsigned row_of(uint32_t window)
+{
+    for (unsigned i = 0; i < HPACK_HUFFMAN_ROWS; i++) {
+        const struct hpack_huffman_row *row = &hpack_huffman_rows[i];
+        if (window - row->first < (uint32_t)row->count << (32u - row->length)) {
+            return i;
+        }
+    }
+    return HPACK_HUFFMAN_ROWS;
+}
+
+/* The next 32 bits, first bit highest; ones where the input has ended. */
+static uint32_t peek(const struct bit_window *w)
+{
+    ASSERT(w->count < 64u);
+    if (w->count >= 32u) {
+        return (uint32_t)(w->bits >> (w->count - 32u));
+    }
+    unsigned missing = 32u - w->count;
+    uint64_t ones = ((uint64_t)1 << missing) - 1u;
+    return (uint32_t)((w->bits << missing) | ones);
+}
+
+static void refill(struct bit_window *w, struct view in, size_t *pos)
+{
+    ASSERT(*pos <= in.len && w->count < 64u);
+    for (unsigned i = 0; i < 4u && *pos < in.len && w->count < 32u; i++) {
+        w->bits = (w->bits << 8) | in.data[*pos];
+        w->count += 8u;
+        *pos += 1;
+    }
+}
+
+/* The end of the string: at most 7 bits, all ones (RFC 7541 §5.2). */
+static bool is_padding(const struct bit_window *w)
+{
+    ASSERT(w->count < 64u);
+    uint64_t ones = ((uint64_t)1 << (w->count % 8u)) - 1u;
+    return w->count < 8u && (w->bits & ones) == ones;
+}
+
+static enum status decode_symbols(struct view in, struct writer *out)
+{
+    struct bit_window w = {0, 0};
+    size_t pos = 0;
+    /*
+     * A symbol takes at least HPACK_HUFFMAN_LENGTH_MIN bits, so this bound is never reached
+     * before the end.
+     */
+    size_t symbols_max = in.len * 8u / HPACK_HUFFMAN_LENGTH_MIN + 1u;
+    for (size_t i = 0; i < symbols_max; i++) {
+        refill(&w, in, &pos);
+        if (is_padding(&w)) {
+            return STATUS_OK;
+        }
+        uint32_t window = peek(&w);
+        unsigned row = row_of(window);
+        if (row == HPACK_HUFFMAN_ROWS || hpack_huffman_rows[row].length > w.count) {
+            return PEER_MALFORMED;
+        }
+        const struct hpack_huffman_row *r = &hpack_huffman_rows[row];
+        if (writer_room(out) == 0u) {
+            return FULL_BUFFER;
+        }
+        uint32_t rank = (window - r->first) >> (32u - r->length);
+        ASSERT(rank < r->count);
+        writer_u8(out, hpack_huffman_symbols[r->offset + rank]);
+        w.count -= r->length;
+        w.bits &= ((uint64_t)1 << w.count) - 1u;
+    }
+    return is_padding(&w) ? STATUS_OK : PEER_MALFORMED;
+}
+
+enum status hpack_huffman_decode(struct view in, struct writer *out)
+{
+    ASSERT(out != NULL && !out->full);
+    size_t before = out->len;
+    enum status s = decode_symbols(in, out);
+    if (s != STATUS_OK) {
+        out->len = before;
+    }
+    ASSERT(out->len <= out->cap);
+    return s;
+}
+
+/* --- decoder --- */
 
 enum representation_kind { INDEXED, LITERAL_INDEXING, SIZE_UPDATE, LITERAL_NEVER, LITERAL };
 
@@ -141,13 +434,13 @@ static enum status resolve(const struct hpack_decoder *d, const struct represent
 {
     ASSERT(rep->kind != SIZE_UPDATE && scratch->len == 0u);
     bool literal_name = rep->kind != INDEXED && rep->integer == 0u;
-    enum status s = literal_name ? resolve_string(&rep->name, scratch)
-                                 : hpack_table_name(d, rep->integer, scratch);
+    enum status s =
+        literal_name ? resolve_string(&rep->name, scratch) : table_name(d, rep->integer, scratch);
     if (s != STATUS_OK) {
         return s;
     }
     *name_len = scratch->len;
-    return rep->kind == INDEXED ? hpack_table_value(d, rep->integer, scratch)
+    return rep->kind == INDEXED ? table_value(d, rep->integer, scratch)
                                 : resolve_string(&rep->value, scratch);
 }
 
@@ -159,7 +452,7 @@ static enum status size_update(struct hpack_decoder *d, uint32_t size, bool bloc
     if (!block_start || size > d->allowed_size) {
         return PEER_MALFORMED;
     }
-    hpack_table_resize(d, size);
+    table_resize(d, size);
     *field = (struct hpack_field){.size_update = true};
     return STATUS_OK;
 }
@@ -190,10 +483,75 @@ enum status hpack_decode(struct hpack_decoder *d, struct reader *in, bool block_
         }
     }
     if (s == STATUS_OK && rep.kind == LITERAL_INDEXING) {
-        hpack_table_insert(d, field->name, field->value);
+        table_insert(d, field->name, field->value);
     }
     if (s == STATUS_OK) {
         in->pos = r.pos;
     }
     return s;
+}
+
+/* --- encoder --- */
+
+struct static_match {
+    uint32_t exact; /* index of an entry with this name and value, 0: none */
+    uint32_t name;  /* index of the first entry with this name, 0: none */
+};
+
+static struct static_match static_find(struct view name, struct view value)
+{
+    struct static_match match = {0, 0};
+    for (uint32_t i = 1; i <= HPACK_STATIC_ENTRIES && match.exact == 0u; i++) {
+        if (!view_equal(name, static_name(i))) {
+            continue;
+        }
+        if (match.name == 0u) {
+            match.name = i;
+        }
+        if (view_equal(value, static_value(i))) {
+            match.exact = i;
+        }
+    }
+    ASSERT(match.exact == 0u || match.name != 0u);
+    return match;
+}
+
+/* RFC 7541 §5.1; `pattern` stands in the bits above the prefix. */
+static void write_integer(struct writer *out, uint8_t pattern, unsigned prefix_bits, size_t value)
+{
+    ASSERT(value <= HPACK_INTEGER_MAX);
+    uint32_t prefix_max = ((uint32_t)1u << prefix_bits) - 1u;
+    if (value < prefix_max) {
+        writer_u8(out, (uint8_t)(pattern | value));
+        return;
+    }
+    writer_u8(out, (uint8_t)(pattern | prefix_max));
+    size_t rest = value - prefix_max;
+    for (unsigned octets = 0; octets < 4u && rest >= 0x80u; octets++) {
+        writer_u8(out, (uint8_t)(0x80u | (rest & 0x7fu)));
+        rest >>= 7;
+    }
+    writer_u8(out, (uint8_t)rest);
+}
+
+static void write_string(struct writer *out, struct view v)
+{
+    ASSERT(v.len == 0u || v.data != NULL);
+    write_integer(out, 0x00, 7, v.len);
+    writer_append(out, v);
+}
+
+void hpack_encode(struct writer *out, struct view name, struct view value, bool sensitive)
+{
+    ASSERT(name.len > 0u);
+    struct static_match match = static_find(name, value);
+    if (match.exact != 0u && !sensitive) {
+        write_integer(out, 0x80, 7, match.exact);
+        return;
+    }
+    write_integer(out, sensitive ? 0x10 : 0x00, 4, match.name);
+    if (match.name == 0u) {
+        write_string(out, name);
+    }
+    write_string(out, value);
 }
