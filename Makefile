@@ -120,8 +120,8 @@ $(BUILD)/$(NAME).debug: $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(PRODUCT)/flags
 		-static -nostartfiles $(LINK_HARDEN) -o $@ \
 		$(MUSL)/rcrt1.o $(MUSL)/crti.o $(PRODUCT_OBJECTS) $(MBEDTLS_PRODUCT) $(MUSL)/crtn.o
 
-# The code that every octet of a peer passes is compiled for speed; `make bench` shows HPACK and frames. The rest of
-# HTTP/2 works once a frame or a step.
+# The code that every octet of a peer passes is compiled for speed; `make bench` shows HPACK and frames. HTTP/2 works
+# once a frame or a step.
 HOT := src/base/bytes.c src/wire/hpack.c
 $(HOT:%.c=$(PRODUCT)/%.o): FOR_SPEED := -O2
 

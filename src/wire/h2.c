@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a connection: start, time-outs, the stages of a received frame with the rules that hold for every
- * frame of a type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which hands out what they find. Owns
- * the order of things. HEADERS and CONTINUATION are in h2_headers.c, DATA and all that is sent in h2_stream.c.
+ * Life of a connection: start, time-outs, the stages of a received frame with the rules that hold
+ * for every frame of a type, control frames (RFC 9113 §6.3 to §6.9), and h2_next, which hands out
+ * what they find. Owns the order of things. HEADERS and CONTINUATION are in h2_headers.c, DATA and
+ * all that is sent in h2_stream.c.
  */
 #include <string.h>
 
@@ -227,7 +228,7 @@ void h2_tx_commit(struct h2 *c, size_t n)
 
 /* --- control frames, §6.3 to §6.9 --- */
 
-/* h2_charge for frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
+/* For frames that a peer may send because of ours: HEADERS and DATA of ours give it back. */
 static void charge_refundable(struct h2 *c)
 {
     ASSERT(c->charged <= H2_CREDIT_MAX);
@@ -603,7 +604,7 @@ static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *ru
     return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0u);
 }
 
-static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule)
+static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule, uint32_t prefix)
 {
     ASSERT(rule->handle != NULL && c->frame.stream <= H2_STREAM_MAX);
     const struct h2_frame *f = &c->frame;
@@ -616,16 +617,27 @@ static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *ru
     if (f->length > rule->length_max) {
         return rule->too_long;
     }
-    if (f->length < rule->length_min || f->length < prefix_bytes(f, rule)) {
+    if (f->length < rule->length_min || f->length < prefix) {
         return H2_FRAME_SIZE_ERROR;
     }
     return stream_allowed(f, rule) ? H2_NO_ERROR : H2_PROTOCOL_ERROR;
 }
 
+static enum h2_step stage_fixed(struct h2 *c, struct h2_event *event)
+{
+    ASSERT(c->fixed <= c->left && c->fixed <= H2_RX_BYTES_MIN);
+    struct view piece = h2_rx_piece(c);
+    if (piece.len < c->fixed) {
+        return H2_STEP_STARVED;
+    }
+    h2_rx_consume(c, c->fixed);
+    h2_rx_skip(c);
+    return rule_of(&c->frame)->handle(c, view_first(piece, c->fixed), event);
+}
+
 static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
 {
     ASSERT(c->left == 0u);
-    (void)event;
     if (c->rx_len - c->rx_pos < H2_FRAME_HEADER_BYTES) {
         return H2_STEP_STARVED;
     }
@@ -642,28 +654,17 @@ static enum h2_step stage_header(struct h2 *c, struct h2_event *event)
     const struct h2_frame *f = &c->frame;
     c->rx_pos += H2_FRAME_HEADER_BYTES;
     const struct frame_rule *rule = rule_of(f);
-    enum h2_error error = check_frame(c, rule);
+    uint32_t prefix = prefix_bytes(f, rule);
+    enum h2_error error = check_frame(c, rule, prefix);
     if (error != H2_NO_ERROR) {
         return h2_connection_error(c, error);
     }
     uint32_t fixed = f->length < rule->fixed ? f->length : rule->fixed;
-    c->fixed = fixed + prefix_bytes(f, rule);
+    c->fixed = fixed + prefix;
     c->left = f->length;
     c->padding = 0;
     c->stage = H2_STAGE_FIXED;
-    return H2_STEP_AGAIN;
-}
-
-static enum h2_step stage_fixed(struct h2 *c, struct h2_event *event)
-{
-    ASSERT(c->fixed <= c->left && c->fixed <= H2_RX_BYTES_MIN);
-    struct view piece = h2_rx_piece(c);
-    if (piece.len < c->fixed) {
-        return H2_STEP_STARVED;
-    }
-    h2_rx_consume(c, c->fixed);
-    c->stage = H2_STAGE_SKIP;
-    return rule_of(&c->frame)->handle(c, view_first(piece, c->fixed), event);
+    return stage_fixed(c, event);
 }
 
 static enum h2_step stage_skip(struct h2 *c, struct h2_event *event)

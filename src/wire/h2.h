@@ -82,15 +82,15 @@ enum h2_event_kind {
     H2_EVENT_WRITABLE  /* room or window for DATA may have grown: ask h2_data_room again */
 };
 
-/* An event of h2_next. */
+/* An event of h2_next; members that are not of its kind hold nothing. */
 struct h2_event {
     enum h2_event_kind kind;
     uint32_t stream;  /* 0 for connection events */
     uint32_t tag;     /* owner's number of the stream, from h2_open or h2_set_tag */
     struct view name; /* FIELD; all views are valid until the next call of h2_next */
     struct view value;
-    struct view data; /* DATA */
-    bool end_stream;
+    struct view data;     /* DATA */
+    bool end_stream;      /* HEADERS_END, DATA */
     bool trailers;        /* FIELD and HEADERS_END of a second block */
     uint32_t code;        /* RESET, GOAWAY */
     uint32_t last_stream; /* GOAWAY */

@@ -126,8 +126,8 @@ enum { H2_GOAWAY_NONE, H2_GOAWAY_GRACEFUL, H2_GOAWAY_FINAL };
 /* --- h2_headers.c --- */
 
 /*
- * Handlers get the fixed part of the payload; c->left counts what follows it and the stage is
- * H2_STAGE_SKIP unless they change it.
+ * Handlers get the fixed part of the payload; c->left counts what follows it, which is dropped
+ * unless they change the stage.
  */
 enum h2_step h2_on_headers(struct h2 *c, struct view fixed, struct h2_event *event);
 enum h2_step h2_on_continuation(struct h2 *c, struct view fixed, struct h2_event *event);
@@ -140,6 +140,8 @@ enum h2_step h2_stage_fragment(struct h2 *c, struct h2_event *event);
 struct view h2_rx_piece(const struct h2 *c);
 /* Removes the first `n` bytes of h2_rx_piece, which were used. */
 void h2_rx_consume(struct h2 *c, size_t n);
+/* Goes on to what is left of the payload, which is dropped, then to the next frame. */
+void h2_rx_skip(struct h2 *c);
 /* Goes on to what follows header block fragment or data: the padding, then the next frame. */
 void h2_rx_finish_piece(struct h2 *c);
 /* Bytes free in the send buffer. */
@@ -181,8 +183,9 @@ void h2_charge(struct h2 *c);
 
 /* --- h2_stream.c: DATA of the peer --- */
 
-/* Handler of its frame header and stage of its body: see h2_on_headers. */
+/* Handler, as h2_on_headers. */
 enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event);
+/* Stage of its body: what is here of the payload. */
 enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event);
 
 #endif

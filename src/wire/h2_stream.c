@@ -2,8 +2,8 @@
 /*
  * Streams of one connection and what is sent on them: the two buffers, the table and what is
  * remembered of closed streams, errors and the abuse credit, the owner's header blocks, DATA and
- * RST_STREAM, the peer's DATA, and the windows of both directions. Owns the life of struct h2_stream and the
- * send buffer; parses no frame header.
+ * RST_STREAM, the peer's DATA, and the windows of both directions. Owns the life of struct
+ * h2_stream and the send buffer; parses no frame header.
  *
  * Three tiers share the send buffer: header blocks and DATA leave H2_TX_RESERVE free, control
  * frames leave room for one GOAWAY, and only the GOAWAY of a failure uses the last octets.
@@ -32,12 +32,18 @@ void h2_rx_consume(struct h2 *c, size_t n)
     c->left -= (uint32_t)n;
 }
 
+void h2_rx_skip(struct h2 *c)
+{
+    ASSERT(c->padding == 0u);
+    c->stage = c->left > 0u ? H2_STAGE_SKIP : H2_STAGE_HEADER;
+}
+
 void h2_rx_finish_piece(struct h2 *c)
 {
     ASSERT(c->left == 0u);
     c->left = c->padding;
     c->padding = 0;
-    c->stage = H2_STAGE_SKIP;
+    h2_rx_skip(c);
 }
 
 /* --- sent --- */
@@ -732,7 +738,7 @@ static enum h2_step drop_body(struct h2 *c)
     consumed_by_connection(c, c->left);
     c->left += c->padding; /* the padding was given back at the frame header */
     c->padding = 0;
-    c->stage = H2_STAGE_SKIP;
+    h2_rx_skip(c);
     return H2_STEP_AGAIN;
 }
 
@@ -749,13 +755,12 @@ enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event)
     }
     h2_rx_consume(c, piece.len);
     bool end = c->left == 0u && (c->frame.flags & H2_FLAG_END_STREAM) != 0u;
-    *event = (struct h2_event){
-        .kind = H2_EVENT_DATA,
-        .stream = s->id,
-        .tag = s->tag,
-        .data = piece,
-        .end_stream = end,
-    };
+    event->kind = H2_EVENT_DATA;
+    event->stream = s->id;
+    event->tag = s->tag;
+    event->data = piece;
+    event->end_stream = end;
+    event->trailers = false;
     consumed_by_connection(c, (uint32_t)piece.len);
     consumed_by_stream(c, s, (uint32_t)piece.len);
     if (c->left == 0u) {

@@ -189,9 +189,12 @@ FUZZ_UNSEEN static inline void sum_event(struct link *l, const struct h2_event *
         fuzz_sum_view(&l->sum, e->name);
         fuzz_sum_view(&l->sum, e->value);
     }
-    fuzz_sum_bytes(&l->sum, e->data.data, e->data.len);
-    if (e->end_stream || e->kind != H2_EVENT_DATA) {
+    if (e->kind == H2_EVENT_DATA) {
+        fuzz_sum_bytes(&l->sum, e->data.data, e->data.len);
+    } else {
         fuzz_sum_u64(&l->sum, (uint64_t)e->code << 32 | e->last_stream);
+    }
+    if (e->end_stream || e->kind != H2_EVENT_DATA) {
         fuzz_sum_u64(&l->sum, (e->end_stream ? 2u : 0u) | (e->trailers ? 1u : 0u));
     }
 }
