@@ -60,11 +60,11 @@ class Way:
 
     def line(self):
         modules = {self._module(path) for path in self.functions}
-        return (f"prepare: {len(self.functions)} files ({len(modules)} modules, as h2_send.c is one of h2.h's), "
+        return (f"prepare: {len(self.functions)} files ({len(modules)} modules, as h2_stream.c is one of h2.h's), "
                 f"{len(self.paths('agent/'))} of them in src/agent, {len(self.up)} pairs of files that call up")
 
     def _module(self, path):
-        """h2_send.c belongs to h2 where there is an h2.h beside it."""
+        """h2_stream.c belongs to h2 where there is an h2.h beside it."""
         stem = path.rsplit(".", 1)[0]
         folder, _, name = stem.rpartition("/")
         first = f"{folder}/{name.split('_')[0]}"
