@@ -194,7 +194,7 @@ static void api_path(struct fuzz *in)
 static void api_fault(struct fuzz *in)
 {
     static const uint16_t codes[] = {500, 503, 429, 403, 404, 409, 422, 401, 410, 413, 502, 504};
-    enum sim_fault_kind kind = (enum sim_fault_kind)(fuzz_u8(in) % SIM_FAULT_KINDS);
+    enum sim_fault_kind kind = (enum sim_fault_kind)(fuzz_u8(in) % (SIM_FAULT_EXPIRED + 1));
     uint8_t how = fuzz_u8(in);
     struct sim_fault f = {.asked = fuzz_u16(in) & SIM_ASK_ALL,
                           .http = codes[(how & 15u) % 12u],

@@ -88,7 +88,7 @@ int sim_api_open(struct sim_api *a)
             .scratch_cap = sizeof c->scratch,
             .streams = c->streams,
             .streams_cap = a->config.streams > 0 ? a->config.streams : SIM_STREAMS_MAX,
-            .window = SIM_WINDOW,
+            .window = a->config.window > 0 ? a->config.window : SIM_WINDOW,
             .table_size = HPACK_TABLE_BYTES,
         };
         if (!c->open) {
@@ -222,7 +222,7 @@ static void take_event(struct sim_api *a, struct sim_connection *c, const struct
 {
     struct sim_stream *s = stream_for(a, c, e);
     if (s != NULL && e->kind == H2_EVENT_RESET) {
-        s->state = SIM_STREAM_FREE;
+        sim_request_cancelled(a, c, s);
     } else if (s != NULL && s->state == SIM_STREAM_READING) {
         take_request(a, c, s, e);
     }
@@ -296,7 +296,7 @@ static void connection_turn(struct sim_api *a, struct sim_connection *c)
         if (stream->state == SIM_STREAM_WATCHING) {
             sim_watch_turn(a, stream);
         }
-        bool held = sim_fault_meets(a, SIM_FAULT_HELD, stream);
+        bool held = stream->unanswered || sim_fault_meets(a, SIM_FAULT_HELD, stream);
         if (stream->state != SIM_STREAM_FREE && stream->http != 0 && !held) {
             send_answer(c, stream);
         }
@@ -345,12 +345,7 @@ enum status sim_api_next(struct sim_api *a, struct sim_api_event *e)
             struct sim_stream *s = &a->connection[i].stream[n];
             if (!s->told) {
                 s->told = true;
-                *e = (struct sim_api_event){.method = s->method,
-                                            .path = s->path,
-                                            .body = view_of(s->body, s->body_len),
-                                            .stream = s->id,
-                                            .asked = s->asked,
-                                            .http = s->http};
+                *e = sim_event_of(s);
                 return STATUS_OK;
             }
         }

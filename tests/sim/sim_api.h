@@ -17,11 +17,20 @@
 #include "tests/sim/sim_store.h"
 #include "wire/h2.h"
 
+struct sim_api;
+struct sim_api_event;
+/* Sees a request of a connection before it is served; faults that it sets or ends count for it. */
+typedef void sim_request_seen(struct sim_api *a, unsigned connection,
+                              const struct sim_api_event *e);
+
 struct sim_api_config {
     const char *token;         /* bearer token that is let in, borrowed; empty: everybody */
     bool serves[SIM_VERSIONS]; /* versions of resource.k8s.io */
     unsigned streams;          /* of one connection; 0: as many as there is room for */
+    unsigned window;           /* of a stream that its client sends on; 0: SIM_WINDOW */
+    bool timeless;             /* watches end and get bookmarks only when the owner says so */
     uint64_t seed;
+    sim_request_seen *seen; /* NULL: nobody */
 };
 
 /* What a request asks for; a set of them is a sum. */
@@ -47,21 +56,34 @@ enum sim_fault_kind {
     SIM_FAULT_RESET,      /* done, then the stream is reset without an answer */
     SIM_FAULT_HELD,       /* done, the answer waits until the fault ends */
     SIM_FAULT_SILENT,     /* neither done nor answered */
-    SIM_FAULT_OTHER,      /* done, but the answer carries another object */
+    SIM_FAULT_OTHER,      /* done, but the answer carries another object, or another name */
     SIM_FAULT_PAGE,       /* not done; 200 with a page of text, as an intermediary says it */
     SIM_FAULT_CUT,        /* done, but the answer ends in its midst */
     SIM_FAULT_UNSELECTED, /* lists and watches ignore their selector */
-    SIM_FAULT_DROPPED,    /* what is stored lacks the attributes named `key` */
+    SIM_FAULT_DROPPED,    /* what is stored lacks the attributes named `key`, or all devices */
     SIM_FAULT_UNTOLD,     /* watches are told nothing of what changes meanwhile */
     SIM_FAULT_EXPIRED,    /* watches begin with the ERROR event of 410 */
+    /* A fuzzer's corpus names the kinds above by their numbers. */
+    SIM_FAULT_POSTPONED,   /* neither done nor answered until sim_api_resume */
+    SIM_FAULT_UNANSWERED,  /* done, never answered */
+    SIM_FAULT_LOST,        /* done, but answered by `http` */
+    SIM_FAULT_PAGED,       /* lists name a next page */
+    SIM_FAULT_UNVERSIONED, /* lists carry no resourceVersion */
     SIM_FAULT_KINDS
 };
 
 struct sim_fault {
     unsigned asked;         /* set of enum sim_asked that it meets; 0: off */
-    unsigned http;          /* SIM_FAULT_ANSWER */
+    unsigned http;          /* SIM_FAULT_ANSWER, SIM_FAULT_LOST; SIM_FAULT_PAGE: 0 means 200 */
     unsigned retry_after_s; /* SIM_FAULT_ANSWER; 0: not said */
-    const char *key;        /* SIM_FAULT_DROPPED; borrowed */
+    /* Texts and bytes are borrowed. */
+    const char *key;   /* SIM_FAULT_DROPPED; NULL: all devices */
+    const char *name;  /* SIM_FAULT_OTHER; NULL: that of another object, if there is one */
+    const char *text;  /* SIM_FAULT_ANSWER: the Status's whole message; NULL: the usual one */
+    const char *field; /* SIM_FAULT_ANSWER: field of the Status's one cause; NULL: no cause */
+    const char *cause; /* SIM_FAULT_ANSWER: message of that cause */
+    const char *type;  /* SIM_FAULT_PAGE: content-type of `body`; NULL: a page of text */
+    struct view body;
 };
 
 struct sim_selector { /* of a list or watch; empty: everything */
@@ -108,6 +130,8 @@ struct sim_stream { /* internal: one request */
     uint32_t id;
     char method[16];
     char path[KUBE_PATH_CAP];
+    char accept[SIM_HEADER_CAP];
+    char type[SIM_HEADER_CAP]; /* of the body */
     bool path_cut;
     bool authorised;
     bool protobuf; /* accepted */
@@ -125,6 +149,8 @@ struct sim_stream { /* internal: one request */
     bool headed;
     bool last; /* nothing follows what stands in `out` */
     bool told; /* the owner took the event of this request */
+    bool postponed;
+    bool unanswered; /* the answer in `out` stays there */
     uint64_t watch_end_ms;
     uint64_t bookmark_ms;
     size_t body_len;
@@ -164,10 +190,16 @@ struct sim_api {
 struct sim_api_event {
     const char *method; /* texts and bytes are borrowed until the next call */
     const char *path;
+    const char *accept;
+    const char *type; /* of the body */
     struct view body;
+    const struct sim_target *target;
     uint32_t stream; /* of its connection */
     unsigned asked;  /* enum sim_asked */
-    unsigned http;   /* 0: it gets no answer */
+    unsigned http;   /* 0: it was not done, or reset */
+    bool watch;
+    bool authorised;
+    bool cancelled; /* the client reset it before its end; only the owner's `seen` gets these */
 };
 
 void sim_api_init(struct sim_api *a, const struct sim_api_config *config, uint64_t now_ms);
@@ -185,8 +217,16 @@ MUST_USE enum status sim_api_delete(struct sim_api *a, enum sim_kind kind, const
 void sim_api_fault(struct sim_api *a, enum sim_fault_kind kind, const struct sim_fault *fault);
 /* The fault ends; held answers go out. */
 void sim_api_fault_end(struct sim_api *a, enum sim_fault_kind kind);
+/* Requests that were postponed are served. */
+void sim_api_resume(struct sim_api *a);
 /* History is compacted: a watch from before now gets 410. */
 void sim_api_forget(struct sim_api *a);
+/* The watches of a kind get the ERROR event of 410, and go on. */
+void sim_api_expire(struct sim_api *a, enum sim_kind kind);
+/* The watches of a kind get a bookmark, once what changed is on its way. */
+void sim_api_bookmark(struct sim_api *a, enum sim_kind kind);
+/* They get an event of the newest version of an object that is not stored. */
+void sim_api_tell(struct sim_api *a, enum sim_kind kind, const char *type, const char *name);
 
 /* A connection was accepted: its number, or -1 when there are too many. */
 int sim_api_open(struct sim_api *a);

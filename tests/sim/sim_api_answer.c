@@ -19,7 +19,8 @@ enum {
     STATUS_DETAILS = 5,
     STATUS_CODE = 6
 };
-enum { DETAILS_NAME = 1, DETAILS_GROUP = 2, DETAILS_KIND = 3, DETAILS_UID = 6 };
+enum { DETAILS_NAME = 1, DETAILS_GROUP = 2, DETAILS_KIND = 3, DETAILS_CAUSES = 4, DETAILS_UID = 6 };
+enum { CAUSE_REASON = 1, CAUSE_MESSAGE = 2, CAUSE_FIELD = 3 };
 enum { SLICE_SPEC = 2, SPEC_DRIVER = 1, SPEC_NODE = 3 };
 
 static struct writer out_of(struct sim_stream *s)
@@ -43,6 +44,22 @@ void sim_answer_text(struct sim_stream *s, unsigned http, const char *text)
     answer(s, http, "text/plain; charset=utf-8", &w);
 }
 
+void sim_answer_bytes(struct sim_stream *s, unsigned http, const char *type, struct view bytes)
+{
+    struct writer w = out_of(s);
+    writer_append(&w, bytes);
+    answer(s, http, type, &w);
+}
+
+void sim_answer_withdraw(struct sim_stream *s)
+{
+    ASSERT(!s->headed && s->out_sent == 0);
+    s->state = SIM_STREAM_ANSWERING; /* a watch too */
+    s->http = 0;
+    s->out_len = 0;
+    s->last = false;
+}
+
 /* --- Status --- */
 
 struct failure {
@@ -64,6 +81,7 @@ static const struct failure failures[] = {
     {413, "RequestEntityTooLarge", "the request is too large"},
     {415, "UnsupportedMediaType", "the body of the request was in an unknown format"},
     {422, "Invalid", "is invalid"},
+    {429, "TooManyRequests", "too many requests"},
     {503, "ServiceUnavailable", "the server is currently unable to handle the request"},
     {504, "Timeout", "the server was unable to return a response in the time allotted"},
     {500, "InternalError", "no room"},
@@ -85,9 +103,20 @@ static const char *group_of(enum sim_kind kind)
     return kind == SIM_NODE ? "" : GROUP;
 }
 
-static void put_details(struct writer *w, enum sim_kind kind, const char *name, const char *uid)
+static void put_cause(struct writer *details, const struct sim_fault *f)
 {
-    uint8_t bytes[NAME_CAP + 128];
+    uint8_t bytes[STATUS_BYTES / 4];
+    struct writer cause = writer_of(bytes, sizeof bytes);
+    sim_put_text(&cause, CAUSE_REASON, "FieldValueInvalid");
+    sim_put_text(&cause, CAUSE_MESSAGE, f->cause);
+    sim_put_text(&cause, CAUSE_FIELD, f->field);
+    sim_put_bytes(details, DETAILS_CAUSES, writer_view(&cause));
+}
+
+static void put_details(struct writer *w, enum sim_kind kind, const char *name, const char *uid,
+                        const struct sim_fault *cause)
+{
+    uint8_t bytes[NAME_CAP + STATUS_BYTES / 4 + 128];
     struct writer details = writer_of(bytes, sizeof bytes);
     sim_put_text(&details, DETAILS_NAME, name);
     sim_put_text(&details, DETAILS_GROUP, group_of(kind));
@@ -95,6 +124,10 @@ static void put_details(struct writer *w, enum sim_kind kind, const char *name, 
     if (uid[0] != 0) {
         sim_put_text(&details, DETAILS_UID, uid);
     }
+    if (cause != NULL && cause->field != NULL) {
+        put_cause(&details, cause);
+    }
+    ASSERT(!details.full);
     sim_put_bytes(w, STATUS_DETAILS, writer_view(&details));
 }
 
@@ -123,12 +156,14 @@ void sim_answer_failure(struct sim_api *a, struct sim_stream *s, unsigned http, 
     put_message(&status, &s->target, text[0] != 0 ? text : f->words);
     sim_put_text(&status, STATUS_REASON, f->reason);
     if (s->target.what == SIM_TARGET_OBJECTS || s->target.what == SIM_TARGET_CLAIM_STATUS) {
-        put_details(&status, s->target.kind, s->target.name, "");
+        bool caused = sim_fault_meets(a, SIM_FAULT_ANSWER, s);
+        put_details(&status, s->target.kind, s->target.name, "",
+                    caused ? &a->fault[SIM_FAULT_ANSWER] : NULL);
     }
-    sim_put_value(&status, STATUS_CODE, f->http);
-    ASSERT(a != NULL && !status.full);
+    sim_put_value(&status, STATUS_CODE, http);
+    ASSERT(!status.full);
     sim_put_envelope(&w, "v1", "Status", writer_view(&status));
-    answer(s, f->http, PROTOBUF, &w);
+    answer(s, http, PROTOBUF, &w);
 }
 
 void sim_answer_deleted(struct sim_api *a, struct sim_stream *s, const struct sim_object *o)
@@ -138,7 +173,7 @@ void sim_answer_deleted(struct sim_api *a, struct sim_stream *s, const struct si
     struct writer w = out_of(s);
     sim_put_text(&status, STATUS_META, "");
     sim_put_text(&status, STATUS_STATUS, "Success");
-    put_details(&status, o->kind, o->name, o->uid);
+    put_details(&status, o->kind, o->name, o->uid, NULL);
     ASSERT(a != NULL && !status.full);
     sim_put_envelope(&w, "v1", "Status", writer_view(&status));
     answer(s, 200, PROTOBUF, &w);
@@ -205,7 +240,14 @@ void sim_answer_object(struct sim_api *a, struct sim_stream *s, unsigned http,
 {
     struct writer w = out_of(s);
     bool other = sim_fault_meets(a, SIM_FAULT_OTHER, s);
-    sim_put_object(a, s, other ? sim_other_object(a, o) : o, &w);
+    const char *name = a->fault[SIM_FAULT_OTHER].name;
+    if (other && name != NULL) {
+        struct sim_object renamed = *o;
+        text_cut(renamed.name, sizeof renamed.name, view_text(name));
+        sim_put_object(a, s, &renamed, &w);
+    } else {
+        sim_put_object(a, s, other ? sim_other_object(a, o) : o, &w);
+    }
     answer(s, http, PROTOBUF, &w);
 }
 
@@ -238,16 +280,18 @@ bool sim_selected(const struct sim_api *a, const struct sim_stream *s, const str
                                     matches(selector->node, sim_field_bytes(spec, SPEC_NODE)));
 }
 
-static void put_list_meta(const struct sim_api *a, struct writer *w)
+static void put_list_meta(const struct sim_api *a, const struct sim_stream *s, struct writer *w)
 {
     uint8_t bytes[64];
     uint8_t number[20];
     struct writer meta = writer_of(bytes, sizeof bytes);
     struct writer version = writer_of(number, sizeof number);
-    writer_decimal(&version, a->store.version);
+    if (!sim_fault_meets(a, SIM_FAULT_UNVERSIONED, s)) {
+        writer_decimal(&version, a->store.version);
+    }
     sim_put_text(&meta, LIST_SELF_LINK, "");
     sim_put_bytes(&meta, LIST_VERSION, writer_view(&version));
-    sim_put_text(&meta, LIST_CONTINUE, "");
+    sim_put_text(&meta, LIST_CONTINUE, sim_fault_meets(a, SIM_FAULT_PAGED, s) ? "next" : "");
     sim_put_bytes(w, LIST_META, writer_view(&meta));
 }
 
@@ -271,7 +315,7 @@ void sim_answer_list(struct sim_api *a, struct sim_stream *s)
 {
     struct writer list = writer_of(a->scratch, sizeof a->scratch);
     struct writer w = out_of(s);
-    put_list_meta(a, &list);
+    put_list_meta(a, s, &list);
     for (unsigned i = 0; i < a->store.top; i++) {
         const struct sim_object *o = &a->store.object[i];
         bool here = o->state == SIM_LIVE && o->kind == s->target.kind &&

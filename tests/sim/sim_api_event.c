@@ -11,6 +11,7 @@
 enum {
     EVENT_META = 1,
     EVENT_TIME = 2,
+    EVENT_SERIES = 3,
     EVENT_CONTROLLER = 4,
     EVENT_INSTANCE = 5,
     EVENT_ACTION = 6,
@@ -20,12 +21,36 @@ enum {
     EVENT_TYPE = 11
 };
 enum { META_NAME = 1, META_GENERATE_NAME = 2, META_NAMESPACE = 3, REFERENCE_NAMESPACE = 2 };
+enum { SERIES_COUNT = 1, SERIES_TIME = 2 };
+#define EVENTS_VERSION "events.k8s.io/v1"
+#define NAME_BYTES_MAX 253
 #define WORD_BYTES_MAX 128
 #define NOTE_BYTES_MAX 1024
 
 static bool is_word(struct view v)
 {
     return v.len > 0 && v.len <= WORD_BYTES_MAX;
+}
+
+static bool is_alnum(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* A DNS subdomain (RFC 1123), lower case: labels with dots between them. */
+static bool is_name(struct view v)
+{
+    bool edge = true; /* only a letter or digit may come */
+    for (size_t i = 0; i < v.len; i++) {
+        uint8_t c = v.data[i];
+        bool ends_label = c == '.' && !edge && v.data[i - 1] != '-';
+        bool inside = c == '-' && !edge;
+        if (!is_alnum(c) && !ends_label && !inside) {
+            return false;
+        }
+        edge = ends_label;
+    }
+    return !edge && v.len <= NAME_BYTES_MAX && v.data[v.len - 1] != '-';
 }
 
 /* An object of the cluster has its Events in "default"; any other one in its own namespace. */
@@ -35,10 +60,19 @@ static bool place_valid(const struct sim_stream *s, struct view event)
     struct view ns = sim_field_bytes(meta, META_NAMESPACE);
     struct view of = sim_field_bytes(sim_field_bytes(event, EVENT_REGARDING), REFERENCE_NAMESPACE);
     const char *right = s->target.ns;
-    bool named = sim_field_bytes(meta, META_NAME).len > 0 ||
+    bool named = is_name(sim_field_bytes(meta, META_NAME)) ||
                  sim_field_bytes(meta, META_GENERATE_NAME).len > 0;
     return named && (ns.len == 0 || view_is(ns, right)) &&
            (of.len == 0 ? strcmp(right, "default") == 0 : view_is(of, right));
+}
+
+/* A series is one of at least two. */
+static bool series_valid(struct view event)
+{
+    struct sim_field series;
+    return !sim_field_find(event, EVENT_SERIES, &series) ||
+           (sim_field_value(series.bytes, SERIES_COUNT) >= 2 &&
+            sim_field_bytes(series.bytes, SERIES_TIME).len > 0);
 }
 
 static const char *wrong_in(const struct sim_stream *s, struct view event)
@@ -59,6 +93,9 @@ static const char *wrong_in(const struct sim_stream *s, struct view event)
     if (sim_field_bytes(event, EVENT_NOTE).len > NOTE_BYTES_MAX) {
         return "is invalid: note: can have at most 1024 bytes";
     }
+    if (!series_valid(event)) {
+        return "is invalid: series: count must be at least 2, lastObservedTime is required";
+    }
     bool known = view_is(type, "Normal") || view_is(type, "Warning");
     return known ? NULL : "is invalid: type: Invalid value";
 }
@@ -78,7 +115,7 @@ static bool is_known(const struct sim_api *a, struct view name)
 static void create(struct sim_api *a, struct sim_stream *s)
 {
     struct view raw = view_of(NULL, 0);
-    unsigned wrong = sim_open_body(s, "Event", &raw);
+    unsigned wrong = sim_open_body(s, EVENTS_VERSION, "Event", &raw);
     const char *why = wrong == 0 ? wrong_in(s, raw) : NULL;
     struct view name = sim_field_bytes(sim_field_bytes(raw, EVENT_META), META_NAME);
     if (wrong != 0) {
@@ -90,7 +127,7 @@ static void create(struct sim_api *a, struct sim_stream *s)
     } else {
         text_cut(a->log_id_name[a->events % SIM_EVENTS_MAX], NAME_CAP, name);
         a->events++;
-        sim_answer_raw(s, 201, "events.k8s.io/v1", "Event", raw);
+        sim_answer_raw(s, 201, EVENTS_VERSION, "Event", raw);
     }
 }
 
@@ -111,7 +148,7 @@ static void patch(struct sim_api *a, struct sim_stream *s)
     sim_put_text(&meta, META_NAME, s->target.name);
     sim_put_bytes(&raw, EVENT_META, writer_view(&meta));
     a->series++;
-    sim_answer_raw(s, 200, "events.k8s.io/v1", "Event", writer_view(&raw));
+    sim_answer_raw(s, 200, EVENTS_VERSION, "Event", writer_view(&raw));
 }
 
 void sim_serve_event(struct sim_api *a, struct sim_stream *s)

@@ -8,7 +8,7 @@
 void sim_api_fault(struct sim_api *a, enum sim_fault_kind kind, const struct sim_fault *fault)
 {
     ASSERT(kind < SIM_FAULT_KINDS);
-    ASSERT(kind != SIM_FAULT_ANSWER || fault->http >= 400);
+    ASSERT((kind != SIM_FAULT_ANSWER && kind != SIM_FAULT_LOST) || fault->http >= 400);
     a->fault[kind] = *fault;
 }
 
@@ -79,10 +79,24 @@ static void answer_fault(struct sim_api *a, struct sim_stream *s)
 {
     const struct sim_fault *f = &a->fault[SIM_FAULT_ANSWER];
     s->retry_after_s = f->retry_after_s;
-    if (f->http == 429) {
+    if (f->http == 401 || f->text != NULL) {
+        s->target.what = SIM_TARGET_NONE; /* the message names no object */
+    }
+    if (f->http == 429 && f->text == NULL) {
         sim_answer_text(s, f->http, "Too many requests, please try again later.\n");
     } else {
-        sim_answer_failure(a, s, f->http, "");
+        sim_answer_failure(a, s, f->http, f->text != NULL ? f->text : "");
+    }
+}
+
+static void answer_page(const struct sim_api *a, struct sim_stream *s)
+{
+    const struct sim_fault *f = &a->fault[SIM_FAULT_PAGE];
+    unsigned http = f->http > 0 ? f->http : 200;
+    if (f->type != NULL) {
+        sim_answer_bytes(s, http, f->type, f->body);
+    } else {
+        sim_answer_text(s, http, "<html><body>Please sign in.</body></html>\n");
     }
 }
 
@@ -94,7 +108,9 @@ static bool left_out(struct sim_api *a, struct sim_connection *c, struct sim_str
         s->state = SIM_STREAM_FREE;
         return true;
     }
-    return sim_fault_meets(a, SIM_FAULT_SILENT, s);
+    s->postponed = sim_fault_meets(a, SIM_FAULT_POSTPONED, s);
+    s->told = s->told || s->postponed; /* the owner hears of it when it is served */
+    return s->postponed || sim_fault_meets(a, SIM_FAULT_SILENT, s);
 }
 
 static void answer(struct sim_api *a, struct sim_stream *s)
@@ -102,28 +118,79 @@ static void answer(struct sim_api *a, struct sim_stream *s)
     if (sim_fault_meets(a, SIM_FAULT_ANSWER, s) && s->authorised) {
         answer_fault(a, s);
     } else if (sim_fault_meets(a, SIM_FAULT_PAGE, s)) {
-        sim_answer_text(s, 200, "<html><body>Please sign in.</body></html>\n");
+        answer_page(a, s);
     } else {
         sim_serve(a, s);
+    }
+    if (sim_fault_meets(a, SIM_FAULT_LOST, s)) {
+        sim_answer_withdraw(s);
+        sim_answer_failure(a, s, a->fault[SIM_FAULT_LOST].http, "");
     }
     if (sim_fault_meets(a, SIM_FAULT_CUT, s) && s->state == SIM_STREAM_ANSWERING) {
         s->out_len /= 2;
     }
 }
 
+struct sim_api_event sim_event_of(const struct sim_stream *s)
+{
+    return (struct sim_api_event){.method = s->method,
+                                  .path = s->path,
+                                  .accept = s->accept,
+                                  .type = s->type,
+                                  .body = view_of(s->body, s->body_len),
+                                  .target = &s->target,
+                                  .stream = s->id,
+                                  .asked = s->asked,
+                                  .http = s->http,
+                                  .watch = s->query.watch,
+                                  .authorised = s->authorised};
+}
+
+static void show(struct sim_api *a, const struct sim_connection *c, const struct sim_stream *s,
+                 bool cancelled)
+{
+    struct sim_api_event e = sim_event_of(s);
+    e.cancelled = cancelled;
+    if (a->config.seen != NULL) {
+        a->config.seen(a, (unsigned)(c - a->connection), &e);
+    }
+}
+
 void sim_request(struct sim_api *a, struct sim_connection *c, struct sim_stream *s)
 {
     s->state = SIM_STREAM_ANSWERING;
+    s->target = (struct sim_target){.what = SIM_TARGET_NONE};
     sim_path_read(a, s);
     s->asked = asked_of(s);
+    show(a, c, s, false);
     if (left_out(a, c, s)) {
         return;
     }
     answer(a, s);
     ASSERT(s->http != 0);
+    s->unanswered = sim_fault_meets(a, SIM_FAULT_UNANSWERED, s);
     if (sim_fault_meets(a, SIM_FAULT_RESET, s)) {
         h2_reset(&c->h2, s->id, H2_INTERNAL_ERROR);
         s->state = SIM_STREAM_FREE;
         s->http = 0;
+    }
+}
+
+void sim_request_cancelled(struct sim_api *a, struct sim_connection *c, struct sim_stream *s)
+{
+    show(a, c, s, true);
+    s->state = SIM_STREAM_FREE;
+}
+
+void sim_api_resume(struct sim_api *a)
+{
+    for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
+        for (unsigned n = 0; n < SIM_STREAMS_MAX; n++) {
+            struct sim_stream *s = &a->connection[i].stream[n];
+            if (s->state == SIM_STREAM_ANSWERING && s->postponed) {
+                s->told = false;
+                sim_request(a, &a->connection[i], s);
+            }
+        }
     }
 }

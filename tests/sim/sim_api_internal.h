@@ -31,6 +31,9 @@ void sim_answer_object(struct sim_api *a, struct sim_stream *s, unsigned http,
 void sim_answer_list(struct sim_api *a, struct sim_stream *s);
 void sim_answer_group(struct sim_api *a, struct sim_stream *s);
 void sim_answer_text(struct sim_stream *s, unsigned http, const char *text);
+void sim_answer_bytes(struct sim_stream *s, unsigned http, const char *type, struct view bytes);
+/* What the stream was answered is taken back; nothing of it was sent. */
+void sim_answer_withdraw(struct sim_stream *s);
 /* A Status of failure; `text` may be empty where the reason has words of its own. */
 void sim_answer_failure(struct sim_api *a, struct sim_stream *s, unsigned http, const char *text);
 void sim_answer_deleted(struct sim_api *a, struct sim_stream *s, const struct sim_object *o);
@@ -49,8 +52,12 @@ void sim_answer_raw(struct sim_stream *s, unsigned http, const char *api_version
 
 /* Answers a request whose path was read. */
 void sim_serve(struct sim_api *a, struct sim_stream *s);
-/* Takes the object out of the body's envelope; 0, or the HTTP status of what is wrong with it. */
-unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view *raw);
+/*
+ * Takes the object out of the body's envelope; 0, or the HTTP status of what is wrong with it.
+ * `api_version` NULL: any.
+ */
+unsigned sim_open_body(const struct sim_stream *s, const char *api_version, const char *kind,
+                       struct view *raw);
 
 /* --- sim_api_event.c --- */
 
@@ -63,6 +70,9 @@ void sim_serve_claim_status(struct sim_api *a, struct sim_stream *s);
 bool sim_fault_meets(const struct sim_api *a, enum sim_fault_kind kind, const struct sim_stream *s);
 /* The request is complete: serves it, or what the faults make of it. */
 void sim_request(struct sim_api *a, struct sim_connection *c, struct sim_stream *s);
+/* The client reset the stream. */
+void sim_request_cancelled(struct sim_api *a, struct sim_connection *c, struct sim_stream *s);
+struct sim_api_event sim_event_of(const struct sim_stream *s);
 /* Another object of the kind than `o`; `o` itself when there is none. */
 const struct sim_object *sim_other_object(const struct sim_api *a, const struct sim_object *o);
 

@@ -76,8 +76,10 @@ void sim_field_read(const struct sim_api *a, struct sim_stream *s, struct view n
     } else if (view_is(name, "authorization")) {
         read_authorization(a, s, value);
     } else if (view_is(name, "accept")) {
+        text_cut(s->accept, sizeof s->accept, value);
         read_accept(s, value);
     } else if (view_is(name, "content-type")) {
+        text_cut(s->type, sizeof s->type, value);
         s->body_protobuf = view_starts(value, PROTOBUF);
         s->body_patch = view_starts(value, "application/apply-patch+yaml") ||
                         view_starts(value, "application/merge-patch+json") ||

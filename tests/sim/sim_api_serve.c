@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "tests/sim/sim_api_internal.h"
 
-enum { UNKNOWN_TYPE_META = 1, UNKNOWN_RAW = 2, TYPE_KIND = 2 };
+enum { UNKNOWN_TYPE_META = 1, UNKNOWN_RAW = 2, TYPE_VERSION = 1, TYPE_KIND = 2 };
 enum { OBJECT_META = 1, OPTIONS_PRECONDITIONS = 2, PRECONDITION_UID = 1, PRECONDITION_VERSION = 2 };
 enum { MAGIC_BYTES = 4 };
 
@@ -21,7 +21,14 @@ static struct sim_object *named(struct sim_api *a, const struct sim_target *t)
 
 /* --- bodies --- */
 
-unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view *raw)
+/* What a body names is what is wanted; a server takes one that names nothing. */
+static bool named_so(struct view name, const char *wanted)
+{
+    return name.len == 0 || wanted == NULL || view_is(name, wanted);
+}
+
+unsigned sim_open_body(const struct sim_stream *s, const char *api_version, const char *kind,
+                       struct view *raw)
 {
     struct view body = view_of(s->body, s->body_len);
     struct view unknown = view_from(body, MAGIC_BYTES);
@@ -35,10 +42,11 @@ unsigned sim_open_body(const struct sim_stream *s, const char *kind, struct view
         !sim_message_valid(unknown)) {
         return 400;
     }
-    struct view named_kind =
-        sim_field_bytes(sim_field_bytes(unknown, UNKNOWN_TYPE_META), TYPE_KIND);
+    struct view type = sim_field_bytes(unknown, UNKNOWN_TYPE_META);
+    struct view version = sim_field_bytes(type, TYPE_VERSION);
+    struct view named_kind = sim_field_bytes(type, TYPE_KIND);
     *raw = sim_field_bytes(unknown, UNKNOWN_RAW);
-    bool right = named_kind.len == 0 || view_is(named_kind, kind);
+    bool right = named_so(named_kind, kind) && named_so(version, api_version);
     return right && sim_message_valid(*raw) ? 0 : 400;
 }
 
@@ -148,7 +156,8 @@ static void write_slice(struct sim_api *a, struct sim_stream *s, bool is_create)
 {
     struct view raw = view_of(NULL, 0);
     struct sim_wanted wanted;
-    unsigned wrong = sim_open_body(s, "ResourceSlice", &raw);
+    const char *api_version = sim_api_version(SIM_SLICE, s->target.version);
+    unsigned wrong = sim_open_body(s, api_version, "ResourceSlice", &raw);
     if (wrong != 0) {
         sim_answer_failure(a, s, wrong, "");
     } else if (!split_slice(a, s, raw, &wanted)) {
@@ -174,7 +183,7 @@ static void delete_slice(struct sim_api *a, struct sim_stream *s)
 {
     struct view raw = view_of(NULL, 0);
     struct sim_object *o = named(a, &s->target);
-    unsigned wrong = s->body_len > 0 ? sim_open_body(s, "DeleteOptions", &raw) : 0;
+    unsigned wrong = s->body_len > 0 ? sim_open_body(s, NULL, "DeleteOptions", &raw) : 0;
     if (wrong != 0) {
         sim_answer_failure(a, s, wrong, "");
     } else if (o == NULL) {

@@ -24,20 +24,32 @@ static bool put_object_event(struct sim_api *a, struct sim_stream *s, const char
     return put_event(s, type, writer_view(&w));
 }
 
+static void put_expired(struct sim_api *a, struct sim_stream *s)
+{
+    uint8_t bytes[2048];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    sim_put_expired(a, &w);
+    ASSERT(put_event(s, "ERROR", writer_view(&w)));
+}
+
+static uint64_t next_bookmark(const struct sim_api *a, const struct sim_stream *s)
+{
+    bool never = a->config.timeless || !s->query.bookmarks;
+    return never ? UINT64_MAX : a->now_ms + SIM_BOOKMARK_MS;
+}
+
 void sim_watch_begin(struct sim_api *a, struct sim_stream *s)
 {
     uint64_t life = s->query.timeout_ms > 0 ? s->query.timeout_ms : DEFAULT_WATCH_MS;
     s->http = 200;
     s->content_type = "application/vnd.kubernetes.protobuf;stream=watch";
     s->state = SIM_STREAM_WATCHING;
-    s->watch_end_ms = a->now_ms + life;
-    s->bookmark_ms = s->query.bookmarks ? a->now_ms + SIM_BOOKMARK_MS : UINT64_MAX;
+    s->watch_end_ms = a->config.timeless ? UINT64_MAX : a->now_ms + life;
+    s->bookmark_ms = next_bookmark(a, s);
     bool old = s->query.version > 0 && s->query.version < a->store.forgotten;
     if (old || sim_fault_meets(a, SIM_FAULT_EXPIRED, s)) {
-        uint8_t bytes[2048];
-        struct writer w = writer_of(bytes, sizeof bytes);
-        sim_put_expired(a, &w);
-        s->last = put_event(s, "ERROR", writer_view(&w));
+        put_expired(a, s);
+        s->last = true;
     }
 }
 
@@ -81,7 +93,7 @@ void sim_watch_turn(struct sim_api *a, struct sim_stream *s)
     } else if (a->now_ms >= s->bookmark_ms && s->out_len == 0) {
         (void)put_object_event(a, s, "BOOKMARK", NULL);
         s->query.version = a->store.version;
-        s->bookmark_ms = a->now_ms + SIM_BOOKMARK_MS;
+        s->bookmark_ms = next_bookmark(a, s);
     }
 }
 
@@ -91,4 +103,49 @@ uint64_t sim_watch_deadline(const struct sim_stream *s)
         return UINT64_MAX; /* waits for the peer's window, not for time */
     }
     return s->bookmark_ms < s->watch_end_ms ? s->bookmark_ms : s->watch_end_ms;
+}
+
+/* --- what the owner lets happen --- */
+
+static bool watches(const struct sim_stream *s, enum sim_kind kind)
+{
+    return s->state == SIM_STREAM_WATCHING && s->target.kind == kind && !s->last;
+}
+
+void sim_api_expire(struct sim_api *a, enum sim_kind kind)
+{
+    for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
+        for (unsigned n = 0; n < SIM_STREAMS_MAX; n++) {
+            if (watches(&a->connection[i].stream[n], kind)) {
+                put_expired(a, &a->connection[i].stream[n]);
+            }
+        }
+    }
+}
+
+void sim_api_bookmark(struct sim_api *a, enum sim_kind kind)
+{
+    for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
+        for (unsigned n = 0; n < SIM_STREAMS_MAX; n++) {
+            struct sim_stream *s = &a->connection[i].stream[n];
+            if (watches(s, kind)) {
+                s->bookmark_ms = a->now_ms;
+                sim_watch_turn(a, s);
+            }
+        }
+    }
+}
+
+void sim_api_tell(struct sim_api *a, enum sim_kind kind, const char *type, const char *name)
+{
+    struct sim_object o = {.state = SIM_LIVE, .kind = kind, .version = a->store.version};
+    text_cut(o.name, sizeof o.name, view_text(name));
+    text_cut(o.uid, sizeof o.uid, view_text(name));
+    for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
+        for (unsigned n = 0; n < SIM_STREAMS_MAX; n++) {
+            if (watches(&a->connection[i].stream[n], kind)) {
+                ASSERT(put_object_event(a, &a->connection[i].stream[n], type, &o));
+            }
+        }
+    }
 }

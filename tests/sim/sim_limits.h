@@ -56,6 +56,8 @@
 /* Seconds between bookmarks of a watch (the real server: about 60) and its longest life. */
 #define SIM_BOOKMARK_MS 60000
 #define SIM_WATCH_MAX_MS 7200000
+/* Header fields accept and content-type as they are kept. Longer: cut. */
+#define SIM_HEADER_CAP 256
 /* Entries of a path and of a selector that are looked at; the longest path served has eight. */
 #define SIM_SEGMENTS_MAX 8
 /* Devices of one slice (resource/v1 ResourceSliceMaxDevices). More: 422. */

@@ -156,10 +156,10 @@ void sim_slice_without(struct view body, const char *key, struct writer *w)
     struct reader in = reader_of(sim_field_bytes(body, OBJECT_SPEC));
     struct sim_field f;
     while (sim_field_next(&in, &f) == STATUS_OK) {
-        if (f.number == SPEC_DEVICES) {
-            put_without(&spec, f.bytes, key);
-        } else {
+        if (f.number != SPEC_DEVICES) {
             writer_append(&spec, f.whole);
+        } else if (key != NULL) {
+            put_without(&spec, f.bytes, key);
         }
     }
     ASSERT(!spec.full);

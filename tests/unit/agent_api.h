@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An API server in memory, for tests of the whole agent: an HTTP/2 engine in server role that keeps
- * one Node, claims and slices, and answers protobuf as the real one does. Header only, because each
- * test is one file. What it was asked is kept as text: "GET path", one line each.
+ * The API server of the tests of the whole agent: the model of tests/sim, and what a test says of
+ * it. Owns the claims, the Node and others' slices that a test puts into the model's store. Header
+ * only, because each test is one file.
  */
 #ifndef TESTS_UNIT_AGENT_API_H
 #define TESTS_UNIT_AGENT_API_H
 
 #include "agent/state.h"
 #include "agent_proto.h"
+#include "tests/sim/sim_api.h"
 #include "tests/sim/sim_disk.h"
-#include "tests/sim/sim_store.h"
-#include "wire/h2.h"
 
-#define API_STREAMS H2_SERVER_STREAMS
-#define API_OUT_BYTES 300000
-#define API_SPEC_MAX 60000
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define API_CLAIMS 160
-#define API_SLICES 24
 #define API_OWN_MAX 16384
 #define API_LOG_BYTES 4194304
+#define API_HTTP_MAX 600
 #define API_LABELS 6
 #define NODE_NAME "node-a"
 #define NODE_UID "5ad9b0c4-0000-4000-8000-00000000000a"
+#define NODES_PATH "/api/v1/nodes"
+#define NODE_WATCHES "GET " NODES_PATH "?"
+#define NODE_READS "GET " NODES_PATH "/"
+#define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
+#define SERVES(version) (1u << (unsigned)(version))
 
 enum api_fault { API_ANSWERS, API_HANGS, API_RESETS };
 
@@ -40,6 +42,15 @@ enum api_group {
 };
 
 static const char *const api_names[API_VERSIONS] = {"v1", "v1beta2", "v1beta1"};
+_Static_assert((unsigned)API_VERSIONS == (unsigned)SIM_VERSIONS, "the model's versions are these");
+
+enum { LABEL_LAYER_1, LABEL_LAYER_2, LABEL_LAYER_3, LABEL_BLOCK, LABEL_BETA_TYPE, LABEL_TYPE };
+
+static const char *const api_label_keys[API_LABELS] = {
+    "topology.k8s.aws/network-node-layer-1", "topology.k8s.aws/network-node-layer-2",
+    "topology.k8s.aws/network-node-layer-3", "topology.k8s.aws/capacity-block-id",
+    "beta.kubernetes.io/instance-type",      "node.kubernetes.io/instance-type",
+};
 
 struct api_allocation {
     const char *request;
@@ -48,10 +59,11 @@ struct api_allocation {
     bool admin;
 };
 
+/* A claim as it is stored from the next request for it on. */
 struct api_claim {
     char ns[64];
     char name[64];
-    char uid[64];
+    char uid[64]; /* empty: there is none */
     unsigned results;
     struct api_allocation result[4];
     const char *parameters; /* NULL: no configuration */
@@ -60,59 +72,21 @@ struct api_claim {
     unsigned http; /* 0: 200, 999: 404 as a line of text */
 };
 
-struct api_slice {
-    bool used;
-    char name[80];
-    char uid[64];
-    char owner[64];
-    char driver[64];
-    char node[64];
-    uint64_t version;
-    uint64_t generation;
-    uint64_t count; /* resourceSliceCount */
-    unsigned devices;
-    bool going; /* deleted, and kept by a finalizer */
-    size_t spec_len;
-    uint8_t spec[API_SPEC_MAX];
-};
-
-struct api_stream {
-    uint32_t id; /* 0: free */
-    bool whole;  /* the request is complete */
-    bool placed; /* the version was taken out of the path */
-    bool watch;
-    bool node;        /* what is watched is the Node */
-    unsigned version; /* enum api_version that was asked for */
-    const char *type; /* of the body, NULL: protobuf */
-    bool headed;      /* response headers are out */
-    bool end;         /* no more will be added to `out` */
-    char method[8];
-    char path[1024];
-    char accept[256];
-    char authorization[80];
-    char body_type[64];
-    unsigned http;
-    unsigned retry_after;
-    size_t body_len;
-    uint8_t body[API_SPEC_MAX];
-    size_t out_len;
-    size_t out_sent;
-    uint8_t out[API_OUT_BYTES];
-};
-
-struct api_server {
+/* What a test says of the server, and what it counts. */
+static struct {
     bool reachable;
     bool connected;
+    unsigned link;             /* the connection's number at the model */
     bool moves;                /* GOAWAY comes before each answer */
     bool hangs;                /* requests are read and not answered */
     const char *authorization; /* that it accepts; to others 401 and GOAWAY */
     unsigned refuses;          /* requests for claims that it will refuse to look at */
     bool write_lost;           /* writes are done, and answered by 504 */
-    uint64_t now_ms;
-    unsigned own; /* requests but those for claims, and when they came */
+    unsigned own;              /* requests but those for claims, and when they came */
     uint64_t own_ms[API_OWN_MAX];
-    uint32_t window; /* that it announces */
-    unsigned served; /* bit per enum api_version */
+    bool said[API_HTTP_MAX]; /* the HTTP statuses that a test asked for */
+    uint32_t window;         /* that it announces */
+    unsigned served;         /* bit per enum api_version */
     enum api_group group;
     unsigned connections;
     unsigned write_http;     /* answer of POST and PUT instead of 200, 0: none */
@@ -121,71 +95,77 @@ struct api_server {
     const char *cause_field; /* of a 422; NULL: it names no cause */
     const char *cause_message;
     const char *answers_name; /* POST and PUT answer with another object; NULL: they do not */
-    bool any_selector;        /* lists ignore the field selector */
+    bool any_selector;        /* lists and watches ignore the field selector */
     unsigned watch_http;
     unsigned node_http;
     unsigned node_watch_http;
     bool node_silent; /* a watch of the Node opens and tells nothing */
     bool node_absent;
     const char *node_uid;
-    uint64_t node_version;
     unsigned retry_after;
     unsigned list_http;
-    unsigned streams_max; /* that it announces */
-    bool drops_devices;   /* stores slices without their devices */
-    bool no_version;      /* lists carry no resourceVersion */
-    bool pages;           /* lists name a next page */
-    uint64_t version;     /* of the last change */
-    unsigned made;
+    unsigned streams_max;          /* that it announces */
+    bool drops_devices;            /* stores slices without their devices */
+    bool no_version;               /* lists carry no resourceVersion */
+    bool pages;                    /* lists name a next page */
     const char *label[API_LABELS]; /* values, in the order of api_label_keys */
     char log[API_LOG_BYTES];
     size_t log_len;
     struct api_claim claim[API_CLAIMS];
-    struct api_slice slice[API_SLICES];
-    struct api_stream stream[API_STREAMS];
-    struct h2 h2;
-    struct h2_stream streams[API_STREAMS];
-    uint8_t rx[32768];
-    uint8_t tx[16384];
-    uint8_t field[8192];
-    uint8_t scratch[8192];
-};
+} api;
 
-static struct api_server api;
+static struct sim_api server;
 
-/* --- objects --- */
-
-static struct view api_metadata(const char *name, const char *ns, const char *uid, uint64_t version)
+static struct h2 *api_h2(void)
 {
-    static uint8_t bytes[2048];
-    char text[24];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)version);
-    put_str(&w, 1, name);
-    put_str(&w, 2, "");
-    if (ns[0] != 0) {
-        put_str(&w, 3, ns);
-    }
-    put_str(&w, 4, "");
-    put_str(&w, 5, uid);
-    put_str(&w, 6, text);
-    assert_false(w.full);
-    return writer_view(&w);
+    return &server.connection[api.link].h2;
 }
 
-static const char *api_group_version(unsigned version)
+/* --- objects that are put into the store --- */
+
+static void put_meta(struct writer *object, const char *name, const char *ns, const char *uid,
+                     struct view more)
 {
-    static char text[40];
-    assert_true(version < API_VERSIONS);
-    (void)snprintf(text, sizeof text, "resource.k8s.io/%s", api_names[version]);
-    return text;
+    uint8_t bytes[SIM_META_BYTES];
+    struct writer meta = writer_of(bytes, sizeof bytes);
+    put_str(&meta, 1, name);
+    put_str(&meta, 3, ns);
+    put_str(&meta, 5, uid);
+    writer_append(&meta, more);
+    put_view(object, 1, writer_view(&meta));
 }
 
-static void api_put_claim(struct writer *out, const struct api_claim *c, unsigned version)
+static struct sim_object *api_find(enum sim_kind kind, const char *ns, const char *name)
+{
+    return sim_store_find(&server.store, kind, view_text(ns), view_text(name));
+}
+
+static void api_touch(struct sim_object *o)
+{
+    o->version = ++server.store.version;
+}
+
+static void put_configuration(struct writer *devices, const char *parameters)
+{
+    uint8_t a[11000];
+    uint8_t b[12000];
+    struct writer raw = writer_of(a, sizeof a);
+    struct writer opaque = writer_of(b, sizeof b);
+    put_str(&raw, 1, parameters);
+    put_str(&opaque, 1, "neuron.aws.com");
+    put_view(&opaque, 2, writer_view(&raw));
+    raw = writer_of(a, sizeof a);
+    put_view(&raw, 1, writer_view(&opaque));
+    struct writer config = writer_of(b, sizeof b);
+    put_str(&config, 1, "FromClaim");
+    put_view(&config, 3, writer_view(&raw));
+    put_view(devices, 2, writer_view(&config));
+}
+
+static void put_claim(struct writer *object, const struct api_claim *c)
 {
     uint8_t inner_bytes[20000];
     uint8_t devices_bytes[24000];
-    uint8_t object_bytes[26000];
     struct writer devices = writer_of(devices_bytes, sizeof devices_bytes);
     for (unsigned i = 0; i < c->results; i++) {
         struct writer result = writer_of(inner_bytes, sizeof inner_bytes);
@@ -200,19 +180,7 @@ static void api_put_claim(struct writer *out, const struct api_claim *c, unsigne
         put_view(&devices, 1, writer_view(&result));
     }
     if (c->parameters != NULL) {
-        uint8_t a[11000];
-        uint8_t b[12000];
-        struct writer raw = writer_of(a, sizeof a);
-        struct writer opaque = writer_of(b, sizeof b);
-        put_str(&raw, 1, c->parameters);
-        put_str(&opaque, 1, "neuron.aws.com");
-        put_view(&opaque, 2, writer_view(&raw));
-        raw = writer_of(a, sizeof a);
-        put_view(&raw, 1, writer_view(&opaque));
-        struct writer config = writer_of(inner_bytes, sizeof inner_bytes);
-        put_str(&config, 1, "FromClaim");
-        put_view(&config, 3, writer_view(&raw));
-        put_view(&devices, 2, writer_view(&config));
+        put_configuration(&devices, c->parameters);
     }
     struct writer allocation = writer_of(inner_bytes, sizeof inner_bytes);
     put_view(&allocation, 1, writer_view(&devices));
@@ -223,297 +191,279 @@ static void api_put_claim(struct writer *out, const struct api_claim *c, unsigne
     put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
     put_str(&consumer, 5, "11111111-2222-3333-4444-555555555555");
     put_view(&status, 2, writer_view(&consumer));
-    struct writer object = writer_of(object_bytes, sizeof object_bytes);
-    put_view(&object, 1, api_metadata(c->name, c->ns, c->uid, 4711));
-    put_str(&object, 2, "");
+    put_meta(object, c->name, c->ns, c->uid, view_of(NULL, 0));
+    put_str(object, 2, "");
     if (!c->unallocated) {
-        put_view(&object, 3, writer_view(&status));
-    }
-    put_envelope(out, api_group_version(version), "ResourceClaim", writer_view(&object));
-}
-
-/* Metadata and spec of a stored slice, without envelope. */
-static struct view api_slice_object(const struct api_slice *s, unsigned version)
-{
-    static uint8_t bytes[API_SPEC_MAX + 6144];
-    static uint8_t beta_bytes[API_SPEC_MAX + 8192];
-    struct writer beta = writer_of(beta_bytes, sizeof beta_bytes);
-    uint8_t meta_bytes[2048];
-    uint8_t owner_bytes[512];
-    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
-    struct writer owner = writer_of(owner_bytes, sizeof owner_bytes);
-    struct writer w = writer_of(bytes, sizeof bytes);
-    writer_append(&meta, api_metadata(s->name, "", s->uid, s->version));
-    if (s->owner[0] != 0) {
-        put_str(&owner, 1, "Node");
-        put_str(&owner, 3, NODE_NAME);
-        put_str(&owner, 4, s->owner);
-        put_str(&owner, 5, "v1");
-        put_int(&owner, 6, 1);
-        put_view(&meta, 13, writer_view(&owner));
-    }
-    if (s->going) {
-        owner = writer_of(owner_bytes, sizeof owner_bytes);
-        put_int(&owner, 1, 1795000000);
-        put_view(&meta, 9, writer_view(&owner));
-    }
-    put_view(&w, 1, writer_view(&meta));
-    put_view(&w, 2, view_of(s->spec, s->spec_len));
-    if (version == API_V1BETA1) {
-        assert_int_equal(sim_slice_from_v1(writer_view(&w), SIM_V1BETA1, &beta), STATUS_OK);
-        return writer_view(&beta);
-    }
-    return writer_view(&w);
-}
-
-static void api_put_list(struct writer *out, unsigned version)
-{
-    static uint8_t bytes[API_OUT_BYTES];
-    char text[24];
-    uint8_t meta_bytes[64];
-    struct writer list = writer_of(bytes, sizeof bytes);
-    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)api.version);
-    put_str(&meta, 1, "");
-    put_str(&meta, 2, api.no_version ? "" : text);
-    put_str(&meta, 3, api.pages ? "next" : "");
-    put_view(&list, 1, writer_view(&meta));
-    for (unsigned i = 0; i < API_SLICES; i++) {
-        const struct api_slice *s = &api.slice[i];
-        bool ours = strcmp(s->driver, "neuron.aws.com") == 0 && strcmp(s->node, NODE_NAME) == 0;
-        if (s->used && (ours || api.any_selector)) {
-            put_view(&list, 2, api_slice_object(&api.slice[i], version));
-        }
-    }
-    put_envelope(out, api_group_version(version), "ResourceSliceList", writer_view(&list));
-}
-
-static void api_put_status(struct writer *out, unsigned http, const char *reason,
-                           const char *message)
-{
-    uint8_t bytes[1024];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    put_str(&w, 1, "");
-    put_str(&w, 2, http < 300 ? "Success" : "Failure");
-    put_str(&w, 3, message);
-    put_str(&w, 4, reason);
-    if (http == 422 && api.cause_field != NULL) {
-        uint8_t cause_bytes[512];
-        uint8_t details_bytes[600];
-        struct writer cause = writer_of(cause_bytes, sizeof cause_bytes);
-        struct writer details = writer_of(details_bytes, sizeof details_bytes);
-        put_str(&cause, 1, "FieldValueInvalid");
-        put_str(&cause, 2, api.cause_message);
-        put_str(&cause, 3, api.cause_field);
-        put_view(&details, 4, writer_view(&cause));
-        put_view(&w, 5, writer_view(&details));
-    }
-    put_int(&w, 6, http);
-    put_envelope(out, "v1", "Status", writer_view(&w));
-}
-
-/* The APIGroup, in the shape that the server answers with today. */
-static void api_put_group(struct writer *out)
-{
-    static uint8_t bytes[200000];
-    uint8_t version_bytes[128];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    unsigned named = (api.group == GROUP_LIES) ? 7 : api.served;
-    put_str(&w, 1, (api.group == GROUP_OTHER) ? "apps" : "resource.k8s.io");
-    for (unsigned i = 0; i < ((api.group == GROUP_HUGE) ? 4000u : 0u); i++) {
-        struct writer version = writer_of(version_bytes, sizeof version_bytes);
-        put_str(&version, 1, "resource.k8s.io/v9beta9");
-        put_str(&version, 2, "v9beta9");
-        put_view(&w, 2, writer_view(&version));
-    }
-    for (unsigned i = 0; i < API_VERSIONS; i++) {
-        struct writer version = writer_of(version_bytes, sizeof version_bytes);
-        put_str(&version, 1, (api.group == GROUP_OTHER) ? "apps/v1" : api_group_version(i));
-        put_str(&version, 2, api_names[i]);
-        if ((named & (1u << i)) != 0) {
-            put_view(&w, 2, writer_view(&version));
-        }
-    }
-    assert_false(w.full);
-    put_envelope(out, "v1", "APIGroup", writer_view(&w));
-    out->len -= (api.group == GROUP_TRUNCATED) ? 1 : 0;
-}
-
-/* --- watching --- */
-
-static void api_put_event(struct api_stream *s, const char *type, struct view enveloped)
-{
-    memmove(s->out, s->out + s->out_sent, s->out_len - s->out_sent);
-    s->out_len -= s->out_sent;
-    s->out_sent = 0;
-    struct writer out = writer_of(s->out + s->out_len, sizeof s->out - s->out_len);
-    sim_put_watch_event(&out, type, enveloped);
-    assert_false(out.full);
-    s->out_len += out.len;
-}
-
-/* To the watches of slices in one version; API_VERSIONS: to all of them. */
-static void api_watch_event(const char *type, struct view enveloped, unsigned version)
-{
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        struct api_stream *s = &api.stream[i];
-        bool other = version != API_VERSIONS && s->version != version;
-        if (s->id != 0 && s->watch && !s->node && !s->end && !other) {
-            api_put_event(s, type, enveloped);
-        }
+        put_view(object, 3, writer_view(&status));
     }
 }
 
-static void api_watch_slice(const char *type, const struct api_slice *s)
+/* The claim of that name as the test wants it; NULL: there is none. */
+static const struct api_claim *api_claim_named(const char *ns, const char *name)
 {
-    static uint8_t bytes[API_SPEC_MAX + 8000];
-    for (unsigned i = 0; i < API_VERSIONS; i++) {
-        struct writer w = writer_of(bytes, sizeof bytes);
-        put_envelope(&w, api_group_version(i), "ResourceSlice", api_slice_object(s, i));
-        api_watch_event(type, writer_view(&w), i);
-    }
-}
-
-UNUSED_OK static void api_watch_bookmark(void)
-{
-    static struct api_slice empty;
-    empty.version = api.version;
-    empty.name[0] = 0;
-    api_watch_slice("BOOKMARK", &empty);
-}
-
-UNUSED_OK static void api_watch_error(unsigned http, const char *reason)
-{
-    uint8_t bytes[1024];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    api_put_status(&w, http, reason, "too old resource version");
-    api_watch_event("ERROR", writer_view(&w), API_VERSIONS);
-}
-
-static struct api_stream *api_watch_of(bool node)
-{
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        struct api_stream *s = &api.stream[i];
-        if (s->id != 0 && s->watch && !s->end && s->node == node) {
-            return s;
+    for (unsigned i = 0; i < API_CLAIMS; i++) {
+        const struct api_claim *c = &api.claim[i];
+        if (c->uid[0] != 0 && strcmp(c->ns, ns) == 0 && strcmp(c->name, name) == 0) {
+            return c;
         }
     }
     return NULL;
 }
 
-static struct api_stream *api_watch_stream(void)
+/* Brings the stored claim up to date; NULL: there is none. */
+static const struct api_claim *api_claim_store(const char *ns, const char *name)
 {
-    return api_watch_of(false);
+    uint8_t bytes[26000];
+    struct writer object = writer_of(bytes, sizeof bytes);
+    const struct api_claim *c = api_claim_named(ns, name);
+    struct sim_object *stored = api_find(SIM_CLAIM, ns, name);
+    if (stored != NULL && (c == NULL || strcmp(stored->uid, c->uid) != 0)) {
+        sim_store_delete(&server.store, stored);
+    }
+    if (c != NULL) {
+        put_claim(&object, c);
+        assert_int_equal(sim_api_put(&server, SIM_CLAIM, writer_view(&object)), STATUS_OK);
+    }
+    return c;
 }
 
-/* --- slices of others' making --- */
+/* --- the Node --- */
 
-static void api_touch(struct api_slice *s)
+/* Brings the stored Node up to date; NULL: there is none. */
+static struct sim_object *api_node_store(void)
 {
-    s->version = ++api.version;
-}
-
-static struct api_slice *api_slice_new(void)
-{
-    for (unsigned i = 0; i < API_SLICES; i++) {
-        struct api_slice *s = &api.slice[i];
-        if (!s->used) {
-            memset(s, 0, sizeof *s);
-            s->used = true;
-            api.made++;
-            (void)snprintf(s->uid, sizeof s->uid, "5115e000-0000-4000-8000-%012u", api.made);
-            return s;
+    uint8_t bytes[2048];
+    uint8_t pair_bytes[256];
+    uint8_t object_bytes[2200];
+    struct writer labels = writer_of(bytes, sizeof bytes);
+    struct writer object = writer_of(object_bytes, sizeof object_bytes);
+    struct sim_object *stored = api_find(SIM_NODE, "", NODE_NAME);
+    if (api.node_absent) {
+        if (stored != NULL) {
+            sim_store_delete(&server.store, stored);
+        }
+        return NULL;
+    }
+    for (unsigned i = 0; i < API_LABELS; i++) {
+        struct writer pair = writer_of(pair_bytes, sizeof pair_bytes);
+        if (api.label[i] != NULL) {
+            put_str(&pair, 1, api_label_keys[i]);
+            put_str(&pair, 2, api.label[i]);
+            put_view(&labels, 11, writer_view(&pair));
         }
     }
-    fail_msg("no room for another slice");
+    put_meta(&object, NODE_NAME, "", "", writer_view(&labels));
+    assert_int_equal(sim_api_put(&server, SIM_NODE, writer_view(&object)), STATUS_OK);
+    stored = api_find(SIM_NODE, "", NODE_NAME);
+    assert_int_equal(text_copy(stored->uid, sizeof stored->uid, view_text(api.node_uid)),
+                     STATUS_OK);
+    return stored;
+}
+
+/* The labels, which the test wrote into api.label, are stored. */
+UNUSED_OK static void api_node_touch(void)
+{
+    struct sim_object *o = api_node_store();
+    if (o != NULL) {
+        api_touch(o);
+    }
+}
+
+UNUSED_OK static void api_node_delete(void)
+{
+    api.node_absent = true;
+    (void)api_node_store();
+}
+
+UNUSED_OK static void api_node_create(const char *uid)
+{
+    api.node_uid = uid;
+    api.node_absent = false;
+    struct sim_object *o = api_node_store();
+    api_touch(o);
+    o->created_version = o->version;
+}
+
+/* --- slices --- */
+
+static struct view slice_spec(const struct sim_object *s)
+{
+    return proto_get(view_of(s->body, s->body_len), 2).bytes;
+}
+
+UNUSED_OK static unsigned slice_devices(const struct sim_object *s)
+{
+    return proto_count(slice_spec(s), 6);
+}
+
+UNUSED_OK static uint64_t slice_generation(const struct sim_object *s)
+{
+    return proto_get(proto_get(slice_spec(s), 2).bytes, 2).value;
+}
+
+/* UID of the owner. */
+UNUSED_OK static const char *slice_owner(const struct sim_object *s)
+{
+    static char text[64];
+    proto_text(proto_get(view_of(s->meta, s->meta_len), 13).bytes, 4, text, sizeof text);
+    return text;
+}
+
+/* The stored slice of that number, in the order of the table; NULL: there are not so many. */
+static struct sim_object *api_slice_at(unsigned index)
+{
+    for (unsigned i = 0; i < server.store.top; i++) {
+        struct sim_object *o = &server.store.object[i];
+        if (o->state == SIM_LIVE && o->kind == SIM_SLICE && index-- == 0) {
+            return o;
+        }
+    }
     return NULL;
 }
 
-static struct api_slice *api_slice_named(const char *name)
+UNUSED_OK static struct sim_object *api_slice_named(const char *name)
 {
-    for (unsigned i = 0; i < API_SLICES; i++) {
-        if (api.slice[i].used && strcmp(api.slice[i].name, name) == 0) {
-            return &api.slice[i];
-        }
-    }
-    return NULL;
+    return api_find(SIM_SLICE, "", name);
 }
 
 UNUSED_OK static unsigned api_slices(void)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < API_SLICES; i++) {
-        n += api.slice[i].used ? 1u : 0u;
+    while (api_slice_at(n) != NULL) {
+        n++;
     }
     return n;
 }
 
 /* The only slice; fails when there is another number of them. */
-UNUSED_OK static struct api_slice *api_slice_only(void)
+UNUSED_OK static struct sim_object *api_slice_only(void)
 {
     assert_int_equal(api_slices(), 1);
-    for (unsigned i = 0; i < API_SLICES; i++) {
-        if (api.slice[i].used) {
-            return &api.slice[i];
-        }
-    }
-    return NULL;
+    return api_slice_at(0);
 }
 
-/* A slice of nobody's making yet, with a spec of that driver and node and no devices. */
-UNUSED_OK static struct api_slice *api_slice_foreign(const char *name, const char *driver,
-                                                     const char *node)
+/* A slice of that name with the rest of its metadata and its body. */
+static struct sim_object *api_slice_new(const char *name, struct view meta, struct view body)
 {
-    struct api_slice *s = api_slice_new();
+    static uint8_t bytes[SIM_REQUEST_BYTES];
+    struct writer object = writer_of(bytes, sizeof bytes);
+    put_meta(&object, name, "", "", meta);
+    writer_append(&object, body);
+    assert_false(object.full);
+    assert_int_equal(sim_api_put(&server, SIM_SLICE, writer_view(&object)), STATUS_OK);
+    return api_slice_named(name);
+}
+
+/* A slice that nobody made yet, of that driver and node and without devices. */
+UNUSED_OK static struct sim_object *api_slice_foreign(const char *name, const char *driver,
+                                                      const char *node)
+{
     uint8_t pool_bytes[128];
+    uint8_t spec_bytes[256];
+    uint8_t body_bytes[300];
     struct writer pool = writer_of(pool_bytes, sizeof pool_bytes);
-    struct writer spec = writer_of(s->spec, sizeof s->spec);
-    (void)snprintf(s->name, sizeof s->name, "%s", name);
-    (void)snprintf(s->driver, sizeof s->driver, "%s", driver);
-    (void)snprintf(s->node, sizeof s->node, "%s", node);
+    struct writer spec = writer_of(spec_bytes, sizeof spec_bytes);
+    struct writer body = writer_of(body_bytes, sizeof body_bytes);
     put_str(&pool, 1, node);
     put_int(&pool, 2, 1);
     put_int(&pool, 3, 1);
     put_str(&spec, 1, driver);
     put_view(&spec, 2, writer_view(&pool));
     put_str(&spec, 3, node);
-    s->spec_len = spec.len;
-    api_touch(s);
-    api_watch_slice("ADDED", s);
-    return s;
+    put_view(&body, 2, writer_view(&spec));
+    return api_slice_new(name, view_of(NULL, 0), writer_view(&body));
 }
 
 /* Another slice with the content of `from`. */
-UNUSED_OK static struct api_slice *api_slice_double(const struct api_slice *from, const char *name)
+UNUSED_OK static struct sim_object *api_slice_double(const struct sim_object *from,
+                                                     const char *name)
 {
-    struct api_slice *s = api_slice_new();
-    char uid[64];
-    memcpy(uid, s->uid, sizeof uid);
-    *s = *from;
-    memcpy(s->uid, uid, sizeof uid);
-    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    return api_slice_new(name, view_of(from->meta, from->meta_len),
+                         view_of(from->body, from->body_len));
+}
+
+static void api_slice_write(struct sim_object *s, const struct writer *body)
+{
+    assert_true(!body->full && body->len <= sizeof s->body);
+    memcpy(s->body, body->data, body->len);
+    s->body_len = body->len;
     api_touch(s);
-    api_watch_slice("ADDED", s);
-    return s;
 }
 
 /* Somebody cuts the devices off a slice. */
-UNUSED_OK static void api_slice_cut(struct api_slice *s)
+UNUSED_OK static void api_slice_cut(struct sim_object *s)
 {
-    struct sim_field f;
-    struct reader in = reader_of(view_of(s->spec, s->spec_len));
-    while (proto_next(&in, &f) && f.number != 6) {
-        s->spec_len = in.pos;
-    }
-    api_touch(s);
-    api_watch_slice("MODIFIED", s);
+    static uint8_t bytes[SIM_BODY_BYTES];
+    struct writer body = writer_of(bytes, sizeof bytes);
+    sim_slice_without(view_of(s->body, s->body_len), NULL, &body);
+    api_slice_write(s, &body);
 }
 
-static void api_slice_delete(struct api_slice *s)
+/* Somebody adds fields to its spec. */
+UNUSED_OK static void api_slice_add(struct sim_object *s, struct view fields)
 {
+    static uint8_t bytes[SIM_BODY_BYTES];
+    struct writer body = writer_of(bytes, sizeof bytes);
+    struct view spec = slice_spec(s);
+    sim_put_head(&body, 2, spec.len + fields.len);
+    writer_append(&body, spec);
+    writer_append(&body, fields);
+    api_slice_write(s, &body);
+}
+
+/* Somebody makes another object its owner. */
+UNUSED_OK static void api_slice_own(struct sim_object *s, const char *uid)
+{
+    uint8_t owner_bytes[512];
+    struct writer owner = writer_of(owner_bytes, sizeof owner_bytes);
+    struct writer meta = writer_of(s->meta, sizeof s->meta);
+    put_str(&owner, 1, "Node");
+    put_str(&owner, 3, NODE_NAME);
+    put_str(&owner, 4, uid);
+    put_str(&owner, 5, "v1");
+    put_view(&meta, 13, writer_view(&owner));
+    s->meta_len = meta.len;
     api_touch(s);
-    api_watch_slice("DELETED", s);
-    s->used = false;
+}
+
+/* It is deleted, and kept by a finalizer. */
+UNUSED_OK static void api_slice_keep(struct sim_object *s)
+{
+    uint8_t bytes[16];
+    struct writer time = writer_of(bytes, sizeof bytes);
+    struct writer meta = writer_of(s->meta + s->meta_len, sizeof s->meta - s->meta_len);
+    put_int(&time, 1, 1795000000);
+    put_view(&meta, 9, writer_view(&time));
+    s->meta_len += meta.len;
+    api_touch(s);
+}
+
+UNUSED_OK static void api_slice_delete(struct sim_object *s)
+{
+    sim_store_delete(&server.store, s);
+}
+
+/* --- watches --- */
+
+/* The watch under way of slices or of the Node; NULL: there is none. */
+static struct sim_stream *api_watch_of(enum sim_kind kind)
+{
+    struct sim_connection *c = &server.connection[api.link];
+    for (unsigned i = 0; i < SIM_STREAMS_MAX; i++) {
+        struct sim_stream *s = &c->stream[i];
+        if (s->state == SIM_STREAM_WATCHING && s->target.kind == kind && !s->last) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* The watch under way ends well, as at its time-out. */
+UNUSED_OK static void api_watch_end(enum sim_kind kind)
+{
+    struct sim_stream *s = api_watch_of(kind);
+    assert_non_null(s);
+    s->last = true;
 }
 
 #endif

@@ -223,7 +223,7 @@ static bool api_to_agent(void)
         return false;
     }
     api_pump(world.now_ms);
-    if (!move_bytes(&api.h2, agent_link_rx(world.agent, LINK_API), 16384, &n)) {
+    if (!move_bytes(api_h2(), agent_link_rx(world.agent, LINK_API), 16384, &n)) {
         return false;
     }
     agent_link_rx_commit(world.agent, LINK_API, n);
@@ -236,7 +236,7 @@ static bool agent_to_api(void)
     if (!api.connected || world.api_deaf) {
         return false;
     }
-    bool moved = move_view(&api.h2, agent_link_tx(world.agent, LINK_API), &n);
+    bool moved = move_view(api_h2(), agent_link_tx(world.agent, LINK_API), &n);
     agent_link_tx_commit(world.agent, LINK_API, n);
     api_pump(world.now_ms);
     return moved;
@@ -476,7 +476,7 @@ UNUSED_OK static void world_new(void)
     world.log[0] = 0;
     disk_clear();
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
-    api_reset();
+    api_reset(world.now_ms);
     found_trn2();
     settings_set(NULL, 0);
 }

@@ -1,59 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The serving half of the API server in memory: requests in, answers out, as far as windows allow.
- * Header only, because each test is one file.
+ * The connection to the API server's model: what the test said becomes faults of each request, and
+ * requests are kept as text, "GET path", one line each. Header only, because each test is one file.
  */
 #ifndef TESTS_UNIT_AGENT_SERVER_H
 #define TESTS_UNIT_AGENT_SERVER_H
 
 #include "agent_events.h"
-#include "agent_node.h"
-
-#define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
-#define SERVES(version) (1u << (unsigned)(version))
-
-/* --- life --- */
-
-UNUSED_OK static void api_reset(void)
-{
-    memset(&api, 0, sizeof api);
-    memset(&took, 0, sizeof took);
-    api.reachable = true;
-    api.authorization = "Bearer secret";
-    api.window = 65535;
-    api.served = SERVES(API_V1);
-    api.streams_max = API_STREAMS;
-    api.version = 100;
-    api.node_version = 100;
-    api.node_uid = NODE_UID;
-}
-
-static void api_connect(uint64_t now_ms)
-{
-    const struct h2_memory memory = {
-        .rx = api.rx,
-        .rx_cap = sizeof api.rx,
-        .tx = api.tx,
-        .tx_cap = sizeof api.tx,
-        .field = api.field,
-        .field_cap = sizeof api.field,
-        .scratch = api.scratch,
-        .scratch_cap = sizeof api.scratch,
-        .streams = api.streams,
-        .streams_cap = (api.streams_max > 0) ? api.streams_max : 1,
-        .window = api.window,
-        .table_size = HPACK_TABLE_BYTES,
-    };
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        api.stream[i].id = 0;
-    }
-    api.connected = true;
-    api.connections++;
-    h2_init(&api.h2, H2_SERVER, &memory, now_ms);
-    if (api.streams_max == 0) {
-        memset(&api.tx[9 + 2 * 6 + 2], 0, 4); /* value of the third setting */
-    }
-}
 
 /* --- the log of requests --- */
 
@@ -108,460 +61,339 @@ UNUSED_OK static void api_forget(void)
     api.log[0] = 0;
 }
 
-/* --- answers --- */
+/* --- what becomes of a request --- */
 
-static void answer_slice(struct api_stream *s, const struct api_slice *slice, unsigned http)
+static void meet(const struct sim_api_event *e, enum sim_fault_kind kind, struct sim_fault fault)
 {
-    struct writer w = answer_writer(s);
-    put_envelope(&w, api_group_version(s->version), "ResourceSlice",
-                 api_slice_object(slice, s->version));
-    answer_done(s, &w, http);
+    assert_true(fault.http < API_HTTP_MAX);
+    api.said[fault.http] = true;
+    fault.asked = e->asked;
+    sim_api_fault(&server, kind, &fault);
 }
 
-/* --- requests --- */
-
-/* A device as it was sent, in the form of v1; the longest that was sent fits. */
-static struct view device_of(struct view device, unsigned version)
+/* A failure, `message` NULL: in the server's usual words. Status 0: none. */
+static void refuse(const struct sim_api_event *e, unsigned http, const char *message)
 {
-    static uint8_t bytes[8192];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    struct sim_field f;
-    if (version != API_V1BETA1) {
-        return device;
-    }
-    struct reader in = reader_of(device);
-    struct view basic = view_of(0, 0);
-    while (proto_next(&in, &f)) {
-        assert_true(f.number == 1 || f.number == 2); /* name and basic, nothing else */
-        if (f.number == 1) {
-            put_view(&w, 1, f.bytes);
-        } else {
-            assert_true(basic.data == NULL);
-            basic = f.bytes;
-        }
-    }
-    in = reader_of(basic);
-    while (proto_next(&in, &f)) {
-        put_view(&w, f.number + 1, f.bytes);
-    }
-    assert_false(w.full);
-    return writer_view(&w);
-}
-
-/* Takes over what was sent; false: nothing is changed by it, as a write of equal content. */
-static bool slice_take(struct api_slice *slice, struct view object, unsigned version)
-{
-    static struct api_slice before;
-    struct view spec = proto_get(object, 2).bytes;
-    struct view pool = proto_get(spec, 2).bytes;
-    struct writer w = writer_of(slice->spec, sizeof slice->spec);
-    struct reader in = reader_of(spec);
-    struct sim_field f;
-    before = *slice;
-    proto_text(proto_get(proto_get(object, 1).bytes, 13).bytes, 4, slice->owner,
-               sizeof slice->owner);
-    proto_text(spec, 1, slice->driver, sizeof slice->driver);
-    proto_text(spec, 3, slice->node, sizeof slice->node);
-    slice->generation = proto_get(pool, 2).value;
-    slice->count = proto_get(pool, 3).value;
-    slice->devices = proto_count(spec, 6);
-    while (proto_next(&in, &f)) {
-        if (f.number != 6) {
-            put_view(&w, f.number, f.bytes);
-        } else if (!api.drops_devices) {
-            put_view(&w, 6, device_of(f.bytes, version));
-        }
-    }
-    assert_false(w.full);
-    slice->spec_len = w.len;
-    return before.spec_len != w.len || memcmp(before.spec, slice->spec, w.len) != 0 ||
-           strcmp(before.owner, slice->owner) != 0;
-}
-
-static struct api_slice *slice_of_put(const struct api_stream *s, struct view meta, unsigned *http)
-{
-    char text[64];
-    struct api_slice *slice = api_slice_named(s->path + sizeof SLICES_PATH);
-    if (slice == NULL) {
-        *http = 404;
-        return NULL;
-    }
-    proto_text(meta, 5, text, sizeof text);
-    bool same = strcmp(text, slice->uid) == 0;
-    proto_text(meta, 6, text, sizeof text);
-    *http = same && strtoull(text, NULL, 10) == slice->version ? 200 : 409;
-    return *http == 200 ? slice : NULL;
-}
-
-static struct api_slice *slice_of_post(const struct api_stream *s, struct view meta, unsigned *http)
-{
-    char text[64];
-    assert_string_equal(s->path, SLICES_PATH);
-    proto_text(meta, 2, text, sizeof text);
-    assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
-    struct api_slice *slice = api_slice_new();
-    (void)snprintf(slice->name, sizeof slice->name, "%sx%04u", text, api.made);
-    *http = 201;
-    return slice;
-}
-
-static void serve_write(struct api_stream *s)
-{
-    struct view object = body_object(s, "ResourceSlice");
-    struct view meta = proto_get(object, 1).bytes;
-    bool create = strcmp(s->method, "POST") == 0;
-    unsigned http = api.write_http;
-    struct api_slice *slice = NULL;
-    if (api.devices_max > 0 && proto_count(proto_get(object, 2).bytes, 6) > api.devices_max) {
-        http = api.devices_http;
-    }
-    if (http == 0) {
-        slice = create ? slice_of_post(s, meta, &http) : slice_of_put(s, meta, &http);
-    }
-    if (slice == NULL) {
-        answer_failure(s, http);
-        return;
-    }
-    if (slice_take(slice, object, s->version)) {
-        api_touch(slice);
-        api_watch_slice(create ? "ADDED" : "MODIFIED", slice);
-    }
-    if (api.write_lost) {
-        answer_failure(s, 504);
-        return;
-    }
-    static struct api_slice answer;
-    answer = *slice;
-    if (api.answers_name != NULL) {
-        (void)snprintf(answer.name, sizeof answer.name, "%s", api.answers_name);
-    }
-    answer_slice(s, &answer, http);
-}
-
-static void serve_delete(struct api_stream *s)
-{
-    struct api_slice *slice = api_slice_named(s->path + sizeof SLICES_PATH);
-    struct view wanted = proto_get(body_object(s, "DeleteOptions"), 2).bytes;
-    char uid[64];
-    char version[64];
-    proto_text(wanted, 1, uid, sizeof uid);
-    proto_text(wanted, 2, version, sizeof version);
-    if (slice == NULL) {
-        answer_failure(s, 404);
-    } else if (strcmp(uid, slice->uid) != 0 || strtoull(version, NULL, 10) != slice->version) {
-        api_note("(precondition failed)\n");
-        answer_failure(s, 409);
-    } else {
-        struct writer w = answer_writer(s);
-        api_put_status(&w, 200, "", "");
-        answer_done(s, &w, 200);
-        api_slice_delete(slice);
-    }
-}
-
-static void serve_claim(struct api_stream *s)
-{
-    char path[300];
-    for (unsigned i = 0; i < API_CLAIMS; i++) {
-        struct api_claim *c = &api.claim[i];
-        (void)snprintf(path, sizeof path,
-                       "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaims/%s", c->ns, c->name);
-        if (c->uid[0] == 0 || strcmp(path, s->path) != 0) {
-            continue;
-        }
-        if (c->fault == API_RESETS) {
-            h2_reset(&api.h2, s->id, H2_INTERNAL_ERROR);
-            s->id = 0;
-        } else if (c->fault == API_ANSWERS && c->http == 999) {
-            answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
-        } else if (c->fault == API_ANSWERS && c->http != 0) {
-            answer_failure(s, c->http);
-        } else if (c->fault == API_ANSWERS) {
-            struct writer w = answer_writer(s);
-            api_put_claim(&w, c, s->version);
-            answer_done(s, &w, 200);
-        }
-        return;
-    }
-    answer_failure(s, 404);
-}
-
-static void serve_node(struct api_stream *s)
-{
-    struct writer w = answer_writer(s);
-    bool watch = strstr(s->path, "watch=true") != NULL;
-    unsigned absent = api.node_absent ? 404 : 0;
-    unsigned http = watch ? api.node_watch_http : api.node_http;
-    if (!watch && http == 0) {
-        http = absent;
-    }
     if (http != 0) {
-        answer_failure(s, http);
-    } else if (watch) {
-        api_node_watch(s);
-    } else {
-        assert_string_equal(s->path, NODES_PATH "/" NODE_NAME);
-        api_put_node(&w);
-        answer_done(s, &w, 200);
+        meet(e, SIM_FAULT_ANSWER,
+             (struct sim_fault){.http = http,
+                                .retry_after_s = api.retry_after,
+                                .text = message,
+                                .field = http == 422 ? api.cause_field : NULL,
+                                .cause = api.cause_message});
     }
 }
 
-static void serve_read(struct api_stream *s)
+/* What a server says of a path that it does not know at all. */
+static void disown(const struct sim_api_event *e)
 {
-    struct writer w = answer_writer(s);
-    bool watch = strstr(s->path, "watch=true") != NULL;
-    if (strncmp(s->path, NODES_PATH, sizeof NODES_PATH - 1) == 0) {
-        serve_node(s);
-    } else if (strstr(s->path, "/resourceclaims/") != NULL) {
-        serve_claim(s);
-    } else if (!watch && api.list_http != 0) {
-        answer_failure(s, api.list_http);
-    } else if (watch && api.watch_http != 0) {
-        answer_failure(s, api.watch_http);
-    } else if (watch) {
-        assert_non_null(strstr(s->accept, "stream=watch"));
-        s->watch = true;
-        s->http = 200;
+    meet(e, SIM_FAULT_PAGE,
+         (struct sim_fault){.http = 404,
+                            .type = "text/plain; charset=utf-8",
+                            .body = view_text("404 page not found\n")});
+}
+
+static void meet_event(const struct sim_api_event *e)
+{
+    bool denied = took.denied_ns != NULL && strcmp(took.denied_ns, e->target->ns) == 0;
+    if (took.http == 999) {
+        disown(e);
     } else {
-        assert_int_equal(strncmp(s->path, SLICES_PATH "?", sizeof SLICES_PATH), 0);
-        api_put_list(&w, s->version);
-        answer_done(s, &w, 200);
+        refuse(e, denied ? 403 : took.http, took.message);
+    }
+    if (took.mute) {
+        meet(e, SIM_FAULT_UNANSWERED, (struct sim_fault){0});
     }
 }
 
-static void serve_group(struct api_stream *s)
+static void meet_claim(const struct sim_api_event *e)
 {
-    struct writer w = answer_writer(s);
-    if (api.group == GROUP_HANGS) {
-        return;
-    }
-    if (api.group == GROUP_ABSENT || (api.served == 0 && api.group == GROUP_TELLS)) {
-        answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
-    } else if (api.group == GROUP_REFUSES) {
-        answer_failure(s, 403);
-    } else if (api.group == GROUP_JSON) {
-        answer_text(s, 200, "application/json",
-                    "{\"kind\":\"APIGroup\",\"versions\":[{\"groupVersion\":\"x\"}]}");
-    } else {
-        api_put_group(&w);
-        answer_done(s, &w, 200);
+    const struct api_claim *c = api_claim_store(e->target->ns, e->target->name);
+    if (api.refuses > 0) {
+        api.refuses--;
+        meet(e, SIM_FAULT_REFUSED, (struct sim_fault){0});
+    } else if (c != NULL && c->fault == API_HANGS) {
+        meet(e, SIM_FAULT_POSTPONED, (struct sim_fault){0});
+    } else if (c != NULL && c->fault == API_RESETS) {
+        meet(e, SIM_FAULT_RESET, (struct sim_fault){0});
+    } else if (c != NULL && c->http == 999) {
+        disown(e);
+    } else if (c != NULL) {
+        refuse(e, c->http, c->http == 429 ? "too many requests" : NULL);
     }
 }
 
-/* Takes the version out of a path of the group: the rest is served alike. False: answered. */
-static bool version_served(struct api_stream *s)
+/* The APIGroup as no honest server answers it, until the next call. */
+static struct view group_lie(void)
 {
-    static const char group[] = "/apis/resource.k8s.io";
-    char path[sizeof s->path];
-    if (s->placed || strncmp(s->path, group, sizeof group - 1) != 0) {
-        return true;
-    }
-    if (s->path[sizeof group - 1] == 0) {
-        serve_group(s);
-        return false;
+    static uint8_t bytes[200000];
+    static uint8_t enveloped[200100];
+    uint8_t version_bytes[128];
+    bool other = api.group == GROUP_OTHER;
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct writer out = writer_of(enveloped, sizeof enveloped);
+    put_str(&w, 1, other ? "apps" : "resource.k8s.io");
+    for (unsigned i = 0; i < ((api.group == GROUP_HUGE) ? 4000u : 0u); i++) {
+        struct writer version = writer_of(version_bytes, sizeof version_bytes);
+        put_str(&version, 1, "resource.k8s.io/v9beta9");
+        put_str(&version, 2, "v9beta9");
+        put_view(&w, 2, writer_view(&version));
     }
     for (unsigned i = 0; i < API_VERSIONS; i++) {
-        size_t n = strlen(api_names[i]);
-        const char *at = s->path + sizeof group;
-        if (strncmp(at, api_names[i], n) == 0 && at[n] == '/' && (api.served & SERVES(i)) != 0) {
-            s->version = i;
-            (void)snprintf(path, sizeof path, "%s/v1%s", group, at + n);
-            memcpy(s->path, path, sizeof path);
-            s->placed = true;
-            return true;
+        char text[40];
+        struct writer version = writer_of(version_bytes, sizeof version_bytes);
+        (void)snprintf(text, sizeof text, "resource.k8s.io/%s", api_names[i]);
+        put_str(&version, 1, other ? "apps/v1" : text);
+        put_str(&version, 2, api_names[i]);
+        if (api.group == GROUP_LIES || (api.served & SERVES(i)) != 0) {
+            put_view(&w, 2, writer_view(&version));
         }
     }
-    answer_text(s, 404, "text/plain; charset=utf-8", "404 page not found\n");
-    return false;
+    put_envelope(&out, "v1", "APIGroup", writer_view(&w));
+    return view_first(writer_view(&out), out.len - (api.group == GROUP_TRUNCATED ? 1 : 0));
 }
 
-/* False: the request came no further than to its head. */
-static bool looked_at(struct api_stream *s)
+static void meet_group(const struct sim_api_event *e)
 {
-    bool claim = strstr(s->path, "/resourceclaims/") != NULL;
-    if (!claim) {
-        assert_true(api.own < API_OWN_MAX);
-        api.own_ms[api.own++] = api.now_ms;
+    static const char json[] = "{\"kind\":\"APIGroup\",\"versions\":[{\"groupVersion\":\"x\"}]}";
+    switch (api.group) {
+    case GROUP_TELLS:
+        break;
+    case GROUP_ABSENT:
+        disown(e);
+        break;
+    case GROUP_REFUSES:
+        refuse(e, 403, NULL);
+        break;
+    case GROUP_JSON:
+        meet(e, SIM_FAULT_PAGE,
+             (struct sim_fault){.type = "application/json", .body = view_text(json)});
+        break;
+    case GROUP_HANGS:
+        meet(e, SIM_FAULT_POSTPONED, (struct sim_fault){0});
+        break;
+    case GROUP_LIES:
+    case GROUP_OTHER:
+    case GROUP_TRUNCATED:
+    case GROUP_HUGE:
+        meet(e, SIM_FAULT_PAGE, (struct sim_fault){.type = PROTOBUF, .body = group_lie()});
+        break;
     }
-    if (strcmp(s->authorization, api.authorization) != 0) {
-        answer_failure(s, 401);
-        h2_goaway(&api.h2, H2_NO_ERROR, false);
-        return false;
-    }
-    if (claim && api.refuses > 0) {
-        api.refuses--;
-        h2_reset(&api.h2, s->id, H2_REFUSED_STREAM);
-        s->id = 0;
-        return false;
-    }
-    return true;
 }
 
-static void api_serve(struct api_stream *s)
+/* The agent asks for the Node's metadata alone, and for one Node. */
+static void meet_node(const struct sim_api_event *e)
 {
-    bool event = strncmp(s->path, "/apis/events.k8s.io/", 20) == 0;
-    s->whole = true;
-    api_note("%s%s %s\n", event ? "event " : "", s->method, s->path);
-    if (api.moves) {
-        h2_goaway(&api.h2, H2_NO_ERROR, true);
-    }
-    if (!looked_at(s)) {
-        return;
-    }
-    if (!api.hangs && event) {
-        serve_event(s);
-        return;
-    }
-    if (api.hangs || !version_served(s)) {
-        return;
-    }
-    if (strcmp(s->method, "PATCH") == 0) {
-        serve_status(s);
-    } else if (strcmp(s->method, "GET") == 0) {
-        serve_read(s);
-    } else if (strcmp(s->method, "DELETE") == 0) {
-        serve_delete(s);
+    (void)api_node_store();
+    assert_non_null(strstr(e->accept, "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"));
+    if (e->watch) {
+        assert_non_null(strstr(e->accept, "stream=watch"));
+        assert_non_null(strstr(e->path, "fieldSelector=metadata.name%3D" NODE_NAME "&"));
     } else {
-        serve_write(s);
+        assert_string_equal(e->path, NODES_PATH "/" NODE_NAME);
+    }
+    refuse(e, e->watch ? api.node_watch_http : api.node_http, NULL);
+}
+
+/* What the agent must say in a write, though the server would take it without. */
+static void check_write(const struct sim_api_event *e)
+{
+    char text[80];
+    struct view object = proto_get(view_from(e->body, 4), 2).bytes;
+    struct view meta = proto_get(object, 1).bytes;
+    struct view conditions = proto_get(object, 2).bytes;
+    if (e->asked == SIM_ASK_CREATE) {
+        proto_text(meta, 2, text, sizeof text);
+        assert_string_equal(text, NODE_NAME "-neuron.aws.com-");
+    } else if (e->asked == SIM_ASK_UPDATE) {
+        assert_true(proto_get(meta, 5).bytes.len > 0 && proto_get(meta, 6).bytes.len > 0);
+    } else {
+        assert_int_equal(proto_count(conditions, 1) + proto_count(conditions, 2), 2);
     }
 }
 
-/* --- events --- */
-
-static struct api_stream *api_stream_of(uint32_t id)
+static void meet_write(const struct sim_api_event *e)
 {
-    struct api_stream *fresh = NULL;
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        struct api_stream *s = &api.stream[i];
-        if (s->id == id) {
-            return s;
+    struct view spec = proto_get(proto_get(view_from(e->body, 4), 2).bytes, 2).bytes;
+    check_write(e);
+    if (e->asked == SIM_ASK_DELETE) {
+        return;
+    }
+    if (api.devices_max > 0 && proto_count(spec, 6) > api.devices_max) {
+        refuse(e, api.devices_http, NULL);
+        return;
+    }
+    refuse(e, api.write_http, NULL);
+    if (api.write_lost) {
+        meet(e, SIM_FAULT_LOST, (struct sim_fault){.http = 504});
+    }
+    if (api.answers_name != NULL) {
+        meet(e, SIM_FAULT_OTHER, (struct sim_fault){.name = api.answers_name});
+    }
+}
+
+static void meet_slices(const struct sim_api_event *e)
+{
+    assert_true(!e->watch || strstr(e->accept, "stream=watch") != NULL);
+    refuse(e, e->watch ? api.watch_http : api.list_http, NULL);
+}
+
+static void meet_request(const struct sim_api_event *e)
+{
+    switch (e->asked) {
+    case SIM_ASK_EVENT:
+        meet_event(e);
+        break;
+    case SIM_ASK_STATUS:
+        (void)api_claim_store(e->target->ns, e->target->name);
+        refuse(e, took.status_http, took.message);
+        if (took.mute) {
+            meet(e, SIM_FAULT_UNANSWERED, (struct sim_fault){0});
         }
-        fresh = fresh == NULL && s->id == 0 ? s : fresh;
-    }
-    assert_non_null(fresh);
-    memset(fresh, 0, offsetof(struct api_stream, body));
-    fresh->out_len = 0;
-    fresh->out_sent = 0;
-    fresh->id = id;
-    return fresh;
-}
-
-static void api_field(struct api_stream *s, const struct h2_event *e)
-{
-    enum status st = STATUS_OK;
-    if (view_is(e->name, ":method")) {
-        st = text_copy(s->method, sizeof s->method, e->value);
-    } else if (view_is(e->name, ":path")) {
-        st = text_copy(s->path, sizeof s->path, e->value);
-    } else if (view_is(e->name, "accept")) {
-        st = text_copy(s->accept, sizeof s->accept, e->value);
-    } else if (view_is(e->name, "content-type")) {
-        st = text_copy(s->body_type, sizeof s->body_type, e->value);
-    } else if (view_is(e->name, "authorization")) {
-        st = text_copy(s->authorization, sizeof s->authorization, e->value);
-    }
-    assert_int_equal(st, STATUS_OK);
-}
-
-static void api_event(const struct h2_event *e)
-{
-    if (e->stream == 0) {
-        return;
-    }
-    struct api_stream *s = api_stream_of(e->stream);
-    switch (e->kind) {
-    case H2_EVENT_FIELD:
-        api_field(s, e);
         break;
-    case H2_EVENT_DATA:
-        assert_true(e->data.len <= sizeof s->body - s->body_len);
-        memcpy(s->body + s->body_len, e->data.data, e->data.len);
-        s->body_len += e->data.len;
+    case SIM_ASK_CLAIM:
+        meet_claim(e);
         break;
-    case H2_EVENT_RESET:
-        api_note("(reset %s)\n", s->path);
-        s->id = 0;
-        return;
-    case H2_EVENT_HEADERS_END:
-    case H2_EVENT_GOAWAY:
-    case H2_EVENT_PING_ACK:
-    case H2_EVENT_WRITABLE:
+    case SIM_ASK_GROUP:
+        meet_group(e);
         break;
-    }
-    bool may_end = e->kind == H2_EVENT_DATA || e->kind == H2_EVENT_HEADERS_END;
-    if (may_end && e->end_stream && s->id != 0) {
-        api_serve(s);
+    case SIM_ASK_NODE:
+        meet_node(e);
+        break;
+    case SIM_ASK_LIST:
+    case SIM_ASK_WATCH:
+        meet_slices(e);
+        break;
+    case SIM_ASK_CREATE:
+    case SIM_ASK_UPDATE:
+    case SIM_ASK_DELETE:
+        meet_write(e);
+        break;
+    default:
+        break; /* a version that is not served: the model answers 404 */
     }
 }
 
-static const char *content_type(const struct api_stream *s)
+/* Whole requests; what meets them is set for each alone. */
+static void api_seen(struct sim_api *a, unsigned connection, const struct sim_api_event *e)
 {
-    const char *type = s->watch ? PROTOBUF ";stream=watch" : PROTOBUF;
-    return (s->type != NULL) ? s->type : type;
-}
-
-static void api_send_head(struct api_stream *s)
-{
-    char text[16];
-    (void)snprintf(text, sizeof text, "%u", s->http);
-    h2_headers_begin(&api.h2, s->id);
-    h2_header(&api.h2, ":status", view_text(text), false);
-    h2_header(&api.h2, "content-type", view_text(content_type(s)), false);
-    if (s->retry_after != 0) {
-        (void)snprintf(text, sizeof text, "%u", s->retry_after);
-        h2_header(&api.h2, "retry-after", view_text(text), false);
-    }
-    s->headed = h2_headers_end(&api.h2, false) == STATUS_OK;
-}
-
-static void api_send_out(struct api_stream *s)
-{
-    if (s->id == 0 || s->http == 0) {
+    static const enum sim_fault_kind kinds[] = {
+        SIM_FAULT_ANSWER,    SIM_FAULT_REFUSED,    SIM_FAULT_RESET, SIM_FAULT_PAGE,
+        SIM_FAULT_POSTPONED, SIM_FAULT_UNANSWERED, SIM_FAULT_LOST,  SIM_FAULT_OTHER};
+    if (e->cancelled) {
+        api_note("(reset %s)\n", e->path);
         return;
     }
-    if (!s->headed) {
-        api_send_head(s);
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        sim_api_fault_end(a, kinds[i]);
     }
-    size_t room = s->headed ? h2_data_room(&api.h2, s->id) : 0;
-    struct view left = view_of(s->out + s->out_sent, s->out_len - s->out_sent);
-    struct view piece = view_first(left, room);
-    bool last = s->end && piece.len == left.len;
-    if (!s->headed || (piece.len == 0 && !last)) {
-        return;
+    api_note("%s%s %s\n", e->asked == SIM_ASK_EVENT ? "event " : "", e->method, e->path);
+    if (api.moves) {
+        sim_api_goaway(a, connection, true);
     }
-    if (h2_data(&api.h2, s->id, piece, last) == STATUS_OK) {
-        s->out_sent += piece.len;
-        if (last) {
-            s->id = 0;
-        }
+    if ((e->asked & (SIM_ASK_CLAIM | SIM_ASK_STATUS)) == 0) {
+        assert_true(api.own < API_OWN_MAX);
+        api.own_ms[api.own++] = a->now_ms;
+    }
+    if (!e->authorised) {
+        sim_api_goaway(a, connection, false);
+    } else if (api.hangs) {
+        meet(e, SIM_FAULT_POSTPONED, (struct sim_fault){0});
+    } else {
+        meet_request(e);
     }
 }
 
-/* Takes all events, sends what there is room for. */
+/* Requests that were served: what the agent says must be what a server takes. */
+static void api_take(const struct sim_api_event *e)
+{
+    bool strange =
+        e->http == 400 || e->http == 405 || e->http == 406 || e->http == 415 || e->http == 422;
+    if (strange && !api.said[e->http]) {
+        fail_msg("%s %s was answered by %u", e->method, e->path, e->http);
+    }
+    if (e->asked == SIM_ASK_EVENT && e->authorised) {
+        took_event(e);
+    } else if (e->asked == SIM_ASK_STATUS && e->authorised) {
+        took_status(e);
+    } else if (e->asked == SIM_ASK_DELETE && e->http == 409) {
+        api_note("(precondition failed)\n");
+    }
+}
+
+/* --- life --- */
+
+static void standing(enum sim_fault_kind kind, bool on, unsigned asked)
+{
+    const struct sim_fault fault = {.asked = on ? asked : 0};
+    sim_api_fault(&server, kind, &fault);
+}
+
+/* What the test says of the server at all times. */
+static void api_say(void)
+{
+    assert_memory_equal(api.authorization, "Bearer ", 7);
+    server.config.token = api.authorization + 7;
+    for (unsigned i = 0; i < API_VERSIONS; i++) {
+        server.config.serves[i] = (api.served & SERVES(i)) != 0;
+    }
+    standing(SIM_FAULT_UNTOLD, api.node_silent, SIM_ASK_NODE);
+    standing(SIM_FAULT_UNSELECTED, api.any_selector, SIM_ASK_LIST | SIM_ASK_WATCH);
+    standing(SIM_FAULT_DROPPED, api.drops_devices, SIM_ASK_CREATE | SIM_ASK_UPDATE);
+    standing(SIM_FAULT_UNVERSIONED, api.no_version, SIM_ASK_LIST);
+    standing(SIM_FAULT_PAGED, api.pages, SIM_ASK_LIST);
+}
+
+UNUSED_OK static void api_reset(uint64_t now_ms)
+{
+    const struct sim_api_config config = {
+        .token = "secret", .timeless = true, .seed = 1, .seen = api_seen};
+    memset(&api, 0, sizeof api);
+    memset(&took, 0, sizeof took);
+    api.reachable = true;
+    api.authorization = "Bearer secret";
+    api.served = SERVES(API_V1);
+    api.streams_max = SIM_STREAMS_MAX;
+    api.node_uid = NODE_UID;
+    sim_api_init(&server, &config, now_ms);
+    (void)api_node_store();
+}
+
+static void model_step(uint64_t now_ms)
+{
+    sim_api_step(&server, now_ms, 1700000000 + now_ms / 1000);
+}
+
+static void api_connect(uint64_t now_ms)
+{
+    if (server.connection[api.link].open) {
+        sim_api_drop(&server, api.link);
+    }
+    model_step(now_ms);
+    server.config.streams = api.streams_max > 0 ? api.streams_max : 1;
+    server.config.window = api.window;
+    int link = sim_api_open(&server);
+    assert_true(link >= 0);
+    api.link = (unsigned)link;
+    api.connected = true;
+    api.connections++;
+    if (api.streams_max == 0) {
+        memset(&server.connection[link].tx[9 + 2 * 6 + 2], 0, 4); /* value of the third setting */
+    }
+}
+
+/* Takes all requests, sends what there is room for. */
 static void api_pump(uint64_t now_ms)
 {
-    struct h2_event e;
+    struct sim_api_event e;
     if (!api.connected) {
         return;
     }
-    api.now_ms = now_ms;
-    h2_set_time(&api.h2, now_ms);
-    enum status st = h2_next(&api.h2, &e);
-    while (st == STATUS_OK) {
-        api_event(&e);
-        st = h2_next(&api.h2, &e);
+    api_say();
+    model_step(now_ms);
+    while (sim_api_next(&server, &e) == STATUS_OK) {
+        api_take(&e);
     }
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        api_send_out(&api.stream[i]);
-    }
-}
-
-/* The watch under way ends well, as at its time-out. */
-UNUSED_OK static void api_watch_end(void)
-{
-    struct api_stream *s = api_watch_stream();
-    assert_non_null(s);
-    s->end = true;
 }
 
 /* Requests that hung are answered now. */
@@ -571,13 +403,7 @@ UNUSED_OK static void api_release(void)
     for (unsigned i = 0; i < API_CLAIMS; i++) {
         api.claim[i].fault = API_ANSWERS;
     }
-    for (unsigned i = 0; i < API_STREAMS; i++) {
-        struct api_stream *s = &api.stream[i];
-        if (s->id != 0 && s->whole && s->http == 0) {
-            s->whole = false;
-            api_serve(s);
-        }
-    }
+    sim_api_resume(&server);
 }
 
 #endif

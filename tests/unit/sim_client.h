@@ -252,7 +252,8 @@ static struct view slice(const struct slice *s)
     put_device(&spec, s);
     sim_put_bytes(&object, 1, writer_view(&meta));
     sim_put_bytes(&object, 2, writer_view(&spec));
-    kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceSlice", object.len);
+    const char *version = s->beta ? "resource.k8s.io/v1beta1" : "resource.k8s.io/v1";
+    kube_envelope_head(&w, version, "ResourceSlice", object.len);
     writer_append(&w, writer_view(&object));
     assert_false(w.full || object.full || spec.full || meta.full);
     return writer_view(&w);

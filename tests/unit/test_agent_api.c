@@ -136,7 +136,7 @@ static void test_nothing_shortens_a_retry_after(void **state)
         devices_change(i % 16);
         if (i % 8 == 7) {
             api_end("");
-        } else if (api_watch_stream() != NULL) {
+        } else if (api_watch_of(SIM_SLICE) != NULL) {
             api_slice_cut(api_slice_only());
         }
         if (i % 4 == 2) {
@@ -190,7 +190,7 @@ static void test_no_stream_is_allowed(void **state)
     assert_int_equal(api.connections, connections + 1);
     pass(API_REQUEST_MS + 1000);
     assert_non_null(strstr(world.log, "its SETTINGS_MAX_CONCURRENT_STREAMS is 0"));
-    api.streams_max = API_STREAMS;
+    api.streams_max = SIM_STREAMS_MAX;
     pass(API_BACKOFF_MAX_MS + API_BACKOFF_MAX_MS / 4);
     devices_change(15);
     settle();

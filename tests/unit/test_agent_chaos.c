@@ -135,7 +135,7 @@ static void move_api(void)
         break;
     case 2:
         if (api.connected) {
-            h2_goaway(&api.h2, H2_NO_ERROR, roll(2) == 0);
+            sim_api_goaway(&server, api.link, roll(2) == 0);
         }
         break;
     case 3:

@@ -179,7 +179,8 @@ static void test_refusals(void **state)
     check_refused(1, "claim ml/claim-1 not found on the API server");
     api.claim[2].http = 403;
     check_refused(2, "claim ml/claim-2 cannot be read from the API server: HTTP 403 "
-                     "resourceclaims is forbidden: User \"agent\" cannot do that");
+                     "resourceclaims.resource.k8s.io \"claim-2\" is forbidden: the rules of this "
+                     "cluster do not allow it");
     (void)snprintf(api.claim[3].uid, 64, "another-uid");
     check_refused(3, "claim ml/claim-3 got replaced: UID c1a10000-0000-4000-8000-000000000003 was "
                      "asked for, the API server has UID another-uid");

@@ -221,7 +221,7 @@ static void test_goaway(void **state)
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     settle();
     unsigned connections = api.connections;
-    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    sim_api_goaway(&server, api.link, false);
     settle();
     /* what runs may end; new requests wait for the new connection */
     assert_true(api.connected);

@@ -33,7 +33,7 @@ static void test_put_ends_while_the_connection_drains(void **state)
         sent = x->result.kind == API_WRITE_SLICE && x->body_sent > 0 && x->body_sent < x->body_len;
     }
     assert_true(sent);
-    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    sim_api_goaway(&server, api.link, false);
     struct peer *kubelet = service_open();
     const struct peer_call *call = call_send(kubelet, PREPARE, claims_request(0, 1));
     pass(5000);
@@ -52,7 +52,7 @@ static void test_goaway_is_no_failure(void **state)
     (void)state;
     up(65535);
     pass(API_BACKOFF_MAX_MS);
-    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    sim_api_goaway(&server, api.link, false);
     settle();
     pass(API_MOVE_MS);
     assert_int_equal(world.agent->api_connection.state, API_UP);
@@ -69,7 +69,7 @@ static void test_goaway_for_ever_is_slowed_down(void **state)
     for (unsigned i = 0; i < 200; i++) {
         if (world.agent->api_connection.state == API_UP) {
             connections++;
-            h2_goaway(&api.h2, H2_NO_ERROR, false);
+            sim_api_goaway(&server, api.link, false);
         }
         pass(100);
     }
@@ -109,7 +109,7 @@ static void test_round_goes_on_elsewhere(void **state)
     step();
     assert_int_equal(world.agent->publish.round.step, ROUND_LIST);
     assert_true(api_slot_busy(world.agent, API_SLOT_SLICES));
-    h2_goaway(&api.h2, H2_NO_ERROR, true);
+    sim_api_goaway(&server, api.link, true);
     pass(5000);
     assert_int_equal(world.agent->publish.wanted.devices.count, 15);
     assert_true(publish_current(world.agent));

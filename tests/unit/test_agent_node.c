@@ -12,14 +12,14 @@ static void up(void)
     world_new();
     node_up();
     assert_int_equal(api_slices(), 1);
-    assert_non_null(api_watch_of(true));
+    assert_non_null(api_watch_of(SIM_NODE));
     api_forget();
     log_forget();
 }
 
 static void check_right(void)
 {
-    assert_string_equal(api_slice_only()->owner, api.node_uid);
+    assert_string_equal(slice_owner(api_slice_only()), api.node_uid);
     assert_true(publish_current(world.agent));
 }
 
@@ -27,8 +27,8 @@ static void check_right(void)
 static const char *attribute(const char *key)
 {
     static char text[80];
-    const struct api_slice *s = api_slice_only();
-    struct view device = proto_get(view_of(s->spec, s->spec_len), 6).bytes;
+    const struct sim_object *s = api_slice_only();
+    struct view device = proto_get(slice_spec(s), 6).bytes;
     struct reader in = reader_of(device);
     struct sim_field f;
     while (proto_next(&in, &f)) {
@@ -68,12 +68,12 @@ static void test_requests_of_a_quiet_day(void **state)
     for (unsigned minute = 1; minute <= 24 * 60; minute++) {
         pass(60000);
         if (minute % 60 == 0) {
-            api_watch_of(true)->end = true;
-            api_watch_end();
+            api_watch_end(SIM_NODE);
+            api_watch_end(SIM_SLICE);
             pass(1000);
         }
-        api_watch_bookmark();
-        api_node_bookmark();
+        sim_api_bookmark(&server, SIM_SLICE);
+        sim_api_bookmark(&server, SIM_NODE);
     }
     assert_in_range(api_asked(""), 100, 200);
     assert_in_range(api_lists(), 100, 144);
@@ -170,7 +170,7 @@ static bool watches_from(uint64_t version)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "&resourceVersion=%llu", (unsigned long long)version);
-    const char *at = strstr(api_watch_of(true)->path, text);
+    const char *at = strstr(api_watch_of(SIM_NODE)->path, text);
     return at != NULL && at[strlen(text)] == 0;
 }
 
@@ -178,10 +178,10 @@ static void test_resumed(void **state)
 {
     (void)state;
     up();
-    api.version = 9000;
-    api_node_bookmark();
+    server.store.version = 9000;
+    sim_api_bookmark(&server, SIM_NODE);
     settle();
-    api_watch_of(true)->end = true;
+    api_watch_end(SIM_NODE);
     pass(2000);
     assert_true(watches_from(9000));
     assert_int_equal(api_asked(""), 1);
@@ -191,16 +191,16 @@ static void test_expired(void **state)
 {
     (void)state;
     up();
-    api_node_error(410, "Expired");
+    sim_api_expire(&server, SIM_NODE);
     pass(2000);
-    assert_null(strstr(api_watch_of(true)->path, "resourceVersion"));
+    assert_null(strstr(api_watch_of(SIM_NODE)->path, "resourceVersion"));
     assert_int_equal(api_asked(NODE_READS), 0);
     api.node_watch_http = 410;
-    api_watch_of(true)->end = true;
+    api_watch_end(SIM_NODE);
     pass(2000);
     api.node_watch_http = 0;
     pass(5000);
-    assert_null(strstr(api_watch_of(true)->path, "resourceVersion"));
+    assert_null(strstr(api_watch_of(SIM_NODE)->path, "resourceVersion"));
     assert_int_equal(api_lists(), 0);
     assert_null(strstr(world.log, "api_request_failed"));
     check_right();
@@ -212,8 +212,8 @@ static void test_short_watches(void **state)
     (void)state;
     up();
     for (unsigned i = 0; i < 600; i++) {
-        if (api_watch_of(true) != NULL) {
-            api_watch_of(true)->end = true;
+        if (api_watch_of(SIM_NODE) != NULL) {
+            api_watch_end(SIM_NODE);
         }
         pass(100);
     }
@@ -249,8 +249,8 @@ static void test_watch_refused(void **state)
     /* granted at last */
     api.node_watch_http = 0;
     pass(REFUSED_MAX_MS * 3u / 2u);
-    assert_non_null(api_watch_of(true));
-    api_node_bookmark();
+    assert_non_null(api_watch_of(SIM_NODE));
+    sim_api_bookmark(&server, SIM_NODE);
     pass(1000);
     api_forget();
     pass(3600000);
@@ -268,7 +268,7 @@ static void test_watch_silent(void **state)
     pass(NODE_SILENT_MS + 4000);
     check_right();
     assert_int_equal(api_asked(NODE_READS), 1);
-    assert_non_null(api_watch_of(true));
+    assert_non_null(api_watch_of(SIM_NODE));
     log_has("event=api_request_failed doing=\"watch Node\" status=peer-timeout");
     log_has("remedy=\"nothing: the Node is read instead\"");
     api_node_create(NEW_UID);
@@ -285,10 +285,10 @@ static void test_watch_without_the_node(void **state)
     start();
     register_driver();
     pass(1500);
-    for (unsigned i = 0; i < NODE_SILENT_MS / 500 && api_watch_of(true) != NULL; i++) {
-        api.version += 1000;
-        api_node_bookmark();
-        api_node_event_of("DELETED", "another");
+    for (unsigned i = 0; i < NODE_SILENT_MS / 500 && api_watch_of(SIM_NODE) != NULL; i++) {
+        server.store.version += 1000;
+        sim_api_bookmark(&server, SIM_NODE);
+        sim_api_tell(&server, SIM_NODE, "DELETED", "another");
         pass(500);
     }
     pass(4000);
@@ -305,10 +305,10 @@ static void test_watch_without_the_node_moved(void **state)
     start();
     register_driver();
     pass(1500);
-    assert_non_null(api_watch_of(true));
-    api.version += 1000;
-    api_node_bookmark();
-    api_node_event_of("DELETED", "another");
+    assert_non_null(api_watch_of(SIM_NODE));
+    server.store.version += 1000;
+    sim_api_bookmark(&server, SIM_NODE);
+    sim_api_tell(&server, SIM_NODE, "DELETED", "another");
     settle();
     api_end("");
     api.node_silent = false;
@@ -325,8 +325,8 @@ static void test_watch_untold(void **state)
     start();
     register_driver();
     for (unsigned i = 0; i < 300; i++) {
-        if (api_watch_of(true) != NULL) {
-            api_watch_of(true)->end = true;
+        if (api_watch_of(SIM_NODE) != NULL) {
+            api_watch_end(SIM_NODE);
         }
         pass(100);
     }

@@ -7,7 +7,7 @@
 
 static const char *own_name(void)
 {
-    static char name[80];
+    static char name[NAME_CAP];
     (void)snprintf(name, sizeof name, "%s", api_slice_only()->name);
     return name;
 }
@@ -22,9 +22,9 @@ static void up(void)
 
 /* --- content --- */
 
-static struct view device_at(const struct api_slice *s, unsigned index)
+static struct view device_at(const struct sim_object *s, unsigned index)
 {
-    struct reader in = reader_of(view_of(s->spec, s->spec_len));
+    struct reader in = reader_of(slice_spec(s));
     struct sim_field f;
     unsigned n = 0;
     while (proto_next(&in, &f)) {
@@ -58,15 +58,15 @@ static void test_created(void **state)
 {
     (void)state;
     up();
-    const struct api_slice *s = api_slice_only();
-    struct view spec = view_of(s->spec, s->spec_len);
+    const struct sim_object *s = api_slice_only();
+    struct view spec = slice_spec(s);
     assert_int_equal(api_asked("POST "), 1);
     assert_int_equal(api_writes(), 1);
-    assert_string_equal(s->owner, NODE_UID);
-    assert_string_equal(s->driver, "neuron.aws.com");
-    assert_string_equal(s->node, NODE_NAME);
+    assert_string_equal(slice_owner(s), NODE_UID);
+    assert_true(view_is(proto_get(spec, 1).bytes, "neuron.aws.com"));
+    assert_true(view_is(proto_get(spec, 3).bytes, NODE_NAME));
     assert_true(view_is(proto_get(proto_get(spec, 2).bytes, 1).bytes, NODE_NAME));
-    assert_int_equal(s->generation, 1);
+    assert_int_equal(slice_generation(s), 1);
     assert_int_equal(proto_count(spec, 6), 16);
     for (unsigned n = 0; n < 16; n++) {
         char name[32];
@@ -85,8 +85,7 @@ static void test_empty_node(void **state)
     world_new();
     found_set("trn2.48xlarge", 0, 8);
     node_up();
-    assert_int_equal(proto_count(view_of(api_slice_only()->spec, api_slice_only()->spec_len), 6),
-                     0);
+    assert_int_equal(slice_devices(api_slice_only()), 0);
     assert_true(publish_current(world.agent));
 }
 
@@ -132,22 +131,21 @@ static void test_different_is_updated(void **state)
     pass(2000);
     assert_int_equal(api_asked("PUT " SLICES_PATH "/"), 1);
     assert_int_equal(api_writes(), 1);
-    const struct api_slice *s = api_slice_only();
+    const struct sim_object *s = api_slice_only();
     assert_string_equal(s->name, name);
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
-    assert_int_equal(s->generation, 1);
+    assert_int_equal(slice_devices(s), 16);
+    assert_int_equal(slice_generation(s), 1);
 }
 
 static void test_owner_is_put_right(void **state)
 {
     (void)state;
     up();
-    (void)snprintf(api_slice_only()->owner, 64, "the-node-before");
-    api_touch(api_slice_only());
+    api_slice_own(api_slice_only(), "the-node-before");
     restart();
     register_driver();
     pass(2000);
-    assert_string_equal(api_slice_only()->owner, NODE_UID);
+    assert_string_equal(slice_owner(api_slice_only()), NODE_UID);
 }
 
 static void test_doubles_are_deleted(void **state)
@@ -155,7 +153,7 @@ static void test_doubles_are_deleted(void **state)
     (void)state;
     up();
     kill_agent();
-    struct api_slice *own = api_slice_only();
+    struct sim_object *own = api_slice_only();
     (void)api_slice_double(own, "double-1");
     (void)api_slice_double(own, "double-2");
     api_slice_cut(api_slice_double(own, "double-3"));
@@ -175,10 +173,11 @@ static void test_more_than_are_seen(void **state)
     (void)state;
     up();
     kill_agent();
+    const struct sim_object *own = api_slice_only();
     for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "double-%u", i);
-        (void)api_slice_double(api_slice_named(NODE_NAME "-neuron.aws.com-x0001"), name);
+        (void)api_slice_double(own, name);
     }
     start();
     register_driver();
@@ -193,7 +192,7 @@ static void test_more_wrong_ones(void **state)
     (void)state;
     up();
     kill_agent();
-    struct api_slice *first = api_slice_named(NODE_NAME "-neuron.aws.com-x0001");
+    struct sim_object *first = api_slice_only();
     for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "double-%u", i);
@@ -282,12 +281,12 @@ static void test_device_lost_and_back(void **state)
     find(15);
     pass(1000);
     assert_int_equal(api_writes(), 2);
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), 15);
     find(16);
     pass(1000);
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
-    assert_int_equal(s->generation, 1);
+    assert_int_equal(slice_devices(s), 16);
+    assert_int_equal(slice_generation(s), 1);
 }
 
 static bool in_the_body(void)
@@ -310,8 +309,8 @@ static void change_in_a_write(unsigned before, unsigned after)
     world.halt = NULL;
     find(after);
     pass(20000);
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), after);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), after);
     assert_true(publish_current(world.agent));
 }
 
@@ -339,7 +338,7 @@ static void test_change_while_away(void **state)
     assert_false(agent_ready(world.agent));
     api.reachable = true;
     pass(60000);
-    assert_int_equal(api_slice_only()->devices, 15);
+    assert_int_equal(slice_devices(api_slice_only()), 15);
     assert_true(agent_ready(world.agent));
 }
 
@@ -348,10 +347,11 @@ static void test_slices_that_finalizers_keep(void **state)
 {
     (void)state;
     up();
+    const struct sim_object *own = api_slice_only();
     for (unsigned i = 0; i < SLICES_SEEN_MAX + 2; i++) {
         char name[40];
         (void)snprintf(name, sizeof name, "double-%u", i);
-        api_slice_double(api_slice_named(NODE_NAME "-neuron.aws.com-x0001"), name)->going = true;
+        api_slice_keep(api_slice_double(own, name));
     }
     api_end("");
     pass(60000);
@@ -412,8 +412,8 @@ static void test_conflict(void **state)
     pass(100);
     api.write_http = 0;
     pass(5000);
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 12);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), 12);
 }
 
 int main(void)

@@ -32,8 +32,8 @@ static unsigned all_asked(void)
 /* The slice is stored whole, and known to be right. */
 static void check_published(void)
 {
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), 16);
     assert_true(publish_current(world.agent));
 }
 
@@ -138,12 +138,8 @@ static void test_all_nodes(void **state)
     (void)state;
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_TELLS);
-        struct api_slice *s = api_slice_only();
-        struct writer w = writer_of(s->spec + s->spec_len, sizeof s->spec - s->spec_len);
-        put_int(&w, 5, 1);
-        s->spec_len += w.len;
-        api_touch(s);
-        api_watch_slice("MODIFIED", s);
+        struct sim_object *s = api_slice_only();
+        api_slice_add(s, view_of("\x28\x01", 2)); /* field 5, true */
         pass(1000);
         assert_int_equal(api_asked("PUT "), 1);
         check_published();
@@ -170,7 +166,7 @@ static void test_change_with_the_connection(void **state)
         assert_int_equal(api_writes(), 0);
         assert_int_equal(group_asked(), 1);
         assert_true(all_asked() <= 5);
-        assert_non_null(api_watch_stream());
+        assert_non_null(api_watch_of(SIM_SLICE));
     }
 }
 
@@ -200,11 +196,11 @@ static void test_change_found_without_a_claim(void **state)
     for (unsigned i = 0; i < 4; i++) {
         pass(2 * API_REFUSED_MS); /* a watch that ends soon is opened again more slowly */
         api.served = (i % 2 == 0) ? SERVES(API_V1BETA2) : SERVES(API_V1);
-        api_watch_end();
+        api_watch_end(SIM_SLICE);
         pass(3000);
         check_published();
-        assert_non_null(api_watch_stream());
-        assert_int_equal(api_watch_stream()->version, world.agent->version.now);
+        assert_non_null(api_watch_of(SIM_SLICE));
+        assert_int_equal(api_watch_of(SIM_SLICE)->target.version, world.agent->version.now);
     }
     api.served = SERVES(API_V1BETA1);
     pass(900000);
@@ -462,7 +458,7 @@ static void test_none_for_a_time(void **state)
     api_forget();
     pass(VERSION_NONE_MAX_MS);
     check_published();
-    assert_non_null(api_watch_of(true));
+    assert_non_null(api_watch_of(SIM_NODE));
     assert_int_equal(api_slices(), 1);
     assert_int_equal(held(), 1);
 }

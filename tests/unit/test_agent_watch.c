@@ -10,19 +10,19 @@ static void up(void)
     world_new();
     node_up();
     assert_int_equal(api_slices(), 1);
-    assert_non_null(api_watch_stream());
+    assert_non_null(api_watch_of(SIM_SLICE));
     api_forget();
     log_forget();
 }
 
 static void check_right(void)
 {
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 16);
-    assert_string_equal(s->owner, NODE_UID);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), 16);
+    assert_string_equal(slice_owner(s), NODE_UID);
     assert_true(publish_current(world.agent));
     assert_true(agent_ready(world.agent));
-    assert_non_null(api_watch_stream());
+    assert_non_null(api_watch_of(SIM_SLICE));
 }
 
 /* Path of the watch under way. */
@@ -30,7 +30,7 @@ static bool watches_from(uint64_t version)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "&resourceVersion=%llu", (unsigned long long)version);
-    const char *at = strstr(api_watch_stream()->path, text);
+    const char *at = strstr(api_watch_of(SIM_SLICE)->path, text);
     return at != NULL && at[strlen(text)] == 0;
 }
 
@@ -48,7 +48,7 @@ static void test_deleted(void **state)
     check_right();
     assert_int_equal(api_asked("POST "), 1);
     /* a pool's next slice has the next generation */
-    assert_int_equal(api_slice_only()->generation, 2);
+    assert_int_equal(slice_generation(api_slice_only()), 2);
     log_has("slice_drift_detected");
 }
 
@@ -60,7 +60,7 @@ static void test_deleted_again_and_again(void **state)
         api_slice_delete(api_slice_only());
         pass(60000);
         check_right();
-        assert_int_equal(api_slice_only()->generation, i);
+        assert_int_equal(slice_generation(api_slice_only()), i);
     }
 }
 
@@ -109,9 +109,7 @@ static void test_changed(void **state)
     check_right();
     assert_int_equal(api_asked("PUT "), 1);
     assert_int_equal(api_writes(), 1);
-    (void)snprintf(api_slice_only()->owner, 64, "nobody");
-    api_touch(api_slice_only());
-    api_watch_slice("MODIFIED", api_slice_only());
+    api_slice_own(api_slice_only(), "nobody");
     pass(1000);
     check_right();
     assert_int_equal(api_writes(), 2);
@@ -170,10 +168,10 @@ static void test_bookmark(void **state)
 {
     (void)state;
     up();
-    api.version = 9000;
-    api_watch_bookmark();
+    server.store.version = 9000;
+    sim_api_bookmark(&server, SIM_SLICE);
     settle();
-    api_watch_end();
+    api_watch_end(SIM_SLICE);
     pass(2000);
     assert_true(watches_from(9000));
     assert_int_equal(api_writes(), 0);
@@ -185,12 +183,13 @@ static void test_end_and_resume(void **state)
 {
     (void)state;
     up();
-    uint64_t version = api_slice_only()->version;
+    uint64_t version = server.store.version;
+    api.any_selector = true;
     (void)api_slice_foreign("gpu", "gpu.example.com", NODE_NAME);
     settle();
-    api_watch_end();
+    api_watch_end(SIM_SLICE);
     settle();
-    assert_null(api_watch_stream());
+    assert_null(api_watch_of(SIM_SLICE));
     pass(2000);
     assert_true(watches_from(version + 1));
     assert_int_equal(api_watches_asked(), 1);
@@ -201,8 +200,8 @@ static void test_expired(void **state)
 {
     (void)state;
     up();
-    api.version = 5000;
-    api_watch_error(410, "Expired");
+    server.store.version = 5000;
+    sim_api_expire(&server, SIM_SLICE);
     pass(2000);
     assert_true(watches_from(5000));
     assert_int_equal(api_lists(), 1);
@@ -215,8 +214,8 @@ static void test_expired_and_deleted(void **state)
 {
     (void)state;
     up();
-    api_watch_error(410, "Expired");
-    api_watch_stream()->end = true;
+    sim_api_expire(&server, SIM_SLICE);
+    api_watch_end(SIM_SLICE);
     api_slice_delete(api_slice_only());
     pass(3000);
     check_right();
@@ -228,7 +227,7 @@ static void test_expired_at_once(void **state)
     (void)state;
     up();
     api.watch_http = 410;
-    api_watch_end();
+    api_watch_end(SIM_SLICE);
     pass(2000);
     api.watch_http = 0;
     pass(60000);
@@ -241,7 +240,7 @@ static void refused_watch(unsigned http, unsigned most)
 {
     up();
     api.watch_http = http;
-    api_watch_end();
+    api_watch_end(SIM_SLICE);
     pass(600000);
     assert_in_range(api_watches_asked(), 10, most);
     if (http != 410) {
@@ -267,8 +266,8 @@ static void test_short_watches(void **state)
     (void)state;
     up();
     for (unsigned i = 0; i < 600; i++) {
-        if (api_watch_stream() != NULL) {
-            api_watch_end();
+        if (api_watch_of(SIM_SLICE) != NULL) {
+            api_watch_end(SIM_SLICE);
         }
         pass(100);
     }
@@ -281,9 +280,9 @@ static void test_reset(void **state)
 {
     (void)state;
     up();
-    struct api_stream *s = api_watch_stream();
-    h2_reset(&api.h2, s->id, H2_INTERNAL_ERROR);
-    s->id = 0;
+    struct sim_stream *s = api_watch_of(SIM_SLICE);
+    h2_reset(api_h2(), s->id, H2_INTERNAL_ERROR);
+    s->state = SIM_STREAM_FREE;
     pass(2000);
     check_right();
     assert_int_equal(api_lists(), 0);
@@ -304,7 +303,7 @@ static void test_garbage(void **state)
 {
     (void)state;
     up();
-    struct api_stream *s = api_watch_stream();
+    struct sim_stream *s = api_watch_of(SIM_SLICE);
     memcpy(s->out + s->out_len, "\0\0\0\x05\x0a\xff\xff\xff\x7f", 9);
     s->out_len += 9;
     pass(60000);
@@ -319,7 +318,7 @@ static void test_goaway(void **state)
     (void)state;
     up();
     unsigned connections = api.connections;
-    h2_goaway(&api.h2, H2_NO_ERROR, false);
+    sim_api_goaway(&server, api.link, false);
     pass(3000);
     assert_int_equal(api.connections, connections + 1);
     check_right();
@@ -353,7 +352,7 @@ static void test_list_without_version(void **state)
     log_has("cause=\"the list has no resourceVersion\"");
     assert_true(publish_current(world.agent)); /* all the same */
     assert_int_equal(api_lists(), 1);
-    assert_null(api_watch_of(false));
+    assert_null(api_watch_of(SIM_SLICE));
     api_slice_delete(api_slice_only());
     pass(world.settings.reconcile_ms + 60000u);
     assert_int_equal(api_slices(), 1);
@@ -385,7 +384,7 @@ static void few_streams(unsigned streams)
     api.node_uid = "5ad9b0c4-0000-4000-8000-00000000000b";
     api_forget();
     pass(2 * API_BACKOFF_MAX_MS);
-    assert_string_equal(api_slice_only()->owner, api.node_uid);
+    assert_string_equal(slice_owner(api_slice_only()), api.node_uid);
     assert_in_range(api_asked(""), 3, 12);
     assert_int_equal(api_writes(), 1);
     assert_null(strstr(world.log, "api_request_failed"));
@@ -396,16 +395,16 @@ static void test_one_stream(void **state)
 {
     (void)state;
     few_streams(1);
-    assert_null(api_watch_of(true));
-    assert_null(api_watch_of(false));
+    assert_null(api_watch_of(SIM_NODE));
+    assert_null(api_watch_of(SIM_SLICE));
 }
 
 static void test_two_streams(void **state)
 {
     (void)state;
     few_streams(2);
-    assert_null(api_watch_of(true));
-    assert_non_null(api_watch_of(false));
+    assert_null(api_watch_of(SIM_NODE));
+    assert_non_null(api_watch_of(SIM_SLICE));
 }
 
 /* The path dies while a body fills the send buffer: even a PING has no room. */
@@ -420,8 +419,8 @@ static void test_stuck_output(void **state)
     unsigned steps = world.steps;
     pass(60000);
     assert_true(world.steps - steps < 200);
-    const struct api_slice *s = api_slice_only();
-    assert_int_equal(proto_count(view_of(s->spec, s->spec_len), 6), 15);
+    const struct sim_object *s = api_slice_only();
+    assert_int_equal(slice_devices(s), 15);
     assert_true(publish_current(world.agent));
 }
 

@@ -70,14 +70,21 @@ static void test_node_watch(void **state)
 
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
 
-static struct view event_body(const char *reason)
+/* `series` empty: no series. */
+static struct view event_with(const char *name, const char *reason, struct view series)
 {
-    static uint8_t bytes[512];
-    uint8_t event_bytes[256];
+    static uint8_t bytes[1024];
+    uint8_t meta_bytes[300];
+    uint8_t event_bytes[700];
+    struct writer meta = writer_of(meta_bytes, sizeof meta_bytes);
     struct writer e = writer_of(event_bytes, sizeof event_bytes);
     struct writer w = writer_of(bytes, sizeof bytes);
-    sim_put_bytes(&e, 1, view_of("\x0a\x01x", 3));
+    sim_put_text(&meta, 1, name);
+    sim_put_bytes(&e, 1, writer_view(&meta));
     sim_put_bytes(&e, 2, view_of("\x08\x01", 2));
+    if (series.len > 0) {
+        sim_put_bytes(&e, 3, series);
+    }
     sim_put_text(&e, 4, "neuron.aws.com");
     sim_put_text(&e, 5, "neuron.aws.com-node-a");
     sim_put_text(&e, 6, "Publish");
@@ -85,8 +92,40 @@ static struct view event_body(const char *reason)
     sim_put_text(&e, 11, "Warning");
     kube_envelope_head(&w, "events.k8s.io/v1", "Event", e.len);
     writer_append(&w, writer_view(&e));
-    assert_false(w.full || e.full);
+    assert_false(w.full || e.full || meta.full);
     return writer_view(&w);
+}
+
+static struct view event_body(const char *reason)
+{
+    return event_with("x", reason, view_of(NULL, 0));
+}
+
+static void test_invalid_events(void **state)
+{
+    static const char *const names[] = {"",   "X",    "-a",   "a-",  "a..b", ".a",
+                                        "a.", "a.-b", "a-.b", "a_b", "a b"};
+    struct sim_api_event e;
+    char name[255];
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct view event = event_with(names[i], "Why", view_of(NULL, 0));
+        assert_int_equal(send("POST", EVENTS, event), 422);
+        assert_int_equal(sim_api_next(&api, &e), STATUS_OK); /* its slot is free again */
+    }
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    assert_int_equal(send("POST", EVENTS, event_with(name, "Why", view_of(NULL, 0))), 422);
+    assert_int_equal(send("POST", EVENTS, event_with(name + 1, "Why", view_of(NULL, 0))), 201);
+    assert_int_equal(send("POST", EVENTS, event_with("a-b.c", "Why", view_of(NULL, 0))), 201);
+    /* count 1; no time; both right */
+    struct view series = view_of("\x08\x01\x12\x02\x08\x01", 6);
+    assert_int_equal(send("POST", EVENTS, event_with("s", "Why", series)), 422);
+    assert_reason("Invalid", "series");
+    assert_int_equal(send("POST", EVENTS, event_with("s", "Why", view_of("\x08\x02", 2))), 422);
+    series = view_of("\x08\x02\x12\x02\x08\x01", 6);
+    assert_int_equal(send("POST", EVENTS, event_with("s", "Why", series)), 201);
 }
 
 static void test_events(void **state)
@@ -211,6 +250,115 @@ static void test_faults_in_an_answer(void **state)
     assert_true(sim_field_bytes(answer("ResourceSliceList"), 2).len > 0);
 }
 
+/* Postponed: nothing is done before the end. Unanswered, lost: all is done. */
+static void test_faults_of_the_moment(void **state)
+{
+    struct sim_api_event e;
+    (void)state;
+    begin();
+    fault(SIM_FAULT_POSTPONED, SIM_ASK_CREATE, 0);
+    assert_int_equal(send("POST", SLICES, slice(&good)), 0);
+    assert_int_equal(sim_api_next(&api, &e), STATUS_MORE);
+    assert_int_equal(get(SLICES), 200);
+    assert_int_equal(sim_field_bytes(answer("ResourceSliceList"), 2).len, 0);
+    while (sim_api_next(&api, &e) == STATUS_OK) {
+        assert_int_equal(e.asked, SIM_ASK_LIST);
+    }
+    sim_api_fault_end(&api, SIM_FAULT_POSTPONED);
+    client.http = 0;
+    settle();
+    assert_int_equal(client.http, 0);
+    sim_api_resume(&api);
+    settle();
+    assert_int_equal(client.http, 201);
+    assert_int_equal(sim_api_next(&api, &e), STATUS_OK);
+    assert_int_equal(e.asked, SIM_ASK_CREATE);
+    fault(SIM_FAULT_UNANSWERED, SIM_ASK_CREATE, 0);
+    assert_int_equal(send("POST", SLICES, slice(&good)), 0);
+    sim_api_fault_end(&api, SIM_FAULT_UNANSWERED);
+    settle();
+    assert_int_equal(client.http, 0);
+    fault(SIM_FAULT_LOST, SIM_ASK_CREATE, 504);
+    assert_int_equal(send("POST", SLICES, slice(&good)), 504);
+    assert_reason("Timeout", "unable to return");
+    assert_int_equal(get(SLICES), 200);
+    struct reader in = reader_of(answer("ResourceSliceList"));
+    struct sim_field f;
+    unsigned items = 0;
+    while (sim_field_next(&in, &f) == STATUS_OK) {
+        items += f.number == 2 ? 1 : 0;
+    }
+    assert_int_equal(items, 3);
+}
+
+static void test_faults_in_words(void **state)
+{
+    const struct sim_fault refused = {
+        .asked = SIM_ASK_CREATE, .http = 422, .field = "spec.devices", .cause = "too many"};
+    const struct sim_fault said = {.asked = SIM_ASK_LIST, .http = 429, .text = "not so fast"};
+    const struct sim_fault page = {
+        .asked = SIM_ASK_GROUP, .http = 404, .type = "a/b", .body = view_text("gone")};
+    const struct sim_fault renamed = {.asked = SIM_ASK_CREATE, .name = "another"};
+    const struct sim_fault dropped = {.asked = SIM_ASK_CREATE};
+    (void)state;
+    begin();
+    sim_api_fault(&api, SIM_FAULT_ANSWER, &refused);
+    assert_int_equal(send("POST", SLICES, slice(&good)), 422);
+    struct view cause = sim_field_bytes(sim_field_bytes(answer("Status"), 5), 4);
+    assert_view(sim_field_bytes(cause, 2), "too many");
+    assert_view(sim_field_bytes(cause, 3), "spec.devices");
+    sim_api_fault(&api, SIM_FAULT_ANSWER, &said);
+    assert_int_equal(get(SLICES), 429);
+    assert_view(sim_field_bytes(answer("Status"), 3), "not so fast");
+    sim_api_fault_end(&api, SIM_FAULT_ANSWER);
+    sim_api_fault(&api, SIM_FAULT_PAGE, &page);
+    assert_int_equal(get("/apis/resource.k8s.io"), 404);
+    assert_string_equal(client.type, "a/b");
+    assert_memory_equal(client.body, "gone", 4);
+    sim_api_fault(&api, SIM_FAULT_OTHER, &renamed);
+    sim_api_fault(&api, SIM_FAULT_DROPPED, &dropped);
+    assert_int_equal(send("POST", SLICES, slice(&good)), 201);
+    assert_view(sim_field_bytes(sim_field_bytes(answer("ResourceSlice"), 1), 1), "another");
+    assert_int_equal(sim_field_bytes(sim_field_bytes(answer("ResourceSlice"), 2), 6).len, 0);
+    fault(SIM_FAULT_PAGED, SIM_ASK_LIST, 0);
+    assert_int_equal(get(SLICES), 200);
+    struct view meta = sim_field_bytes(answer("ResourceSliceList"), 1);
+    assert_view(sim_field_bytes(meta, 3), "next");
+    assert_view(sim_field_bytes(meta, 2), "1001");
+    fault(SIM_FAULT_UNVERSIONED, SIM_ASK_LIST, 0);
+    assert_int_equal(get(SLICES), 200);
+    assert_int_equal(sim_field_bytes(sim_field_bytes(answer("ResourceSliceList"), 1), 2).len, 0);
+}
+
+/* Nothing ends or tells such a watch but its owner. */
+static void test_timeless_watch(void **state)
+{
+    struct view object;
+    (void)state;
+    begin();
+    api.config.timeless = true;
+    assert_int_equal(get(SLICES "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"), 200);
+    client.now_ms += 7200000;
+    settle();
+    assert_false(client.ended);
+    assert_int_equal(client.len, 0);
+    sim_api_bookmark(&api, SIM_NODE);
+    sim_api_expire(&api, SIM_NODE);
+    settle();
+    assert_int_equal(client.len, 0);
+    sim_api_bookmark(&api, SIM_SLICE);
+    sim_api_expire(&api, SIM_SLICE);
+    sim_api_tell(&api, SIM_SLICE, "DELETED", "of-nobody");
+    settle();
+    struct reader in = reader_of(view_of(client.body, client.len));
+    assert_string_equal(event(&in, "ResourceSlice", &object), "BOOKMARK");
+    assert_string_equal(event(&in, "Status", &object), "ERROR");
+    assert_string_equal(event(&in, "ResourceSlice", &object), "DELETED");
+    assert_view(sim_field_bytes(sim_field_bytes(object, 1), 1), "of-nobody");
+    assert_string_equal(event(&in, "Status", &object), "none");
+    assert_false(client.ended);
+}
+
 static void test_faults_of_a_watch(void **state)
 {
     struct view object;
@@ -251,10 +399,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_node_watch),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_invalid_events),
         cmocka_unit_test(test_claim_status),
         cmocka_unit_test(test_faults_instead_of_an_answer),
         cmocka_unit_test(test_faults_in_an_answer),
+        cmocka_unit_test(test_faults_of_the_moment),
+        cmocka_unit_test(test_faults_in_words),
         cmocka_unit_test(test_faults_of_a_watch),
+        cmocka_unit_test(test_timeless_watch),
         cmocka_unit_test(test_goaway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
