@@ -12,7 +12,7 @@
  * All static memory of the program, libraries included; tools/check_binary.py holds the binary to
  * it. Most of it is tables whose pages are never touched, and so never resident, on a quiet node.
  */
-#define RAM_BYTES_MAX (2u * 1024u * 1024u)
+#define RAM_BYTES_MAX (2304u * 1024u)
 
 /*
  * The stripped program on disk; tools/check_binary.py holds it to that. A node pulls it once and

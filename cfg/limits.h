@@ -343,7 +343,7 @@
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
  * descriptors. More: does not compile.
  */
-#define HOST_BYTES_MAX 393216u
+#define HOST_BYTES_MAX 655360u
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,

@@ -224,8 +224,8 @@
 /* ---- TLS ---- */
 /*
  * Arena of one TLS session, rebuilt for each: an RSA-4096 chain of three with a client
- * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072); each
- * further CA in the bundle takes 3 KB. More: the connection fails with this reason.
+ * certificate takes 63 KB at its peak, 41 to 54 KB are usual (EC, RSA-2048, RSA-3072). The
+ * authorities' certificates take none of it. More: the connection fails with this reason.
  */
 #define TLS_ARENA_BYTES 73728u
 /*
@@ -238,15 +238,42 @@
  * with this reason.
  */
 #define TLS_NAME_CAP 256u
+/*
+ * Certificates of a server that may be in its chain: 16 KiB, the longest message, hold 40 small
+ * ones, and public chains have three or four. More: the rest is read, but not used.
+ */
+#define X509_SENT_MAX 32u
+/*
+ * Signatures checked for one server, as in Go; an honest one needs two or three. A check takes up
+ * to 10 ms of one core. Reached: the server is not trusted.
+ */
+#define X509_SIGNATURES_MAX 100u
+/*
+ * Extensions of a certificate, or policies in one: usual certificates have ten and two. More: the
+ * certificate counts as unreadable.
+ */
+#define X509_LIST_MAX 64u
+/*
+ * Comparisons of names with name constraints for one chain: a thousand names under a hundred
+ * constraints. Reached: the server is not trusted.
+ */
+#define X509_COMPARISONS_MAX 250000u
+/* What is wrong with a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
+#define X509_TEXT_CAP 512u
 
 /* ---- kubeconfig ---- */
 /* Kubeconfig file: several contexts with inline certificates. Larger: refused with the reason. */
 #define KUBECONFIG_BYTES_MAX 65536u
 /*
- * One PEM or base64 value with NUL (CA bundles of a dozen certificates). Longer: refused with
- * the reason.
+ * PEM of the client's certificate with its chain, or of its key, with NUL: RSA-4096 takes 3 KB.
+ * Longer: refused with the reason.
  */
 #define PEM_BYTES_MAX 32768u
+/*
+ * PEM of the authorities with NUL: a whole store of a distribution takes 220 KB. Longer: refused
+ * with the reason. In a kubeconfig KUBECONFIG_BYTES_MAX is the limit.
+ */
+#define CA_BYTES_MAX 262144u
 /*
  * Open mappings and sequences that the YAML reader keeps. A kubeconfig has four levels of known
  * keys; all below is skipped at any depth. Deeper without a skip: refused with the reason.

@@ -78,6 +78,7 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
 static void opened(struct apilink *l, uint64_t now_ms)
 {
     const struct credentials *c = &l->credentials;
+    credentials_wipe(&l->credentials); /* of what the handshake needed; the token stays */
     l->phase = APILINK_OPEN;
     l->worked = true;
     l->token_ms = now_ms + TOKEN_REFRESH_MS;
@@ -105,7 +106,6 @@ static void shake_start(struct apilink *l, uint64_t now_ms)
     struct writer why = writer_of(text, sizeof text);
     struct tls_identity id = credentials_identity(&l->credentials);
     enum status s = tls_start(l->fd, &id, &why);
-    credentials_wipe(&l->credentials);
     if (s != STATUS_OK) {
         fail(l, s, "TLS with", writer_view(&why), now_ms);
         return;

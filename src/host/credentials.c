@@ -69,7 +69,7 @@ static enum status pem_check(const struct pem *pem, const char *what, const char
 static enum status pem_from_file(struct pem *pem, const char *what, const char *path,
                                  const char *remedy, struct writer *why)
 {
-    struct writer w = writer_of(pem->text, PEM_BYTES_MAX - 1u);
+    struct writer w = writer_of(pem->text, pem->cap - 1u);
     enum status s = read_file(path, &w, what, remedy, why);
     if (s != STATUS_OK) {
         return s;
@@ -83,7 +83,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
                                    struct writer *why)
 {
     size_t n = 0;
-    if (mbedtls_base64_decode(pem->text, PEM_BYTES_MAX - 1u, &n, data.data, data.len) != 0) {
+    if (mbedtls_base64_decode(pem->text, pem->cap - 1u, &n, data.data, data.len) != 0) {
         writer_text(why, what);
         return fail(why, "-data in the kubeconfig is not base64, or longer than ",
                     "32 KiB; copy it again", PEER_MALFORMED);
@@ -336,9 +336,9 @@ static enum status load_service_account(struct credentials *c, struct writer *wh
 enum status credentials_load(struct credentials *c, const char *kubeconfig, struct writer *why)
 {
     credentials_wipe(c);
-    c->ca.text = &c->pems[0];
-    c->cert.text = &c->pems[PEM_BYTES_MAX];
-    c->key.text = &c->pems[2u * (size_t)PEM_BYTES_MAX];
+    c->ca = (struct pem){.cap = CA_BYTES_MAX, .text = c->pems};
+    c->cert = (struct pem){.cap = PEM_BYTES_MAX, .text = &c->pems[CA_BYTES_MAX]};
+    c->key = (struct pem){.cap = PEM_BYTES_MAX, .text = &c->pems[CA_BYTES_MAX + PEM_BYTES_MAX]};
     c->token[0] = 0;
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';
@@ -351,17 +351,14 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     return STATUS_OK;
 }
 
-static struct view pem_view(const struct pem *pem)
-{
-    return view_of(pem->text, pem->len);
-}
-
 struct tls_identity credentials_identity(const struct credentials *c)
 {
     ASSERT(c->ca.len > 0u);
-    return (struct tls_identity){.ca_pem = pem_view(&c->ca),
-                                 .cert_pem = pem_view(&c->cert),
-                                 .key_pem = pem_view(&c->key),
+    return (struct tls_identity){.ca_pem = c->ca.text,
+                                 .ca_len = c->ca.len,
+                                 .cert_pem = c->cert.text,
+                                 .cert_len = c->cert.len,
+                                 .key_pem = view_of(c->key.text, c->key.len),
                                  .server_name = c->server_name};
 }
 

@@ -14,10 +14,11 @@
 /* One PEM text; `len` in bytes, without its NUL. */
 struct pem {
     size_t len;
-    uint8_t *text; /* PEM_BYTES_MAX bytes, part of the credentials' pems; ends in NUL if len > 0 */
+    size_t cap;    /* of `text`, with its NUL */
+    uint8_t *text; /* part of the credentials' pems; ends in NUL if len > 0 */
 };
 
-/* One instance of about 170 KiB; pages that no credential reaches are never touched. */
+/* One instance of about 400 KiB; pages that no credential reaches are never touched. */
 struct credentials {
     uint16_t port;
     char host[API_HOST_CAP];           /* without a dot at its end, IPv6 without brackets */
@@ -29,8 +30,9 @@ struct credentials {
     struct pem ca;
     struct pem cert;
     struct pem key;
-    size_t text_len;                  /* of the kubeconfig */
-    uint8_t pems[3u * PEM_BYTES_MAX]; /* the kubeconfig's text first, PEM texts after it is read */
+    size_t text_len; /* of the kubeconfig */
+    /* The kubeconfig's text first, PEM texts after it is read. */
+    uint8_t pems[CA_BYTES_MAX + 2u * PEM_BYTES_MAX];
     uint8_t values[KUBECONFIG_BYTES_MAX]; /* of its keys */
 };
 
@@ -44,7 +46,7 @@ struct credentials {
  */
 MUST_USE enum status credentials_load(struct credentials *c, const char *kubeconfig,
                                       struct writer *why);
-/* Views for tls_start; valid until credentials_wipe. */
+/* For tls_start; valid until credentials_wipe. */
 struct tls_identity credentials_identity(const struct credentials *c);
 /* Overwrites keys, certificates and the kubeconfig's text; address and token stay. */
 void credentials_wipe(struct credentials *c);

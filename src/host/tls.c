@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TLS session: its arena, its life, and the verification of the server's name. tls_errors.c
- * translates its failures; tls_platform.c has what the library needs from the system.
+ * The TLS session: its arena and its life. tls_verify.c judges the server's certificate,
+ * tls_errors.c translates failures, tls_platform.c has what the library needs from the system.
  */
 #include "host/tls.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/assert.h"
 #include "cfg/limits.h"
+#include "host/der.h"
+#include "host/pem.h"
 #include "host/tls_internal.h"
+#include "host/tls_verify.h"
+#include "host/x509_names.h"
 
 #include <mbedtls/memory_buffer_alloc.h>
 #include <mbedtls/net_sockets.h>
-#include <mbedtls/oid.h>
 #include <mbedtls/pk.h>
 #include <mbedtls/platform_util.h>
 #include <mbedtls/ssl.h>
@@ -26,22 +28,21 @@
 
 /* Each block of the arena has a header of eight words (library/memory_buffer_alloc.c). */
 #define BLOCK_HEADER_BYTES 64u
-/* More than any step of a signature's verification takes at once (RSA-4096). */
-#define ARENA_TIGHT_BYTES 2048u
+/* More than any step of a handshake takes at once (a signature of RSA-4096). */
+#define ARENA_TIGHT_BYTES 4096u
 
 struct tls_session {
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
-    mbedtls_x509_crt ca;
+    mbedtls_x509_crt ca; /* empty: the library only asks whether there is one */
     mbedtls_x509_crt cert;
+    struct tls_verifier verifier;
     mbedtls_pk_context key;
     struct tls_failure failure; /* of the last call; code 0: none */
     const char *protocols[2];   /* NULL-terminated; the library takes no const list */
     char name[TLS_NAME_CAP];
-    uint8_t address[sizeof(struct in6_addr)];
-    size_t address_len; /* 0: the server is known by a DNS name */
-    size_t unsent;      /* bytes that an unfinished tls_write had, 0: none */
-    unsigned receives;  /* left for the call in progress, see on_receive */
+    size_t unsent;     /* bytes that an unfinished tls_write had, 0: none */
+    unsigned receives; /* left for the call in progress, see on_receive */
     size_t peak;
     size_t leak;
     unsigned wants;
@@ -89,10 +90,7 @@ static void arena_close(void)
     mbedtls_platform_zeroize(arena, sizeof arena);
 }
 
-/*
- * Whether the arena was nearly full. While it verifies signatures, the library reports a lack of
- * memory as a wrong signature.
- */
+/* Whether the arena was nearly full: the library has other codes for it than lack of memory. */
 static bool arena_was_tight(void)
 {
     size_t used = 0;
@@ -162,39 +160,6 @@ static int on_receive(void *context, unsigned char *data, size_t len)
     return (errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET : MBEDTLS_ERR_NET_RECV_FAILED;
 }
 
-/* --- verification --- */
-
-static bool lists_address(const mbedtls_x509_crt *crt)
-{
-    const mbedtls_x509_sequence *san = &crt->subject_alt_names;
-    for (size_t i = 0; i <= crt->raw.len && san != NULL; i++) {
-        bool is_address =
-            (san->buf.tag & (int)MBEDTLS_ASN1_TAG_VALUE_MASK) == MBEDTLS_X509_SAN_IP_ADDRESS;
-        if (is_address && san->buf.len == session.address_len &&
-            memcmp(san->buf.p, session.address, session.address_len) == 0) {
-            return true;
-        }
-        san = san->next;
-    }
-    return false;
-}
-
-/*
- * The name of the leaf, as far as the library leaves it to us: an IP address, because a name that
- * it checks is also sent as SNI, which holds no addresses (RFC 6066 §3); and a certificate without
- * subject alternative names, for which it would take the subject's common name (RFC 9525 §2).
- */
-static int on_verify(void *context, mbedtls_x509_crt *crt, int depth, uint32_t *verified)
-{
-    (void)context;
-    bool listed = mbedtls_x509_crt_has_ext_type(crt, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME) != 0 &&
-                  (session.address_len == 0u || lists_address(crt));
-    if (depth == 0 && !listed) {
-        *verified |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
-    }
-    return 0;
-}
-
 /* --- start --- */
 
 static void init_all(void)
@@ -220,22 +185,70 @@ static enum status refuse(int code, const char *what, struct writer *why)
 {
     ASSERT(code != 0);
     if (tls_is_exhausted(code)) {
-        struct tls_failure failure = {.code = code, .name = session.name};
+        struct tls_failure failure = {.code = code, .distrust = ""};
         return tls_judge(&failure, why);
     }
     writer_text(why, what);
     return PEER_MALFORMED;
 }
 
-static enum status load_certificates(mbedtls_x509_crt *into, struct view pem, const char *what,
-                                     struct writer *why)
+/*
+ * Authorities. One that cannot be read spoils no bundle, but without one that can there is nobody
+ * to trust; *fault is that of the first.
+ */
+static size_t count_readable(struct view anchors, const char **fault)
 {
-    ASSERT(pem.len > 0u && pem.data[pem.len] == 0u);
-    int code = mbedtls_x509_crt_parse(into, pem.data, pem.len + 1u);
-    /* Positive: how many are of a kind that is not supported; they spoil no bundle. */
-    bool some = into->raw.len > 0u;
-    if (code < 0 || !some || tls_is_exhausted(code)) {
-        return refuse((code != 0) ? code : MBEDTLS_ERR_X509_INVALID_FORMAT, what, why);
+    size_t readable = 0;
+    struct der e = {0};
+    *fault = NULL;
+    while (anchors.len > 0u && der_any(&anchors, &e)) {
+        struct x509_cert cert;
+        bool good = x509_read(e.whole, &cert) == STATUS_OK;
+        readable += good ? 1u : 0u;
+        *fault = (good || *fault != NULL) ? *fault : cert.fault;
+    }
+    return readable;
+}
+
+static enum status load_authorities(const struct tls_identity *id, struct writer *why)
+{
+    const char *fault = NULL;
+    if (id->ca_len == 0u) {
+        writer_text(why, "no certificate authority is given");
+        return PEER_MALFORMED;
+    }
+    struct view anchors = view_of(id->ca_pem, pem_certificates(id->ca_pem, id->ca_len));
+    if (anchors.len == 0u) {
+        writer_text(why, "the certificate authority holds no PEM certificate");
+        return PEER_MALFORMED;
+    }
+    if (count_readable(anchors, &fault) == 0u) {
+        writer_text(why, "the certificate authority's certificate cannot be read: ");
+        writer_text(why, fault);
+        return PEER_MALFORMED;
+    }
+    tls_verifier_start(&session.verifier, anchors, view_text(session.name));
+    return STATUS_OK;
+}
+
+static enum status load_certificates(const struct tls_identity *id, struct writer *why)
+{
+    struct view list = view_of(id->cert_pem, pem_certificates(id->cert_pem, id->cert_len));
+    struct der e = {0};
+    if (list.len == 0u) {
+        writer_text(why, "the client certificate is not a PEM certificate");
+        return PEER_MALFORMED;
+    }
+    while (list.len > 0u && der_any(&list, &e)) {
+        const char *fault = NULL;
+        int code = tls_own_certificate(&session.cert, e.whole, &fault);
+        if (fault != NULL) {
+            writer_text(why, "the client certificate cannot be read: ");
+        }
+        if (code != 0) {
+            return refuse(code, (fault != NULL) ? fault : "the client certificate is too large",
+                          why);
+        }
     }
     return STATUS_OK;
 }
@@ -246,8 +259,7 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
     int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
                                     tls_random, NULL);
     if (code != 0) {
-        return refuse(code, "the client key is not a PEM key (EC P-256, P-384 or RSA, no password)",
-                      why);
+        return refuse(code, "the client key is not a PEM key (RSA or EC, no password)", why);
     }
     code = mbedtls_pk_check_pair(&session.cert.pk, &session.key, tls_random, NULL);
     if (code != 0) {
@@ -256,30 +268,30 @@ static enum status load_key(const struct tls_identity *id, struct writer *why)
     return STATUS_OK;
 }
 
-#define OF_KEYS " with a key of RSA, EC P-256 or EC P-384"
-
 static enum status load(const struct tls_identity *id, struct writer *why)
 {
-    enum status s = STATUS_OK;
-    if (id->ca_pem.len == 0u) {
-        writer_text(why, "no certificate authority is given");
-        return PEER_MALFORMED;
-    }
-    s = load_certificates(&session.ca, id->ca_pem,
-                          "the certificate authority is not a readable PEM certificate" OF_KEYS,
-                          why);
-    if (s == STATUS_OK && id->cert_pem.len > 0u) {
-        s = load_certificates(&session.cert, id->cert_pem,
-                              "the client certificate is not a readable PEM certificate" OF_KEYS,
-                              why);
+    enum status s = load_authorities(id, why);
+    if (s == STATUS_OK && id->cert_len > 0u) {
+        s = load_certificates(id, why);
         s = (s == STATUS_OK) ? load_key(id, why) : s;
     }
     return s;
 }
 
+/* RFC 6066 §3: SNI has no addresses and no final dot. False: there is none to send. */
+static bool sni_of(char sni[TLS_NAME_CAP])
+{
+    uint8_t address[16];
+    struct view name = view_text(session.name);
+    struct view bare = view_first(name, name.len - (view_ends(name, ".") ? 1u : 0u));
+    text_cut(sni, TLS_NAME_CAP, bare);
+    return bare.len > 0u && x509_address_of(name, address) == 0u;
+}
+
 static int configure(bool with_cert)
 {
     mbedtls_ssl_config *config = &session.config;
+    char sni[TLS_NAME_CAP];
     session.protocols[0] = "h2";
     session.protocols[1] = NULL;
     int code = mbedtls_ssl_config_defaults(
@@ -289,7 +301,7 @@ static int configure(bool with_cert)
     mbedtls_ssl_conf_rng(config, tls_random, NULL);
     mbedtls_ssl_conf_ciphersuites(config, suites);
     mbedtls_ssl_conf_ca_chain(config, &session.ca, NULL);
-    mbedtls_ssl_conf_verify(config, on_verify, NULL);
+    mbedtls_ssl_conf_verify(config, tls_verify, &session.verifier);
     if (code == 0) {
         code = mbedtls_ssl_conf_alpn_protocols(config, session.protocols);
     }
@@ -300,8 +312,7 @@ static int configure(bool with_cert)
         code = mbedtls_ssl_setup(&session.ssl, config);
     }
     if (code == 0) {
-        code = mbedtls_ssl_set_hostname(&session.ssl,
-                                        (session.address_len > 0u) ? NULL : session.name);
+        code = mbedtls_ssl_set_hostname(&session.ssl, sni_of(sni) ? sni : NULL);
     }
     mbedtls_ssl_set_bio(&session.ssl, NULL, on_send, on_receive, NULL);
     return code;
@@ -313,12 +324,6 @@ static enum status set_name(const char *name, struct writer *why)
     if (text.len == 0u || text_copy(session.name, sizeof session.name, text) != STATUS_OK) {
         writer_text(why, "the server's name is empty or longer than 255 bytes");
         return PEER_MALFORMED;
-    }
-    session.address_len = 0;
-    if (inet_pton(AF_INET, session.name, session.address) == 1) {
-        session.address_len = sizeof(struct in_addr);
-    } else if (inet_pton(AF_INET6, session.name, session.address) == 1) {
-        session.address_len = sizeof(struct in6_addr);
     }
     return STATUS_OK;
 }
@@ -332,7 +337,7 @@ static enum status start(const struct tls_identity *id, struct writer *why)
     if (s != STATUS_OK) {
         return s;
     }
-    int code = configure(id->cert_pem.len > 0u);
+    int code = configure(id->cert_len > 0u);
     return (code == 0) ? STATUS_OK : refuse(code, "TLS could not be configured", why);
 }
 
@@ -346,7 +351,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     session.fd = fd;
     session.unsent = 0;
     session.wants = 0;
-    session.failure = (struct tls_failure){.name = session.name};
+    session.failure = (struct tls_failure){.distrust = session.verifier.text};
     enum status s = good ? start(id, why) : HOST_IO;
     if (!good) {
         writer_text(why, "the kernel provides no random numbers");
@@ -407,8 +412,8 @@ static enum status stopped(int stop, struct writer *why)
     }
     session.failure.code = (code < 0) ? code : MBEDTLS_ERR_SSL_CONN_EOF;
     session.failure.refused = is_refused(code);
-    session.failure.verified = mbedtls_ssl_get_verify_result(&session.ssl);
-    session.failure.tight = arena_was_tight();
+    session.failure.tight = session.verifier.reason == X509_MEMORY ||
+                            (session.verifier.reason == X509_TRUSTED && arena_was_tight());
     session.failure.established = mbedtls_ssl_is_handshake_over(&session.ssl) != 0;
     if (code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         /* The library has no function for it: RFC 8446 §6, the second byte of the message. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
- * allocator of the program). Owns the arena, the session and the verification of the server: the
- * chain must lead to the given CA, and the DNS name or IP address must be among the certificate's
- * subject alternative names. TLS 1.2 and 1.3; ALPN "h2" is required. Never sends application data
- * before the verification has succeeded.
+ * allocator of the program). Owns the arena and the session; tls_verify.h decides whether the
+ * server is trusted. TLS 1.2 and 1.3; ALPN "h2" is required. Never sends application data before
+ * the verification has succeeded.
  *
  * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not speak) ends the
  * connection with PEER_PROTOCOL; session tickets are ignored.
@@ -14,10 +13,16 @@
 
 #include "base/bytes.h"
 
-/* Borrowed during tls_start only. A NUL byte follows each PEM view in memory, not counted by it. */
+/*
+ * PEM texts. The authorities' one is decoded in place by tls_start and stays borrowed until
+ * tls_handshake has ended; so does that of the client certificate, during tls_start only. A NUL
+ * byte follows the key in memory, not counted by its view.
+ */
 struct tls_identity {
-    struct view ca_pem;   /* one certificate or several */
-    struct view cert_pem; /* empty: no client certificate */
+    uint8_t *ca_pem; /* one certificate or several, in any number */
+    size_t ca_len;
+    uint8_t *cert_pem;
+    size_t cert_len; /* 0: no client certificate */
     struct view key_pem;
     const char *server_name; /* DNS name, or IP literal without brackets */
 };
@@ -39,7 +44,7 @@ MUST_USE enum status tls_setup(void);
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
  * Continues the handshake. STATUS_MORE: wait for tls_wants. STATUS_OK: verified, speaks h2.
- * Otherwise `why` gets one line. PEER_UNTRUSTED: verification failed (expired, name, issuer).
+ * Otherwise `why` gets one line. PEER_UNTRUSTED: verification failed (x509_chain.h).
  * PEER_REFUSED: the server rejects the client. PEER_UNSUPPORTED: no ALPN h2, or no common version
  * or cipher. PEER_PROTOCOL, PEER_CLOSED, FULL_BUFFER.
  */

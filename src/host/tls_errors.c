@@ -22,7 +22,10 @@ struct reason {
 #define NO_COMMON "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports"
 
 #define DAMAGED "a TLS record arrived damaged"
-#define UNREADABLE "the server's certificate cannot be read; keys may be RSA, EC P-256 or P-384"
+#define UNREADABLE "the server sent no certificate that can be read"
+#define NO_H2                                                                                      \
+    "the server does not offer HTTP/2 by ALPN (h2); let a proxy or load balancer in between pass " \
+    "TLS through or offer h2, and run the API server without --disable-http2-serving"
 
 static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_CONN_EOF, PEER_CLOSED, "the server closed the connection"},
@@ -33,8 +36,7 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_INVALID_RECORD, PEER_PROTOCOL, NOT_TLS},
     {MBEDTLS_ERR_SSL_UNEXPECTED_RECORD, PEER_PROTOCOL, NOT_TLS},
     {MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION, PEER_UNSUPPORTED, NO_COMMON},
-    {MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, PEER_UNSUPPORTED,
-     "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
+    {MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, PEER_UNSUPPORTED, NO_H2},
     {MBEDTLS_ERR_SSL_INVALID_MAC, PEER_PROTOCOL, DAMAGED},
     {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
     {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
@@ -62,7 +64,7 @@ static const struct reason alerts[] = {
     {71, PEER_UNSUPPORTED, NO_COMMON},
     {112, PEER_REFUSED, "the server does not serve this name"},
     {116, PEER_REFUSED, "the server requires a client certificate, and none is configured"},
-    {120, PEER_UNSUPPORTED, "the server does not offer HTTP/2 (ALPN h2); is a proxy in between?"},
+    {120, PEER_UNSUPPORTED, NO_H2},
 };
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
@@ -102,79 +104,29 @@ bool tls_is_exhausted(int code)
     return false;
 }
 
-/* --- verification --- */
-
-struct flag {
-    uint32_t bit;
-    const char *text;
-};
-
-static const struct flag flags[] = {
-    {MBEDTLS_X509_BADCERT_EXPIRED, "it has expired"},
-    {MBEDTLS_X509_BADCERT_FUTURE, "it is not valid yet; check the clock of this node"},
-    {MBEDTLS_X509_BADCERT_NOT_TRUSTED, "it is not signed by the given certificate authority"},
-    {MBEDTLS_X509_BADCERT_KEY_USAGE, "its key usage does not allow signing or key exchange"},
-    {MBEDTLS_X509_BADCERT_EXT_KEY_USAGE, "its extended key usage does not allow servers"},
-    {MBEDTLS_X509_BADCERT_BAD_MD, "it is signed with a weak hash"},
-    {MBEDTLS_X509_BADCERT_BAD_PK, "its kind of key is not supported"},
-    {MBEDTLS_X509_BADCERT_BAD_KEY, "its key is too weak, or on a curve that is not supported"},
-};
-
-/* The library sets all flags then, including that of a revocation, which is never checked. */
-static bool ended_early(uint32_t verified)
+/* Codes that the socket or the peer caused, whatever the arena looks like. */
+static bool is_outside(int code)
 {
-    return (verified & MBEDTLS_X509_BADCERT_REVOKED) != 0u;
+    return code == MBEDTLS_ERR_SSL_CONN_EOF || code == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
+           code == MBEDTLS_ERR_NET_CONN_RESET || code == MBEDTLS_ERR_NET_RECV_FAILED ||
+           code == MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
-static void put_verification(uint32_t verified, const char *name, struct writer *why)
-{
-    bool some = false;
-    bool whole = !ended_early(verified);
-    put(why, "the server's certificate cannot be trusted: ");
-    for (size_t i = 0; i < COUNT_OF(flags) && whole; i++) {
-        if ((verified & flags[i].bit) != 0u) {
-            put(why, some ? "; " : "");
-            put(why, flags[i].text);
-            some = true;
-        }
-    }
-    if (whole && (verified & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0u) {
-        put(why, some ? "; it does not list " : "it does not list ");
-        put(why, name);
-        put(why, " among its subject alternative names");
-        some = true;
-    }
-    put(why, some ? "" : "verification failed");
-}
-
-/* A wrong key usage is reported with another code. */
-static bool is_distrust(const struct tls_failure *failure)
-{
-    bool known = failure->verified != 0u && !ended_early(failure->verified);
-    return failure->code == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED ||
-           (failure->code == MBEDTLS_ERR_SSL_BAD_CERTIFICATE && known);
-}
-
-/* Lack of memory, also where the library reports it as a wrong signature. */
+/*
+ * Lack of memory. In a handshake the library also reports it as a wrong signature, or as no common
+ * cipher.
+ */
 static bool is_starved(const struct tls_failure *failure)
 {
-    bool unsigned_chain = (failure->verified & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0u;
     return tls_is_exhausted(failure->code) ||
-           (failure->tight && unsigned_chain && is_distrust(failure));
+           (failure->tight && !failure->established && !is_outside(failure->code));
 }
 
 /* --- verdicts --- */
 
-/* Codes of the table, of the reading of certificates (-0x2080 to -0x2980), and of records. */
 static const struct reason *judge_code(const struct tls_failure *failure)
 {
-    static const struct reason unreadable = {0, PEER_UNTRUSTED, UNREADABLE};
     static const struct reason damaged = {0, PEER_PROTOCOL, DAMAGED};
-    unsigned code = (unsigned)-failure->code & 0xff80u;
-    int module = -(int)code;
-    if (module <= MBEDTLS_ERR_X509_FEATURE_UNAVAILABLE && module > MBEDTLS_ERR_X509_FATAL_ERROR) {
-        return &unreadable;
-    }
     if (failure->established && failure->code == MBEDTLS_ERR_SSL_INVALID_RECORD) {
         return &damaged;
     }
@@ -199,7 +151,7 @@ static enum status judge_alert(unsigned alert, struct writer *why)
 
 enum status tls_judge(const struct tls_failure *failure, struct writer *why)
 {
-    ASSERT(failure->code < 0 && failure->name != NULL);
+    ASSERT(failure->code < 0 && failure->distrust != NULL);
     if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         return judge_alert(failure->alert, why);
     }
@@ -210,12 +162,13 @@ enum status tls_judge(const struct tls_failure *failure, struct writer *why)
     }
     const struct reason *known = judge_code(failure);
     if (is_starved(failure)) {
-        put(why, "the certificates need more memory than the 72 KiB reserved for TLS; "
-                 "give a smaller bundle of certificate authorities");
+        put(why, "the server's or the client's certificates need more memory than the 72 KiB "
+                 "reserved for TLS; let the server send fewer or smaller ones");
         return FULL_BUFFER;
     }
-    if (is_distrust(failure)) {
-        put_verification(failure->verified, failure->name, why);
+    if (failure->distrust[0] != '\0') {
+        put(why, "the server's certificate cannot be trusted: ");
+        put(why, failure->distrust);
         return PEER_UNTRUSTED;
     }
     if (known != NULL) {

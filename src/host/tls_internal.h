@@ -10,15 +10,14 @@
 /* Random bytes for mbedTLS: 0, or an error code of its own. */
 int tls_random(void *context, unsigned char *data, size_t len);
 
-/* A code of mbedTLS, an alert and the flags of a verification: why a session failed. */
+/* A code of mbedTLS, an alert and the verdict on the certificate: why a session failed. */
 struct tls_failure {
-    int code;          /* negative; 0: none */
-    unsigned alert;    /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
-    uint32_t verified; /* MBEDTLS_X509_BADCERT_* */
-    bool tight;        /* the arena was nearly full */
-    bool established;  /* after the handshake */
-    bool refused;      /* reset after our certificate was sent: probably because of it */
-    const char *name;  /* expected name of the server; borrowed */
+    int code;             /* negative; 0: none */
+    unsigned alert;       /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+    const char *distrust; /* why the certificate was refused; empty: it was not. Borrowed */
+    bool tight;           /* the arena was nearly full */
+    bool established;     /* after the handshake */
+    bool refused;         /* reset after our certificate was sent: probably because of it */
 };
 
 /*

@@ -57,8 +57,8 @@ static void test_inline(void **state)
     (void)state;
     assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)), STATUS_OK);
     struct tls_identity id = credentials_identity(&credentials);
-    assert_pem(id.ca_pem, "-----BEGIN CA");
-    assert_pem(id.cert_pem, "-----BEGIN CERT");
+    assert_pem(view_of(id.ca_pem, id.ca_len), "-----BEGIN CA");
+    assert_pem(view_of(id.cert_pem, id.cert_len), "-----BEGIN CERT");
     assert_pem(id.key_pem, "-----BEGIN KEY");
     assert_string_equal(id.server_name, "10.0.0.1");
     assert_string_equal(credentials.host, "10.0.0.1");
@@ -77,7 +77,7 @@ static void test_files_beside_the_kubeconfig(void **state)
                                      "    token: other\n    tokenFile: token\n")),
                      STATUS_OK);
     struct tls_identity id = credentials_identity(&credentials);
-    assert_pem(id.ca_pem, "-----BEGIN CA of a file");
+    assert_pem(view_of(id.ca_pem, id.ca_len), "-----BEGIN CA of a file");
     assert_string_equal(id.server_name, "kubernetes");
     assert_string_equal(credentials.token, "tok.en");
     assert_string_equal(credentials.token_file, at("etc/token"));

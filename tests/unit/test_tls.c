@@ -93,12 +93,11 @@ static void test_refused(void **state)
          DIFFERENT "it does not list api.test"},
         {"expired", "", "ca.pem", NULL, "api.test", PEER_UNTRUSTED, DIFFERENT "it has expired"},
         {"expired", "-tls1_2", "other.pem", NULL, "x.test", PEER_UNTRUSTED,
-         DIFFERENT "it has expired; it is not signed by the given certificate authority; "
-                   "it does not list x.test"},
+         DIFFERENT "it has expired"},
         {"future", "", "ca.pem", NULL, "api.test", PEER_UNTRUSTED,
          DIFFERENT "it is not valid yet; check the clock of this node"},
         {"clientonly", "", "ca.pem", NULL, "api.test", PEER_UNTRUSTED,
-         DIFFERENT "its extended key usage does not allow servers"},
+         DIFFERENT "it has an extended key usage that does not allow servers"},
         {"ec", "-tls1_3 " CLIENT_WANTED, "ca.pem", NULL, "api.test", PEER_REFUSED,
          "the server requires a client certificate, and none is configured"},
         {"ec", "-tls1_2 " CLIENT_WANTED, "ca.pem", NULL, "api.test", PEER_UNSUPPORTED,
@@ -127,7 +126,7 @@ static void test_no_alpn(void **state)
         int fd = dial(server.port);
         assert_int_equal(start(fd, &id), STATUS_OK);
         assert_int_equal(shake(fd, ALL_STEPS), PEER_UNSUPPORTED);
-        assert_non_null(strstr(why_text, "does not offer HTTP/2 (ALPN h2)"));
+        assert_non_null(strstr(why_text, "does not offer HTTP/2 by ALPN (h2)"));
         /* Failures stay. */
         assert_int_equal(shake(fd, 1), PEER_UNSUPPORTED);
         end(fd);
@@ -216,19 +215,28 @@ static void test_identities(void **state)
     char name[300];
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
+    static uint8_t none[] = "no certificate";
+    static uint8_t unreadable[] = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
     struct tls_identity id = identity("ca.pem", "me", "api.test");
-    id.ca_pem = view_text("no certificate");
-    expect_unusable(&id, "the certificate authority is not a readable PEM certificate");
-    id.ca_pem = view_text("");
+    id.ca_pem = none;
+    id.ca_len = sizeof none - 1;
+    expect_unusable(&id, "the certificate authority holds no PEM certificate");
+    id.ca_len = 0;
     expect_unusable(&id, "no certificate authority is given");
+    id.ca_pem = unreadable;
+    id.ca_len = sizeof unreadable - 1;
+    expect_unusable(&id, "the certificate authority's certificate cannot be read: encoding (DER)");
     id = identity("ca.pem", "me", "api.test");
-    id.cert_pem = view_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    expect_unusable(&id, "the client certificate is not a readable PEM certificate");
+    id.cert_pem = none;
+    id.cert_len = sizeof none - 1;
+    expect_unusable(&id, "the client certificate is not a PEM certificate");
     id = identity("ca.pem", "me", "api.test");
     id.key_pem = view_text("garbage");
     expect_unusable(&id, "the client key is not a PEM key");
+    id = identity("ca.pem", "me", "api.test");
     id.key_pem = pem("ec384.key", 2);
     expect_unusable(&id, "the client key does not belong to the client certificate");
+    id = identity("ca.pem", "me", "api.test");
     id.key_pem = pem("mersa.key", 2);
     expect_unusable(&id, "the client key does not belong to the client certificate");
     id = identity("ca.pem", NULL, name);
@@ -237,18 +245,46 @@ static void test_identities(void **state)
     expect_unusable(&id, "the server's name is empty");
 }
 
-/* A bundle that the arena cannot hold is refused in words, and the next session works. */
+/* Bundles take room and time, and nothing of the arena. */
+static void test_large_bundles(void **state)
+{
+    (void)state;
+    static uint8_t bundle[CA_BYTES_MAX];
+    static const char *const clients[] = {NULL, "mersa"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct server server = server_start("ec", "-alpn h2 -tls1_3 -verify 1 -CAfile ca.pem");
+        struct tls_identity id = identity("ca.pem", clients[i], "api.test");
+        size_t last = id.ca_len;
+        size_t len = sizeof bundle - 1 - last;
+        memcpy(bundle + len, id.ca_pem, last);
+        memset(bundle, '\n', len);
+        /* identity uses the buffer of the CA, so the others come from the second read. */
+        struct view other = pem("rsaca.pem", 0);
+        for (size_t at = 0; at + other.len <= len; at += other.len) {
+            memcpy(bundle + at, other.data, other.len);
+        }
+        id.ca_pem = bundle;
+        id.ca_len = sizeof bundle - 1;
+        int fd = dial(server.port);
+        assert_int_equal(start(fd, &id), STATUS_OK);
+        assert_int_equal(shake(fd, ALL_STEPS), STATUS_OK);
+        end(fd);
+        server_stop(&server);
+    }
+}
+
+/* A client certificate that the arena cannot hold is refused by what it takes. */
 static void test_exhausted(void **state)
 {
     (void)state;
-    static char bundle[PEM_CAP];
-    struct tls_identity id = identity("rsaca.pem", NULL, "api.test");
-    size_t len = 0;
-    while (len + id.ca_pem.len < sizeof bundle) {
-        memcpy(bundle + len, id.ca_pem.data, id.ca_pem.len);
-        len += id.ca_pem.len;
+    struct tls_identity id = identity("ca.pem", "me", "api.test");
+    size_t one = id.cert_len;
+    size_t len = one;
+    while (len + one < PEM_CAP) {
+        memcpy(id.cert_pem + len, id.cert_pem, one);
+        len += one;
     }
-    id.ca_pem = view_of(bundle, len);
+    id.cert_len = len;
     struct server server = server_start("ec", "-alpn h2");
     int fd = dial(server.port);
     assert_int_equal(start(fd, &id), FULL_BUFFER);
@@ -266,7 +302,7 @@ int main(void)
         cmocka_unit_test(test_accepted),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_no_alpn),   cmocka_unit_test(test_odd_answers),
         cmocka_unit_test(test_sni),       cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_exhausted),
+        cmocka_unit_test(test_exhausted), cmocka_unit_test(test_large_bundles),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

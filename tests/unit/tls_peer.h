@@ -22,7 +22,7 @@
 
 /* Long enough for a machine under load; nothing waits for it when all is well. */
 #define PATIENCE_MS 60000
-#define PEM_CAP 32768
+#define PEM_CAP CA_BYTES_MAX
 
 static char folder[] = "/tmp/test_tls.XXXXXX";
 static char why_text[1024];
@@ -94,10 +94,12 @@ static inline int remove_folder(void **state)
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static char pem_text[3][PEM_CAP];
+
 /* A file of the folder as a view with its NUL behind it, in one of three buffers. */
 static inline struct view pem(const char *name, unsigned slot)
 {
-    static char text[3][PEM_CAP];
+    char(*text)[PEM_CAP] = pem_text;
     char path[200];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "rb");
@@ -112,10 +114,12 @@ static inline struct view pem(const char *name, unsigned slot)
 static inline struct tls_identity identity(const char *ca, const char *client, const char *name)
 {
     char file[64];
-    struct tls_identity id = {.ca_pem = pem(ca, 0), .server_name = name};
+    struct tls_identity id = {
+        .ca_len = pem(ca, 0).len, .ca_pem = (uint8_t *)pem_text[0], .server_name = name};
     if (client != NULL) {
         (void)snprintf(file, sizeof file, "%s.pem", client);
-        id.cert_pem = pem(file, 1);
+        id.cert_len = pem(file, 1).len;
+        id.cert_pem = (uint8_t *)pem_text[1];
         (void)snprintf(file, sizeof file, "%s.key", client);
         id.key_pem = pem(file, 2);
     }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/der.h"
+
+#include "base/chars.h"
+
+#define LENGTH_OCTETS_MAX 4u
+
+/* Length octets from the second octet of an element on: *used of them. */
+static bool take_length(struct view in, size_t *used, size_t *length)
+{
+    size_t count = in.data[1] & 0x7fu;
+    size_t value = 0;
+    if (in.data[1] < 0x80u) {
+        *used = 1;
+        *length = in.data[1];
+        return true;
+    }
+    if (count == 0u || count > LENGTH_OCTETS_MAX || in.len - 2u < count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        value = (value << 8) | in.data[2u + i];
+    }
+    *used = 1u + count;
+    *length = value;
+    return value >= 0x80u && in.data[2] != 0u;
+}
+
+bool der_any(struct view *in, struct der *out)
+{
+    size_t used = 0;
+    size_t length = 0;
+    if (in->len < 2u || (in->data[0] & 0x1fu) == 0x1fu || !take_length(*in, &used, &length)) {
+        return false;
+    }
+    size_t header = 1u + used;
+    if (in->len - header < length) {
+        return false;
+    }
+    out->tag = in->data[0];
+    out->whole = view_first(*in, header + length);
+    out->content = view_from(out->whole, header);
+    *in = view_from(*in, header + length);
+    return true;
+}
+
+bool der_take(struct view *in, unsigned tag, struct view *content)
+{
+    struct der e = {0};
+    if (!der_any(in, &e) || e.tag != tag) {
+        return false;
+    }
+    *content = e.content;
+    return true;
+}
+
+bool der_next_is(struct view in, unsigned tag)
+{
+    return in.len > 0u && in.data[0] == tag;
+}
+
+bool der_optional(struct view *in, unsigned tag, bool *present, struct view *content)
+{
+    *present = der_next_is(*in, tag);
+    return !*present || der_take(in, tag, content);
+}
+
+bool der_boolean(struct view *in, bool *value)
+{
+    struct view content = {0};
+    if (!der_take(in, DER_BOOLEAN, &content) || content.len != 1u) {
+        return false;
+    }
+    *value = content.data[0] == 0xffu;
+    return *value || content.data[0] == 0u;
+}
+
+bool der_integer(struct view *in, unsigned tag, struct view *content)
+{
+    if (!der_take(in, tag, content) || content->len == 0u) {
+        return false;
+    }
+    if (content->len == 1u) {
+        return true;
+    }
+    bool high = (content->data[1] & 0x80u) != 0u;
+    return !(content->data[0] == 0u && !high) && !(content->data[0] == 0xffu && high);
+}
+
+bool der_number(struct view *in, unsigned tag, uint64_t *value)
+{
+    struct view content = {0};
+    if (!der_integer(in, tag, &content) || content.len > sizeof *value ||
+        (content.data[0] & 0x80u) != 0u) {
+        return false;
+    }
+    *value = 0;
+    for (size_t i = 0; i < content.len; i++) {
+        *value = (*value << 8) | content.data[i];
+    }
+    return true;
+}
+
+/* X.690 §8.19.2: seven bits an octet, the shortest form, the last octet without its high bit. */
+bool der_oid(struct view *in, struct view *content)
+{
+    uint32_t arc = 0;
+    bool inside = false;
+    if (!der_take(in, DER_OID, content) || content->len == 0u) {
+        return false;
+    }
+    for (size_t i = 0; i < content->len; i++) {
+        uint8_t octet = content->data[i];
+        if ((!inside && octet == 0x80u) || arc >= (UINT32_C(1) << 24)) {
+            return false;
+        }
+        inside = (octet & 0x80u) != 0u;
+        arc = inside ? (arc << 7) | (octet & 0x7fu) : 0u;
+    }
+    return !inside;
+}
+
+bool der_bits(struct view *in, struct view *bytes, unsigned *unused)
+{
+    struct view content = {0};
+    if (!der_take(in, DER_BIT_STRING, &content) || content.len == 0u || content.data[0] > 7u) {
+        return false;
+    }
+    *unused = content.data[0];
+    *bytes = view_from(content, 1);
+    if (bytes->len == 0u) {
+        return *unused == 0u;
+    }
+    return (bytes->data[bytes->len - 1u] & ((1u << *unused) - 1u)) == 0u;
+}
+
+/* --- time --- */
+
+/* `digits` decimal digits off the front. */
+static bool take_digits(struct view *in, size_t digits, int64_t *value)
+{
+    *value = 0;
+    if (in->len < digits) {
+        return false;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        if (!is_digit(in->data[i])) {
+            return false;
+        }
+        *value = *value * 10 + (in->data[i] - '0');
+    }
+    *in = view_from(*in, digits);
+    return true;
+}
+
+static bool is_leap(int64_t year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/*
+ * Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last
+ * one of its year.
+ */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = (month <= 2) ? year - 1 : year;
+    int64_t m = (month <= 2) ? month + 9 : month - 3;
+    int64_t leaps = y / 4 - y / 100 + y / 400 - ((y < 0) ? 1 : 0);
+    return 365 * y + leaps + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static bool date_valid(int64_t year, int64_t month, int64_t day)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (month < 1 || month > 12) {
+        return false;
+    }
+    int64_t last = days[month - 1] + ((month == 2 && is_leap(year)) ? 1 : 0);
+    return day >= 1 && day <= last;
+}
+
+/* Years 50 to 99 of a UTCTime are of the last century. */
+static bool take_year(struct view *in, bool utc, int64_t *year)
+{
+    if (!take_digits(in, utc ? 2u : 4u, year)) {
+        return false;
+    }
+    if (utc) {
+        *year += (*year >= 50) ? 1900 : 2000;
+    }
+    return true;
+}
+
+#define PARTS 5u /* month, day, hour, minute, second */
+
+/* The seconds of a UTCTime may be absent, as Go has it. */
+static bool take_parts(struct view *in, bool utc, int64_t part[PARTS])
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        bool ended = utc && i == PARTS - 1u && view_is(*in, "Z");
+        part[i] = 0;
+        if (!ended && !take_digits(in, 2, &part[i])) {
+            return false;
+        }
+    }
+    return view_is(*in, "Z");
+}
+
+bool der_time(struct view *in, int64_t *seconds)
+{
+    struct der e = {0};
+    int64_t year = 0;
+    int64_t part[PARTS];
+    if (!der_any(in, &e) || (e.tag != DER_UTC_TIME && e.tag != DER_GENERALIZED_TIME)) {
+        return false;
+    }
+    bool utc = e.tag == DER_UTC_TIME;
+    if (!take_year(&e.content, utc, &year) || !take_parts(&e.content, utc, part)) {
+        return false;
+    }
+    if (!date_valid(year, part[0], part[1]) || part[2] > 23 || part[3] > 59 || part[4] > 59) {
+        return false;
+    }
+    *seconds = ((days_of(year, part[0], part[1]) * 24 + part[2]) * 60 + part[3]) * 60 + part[4];
+    return true;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/pem.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/chars.h"
+#include "host/der.h"
+
+#define BEGIN_MARK "-----BEGIN CERTIFICATE-----"
+#define END_MARK "-----END CERTIFICATE-----"
+#define PADDING 64u
+#define NO_DIGIT 255u
+
+/* Offset of the mark at the start of a line, from `from` on; `text.len` when there is none. */
+static size_t find_mark(struct view text, size_t from, const char *mark)
+{
+    bool line = true;
+    for (size_t i = from; i < text.len; i++) {
+        if (line && text.data[i] == '-' && view_starts(view_from(text, i), mark)) {
+            return i;
+        }
+        line = text.data[i] == '\n';
+    }
+    return text.len;
+}
+
+static uint8_t base64_value(uint8_t c)
+{
+    if (is_upper(c)) {
+        return (uint8_t)(c - 'A');
+    }
+    if (is_lower(c)) {
+        return (uint8_t)(c - 'a' + 26);
+    }
+    if (is_digit(c)) {
+        return (uint8_t)(c - '0' + 52);
+    }
+    if (c == '=') {
+        return PADDING;
+    }
+    return (c == '+') ? 62u : (c == '/') ? 63u : NO_DIGIT;
+}
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Nothing but padding follows padding. */
+static bool may_follow(uint8_t value, size_t padding)
+{
+    return value == PADDING || (value != NO_DIGIT && padding == 0u);
+}
+
+/* Writes the three octets of four digits. */
+static void put_octets(uint8_t *out, uint32_t bits)
+{
+    out[0] = (uint8_t)(bits >> 16);
+    out[1] = (uint8_t)(bits >> 8);
+    out[2] = (uint8_t)bits;
+}
+
+/*
+ * RFC 4648 §4, blanks left out. `out` may lie before `in` in the same buffer, since four digits
+ * become three octets. 0: not base64.
+ */
+static size_t decode(uint8_t *out, struct view in)
+{
+    uint32_t bits = 0;
+    size_t digits = 0;
+    size_t padding = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < in.len; i++) {
+        uint8_t value = base64_value(in.data[i]);
+        if (is_blank(in.data[i])) {
+            continue;
+        }
+        if (!may_follow(value, padding)) {
+            return 0;
+        }
+        padding += (value == PADDING) ? 1u : 0u;
+        bits = (bits << 6) | (value & 63u);
+        digits++;
+        if (digits % 4u == 0u) {
+            put_octets(&out[n], bits);
+            n += 3u;
+        }
+    }
+    bool whole = digits % 4u == 0u && padding <= 2u;
+    return (whole && n > 0u) ? n - padding : 0u;
+}
+
+/* Whether the bytes are one element of DER and nothing else. */
+static bool is_element(struct view der)
+{
+    struct der e = {0};
+    return der_any(&der, &e) && der.len == 0u;
+}
+
+size_t pem_certificates(uint8_t *text, size_t len)
+{
+    struct view all = view_of(text, len);
+    size_t out = 0;
+    size_t begin = find_mark(all, 0, BEGIN_MARK);
+    while (begin < len) {
+        size_t body = begin + sizeof BEGIN_MARK - 1u;
+        size_t end = find_mark(all, body, END_MARK);
+        if (end == len) {
+            break;
+        }
+        /* What was decoded stays behind what is read: a block is longer than its DER. */
+        ASSERT(out <= begin);
+        size_t n = decode(&text[out], view_first(view_from(all, body), end - body));
+        out += is_element(view_of(&text[out], n)) ? n : 0u;
+        begin = find_mark(all, end + sizeof END_MARK - 1u, BEGIN_MARK);
+    }
+    return out;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of mbedTLS on certificates, on top of x509_chain.h, and the signatures of
+ * certificates on top of mbedTLS. See tls_verify.h.
+ */
+#include "host/tls_verify.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "host/der.h"
+#include "host/tls_internal.h"
+
+#include <mbedtls/md.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/platform.h>
+#include <mbedtls/rsa.h>
+
+#define RSA_BITS_MIN 1024u /* Go's crypto/rsa */
+#define RSA_BITS_MAX (8u * MBEDTLS_MPI_MAX_SIZE)
+#define HASH_BYTES_MAX 64u
+
+/* --- signatures --- */
+
+/* The certificate's key as one of the library; the caller frees it. */
+static enum x509_reason read_key(mbedtls_pk_context *key, const struct x509_cert *cert)
+{
+    /* The library's cursor is not const, though it only reads. */
+    unsigned char *at = (unsigned char *)(uintptr_t)cert->spki.data;
+    mbedtls_pk_init(key);
+    if (cert->key == X509_KEY_ED25519) {
+        return X509_ED25519_KEY;
+    }
+    int code = mbedtls_pk_parse_subpubkey(&at, cert->spki.data + cert->spki.len, key);
+    if (code != 0) {
+        return tls_is_exhausted(code) ? X509_MEMORY : X509_OTHER_KEY;
+    }
+    size_t bits = mbedtls_pk_get_bitlen(key);
+    bool is_rsa = mbedtls_pk_can_do(key, MBEDTLS_PK_RSA) != 0;
+    if (is_rsa && bits < RSA_BITS_MIN) {
+        return X509_WEAK_KEY;
+    }
+    return (is_rsa && bits > RSA_BITS_MAX) ? X509_OTHER_KEY : X509_TRUSTED;
+}
+
+static bool fits(const struct x509_cert *child, const mbedtls_pk_context *key)
+{
+    bool is_rsa = mbedtls_pk_can_do(key, MBEDTLS_PK_RSA) != 0;
+    bool is_ec = mbedtls_pk_can_do(key, MBEDTLS_PK_ECDSA) != 0;
+    return (child->scheme == X509_SCHEME_ECDSA) ? is_ec : is_rsa;
+}
+
+/* RFC 5480 §2.2.3: two positive INTEGERs in DER; the library would take other encodings. */
+static bool ecdsa_valid(struct view signature)
+{
+    struct view in = {0};
+    struct view r = {0};
+    struct view s = {0};
+    return der_take(&signature, DER_SEQUENCE, &in) && signature.len == 0u &&
+           der_integer(&in, DER_INTEGER, &r) && der_integer(&in, DER_INTEGER, &s) && in.len == 0u &&
+           (r.data[0] & 0x80u) == 0u && (s.data[0] & 0x80u) == 0u;
+}
+
+static mbedtls_md_type_t hash_of(const struct x509_cert *child)
+{
+    if (child->hash_bits == 256u) {
+        return MBEDTLS_MD_SHA256;
+    }
+    return (child->hash_bits == 384u) ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA512;
+}
+
+static int verify_hash(mbedtls_pk_context *key, const struct x509_cert *child,
+                       const unsigned char *hash)
+{
+    size_t len = child->hash_bits / 8u;
+    mbedtls_md_type_t md = hash_of(child);
+    mbedtls_pk_rsassa_pss_options pss = {.mgf1_hash_id = md, .expected_salt_len = (int)len};
+    if (child->scheme == X509_SCHEME_PSS) {
+        return mbedtls_pk_verify_ext(MBEDTLS_PK_RSASSA_PSS, &pss, key, md, hash, len,
+                                     child->signature.data, child->signature.len);
+    }
+    return mbedtls_pk_verify(key, md, hash, len, child->signature.data, child->signature.len);
+}
+
+static enum x509_reason check_with(mbedtls_pk_context *key, const struct x509_cert *child)
+{
+    unsigned char hash[HASH_BYTES_MAX];
+    if (!fits(child, key) ||
+        (child->scheme == X509_SCHEME_ECDSA && !ecdsa_valid(child->signature))) {
+        return X509_BAD_SIGNATURE;
+    }
+    int code = mbedtls_md(mbedtls_md_info_from_type(hash_of(child)), child->tbs.data,
+                          child->tbs.len, hash);
+    code = (code == 0) ? verify_hash(key, child, hash) : code;
+    if (code != 0) {
+        return tls_is_exhausted(code) ? X509_MEMORY : X509_BAD_SIGNATURE;
+    }
+    return X509_TRUSTED;
+}
+
+static enum x509_reason check(void *context, const struct x509_cert *child,
+                              const struct x509_cert *issuer)
+{
+    mbedtls_pk_context key;
+    (void)context;
+    if (child->scheme == X509_SCHEME_WEAK) {
+        return X509_WEAK_SIGNATURE;
+    }
+    enum x509_reason reason = read_key(&key, issuer);
+    if (reason == X509_TRUSTED) {
+        reason =
+            (child->scheme == X509_SCHEME_OTHER) ? X509_OTHER_SIGNATURE : check_with(&key, child);
+    }
+    mbedtls_pk_free(&key);
+    return reason;
+}
+
+/* --- the verdict --- */
+
+void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host)
+{
+    v->trust = (struct x509_trust){.anchors = anchors, .host = host, .check = check, .context = v};
+    v->reason = X509_TRUSTED;
+    v->text[0] = '\0';
+}
+
+/* Reads what was sent. All of it must be readable, as in Go, and points must be on their curves. */
+static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_crt *sent)
+{
+    struct x509_cert extra;
+    v->sent.count = 0;
+    for (const mbedtls_x509_crt *c = sent; c != NULL && c->raw.len > 0u; c = c->next) {
+        mbedtls_pk_context key;
+        bool kept = v->sent.count < X509_SENT_MAX;
+        struct x509_cert *cert = kept ? &v->sent.cert[v->sent.count] : &extra;
+        if (x509_read(view_of(c->raw.p, c->raw.len), cert) != STATUS_OK) {
+            return (struct x509_verdict){.reason = X509_UNREADABLE,
+                                         .about_issuer = c != sent,
+                                         .subject = cert->subject,
+                                         .detail = view_text(cert->fault)};
+        }
+        v->sent.count += kept ? 1u : 0u;
+        if (cert->key == X509_KEY_EC) {
+            enum x509_reason reason = read_key(&key, cert);
+            mbedtls_pk_free(&key);
+            if (reason != X509_TRUSTED) {
+                return (struct x509_verdict){
+                    .reason = reason, .about_issuer = c != sent, .subject = cert->subject};
+            }
+        }
+    }
+    return (struct x509_verdict){.reason = (v->sent.count > 0u) ? X509_TRUSTED : X509_UNREADABLE,
+                                 .detail = view_text("none was sent")};
+}
+
+/* Gives the library the key with which the server then proves that the certificate is its own. */
+static struct x509_verdict take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
+{
+    mbedtls_pk_free(&own->pk);
+    return (struct x509_verdict){.reason = read_key(&own->pk, cert)};
+}
+
+/* The library chooses its alert to the server by it. */
+static uint32_t flag_of(enum x509_reason reason)
+{
+    if (reason == X509_EXPIRED || reason == X509_FUTURE) {
+        return MBEDTLS_X509_BADCERT_EXPIRED;
+    }
+    return (reason == X509_HOST) ? MBEDTLS_X509_BADCERT_CN_MISMATCH
+                                 : MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+}
+
+int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags)
+{
+    struct tls_verifier *v = verifier;
+    struct writer w = writer_of(v->text, sizeof v->text - 1u);
+    ASSERT(depth == 0);
+    v->trust.now = (int64_t)time(NULL);
+    struct x509_verdict verdict = read_sent(v, sent);
+    if (verdict.reason == X509_TRUSTED) {
+        verdict = x509_verify(&v->search, &v->trust, &v->sent);
+    }
+    if (verdict.reason == X509_TRUSTED) {
+        verdict = take_key(sent, &v->sent.cert[0]);
+    }
+    v->reason = verdict.reason;
+    if (verdict.reason != X509_TRUSTED) {
+        *flags |= flag_of(verdict.reason);
+        x509_explain(&w, &verdict, v->trust.host);
+    }
+    v->text[w.len] = '\0';
+    return 0;
+}
+
+/* --- what mbedTLS calls in the place of its x509_crt.c --- */
+
+/* The library's configuration points to one of them; our verifier does not ask. */
+const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_default = {0};
+const mbedtls_x509_crt_profile mbedtls_x509_crt_profile_suiteb = {0};
+
+void mbedtls_x509_crt_init(mbedtls_x509_crt *crt)
+{
+    memset(crt, 0, sizeof *crt);
+    mbedtls_pk_init(&crt->pk);
+}
+
+void mbedtls_x509_crt_free(mbedtls_x509_crt *crt)
+{
+    mbedtls_x509_crt *next = crt;
+    while (next != NULL) {
+        mbedtls_x509_crt *c = next;
+        next = c->next;
+        mbedtls_pk_free(&c->pk);
+        mbedtls_free(c->raw.p);
+        if (c != crt) {
+            mbedtls_free(c);
+        }
+    }
+    if (crt != NULL) {
+        mbedtls_x509_crt_init(crt);
+    }
+}
+
+/* Keeps a copy at the end of the list; what it holds is judged when all of them are there. */
+int mbedtls_x509_crt_parse_der(mbedtls_x509_crt *chain, const unsigned char *buf, size_t buflen)
+{
+    mbedtls_x509_crt *last = chain;
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    if (last->raw.p != NULL) {
+        last->next = mbedtls_calloc(1, sizeof *last);
+        last = last->next;
+        if (last == NULL) {
+            return MBEDTLS_ERR_X509_ALLOC_FAILED;
+        }
+        mbedtls_x509_crt_init(last);
+    }
+    last->raw.p = mbedtls_calloc(1, buflen);
+    if (last->raw.p == NULL) {
+        return MBEDTLS_ERR_X509_ALLOC_FAILED;
+    }
+    memcpy(last->raw.p, buf, buflen);
+    last->raw.len = buflen;
+    return 0;
+}
+
+/* Nobody but the callback decides; without one nothing is trusted. */
+int mbedtls_x509_crt_verify_restartable(mbedtls_x509_crt *crt, mbedtls_x509_crt *trust_ca,
+                                        mbedtls_x509_crl *ca_crl,
+                                        const mbedtls_x509_crt_profile *profile, const char *cn,
+                                        uint32_t *flags,
+                                        int (*f_vrfy)(void *, mbedtls_x509_crt *, int, uint32_t *),
+                                        void *p_vrfy, mbedtls_x509_crt_restart_ctx *rs_ctx)
+{
+    (void)trust_ca;
+    (void)ca_crl;
+    (void)profile;
+    (void)cn;
+    (void)rs_ctx;
+    *flags = 0;
+    if (f_vrfy == NULL || f_vrfy(p_vrfy, crt, 0, flags) != 0) {
+        *flags |= MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+    }
+    return (*flags == 0u) ? 0 : MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
+}
+
+/* A server's key usages do not count, as in Go; the extended ones were judged. */
+int mbedtls_x509_crt_check_key_usage(const mbedtls_x509_crt *crt, unsigned int usage)
+{
+    (void)crt;
+    (void)usage;
+    return 0;
+}
+
+int mbedtls_x509_crt_check_extended_key_usage(const mbedtls_x509_crt *crt, const char *usage_oid,
+                                              size_t usage_len)
+{
+    (void)crt;
+    (void)usage_oid;
+    (void)usage_len;
+    return 0;
+}
+
+/* --- our own certificate --- */
+
+int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **fault)
+{
+    struct x509_cert cert;
+    bool first = chain->raw.p == NULL;
+    *fault = NULL;
+    if (first && x509_read(der, &cert) != STATUS_OK) {
+        *fault = cert.fault;
+        return MBEDTLS_ERR_X509_INVALID_FORMAT;
+    }
+    int code = mbedtls_x509_crt_parse_der(chain, der.data, der.len);
+    if (code != 0 || !first) {
+        return code;
+    }
+    enum x509_reason reason = read_key(&chain->pk, &cert);
+    if (reason == X509_MEMORY) {
+        return MBEDTLS_ERR_X509_ALLOC_FAILED;
+    }
+    *fault = (reason == X509_TRUSTED) ? NULL : "key";
+    return (reason == X509_TRUSTED) ? 0 : MBEDTLS_ERR_X509_INVALID_FORMAT;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for a chain, candidate by candidate. See x509_chain.h. */
+#include "host/x509_chain.h"
+
+#include "base/assert.h"
+#include "host/der.h"
+#include "host/x509_names.h"
+#include "host/x509_policy.h"
+
+static struct x509_verdict refused(enum x509_reason reason, const struct x509_cert *issuer)
+{
+    struct x509_verdict v = {.reason = reason};
+    if (issuer != NULL) {
+        v.about_issuer = true;
+        v.subject = issuer->subject;
+    }
+    if (reason == X509_CRITICAL && issuer != NULL) {
+        v.detail = issuer->unhandled;
+    }
+    return v;
+}
+
+/* The first reason is kept: candidates are tried in the order of their likeness. */
+static void keep(struct x509_verdict *kept, struct x509_verdict v)
+{
+    if (kept->reason == X509_TRUSTED) {
+        *kept = v;
+    }
+}
+
+/* --- one certificate --- */
+
+static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now)
+{
+    if (now < cert->not_before) {
+        return X509_FUTURE;
+    }
+    return (now > cert->not_after) ? X509_EXPIRED : X509_TRUSTED;
+}
+
+/* RFC 5280 §4.2.1.9 and §4.2.1.3: may this certificate's key sign others? */
+static bool may_sign(const struct x509_cert *cert)
+{
+    bool constrained = cert->has_basic_constraints || cert->version == 3u;
+    if (constrained && !cert->is_ca) {
+        return false;
+    }
+    return cert->key_usage == 0u || (cert->key_usage & X509_KEY_USAGE_SIGN_CERTS) != 0u;
+}
+
+/* With `below` certificates between it and the server's own. */
+static enum x509_reason judge_issuer(const struct x509_search *s, const struct x509_cert *cert,
+                                     bool is_anchor, size_t below)
+{
+    if (cert->unhandled.len > 0u) {
+        return X509_CRITICAL;
+    }
+    enum x509_reason reason = judge_time(cert, s->trust->now);
+    if (reason != X509_TRUSTED) {
+        return reason;
+    }
+    if (!is_anchor && !cert->is_ca) {
+        return X509_NO_AUTHORITY;
+    }
+    return (cert->has_path_len && below > cert->path_len) ? X509_PATH_LEN : X509_TRUSTED;
+}
+
+/* --- whole chains --- */
+
+static const struct x509_cert *chain_at(const struct x509_search *s, size_t i)
+{
+    return &s->sent->cert[s->frame[i].cert];
+}
+
+static bool allows_servers(const struct x509_cert *cert)
+{
+    unsigned good = (unsigned)X509_USAGE_ANY | (unsigned)X509_USAGE_SERVER;
+    return cert->usages == 0u || (cert->usages & good) != 0u;
+}
+
+/* Extended key usages narrow what is below them. */
+static struct x509_verdict judge_usages(const struct x509_search *s)
+{
+    if (!allows_servers(&s->anchor)) {
+        return refused(X509_USAGE, &s->anchor);
+    }
+    for (size_t i = s->depth; i > 0u; i--) {
+        const struct x509_cert *cert = chain_at(s, i - 1u);
+        if (!allows_servers(cert)) {
+            return refused(X509_USAGE, (i > 1u) ? cert : NULL);
+        }
+    }
+    return refused(X509_TRUSTED, NULL);
+}
+
+/* Constraints bind every certificate below. */
+static struct x509_verdict judge_constraints(const struct x509_search *s)
+{
+    uint32_t budget = X509_COMPARISONS_MAX;
+    for (size_t i = 0; i < s->depth; i++) {
+        for (size_t above = i + 1u; above <= s->depth; above++) {
+            const struct x509_cert *ca = (above < s->depth) ? chain_at(s, above) : &s->anchor;
+            struct x509_verdict v = refused(X509_CONSTRAINTS, ca);
+            if (ca->has_constraints && !x509_permits(ca, chain_at(s, i), &budget, &v.detail)) {
+                return v;
+            }
+        }
+    }
+    return refused(X509_TRUSTED, NULL);
+}
+
+static bool judge_policies(const struct x509_search *s)
+{
+    const struct x509_cert *chain[X509_SENT_MAX] = {0};
+    for (size_t i = 0; i < s->depth; i++) {
+        chain[i] = chain_at(s, i);
+    }
+    return x509_policies_allow(chain, s->depth);
+}
+
+/* The chain of s->frame[0 .. depth) and the anchor. */
+static bool judge_chain(struct x509_search *s)
+{
+    struct x509_verdict v = judge_usages(s);
+    if (v.reason == X509_TRUSTED && !judge_policies(s)) {
+        v = refused(X509_POLICY, NULL);
+    }
+    if (v.reason == X509_TRUSTED) {
+        v = judge_constraints(s);
+    }
+    keep(&s->chain, v);
+    return v.reason == X509_TRUSTED;
+}
+
+/* --- candidates --- */
+
+/* Likeness of the key identifiers: 0 both the same, 1 one is missing, 2 they differ. */
+static unsigned likeness(const struct x509_cert *issuer, const struct x509_cert *child)
+{
+    if (view_equal(issuer->subject_key_id, child->authority_key_id)) {
+        return 0;
+    }
+    return (issuer->subject_key_id.len == 0u || child->authority_key_id.len == 0u) ? 1u : 2u;
+}
+
+#define LIKENESSES 3u
+
+/* The next anchor with the subject that frame `f` looks for. False: none is left. */
+static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
+{
+    const struct x509_cert *child = &s->sent->cert[f->cert];
+    struct view left = view_from(s->trust->anchors, f->at);
+    struct view subject = {0};
+    struct der e = {0};
+    while (left.len > 0u && der_any(&left, &e)) {
+        f->at = s->trust->anchors.len - left.len;
+        if (x509_subject(e.whole, &subject) && view_equal(subject, child->issuer) &&
+            x509_read(e.whole, out) == STATUS_OK && likeness(out, child) == f->likeness) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
+{
+    const struct x509_cert *child = &s->sent->cert[f->cert];
+    while (f->at < s->sent->count) {
+        const struct x509_cert *cert = &s->sent->cert[f->at];
+        f->at++;
+        if (view_equal(cert->subject, child->issuer) && likeness(cert, child) == f->likeness) {
+            *out = *cert;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Anchors before what was sent, and the most alike first within each. */
+static bool next_candidate(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
+{
+    for (unsigned i = 0; i < 2u * LIKENESSES; i++) {
+        if (f->among_anchors ? next_anchor(s, f, out) : next_sent(s, f, out)) {
+            return true;
+        }
+        bool last = f->likeness == LIKENESSES - 1u;
+        if (last && !f->among_anchors) {
+            return false;
+        }
+        f->at = f->among_anchors && !last ? 0u : 1u; /* the server's own is nobody's issuer */
+        f->among_anchors = f->among_anchors && !last;
+        f->likeness = last ? 0u : (uint8_t)(f->likeness + 1u);
+    }
+    return false;
+}
+
+/*
+ * Whether the chain has this subject with this key and these names already: cross-signed
+ * certificates make circles. A namesake with the same key that has names, while this one has none,
+ * ends the search as in Go.
+ */
+static bool is_in_chain(const struct x509_search *s, const struct x509_cert *candidate)
+{
+    for (size_t i = 0; i < s->depth; i++) {
+        const struct x509_cert *cert = chain_at(s, i);
+        if (!view_equal(candidate->subject, cert->subject) ||
+            !view_equal(candidate->spki, cert->spki)) {
+            continue;
+        }
+        if (candidate->has_names != cert->has_names) {
+            return false;
+        }
+        if (view_equal(candidate->names, cert->names)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the candidate signed the last of the chain and may stand above it. */
+static bool candidate_fits(struct x509_search *s, const struct x509_cert *candidate, bool is_anchor)
+{
+    const struct x509_cert *child = chain_at(s, s->depth - 1u);
+    bool full = !is_anchor && s->depth == X509_SENT_MAX;
+    if (full || candidate->key == X509_KEY_OTHER || is_in_chain(s, candidate)) {
+        return false;
+    }
+    enum x509_reason reason = may_sign(candidate)
+                                  ? s->trust->check(s->trust->context, child, candidate)
+                                  : X509_NO_AUTHORITY;
+    if (reason == X509_TRUSTED) {
+        reason = judge_issuer(s, candidate, is_anchor, s->depth - 1u);
+    }
+    if (reason == X509_MEMORY) {
+        s->broken = refused(reason, NULL);
+    } else if (reason != X509_TRUSTED) {
+        keep(&s->broken, refused(reason, candidate));
+    }
+    return reason == X509_TRUSTED;
+}
+
+static void push(struct x509_search *s, size_t cert)
+{
+    ASSERT(s->depth < X509_SENT_MAX && cert < s->sent->count);
+    s->frame[s->depth] = (struct x509_frame){.cert = (uint8_t)cert, .among_anchors = true};
+    s->depth++;
+}
+
+/* One candidate for the last of the chain. True: a chain is complete and good. */
+static bool step(struct x509_search *s)
+{
+    struct x509_cert candidate;
+    struct x509_frame *f = &s->frame[s->depth - 1u];
+    if (!next_candidate(s, f, &candidate)) {
+        s->depth--;
+        return false;
+    }
+    bool is_anchor = f->among_anchors;
+    s->checks++;
+    if (s->checks > X509_SIGNATURES_MAX || !candidate_fits(s, &candidate, is_anchor)) {
+        return false;
+    }
+    if (!is_anchor) {
+        push(s, f->at - 1u);
+        return false;
+    }
+    s->anchor = candidate;
+    return judge_chain(s);
+}
+
+/* --- the verdict --- */
+
+static bool is_anchor_itself(const struct x509_trust *trust, const struct x509_cert *cert)
+{
+    struct view left = trust->anchors;
+    struct der e = {0};
+    while (left.len > 0u && der_any(&left, &e)) {
+        if (view_equal(e.whole, cert->raw)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The server's certificate by itself. */
+static struct x509_verdict judge_own(const struct x509_trust *trust, const struct x509_cert *own)
+{
+    struct x509_verdict v = {.reason = judge_time(own, trust->now)};
+    if (own->unhandled.len > 0u) {
+        v.reason = X509_CRITICAL;
+        v.detail = own->unhandled;
+    } else if (v.reason == X509_TRUSTED && !x509_lists_host(own, trust->host)) {
+        v.reason = X509_HOST;
+    } else if (v.reason == X509_TRUSTED && !allows_servers(own)) {
+        v.reason = X509_USAGE;
+    }
+    return v;
+}
+
+/* Why nothing was found. */
+static struct x509_verdict failure(const struct x509_search *s)
+{
+    struct x509_verdict v = {.reason = X509_NO_ISSUER};
+    if (s->chain.reason != X509_TRUSTED) {
+        return s->chain;
+    }
+    if (s->checks > X509_SIGNATURES_MAX) {
+        v.reason = X509_LIMIT;
+    } else if (s->broken.reason == X509_MEMORY) {
+        v.reason = X509_MEMORY;
+    } else {
+        v.hint = s->broken.reason;
+        v.subject = s->broken.subject;
+        v.detail = s->broken.detail;
+    }
+    return v;
+}
+
+struct x509_verdict x509_verify(struct x509_search *s, const struct x509_trust *trust,
+                                const struct x509_sent *sent)
+{
+    ASSERT(sent->count > 0u && sent->count <= X509_SENT_MAX && trust->check != NULL);
+    *s = (struct x509_search){.trust = trust, .sent = sent};
+    struct x509_verdict v = judge_own(trust, &sent->cert[0]);
+    if (v.reason != X509_TRUSTED || is_anchor_itself(trust, &sent->cert[0])) {
+        return v;
+    }
+    push(s, 0);
+    while (s->depth > 0u && s->checks <= X509_SIGNATURES_MAX) {
+        if (step(s)) {
+            return v;
+        }
+    }
+    return failure(s);
+}
+
+/* --- in words --- */
+
+static const struct {
+    enum x509_reason reason;
+    const char *text; /* after "it " */
+} words[] = {
+    {X509_UNREADABLE, "cannot be read: "},
+    {X509_CRITICAL, "has a critical extension that is not supported: "},
+    {X509_FUTURE, "is not valid yet; check the clock of this node"},
+    {X509_EXPIRED, "has expired"},
+    {X509_HOST, "does not list "},
+    {X509_NO_ISSUER, "is not signed by the given certificate authority"},
+    {X509_NO_AUTHORITY, "may not sign certificates"},
+    {X509_PATH_LEN, "allows fewer certificates below it"},
+    {X509_BAD_SIGNATURE, "has another key than the one that signed"},
+    {X509_WEAK_SIGNATURE, "signed with SHA-1 or MD5"},
+    {X509_OTHER_SIGNATURE, "signed with an algorithm that is not supported"},
+    {X509_WEAK_KEY, "has an RSA key of fewer than 1024 bits"},
+    {X509_ED25519_KEY, "has an Ed25519 key, which is not supported; RSA and EC keys are"},
+    {X509_OTHER_KEY, "has a key of a kind that is not supported"},
+    {X509_USAGE, "has an extended key usage that does not allow servers"},
+    {X509_CONSTRAINTS, "has name constraints that do not permit "},
+    {X509_POLICY, "is signed by an authority whose certificate policies it does not have"},
+    {X509_LIMIT, "has more possible issuers than are tried"},
+    {X509_MEMORY, "could not be verified: memory is exhausted"},
+};
+
+static void explain_reason(struct writer *w, enum x509_reason reason, struct view detail,
+                           struct view host)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].reason == reason) {
+            writer_text(w, words[i].text);
+        }
+    }
+    if (reason == X509_CRITICAL) {
+        x509_show_oid(w, detail);
+    } else if (reason == X509_CONSTRAINTS || reason == X509_UNREADABLE) {
+        writer_shown(w, detail, SHOWN_BYTES_MAX);
+    } else if (reason == X509_HOST) {
+        writer_append(w, host);
+        writer_text(w, " among its subject alternative names");
+    }
+}
+
+void x509_explain(struct writer *w, const struct x509_verdict *v, struct view host)
+{
+    if (v->about_issuer) {
+        writer_text(w, "its issuer ");
+        x509_show_name(w, v->subject);
+        writer_text(w, " ");
+    } else {
+        writer_text(w, "it ");
+    }
+    explain_reason(w, v->reason, v->detail, host);
+    if (v->reason == X509_NO_ISSUER && v->hint != X509_TRUSTED) {
+        writer_text(w, "; ");
+        x509_show_name(w, v->subject);
+        writer_text(w, " ");
+        explain_reason(w, v->hint, v->detail, host);
+    }
+}

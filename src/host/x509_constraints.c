@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Name constraints (RFC 5280 §4.2.1.10) for DNS names, IP addresses, email addresses and URIs.
+ * Directory names and other kinds are not evaluated: a critical extension with one of them is
+ * refused, one that is not critical is ignored as far as they go. See x509_names.h.
+ */
+#include <string.h>
+
+#include "base/chars.h"
+#include "host/der.h"
+#include "host/x509_internal.h"
+#include "host/x509_names_internal.h"
+
+/* --- what is well formed --- */
+
+/* A mask of ones followed by zeros. */
+static bool mask_valid(struct view mask)
+{
+    bool ended = false;
+    for (size_t i = 0; i < mask.len * 8u; i++) {
+        bool one = (mask.data[i / 8u] & (0x80u >> (i % 8u))) != 0u;
+        if (one && ended) {
+            return false;
+        }
+        ended = ended || !one;
+    }
+    return true;
+}
+
+/* Address and mask. */
+static bool range_valid(struct view range)
+{
+    return (range.len == 8u || range.len == 32u) && mask_valid(view_from(range, range.len / 2u));
+}
+
+/* Whether the address has bits outside of the mask, as 10.0.0.5/255.0.0.0. */
+static bool is_loose(struct view range)
+{
+    bool loose = false;
+    for (size_t i = 0; i < range.len / 2u; i++) {
+        loose = loose || (range.data[i] & ~range.data[range.len / 2u + i] & 0xffu) != 0u;
+    }
+    return loose;
+}
+
+/* "local@domain" of RFC 5321 §4.1.2 without quotes: atoms and dots before the "@". */
+static bool mailbox_split(struct view mailbox, struct view *local, struct view *domain)
+{
+    size_t at = view_find(mailbox, '@');
+    uint8_t before = '.';
+    *local = view_first(mailbox, at);
+    *domain = view_from(mailbox, at + 1u);
+    for (size_t i = 0; i < local->len; i++) {
+        uint8_t c = local->data[i];
+        if (!is_alphanumeric(c) && (c == 0u || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL)) {
+            return false;
+        }
+        if (c == '.' && before == '.') {
+            return false;
+        }
+        before = c;
+    }
+    return at < mailbox.len && before != '.' && domain->len > 0u &&
+           x509_domain_valid(*domain, false);
+}
+
+static bool subtree_valid(const struct der *base, bool *whole)
+{
+    struct view local = {0};
+    struct view domain = {0};
+    uint8_t address[16];
+    struct view text = base->content;
+    switch (base->tag) {
+    case X509_NAME_DNS:
+        return x509_is_ia5(text) && x509_domain_valid(text, true);
+    case X509_NAME_IP:
+        return range_valid(text);
+    case X509_NAME_EMAIL:
+        return x509_is_ia5(text) &&
+               ((view_find(text, '@') < text.len) ? mailbox_split(text, &local, &domain)
+                                                  : x509_domain_valid(text, true));
+    case X509_NAME_URI:
+        return x509_is_ia5(text) && x509_address_of(text, address) == 0u &&
+               x509_domain_valid(text, true);
+    default:
+        *whole = false;
+        return true;
+    }
+}
+
+/* The next GeneralSubtree's name; minimum and maximum have no meaning for these kinds. */
+static bool take_subtree(struct view *in, struct der *base)
+{
+    struct view content = {0};
+    return der_take(in, DER_SEQUENCE, &content) && der_any(&content, base);
+}
+
+/* Go's search among several ranges misses some of those that are loose: they are refused here. */
+bool x509_constraints_valid(struct view subtrees, bool *whole)
+{
+    struct der base = {0};
+    size_t ranges = 0;
+    bool loose = false;
+    while (subtrees.len > 0u) {
+        if (!take_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {
+            return false;
+        }
+        ranges += (base.tag == X509_NAME_IP) ? 1u : 0u;
+        loose = loose || (base.tag == X509_NAME_IP && is_loose(base.content));
+    }
+    return !loose || ranges == 1u;
+}
+
+/* --- what is permitted --- */
+
+/* A name of the certificate, as far as constraints of its kind look at it. */
+struct subject {
+    unsigned tag;
+    struct view shown;
+    struct view domain; /* of a DNS name, URI or email address */
+    struct view local;  /* of an email address */
+    struct view address;
+};
+
+/* Whether `name` is the constraint or lies under it; one that begins with a dot is only above. */
+static bool is_under(struct view name, struct view constraint)
+{
+    if (constraint.len == 0u) {
+        return true;
+    }
+    if (constraint.len > name.len) {
+        return false;
+    }
+    size_t more = name.len - constraint.len;
+    bool border = more == 0u || constraint.data[0] == '.' || name.data[more - 1u] == '.';
+    return border && x509_same_domain(view_from(name, more), constraint);
+}
+
+/* A wildcard stands for names of which one may be excluded: *.a.b for x.a.b. */
+static bool wildcard_hits(struct view name, struct view constraint)
+{
+    size_t dot = view_find(constraint, '.');
+    return view_starts(name, "*") && dot < constraint.len &&
+           x509_same_domain(view_from(name, view_find(name, '.')), view_from(constraint, dot));
+}
+
+static bool is_in_range(struct view address, struct view range)
+{
+    bool inside = range.len == 2u * address.len;
+    for (size_t i = 0; inside && i < address.len; i++) {
+        inside = ((address.data[i] ^ range.data[i]) & range.data[address.len + i]) == 0u;
+    }
+    return inside;
+}
+
+static bool mail_hits(const struct subject *s, struct view constraint)
+{
+    struct view local = {0};
+    struct view domain = {0};
+    if (view_find(constraint, '@') == constraint.len) {
+        return is_under(s->domain, constraint);
+    }
+    return mailbox_split(constraint, &local, &domain) && view_equal(local, s->local) &&
+           x509_same_domain(domain, s->domain);
+}
+
+static bool hits(const struct subject *s, struct view constraint, bool excludes)
+{
+    switch (s->tag) {
+    case X509_NAME_IP:
+        return is_in_range(s->address, constraint);
+    case X509_NAME_EMAIL:
+        return mail_hits(s, constraint) || (excludes && wildcard_hits(s->domain, constraint));
+    default:
+        return is_under(s->domain, constraint) ||
+               (excludes && wildcard_hits(s->domain, constraint));
+    }
+}
+
+struct search {
+    bool some; /* constraints of this kind of name */
+    bool hit;
+};
+
+static struct search search(const struct subject *s, struct view subtrees, bool excludes,
+                            uint32_t *budget)
+{
+    struct search found = {0};
+    struct der base = {0};
+    while (subtrees.len > 0u && !found.hit && *budget > 0u && take_subtree(&subtrees, &base)) {
+        *budget -= 1u;
+        if (base.tag == s->tag) {
+            found.some = true;
+            found.hit = hits(s, base.content, excludes);
+        }
+    }
+    return found;
+}
+
+static struct view without_port(struct view authority)
+{
+    return view_first(authority, view_find(authority, ':'));
+}
+
+/*
+ * What constraints look at. False: the name is of a form that cannot be compared, which refuses
+ * the certificate whatever the constraints are. A URI must have a host that is a name.
+ */
+static bool subject_of(const struct der *name, struct subject *s)
+{
+    uint8_t address[16];
+    *s = (struct subject){.tag = name->tag, .shown = name->content};
+    switch (name->tag) {
+    case X509_NAME_DNS:
+        s->domain = name->content;
+        return x509_domain_valid(s->domain, false);
+    case X509_NAME_IP:
+        s->address = name->content;
+        return true;
+    case X509_NAME_EMAIL:
+        return mailbox_split(name->content, &s->local, &s->domain);
+    default:
+        if (!x509_uri_authority(name->content, &s->domain)) {
+            return false;
+        }
+        s->domain = without_port(s->domain);
+        return s->domain.len > 0u && x509_address_of(s->domain, address) == 0u;
+    }
+}
+
+static bool permits_name(const struct x509_cert *ca, const struct der *name, uint32_t *budget)
+{
+    struct subject s = {0};
+    if (!subject_of(name, &s)) {
+        return false;
+    }
+    struct search permitted = search(&s, ca->permitted, false, budget);
+    struct search excluded = search(&s, ca->excluded, true, budget);
+    return (permitted.hit || !permitted.some) && !excluded.hit && *budget > 0u;
+}
+
+bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint32_t *budget,
+                  struct view *name)
+{
+    struct view list = x509_names_of(cert);
+    struct der next = {0};
+    while (list.len > 0u && der_any(&list, &next)) {
+        bool evaluated = next.tag == X509_NAME_DNS || next.tag == X509_NAME_IP ||
+                         next.tag == X509_NAME_EMAIL || next.tag == X509_NAME_URI;
+        if (evaluated && !permits_name(ca, &next, budget)) {
+            *name = next.content;
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Subject alternative names, and whether they list the server. See x509_names.h. */
+#include "host/x509_names.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/chars.h"
+#include "host/der.h"
+#include "host/x509_internal.h"
+#include "host/x509_names_internal.h"
+
+#define V4_BYTES 4u
+#define V6_BYTES 16u
+
+/* --- what is well formed --- */
+
+bool x509_domain_valid(struct view name, bool constraint)
+{
+    bool empty = true; /* the label so far */
+    if (name.len == 0u) {
+        return true;
+    }
+    if (name.data[name.len - 1u] == '.') {
+        return false;
+    }
+    for (size_t i = (constraint && name.data[0] == '.') ? 1u : 0u; i < name.len; i++) {
+        uint8_t c = name.data[i];
+        if (c < 33u || c > 126u || (c == '.' && empty)) {
+            return false;
+        }
+        empty = c == '.';
+    }
+    return true;
+}
+
+static bool is_path_char(uint8_t c)
+{
+    return is_alphanumeric(c) || (c != 0u && strchr("-._~!$&'()*+,;=:@/?#", c) != NULL);
+}
+
+/* Percent signs stand before two hexadecimal digits (RFC 3986 §2.1). */
+static bool uri_chars_valid(struct view uri)
+{
+    for (size_t i = 0; i < uri.len; i++) {
+        bool escape = uri.data[i] == '%' && uri.len - i > 2u && is_hex_digit(uri.data[i + 1u]) &&
+                      is_hex_digit(uri.data[i + 2u]);
+        if (!escape && !is_path_char(uri.data[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Length of a scheme with its colon (RFC 3986 §3.1), 0: there is none. */
+static size_t scheme_len(struct view uri)
+{
+    for (size_t i = 0; i < uri.len; i++) {
+        uint8_t c = uri.data[i];
+        if (c == ':') {
+            return (i > 0u) ? i + 1u : 0u;
+        }
+        if (!is_letter(c) && (i == 0u || (!is_digit(c) && c != '+' && c != '-' && c != '.'))) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* A host of letters, digits, dots, hyphens and underscores, and perhaps a port. */
+static bool authority_valid(struct view authority)
+{
+    struct view host = view_first(authority, view_find(authority, ':'));
+    struct view port = view_from(authority, host.len + 1u);
+    for (size_t i = 0; i < host.len; i++) {
+        uint8_t c = host.data[i];
+        if (!is_alphanumeric(c) && c != '.' && c != '-' && c != '_') {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < port.len; i++) {
+        if (!is_digit(port.data[i])) {
+            return false;
+        }
+    }
+    return x509_domain_valid(host, false) && (host.len > 0u || authority.len == 0u);
+}
+
+/* Narrower than what Go reads as a URL: no user, no literal of IPv6, no host with escapes. */
+bool x509_uri_authority(struct view uri, struct view *authority)
+{
+    size_t scheme = scheme_len(uri);
+    struct view rest = view_from(uri, scheme);
+    size_t slash = view_find(rest, '/');
+    *authority = view_of(NULL, 0);
+    if (!uri_chars_valid(uri)) {
+        return false;
+    }
+    if (!view_starts(rest, "//")) {
+        return scheme > 0u || view_find(rest, ':') >= slash;
+    }
+    rest = view_from(rest, 2);
+    size_t end = 0;
+    while (end < rest.len && strchr("/?#", rest.data[end]) == NULL) {
+        end++;
+    }
+    *authority = view_first(rest, end);
+    return authority_valid(*authority);
+}
+
+static bool name_valid(const struct der *name)
+{
+    struct view authority = {0};
+    switch (name->tag) {
+    case X509_NAME_EMAIL:
+    case X509_NAME_DNS:
+        return x509_is_ia5(name->content);
+    case X509_NAME_URI:
+        return x509_is_ia5(name->content) && x509_uri_authority(name->content, &authority);
+    case X509_NAME_IP:
+        return name->content.len == V4_BYTES || name->content.len == V6_BYTES;
+    default:
+        return true;
+    }
+}
+
+static bool is_evaluated(unsigned tag)
+{
+    return tag == X509_NAME_EMAIL || tag == X509_NAME_DNS || tag == X509_NAME_URI ||
+           tag == X509_NAME_IP;
+}
+
+bool x509_names_valid(struct view value, bool *some)
+{
+    struct view list = {0};
+    struct der name = {0};
+    if (!der_take(&value, DER_SEQUENCE, &list)) {
+        return false;
+    }
+    while (list.len > 0u) {
+        if (!der_any(&list, &name) || !name_valid(&name)) {
+            return false;
+        }
+        *some = *some || is_evaluated(name.tag);
+    }
+    return true;
+}
+
+/* --- the server's name --- */
+
+struct view x509_names_of(const struct x509_cert *cert)
+{
+    struct view value = cert->names;
+    struct view list = {0};
+    bool read = der_take(&value, DER_SEQUENCE, &list);
+    return read ? list : view_of(NULL, 0);
+}
+
+bool x509_same_domain(struct view a, struct view b)
+{
+    bool same = a.len == b.len;
+    for (size_t i = 0; same && i < a.len; i++) {
+        same = to_lower(a.data[i]) == to_lower(b.data[i]);
+    }
+    return same;
+}
+
+static struct view without_dot(struct view host)
+{
+    return view_first(host, host.len - (view_ends(host, ".") ? 1u : 0u));
+}
+
+/* Letters, digits, hyphens within labels, and underscores; a pattern may begin with "*.". */
+static bool is_hostname(struct view host, bool pattern)
+{
+    bool empty = true; /* the label so far */
+    bool wild = pattern && view_starts(host, "*.");
+    for (size_t i = wild ? 2u : 0u; i < host.len; i++) {
+        uint8_t c = host.data[i];
+        bool inner = c == '-' || c == '.';
+        if ((inner && empty) || (!inner && c != '_' && !is_alphanumeric(c))) {
+            return false;
+        }
+        empty = c == '.';
+    }
+    return !empty;
+}
+
+/* RFC 9525 §6.3: the wildcard stands for exactly one whole label, the first. */
+static bool matches(struct view pattern, struct view host)
+{
+    if (!view_starts(pattern, "*.")) {
+        return x509_same_domain(pattern, host);
+    }
+    return x509_same_domain(view_from(pattern, 1), view_from(host, view_find(host, '.')));
+}
+
+static bool lists_name(const struct x509_cert *cert, struct view host)
+{
+    struct view list = x509_names_of(cert);
+    struct der name = {0};
+    struct view bare = without_dot(host);
+    bool plain = is_hostname(bare, false);
+    while (list.len > 0u && der_any(&list, &name)) {
+        if (name.tag != X509_NAME_DNS) {
+            continue;
+        }
+        bool found = (plain && is_hostname(name.content, true))
+                         ? matches(name.content, bare)
+                         : (name.content.len > 0u && !view_is(name.content, ".") &&
+                            x509_same_domain(name.content, host));
+        if (found) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Four bytes of an address, also of one mapped into IPv6 (RFC 4291 §2.5.5.2). */
+static struct view unmapped(struct view address)
+{
+    static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    bool mapped = address.len == V6_BYTES && memcmp(address.data, prefix, sizeof prefix) == 0;
+    return mapped ? view_from(address, sizeof prefix) : address;
+}
+
+static bool lists_address(const struct x509_cert *cert, struct view address)
+{
+    struct view list = x509_names_of(cert);
+    struct der name = {0};
+    while (list.len > 0u && der_any(&list, &name)) {
+        if (name.tag == X509_NAME_IP && view_equal(unmapped(name.content), unmapped(address))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t x509_address_of(struct view host, uint8_t address[16])
+{
+    char text[INET6_ADDRSTRLEN];
+    bool brackets = host.len >= 3u && host.data[0] == '[' && host.data[host.len - 1u] == ']';
+    struct view inner = brackets ? view_first(view_from(host, 1), host.len - 2u) : host;
+    if (text_copy(text, sizeof text, inner) != STATUS_OK) {
+        return 0;
+    }
+    if (inet_pton(AF_INET, text, address) == 1) {
+        return V4_BYTES;
+    }
+    return (inet_pton(AF_INET6, text, address) == 1) ? V6_BYTES : 0u;
+}
+
+bool x509_lists_host(const struct x509_cert *cert, struct view host)
+{
+    uint8_t address[V6_BYTES];
+    size_t len = x509_address_of(host, address);
+    return (len > 0u) ? lists_address(cert, view_of(address, len)) : lists_name(cert, host);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names in certificates: whether they list the server, and whether name constraints permit them
+ * (RFC 5280 §4.2.1.6 and §4.2.1.10, RFC 9525). Decides as Go's crypto/x509 does. Pure.
+ */
+#ifndef HOST_X509_NAMES_H
+#define HOST_X509_NAMES_H
+
+#include "host/x509.h"
+
+/*
+ * Whether the value of subjectAltName is well formed. *some: it has a name of a kind that is
+ * evaluated (DNS, IP address, email address, URI).
+ */
+MUST_USE bool x509_names_valid(struct view value, bool *some);
+/*
+ * Whether the GeneralSubtrees of name constraints are well formed. *whole becomes false when one
+ * is of a kind that is not evaluated.
+ */
+MUST_USE bool x509_constraints_valid(struct view subtrees, bool *whole);
+/*
+ * Whether the certificate lists `host`: a DNS name, which may end in a dot, or an IP address, which
+ * may stand in brackets. Common names do not count.
+ */
+bool x509_lists_host(const struct x509_cert *cert, struct view host);
+/*
+ * The IP address that `host` is, perhaps in brackets: number of its bytes; 0: it is a name.
+ */
+size_t x509_address_of(struct view host, uint8_t address[16]);
+/*
+ * Whether the name constraints of `ca` permit all names of `cert`. False: *name is the first one
+ * that they do not permit. *budget: comparisons that are left for the chain; none left: false.
+ */
+bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint32_t *budget,
+                  struct view *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/x509_policy.h"
+
+#include "host/der.h"
+#include "host/x509_internal.h"
+
+static bool take_policy(struct view *in, struct view *oid)
+{
+    struct view content = {0};
+    return in->len > 0u && der_take(in, DER_SEQUENCE, &content) && der_oid(&content, oid);
+}
+
+static bool lists(const struct x509_cert *cert, struct view policy, bool any_counts)
+{
+    struct view in = cert->policies;
+    struct view oid = {0};
+    while (take_policy(&in, &oid)) {
+        if (view_equal(oid, policy) || (any_counts && OID_IS(oid, X509_OID_ANY_POLICY))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool all_list(const struct x509_cert *const chain[], size_t count, struct view policy,
+                     bool any_counts)
+{
+    bool all = true;
+    for (size_t i = 0; all && i < count; i++) {
+        all = lists(chain[i], policy, any_counts);
+    }
+    return all;
+}
+
+/* Whether one policy is in all certificates; anyPolicy stands for each, unless inhibited. */
+static bool has_common(const struct x509_cert *const chain[], size_t count)
+{
+    bool any_counts = true;
+    for (size_t i = 0; i < count; i++) {
+        if (chain[i]->maps_policies) {
+            return false;
+        }
+        any_counts = any_counts && !chain[i]->inhibits_any_policy;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct view in = chain[i]->policies;
+        struct view oid = {0};
+        while (take_policy(&in, &oid)) {
+            bool counts = any_counts || !OID_IS(oid, X509_OID_ANY_POLICY);
+            if (counts && all_list(chain, count, oid, any_counts)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* RFC 5280 §6.1.4 (h) and (i), §6.1.5 (a) and (b). */
+static bool is_required(const struct x509_cert *const chain[], size_t count)
+{
+    uint64_t explicit_policy = count + 1u;
+    for (size_t i = count; i > 1u; i--) {
+        const struct x509_cert *cert = chain[i - 1u];
+        bool own = view_equal(cert->issuer, cert->subject);
+        if (!own && explicit_policy > 0u) {
+            explicit_policy--;
+        }
+        if (cert->requires_policy && cert->explicit_policy < explicit_policy) {
+            explicit_policy = cert->explicit_policy;
+        }
+    }
+    bool own_zero = chain[0]->requires_policy && chain[0]->explicit_policy == 0u;
+    return explicit_policy <= 1u || own_zero;
+}
+
+/* A mapping of anyPolicy makes a chain invalid whether or not policies are required. */
+static bool maps_any(const struct x509_cert *const chain[], size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (chain[i]->maps_any_policy) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool x509_policies_allow(const struct x509_cert *const chain[], size_t count)
+{
+    return !maps_any(chain, count) && (!is_required(chain, count) || has_common(chain, count));
+}

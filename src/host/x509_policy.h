@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificate policies, where an authority requires them (RFC 5280 §6.1, RFC 9618). Pure. */
+#ifndef HOST_X509_POLICY_H
+#define HOST_X509_POLICY_H
+
+#include "host/x509.h"
+
+/*
+ * Whether the chain, the server's certificate first and its anchor left out, has the policy that an
+ * authority in it requires. Mapped policies are not followed: a chain that needs them is refused.
+ */
+bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
+
+#endif
