@@ -274,7 +274,7 @@
 /* First cause of a refusal and its field path, each with NUL. Longer: cut. */
 #define SLICE_CAUSE_CAP 256u
 /* Items left out of slices that the log names. More: left out without a line. */
-#define LEFT_OUT_SAID_MAX 16u
+#define OMITTED_LOGGED_MAX 16u
 
 /* ---- metrics ---- */
 /*
@@ -443,7 +443,7 @@
  */
 #define NODE_SILENT_MS 2000u
 /* The same refusal of the API server is logged once in this time. */
-#define REFUSAL_SAID_MS 60000u
+#define REFUSAL_LOG_PAUSE_MS 60000u
 /*
  * Longest wait after repeated refusals: a watch on nodes that the role does not grant costs 300
  * requests a day.

@@ -57,7 +57,7 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
     for (unsigned i = 0; i < issues->count; i++) {
         const struct probe_issue *f = &issues->issue[i];
         log_begin(a, LOG_ID_DEVICE_ISSUE_FOUND);
-        log_text(a, "finding", probe_issue_name(f->kind));
+        log_text(a, "issue", probe_issue_name(f->kind));
         if (f->number != PROBE_ISSUE_NO_NUMBER) {
             log_number(a, "device", f->number);
         }

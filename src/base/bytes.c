@@ -182,12 +182,7 @@ enum status reader_u32(struct reader *r, uint32_t *value)
 
 enum status reader_u64(struct reader *r, uint64_t *value)
 {
-    uint64_t n = 0;
-    enum status s = read_number(r, 8, &n);
-    if (s == STATUS_OK) {
-        *value = n;
-    }
-    return s;
+    return read_number(r, 8, value);
 }
 
 enum status reader_varint(struct reader *r, uint64_t *value)

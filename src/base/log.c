@@ -165,7 +165,7 @@ static bool room_for_line(const struct log *l)
     return sizeof l->buffer - l->len >= LOG_LINE_BYTES_MAX;
 }
 
-static void say_lost(struct log *l)
+static void report_lost(struct log *l)
 {
     uint64_t lost = l->lost;
     l->lost = 0;
@@ -206,6 +206,6 @@ void log_taken(struct log *l, size_t n)
     memmove(l->buffer, l->buffer + n, l->len - n);
     l->len -= n;
     if (l->lost > 0u && room_for_line(l)) {
-        say_lost(l);
+        report_lost(l);
     }
 }

@@ -2,7 +2,7 @@
 /*
  * The CDI file of a prepared claim (Container Device Interface 0.6.0). Owns the file's layout: one
  * CDI device stands for one request of the claim, so that containers that use different requests
- * get different devices; the annotations carry the whole claim record, so that a file alone tells
+ * get different devices; the annotations carry the whole claim record, so that a file alone shows
  * what was prepared.
  */
 #include "base/assert.h"

@@ -138,7 +138,7 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
     text_set(b->record.boot_id, sizeof b->record.boot_id, devices->boot_id);
 }
 
-/* Begins the text of a failure; one that came before keeps its own: this one goes nowhere. */
+/* Starts the text of a failure. The first failure stays: the text of a later one is dropped. */
 static struct writer failure(struct claim_builder *b, enum status s)
 {
     ASSERT(s != STATUS_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Strict decoding of opaque configurations, in two passes over the text: the first finds apiVersion
- * and kind, the second holds every member against the kind's row. Owns the table of kinds and the
+ * and kind, the second checks every member against the kind's row. Owns the table of kinds and the
  * texts that users read in pod events.
  */
 #include "dra/config.h"

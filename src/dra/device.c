@@ -108,7 +108,7 @@ static void report_count(struct probe_issues *issues, enum probe_issue_kind kind
 
 /* --- texts of the node --- */
 
-/* The text without white space around it; found texts end in NUL or fill their array. */
+/* The text without white space around it. A found text ends in NUL or fills its array. */
 static struct view found_text(const char text[SYSFS_VALUE_CAP])
 {
     struct view all = view_of(text, SYSFS_VALUE_CAP);

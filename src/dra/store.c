@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers, halves and records of the claim store, as dra/store.h lays them out. Owns the
- * translation between claim records and their stored messages; what it reads is judged before
- * anybody uses it.
+ * translation between claim records and their stored messages; what it reads is validated before
+ * it is used.
  */
 #include "dra/store.h"
 
@@ -20,7 +20,7 @@ static const char half_magic[] = "NDRS";
 enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4 };
 enum { NUMBERING_HOST = 0, NUMBERING_ZERO = 1 };
 
-/* Where the numbers of a header copy stand. */
+/* Offsets of the numbers in a header copy. */
 enum {
     HEADER_FORMAT_AT = 8,
     HEADER_SLOTS_AT = 12,
@@ -29,10 +29,10 @@ enum {
     HEADER_COVERED = 32
 };
 
-/* Where the numbers of a half stand. */
+/* Offsets of the numbers in a half. */
 enum { HALF_LENGTH_AT = 4, HALF_SEQUENCE_AT = 8, HALF_SUM_AT = 16, HALF_RESERVED_AT = 20 };
 
-/* Numbers at places that are known to be there. */
+/* Numbers at offsets that are known to be inside the view. */
 static uint32_t u32_at(struct view v, size_t at)
 {
     struct reader r = reader_of(view_from(v, at));

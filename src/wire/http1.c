@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 
 /* --- sending --- */
 
@@ -70,16 +71,11 @@ static void malformed(struct http1 *h)
 
 /* --- words (RFC 9110 §5.6) --- */
 
-static uint8_t lower(uint8_t c)
-{
-    return (c >= 'A' && c <= 'Z') ? (uint8_t)(c + ('a' - 'A')) : c;
-}
-
 /* `text` is in lower case. */
 static bool same_word(struct view v, const char *text)
 {
     size_t i = 0;
-    while (i < v.len && text[i] != '\0' && lower(v.data[i]) == (uint8_t)text[i]) {
+    while (i < v.len && text[i] != '\0' && to_lower(v.data[i]) == (uint8_t)text[i]) {
         i++;
     }
     return i == v.len && text[i] == '\0';
@@ -170,14 +166,14 @@ static void take_target(struct http1 *h, struct view v)
 
 static void request_line(struct http1 *h, struct view line)
 {
-    if (line.len == 0u && !h->blank) {
-        h->blank = true; /* RFC 9112 §2.2: one is passed over */
+    if (line.len == 0u && h->part == HTTP1_LINE) {
+        h->part = HTTP1_LINE_AFTER_EMPTY; /* RFC 9112 §2.2: one is ignored */
         return;
     }
     struct view rest = line;
     struct view method = take_word(&rest);
     struct view target = take_word(&rest);
-    h->lined = true;
+    h->part = HTTP1_FIELDS;
     if (is_token(method)) {
         take_version(h, rest);
     } else {
@@ -197,22 +193,20 @@ static void request_line(struct http1 *h, struct view line)
 static void take_length(struct http1 *h, struct view value)
 {
     uint64_t length = 0;
-    if (h->length || view_decimal(value, UINT64_MAX, &length) != STATUS_OK) {
+    if (h->length != HTTP1_NO_LENGTH || view_decimal(value, UINT64_MAX, &length) != STATUS_OK) {
         malformed(h);
         return;
     }
-    h->length = true;
-    h->body = length > 0u;
+    h->length = (length > 0u) ? HTTP1_LENGTH_OF_BODY : HTTP1_LENGTH_ZERO;
 }
 
 static void take_coding(struct http1 *h, struct view value)
 {
-    if (h->coding) {
+    if (h->coding != HTTP1_NO_CODING) {
         malformed(h);
         return;
     }
-    h->coding = true;
-    h->chunked = same_word(value, "chunked");
+    h->coding = same_word(value, "chunked") ? HTTP1_CHUNKED : HTTP1_OTHER_CODING;
 }
 
 static void take_host(struct http1 *h, struct view value)
@@ -285,11 +279,12 @@ static void field_line(struct http1 *h, struct view line)
 static void request_end(struct http1 *h)
 {
     bool nameless = !h->host && !h->old;
-    if (nameless || (h->coding && (h->length || h->old))) {
+    bool coded = h->coding != HTTP1_NO_CODING;
+    if (nameless || (coded && (h->length != HTTP1_NO_LENGTH || h->old))) {
         malformed(h);
-    } else if (h->coding && !h->chunked) {
+    } else if (h->coding == HTTP1_OTHER_CODING) {
         fail(h, PEER_UNSUPPORTED, HTTP1_NOT_IMPLEMENTED);
-    } else if (h->coding || h->body) {
+    } else if (coded || h->length == HTTP1_LENGTH_OF_BODY) {
         fail(h, PEER_UNSUPPORTED, HTTP1_HAS_BODY);
     } else {
         h->phase = HTTP1_REQUESTED;
@@ -302,7 +297,7 @@ static void line_over(struct http1 *h)
 {
     struct view line = view_of(h->line, h->line_len);
     h->line_len = 0;
-    if (!h->lined) {
+    if (h->part != HTTP1_FIELDS) {
         request_line(h, line);
     } else if (line.len > 0u) {
         field_line(h, line);
@@ -316,7 +311,7 @@ static void line_byte(struct http1 *h, uint8_t c)
     if (h->line_len < sizeof h->line) {
         h->line[h->line_len] = c;
         h->line_len++;
-    } else if (h->lined) {
+    } else if (h->part == HTTP1_FIELDS) {
         h->cut = true; /* as tokens and cookies are, which nobody here reads */
     } else {
         fail(h, FULL_BUFFER, HTTP1_LINE_TOO_LONG);
@@ -331,9 +326,11 @@ static bool is_control(uint8_t c)
 static void take_byte(struct http1 *h, uint8_t c)
 {
     bool after_cr = h->cr;
-    h->begun = true;
+    if (h->part == HTTP1_NOTHING) {
+        h->part = HTTP1_LINE;
+    }
     h->cr = c == '\r' && !after_cr;
-    h->fields_len += h->lined ? 1u : 0u;
+    h->fields_len += (h->part == HTTP1_FIELDS) ? 1u : 0u;
     if (h->fields_len > HTTP1_FIELDS_BYTES_MAX) {
         fail(h, FULL_BUFFER, HTTP1_FIELDS_TOO_LONG);
     } else if (h->cr) {
@@ -381,7 +378,7 @@ void http1_init(struct http1 *h, uint64_t now_ms)
 /* Nothing of the next request is there: it may never come. */
 static bool waits(const struct http1 *h)
 {
-    return h->phase == HTTP1_READING && h->served && !h->begun && h->rx_len == 0u;
+    return h->phase == HTTP1_READING && h->served && h->part == HTTP1_NOTHING && h->rx_len == 0u;
 }
 
 uint64_t http1_deadline(const struct http1 *h)
@@ -420,7 +417,7 @@ void http1_set_time(struct http1 *h, uint64_t now_ms)
     if (h->phase == HTTP1_FAILED || now_ms < http1_deadline(h)) {
         return;
     }
-    bool half = h->phase == HTTP1_READING && h->begun && h->tx.len == 0u;
+    bool half = h->phase == HTTP1_READING && h->part != HTTP1_NOTHING && h->tx.len == 0u;
     h->tx.len = 0;
     fail(h, PEER_TIMEOUT, half ? HTTP1_TIMEOUT : HTTP1_OK);
 }
@@ -487,11 +484,9 @@ static void response_over(struct http1 *h)
     h->phase = h->close ? HTTP1_CLOSING : HTTP1_READING;
     h->served = true;
     h->head = false;
-    h->begun = false;
-    h->blank = false;
-    h->lined = false;
+    h->part = HTTP1_NOTHING;
     h->host = false;
-    h->length = false;
+    h->length = HTTP1_NO_LENGTH;
     h->fields_len = 0;
 }
 

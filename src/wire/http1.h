@@ -35,6 +35,20 @@ enum http1_phase {
     HTTP1_FAILED
 };
 
+/* How much of a request has come. */
+enum http1_part {
+    HTTP1_NOTHING,
+    HTTP1_LINE,             /* bytes of the request line, or of an empty line before it */
+    HTTP1_LINE_AFTER_EMPTY, /* an empty line came; the next one is the request line */
+    HTTP1_FIELDS            /* the request line is complete */
+};
+
+/* The Content-Length of a request. */
+enum http1_length { HTTP1_NO_LENGTH, HTTP1_LENGTH_ZERO, HTTP1_LENGTH_OF_BODY };
+
+/* The Transfer-Encoding of a request. */
+enum http1_coding { HTTP1_NO_CODING, HTTP1_CHUNKED, HTTP1_OTHER_CODING };
+
 /* Status codes (RFC 9110 §15); the first three are for owners. */
 enum http1_code {
     HTTP1_OK,
@@ -61,19 +75,15 @@ struct http1 {
     enum http1_code code; /* of the response to the failure; HTTP1_OK: none was sent */
     bool ended;           /* the peer sends no more */
     bool served;          /* a request got its response */
-    bool begun;           /* the request under way has a byte */
-    bool blank;           /* an empty line came before it */
-    bool lined;           /* its request line is over */
     bool cut;             /* not all of its field line is kept */
     bool cr;              /* the last byte was CR */
     bool head;            /* HEAD: no body is sent */
     bool old;             /* HTTP/1.0 */
     bool close;           /* the connection ends after the response */
-    bool host;            /* fields seen: */
-    bool length;
-    bool body; /* Content-Length over 0 */
-    bool coding;
-    bool chunked;
+    bool host;            /* the request has a Host field */
+    enum http1_part part; /* of the request under way */
+    enum http1_length length;
+    enum http1_coding coding;
     uint64_t now_ms;
     uint64_t since_ms; /* start of what is timed: waiting, a request, a response */
     uint32_t fields_len;

@@ -41,8 +41,8 @@ enum kube_shape {
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
     KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
     /*
-     * response to DELETE: Status or the object, whose content does not matter; also to POST and PATCH
-     * of an Event and to PATCH of a claim's status
+     * response to DELETE: Status or the object, whose content does not matter; also to POST and
+     * PATCH of an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
     KUBE_SHAPE_GROUP /* an APIGroup: the versions it is served in */

@@ -30,7 +30,7 @@ struct conn {
     uint8_t tx[H2_SERVER_TX_BYTES];
     uint8_t field[H2_SERVER_FIELD_BYTES];
     uint8_t scratch[H2_SERVER_FIELD_BYTES];
-    enum status last;     /* what h2_next said last */
+    enum status last;     /* what h2_next returned last */
     uint32_t data_stream; /* the trace ends in DATA of this stream */
     bool log_writable;
     bool hold_output; /* leave tx_data alone */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent and its manners towards the API server: how many requests and connections, how
- * long it waits and what does not shorten that, tokens that are rotated or refused, answers that
- * never come. Claims are asked for all the while.
+ * The load that the whole agent puts on the API server: how many requests and connections, how
+ * long it waits and what does not shorten that, tokens that are rotated or refused, responses that
+ * never come. Claims are read all the while.
  */
 #include "agent_kubelet.h"
 

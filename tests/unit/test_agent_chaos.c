@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole agent under a kubelet, an API server and a disk that do anything in any order, seeded:
- * calls cross and are cancelled, answers hang, connections end, the process is killed or the disk
+ * calls cross and are cancelled, responses hang, connections end, the process is killed or the disk
  * fails. Whatever happened: every call ends in time, no device has two holders, and nothing is left
  * when all claims are unprepared.
  */

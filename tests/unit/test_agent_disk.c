@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole agent on a disk that is full, read-only or broken, and with stores that were damaged:
- * what fails fails in words and for its claim alone, what can be saved is saved.
+ * a failure names its reason and concerns its claim alone, and what can be saved is saved.
  */
 #include "agent_kubelet.h"
 #include "base/crc32c.h"

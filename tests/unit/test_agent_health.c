@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc.health.v1.Health/Watch of the whole agent: what a watch is told and when, what ends it, and
- * that it takes no place, no buffer and no time from anybody.
+ * grpc.health.v1.Health/Watch of the whole agent: what a subscriber gets and when, what ends its
+ * call, and that it takes no place, buffer or time from other calls.
  */
 #include "agent_kubelet.h"
 

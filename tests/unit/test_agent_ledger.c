@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim table in the face of disks, stores and neighbours that do the unexpected: what was
- * unprepared stays so, what was confirmed is on the disk, and what one claim suffers is told to it
- * alone.
+ * The ledger with disks, stores and other claims that do the unexpected: what was unprepared stays
+ * so, what was confirmed is on the disk, and the failure of one claim is reported for it alone.
  */
 #include "agent_kubelet.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole agent when the API server moves it to another connection or asks it to wait: what was
- * begun is ended, nothing is held up, and nobody is alarmed.
+ * started ends well, nothing waits longer than it must, and nothing is logged as a failure.
  */
 #include "agent_kubelet.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent and its Node: labels become attributes when they appear and go when they go, a
- * Node made anew becomes the owner, and where the watch does not work the Node is read instead.
+ * The whole agent and its Node: labels become attributes, which go when the labels go, a Node that
+ * was created again becomes the owner, and where the watch does not work the Node is read instead.
  */
 #include "agent_kubelet.h"
 

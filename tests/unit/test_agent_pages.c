@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics port of the whole agent: /metrics, /healthz and /readyz, what they say in each state
- * of the agent, and that strangers who read slowly, break off or come in numbers disturb nobody.
+ * The metrics port of the whole agent: /metrics, /healthz and /readyz, what they show in each state
+ * of the agent, and that clients that read slowly, break off or come in numbers disturb nobody.
  */
 #include "agent_kubelet.h"
 

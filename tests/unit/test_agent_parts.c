@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent where one slice does not do or the server does not take it: the pool in several
+ * The whole agent where one slice is not enough or the server refuses it: the pool in several
  * slices, their generation and number, content that is refused, stored in part, or answered by
  * another object, and items that are left out before they are sent.
  */

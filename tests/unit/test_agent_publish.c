@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent publishing its ResourceSlice: created once, never written when equal, put right
- * when it is not, doubles removed, what is not ours left alone; refusals retried slowly.
+ * The whole agent publishing its ResourceSlice: created once, not written while it is equal,
+ * repaired when it is not; doubles are deleted, foreign slices stay, refusals are retried slowly.
  */
 #include "agent_kubelet.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What real kubelets said (tests/vectors/recorded), replayed to the whole agent: it registers,
- * prepares the claim that was recorded and unprepares it. However the octets are cut, it answers
+ * What real kubelets sent (tests/vectors/recorded), replayed to the whole agent: it registers,
+ * prepares the claim that was recorded and unprepares it. However the octets are cut, it sends
  * and logs the same.
  */
 #include "agent_kubelet.h"

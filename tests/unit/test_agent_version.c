@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent and the versions of resource.k8s.io: the best that is served is spoken, a change
- * is followed while running, and no answer to the question for the versions leads astray.
+ * The whole agent and the versions of resource.k8s.io: the best one that is served is used, a
+ * change is followed while running, and no response to the question for the versions misleads it.
  */
 #include "agent_kubelet.h"
 

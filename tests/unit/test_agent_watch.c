@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole agent watching its ResourceSlice: what others do to it is put right, and whatever the
- * API server does to the watch, it comes back, and not in a storm.
+ * The whole agent watching its ResourceSlice: what others change is repaired, and whatever the
+ * API server does to the watch, it is opened again, without a storm of requests.
  */
 #include "agent_kubelet.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views, readers, writers, texts, characters, UTF-8, CRC-32C and the names of verdicts. */
+/* Views, readers, writers, texts, characters, UTF-8, CRC-32C and the names of status codes. */
 #include "unit.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CDI files: their exact bytes, what each container gets, and that they tell the whole record. */
+/* CDI files: their exact bytes, what each container gets, and that they hold the whole record. */
 #include "claim_harness.h"
 
 #include "base/json.h"

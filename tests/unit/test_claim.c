@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering of a claim: what becomes of its identity and results, and the text of every refusal;
- * which records are valid.
+ * The claim builder: how it checks identity and results, and the text of every refusal; which
+ * records are valid.
  */
 #include "claim_builder.h"
 
@@ -123,7 +123,7 @@ static void test_malformed(void **state)
     (void)state;
     add("a", "neuron-device-0");
     claim_malformed(&b, "a result is not readable");
-    claim_malformed(&b, "later trouble is not told");
+    claim_malformed(&b, "a later failure is not reported");
     refused("claim training/llama-0 has a malformed allocation: a result is not readable");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials from kubeconfig files and from the environment: what is taken, what is refused in
- * words. */
+/* Credentials from kubeconfig files and from the environment: what is accepted, and why the
+ * rest is refused. */
 #include "tests/unit/host_harness.h"
 
 #include "host/credentials.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DNS messages: queries byte by byte, answers as servers send them, and answers broken off
+/* DNS messages: queries byte by byte, responses as servers send them, and responses that end
  * anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files port on a real file system: whole files, in-place writes, atomic replacement, verdicts.
+/*
+ * The files port on a real file system: whole files, in-place writes, atomic replacement, status
+ * codes.
  */
 #define _GNU_SOURCE 1
 #include "tests/unit/host_harness.h"

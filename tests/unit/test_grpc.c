@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gRPC server: calls, answers, and requests that it refuses by itself. */
+/* The gRPC server: calls, responses, and requests that it refuses by itself. */
 #include "grpc_harness.h"
 
 /* --- answers --- */

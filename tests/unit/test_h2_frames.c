@@ -174,7 +174,7 @@ static void frame_size_limit(void **state)
     assert_int_equal(c.last, PEER_MALFORMED);
 }
 
-/* A peer that speaks HTTP/1.1 or TLS is told so by its first wrong octet. */
+/* A peer that speaks HTTP/1.1 or TLS fails with its first wrong octet. */
 static void wrong_preface(void **state)
 {
     (void)state;

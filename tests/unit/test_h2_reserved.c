@@ -44,7 +44,8 @@ static void test_idle(void **state)
     assert_int_equal(peer.last, STATUS_MORE);
 }
 
-/* The rest of a list that the owner does not want is decoded, to keep the table, and not told. */
+/* The rest of a list that the owner does not want is decoded, to keep the table, and not
+ * reported. */
 static void test_reset_inside_list(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP/1.1 engine alone: an owner that answers every request with its path, as many times as it
- * is told, and a peer that takes what it is given. Each input runs whole, cut at every place, and
- * byte by byte; requests and answers must not differ (invariant 1).
+ * The HTTP/1.1 engine alone, with an owner that responds to every request with its path, repeated
+ * as often as a test asks, and a peer that takes all it gets. Each input runs whole, cut at every
+ * place, and byte by byte; requests and responses must not differ (invariant 1).
  */
 #include "unit.h"
 #include "wire/http1.h"
@@ -488,7 +488,7 @@ static void test_request_does_not_come(void **state)
     assert_int_equal(http1_deadline(&engine), 5000 + HTTP1_REQUEST_MS);
     http1_set_time(&engine, 5000 + HTTP1_REQUEST_MS);
     assert_int_equal(http1_next(&engine, &path), PEER_TIMEOUT);
-    assert_true(http1_done(&engine)); /* it said nothing, and hears nothing */
+    assert_true(http1_done(&engine)); /* it sent nothing, and gets nothing */
     http1_init(&engine, 5000);
     http1_set_time(&engine, 9000);
     feed("GET / HTTP/1.1\r\n");

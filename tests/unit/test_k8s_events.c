@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes Events of the whole agent on a virtual clock: which there are and what they say, how
+ * Kubernetes Events of the whole agent on a virtual clock: which there are and what they hold, how
  * equal ones are counted, how many requests they cost, and what becomes of them when the API server
  * refuses or is away.
  */
@@ -108,7 +108,7 @@ static void test_node_uid_is_waited_for(void **state)
         assert_string_equal(took.event[i].reason, "NeuronDeviceIssue");
         assert_string_equal(took.event[i].about_uid, NODE_UID);
     }
-    assert_non_null(strstr(took.event[0].note, "finding=no-device-node device=3 value="));
+    assert_non_null(strstr(took.event[0].note, "issue=no-device-node device=3 value="));
     assert_int_equal(events_stored(), 2);
 }
 
@@ -256,7 +256,7 @@ static void test_series_in_post(void **state)
 {
     (void)state;
     begin();
-    took.mute = true; /* the answer to the first request does not come */
+    took.mute = true; /* there is no response to the first request */
     refuse_claims(1, 1);
     refuse_claims(2, 1);
     refuse_claims(2, 1);
@@ -327,10 +327,10 @@ static void test_full_table(void **state)
     pass(60 * MINUTE);
     unsigned stored = events_stored();
     assert_in_range(stored, K8S_EVENTS_MAX,
-                    K8S_EVENTS_MAX + 1); /* the first may be told before the last */
+                    K8S_EVENTS_MAX + 1); /* the first may be sent before the last */
     assert_int_equal(dropped, 40 - stored);
     assert_int_equal(world.agent->report.count[LOG_ID_K8S_EVENTS_DROPPED], dropped);
-    refuse_claims(41, 3); /* entries that are told to the end give way */
+    refuse_claims(41, 3); /* entries that are sent in full give way */
     pass(5 * SECOND);
     assert_int_equal(events_stored(), stored + 3);
 }
@@ -474,7 +474,8 @@ static void test_kept_while_away(void **state)
     api.reachable = true;
     pass(MINUTE);
     const struct stored_event *e = event_only("RegistrationRefused");
-    assert_true(e->seconds + 600 <= WALL_MS(world.now_ms) / 1000); /* when it was, not when told */
+    assert_true(e->seconds + 600 <=
+                WALL_MS(world.now_ms) / 1000); /* when it occurred, not when it was sent */
 }
 
 /* Stored, and the answer lost with the connection: it is not there twice. */
@@ -515,7 +516,7 @@ static bool half_sent(void)
     return x->body_sent > 0 && x->body_sent < x->body_len;
 }
 
-/* Half of an Event is out when what it says of its object changes: it is told anew. */
+/* Half of an Event is out when the object that it regards changes: it is sent again. */
 static void test_changes_under_way(void **state)
 {
     (void)state;

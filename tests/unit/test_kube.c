@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of the API server: envelope, every shape, Status objects, watch framing. */
+/* Responses of the API server: envelope, every shape, Status objects, watch framing. */
 #include "kube_harness.h"
 
 /* --- single objects --- */

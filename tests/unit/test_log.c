@@ -29,7 +29,7 @@ static void test_text_line(void **state)
                 "devices=16 delta=-3 pool=node-1\n");
 }
 
-/* The text form for other uses: quoted where a word could not be told from the next. */
+/* The text form for other uses: quoted where a word could be taken for two. */
 static void test_word(void **state)
 {
     uint8_t bytes[64];
@@ -150,7 +150,7 @@ static void test_fields_outside_a_line(void **state)
     assert_int_equal(log_pending(&log_).len, 0);
 }
 
-/* Fields of every length around the limit: whole lines only, and said when something is missing. */
+/* Fields of every length around the limit: whole lines only, marked when a field is missing. */
 static void long_lines(enum log_format format)
 {
     char value[LOG_LINE_BYTES_MAX + 8];
@@ -166,11 +166,11 @@ static void long_lines(enum log_format format)
         assert_true(line.len <= LOG_LINE_BYTES_MAX);
         assert_true(view_ends(line, (format == LOG_JSON) ? "}\n" : "\n"));
         assert_int_equal(view_find(line, '\n'), line.len - 1);
-        bool said =
+        bool marked =
             view_ends(line, (format == LOG_JSON) ? ",\"truncated\":true}\n" : " truncated=true\n");
         bool whole = strstr(text_of(line), (format == LOG_JSON) ? "\"k\":\"v\"" : " k=v") != NULL;
-        assert_int_equal(said, !whole);
-        cut += said;
+        assert_int_equal(marked, !whole);
+        cut += marked;
         if (format == LOG_JSON) {
             struct json_reader r;
             struct json_token t;

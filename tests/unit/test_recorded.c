@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What real kubelets and API servers said (tests/vectors/recorded), replayed through the engines:
- * HTTP/2 and gRPC as a server; HTTP/2, answers and field filter as a client. However the octets
- * are cut, the same is understood and the same is said; and it is what was meant.
+ * What real kubelets and API servers sent (tests/vectors/recorded), replayed through the engines:
+ * HTTP/2 and gRPC as a server; HTTP/2, responses and field filter as a client. However the octets
+ * are cut, the engines read the same and send the same; and both are what is expected.
  */
 #include "kube_harness.h"
 #include "recorded.h"
 #include "wire/grpc.h"
 
-#define SAID_MAX 16384
+#define SENT_MAX 16384
 
-/* What the engine under test understood and said during one replay. */
+/* What the engine under test read and sent during one replay. */
 struct outcome {
     struct transcript understood;
-    size_t said;
-    uint8_t bytes[SAID_MAX];
+    size_t sent;
+    uint8_t bytes[SENT_MAX];
 };
 
 static struct outcome first;
@@ -25,7 +25,7 @@ static void begin_outcome(struct outcome *o)
 {
     o->understood.len = 0;
     o->understood.text[0] = '\0';
-    o->said = 0;
+    o->sent = 0;
     now_in = o;
 }
 
@@ -45,9 +45,9 @@ static void drain(struct h2 *c, bool keep)
 {
     struct view out = h2_tx_data(c);
     if (keep && out.len > 0) {
-        assert_in_range(out.len, 0, SAID_MAX - now_in->said);
-        memcpy(now_in->bytes + now_in->said, out.data, out.len);
-        now_in->said += out.len;
+        assert_in_range(out.len, 0, SENT_MAX - now_in->sent);
+        memcpy(now_in->bytes + now_in->sent, out.data, out.len);
+        now_in->sent += out.len;
     }
     h2_tx_commit(c, out.len);
 }
@@ -349,8 +349,8 @@ static void check_all_cuts(replay *run_one, const char *release, const char *nam
             fail_msg("%s/%s, cut %u: not\n%s\nbut\n%s", release, name, way, first.understood.text,
                      other.understood.text);
         }
-        assert_int_equal(first.said, other.said);
-        assert_memory_equal(first.bytes, other.bytes, first.said);
+        assert_int_equal(first.sent, other.sent);
+        assert_memory_equal(first.bytes, other.bytes, first.sent);
     }
 }
 
@@ -388,7 +388,7 @@ static void test_registration(void **state)
         check_all_cuts(replay_kubelet, releases.name[i], "registration.txt");
         expect("CALL /pluginregistration.Registration/GetInfo \n");
         expect("CALL /pluginregistration.Registration/NotifyRegistrationStatus 1=#1\n");
-        assert_true(first.said > 0);
+        assert_true(first.sent > 0);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stand-in API server by itself, asked by an HTTP/2 client: what it must refuse as the real one
- * does, what a watch is told, and the two layouts of a slice. An agent tested against a server that
- * lets everything pass would be tested by nothing.
+ * The stand-in API server by itself, with an HTTP/2 client: what it must refuse as the real one
+ * does, what a watch reports, and the two layouts of a slice. A server that accepts everything
+ * would test no agent.
  */
 #include "sim_client.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stand-in API server by itself: Nodes as metadata, Events, patches of a claim's status, and
- * each thing that it lets go wrong when it is told to.
+ * each fault that it makes when a test asks for it.
  */
 #include "sim_client.h"
 
@@ -367,7 +367,7 @@ static void test_faults_of_a_watch(void **state)
     assert_int_equal(get(SLICES "?watch=true"), 200);
     fault(SIM_FAULT_UNTOLD, SIM_ASK_WATCH, 0);
     struct slice s = good;
-    s.name = "told-to-nobody";
+    s.name = "sent-to-nobody";
     struct view body = slice(&s);
     assert_int_equal(sim_api_put(&api, SIM_SLICE, opened(body, "ResourceSlice")), STATUS_OK);
     settle();

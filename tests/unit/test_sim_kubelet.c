@@ -158,8 +158,8 @@ static void pass(uint64_t ms)
     settle();
 }
 
-/* What the kubelet told since the last call. */
-static void told(const char *text)
+/* What the kubelet logged since the last call. */
+static void logged(const char *text)
 {
     assert_string_equal(plugin.log, text);
     plugin.log[0] = 0;
@@ -219,7 +219,7 @@ static void test_versions(void **state)
     (void)state;
     begin(true, true);
     appear();
-    told("registered ;");
+    logged("registered ;");
     assert_true(plugin.told_good);
     assert_int_equal(call(0), STATUS_OK);
     assert_non_null(strstr(plugin.path, ".v1.DRAPlugin/NodePrepareResources"));
@@ -236,16 +236,16 @@ static void test_refused_plugins(void **state)
     plugin.versions[1] = NULL;
     appear();
     assert_false(plugin.told_good);
-    told("refused none of services supported by the plugin are supported by the kubelet;");
+    logged("refused none of services supported by the plugin are supported by the kubelet;");
     assert_int_equal(call(0), PEER_NOT_FOUND);
     begin(true, true);
     plugin.versions[0] = NULL;
     appear();
-    told("refused empty list of supported gRPC services (aka supported versions);");
+    logged("refused empty list of supported gRPC services (aka supported versions);");
     begin(true, true);
     plugin.type = "CSIPlugin";
     appear();
-    told("refused no handler registered for this plugin type;");
+    logged("refused no handler registered for this plugin type;");
 }
 
 static void test_tries_again(void **state)
@@ -255,11 +255,11 @@ static void test_tries_again(void **state)
     plugin.listens = false;
     appear();
     pass(1400); /* after 0, 500 and 1500 ms */
-    told("refused the registration socket takes no connection;"
-         "refused the registration socket takes no connection;");
+    logged("refused the registration socket takes no connection;"
+           "refused the registration socket takes no connection;");
     plugin.listens = true;
     pass(200);
-    told("registered ;");
+    logged("registered ;");
 }
 
 static void test_refused_verdict(void **state)
@@ -274,11 +274,11 @@ static void test_refused_verdict(void **state)
     plugin.verdict_code = GRPC_INTERNAL;
     appear();
     pass(600000);
-    assert_int_equal(plugin.verdicts, 1); /* before: not until the socket is made anew */
+    assert_int_equal(plugin.verdicts, 1); /* before: not until the socket is created again */
     plugin.verdict_code = GRPC_OK;
     plugin.log[0] = 0;
     appear();
-    told("registered ;");
+    logged("registered ;");
 }
 
 static void test_silent_plugin(void **state)
@@ -288,16 +288,16 @@ static void test_silent_plugin(void **state)
     plugin.silent = true;
     appear();
     pass(1000);
-    told("refused context deadline exceeded;");
+    logged("refused context deadline exceeded;");
     plugin.silent = false;
     pass(500);
-    told("registered ;");
+    logged("registered ;");
     plugin.silent = true;
     assert_int_equal(call(1), STATUS_OK);
     pass(44999);
-    told("");
+    logged("");
     pass(1);
-    told("answered NodePrepareResources: context deadline exceeded;");
+    logged("answered NodePrepareResources: context deadline exceeded;");
 }
 
 static void test_judges_replies(void **state)
@@ -308,19 +308,19 @@ static void test_judges_replies(void **state)
     plugin.log[0] = 0;
     reply_entry("uid-1", "");
     assert_int_equal(call(2), STATUS_OK);
-    told("answered NodePrepareResources skipped 1 ResourceClaims;");
+    logged("answered NodePrepareResources skipped 1 ResourceClaims;");
     reply_entry("uid-2", "no such device");
     assert_int_equal(call(2), STATUS_OK);
-    told("answered NodePrepareResources failed for ResourceClaim two: no such device;");
+    logged("answered NodePrepareResources failed for ResourceClaim two: no such device;");
     assert_int_equal(call(1), STATUS_OK);
-    told("answered NodePrepareResources returned result for unknown claim UID uid-2;");
+    logged("answered NodePrepareResources returned result for unknown claim UID uid-2;");
     plugin.reply_len = 0;
     reply_entry("uid-1", "");
     assert_int_equal(call(1), STATUS_OK);
-    told("answered ;");
+    logged("answered ;");
     plugin.reply[0] = 0xff;
     assert_int_equal(call(1), STATUS_OK);
-    told("answered the reply does not decode;");
+    logged("answered the reply does not decode;");
 }
 
 static void test_lost_connections(void **state)
@@ -343,7 +343,7 @@ static void test_lost_connections(void **state)
     plugin.log[0] = 0;
     assert_int_equal(sim_kubelet_socket(&kubelet, SOCKET, false), STATUS_OK);
     settle();
-    told("answered NodePrepareResources: the connection was closed;gone ;");
+    logged("answered NodePrepareResources: the connection was closed;gone ;");
     assert_int_equal(call(1), PEER_NOT_FOUND);
     assert_false(plugin.open[1]);
 }

@@ -130,7 +130,7 @@ static void test_device_missing_at_the_end(void **state)
     assert_int_equal(compare.count, wanted.count);
 }
 
-/* A slice that begins in the middle tells where. */
+/* A slice that begins in the middle reports where. */
 static void test_part_from_the_middle(void **state)
 {
     (void)state;

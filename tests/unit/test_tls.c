@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TLS client against OpenSSL's server: which servers are accepted, which are refused and in
- * which words.
+ * The TLS client against OpenSSL's server: which servers are accepted, which are refused and
+ * with which reason.
  */
 #include "tls_peer.h"
 

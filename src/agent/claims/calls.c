@@ -334,7 +334,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 /* --- prepare: a claim that was read from the API server --- */
 
 /* Names are cut, so that what follows has its place. */
-static void say_claim(const struct claim_id *id, struct writer *why)
+static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
     writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
     writer_text(why, "/");
@@ -342,18 +342,18 @@ static void say_claim(const struct claim_id *id, struct writer *why)
 }
 
 /* A device of the record is held by the claim in `slot`. */
-static void say_conflict(const struct agent *a, unsigned slot, const struct claim_record *r,
-                         struct writer *why)
+static void write_conflict(const struct agent *a, unsigned slot, const struct claim_record *r,
+                           struct writer *why)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     uint64_t both = e->numbers & claim_numbers(r);
     ASSERT(both != 0u);
     writer_text(why, "claim ");
-    say_claim(&r->id, why);
+    write_claim_name(&r->id, why);
     writer_text(why, ": requested device " DEVICE_NAME_PREFIX);
     writer_decimal(why, (unsigned)__builtin_ctzll(both));
     writer_text(why, " is already held by claim ");
-    say_claim(&e->id, why);
+    write_claim_name(&e->id, why);
     writer_text(why, " (");
     writer_text(why, e->id.uid);
     writer_text(
@@ -420,7 +420,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
     unsigned slot = 0;
     if (holder >= 0) {
-        say_conflict(a, (unsigned)holder, r, &why);
+        write_conflict(a, (unsigned)holder, r, &why);
         fail_with(a, o, &why);
         return;
     }

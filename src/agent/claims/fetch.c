@@ -181,7 +181,7 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
 
 /* --- end --- */
 
-static void say_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
+static void write_failure(const struct claim_id *id, const struct api_result *r, struct writer *why)
 {
     enum status status = r->status;
     writer_text(why, "claim ");
@@ -234,7 +234,7 @@ static void fail(struct fetch *f, const struct api_result *r)
     f->state = FETCH_FAILED;
     if (r->status != STATUS_OK) {
         struct writer why = writer_of(text, sizeof f->builder.why - 1u);
-        say_failure(f->builder.wanted, r, &why);
+        write_failure(f->builder.wanted, r, &why);
         text[why.len] = '\0';
     }
     ASSERT(text[0] != '\0');

@@ -92,7 +92,7 @@ static void failed(struct agent *a, const char *doing, const struct api_result *
     uint64_t wait = retry_wait(a, result, &a->publish.pacing.backoff_ms);
     r->trouble = (result->http == HTTP_FORBIDDEN)
                      ? "the API server forbids requests for ResourceSlices: check RBAC and policies"
-                     : "a request for ResourceSlices failed and is tried again";
+                     : "a request for ResourceSlices failed and is retried";
     log_failure(a, doing, result, status, wait);
     give_up(a, wait, status != PEER_CLOSED);
 }

@@ -17,7 +17,7 @@ static bool is_new(struct left_out *l, const char *item, const char *value)
             return false;
         }
     }
-    if (l->count == LEFT_OUT_SAID_MAX) {
+    if (l->count == OMITTED_LOGGED_MAX) {
         return false;
     }
     l->sum[l->count] = sum;

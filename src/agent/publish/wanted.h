@@ -19,7 +19,7 @@ struct wanted {
 /* What was logged as left out, because the API server would refuse it. */
 struct left_out {
     unsigned count;
-    uint32_t sum[LEFT_OUT_SAID_MAX]; /* checksums of item and value */
+    uint32_t sum[OMITTED_LOGGED_MAX]; /* checksums of item and value */
 };
 
 /* Takes the devices and the Node as they are known now; logs what is left out of them. */

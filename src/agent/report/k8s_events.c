@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes Events: built field by field beside the log line, then put into the queue or counted
- * there. That costs a few copies; nothing here waits.
+ * The queue of Kubernetes Events: equal ones are counted together. That costs a few copies; nothing
+ * here waits.
  */
 #include "agent/report/k8s_events.h"
 
@@ -21,7 +21,7 @@ static const struct k8s_event_reason reasons[] = {K8S_EVENT_REASONS(REASON_ROW)}
                        sizeof(verb) <= sizeof reasons[0].action,                                   \
                    "reason and action end with NUL");
 K8S_EVENT_REASONS(REASON_FITS)
-_Static_assert(REASONS < K8S_EVENT_NO_ROW, "each row has a number of its own");
+_Static_assert(REASONS <= UINT8_MAX, "struct k8s_event has the number of a row in 8 bits");
 
 const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e)
 {
@@ -35,59 +35,6 @@ bool k8s_event_pending(const struct k8s_event *e)
     return e->state != K8S_EVENT_FREE && e->sent_count < e->count;
 }
 
-/* --- the Event of the line being built --- */
-
-void k8s_events_start(struct agent *a, enum log_id id)
-{
-    struct k8s_events *t = &a->k8s_events;
-    t->row = K8S_EVENT_NO_ROW;
-    for (unsigned i = 0; i < REASONS; i++) {
-        if (reasons[i].log_id == (unsigned)id) {
-            t->row = i;
-        }
-    }
-    t->about = NULL;
-    t->full = false;
-    t->len = 0;
-    t->note[0] = 0;
-}
-
-void k8s_events_about(struct agent *a, const struct claim_id *id)
-{
-    a->k8s_events.about = id;
-}
-
-void k8s_events_skip(struct agent *a)
-{
-    a->k8s_events.row = K8S_EVENT_NO_ROW;
-}
-
-static void append(struct k8s_events *t, struct view v)
-{
-    ASSERT(t->len < sizeof t->note);
-    char *end = &t->note[t->len];
-    text_cut(end, sizeof t->note - t->len, v);
-    size_t added = strlen(end);
-    t->len += added;
-    t->full = t->full || added < v.len;
-}
-
-void k8s_events_field(struct agent *a, const char *key, struct view value)
-{
-    struct k8s_events *t = &a->k8s_events;
-    uint8_t bytes[LOG_LINE_BYTES_MAX];
-    struct writer word = writer_of(bytes, sizeof bytes);
-    if (t->row == K8S_EVENT_NO_ROW || t->full || view_ends(view_text(key), "_ms")) {
-        return;
-    }
-    if (t->len > 0u) {
-        writer_u8(&word, ' ');
-    }
-    log_word(&word, key, value);
-    append(t, writer_view(&word));
-    t->full = t->full || word.full;
-}
-
 /* --- the queue --- */
 
 static bool is_recent(const struct agent *a, const struct k8s_event *e)
@@ -95,11 +42,9 @@ static bool is_recent(const struct agent *a, const struct k8s_event *e)
     return e->state == K8S_EVENT_NEW || a->now_ms - e->last_ms < K8S_EVENT_WINDOW_MS;
 }
 
-static bool is_same(const struct k8s_events *t, const struct k8s_event *e)
+static const char *uid_of(const struct claim_id *about)
 {
-    const char *uid = (t->about == NULL) ? "" : t->about->uid;
-    return e->state != K8S_EVENT_FREE && e->reason == t->row &&
-           view_is(view_text(e->about.uid), uid) && view_is(view_text(e->note), t->note);
+    return (about == NULL) ? "" : about->uid;
 }
 
 /* A free place, or the one of those sent in full that occurred longest ago; NULL: none. */
@@ -118,45 +63,56 @@ static struct k8s_event *room(struct k8s_events *t)
     return best;
 }
 
-static struct k8s_event *find(const struct agent *a, struct k8s_events *t)
+/* An Event with the same reason, object and note that is not too old to be counted on. */
+static struct k8s_event *find(struct agent *a, unsigned row, const struct claim_id *about,
+                              const char *note)
 {
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
-        if (is_same(t, &t->event[i]) && is_recent(a, &t->event[i])) {
-            return &t->event[i];
+        struct k8s_event *e = &a->k8s_events.event[i];
+        if (e->state != K8S_EVENT_FREE && e->reason == row && is_recent(a, e) &&
+            view_is(view_text(e->about.uid), uid_of(about)) && view_is(view_text(e->note), note)) {
+            return e;
         }
     }
     return NULL;
 }
 
-static void start_new(struct agent *a, struct k8s_event *e)
+static void start_new(struct agent *a, struct k8s_event *e, unsigned row,
+                      const struct claim_id *about, const char *note)
 {
-    const struct k8s_events *t = &a->k8s_events;
     memset(e, 0, sizeof *e);
     e->state = K8S_EVENT_NEW;
-    e->reason = (uint8_t)t->row;
+    e->reason = (uint8_t)row;
     e->first_ms = a->now_ms;
     e->first_wall_ms = a->wall_ms;
     e->serial = agent_random(a);
-    if (t->about != NULL) {
-        e->about = *t->about;
+    if (about != NULL) {
+        e->about = *about;
     }
-    memcpy(e->note, t->note, sizeof e->note);
+    text_set(e->note, sizeof e->note, note);
 }
 
-void k8s_events_end(struct agent *a)
+static unsigned row_of(enum log_id id)
 {
-    struct k8s_events *t = &a->k8s_events;
-    if (t->row == K8S_EVENT_NO_ROW) {
-        return;
+    unsigned row = 0;
+    while (row < REASONS && reasons[row].log_id != (unsigned)id) {
+        row++;
     }
-    struct k8s_event *e = find(a, t);
+    ASSERT(row < REASONS);
+    return row;
+}
+
+void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about, const char *note)
+{
+    unsigned row = row_of(id);
+    struct k8s_event *e = find(a, row, about, note);
     if (e == NULL) {
-        e = room(t);
+        e = room(&a->k8s_events);
         if (e == NULL) {
-            t->dropped++;
+            a->k8s_events.dropped++;
             return;
         }
-        start_new(a, e);
+        start_new(a, e, row, about, note);
     }
     e->count += (e->count < (uint32_t)INT32_MAX) ? 1u : 0u;
     e->last_ms = a->now_ms;

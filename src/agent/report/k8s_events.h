@@ -4,10 +4,6 @@
  * and `kubectl get events`. Holds the table of log events that become Kubernetes Events, and the
  * Events that wait for k8s_event_writer.c or are stored already, equal ones counted together. Owns
  * struct k8s_events; sends nothing. Internal to src/agent.
- *
- * The note of an Event has the fields of the log line in the log's text form, with the remedy, cut
- * at 1024 bytes. Durations (keys that end in _ms) are left out, since equal Events must have equal
- * notes. Neither --log-level nor --log-format changes a note.
  */
 #ifndef AGENT_REPORT_K8S_EVENTS_H
 #define AGENT_REPORT_K8S_EVENTS_H
@@ -68,16 +64,8 @@ struct k8s_event {
     char note[K8S_EVENT_NOTE_CAP];
 };
 
-/* Row of a log event that becomes no Kubernetes Event. */
-#define K8S_EVENT_NO_ROW 255u
-
-/* The queue, and the Event of the log line being built. */
+/* The queue. */
 struct k8s_events {
-    unsigned row;                 /* of the line being built, or K8S_EVENT_NO_ROW */
-    bool full;                    /* its note takes nothing more */
-    size_t len;                   /* bytes of its note */
-    const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
-    char note[K8S_EVENT_NOTE_CAP];
     uint64_t dropped; /* Events without room in the queue, not yet logged */
     struct k8s_event event[K8S_EVENTS_MAX];
 };
@@ -89,18 +77,12 @@ const struct k8s_event_reason *k8s_event_reason(const struct k8s_event *e);
 /* Whether the API server does not know an Event yet, or not its present count. */
 bool k8s_event_pending(const struct k8s_event *e);
 
-/* --- for log.c: beside each log line --- */
-
-/* Starts the Event of a log line, if the table has it. */
-void k8s_events_start(struct agent *a, enum log_id id);
-/* The line being built regards a claim. Borrowed until k8s_events_end. */
-void k8s_events_about(struct agent *a, const struct claim_id *id);
-/* The line being built becomes no Event. */
-void k8s_events_skip(struct agent *a);
-/* Adds a field to the note. */
-void k8s_events_field(struct agent *a, const char *key, struct view value);
-/* Puts the Event into the queue, or counts it there. */
-void k8s_events_end(struct agent *a);
+/*
+ * Puts an Event into the queue, or counts it there. `id` has a row in the table; `about` NULL: it
+ * regards the Node; `note` has at most K8S_EVENT_NOTE_CAP bytes with its NUL.
+ */
+void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *about,
+                    const char *note);
 
 /* --- for k8s_event_writer.c: what became of Event `at` of the queue --- */
 

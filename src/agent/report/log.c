@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: each is counted, and its fields also go to the Kubernetes Event of those that have
- * one. Decides nothing about what is logged.
+ * Log lines: each is counted, and its fields also go into the note of its Kubernetes Event, if it
+ * has one. Decides nothing about what is logged.
  */
 #include "agent/report/log.h"
+
+#include <string.h>
 
 #include "agent/state.h"
 #include "base/assert.h"
@@ -17,6 +19,9 @@ struct log_row {
 #define LOG_ROW(id, lvl, text, cause, todo)                                                        \
     [(id)] = {.name = (text), .remedy = (todo), .level = (lvl)},
 static const struct log_row log_rows[LOG_ID_COUNT] = {LOG_CATALOGUE(LOG_ROW)};
+
+#define EVENT_ROW(id, warns, name, verb) [(id)] = true,
+static const bool becomes_event[LOG_ID_COUNT] = {K8S_EVENT_REASONS(EVENT_ROW)};
 
 const char *log_id_name(enum log_id id)
 {
@@ -35,6 +40,44 @@ void report_time(struct agent *a)
     a->report.log.wall_ms = a->wall_ms;
 }
 
+/* --- the Kubernetes Event of the line being built --- */
+
+static void start_event(struct event_draft *e, enum log_id id)
+{
+    e->wanted = becomes_event[id];
+    e->full = false;
+    e->len = 0;
+    e->about = NULL;
+    e->note[0] = '\0';
+}
+
+static void append_to_note(struct event_draft *e, struct view v)
+{
+    ASSERT(e->len < sizeof e->note);
+    char *end = &e->note[e->len];
+    text_cut(end, sizeof e->note - e->len, v);
+    size_t added = strlen(end);
+    e->len += added;
+    e->full = e->full || added < v.len;
+}
+
+static void add_to_note(struct event_draft *e, const char *key, struct view value)
+{
+    uint8_t bytes[LOG_LINE_BYTES_MAX];
+    struct writer word = writer_of(bytes, sizeof bytes);
+    if (!e->wanted || e->full || view_ends(view_text(key), "_ms")) {
+        return;
+    }
+    if (e->len > 0u) {
+        writer_u8(&word, ' ');
+    }
+    log_word(&word, key, value);
+    append_to_note(e, writer_view(&word));
+    e->full = e->full || word.full;
+}
+
+/* --- lines --- */
+
 void log_begin(struct agent *a, enum log_id id)
 {
     ASSERT((unsigned)id < (unsigned)LOG_ID_COUNT);
@@ -42,13 +85,13 @@ void log_begin(struct agent *a, enum log_id id)
     a->report.id = id;
     a->report.remedy_given = false;
     log_line_begin(&a->report.log, log_rows[id].level, log_id_name(id));
-    k8s_events_start(a, id);
+    start_event(&a->report.event, id);
 }
 
 void log_view(struct agent *a, const char *key, struct view value)
 {
     log_line_view(&a->report.log, key, value);
-    k8s_events_field(a, key, value);
+    add_to_note(&a->report.event, key, value);
 }
 
 void log_text(struct agent *a, const char *key, const char *value)
@@ -62,20 +105,20 @@ void log_number(struct agent *a, const char *key, int64_t value)
     struct writer text = writer_of(digits, sizeof digits);
     log_line_number(&a->report.log, key, value);
     writer_signed(&text, value);
-    k8s_events_field(a, key, writer_view(&text));
+    add_to_note(&a->report.event, key, writer_view(&text));
 }
 
 void log_about(struct agent *a, const struct claim_id *id)
 {
     struct writer nowhere = writer_of(NULL, 0);
     if (claim_id_check(id, &nowhere) == STATUS_OK) {
-        k8s_events_about(a, id);
+        a->report.event.about = id;
     }
 }
 
 void log_no_k8s_event(struct agent *a)
 {
-    k8s_events_skip(a);
+    a->report.event.wanted = false;
 }
 
 void log_remedy(struct agent *a, const char *text)
@@ -91,7 +134,9 @@ void log_end(struct agent *a)
         log_remedy(a, row->remedy);
     }
     log_line_end(&a->report.log);
-    k8s_events_end(a);
+    if (a->report.event.wanted) {
+        k8s_events_add(a, a->report.id, a->report.event.about, a->report.event.note);
+    }
 }
 
 void log_count(struct agent *a, enum log_id id, uint64_t n)

@@ -4,15 +4,29 @@
  * Kubernetes Event where k8s_events.h lists it. Owns struct report. Internal to src/agent.
  *
  * A line is log_begin, any number of fields, log_end; lines do not nest.
+ *
+ * The note of an Event has the fields of the log line in the log's text form, with the remedy, cut
+ * at 1024 bytes. Durations (keys that end in _ms) are left out, since equal Events must have equal
+ * notes. Neither --log-level nor --log-format changes a note.
  */
 #ifndef AGENT_REPORT_LOG_H
 #define AGENT_REPORT_LOG_H
 
 #include "agent/report/log_catalogue.h"
 #include "base/log.h"
+#include "cfg/limits.h"
 #include "dra/claim.h"
 
 struct agent;
+
+/* The Kubernetes Event of the line being built. */
+struct event_draft {
+    bool wanted;                  /* the line becomes an Event */
+    bool full;                    /* its note takes nothing more */
+    size_t len;                   /* bytes of its note */
+    const struct claim_id *about; /* borrowed until log_end; NULL: the Node */
+    char note[K8S_EVENT_NOTE_CAP];
+};
 
 /* The log, and how often each row of its catalogue occurred. */
 struct report {
@@ -20,6 +34,7 @@ struct report {
     uint64_t count[LOG_ID_COUNT];
     enum log_id id;    /* of the line being built */
     bool remedy_given; /* in that line */
+    struct event_draft event;
 };
 
 /* An empty log with the level and form of the settings. */

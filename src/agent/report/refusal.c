@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Log lines of failed requests, see refusal.h.
- */
+/* Log lines of failed requests, see refusal.h. */
 #include "agent/report/refusal.h"
 
 #include "agent/api/retry.h"
@@ -16,7 +14,7 @@ bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,
     if (r->unprocessed && api_draining(a)) {
         return false; /* RFC 9113 §6.8: it crossed a GOAWAY, and is made again elsewhere */
     }
-    if (lasts && a->now_ms - last->logged_ms < REFUSAL_SAID_MS) {
+    if (lasts && a->now_ms - last->logged_ms < REFUSAL_LOG_PAUSE_MS) {
         return false;
     }
     *last = (struct refusal){.doing = doing, .http = r->http, .logged_ms = a->now_ms};
@@ -41,7 +39,7 @@ void log_api_refusal_field(struct agent *a, const char *key, const char *text)
 
 void log_api_refusal_end(struct agent *a, const struct refusal *last, const char *remedy)
 {
-    const char *text = retry_passes(last->http) ? "nothing, it is tried again" : remedy;
+    const char *text = retry_passes(last->http) ? "none needed: the agent retries" : remedy;
     ASSERT(last->doing != NULL);
     if (text != NULL) {
         log_remedy(a, text);

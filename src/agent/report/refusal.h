@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log lines of requests that the API server refused or did not answer (refusal.c): a refusal
- * that lasts is logged once within REFUSAL_SAID_MS. Owns struct refusal, one for each owner of
+ * that lasts is logged once within REFUSAL_LOG_PAUSE_MS. Owns struct refusal, one for each owner of
  * requests.
  */
 #ifndef AGENT_REPORT_REFUSAL_H
@@ -19,7 +19,7 @@ struct refusal {
 
 /*
  * Starts the line of a request that failed with `status`; false: the same was logged within
- * REFUSAL_SAID_MS, or it is no matter of this server, and there is no line. After true the caller
+ * REFUSAL_LOG_PAUSE_MS, or the connection was ending, and there is no line. After true the caller
  * may add fields, and ends the line by log_api_refusal_end.
  */
 bool log_api_refusal(struct agent *a, struct refusal *last, const char *doing,

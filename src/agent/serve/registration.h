@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* What the kubelet last told the agent. */
+/* What the kubelet last reported to the agent. */
 struct registration {
     bool registered;
     bool asked;          /* GetInfo was called at least once */
