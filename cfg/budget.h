@@ -59,6 +59,10 @@ _Static_assert(DEVICES_MAX <= SLICES_MAX * SLICE_DEVICES_MIN && SLICES_SEEN_MAX 
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device");
 /* A line of the metrics text with the framing of its chunk and of the last one. */
 _Static_assert(METRICS_LINE_BYTES_MAX + 32u <= HTTP1_TX_BYTES, "a line fits");
+/* A scrape in full swing leaves places to all other pages. */
+_Static_assert(METRICS_SCRAPES < METRICS_LINKS, "scrapes leave places");
+/* In each window every stranger's connection can read once and write once. */
+_Static_assert(STRANGER_TRANSFERS >= 2u * (HEALTH_LINKS + METRICS_LINKS), "nobody is left out");
 /* A request head with the longest token fits the send buffer. */
 _Static_assert(TOKEN_CAP + KUBE_PATH_CAP + NAME_CAP + 512u <= H2_CLIENT_TX_BYTES,
                "a request head fits");

@@ -194,11 +194,17 @@
  */
 #define GRPC_SHARES (REGISTRATION_LINKS + SERVICE_LINKS)
 /*
- * Connections to the metrics port: two Prometheus servers, a probe and a person. Full: one
- * without a request is closed to make room; while all have one, a further connection waits in the
- * kernel's queue.
+ * Connections to the metrics port: METRICS_SCRAPES, and as many that ask for something short or
+ * have not asked yet. Full: one that waits, or whose response stalls, is closed to make room; while
+ * there is none, a further connection waits in the kernel's queue.
  */
-#define METRICS_LINKS 4u
+#define METRICS_LINKS 6u
+/*
+ * Responses with the metrics under way at one time: two Prometheus servers and a person.
+ * Full: one that stalls, or one of a peer that has more of them, ends; while there is none, a
+ * further request gets 503. Other pages always have a place.
+ */
+#define METRICS_SCRAPES 3u
 #define SERVER_LINKS (GRPC_LINKS + METRICS_LINKS)
 #define RESPONSES_MAX (GRPC_LINKS * RESPONSES_PER_LINK)
 
@@ -324,6 +330,11 @@
 #define CLAIM_STATUS_GONE_MAX 16u
 
 /* ---- settings ---- */
+/*
+ * IP address as text with NUL: the longest of IPv6, with IPv4 at its end, has 45 characters.
+ * Longer: refused.
+ */
+#define ADDRESS_TEXT_CAP 46u
 /*
  * Entries of the environment that are read. Never reached: execve(2) passes at most 6 MiB of texts
  * and pointers.
@@ -534,6 +545,23 @@
  * connections count from it, and the shortest is a second. Reached: accepted in the next turn.
  */
 #define ACCEPT_LATE_MS 100u
+/*
+ * Transfers (one recv(2) or send(2), up to 4 KiB) of all connections to the TCP ports together in
+ * one window: a scrape takes 35, and a transfer 15 us of CPU time. More: wait for the next window.
+ */
+#define STRANGER_TRANSFERS 64u
+#define STRANGER_WINDOW_MS 100u
+/*
+ * Transfers that a new connection has besides: a gRPC probe takes seven, one over HTTP/1.1 three.
+ * More: counted in the window.
+ */
+#define STRANGER_FIRST_TRANSFERS 8u
+/*
+ * Pause between two connections that are accepted on one TCP port: a connection has this time for
+ * each place of the port before others push it out, and 64 that wait are through in half a second,
+ * before a probe's second is over. More: wait in the kernel's queue.
+ */
+#define STRANGER_ACCEPT_MS 8u
 /*
  * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached: the
  * loop polls its descriptors and the clock first.

@@ -218,8 +218,17 @@
 #define HTTP1_ANSWER_MS 10000u
 /* A connection may wait for its next request this long: scrapes come at least once a minute. */
 #define HTTP1_IDLE_MS 120000u
-/* A connection without a complete request after this may be closed for a new one. */
-#define HTTP1_GRACE_MS 1000u
+/*
+ * A connection without a complete request after this may be closed for a new one: a client sends
+ * its request with the last packet of the handshake. METRICS_LINKS and 40 ms are 150 connections a
+ * second, more than STRANGER_ACCEPT_MS lets in.
+ */
+#define HTTP1_GRACE_MS 40u
+/*
+ * A connection whose peer takes no byte of the response for this long may be closed for a new one:
+ * a lost packet is sent again within a quarter of it.
+ */
+#define HTTP1_PAUSE_MS 1000u
 
 /* ---- TLS ---- */
 /*

@@ -39,7 +39,9 @@ struct settings {
     char pod_uid[UID_CAP];             /* empty: none */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
     int32_t healthcheck_port;          /* -1 off, 0 any */
+    char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all */
     int32_t metrics_port;
+    char metrics_address[ADDRESS_TEXT_CAP];
     char sysfs_root[PATH_CAP];
     char proc_root[PATH_CAP];
     char dev_root[PATH_CAP];

@@ -19,6 +19,7 @@ enum setting_kind {
     KIND_BOOL,      /* true, false, 1, 0 */
     KIND_DURATION,  /* Go duration text, stored in milliseconds */
     KIND_TAINT,     /* key:effect, or empty */
+    KIND_ADDRESS,   /* IPv4 or IPv6 address, or empty */
 };
 
 /* Most values that a KIND_CHOICE has. */
@@ -39,7 +40,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 21u
+#define SETTINGS_COUNT 23u
 /* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 

@@ -56,13 +56,25 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_PORT,
      FIELD(healthcheck_port),
      .default_value = "51515",
-     .help = "gRPC health service on all addresses; -1: off; 0: any free port, see the log"},
+     .help = "gRPC health service; -1: off; 0: any free port, see the log"},
+    {.flag = "--healthcheck-bind-address",
+     .variable = "HEALTHCHECK_BIND_ADDRESS",
+     .kind = KIND_ADDRESS,
+     FIELD(healthcheck_address),
+     .default_text = "all addresses",
+     .help = "IP address of this node on which the gRPC health service listens"},
     {.flag = "--metrics-port",
      .variable = "METRICS_PORT",
      .kind = KIND_PORT,
      FIELD(metrics_port),
      .default_value = "51516",
      .help = "HTTP pages /metrics, /healthz and /readyz; -1: off; 0: any free port, see the log"},
+    {.flag = "--metrics-bind-address",
+     .variable = "METRICS_BIND_ADDRESS",
+     .kind = KIND_ADDRESS,
+     FIELD(metrics_address),
+     .default_text = "all addresses",
+     .help = "IP address of this node on which these pages are served"},
     {.flag = "--sysfs-root",
      .variable = "SYSFS_ROOT",
      .kind = KIND_FOLDER,
@@ -147,14 +159,15 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
      .help = "events below this level are not logged"}};
 
-#define SETTING_KINDS ((unsigned)KIND_TAINT + 1u)
+#define SETTING_KINDS ((unsigned)KIND_ADDRESS + 1u)
 
 static const char *value_word(const struct setting_row *row)
 {
     static const char *const words[SETTING_KINDS] = {
         [KIND_NODE_NAME] = "NAME",  [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
         [KIND_TEXT] = "TEXT",       [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
-        [KIND_BOOL] = "true|false", [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT"};
+        [KIND_BOOL] = "true|false", [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
+        [KIND_ADDRESS] = "ADDRESS"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }

@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "host/apilink.h"
 #include "host/files.h"
+#include "host/pace.h"
 #include "host/probe.h"
 #include "host/servers.h"
 #include "host/system.h"
@@ -49,7 +50,9 @@ struct host {
     int probe_error;     /* errno of the last look, 0 when it succeeded */
     bool probed;         /* the agent has received one look at the node at least */
     uint64_t check_ms;   /* when the socket files are looked at again */
-    bool eager;          /* bytes still moved at the end of the last turn */
+    struct pace pace;
+    bool paced; /* a link waits until pace_next_ms */
+    bool eager; /* bytes still moved at the end of the last turn */
     bool exiting;
     struct server server[SERVERS];
     struct link link[SERVER_LINKS];
@@ -119,11 +122,19 @@ static void link_end(struct host *h, unsigned i, bool broken)
     }
 }
 
+/* Whether bytes, or the end, may be read from a link now. */
+static bool link_readable(const struct host *h, unsigned i, short revents)
+{
+    const struct link *l = &h->link[i];
+    bool something = (revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+    return something && l->fd >= 0 && !l->ended && pace_allows(&h->pace, i, h->now_ms);
+}
+
 /* One read of at most the agent's room, so that every link has its turn. */
 static void link_read(struct host *h, unsigned i, short revents)
 {
     const struct link *l = &h->link[i];
-    if (l->fd < 0 || l->ended || (revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
+    if (!link_readable(h, i, revents)) {
         return;
     }
     struct writer room = agent_link_rx(h->agent, i);
@@ -133,6 +144,7 @@ static void link_read(struct host *h, unsigned i, short revents)
         }
         return;
     }
+    pace_take(&h->pace, i, h->now_ms);
     ssize_t n = recv(l->fd, &room.data[room.len], writer_room(&room), MSG_DONTWAIT);
     if (n > 0) {
         agent_link_rx_commit(h->agent, i, (size_t)n);
@@ -148,13 +160,14 @@ static void link_read(struct host *h, unsigned i, short revents)
 static bool link_write(struct host *h, unsigned i)
 {
     struct link *l = &h->link[i];
-    if (l->fd < 0) {
+    if (l->fd < 0 || !pace_allows(&h->pace, i, h->now_ms)) {
         return false;
     }
     struct view tx = agent_link_tx(h->agent, i);
     if (tx.len == 0u) {
         return false;
     }
+    pace_take(&h->pace, i, h->now_ms);
     ssize_t n =
         l->broken ? (ssize_t)tx.len : send(l->fd, tx.data, tx.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -194,6 +207,7 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
     }
     ASSERT((unsigned)i < SERVER_LINKS && h->link[i].fd == -1);
     h->link[i] = (struct link){.fd = peer->fd};
+    pace_accepted(&h->pace, kind, (unsigned)i, h->now_ms);
 }
 
 /*
@@ -208,7 +222,8 @@ static bool time_is_old(const struct host *h)
 /* Whether the agent has a place for another connection, free or by closing one. */
 static bool server_room(const struct host *h, const struct server *s)
 {
-    return agent_link_room_ms(h->agent, s->kind) <= h->now_ms;
+    return agent_link_room_ms(h->agent, s->kind) <= h->now_ms &&
+           pace_accept_ms(&h->pace, s->kind) <= h->now_ms;
 }
 
 static void accept_some(struct host *h, struct server *s)
@@ -243,11 +258,16 @@ static struct pollfd link_interest(struct host *h, unsigned i)
     /* poll reports a hang-up even without interest. That is useful until the stream has ended, and
      * would keep poll from sleeping afterwards. */
     p.fd = (l->ended && !out) ? -1 : l->fd;
+    if (!pace_allows(&h->pace, i, h->now_ms)) {
+        h->paced = true;
+        p.fd = -1;
+    }
     return p;
 }
 
 static void poll_fill(struct host *h)
 {
+    h->paced = false;
     h->slots[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     bool log_waits = agent_log(h->agent).len > 0u;
     int log_fd = log_waits ? STDERR_FILENO : -1;
@@ -274,6 +294,17 @@ static uint64_t due_ms(struct host *h)
         at = earlier(at, server_deadline(&h->server[i], h->now_ms));
         uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
         at = (room_ms > h->now_ms) ? earlier(at, room_ms) : at;
+    }
+    return at;
+}
+
+/* When strangers that wait for their share, or to be accepted, have it. */
+static uint64_t pace_ms(const struct host *h)
+{
+    uint64_t at = h->paced ? pace_next_ms(&h->pace) : UINT64_MAX;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        uint64_t accept_ms = pace_accept_ms(&h->pace, h->server[i].kind);
+        at = (accept_ms > h->now_ms) ? earlier(at, accept_ms) : at;
     }
     return at;
 }
@@ -309,8 +340,9 @@ static void wait_and_look(struct host *h)
 {
     uint64_t due = due_ms(h);
     uint64_t now_ms = clock_now_ms();
-    bool at_once = h->eager || apilink_eager(&h->api) || due <= now_ms;
-    look(h, at_once ? 0u : due - now_ms);
+    uint64_t wake = earlier(due, pace_ms(h));
+    bool at_once = h->eager || apilink_eager(&h->api) || wake <= now_ms;
+    look(h, at_once ? 0u : wake - now_ms);
     if (!at_once) {
         now_ms = clock_now_ms();
         if (now_ms >= due) {
@@ -433,10 +465,10 @@ static void turn(struct host *h)
     wait_and_look(h);
     agent_time(h->agent, h->now_ms, clock_wall_ms());
     signals_take(h);
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
+    apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
+    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */
         link_read(h, i, h->slots[SLOT_LINK + i].revents);
     }
-    apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
     for (unsigned i = 0; i < SERVERS; i++) {
         server_try(&h->server[i], h->agent, h->now_ms);
     }

@@ -13,8 +13,9 @@
 #include "host/system.h"
 
 /* `port`: -1 off, 0 any. */
-static void port_set(struct server *s, int32_t port)
+static void port_set(struct server *s, int32_t port, const char *address)
 {
+    s->listener.address = address;
     ASSERT(port <= UINT16_MAX);
     s->wanted = port >= 0;
     s->listener.port = s->wanted ? (uint16_t)port : 0u;
@@ -30,8 +31,8 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
     }
     servers[LINK_REGISTRATION].listener.path = settings->registration_socket;
     servers[LINK_SERVICE].listener.path = settings->service_socket;
-    port_set(&servers[LINK_HEALTH], settings->healthcheck_port);
-    port_set(&servers[LINK_METRICS], settings->metrics_port);
+    port_set(&servers[LINK_HEALTH], settings->healthcheck_port, settings->healthcheck_address);
+    port_set(&servers[LINK_METRICS], settings->metrics_port, settings->metrics_address);
 }
 
 /* --- texts --- */
@@ -42,6 +43,10 @@ static void name_write(const struct server *s, struct writer *out)
         writer_text(out, (s->kind == LINK_HEALTH) ? "health service on TCP port "
                                                   : "metrics on TCP port ");
         writer_decimal(out, s->listener.port);
+        if (s->listener.address[0] != '\0') {
+            writer_text(out, " of ");
+            writer_text(out, s->listener.address);
+        }
         return;
     }
     writer_text(out, (s->kind == LINK_REGISTRATION) ? "registration socket " : "service socket ");
@@ -73,7 +78,8 @@ static void trouble_write(const struct server *s, int error, struct writer *out)
     }
     writer_text(out, (error == EADDRINUSE) ? "end the process that has it, or " : "");
     writer_text(out, "choose another with --");
-    writer_text(out, (s->kind == LINK_HEALTH) ? "healthcheck-port" : "metrics-port");
+    writer_text(out, (s->kind == LINK_HEALTH) ? "healthcheck-" : "metrics-");
+    writer_text(out, (error == EADDRNOTAVAIL) ? "bind-address" : "port");
 }
 
 static void log_text(struct agent *agent, int event, struct writer *w)

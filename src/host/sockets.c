@@ -96,20 +96,29 @@ static enum status open_unix(struct listener *l, int fd, int *error)
 
 /* --- TCP --- */
 
-static int bind_tcp6(int fd, uint16_t port)
+static bool any_address(const struct listener *l)
+{
+    return l->address == NULL || l->address[0] == '\0';
+}
+
+static int bind_tcp6(const struct listener *l, int fd)
 {
     int off = 0;
-    struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
+    bool known = any_address(l) || inet_pton(AF_INET6, l->address, &at.sin6_addr) == 1;
+    ASSERT(known); /* settings take nothing else */
     if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) {
         return -1;
     }
-    return bind(fd, (const struct sockaddr *)&any, sizeof any);
+    return bind(fd, (const struct sockaddr *)&at, sizeof at);
 }
 
-static int bind_tcp4(int fd, uint16_t port)
+static int bind_tcp4(const struct listener *l, int fd)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(port)};
-    return bind(fd, (const struct sockaddr *)&any, sizeof any);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(l->port)};
+    bool known = any_address(l) || inet_pton(AF_INET, l->address, &at.sin_addr) == 1;
+    ASSERT(known);
+    return bind(fd, (const struct sockaddr *)&at, sizeof at);
 }
 
 static void learn_port(struct listener *l, int fd)
@@ -128,7 +137,7 @@ static enum status open_tcp(struct listener *l, int fd, int family, int *error)
     int on = 1;
     int failed = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (failed == 0) {
-        failed = (family == AF_INET6) ? bind_tcp6(fd, l->port) : bind_tcp4(fd, l->port);
+        failed = (family == AF_INET6) ? bind_tcp6(l, fd) : bind_tcp4(l, fd);
     }
     if (failed != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
         *error = errno;
@@ -162,8 +171,10 @@ enum status listener_open(struct listener *l, int *error)
     if (l->path != NULL) {
         return open_family(l, AF_UNIX, error);
     }
-    enum status s = open_family(l, AF_INET6, error);
-    if (s != STATUS_OK && (*error == EAFNOSUPPORT || *error == EADDRNOTAVAIL)) {
+    bool any = any_address(l);
+    bool v4 = !any && strchr(l->address, ':') == NULL;
+    enum status s = open_family(l, v4 ? AF_INET : AF_INET6, error);
+    if (any && s != STATUS_OK && (*error == EAFNOSUPPORT || *error == EADDRNOTAVAIL)) {
         s = open_family(l, AF_INET, error);
     }
     return s;

@@ -14,17 +14,19 @@
 
 /* One server socket, open or not. */
 struct listener {
-    const char *path; /* unix socket, borrowed; NULL: TCP */
-    uint16_t port;    /* TCP: wanted port, 0 for any; once open, the port in use */
-    int fd;           /* -1: not open */
-    dev_t device;     /* of the socket file that was created */
+    const char *path;    /* unix socket, borrowed; NULL: TCP */
+    const char *address; /* TCP: where to listen, borrowed; NULL or empty: everywhere */
+    uint16_t port;       /* TCP: wanted port, 0 for any; once open, the port in use */
+    int fd;              /* -1: not open */
+    dev_t device;        /* of the socket file that was created */
     ino_t inode;
 };
 
 /*
  * Opens the listener: a stale socket file of the name is removed first, the new one is readable and
- * writable for its owner only. TCP listens on every address, IPv6 and IPv4. HOST_*: *error is the
- * errno (EEXIST: the path exists and is not a socket). The directory of a path is never created.
+ * writable for its owner only. TCP without an address listens on all, IPv6 and IPv4. HOST_*: *error
+ * is the errno (EEXIST: the path exists and is not a socket). The directory of a path is never
+ * created.
  */
 MUST_USE enum status listener_open(struct listener *l, int *error);
 /* Closes the listener, and removes its socket file if it is still the one that it created. */

@@ -35,6 +35,7 @@ const char *http1_code_text(enum http1_code code)
 
 static void write_head(struct http1 *h, enum http1_code code, const char *content_type)
 {
+    h->moved_ms = h->now_ms;
     writer_text(&h->tx, "HTTP/1.1 ");
     writer_text(&h->tx, http1_code_text(code));
     writer_text(&h->tx, "\r\nContent-Type: ");
@@ -396,9 +397,9 @@ uint64_t http1_yields_ms(const struct http1 *h)
 {
     bool over = h->phase == HTTP1_FAILED; /* and lingers */
     if (h->tx.len > 0u || (!over && h->phase != HTTP1_READING)) {
-        return UINT64_MAX;
+        return h->moved_ms + HTTP1_PAUSE_MS;
     }
-    return h->since_ms + ((over || waits(h)) ? 0u : HTTP1_GRACE_MS);
+    return h->since_ms + ((over || h->served) ? 0u : HTTP1_GRACE_MS);
 }
 
 void http1_yield(struct http1 *h)
@@ -465,7 +466,9 @@ enum status http1_next(struct http1 *h, struct view *path)
     }
     if (h->phase == HTTP1_REQUESTED) {
         h->phase = HTTP1_RESPONDING;
+        h->again = h->served;
         h->since_ms = h->now_ms;
+        h->moved_ms = h->now_ms;
         *path = view_text(h->path);
         return STATUS_OK;
     }
@@ -547,6 +550,7 @@ struct view http1_tx_data(const struct http1 *h)
 void http1_tx_commit(struct http1 *h, size_t n)
 {
     ASSERT(n <= h->tx.len && !h->tx.full);
+    h->moved_ms = (n > 0u) ? h->now_ms : h->moved_ms;
     h->tx.len -= n;
     memmove(h->sent, &h->sent[n], h->tx.len);
     if (h->tx.len == 0u && h->phase == HTTP1_READING) {

@@ -68,13 +68,14 @@ enum http1_code {
 /* "404 Not Found"; static text, never NULL. */
 const char *http1_code_text(enum http1_code code);
 
-/* One connection; its owner reads `failed` and `code` alone. */
+/* One connection; its owner reads `failed`, `code` and `again` alone. */
 struct http1 {
     enum http1_phase phase;
     enum status failed;   /* STATUS_OK while none */
     enum http1_code code; /* of the response to the failure; HTTP1_OK: none was sent */
     bool ended;           /* the peer sends no more */
     bool served;          /* a request got its response */
+    bool again;           /* and another one was made */
     bool cut;             /* not all of its field line is kept */
     bool cr;              /* the last byte was CR */
     bool head;            /* HEAD: no body is sent */
@@ -86,6 +87,7 @@ struct http1 {
     enum http1_coding coding;
     uint64_t now_ms;
     uint64_t since_ms; /* start of what is timed: waiting, a request, a response */
+    uint64_t moved_ms; /* when the response started or the peer last took some of it */
     uint32_t fields_len;
     uint16_t line_len; /* of the line under way */
     uint16_t rx_len;
@@ -103,9 +105,9 @@ void http1_set_time(struct http1 *h, uint64_t now_ms);
 /* When http1_set_time must be called at the latest; UINT64_MAX: never. */
 uint64_t http1_deadline(const struct http1 *h);
 /*
- * From when on the connection may give way to a new one: at once while it waits for a further
- * request or lingers after a failure, HTTP1_GRACE_MS after the start of a request, never
- * (UINT64_MAX) during a response.
+ * From when on the connection may give way to a new one: at once after its first response or while
+ * it lingers after a failure, HTTP1_GRACE_MS after its start while it has not asked, and when its
+ * peer has taken nothing of the response for HTTP1_PAUSE_MS.
  */
 uint64_t http1_yields_ms(const struct http1 *h);
 /* It gives way now: nothing more is sent or read. */

@@ -29,9 +29,10 @@ var (
 
 // What the program does when a test starts it in place of the tests.
 const (
-	helperEnv    = "CONFORMANCE_HELPER"
-	helperOracle = "oracle" // oracle_test.go
-	helperHolds  = "holds"  // abuse_server_waits_test.go
+	helperEnv      = "CONFORMANCE_HELPER"
+	helperOracle   = "oracle"   // oracle_test.go
+	helperHolds    = "holds"    // abuse_server_waits_test.go
+	helperBesieges = "besieges" // abuse_server_strangers_test.go
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +42,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case helperHolds:
 		holdPlaces(os.Getenv("ABUSE_HOLD"))
+	case helperBesieges:
+		besiege(os.Getenv("ABUSE_STRANGER"), os.Getenv("ABUSE_CONNECTIONS"), os.Getenv("ABUSE_ADDRESS"), os.Getenv("ABUSE_FROM"))
+		os.Exit(0)
 	}
 	enterNamespace()
 	flag.Parse()

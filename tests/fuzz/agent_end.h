@@ -60,7 +60,8 @@ static void check_page(struct view page, bool metrics)
     struct view rest = view_from(page, (size_t)(body - page.data) + 4u);
     CHECK(rest.len > 0u && rest.data[rest.len - 1u] == '\n');
     CHECK(view_is_utf8(rest) && !has_text(rest, TOKEN_MARK));
-    while (metrics && rest.len > 0u) {
+    bool busy = view_starts(page, "HTTP/1.1 503 "); /* others scrape */
+    while (metrics && !busy && rest.len > 0u) {
         size_t n = (size_t)((const uint8_t *)memchr(rest.data, '\n', rest.len) - rest.data);
         check_metrics_line(view_first(rest, n));
         rest = view_from(rest, n + 1u);

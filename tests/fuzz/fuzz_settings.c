@@ -165,6 +165,8 @@ static void put_others(char (*out)[WORD_BYTES])
     put_number(out[18], "--metrics-port", s->metrics_port, "");
     put_number(out[19], "--reconcile-interval", (int64_t)s->reconcile_ms, "ms");
     put_number(out[20], "--health-interval", (int64_t)s->health_ms, "ms");
+    put_flag(out[21], "--healthcheck-bind-address", s->healthcheck_address);
+    put_flag(out[22], "--metrics-bind-address", s->metrics_address);
 }
 
 /* I3: written out, every value reads back as it is. */

@@ -9,11 +9,16 @@
 
 static char page[PAGE_MAX];
 
-static int page_connect(void)
+static int page_connect_from(uint32_t peer)
 {
-    int link = agent_link_open(world.agent, LINK_METRICS, 0, world.now_ms);
+    int link = agent_link_open(world.agent, LINK_METRICS, peer, world.now_ms);
     assert_true(link < 0 || ((unsigned)link >= GRPC_LINKS && (unsigned)link < SERVER_LINKS));
     return link;
+}
+
+static int page_connect(void)
+{
+    return page_connect_from(0);
 }
 
 static void page_ask(int link, const char *text)
@@ -402,44 +407,126 @@ static void test_keep_alive_and_pipelining(void **state)
     assert_true(agent_link_done(world.agent, (unsigned)link));
 }
 
-/* Who waits its turn finds a place; only who waits for nothing or says nothing gives way. */
+static const char scrape[] = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+static const char probe[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+
+static void page_starts(int link, const char *text)
+{
+    struct view tx = agent_link_tx(world.agent, (unsigned)link);
+    if (!view_starts(tx, text)) {
+        fail_msg("link %d has %.*s", link, (int)tx.len, (const char *)tx.data);
+    }
+}
+
+/* A connection that displaces another one: which. */
+static int page_displaces(uint32_t peer, const int *links, unsigned count, int *link)
+{
+    int gone = -1;
+    assert_int_equal(page_connect_from(peer), -1);
+    for (unsigned i = 0; i < count; i++) {
+        if (agent_link_done(world.agent, (unsigned)links[i])) {
+            assert_int_equal(gone, -1);
+            gone = (int)i;
+        }
+    }
+    *link = page_connect_from(peer);
+    assert_true((*link >= 0) == (gone >= 0));
+    return gone;
+}
+
+/* All places taken: who has not asked has a moment, who was served and asks again has none. */
 static void test_places(void **state)
 {
     (void)state;
     world_new();
     start();
     int link[METRICS_LINKS];
+    int newcomer = -1;
     for (unsigned i = 0; i < METRICS_LINKS; i++) {
         assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), 0);
-        link[i] = page_connect();
+        link[i] = page_connect_from(i);
         assert_true(link[i] >= 0);
     }
     uint64_t begun_ms = world.now_ms;
     assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), begun_ms + HTTP1_GRACE_MS);
-    assert_int_equal(page_connect(), -1);
-    for (unsigned i = 1; i < METRICS_LINKS; i++) {
-        page_ask(link[i], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-    }
     pass(HTTP1_GRACE_MS - 1);
-    assert_int_equal(page_connect(), -1);
-    assert_false(agent_link_done(world.agent, (unsigned)link[0]));
+    assert_int_equal(page_displaces(9, link, METRICS_LINKS, &newcomer), -1);
     pass(1);
-    /* the one that asked for nothing goes; the three that are being answered stay */
-    assert_int_equal(page_connect(), -1);
-    assert_true(agent_link_done(world.agent, (unsigned)link[0]));
-    link[0] = page_connect();
-    assert_true(link[0] >= 0);
-    page_ask(link[0], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), UINT64_MAX);
+    assert_int_equal(page_displaces(9, link, METRICS_LINKS, &link[0]), 0);
+    page_ask(link[3], probe);
     page[0] = 0;
-    while (page_take(link[2], SIZE_MAX)) {
-    }
-    /* one that waits for its next request goes at once */
-    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), world.now_ms);
-    assert_int_equal(page_connect(), -1);
-    assert_true(agent_link_done(world.agent, (unsigned)link[2]));
-    assert_true(page_connect() >= 0);
+    assert_true(page_take(link[3], SIZE_MAX));
+    pass(1);
+    /* the others asked for nothing for longer */
+    assert_int_equal(page_displaces(9, link, METRICS_LINKS, &link[1]), 1);
     assert_int_equal(agent_link_room_ms(world.agent, LINK_SERVICE), 0);
+    /* a peer that has more gives way first: 9 has two, and its older one may go */
+    pass(HTTP1_GRACE_MS);
+    assert_int_equal(page_displaces(10, link, METRICS_LINKS, &link[0]), 0);
+    /* a second request earns no place */
+    page_ask(link[3], probe);
+    assert_int_equal(agent_link_room_ms(world.agent, LINK_METRICS), 0);
+}
+
+/* The host closes what is over. */
+static void closes(void)
+{
+    for (unsigned i = GRPC_LINKS; i < SERVER_LINKS; i++) {
+        (void)agent_link_done(world.agent, i);
+    }
+}
+
+/* Scrapes that nobody reads: other pages are served, and what stalls gives way. */
+static void test_scrapes_stall(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    int link[METRICS_LINKS];
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        link[i] = page_connect_from(7);
+        page_ask(link[i], (i < METRICS_LINKS - 1u) ? scrape : probe);
+    }
+    for (unsigned i = 0; i < METRICS_SCRAPES; i++) {
+        page_starts(link[i], "HTTP/1.1 200 OK\r\n");
+    }
+    page_starts(link[METRICS_SCRAPES], "HTTP/1.1 503 Service Unavailable\r\n");
+    page_starts(link[METRICS_LINKS - 1u], "HTTP/1.1 200 OK\r\n");
+    page[0] = 0;
+    for (unsigned i = METRICS_SCRAPES; i < METRICS_LINKS; i++) {
+        assert_true(page_take(link[i], SIZE_MAX));
+    }
+    assert_non_null(strstr(page, "too many scrapes at one time; try again\n"));
+    /* they are through; newcomers take their places, and the scrapes go on */
+    int newcomer = -1;
+    int gone = page_displaces(8, link, METRICS_LINKS, &newcomer);
+    assert_true(gone >= (int)METRICS_SCRAPES);
+    link[gone] = newcomer;
+    /* another peer may scrape: the one with three of them loses one */
+    page_ask(newcomer, scrape);
+    page_starts(newcomer, "HTTP/1.1 200 OK\r\n");
+    unsigned ended = 0;
+    for (unsigned i = 0; i < METRICS_SCRAPES; i++) {
+        ended += agent_link_done(world.agent, (unsigned)link[i]) ? 1u : 0u;
+    }
+    assert_int_equal(ended, 1);
+    /* who takes some of it is left alone; those who take nothing for a second are not */
+    pass(HTTP1_PAUSE_MS - 1);
+    assert_true(page_take(newcomer, 1));
+    pass(1);
+    for (unsigned i = 0; i < METRICS_SCRAPES; i++) {
+        int next = page_connect_from(20 + i);
+        if (next < 0) {
+            closes();
+            next = page_connect_from(20 + i);
+        }
+        assert_true(next >= 0);
+        page_ask(next, scrape);
+        page_starts(next, (i < METRICS_SCRAPES - 1u) ? "HTTP/1.1 200 OK\r\n"
+                                                     : "HTTP/1.1 503 Service Unavailable\r\n");
+        closes();
+    }
+    page_starts(newcomer, "TTP/1.1 200 OK\r\n");
 }
 
 static unsigned lines_with(const char *text)
@@ -517,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_keep_alive_and_pipelining),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_scrapes_stall),
         cmocka_unit_test(test_lines_about_strangers),
         cmocka_unit_test(test_stop_leaves_pages),
     };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flags and variables: defaults, precedence, every kind of value, refusals, socket paths. */
+#include <arpa/inet.h>
+
 #include "agent/settings.h"
 #include "unit.h"
 
@@ -293,6 +295,81 @@ static void test_socket_paths(void **state)
     assert_non_null(strstr(why_text, " is 544 bytes long"));
 }
 
+static const char *const address_texts[] = {"0.0.0.0",
+                                            "127.0.0.1",
+                                            "255.255.255.255",
+                                            "256.0.0.1",
+                                            "1.2.3",
+                                            "1.2.3.4.5",
+                                            "1.2.3.4.",
+                                            ".1.2.3.4",
+                                            "1..2.3",
+                                            "01.2.3.4",
+                                            "1.2.3.00",
+                                            "1.2.3.4 ",
+                                            "1.2.3.a",
+                                            "localhost",
+                                            "::",
+                                            "::1",
+                                            "1::",
+                                            ":",
+                                            ":::",
+                                            "1:::2",
+                                            "1::2::3",
+                                            ":1",
+                                            "1:",
+                                            "1:2:3:4:5:6:7:8",
+                                            "1:2:3:4:5:6:7",
+                                            "1:2:3:4:5:6:7:8:9",
+                                            "1:2:3:4:5:6:7::",
+                                            "::2:3:4:5:6:7:8",
+                                            "1:2:3:4:5:6:7:8::",
+                                            "fe80::1",
+                                            "FE80::ABCD",
+                                            "12345::",
+                                            "g::",
+                                            "fe80::1%eth0",
+                                            "[::1]",
+                                            "::ffff:1.2.3.4",
+                                            "1:2:3:4:5:6:1.2.3.4",
+                                            "1:2:3:4:5:6:7:1.2.3.4",
+                                            "::1.2.3",
+                                            "1.2.3.4::",
+                                            "64:ff9b::192.0.2.33",
+                                            "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"};
+
+/* What is an address and what is not, as inet_pton(3) has it, by which the socket is bound. */
+static void test_addresses(void **state)
+{
+    (void)state;
+    unsigned good = 0;
+    for (unsigned i = 0; i < sizeof address_texts / sizeof address_texts[0]; i++) {
+        char text[100];
+        char expected[200];
+        uint8_t bytes[16];
+        bool wanted = inet_pton(AF_INET, address_texts[i], bytes) == 1 ||
+                      inet_pton(AF_INET6, address_texts[i], bytes) == 1;
+        (void)snprintf(text, sizeof text, "--metrics-bind-address=%s", address_texts[i]);
+        const char *const args[] = {"--node-name=n", text};
+        enum status s = parse_words(args, 2, no_variables);
+        if (s != (wanted ? STATUS_OK : PEER_MALFORMED)) {
+            fail_msg("%s: %d", address_texts[i], (int)s);
+        }
+        good += wanted ? 1 : 0;
+        (void)snprintf(expected, sizeof expected,
+                       "--metrics-bind-address \"%s\": is not an IP address", address_texts[i]);
+        if (wanted) {
+            assert_string_equal(settings.metrics_address, address_texts[i]);
+        } else {
+            expect_line(expected);
+        }
+    }
+    assert_int_equal(good, 15);
+    expect_good("--node-name n --healthcheck-bind-address=");
+    assert_string_equal(settings.healthcheck_address, "");
+    assert_string_equal(settings.metrics_address, "");
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -454,10 +531,12 @@ static void test_help(void **state)
     while (settings_help(&w, count)) {
         count++;
     }
-    assert_int_equal(count, 23); /* head, 21 flags, exit codes */
+    assert_int_equal(count, 25); /* head, 23 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
+        "--metrics-bind-address ADDRESS\n",
+        "variable HEALTHCHECK_BIND_ADDRESS, default: all addresses\n",
         "variable NODE_NAME, default: required by run\n",
         "--device-numbering host|zero\n",
         "--ultraserver-devices auto|node|both|devices\n",
@@ -483,7 +562,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 21);
+    assert_int_equal(flags, 23);
 }
 
 int main(void)
@@ -494,9 +573,10 @@ int main(void)
         cmocka_unit_test(test_variables),  cmocka_unit_test(test_empty_values),
         cmocka_unit_test(test_node_names), cmocka_unit_test(test_paths),
         cmocka_unit_test(test_long_path),  cmocka_unit_test(test_socket_paths),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_taints),     cmocka_unit_test(test_quoting),
-        cmocka_unit_test(test_short_why),  cmocka_unit_test(test_help),
+        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_durations),  cmocka_unit_test(test_taints),
+        cmocka_unit_test(test_quoting),    cmocka_unit_test(test_short_why),
+        cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,40 @@ static void test_takes_connections(void **state)
     listener_close(&l);
 }
 
+/* One address of one family: the other family, and other addresses, find nothing. */
+static void test_tcp_on_one_address(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct accepted got;
+    struct listener four = {.fd = -1, .address = "127.0.0.1"};
+    assert_int_equal(listener_open(&four, &error), STATUS_OK);
+    assert_int_equal(dial_tcp(AF_INET6, four.port), -1);
+    int peer = dial_tcp(AF_INET, four.port);
+    assert_true(peer >= 0);
+    assert_int_equal(listener_accept(&four, &got), STATUS_OK);
+    (void)close(got.fd);
+    (void)close(peer);
+    listener_close(&four);
+    struct listener other = {.fd = -1, .address = "127.0.0.2"};
+    assert_int_equal(listener_open(&other, &error), STATUS_OK);
+    assert_int_equal(dial_tcp(AF_INET, other.port), -1);
+    listener_close(&other);
+    struct listener foreign = {.fd = -1, .address = "192.0.2.1"}; /* RFC 5737: nobody's */
+    assert_int_equal(listener_open(&foreign, &error), HOST_IO);
+    assert_int_equal(error, EADDRNOTAVAIL);
+    struct listener six = {.fd = -1, .address = "::1"};
+    if (listener_open(&six, &error) != STATUS_OK) {
+        print_message("no IPv6 on this machine: %s\n", strerror(error));
+        return;
+    }
+    assert_int_equal(dial_tcp(AF_INET, six.port), -1);
+    peer = dial_tcp(AF_INET6, six.port);
+    assert_true(peer >= 0);
+    (void)close(peer);
+    listener_close(&six);
+}
+
 /* While the agent is busy elsewhere, short connections in a row wait and none is refused. */
 static void test_connections_wait(void **state)
 {
@@ -208,6 +242,7 @@ int main(void)
         HOST_TEST(test_stale_socket_gives_way),   HOST_TEST(test_foreign_file_stays),
         HOST_TEST(test_absent_directory),         HOST_TEST(test_lost_and_replaced),
         HOST_TEST(test_tcp_on_all_addresses),     HOST_TEST(test_connections_wait),
+        HOST_TEST(test_tcp_on_one_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 
 /* Applies X to every page: X(identifier, path, what it responds). */
 #define PAGES(X)                                                                                   \
@@ -17,48 +18,128 @@
     X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")
 
 #define PAGE_NUMBER(id, path, response) id,
-enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN };
+enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY };
 #define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
-/* The place that is free soonest, and when it is; a free one: 0. */
-static unsigned next_place(const struct agent *a, uint64_t *at_ms)
+/* --- places --- */
+
+/* Whether its connection gets the metrics. */
+static bool scrapes(const struct page_link *p)
 {
-    unsigned place = 0;
-    *at_ms = UINT64_MAX;
-    for (unsigned i = 0; i < METRICS_LINKS; i++) {
-        const struct page_link *p = &a->page[i];
-        uint64_t yields_ms = p->open ? http1_yields_ms(&p->http) : 0u;
-        place = (yields_ms < *at_ms) ? i : place;
-        *at_ms = (yields_ms < *at_ms) ? yields_ms : *at_ms;
-    }
-    return place;
+    bool sends = p->writing || http1_tx_data(&p->http).len > 0u;
+    return p->open && sends && p->page == (unsigned)PAGE_METRICS;
 }
 
-int pages_open(struct agent *a, uint64_t now_ms)
+/*
+ * When a place may be had: free or to be freed. Who has got an answer and asks for more, and not
+ * for the metrics, could go on for ever.
+ */
+static uint64_t place_ms(const struct page_link *p)
 {
-    uint64_t at_ms = 0;
-    unsigned place = next_place(a, &at_ms);
-    struct page_link *p = &a->page[place];
-    if (at_ms > now_ms) {
-        return -1;
-    }
-    if (p->open) {
-        http1_yield(&p->http);
-        return -1;
-    }
-    p->open = true;
-    p->reported = false;
-    p->writing = false;
-    http1_init(&p->http, now_ms);
-    return (int)place;
+    bool at_once = !p->open || (p->http.again && !scrapes(p));
+    return at_once ? 0u : http1_yields_ms(&p->http);
 }
 
 uint64_t pages_room_ms(const struct agent *a)
 {
-    uint64_t at_ms = 0;
-    (void)next_place(a, &at_ms);
+    uint64_t at_ms = UINT64_MAX;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        at_ms = earlier(at_ms, place_ms(&a->page[i]));
+    }
     return at_ms;
+}
+
+/* Connections of a peer, or its scrapes alone. */
+static unsigned places_of(const struct agent *a, uint32_t peer, bool scrapes_only)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        const struct page_link *p = &a->page[i];
+        bool counts = scrapes_only ? scrapes(p) : p->open;
+        n += (counts && p->peer == peer) ? 1u : 0u;
+    }
+    return n;
+}
+
+/* Of two connections that may give way: that of the peer with more, else the one that could
+ * sooner. */
+static bool goes_before(const struct page_link *p, unsigned held, const struct page_link *q,
+                        unsigned most)
+{
+    return held > most || (held == most && q != NULL && place_ms(p) < place_ms(q));
+}
+
+static void give_way(struct page_link *p)
+{
+    http1_yield(&p->http);
+    p->writing = false;
+}
+
+/* Frees a place if that can be done: its connection is closed next. */
+static void make_room(struct agent *a, uint64_t now_ms)
+{
+    struct page_link *gone = NULL;
+    unsigned most = 0;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        struct page_link *p = &a->page[i];
+        unsigned held = places_of(a, p->peer, false);
+        if (place_ms(p) <= now_ms && goes_before(p, held, gone, most)) {
+            gone = p;
+            most = held;
+        }
+    }
+    if (gone != NULL) {
+        give_way(gone);
+    }
+}
+
+int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms)
+{
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        struct page_link *p = &a->page[i];
+        if (!p->open) {
+            p->open = true;
+            p->peer = peer;
+            p->page = PAGE_UNKNOWN;
+            p->reported = false;
+            p->writing = false;
+            http1_init(&p->http, now_ms);
+            return (int)i;
+        }
+    }
+    make_room(a, now_ms);
+    return -1;
+}
+
+/*
+ * Whether a connection may start a scrape now. If there are METRICS_SCRAPES, one gives way that
+ * stalls, or that belongs to a peer which still has more than the newcomer's then.
+ */
+static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
+{
+    unsigned own = places_of(a, newcomer->peer, true);
+    unsigned count = 0;
+    struct page_link *gone = NULL;
+    unsigned most = 0;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        struct page_link *p = &a->page[i];
+        if (!scrapes(p)) {
+            continue;
+        }
+        count++;
+        unsigned held = places_of(a, p->peer, true);
+        bool may = place_ms(p) <= a->now_ms || held > own + 1u;
+        if (may && goes_before(p, held, gone, most)) {
+            gone = p;
+            most = held;
+        }
+    }
+    if (count >= METRICS_SCRAPES && gone != NULL) {
+        give_way(gone);
+        count--;
+    }
+    return count < METRICS_SCRAPES;
 }
 
 /* --- one page --- */
@@ -72,10 +153,14 @@ static uint8_t page_at(struct view path)
     return page;
 }
 
-static void start(const struct agent *a, struct page_link *p, struct view path)
+static void start(struct agent *a, struct page_link *p, struct view path)
 {
     enum http1_code code = HTTP1_OK;
     p->page = page_at(path);
+    if (p->page == (unsigned)PAGE_METRICS && !scrape_allowed(a, p)) {
+        p->page = PAGE_BUSY;
+        code = HTTP1_UNAVAILABLE;
+    }
     p->cursor = (struct metrics_cursor){0};
     p->line = 0;
     if (p->page == (unsigned)PAGE_READY) {
@@ -118,9 +203,11 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
     if (p->page == (unsigned)PAGE_READY) {
         return write_reasons(a, p, out);
     }
-    writer_text(out, (p->page == (unsigned)PAGE_HEALTH)
-                         ? "ok\n"
-                         : "no such page; there are /metrics, /healthz and /readyz\n");
+    static const char *const texts[] = {
+        [PAGE_HEALTH] = "ok\n",
+        [PAGE_UNKNOWN] = "no such page; there are /metrics, /healthz and /readyz\n",
+        [PAGE_BUSY] = "too many scrapes at one time; try again\n"};
+    writer_text(out, texts[p->page]);
     return true;
 }
 

@@ -12,6 +12,7 @@
 /* One connection and the page that it gets. */
 struct page_link {
     bool open;
+    uint32_t peer; /* see agent_link_open */
     bool reported; /* its failure was logged */
     bool writing;  /* a page is being sent */
     uint8_t page;  /* which one */
@@ -20,9 +21,9 @@ struct page_link {
     struct http1 http;
 };
 
-/* Takes a connection: its place; -1: none is free now. A waiting one may have given way. */
-int pages_open(struct agent *a, uint64_t now_ms);
-/* When pages_open takes a connection, now or by then; UINT64_MAX: not known. */
+/* Takes a connection: its place; -1: none is free now. Another one may have given way. */
+int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
+/* When pages_open takes a connection, now or by then. */
 uint64_t pages_room_ms(const struct agent *a);
 /* Whether a place has a connection. */
 bool pages_is_open(const struct agent *a, unsigned place);

@@ -19,7 +19,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
 {
     if (kind == LINK_METRICS) {
         unsigned first_page = GRPC_LINKS;
-        int place = pages_open(a, now_ms);
+        int place = pages_open(a, peer, now_ms);
         return (place < 0) ? place : place + (int)first_page;
     }
     int link = links_open(a, kind, peer, now_ms);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of the agent's time the peers of the TCP ports get: anybody reaches these ports. Owns
+ * the counts alone; reads no clock and touches no descriptor. The kubelet's sockets and the API
+ * server are never paced.
+ */
+#ifndef HOST_PACE_H
+#define HOST_PACE_H
+
+#include "agent/agent.h"
+
+/* Links from this one on belong to strangers: health, then metrics. */
+#define STRANGER_FIRST (REGISTRATION_LINKS + SERVICE_LINKS)
+#define STRANGER_LINKS (SERVER_LINKS - STRANGER_FIRST)
+
+/* What was used so far. */
+struct pace {
+    uint64_t window_ms;            /* end of the window under way */
+    unsigned used;                 /* transfers of all strangers in it */
+    uint8_t first[STRANGER_LINKS]; /* transfers that a new connection still has of its own */
+    uint64_t accept_ms[2];         /* of each port: when its next connection is accepted */
+};
+
+/* A connection was accepted on a socket of this kind and is the link `link` from now on. */
+void pace_accepted(struct pace *p, enum link_kind kind, unsigned link, uint64_t now_ms);
+/* When the next connection of the kind may be accepted. */
+uint64_t pace_accept_ms(const struct pace *p, enum link_kind kind);
+/* Whether the link may transfer now: one recv(2) or one send(2). */
+bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
+/* Counts a transfer that pace_allows allowed. */
+void pace_take(struct pace *p, unsigned link, uint64_t now_ms);
+/* When links that are not allowed to transfer are again. */
+uint64_t pace_next_ms(const struct pace *p);
+
+#endif
