@@ -126,6 +126,19 @@ static void test_doubled(void **state)
     assert_int_equal(api_writes(), 1);
 }
 
+/* Deleted, and kept by somebody's finalizer: another one takes its place at once. */
+static void test_kept_by_a_finalizer(void **state)
+{
+    (void)state;
+    up();
+    api_slice_keep(api_slice_only());
+    pass(2000);
+    assert_int_equal(api_asked("POST "), 1);
+    assert_int_equal(api_writes(), 1);
+    assert_int_equal(api_slices(), 2);
+    assert_true(publish_current(world.agent));
+}
+
 static bool created(void)
 {
     return writing() && api_slices() == 1;
@@ -472,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_deleted_in_a_write),
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_doubled),
+        cmocka_unit_test(test_kept_by_a_finalizer),
         cmocka_unit_test(test_doubled_in_a_write),
         cmocka_unit_test(test_hints_are_gathered),
         cmocka_unit_test(test_bookmark),
