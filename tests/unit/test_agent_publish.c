@@ -374,7 +374,7 @@ static void refused(unsigned http, unsigned least, unsigned most)
     assert_in_range(api_writes(), least, most);
     assert_false(publish_current(world.agent));
     log_has("api_request_failed");
-    log_has(http == 403 ? "remedy=\"check RBAC" : "remedy=\"nothing, it is tried again\"");
+    log_has(http == 403 ? "remedy=\"check RBAC" : "remedy=\"none needed: the agent retries\"");
     assert_null(strstr(world.log, "field="));
     api.write_http = 0;
     pass(60000);
