@@ -4,7 +4,7 @@
  * step lets each module do its work and hands the results of one to the others that they concern.
  * Decides nothing about claims or slices.
  */
-#include "agent/serve/methods.h"
+#include "agent/serve/links.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"

@@ -155,13 +155,17 @@ static void take_field(struct grpc_call *call, const struct h2_event *field, uin
     }
 }
 
-/* The path is looked up once; false: nobody serves it. */
+/* The path is looked up once; false: the socket does not serve it. */
 static bool take_served_path(const struct grpc_server *s, struct grpc_call *call)
 {
-    int method = (s->method_at == NULL) ? 0 : s->method_at(view_text(call->path), s->socket);
-    ASSERT(method <= UINT8_MAX);
-    call->method = (method < 0) ? 0u : (uint8_t)method;
-    return method >= 0;
+    for (unsigned i = 0; i < s->methods_count; i++) {
+        if (view_is(view_text(call->path), s->methods[i].path)) {
+            call->method = s->methods[i].id;
+            return true;
+        }
+    }
+    call->method = 0;
+    return s->methods_count == 0u;
 }
 
 static void head_complete(struct grpc_server *s, struct grpc_call *call)
@@ -457,7 +461,8 @@ bool grpc_valid(const struct grpc_server *s)
     return true;
 }
 
-void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms)
+void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
+               const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms)
 {
     const struct h2_memory memory = {
         .rx = s->rx,
@@ -479,7 +484,8 @@ void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now
     s->now_ms = now_ms;
     s->next_serial = 0;
     s->refusing = false;
-    s->method_at = NULL;
+    s->methods = methods;
+    s->methods_count = methods_count;
     memset(s->calls, 0, sizeof s->calls);
     h2_init(&s->h2, H2_SERVER, &memory, now_ms);
     ASSERT(grpc_valid(s));

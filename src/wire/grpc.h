@@ -39,6 +39,12 @@ enum grpc_status {
     GRPC_UNAVAILABLE = 14
 };
 
+/* One method that a socket serves. */
+struct grpc_method {
+    const char *path; /* "/package.Service/Method" */
+    uint8_t id;       /* the owner's number for it; paths may share one */
+};
+
 /* Room for one long request message. */
 struct grpc_buffer {
     bool taken;
@@ -66,7 +72,7 @@ struct grpc_call {   /* internal */
     uint8_t state;
     uint8_t flags;
     uint8_t refusal; /* why we answer without asking the owner */
-    uint8_t method;  /* what method_at returned */
+    uint8_t method;  /* id of its row in the table of methods */
     uint8_t buffer;  /* index in grpc_buffers, or GRPC_BUFFERS when `small` serves */
     /* received octets of the request's prefix; later unsent ones of a reply's */
     uint8_t prefix_len;
@@ -87,13 +93,9 @@ struct grpc_server {
     unsigned held;                /* of the buffers */
     uint32_t next_serial;
     uint64_t now_ms;
-    bool refusing; /* the owner's: new calls are answered UNAVAILABLE */
-    /*
-     * the owner's: number (0 to 255) of the method that it serves at a path on its socket, negative
-     * for none; NULL: every path is method 0
-     */
-    int (*method_at)(struct view path, unsigned socket);
-    unsigned socket; /* the owner's, for method_at */
+    bool refusing;                     /* the owner's: new calls are answered UNAVAILABLE */
+    const struct grpc_method *methods; /* borrowed: those of this socket */
+    unsigned methods_count;            /* 0: every path is method 0 */
     struct grpc_call calls[H2_SERVER_STREAMS];
     struct h2_stream streams[H2_SERVER_STREAMS];
     uint8_t rx[H2_SERVER_RX_BYTES];
@@ -119,17 +121,18 @@ struct grpc_event {
     enum grpc_event_kind kind;
     struct grpc_call_id call; /* not for WRITABLE */
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
-    unsigned method;          /* CALL: what method_at returned */
+    unsigned method;          /* CALL: id of its row in the table of methods */
     struct view message;      /* CALL: valid until the next grpc_next */
 };
 
 /*
  * Starts a connection. `buffers` (borrowed, may be NULL) serve requests over GRPC_SMALL_BYTES: a
- * socket that strangers reach gets none, so that it cannot use up what the others need. New calls
- * are not refused and every path is served, until the owner sets `refusing`, or `method_at` and
- * `socket`.
+ * socket that strangers reach gets none, so that it cannot use up what the others need. `methods`
+ * (borrowed) are what the socket serves; without any, every path is served as method 0. New calls
+ * are not refused until the owner sets `refusing`.
  */
-void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers, uint64_t now_ms);
+void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
+               const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms);
 /* Whether the state holds together: for assertions and tests. */
 bool grpc_valid(const struct grpc_server *s);
 /*

@@ -73,7 +73,7 @@ static void peer_init(struct peer *p, struct grpc_buffers *buffers)
         p->models[i].message = fuzz_sum_of();
         p->models[i].sent = fuzz_sum_of();
     }
-    grpc_init(&p->s, buffers, p->now_ms);
+    grpc_init(&p->s, buffers, NULL, 0, p->now_ms);
 }
 
 static inline struct model *model_of(struct peer *p, uint32_t stream)

@@ -353,7 +353,7 @@ static void connection_accept(int listener)
         if (connections[i].fd < 0) {
             memset(&connections[i], 0, sizeof connections[i]);
             connections[i].fd = fd;
-            grpc_init(&connections[i].grpc, &buffers, now_ms());
+            grpc_init(&connections[i].grpc, &buffers, NULL, 0, now_ms());
             return;
         }
     }

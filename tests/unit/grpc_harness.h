@@ -128,7 +128,7 @@ static inline void begin_with(struct grpc_buffers *pool, uint32_t client_window)
     seen.text[0] = '\0';
     cut = 4096;
     hold_server = false;
-    grpc_init(&server, pool, now);
+    grpc_init(&server, pool, NULL, 0, now);
     conn_init_sized(&client, H2_CLIENT, sizeof client.rx, client_window);
     client.hold_output = true;
     settle();

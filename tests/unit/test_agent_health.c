@@ -5,7 +5,6 @@
  */
 #include "agent_kubelet.h"
 
-#define GET_INFO "/pluginregistration.Registration/GetInfo"
 #define NOTIFY "/pluginregistration.Registration/NotifyRegistrationStatus"
 #define WATCH_PATH "/grpc.health.v1.Health/Watch"
 
@@ -90,7 +89,7 @@ static void test_sockets(void **state)
     struct peer *service = service_open();
     const struct peer_call *c = watch(service, "readiness");
     assert_string_equal(told(c), "1");
-    (void)call_now(service, GET_INFO, view_of(NULL, 0));
+    (void)call_now(service, PREPARE, view_of(NULL, 0));
     struct peer *registration = peer_open(LINK_REGISTRATION, 65535);
     call_refused(registration, WATCH_PATH, view_of(NULL, 0), GRPC_UNIMPLEMENTED);
     assert_false(c->ended);
@@ -111,7 +110,7 @@ static void test_odd_requests(void **state)
     settle();
     assert_string_equal(told(c), "3");
     /* the first one's request was held in a buffer while it arrived: no longer */
-    (void)call_now(p, GET_INFO, view_of(NULL, 0));
+    (void)call_now(p, PREPARE, view_of(NULL, 0));
     assert_int_equal(world.agent->buffers.taken, 0);
     assert_int_equal(links_calls_open(world.agent), 2);
 }
@@ -219,7 +218,7 @@ static void test_watches_keep_nobody_out(void **state)
     assert_true(p[0]->closed_by_agent && p[0]->goaway);
     assert_false(p[1]->closed_by_agent);
     struct peer *kubelet = peer_open_as(LINK_SERVICE, 65535, 1);
-    (void)call_now(kubelet, GET_INFO, view_of(NULL, 0));
+    (void)call_now(kubelet, PREPARE, view_of(NULL, 0));
     assert_int_equal(links_calls_open(world.agent), SERVICE_LINKS - 1);
 }
 

@@ -32,6 +32,44 @@ static void test_get_info(void **state)
     check_idle();
 }
 
+/* A socket answers its own services alone; health is on the service socket too. */
+static void test_services_of_sockets(void **state)
+{
+    enum {
+        REGISTRATION = 1u << LINK_REGISTRATION,
+        SERVICE = 1u << LINK_SERVICE,
+        HEALTH = 1u << LINK_HEALTH
+    };
+    static const enum link_kind kinds[] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH};
+    static const struct {
+        const char *path;
+        unsigned served_on;
+    } services[] = {
+        {GET_INFO, REGISTRATION},
+        {NOTIFY, REGISTRATION},
+        {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", SERVICE},
+        {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", SERVICE},
+        {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources", SERVICE},
+        {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", SERVICE},
+        {CHECK_PATH, SERVICE | HEALTH},
+        {"/v1.NodeHealth/WatchResources", 0},
+    };
+    (void)state;
+    world_new();
+    start();
+    for (unsigned k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        struct peer *p = peer_open(kinds[k], 65535);
+        for (unsigned i = 0; i < sizeof services / sizeof services[0]; i++) {
+            if ((services[i].served_on & 1u << kinds[k]) != 0u) {
+                (void)call_now(p, services[i].path, view_of(NULL, 0));
+            } else {
+                call_refused(p, services[i].path, view_of(NULL, 0), GRPC_UNIMPLEMENTED);
+            }
+        }
+    }
+    check_idle();
+}
+
 static void test_registered(void **state)
 {
     (void)state;
@@ -172,24 +210,6 @@ static void test_answers_full(void **state)
 }
 
 /* Each method on its own sockets only; DRA calls never come from the network. */
-static void test_methods_by_socket(void **state)
-{
-    (void)state;
-    world_new();
-    start();
-    struct peer *health = peer_open(LINK_HEALTH, 65535);
-    struct peer *service = service_open();
-    struct peer *registration = peer_open(LINK_REGISTRATION, 65535);
-    call_refused(health, PREPARE, claims_request(0, 1), GRPC_UNIMPLEMENTED);
-    call_refused(health, GET_INFO, view_of(NULL, 0), GRPC_UNIMPLEMENTED);
-    call_refused(registration, UNPREPARE, claims_request(0, 1), GRPC_UNIMPLEMENTED);
-    call_refused(service, NOTIFY, view_of("\x08\x01", 2), GRPC_UNIMPLEMENTED);
-    call_refused(service, "/v1.NodeHealth/WatchResources", view_of(NULL, 0), GRPC_UNIMPLEMENTED);
-    (void)call_now(service, GET_INFO, view_of(NULL, 0));
-    assert_int_equal(health_of(service, "liveness"), 1);
-    check_idle();
-}
-
 static void test_links_full(void **state)
 {
     struct peer *p[4];
@@ -382,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_get_info),
+        cmocka_unit_test(test_services_of_sockets),
         cmocka_unit_test(test_registered),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_renewals_double),
@@ -389,7 +410,6 @@ int main(void)
         cmocka_unit_test(test_health),
         cmocka_unit_test(test_answer_through_a_keyhole),
         cmocka_unit_test(test_answers_full),
-        cmocka_unit_test(test_methods_by_socket),
         cmocka_unit_test(test_links_full),
         cmocka_unit_test(test_places_are_shared),
         cmocka_unit_test(test_health_takes_no_buffer),

@@ -273,16 +273,12 @@ static void test_http_refusal_through_a_small_window(void **state)
     " D1 content-type%20must%20be%20application/grpc%0a E"
 #define NOT_SERVED REFUSED("12", "unknown%20method%20on%20this%20socket")
 
-static int method_at_s(struct view path, unsigned socket)
-{
-    return (socket == 7 && view_is(path, "/s/M")) ? 3 : -1;
-}
-
 static void begin_serving(void)
 {
+    static const struct grpc_method methods[] = {{"/s/L", 2}, {"/s/M", 3}};
     begin();
-    server.method_at = method_at_s;
-    server.socket = 7;
+    server.methods = methods;
+    server.methods_count = 2;
 }
 
 /* Its only legal form, RFC 9110 §9.3.6: no path, no scheme, and no end. */

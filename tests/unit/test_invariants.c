@@ -103,7 +103,7 @@ static void test_grpc_call(void **state)
     (void)state;
     static struct grpc_server s;
     static struct grpc_buffers buffers;
-    grpc_init(&s, &buffers, 0);
+    grpc_init(&s, &buffers, NULL, 0, 0);
     struct grpc_call *call = &s.calls[3];
     BREAKS(grpc_valid(&s), call->serial, 7);
     call->stream = 5;

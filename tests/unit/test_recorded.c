@@ -153,7 +153,7 @@ static void replay_kubelet(struct outcome *o, unsigned way)
             if (i > 0) {
                 kubelet_goes();
             }
-            grpc_init(&server, &buffers, 1000);
+            grpc_init(&server, &buffers, NULL, 0, 1000);
         } else {
             assert_int_equal(s->kind, STEP_SAY);
             peer_says(&server.h2, view_of(recorded.bytes + s->from, s->len));

@@ -116,7 +116,7 @@ static bool orders(void)
         if (order == SIM_ORDER_CONNECT) {
             assert_string_equal(path, link == 0 ? SOCKET : ENDPOINT);
             sim_kubelet_connected(&kubelet, link, plugin.listens ? STATUS_OK : HOST_IO);
-            grpc_init(&server[link], &buffers, plugin.now_ms);
+            grpc_init(&server[link], &buffers, NULL, 0, plugin.now_ms);
         }
     }
     return moved;

@@ -1,25 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of gRPC connections: one engine each, whose events it hands out. Decides which
- * connection gives way to a new one. Knows no method.
+ * The table of gRPC connections, one engine each, and of the methods that each socket serves.
+ * Decides which connection gives way to a new one.
  */
 #include "agent/serve/links.h"
 
 #include "agent/serve/health.h"
-#include "agent/serve/methods.h"
 #include "agent/serve/peer_failures.h"
+#include "agent/serve/responses.h"
 #include "agent/state.h"
 #include "base/assert.h"
 
+/* --- methods --- */
+
+enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, CHECK, WATCH };
+
+/*
+ * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 (the same messages by number),
+ * grpc.health.v1. A socket serves rows that follow each other: kinds[].
+ */
+static const struct grpc_method methods[] = {
+    {"/pluginregistration.Registration/GetInfo", GET_INFO},
+    {"/pluginregistration.Registration/NotifyRegistrationStatus", NOTIFY_STATUS},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", PREPARE},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources", PREPARE},
+    {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
+    {"/grpc.health.v1.Health/Check", CHECK},
+    {"/grpc.health.v1.Health/Watch", WATCH},
+};
+
+/* src/agent/claims responds to the call, unless it refuses it at once. */
+static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
+                       bool unprepares)
+{
+    const char *text = "";
+    enum grpc_status code = calls_start(a, &a->link[link].grpc, event, unprepares, &text);
+    if (code != GRPC_OK) {
+        response_refuse(a, link, event, code, text);
+    }
+}
+
+void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    ASSERT(link < GRPC_LINKS);
+    switch ((enum method)event->method) {
+    case GET_INFO:
+        registration_get_info(a, link, event);
+        break;
+    case NOTIFY_STATUS:
+        registration_notify(a, link, event);
+        break;
+    case PREPARE:
+        start_call(a, link, event, false);
+        break;
+    case UNPREPARE:
+        start_call(a, link, event, true);
+        break;
+    case CHECK:
+        health_check(a, link, event);
+        break;
+    case WATCH:
+        health_watch(a, link, event);
+        break;
+    }
+}
+
+/* --- connections --- */
+
 #define LINK_KINDS ((unsigned)LINK_HEALTH + 1u)
-/* First link and number of links of each kind: one row per enum link_kind. */
+/* Of each kind of link: the first, how many, and the rows of its methods. */
 static const struct {
     uint8_t first;
     uint8_t count;
+    uint8_t method;
+    uint8_t methods;
 } kinds[LINK_KINDS] = {
-    [LINK_REGISTRATION] = {0, REGISTRATION_LINKS},
-    [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS},
-    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS},
+    [LINK_REGISTRATION] = {0, REGISTRATION_LINKS, 0, 2},
+    [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS, 2, 6},
+    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS, 6, 2},
 };
 
 static void link_fail(struct agent *a, unsigned link)
@@ -43,11 +102,10 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     l->kind = kind;
     l->opened_ms = now_ms;
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
-    grpc_init(&l->grpc, (kind == LINK_HEALTH) ? NULL : &a->buffers, now_ms);
+    struct grpc_buffers *buffers = (kind == LINK_HEALTH) ? NULL : &a->buffers;
+    grpc_init(&l->grpc, buffers, &methods[kinds[kind].method], kinds[kind].methods, now_ms);
     /* No GOAWAY: a client with no other server would connect again at once, again and again. */
     l->grpc.refusing = a->stopping;
-    l->grpc.method_at = method_find;
-    l->grpc.socket = (unsigned)kind;
 }
 
 /* Open links of a kind that belong to a peer. */
@@ -124,7 +182,7 @@ int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now
     return -1;
 }
 
-/* --- bytes --- */
+/* --- bytes of a gRPC connection --- */
 
 struct writer links_rx(struct agent *a, unsigned link)
 {
@@ -174,7 +232,7 @@ bool links_done(struct agent *a, unsigned link)
     return !l->open;
 }
 
-/* --- events --- */
+/* --- events of the gRPC connections --- */
 
 bool links_next(struct agent *a, unsigned link, struct grpc_event *event)
 {

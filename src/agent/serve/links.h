@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gRPC connections of peers to the agent's sockets (links.c). Owns struct server_link: which
- * links are open, and which one gives way when all places of a socket are taken. Internal to
- * src/agent.
+ * The gRPC connections of peers to the agent's sockets (links.c), and their requests. Owns struct
+ * server_link: which links are open, and which one gives way when all places of a socket are taken.
+ * Internal to src/agent.
  */
 #ifndef AGENT_SERVE_LINKS_H
 #define AGENT_SERVE_LINKS_H
@@ -50,5 +50,11 @@ unsigned links_calls_open(const struct agent *a);
 bool links_quiet(struct agent *a);
 /* Refuses new calls on every link; running ones go on. */
 void links_drain(struct agent *a);
+
+/*
+ * Serves one complete request of a link. Nothing is logged for a path that its socket does not
+ * serve: the kubelet asks every 5 s for streams that the agent does not serve.
+ */
+void method_call(struct agent *a, unsigned link, const struct grpc_event *event);
 
 #endif

@@ -218,12 +218,12 @@ def case_cancel():
     ask("fetching")
     running.cancel()
     expect(running.code() == grpc.StatusCode.CANCELLED, running.code())
-    call(SERVICE, GET_INFO)
+    call(SERVICE, PREPARE)
 
 
 def case_client_deadline():
     fails(grpc.StatusCode.DEADLINE_EXCEEDED, "", lambda: call(SERVICE, PREPARE, claims("Slow"), timeout=0.3))
-    call(SERVICE, GET_INFO)
+    call(SERVICE, PREPARE)
 
 
 def case_server_deadline():
@@ -252,7 +252,7 @@ def case_four_mib():
 
 
 def case_many_calls():
-    parallel(100, lambda i: call(SERVICE, GET_INFO) if i % 2 else unprepare())
+    parallel(100, lambda i: call(SERVICE, PREPARE) if i % 2 else unprepare())
 
 
 def case_compressed():

@@ -365,7 +365,7 @@ func caseCancel() error {
 	if err := is(<-done, codes.Canceled, ""); err != nil {
 		return err
 	}
-	_, err := call(service, getInfo, nil)
+	_, err := call(service, prepare, nil)
 	return err
 }
 
@@ -376,7 +376,7 @@ func caseClientDeadline() error {
 	if err := is(err, codes.DeadlineExceeded, ""); err != nil {
 		return err
 	}
-	_, err = call(service, getInfo, nil)
+	_, err = call(service, prepare, nil)
 	return err
 }
 
@@ -439,7 +439,7 @@ func caseManyStreams() error {
 		if i%2 == 0 {
 			return unprepared(call(service, unprepare, claims(at.Good)))
 		}
-		_, err := call(service, getInfo, nil)
+		_, err := call(service, prepare, nil)
 		return err
 	})
 }

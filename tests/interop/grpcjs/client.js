@@ -248,12 +248,12 @@ const cases = {
     await ask("fetching");
     running.call.cancel();
     await fails(grpc.status.CANCELLED, "", running.reply);
-    await call(service, getInfo);
+    await call(service, prepare);
   },
   async "deadline of the client"() {
     await fails(grpc.status.DEADLINE_EXCEEDED, "",
       call(service, prepare, claims("Slow"), { deadline: Date.now() + 300 }));
-    await call(service, getInfo);
+    await call(service, prepare);
   },
   // The server sees a deadline that this side does not keep.
   async "deadline of the server"() {
@@ -278,7 +278,7 @@ const cases = {
     }
   },
   async "100 calls"() {
-    await parallel(100, (i) => (i % 2 ? call(service, getInfo) : unprepared()));
+    await parallel(100, (i) => (i % 2 ? call(service, prepare) : unprepared()));
   },
   async "compressed"() {
     const client = new grpc.Client("unix:" + at.Service, grpc.credentials.createInsecure(),
