@@ -495,10 +495,10 @@ abuse: all deps-all ## hostile peers on every socket and a hostile API server: e
 e2e: all deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) $(failures) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
-# Not a part of `make test`: it builds two more releases of Kubernetes first.
+# Not a part of `make test`: it builds four more releases of Kubernetes first.
 .PHONY: e2e-matrix
-e2e-matrix: all deps-all ## the cases that depend on versions, on older releases, kubelets and API versions (ROWS=...)
-	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(ROWS)
+e2e-matrix: all deps-all ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
+	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(if $(UPDATE),--update) $(ROWS)
 
 # tests/unit/test_recorded.c replays it. Not a part of `make test`: it changes files of the repository.
 .PHONY: record

@@ -4,7 +4,7 @@
  * keeps a service connection, prepares and unprepares claims, and judges the replies. Pure: the
  * owner carries out its orders, moves the bytes of its links and tells the time; nothing here is
  * random, so equal calls give equal results. Source: the kubelet's plugin manager and DRA manager,
- * 1.33 to 1.36.
+ * 1.33 to 1.37.
  *
  * A link is one connection. The owner's loop: sim_kubelet_step, then orders until none, then
  * events until none, then bytes: sim_kubelet_tx to the peer, the peer's into sim_kubelet_rx.

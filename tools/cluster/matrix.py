@@ -4,7 +4,8 @@
 working: releases of the control plane and of the kubelet, versions of resource.k8s.io.
 
 Owns the table of combinations and the list of cases; the cases themselves are those of tests/e2e. One
-row after another, each on a cluster of its own; output in build/e2e/matrix/<row>.log.
+row after another, each on a cluster of its own; output in build/e2e/matrix/<row>.log. With --update
+the results go into README.md beside this file.
 """
 import argparse
 import os
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import build  # noqa: E402
 import e2e  # noqa: E402
+import results  # noqa: E402
 
 DRA_ON = "DynamicResourceAllocation=true"      # off by default before 1.34
 
@@ -50,6 +52,12 @@ class Row:
 ALL = ("v1", "v1beta2", "v1beta1")
 ROWS = (
     #   name                      control plane  kubelet    served       to the agent  feature gates
+    Row("whole-1.37",             "1.37.2",      "1.37.2",  ("v1",)),
+    Row("whole-1.37-v1beta1",     "1.37.2",      "1.37.2",  ALL,         ("v1beta1",)),
+    Row("kubelet-1.36",           "1.37.2",      "1.36.3",  ("v1",)),
+    Row("kubelet-1.35",           "1.37.2",      "1.35.4",  ("v1",)),
+    Row("whole-1.36",             "1.36.3",      "1.36.3",  ("v1",)),
+    Row("whole-1.35",             "1.35.4",      "1.35.4",  ("v1",)),
     Row("whole-1.34",             "1.34.4",      "1.34.4",  ("v1",)),
     Row("whole-1.34-v1beta2",     "1.34.4",      "1.34.4",  ALL,         ("v1beta2",),
         "ResourceHealthStatus=true"),
@@ -88,7 +96,7 @@ def missing(log):
 
 
 def run_row(row, agent):
-    """One row; whether all of its cases passed."""
+    """One row; whether all of its cases passed, and how many."""
     name = "e2e/matrix/" + row.name
     path = os.path.join(build.ROOT, "build", name + ".log")
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -99,12 +107,13 @@ def run_row(row, agent):
         log = stream.read()
     left = missing(log)
     passed = code == 0 and not left
-    print(f"{'ok  ' if passed else 'FAIL'}  {row}: {len(CASES) - len(left)} of {len(CASES)} cases "
-          f"in {time.monotonic() - begin:.0f} s", flush=True)
+    counted = f"{len(CASES) - len(left)} of {len(CASES)}"
+    print(f"{'ok  ' if passed else 'FAIL'}  {row}: {counted} cases in {time.monotonic() - begin:.0f} s",
+          flush=True)
     if not passed:
         print("".join(f"      not passed: {case}\n" for case in left)
               + f"      the end of {path}:\n" + "\n".join(log.splitlines()[-SHOWN_LINES:]))
-    return passed
+    return passed, counted
 
 
 def chosen(names):
@@ -119,6 +128,8 @@ def chosen(names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", nargs="*", help="only these rows")
+    parser.add_argument("--update", action="store_true",
+                        help="write the results into README.md beside this file")
     parser.add_argument("--list", action="store_true", help="print the table and end")
     parser.add_argument("--agent", default="", help="another agent than build/neuron-dra-agent")
     arguments = parser.parse_args()
@@ -130,9 +141,13 @@ def main():
     for row in rows:
         build.programs(row.control_plane, row.kubelet)
     with build.one_at_a_time(os.path.join(build.ROOT, "build", "e2e", "matrix.lock")):
-        results = [run_row(row, arguments.agent) for row in rows]
-    print(f"e2e-matrix: {sum(results)} passed, {results.count(False)} failed")
-    return 0 if all(results) else 1
+        done = {row.name: run_row(row, arguments.agent) for row in rows}
+    if arguments.update:
+        results.update(ROWS, {name: counted if passed else f"**failed**: {counted}"
+                              for name, (passed, counted) in done.items()})
+    failed = [name for name, (passed, _) in done.items() if not passed]
+    print(f"e2e-matrix: {len(done) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
