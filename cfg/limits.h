@@ -389,6 +389,20 @@
  * with the reason.
  */
 #define CLAIM_QUEUE_MS 20000u
+/*
+ * Time limit of a prepare call, unless its grpc-timeout is shorter: the kubelet's own. A claim
+ * whose GET failed for a reason that passes is asked for again as long as this leaves
+ * CLAIM_REPEAT_MS for the GET and CLAIM_REPLY_MS, or a quarter of a short limit, for the reply.
+ * Reached: the claim fails with the last reason.
+ */
+#define CLAIM_CALL_MS 45000u
+#define CLAIM_REPLY_MS 5000u
+#define CLAIM_REPEAT_MS 2000u
+/*
+ * Longest wait between two such GETs, unless the server asks for a longer one by Retry-After: a
+ * server that is busy or restarts costs ten requests for a claim in one call.
+ */
+#define CLAIM_BACKOFF_MAX_MS 4000u
 /* Any other request to the API server (its own inner limit for writes is 34 s). */
 #define API_REQUEST_MS 15000u
 /*

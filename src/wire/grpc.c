@@ -308,6 +308,7 @@ static bool input_end(struct grpc_server *s, struct grpc_call *call, struct grpc
     out->path = view_text(call->path);
     out->method = call->method;
     out->message = view_of(message_of(s, call), call->message_len);
+    out->deadline_ms = call->deadline_ms;
     return true;
 }
 

@@ -123,6 +123,7 @@ struct grpc_event {
     struct view path;         /* CALL: "/package.Service/Method", valid while the call lives */
     unsigned method;          /* CALL: id of its row in the table of methods */
     struct view message;      /* CALL: valid until the next grpc_next */
+    uint64_t deadline_ms;     /* CALL: of its grpc-timeout; UINT64_MAX: none */
 };
 
 /*

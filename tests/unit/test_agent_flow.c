@@ -357,11 +357,11 @@ static void test_deadline_of_the_kubelet(void **state)
     writer_u32(&w, (uint32_t)message.len);
     writer_append(&w, message);
     assert_int_equal(h2_data(&p->h2, stream, writer_view(&w), true), STATUS_OK);
-    pass(2999);
+    /* a quarter of the time is left for the reply, so that it names the reason */
+    pass(2249);
     assert_false(c->ended);
     pass(1);
-    assert_true(c->ended);
-    assert_int_equal(c->status, GRPC_DEADLINE_EXCEEDED);
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "no response in time"));
     check_idle();
 }
 

@@ -12,6 +12,7 @@
 #include "agent/api/connection.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
@@ -345,7 +346,7 @@ static void count_request(struct agent *a, enum api_kind kind)
 
 /* --- sending --- */
 
-static uint64_t time_limit(enum api_kind kind)
+static uint64_t time_limit(enum api_kind kind, uint64_t limit_ms)
 {
     uint64_t limit = API_REQUEST_MS;
     if (kind == API_GET_CLAIM) {
@@ -355,7 +356,7 @@ static uint64_t time_limit(enum api_kind kind)
     } else if (is_watch(kind)) {
         limit = WATCH_BEGIN_MS;
     }
-    return limit;
+    return (limit_ms > 0u) ? earlier(limit, limit_ms) : limit;
 }
 
 /* Sends a head on a stream of its own, *stream. */
@@ -422,7 +423,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->body_sent = 0;
     x->body = r->body;
     x->sent_ms = a->now_ms;
-    x->deadline_ms = a->now_ms + time_limit(r->kind);
+    x->deadline_ms = a->now_ms + time_limit(r->kind, r->limit_ms);
     x->result.kind = r->kind;
     x->result.slot = slot;
     x->result.version = r->version;

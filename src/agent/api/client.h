@@ -60,6 +60,7 @@ struct api_request {
     enum api_kind kind;
     enum kube_shape shape;    /* of the response */
     enum api_version version; /* of resource.k8s.io, where the path names one */
+    uint64_t limit_ms;        /* time for the whole answer where the kind's is longer; 0: that */
     struct kube_request head; /* token, authority and has_body are filled in */
     api_body_part body;       /* of head.body_len bytes; NULL: no body */
 };

@@ -5,8 +5,9 @@
  * fetch.c reads claims for them, replies.c encodes and sends their replies.
  *
  * Life of a prepare operation: WAITING → FETCHING → WRITTEN → DONE, or FAILED from anywhere. A
- * claim that the ledger holds needs no API server: it goes straight to WRITTEN. One flush covers
- * all claims of a call.
+ * claim that the ledger holds needs no API server: it goes straight to WRITTEN. A GET that fails
+ * for a reason that passes puts it back to WAITING, for as long as the call's time allows. One
+ * flush covers all claims of a call.
  */
 #include "agent/claims/calls.h"
 
@@ -15,6 +16,7 @@
 #include "agent/claims/presence.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "cfg/identity.h"
 #include "generated/dra.pb.h"
 #include "pb_decode.h"
@@ -124,6 +126,8 @@ static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Cla
     o->fresh = false;
     o->entry_len = 0;
     o->deadline_ms = a->now_ms + CLAIM_GET_MS;
+    o->next_ms = 0;
+    o->waits = 0;
     o->error[0] = '\0';
     memcpy(o->id.uid, claim->uid, sizeof o->id.uid);
     memcpy(o->id.namespace_, claim->namespace, sizeof o->id.namespace_);
@@ -184,6 +188,13 @@ _Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
                    dra_NodeUnprepareResourcesRequest_claims_tag,
                "both requests have the same form");
 
+/* When the last GET of a call has to be over, so that its reply is in time. */
+static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
+{
+    uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
+    return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
+}
+
 enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                              const struct grpc_event *event, bool unprepare, const char **text)
 {
@@ -199,6 +210,7 @@ enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
     c->server = server;
     c->id = event->call;
     c->start_ms = a->now_ms;
+    c->end_ms = call_end(a->now_ms, event->deadline_ms);
     c->count = 0;
     enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);
     if (code != GRPC_OK) {
@@ -444,6 +456,37 @@ static void prepare_fetched(struct agent *a, struct operation *o, const struct c
     }
 }
 
+/* The GET is made again at once, or as soon as there is a connection. */
+static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
+{
+    const struct call *c = &a->call[o->call];
+    o->history = f->history;
+    o->deadline_ms = later(c->end_ms, c->start_ms + CLAIM_REPEAT_MS) - CLAIM_REPEAT_MS;
+    o->state = OPERATION_WAITING;
+}
+
+/*
+ * The GET is made again after the server's wait, if the call has time for that, or after our own;
+ * without time for either the claim fails by what the GET failed by.
+ */
+static void repeat_fetch_later(struct agent *a, struct operation *o, const struct fetch *f)
+{
+    uint64_t asked = a->now_ms + f->retry_after_ms;
+    repeat_fetch(a, o, f);
+    uint64_t wait = (uint64_t)API_BACKOFF_MIN_MS << o->waits;
+    o->waits = (uint8_t)(o->waits + ((wait < CLAIM_BACKOFF_MAX_MS) ? 1u : 0u));
+    o->next_ms = a->now_ms + agent_jitter(a, earlier(wait, CLAIM_BACKOFF_MAX_MS));
+    if (asked > o->next_ms && asked < o->deadline_ms) {
+        asked = a->now_ms + agent_jitter(a, f->retry_after_ms);
+        o->next_ms = earlier(asked, o->deadline_ms - 1u);
+    }
+    if (o->next_ms >= o->deadline_ms) {
+        operation_fail(a, o, view_text(f->builder.why));
+    } else {
+        text_cut(o->error, sizeof o->error, view_text(f->builder.why));
+    }
+}
+
 /* Takes the result of the operation's GET, if it has one. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
@@ -458,8 +501,10 @@ static void collect_fetch(struct agent *a, unsigned index)
         operation_fail(a, o, view_text(f->builder.why));
         break;
     case FETCH_REPEAT:
-        o->history = f->history;
-        o->state = OPERATION_WAITING;
+        repeat_fetch(a, o, f);
+        break;
+    case FETCH_PASSES:
+        repeat_fetch_later(a, o, f);
         break;
     default:
         ASSERT(f->state == FETCH_RUNNING);
@@ -471,8 +516,23 @@ static void collect_fetch(struct agent *a, unsigned index)
 /* A call that queues for its first GET may wait longer than one whose server is away. */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
-    bool queues = api_ready(a) && version_readable(a) && !a->call[o->call].asked;
-    return o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u);
+    const struct call *c = &a->call[o->call];
+    bool queues = api_ready(a) && version_readable(a) && !c->asked;
+    return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
+}
+
+/* The time for a GET is over: the claim fails by what the last one failed by, or by its wait. */
+static void wait_over(struct agent *a, struct operation *o)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    if (o->error[0] != '\0' && api_ready(a)) {
+        writer_text(&why, o->error);
+    } else {
+        writer_text(&why, "the claim cannot be read from the API server: ");
+        writer_text(&why, version_waits_for(a));
+    }
+    fail_with(a, o, &why);
 }
 
 static void prepare_step(struct agent *a, unsigned index)
@@ -481,6 +541,7 @@ static void prepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     int slot = ledger_find(a, o->id.uid);
+    o->next_ms = (a->now_ms < o->next_ms) ? o->next_ms : 0u;
     if (a->ledger.busy) {
         operation_fail(a, o, view_text(a->ledger.trouble));
         return;
@@ -492,9 +553,9 @@ static void prepare_step(struct agent *a, unsigned index)
     } else if (!a->ledger.usable) {
         operation_fail(a, o, view_text(a->ledger.trouble));
     } else if (a->now_ms >= wait_deadline(a, o)) {
-        writer_text(&why, "the claim cannot be read from the API server: ");
-        writer_text(&why, version_waits_for(a));
-        fail_with(a, o, &why);
+        wait_over(a, o);
+    } else {
+        /* its GET starts as soon as there is room */
     }
 }
 
@@ -672,7 +733,8 @@ static bool has_round(const struct call *c, unsigned round)
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
-    int fetch = fetch_start(a, &o->id, o->history);
+    uint64_t limit_ms = a->call[o->call].end_ms - a->now_ms;
+    int fetch = fetch_start(a, &o->id, o->history, limit_ms);
     if (fetch < 0) {
         return false;
     }
@@ -696,7 +758,9 @@ static void start_fetches(struct agent *a)
             }
             more = true;
             unsigned at = c->operation[round];
-            if (a->operation[at].state != OPERATION_WAITING || !may_fetch(a, c)) {
+            const struct operation *o = &a->operation[at];
+            bool waits = o->state == OPERATION_WAITING && o->next_ms == 0u;
+            if (!waits || !may_fetch(a, c)) {
                 continue;
             }
             if (!start_fetch(a, at)) {
@@ -727,8 +791,9 @@ static uint64_t call_deadline(const struct agent *a, const struct call *c)
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < c->count; i++) {
         const struct operation *o = &a->operation[c->operation[i]];
-        if (o->state == OPERATION_WAITING && wait_deadline(a, o) < at) {
-            at = wait_deadline(a, o);
+        if (o->state == OPERATION_WAITING) {
+            uint64_t due = (o->next_ms > 0u) ? o->next_ms : UINT64_MAX;
+            at = earlier(at, earlier(due, wait_deadline(a, o)));
         }
     }
     return at;

@@ -26,13 +26,15 @@ struct operation {
     uint8_t state;   /* OPERATION_… */
     uint8_t fetch;   /* FETCHING: index of the fetch */
     uint8_t history; /* of its GETs, see FETCH_UNPROCESSED */
+    uint8_t waits;   /* how often the wait for its next GET was doubled */
     uint16_t call;
-    uint16_t slot;      /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
-    bool fresh;         /* this operation wrote the record, and it is not flushed yet */
-    uint32_t entry_len; /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
-    uint64_t deadline_ms;
+    uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
+    bool fresh;           /* this operation wrote the record, and it is not flushed yet */
+    uint32_t entry_len;   /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
+    uint64_t deadline_ms; /* WAITING: when it fails */
+    uint64_t next_ms;     /* WAITING: no GET starts earlier; 0: one may start now */
     struct claim_id id;
-    char error[CLAIM_ERROR_CAP];
+    char error[CLAIM_ERROR_CAP]; /* WAITING: what the last GET failed by; "": nothing */
 };
 
 /* How far a call has come; `state` of struct call. */
@@ -52,6 +54,7 @@ struct call {
     struct grpc_server *server;
     struct grpc_call_id id;
     uint64_t start_ms;     /* when its request was complete */
+    uint64_t end_ms;       /* when each of its GETs has ended */
     enum grpc_status code; /* FAILED: not OK */
     const char *text;      /* FAILED: static */
     uint16_t count;

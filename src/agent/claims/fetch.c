@@ -5,6 +5,7 @@
  */
 #include "agent/claims/fetch.h"
 
+#include "agent/api/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "generated/projection.pb.h"
@@ -42,7 +43,7 @@ static int free_fetch(const struct agent *a)
     return -1;
 }
 
-int fetch_start(struct agent *a, const struct claim_id *id, unsigned history)
+int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms)
 {
     int at = free_fetch(a);
     if (at < 0 || !may_ask(a, history)) {
@@ -55,6 +56,7 @@ int fetch_start(struct agent *a, const struct claim_id *id, unsigned history)
     const struct api_request r = {.kind = API_GET_CLAIM,
                                   .shape = KUBE_SHAPE_CLAIM,
                                   .version = version_now(a),
+                                  .limit_ms = limit_ms,
                                   .head = {.method = "GET", .path = writer_view(&out)}};
     if (api_start(a, slot_of((unsigned)at), &r) != STATUS_OK) {
         return -1;
@@ -216,9 +218,9 @@ static bool first_time(struct fetch *f, unsigned bit)
 }
 
 /*
- * A read is repeated: on the next connection when the connection ended rather than the request;
- * once when the server did not look at it; and, where it did not know the path, once it is clear
- * which versions it serves.
+ * A read is repeated at once: on the next connection when the connection ended rather than the
+ * request; once when the server did not look at it; and, where it did not know the path, once it is
+ * clear which versions it serves.
  */
 static bool is_repeated(const struct agent *a, struct fetch *f, const struct api_result *r)
 {
@@ -228,10 +230,17 @@ static bool is_repeated(const struct agent *a, struct fetch *f, const struct api
     return r->status == PEER_UNSUPPORTED && first_time(f, 1u << (unsigned)r->version);
 }
 
+/* What may be different a moment later: a stream that was reset, a server that is too busy. */
+static bool passes(const struct api_result *r)
+{
+    return r->status == PEER_CLOSED || (r->status == PEER_REFUSED && retry_passes(r->http));
+}
+
 static void fail(struct fetch *f, const struct api_result *r)
 {
     char *text = f->builder.why;
-    f->state = FETCH_FAILED;
+    f->state = passes(r) ? FETCH_PASSES : FETCH_FAILED;
+    f->retry_after_ms = api_retry_after_ms(r);
     if (r->status != STATUS_OK) {
         struct writer why = writer_of(text, sizeof f->builder.why - 1u);
         write_failure(f->builder.wanted, r, &why);

@@ -15,7 +15,8 @@ enum {
     FETCH_RUNNING,
     FETCH_DONE,   /* builder.record is the claim's record, complete and checked */
     FETCH_FAILED, /* builder.why says why in one line */
-    FETCH_REPEAT  /* nothing was learned: to be started again, with `history` */
+    FETCH_REPEAT, /* nothing was learned: to be started again, with `history` */
+    FETCH_PASSES  /* the same after a wait; builder.why says what failed, and passes by itself */
 };
 
 /*
@@ -26,17 +27,18 @@ enum {
 
 /* One claim GET. */
 struct fetch {
-    uint8_t state;   /* FETCH_… */
-    uint8_t history; /* see FETCH_UNPROCESSED */
+    uint8_t state;           /* FETCH_… */
+    uint8_t history;         /* see FETCH_UNPROCESSED */
+    uint64_t retry_after_ms; /* PASSES: what the server asks for; 0: nothing */
     struct claim_builder builder;
 };
 
 /*
- * Starts the GET of a claim; `id` is borrowed until fetch_release. Returns the index of the fetch,
- * or -1 when it cannot start now: all fetches are in use, the connection has no room, or the API
- * version is not known yet.
+ * Starts the GET of a claim, which ends within `limit_ms`, more than 0, and within CLAIM_GET_MS;
+ * `id` is borrowed until fetch_release. Returns the index of the fetch, or -1 when it cannot start
+ * now: all fetches are in use, the connection has no room, or the API version is not known yet.
  */
-int fetch_start(struct agent *a, const struct claim_id *id, unsigned history);
+int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
 /* Frees a fetch. A GET that still runs is cancelled. */
 void fetch_release(struct agent *a, unsigned fetch);
 /* A record of the response to a GET that runs. */
