@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The current context of a kubeconfig. One table says which keys there are, below which they stand
- * and where their values go. The text is walked three times, because lists stand in any order and
- * names may follow what they name: for the name of the context, for its entry, and for its cluster
- * and user.
+ * The current context of a kubeconfig. One table lists the keys, what they stand below and where
+ * their values go. The text is walked three times, because lists stand in any order and names may
+ * follow what they name: for the name of the context, for its entry, and for its cluster and user.
  */
 #include "host/kubeconfig.h"
 

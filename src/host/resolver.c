@@ -98,7 +98,7 @@ static void hosts_line(struct resolver *r, struct view line)
     }
 }
 
-/* resolv.conf(5): only "nameserver" counts here. */
+/* resolv.conf(5): only "nameserver" is read. */
 static void servers_line(struct resolver *r, struct view line)
 {
     struct ip_address a;
@@ -212,8 +212,10 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
     }
 }
 
-/* Reads one datagram; false when there is none. A failed socket counts as a refusal of both
- * questions. */
+/*
+ * Reads one datagram; false when there is none. A failed socket is taken as a refusal of both
+ * questions.
+ */
 static bool answer_take(struct resolver *r)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];

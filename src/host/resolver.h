@@ -8,7 +8,7 @@
  *
  * Invariants:
  * I1 An IP literal is its own address; no server is asked.
- * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines that bear the name count, in their order.
+ * I2 Of /etc/hosts the first API_ADDRESSES_MAX lines with the name are used, in their order.
  * I3 There is a server to ask, and never more than NAMESERVERS_MAX.
  */
 #ifndef HOST_RESOLVER_H

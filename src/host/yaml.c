@@ -339,7 +339,7 @@ struct block {
     bool wide;       /* it starts with a blank: line ends around it are not folded */
     uint8_t chomp;   /* '-', '+' or 0 */
     unsigned breaks; /* line ends since then */
-    unsigned indent; /* columns before the text; 0: the first line of text says it */
+    unsigned indent; /* columns before the text; 0: those of its first line */
 };
 
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
@@ -719,7 +719,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
     return (s == STATUS_OK) ? name(r, t) : s;
 }
 
-/* --- what nobody asks for --- */
+/* --- what is skipped --- */
 
 /* Moves over an anchor, an alias or a tag. */
 static void skip_word(struct yaml_reader *r, bool flow)
