@@ -68,7 +68,6 @@ static void fail(struct apilink *l, enum status status, const char *doing, struc
     writer_append(&w, view_first(reason, writer_room(&w)));
     text[w.len] = 0;
     l->turn++;
-    l->worked = false;
     apilink_close(l);
     agent_api_failed(l->agent, status, text, now_ms);
 }
@@ -227,6 +226,7 @@ static void resolved(struct apilink *l, enum status s, uint64_t now_ms)
         l->phase = APILINK_RESOLVING;
     } else if (s == STATUS_OK) {
         l->first = first_address(l);
+        l->worked = false; /* until this attempt has succeeded */
         l->next = 0;
         connect_next(l, now_ms);
     } else {

@@ -25,14 +25,14 @@ struct apilink {
     struct agent *agent;    /* borrowed; is called with every outcome */
     const char *kubeconfig; /* borrowed; empty: in-cluster */
     enum apilink_phase phase;
-    int fd;                /* -1: none */
-    bool tls;              /* a TLS session exists */
-    bool token_trouble;    /* logged once until the token can be read again */
-    bool read_wants_write; /* TLS must send before it can read more */
-    unsigned turn;         /* attempts that failed; each starts with another address */
-    unsigned first;        /* index of the address that this attempt starts with */
-    unsigned next;         /* addresses tried in this attempt */
-    bool worked; /* the last connection was open: the next attempt starts with `address` */
+    int fd;                    /* -1: none */
+    bool tls;                  /* a TLS session exists */
+    bool token_trouble;        /* logged once until the token can be read again */
+    bool read_wants_write;     /* TLS must send before it can read more */
+    unsigned turn;             /* attempts that failed; each starts with another address */
+    unsigned first;            /* index of the address that this attempt starts with */
+    unsigned next;             /* addresses tried in this attempt */
+    bool worked;               /* the address tried last did: the next attempt starts with it */
     struct ip_address address; /* tried last */
     bool slow;           /* the server sent too fast: nothing is read until read_us allows it */
     uint64_t read_us;    /* each read adds its cost to it, see API_READ_US */

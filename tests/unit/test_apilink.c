@@ -214,16 +214,23 @@ static void test_address_that_worked(void **state)
     resolved_to(&good, &dead);
     assert_int_equal(agent.opened, 3);
     assert_int_equal(l.next, 1);
+    /* what failed before an address was tried changes nothing */
+    assert_int_equal(unlink(at("etc/token")), 0);
+    assert_missing("etc/token cannot be read");
+    put("etc/token", "tok.en");
+    resolved_to(&dead, &good);
+    assert_int_equal(agent.opened, 4);
+    assert_int_equal(l.next, 1);
     server_stop(&server);
     resolved_to(&dead, &good);
-    assert_int_equal(agent.failed, 1);
+    assert_int_equal(agent.failed, 2);
     assert_int_equal(agent.status, PEER_REFUSED);
     assert_int_equal(l.first, 1);
-    for (unsigned first = 1; first < 5; first++) {
+    for (unsigned first = 2; first < 6; first++) {
         resolved_to(&dead, &good);
         assert_int_equal(l.first, first % 2);
     }
-    assert_int_equal(agent.failed, 5);
+    assert_int_equal(agent.failed, 6);
 }
 
 /* The dot of an absolute name (RFC 1034 §3.1) is in the authority, not in what is verified. */
