@@ -212,6 +212,7 @@ static const char *resolve_words(enum status s)
 static unsigned first_address(const struct apilink *l)
 {
     const struct ip_addresses *found = &l->resolver.found;
+    ASSERT(found->count > 0u);
     for (unsigned i = 0; i < found->count && l->worked; i++) {
         if (ip_address_equal(&found->address[i], &l->address)) {
             return i;

@@ -20,8 +20,8 @@
 #include "base/json.h"
 
 /*
- * One token. `json.text` of a name or scalar is its value. A plain scalar that is null in YAML's core
- * schema is JSON_NULL, every other scalar JSON_STRING.
+ * One token. `json.text` of a name or scalar is its value. A plain scalar that is null in YAML's
+ * core schema is JSON_NULL, every other scalar JSON_STRING.
  */
 struct yaml_token {
     struct json_token json;
