@@ -29,9 +29,11 @@ typedef struct _store_ClaimRecord {
     bool has_device_numbering;
     uint32_t device_numbering; /* 0 host numbers, 1 from zero */
     bool has_pod_name;
-    char pod_name[254]; /* first pod that the claim was reserved for; for metrics only */
+    char pod_name[254]; /* the first that the claim was reserved for; shown only */
     bool has_pod_uid;
     char pod_uid[64];
+    bool has_consumer_kind;
+    uint32_t consumer_kind; /* of these: 0 or absent a pod, 1 a PodGroup */
 } store_ClaimRecord;
 
 typedef struct _store_StoredResult {
@@ -56,7 +58,7 @@ extern "C" {
 #endif
 
 /* Initializer values for message structs */
-#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, ""}
+#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
@@ -72,6 +74,7 @@ extern "C" {
 #define store_ClaimRecord_device_numbering_tag   9
 #define store_ClaimRecord_pod_name_tag           10
 #define store_ClaimRecord_pod_uid_tag            11
+#define store_ClaimRecord_consumer_kind_tag      12
 #define store_StoredResult_request_tag           1
 #define store_StoredResult_device_tag            2
 #define store_StoredResult_admin_access_tag      3
@@ -91,7 +94,8 @@ X(a, CALLBACK, REPEATED, MESSAGE,  results,           6) \
 X(a, STATIC,   OPTIONAL, STRING,   agent_version,     7) \
 X(a, STATIC,   OPTIONAL, UINT32,   device_numbering,   9) \
 X(a, STATIC,   OPTIONAL, STRING,   pod_name,         10) \
-X(a, STATIC,   OPTIONAL, STRING,   pod_uid,          11)
+X(a, STATIC,   OPTIONAL, STRING,   pod_uid,          11) \
+X(a, STATIC,   OPTIONAL, UINT32,   consumer_kind,    12)
 #define store_ClaimRecord_CALLBACK pb_default_field_callback
 #define store_ClaimRecord_DEFAULT NULL
 #define store_ClaimRecord_results_MSGTYPE store_StoredResult

@@ -102,7 +102,8 @@ bool claim_record_valid(const struct claim_record *r)
     struct writer nowhere = writer_of(0, 0);
     bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
                  name_like(view_text(r->pool), true) && printable(view_text(r->boot_id));
-    if (!names || r->count == 0u || r->count > RESULTS_MAX) {
+    bool kind = r->consumer.kind < (uint8_t)CONSUMER_KINDS;
+    if (!names || !kind || r->count == 0u || r->count > RESULTS_MAX) {
         return false;
     }
     for (unsigned i = 0; i < r->count; i++) {
@@ -410,13 +411,21 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid)
 {
-    struct claim_pod pod = {{0}, {0}};
-    bool good = view_is(resource, "pods") && name_like(name, true) && name_like(uid, false) &&
-                text_copy(pod.name, sizeof pod.name, name) == STATUS_OK &&
-                text_copy(pod.uid, sizeof pod.uid, uid) == STATUS_OK;
-    if (good && b->record.pod.uid[0] == '\0') {
-        b->record.pod = pod;
+    struct claim_consumer c = {.kind = CONSUMER_POD};
+    bool pod = view_is(resource, "pods");
+    bool known = pod || view_is(resource, "podgroups");
+    bool good = known && name_like(name, true) && name_like(uid, false) &&
+                text_copy(c.name, sizeof c.name, name) == STATUS_OK &&
+                text_copy(c.uid, sizeof c.uid, uid) == STATUS_OK;
+    c.kind = pod ? CONSUMER_POD : CONSUMER_POD_GROUP;
+    if (good && b->record.consumer.uid[0] == '\0') {
+        b->record.consumer = c;
     }
+}
+
+const char *claim_consumer_name(enum claim_consumer_kind kind)
+{
+    return (kind == CONSUMER_POD) ? "Pod" : "PodGroup";
 }
 
 void claim_allocated(struct claim_builder *b)

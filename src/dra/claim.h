@@ -43,10 +43,14 @@ struct claim_result {
     bool admin_access;
 };
 
-/* The pod that a claim is for; empty: not known. It is shown in metrics and decides nothing. */
-struct claim_pod {
+/* What a claim can be reserved for (KEP-4381; a PodGroup: KEP-5729). */
+enum claim_consumer_kind { CONSUMER_POD, CONSUMER_POD_GROUP, CONSUMER_KINDS };
+
+/* What a claim is for; empty: not known. It is shown, and decides nothing. */
+struct claim_consumer {
     char name[NAME_CAP];
     char uid[UID_CAP];
+    uint8_t kind; /* enum claim_consumer_kind */
 };
 
 /* What is kept of a prepared claim, and all that a reply, a CDI file or an undo needs. */
@@ -54,9 +58,10 @@ struct claim_record {
     struct claim_id id;
     char pool[NAME_CAP];
     char boot_id[UID_CAP]; /* empty: it could not be read */
-    struct claim_pod pod;  /* the first one that it was reserved for when it was prepared */
-    bool zero_numbering;   /* --device-numbering=zero at prepare time */
-    uint8_t count;         /* 1 to RESULTS_MAX */
+    struct claim_consumer
+        consumer;        /* the first one that it was reserved for when it was prepared */
+    bool zero_numbering; /* --device-numbering=zero at prepare time */
+    uint8_t count;       /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
 
@@ -126,7 +131,8 @@ struct claim_config_in {
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * status.reservedFor[i]: the first pod is kept. What is no pod, or cannot be one, is ignored.
+ * status.reservedFor[i]: the first pod or PodGroup is kept. What is neither, or cannot be one, is
+ * ignored.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);
@@ -140,6 +146,9 @@ void claim_malformed(struct claim_builder *b, const char *what);
  * driver, or the first failure.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
+
+/* "Pod" or "PodGroup". Never NULL. */
+const char *claim_consumer_name(enum claim_consumer_kind kind);
 
 /* Bit N: device number N is held exclusively. Results with admin access hold nothing. */
 uint64_t claim_numbers(const struct claim_record *r);

@@ -209,10 +209,12 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     text_set(m->node_name, sizeof m->node_name, r->pool);
     m->has_agent_version = true;
     text_set(m->agent_version, sizeof m->agent_version, AGENT_VERSION);
-    m->has_pod_name = r->pod.name[0] != '\0';
-    text_set(m->pod_name, sizeof m->pod_name, r->pod.name);
-    m->has_pod_uid = r->pod.uid[0] != '\0';
-    text_set(m->pod_uid, sizeof m->pod_uid, r->pod.uid);
+    m->has_pod_name = r->consumer.name[0] != '\0';
+    text_set(m->pod_name, sizeof m->pod_name, r->consumer.name);
+    m->has_pod_uid = r->consumer.uid[0] != '\0';
+    text_set(m->pod_uid, sizeof m->pod_uid, r->consumer.uid);
+    m->has_consumer_kind = r->consumer.kind != (uint8_t)CONSUMER_POD;
+    m->consumer_kind = r->consumer.kind;
     m->has_device_numbering = true;
     m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
 }
@@ -282,8 +284,14 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->id.name, sizeof r->id.name, m->name);
     text_set(r->boot_id, sizeof r->boot_id, m->boot_id);
     text_set(r->pool, sizeof r->pool, m->node_name);
-    text_set(r->pod.name, sizeof r->pod.name, m->pod_name);
-    text_set(r->pod.uid, sizeof r->pod.uid, m->pod_uid);
+    text_set(r->consumer.name, sizeof r->consumer.name, m->pod_name);
+    text_set(r->consumer.uid, sizeof r->consumer.uid, m->pod_uid);
+    /* a kind of a newer agent: nothing is known of it */
+    if (m->consumer_kind >= (uint32_t)CONSUMER_KINDS) {
+        memset(&r->consumer, 0, sizeof r->consumer);
+    } else {
+        r->consumer.kind = (uint8_t)m->consumer_kind;
+    }
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
 }
 

@@ -102,7 +102,8 @@ static void look_stored(const struct claim_record *r)
     CHECK(strcmp(again.id.uid, r->id.uid) == 0 && again.count == r->count);
     CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
     CHECK(claim_numbers(&again) == claim_numbers(r));
-    CHECK(strcmp(again.pod.uid, r->pod.uid) == 0 && again.zero_numbering == r->zero_numbering);
+    CHECK(strcmp(again.consumer.uid, r->consumer.uid) == 0 &&
+          again.zero_numbering == r->zero_numbering);
 }
 
 static void look_cdi(const struct claim_record *r)

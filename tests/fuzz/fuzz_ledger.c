@@ -320,7 +320,7 @@ static void repeat_claim(unsigned uid)
     }
     int holder = ledger_holder(agent, claim_numbers(r), r->id.uid);
     CHECK(holder < (int)CLAIMS_MAX && holder != slot);
-    CHECK(ledger_pod(agent, (unsigned)slot)->uid[0] == '\0');
+    CHECK(ledger_consumer(agent, (unsigned)slot)->uid[0] == '\0');
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(r->id.uid, name);
     enum status s = ledger_ensure_cdi(agent, r, &why);

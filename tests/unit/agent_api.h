@@ -68,6 +68,7 @@ struct api_claim {
     struct api_allocation result[4];
     const char *parameters; /* NULL: no configuration */
     bool unallocated;
+    bool for_group; /* reserved for a PodGroup, not for a pod */
     enum api_fault fault;
     unsigned http; /* 0: 200, 999: 404 as a line of text */
 };
@@ -187,7 +188,7 @@ static void put_claim(struct writer *object, const struct api_claim *c)
     struct writer status = writer_of(devices_bytes, sizeof devices_bytes);
     put_view(&status, 1, writer_view(&allocation));
     struct writer consumer = writer_of(inner_bytes, sizeof inner_bytes);
-    put_str(&consumer, 3, "pods");
+    put_str(&consumer, 3, c->for_group ? "podgroups" : "pods");
     put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
     put_str(&consumer, 5, "11111111-2222-3333-4444-555555555555");
     put_view(&status, 2, writer_view(&consumer));

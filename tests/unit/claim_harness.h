@@ -71,8 +71,8 @@ static inline void fill_longest(struct claim_record *r)
     fill_name(r->id.name, sizeof r->id.name, 'n');
     fill_name(r->pool, sizeof r->pool, 'p');
     fill_name(r->boot_id, sizeof r->boot_id, 'b');
-    fill_name(r->pod.name, sizeof r->pod.name, 'd');
-    fill_name(r->pod.uid, sizeof r->pod.uid, 'i');
+    fill_name(r->consumer.name, sizeof r->consumer.name, 'd');
+    fill_name(r->consumer.uid, sizeof r->consumer.uid, 'i');
     r->zero_numbering = true;
     r->count = RESULTS_MAX;
     for (unsigned i = 0; i < RESULTS_MAX; i++) {
@@ -95,8 +95,8 @@ static inline void assert_same_record(const struct claim_record *a, const struct
     assert_string_equal(a->id.name, b->id.name);
     assert_string_equal(a->pool, b->pool);
     assert_string_equal(a->boot_id, b->boot_id);
-    assert_string_equal(a->pod.name, b->pod.name);
-    assert_string_equal(a->pod.uid, b->pod.uid);
+    assert_string_equal(a->consumer.name, b->consumer.name);
+    assert_string_equal(a->consumer.uid, b->consumer.uid);
     assert_int_equal(a->zero_numbering, b->zero_numbering);
     assert_int_equal(a->count, b->count);
     for (unsigned i = 0; i < a->count; i++) {

@@ -244,6 +244,27 @@ static void test_metrics_at_work(void **state)
              "claim_name=\"\",claim_uid=\"\",pod_name=\"\",pod_uid=\"\"} 0");
 }
 
+/* A device whose claim is for a PodGroup names no pod. */
+static void test_metrics_of_a_consumer(void **state)
+{
+    (void)state;
+    world_new();
+    claim_add(0);
+    claim_add(1)->for_group = true;
+    node_up();
+    prepare_well(0, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        metrics_get();
+        has_line("neuron_dra_device_consumer_info{device=\"neuron-device-0\",kind=\"Pod\","
+                 "name=\"claim-0\",uid=\"11111111-2222-3333-4444-555555555555\"} 1");
+        has_line("neuron_dra_device_consumer_info{device=\"neuron-device-1\",kind=\"PodGroup\","
+                 "name=\"claim-1\",uid=\"11111111-2222-3333-4444-555555555555\"} 1");
+        assert_null(strstr(page, "device_consumer_info{device=\"neuron-device-2\""));
+        assert_null(strstr(page, "pod_name=\"claim-1\""));
+        restart();
+    }
+}
+
 static void has_bucket(const char *le, unsigned count)
 {
     char line[160];
@@ -597,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_metrics_at_start),
         cmocka_unit_test(test_metrics_at_work),
+        cmocka_unit_test(test_metrics_of_a_consumer),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_labels_are_escaped),
         cmocka_unit_test(test_cursor_at_every_room),

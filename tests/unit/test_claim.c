@@ -299,14 +299,31 @@ static void test_consumers(void **state)
     consumer("pods", "a", "");
     consumer("pods", "a\"b", "c");
     consumer("pods", longest, "c");
-    assert_string_equal(b.record.pod.name, "");
-    assert_string_equal(b.record.pod.uid, "");
+    assert_string_equal(b.record.consumer.name, "");
+    assert_string_equal(b.record.consumer.uid, "");
     consumer("pods", "trainer-0.x", "11-22");
     consumer("pods", "trainer-1", "33-44");
+    consumer("podgroups", "trainers", "55-66");
     prepared();
-    assert_string_equal(b.record.pod.name, "trainer-0.x");
-    assert_string_equal(b.record.pod.uid, "11-22");
+    assert_int_equal(b.record.consumer.kind, CONSUMER_POD);
+    assert_string_equal(b.record.consumer.name, "trainer-0.x");
+    assert_string_equal(b.record.consumer.uid, "11-22");
     assert_true(claim_record_valid(&b.record));
+}
+
+/* A claim of a PodGroup names no pod. */
+static void test_consumer_that_is_a_group(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-0");
+    consumer("podgroups", "", "c");
+    consumer("podgroups", "trainers", "55-66");
+    consumer("pods", "trainer-0", "11-22");
+    prepared();
+    assert_int_equal(b.record.consumer.kind, CONSUMER_POD_GROUP);
+    assert_string_equal(b.record.consumer.name, "trainers");
+    assert_string_equal(b.record.consumer.uid, "55-66");
+    assert_string_equal(claim_consumer_name(CONSUMER_POD_GROUP), "PodGroup");
 }
 
 static void test_numbers(void **state)
@@ -435,6 +452,7 @@ int main(void)
         cmocka_unit_test_setup(test_result_names, setup),
         cmocka_unit_test_setup(test_too_many_results, setup),
         cmocka_unit_test_setup(test_consumers, setup),
+        cmocka_unit_test_setup(test_consumer_that_is_a_group, setup),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_record_valid),
     };

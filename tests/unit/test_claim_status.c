@@ -82,6 +82,15 @@ static void test_applied_and_taken_back(void **state)
     assert_int_equal(took.status_asked, 2);
 }
 
+static void test_consumer_that_is_a_group(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[3].for_group = true;
+    prepare(3, 1);
+    assert_non_null(strstr(took.status, "\"message\":\"prepared for PodGroup claim-3\","));
+}
+
 /* Several devices, one of them twice under admin access, and what was asked of them. */
 static void test_devices(void **state)
 {
@@ -287,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_off_by_default),
         cmocka_unit_test(test_applied_and_taken_back),
+        cmocka_unit_test(test_consumer_that_is_a_group),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_slot_used_again),

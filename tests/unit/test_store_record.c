@@ -71,13 +71,28 @@ static void test_encoding(void **state)
     put_varint(&expected, 9, 0);
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
     /* whom it is for comes last, where it is known */
-    (void)snprintf(r.pod.name, sizeof r.pod.name, "trainer-0");
-    (void)snprintf(r.pod.uid, sizeof r.pod.uid, "a-pod");
+    (void)snprintf(r.consumer.name, sizeof r.consumer.name, "trainer-0");
+    (void)snprintf(r.consumer.uid, sizeof r.consumer.uid, "a-pod");
     put_text(&expected, 10, "trainer-0");
     put_text(&expected, 11, "a-pod");
     w = writer_of(bytes, sizeof bytes);
     assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
+    /* and what it is, where it is no pod */
+    struct claim_record again;
+    r.consumer.kind = CONSUMER_POD_GROUP;
+    put_varint(&expected, 12, 1);
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    assert_true(view_equal(writer_view(&w), message_view(&expected)));
+    assert_int_equal(store_record_decode(writer_view(&w), &again), STATUS_OK);
+    assert_int_equal(again.consumer.kind, CONSUMER_POD_GROUP);
+    assert_string_equal(again.consumer.name, "trainer-0");
+    /* what a newer agent kept it for is not shown as something else */
+    put_varint(&expected, 12, CONSUMER_KINDS);
+    assert_int_equal(store_record_decode(message_view(&expected), &again), STATUS_OK);
+    assert_int_equal(again.consumer.kind, CONSUMER_POD);
+    assert_string_equal(again.consumer.name, "");
 }
 
 static void test_encode_without_room(void **state)

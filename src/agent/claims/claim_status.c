@@ -113,8 +113,16 @@ static void write_device(struct writer *out, const struct claim_record *r, unsig
     writer_text(out, ",\"driver\":\"" DRIVER_NAME "\",\"device\":\"" DEVICE_NAME_PREFIX);
     writer_decimal(out, result->number);
     writer_text(out, "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
-                     "\"reason\":\"Prepared\",\"message\":\"prepared for its containers\","
-                     "\"lastTransitionTime\":\"");
+                     "\"reason\":\"Prepared\",\"message\":\"prepared for ");
+    if (r->consumer.kind == (uint8_t)CONSUMER_POD) {
+        writer_text(out, "its containers");
+    } else {
+        /* A name is of letters, digits, '-' and '.': JSON as it is. */
+        writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
+        writer_text(out, " ");
+        writer_text(out, r->consumer.name);
+    }
+    writer_text(out, "\",\"lastTransitionTime\":\"");
     writer_time(out, wall_ms, "Z\"}],\"data\":{");
     write_data(out, result);
     writer_text(out, "}}");

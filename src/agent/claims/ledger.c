@@ -48,7 +48,7 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
 }
 
 /* The device by which the pod of a claim is kept: the lowest one that it holds exclusively. */
-static unsigned pod_place(uint64_t numbers)
+static unsigned consumer_place(uint64_t numbers)
 {
     ASSERT(numbers != 0u);
     return (unsigned)__builtin_ctzll(numbers);
@@ -60,16 +60,16 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->id = r->id;
     e->numbers = claim_numbers(r);
     if (e->state == LEDGER_HELD && e->numbers != 0u) {
-        a->ledger.pod[pod_place(e->numbers)] = r->pod;
+        a->ledger.consumer[consumer_place(e->numbers)] = r->consumer;
     }
 }
 
-const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot)
+const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
 {
-    static const struct claim_pod nobody;
+    static const struct claim_consumer nobody;
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    return (e->numbers != 0u) ? &a->ledger.pod[pod_place(e->numbers)] : &nobody;
+    return (e->numbers != 0u) ? &a->ledger.consumer[consumer_place(e->numbers)] : &nobody;
 }
 
 void ledger_tidy(struct agent *a)

@@ -57,8 +57,9 @@ struct ledger {
     uint64_t backoff_ms;
     char trouble[CLAIM_ERROR_CAP];
     struct ledger_entry entry[CLAIMS_MAX];
-    struct claim_pod pod[DEVICES_MAX]; /* of the claim whose lowest exclusive device it is */
-    unsigned kept_next;                /* place that is filled next */
+    /* of the claim whose lowest exclusive device it is */
+    struct claim_consumer consumer[DEVICES_MAX];
+    unsigned kept_next;                          /* place that is filled next */
     struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */
     uint16_t gone_count;            /* claims unprepared while the store was not usable: */
     char gone[CLAIMS_MAX][UID_CAP]; /* freed as soon as it is read */
@@ -82,7 +83,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /* For whom the claim of a held slot is; never NULL, empty when it holds no device exclusively. */
-const struct claim_pod *ledger_pod(const struct agent *a, unsigned slot);
+const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
 /* Slot of another claim that holds one of the device numbers, or -1. */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*

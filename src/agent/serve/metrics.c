@@ -37,6 +37,7 @@ enum {
     FAMILY_VERSION,
     FAMILY_LOG_EVENTS,
     FAMILY_DEVICE,
+    FAMILY_CONSUMER,
     FAMILY_CALLS,
     FAMILY_REQUESTS,
     FAMILIES
@@ -110,6 +111,11 @@ static const struct family families[FAMILIES] = {
                        .rows = DEVICES_MAX,
                        .labels = {"device", "claim_namespace", "claim_name", "claim_uid",
                                   "pod_name", "pod_uid"}},
+    [FAMILY_CONSUMER] = {.name = "device_consumer_info",
+                         .help = "What the claim of a held device is reserved for first.",
+                         .type = GAUGE,
+                         .rows = DEVICES_MAX,
+                         .labels = {"device", "kind", "name", "uid"}},
     [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
                       .help = "Durations of the kubelet's calls until the response was sent.",
                       .type = HISTOGRAM,
@@ -184,14 +190,34 @@ struct series {
     int64_t value;
 };
 
+/* Name and UID of a consumer, from label `name` on. */
+static void label_consumer(const struct claim_consumer *c, struct series *s, unsigned name)
+{
+    s->label[name] = c->name;
+    s->label[name + 1u] = c->uid;
+}
+
+/* False: no device of this number is held for somebody who is known. */
+static bool consumer_series(const struct agent *a, unsigned number, struct series *s)
+{
+    int at = devices_numbered(&a->devices, number);
+    int slot = ledger_holder(a, UINT64_C(1) << number, "");
+    if (at < 0 || slot < 0) {
+        return false;
+    }
+    const struct claim_consumer *c = ledger_consumer(a, (unsigned)slot);
+    s->value = 1;
+    s->label[0] = a->devices.device[at].name;
+    s->label[1] = claim_consumer_name((enum claim_consumer_kind)c->kind);
+    label_consumer(c, s, 2);
+    return c->uid[0] != '\0';
+}
+
 /* False: there is no device of this number. */
 static bool device_series(const struct agent *a, unsigned number, struct series *s)
 {
-    unsigned at = 0;
-    while (at < a->devices.count && a->devices.device[at].number != number) {
-        at++;
-    }
-    if (at == a->devices.count) {
+    int at = devices_numbered(&a->devices, number);
+    if (at < 0) {
         return false;
     }
     int slot = ledger_holder(a, UINT64_C(1) << number, "");
@@ -202,8 +228,10 @@ static bool device_series(const struct agent *a, unsigned number, struct series 
         s->label[1] = id->namespace_;
         s->label[2] = id->name;
         s->label[3] = id->uid;
-        s->label[4] = ledger_pod(a, (unsigned)slot)->name;
-        s->label[5] = ledger_pod(a, (unsigned)slot)->uid;
+        const struct claim_consumer *c = ledger_consumer(a, (unsigned)slot);
+        if (c->kind == (uint8_t)CONSUMER_POD) {
+            label_consumer(c, s, 4);
+        }
     }
     return true;
 }
@@ -266,6 +294,9 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
         s->label[0] = log_id_name((enum log_id)row);
         s->value = (int64_t)a->report.count[row];
         return true;
+    }
+    if (c->family == FAMILY_CONSUMER) {
+        return consumer_series(a, row, s);
     }
     return (c->family == FAMILY_DEVICE) ? device_series(a, row, s) : info_series(a, c->family, s);
 }
