@@ -593,6 +593,11 @@
  */
 #define API_READ_US 250u
 #define API_READ_BYTES_PER_US 4u
+/*
+ * Records that are read in one turn of the loop: a response of Go's server comes as three. More:
+ * read in the next turn.
+ */
+#define API_READS_PER_TURN 4u
 /* Read without that pace at first: 16 MiB in whole records, the largest watch event. */
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */

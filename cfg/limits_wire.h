@@ -238,6 +238,12 @@
  */
 #define TLS_ARENA_BYTES 73728u
 /*
+ * What is read from the socket ahead of mbedTLS, which asks for the header of a record and then for
+ * the rest: a response to a claim GET in one read. Longer: the rest of the record is read into the
+ * library's own buffer.
+ */
+#define TLS_AHEAD_BYTES 4096u
+/*
  * Reads from the socket in one call of mbedTLS, which otherwise goes on as long as empty records
  * arrive: a record takes two. More: the rest is read in the next turn.
  */

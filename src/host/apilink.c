@@ -273,7 +273,26 @@ static void count_read(struct apilink *l, uint64_t now_ms, size_t bytes)
     l->read_us = ((l->read_us > now_us) ? l->read_us : now_us) + cost_us;
 }
 
-/* One read, if the agent has room. Its room is contiguous again after its next step. */
+/*
+ * The records that came with one read of the socket, as far as the agent has room. Its room is
+ * contiguous again after its next step.
+ */
+static enum status read_records(struct writer *w, size_t *got)
+{
+    enum status s = STATUS_OK;
+    bool more = true;
+    for (unsigned i = 0; i < API_READS_PER_TURN && more; i++) {
+        size_t at = w->len + *got;
+        size_t n = 0;
+        s = tls_read(&w->data[at], w->cap - at, &n);
+        *got += (s == STATUS_OK) ? n : 0u;
+        ASSERT(*got <= writer_room(w));
+        more = s == STATUS_OK && *got < writer_room(w) && tls_pending() > 0u;
+    }
+    return s;
+}
+
+/* One read, if the agent has room. */
 static void read_once(struct apilink *l, uint64_t now_ms)
 {
     struct writer w = agent_link_rx(l->agent, LINK_API);
@@ -281,10 +300,9 @@ static void read_once(struct apilink *l, uint64_t now_ms)
     if (writer_room(&w) == 0u) {
         return;
     }
-    enum status s = tls_read(&w.data[w.len], writer_room(&w), &n);
+    enum status s = read_records(&w, &n);
     count_read(l, now_ms, n);
-    if (s == STATUS_OK) {
-        ASSERT(n > 0u && n <= writer_room(&w));
+    if (n > 0u) {
         agent_link_rx_commit(l->agent, LINK_API, n);
     }
     l->read_wants_write = s == STATUS_MORE && (tls_wants() & (unsigned)TLS_WANTS_WRITE) != 0u;
@@ -434,8 +452,11 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
 
 bool apilink_eager(struct apilink *l)
 {
-    if (l->phase != APILINK_OPEN || tls_pending() == 0u || l->slow) {
+    if (!l->tls || tls_pending() == 0u || l->slow) {
         return false;
+    }
+    if (l->phase != APILINK_OPEN) {
+        return true; /* the handshake takes it */
     }
     struct writer room = agent_link_rx(l->agent, LINK_API);
     return writer_room(&room) > 0u;

@@ -52,13 +52,13 @@ static int open_for_write(const struct host_files *f, enum files_dir dir, const 
     mode_t mode = (dir == FILES_CDI) ? 0644 : 0600;
     mode_t directory_mode = (dir == FILES_CDI) ? 0755 : 0750;
     int error = 0;
-    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
+    int fd = path_open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
     if (fd < 0 && errno == ENOENT) {
         if (directory_make(directory_of(f, dir), directory_mode, &error) != STATUS_OK) {
             errno = error;
             return -1;
         }
-        fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
+        fd = path_open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
     }
     return fd;
 }
@@ -66,7 +66,7 @@ static int open_for_write(const struct host_files *f, enum files_dir dir, const 
 /* Flushes a directory, so that names made or moved in it survive a power cut. */
 static enum status flush_directory(struct host_files *f, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         return failed(f, errno);
     }
@@ -84,6 +84,7 @@ static void state_drop(struct host_files *f)
     }
     f->state_fd = -1;
     f->state_created = false;
+    f->state_checked = false;
     f->state_name[0] = 0;
 }
 
@@ -96,18 +97,34 @@ static bool same_file(int fd, const char *path)
            by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
 }
 
-static bool state_cached(const struct host_files *f, const char *name, const char *path)
+static bool has_name(const struct file_identity *file, const char *path)
 {
-    return strcmp(f->state_name, name) == 0 && same_file(f->state_fd, path);
+    struct stat by_path;
+    return stat(path, &by_path) == 0 && by_path.st_ino == file->inode &&
+           by_path.st_dev == file->device;
+}
+
+static bool state_cached(struct host_files *f, const char *name, const char *path)
+{
+    if (f->state_fd < 0 || strcmp(f->state_name, name) != 0) {
+        return false;
+    }
+    f->state_checked = f->state_checked || has_name(&f->state_identity, path);
+    return f->state_checked;
+}
+
+void host_files_turn(struct host_files *f)
+{
+    f->state_checked = false;
 }
 
 /* Opens the existing file: for writing if possible, else for reading, if that is enough. */
 static int open_existing(const char *path, bool write, bool *writable)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = path_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     *writable = fd >= 0;
     if (fd < 0 && !write && errno_status(errno) == HOST_DENIED) {
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     }
     return fd;
 }
@@ -130,9 +147,13 @@ static enum status state_open(struct host_files *f, const char *name, bool write
         f->state_writable = f->state_fd >= 0;
         f->state_created = f->state_fd >= 0;
     }
-    if (f->state_fd < 0) {
-        return failed(f, errno);
+    struct stat opened;
+    if (f->state_fd < 0 || fstat(f->state_fd, &opened) != 0) {
+        int error = errno;
+        state_drop(f);
+        return failed(f, error);
     }
+    f->state_identity = (struct file_identity){opened.st_dev, opened.st_ino};
     text_set(f->state_name, sizeof f->state_name, name);
     return STATUS_OK;
 }
@@ -145,16 +166,17 @@ static enum status read_at(struct host_files *f, int fd, uint64_t offset, struct
     unsigned retries = 0;
     while (out->len < out->cap) {
         uint64_t at = offset + (out->len - before);
-        ssize_t n = pread(fd, &out->data[out->len], out->cap - out->len, (off_t)at);
-        if (n == 0) {
-            break;
-        }
+        size_t room = out->cap - out->len;
+        ssize_t n = pread(fd, &out->data[out->len], room, (off_t)at);
         retries += (n < 0) ? 1u : 0u;
         if (n < 0 && (errno != EINTR || retries > SYSCALL_RETRIES_MAX)) {
             out->len = before;
             return failed(f, errno);
         }
         out->len += (n > 0) ? (size_t)n : 0u;
+        if (n >= 0 && (size_t)n < room) {
+            break; /* read(2): of a plain file only the end gives less than was asked for */
+        }
     }
     return STATUS_OK;
 }
@@ -170,7 +192,7 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     }
     char path[FILE_PATH_CAP];
     path_of(path, f, dir, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) {
         return failed(f, errno);
     }
@@ -342,7 +364,7 @@ static enum status port_count(void *ctx, enum files_dir dir, const char *prefix,
     uint8_t bytes[DIRECTORY_READ_BYTES];
     long n = 1;
     *count = 0;
-    int fd = open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = path_open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         return (errno == ENOENT) ? STATUS_OK : failed(f, errno);
     }

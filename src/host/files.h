@@ -8,8 +8,16 @@
 #ifndef HOST_FILES_H
 #define HOST_FILES_H
 
+#include <sys/types.h>
+
 #include "agent/files.h"
 #include "cfg/limits.h"
+
+/* Which file it is, whatever its name. */
+struct file_identity {
+    dev_t device;
+    ino_t inode;
+};
 
 /* The port's own state; one instance for the life of the process. */
 struct host_files {
@@ -19,7 +27,9 @@ struct host_files {
     const char *dev_root;   /* borrowed */
     int state_fd;           /* descriptor of state_name, or -1 */
     bool state_writable;
-    bool state_created; /* its directory entry has not been flushed */
+    bool state_checked; /* in this turn state_fd was seen to be the file that has the name */
+    struct file_identity state_identity; /* of state_fd */
+    bool state_created;                  /* its directory entry has not been flushed */
     char state_name[CDI_FILE_NAME_CAP];
     int lock_fd;    /* of the locked file, or -1 */
     int error;      /* errno of the last failure */
@@ -29,6 +39,11 @@ struct host_files {
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */
 struct files host_files_init(struct host_files *f, const char *cdi_dir, const char *state_dir,
                              const char *sysfs_root, const char *dev_root);
+/*
+ * A turn of the loop starts. In one turn all calls rely on one look whether the store still has its
+ * name; others may move or delete it at any time.
+ */
+void host_files_turn(struct host_files *f);
 /* Closes the cached descriptor and releases the lock. */
 void host_files_end(struct host_files *f);
 

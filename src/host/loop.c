@@ -44,6 +44,8 @@ struct host {
     struct host_files disk;
     int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
+    int log_fd;          /* stderr */
+    bool log_free;       /* a write to it never blocks */
     uint64_t now_ms;     /* of this turn; see wait_and_look */
     unsigned late_turns; /* turns in a row in which now_ms stood still */
     uint64_t probe_ms;   /* when the node is looked at again */
@@ -82,19 +84,39 @@ static size_t log_piece(struct view lines)
     return n;
 }
 
-/* Writes log lines to stderr as long as that does not block. O_NONBLOCK is not set, because other
- * processes share the file description. */
+/*
+ * O_NONBLOCK is not set on stderr, because other processes share the file description. A pipe, as
+ * containers have it, is opened once more for us alone; a plain file never blocks. Otherwise, and
+ * where /proc or the right to it is absent, poll(2) goes before each write.
+ */
+static void log_open(struct host *h)
+{
+    struct stat st;
+    h->log_fd = STDERR_FILENO;
+    h->log_free = fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+    if (h->log_free || !S_ISFIFO(st.st_mode)) {
+        return;
+    }
+    int own = path_open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    if (own >= 0) {
+        h->log_fd = own;
+        h->log_free = true;
+    }
+}
+
+/* Writes log lines to stderr as long as that does not block. */
 static void log_flush(struct host *h, int wait_ms)
 {
     struct view lines = agent_log(h->agent);
     /* Each round but the last takes at least one line out of the buffer. */
     for (unsigned i = 0; i < LOG_BUFFER_BYTES && lines.len > 0u; i++) {
-        struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-        if (poll(&out, 1, wait_ms) != 1) {
+        struct pollfd out = {.fd = h->log_fd, .events = POLLOUT};
+        bool look = !h->log_free || wait_ms > 0;
+        if (look && poll(&out, 1, wait_ms) != 1) {
             return;
         }
         size_t n = log_piece(lines);
-        ssize_t written = write(STDERR_FILENO, lines.data, n);
+        ssize_t written = write(h->log_fd, lines.data, n);
         if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
@@ -270,7 +292,7 @@ static void poll_fill(struct host *h)
     h->paced = false;
     h->slots[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     bool log_waits = agent_log(h->agent).len > 0u;
-    int log_fd = log_waits ? STDERR_FILENO : -1;
+    int log_fd = log_waits ? h->log_fd : -1;
     h->slots[SLOT_STDERR] = (struct pollfd){.fd = log_fd, .events = POLLOUT};
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
@@ -463,6 +485,7 @@ static void turn(struct host *h)
 {
     poll_fill(h);
     wait_and_look(h);
+    host_files_turn(&h->disk);
     agent_time(h->agent, h->now_ms, clock_wall_ms());
     signals_take(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
@@ -570,6 +593,7 @@ static enum status process_begin(struct host *h, struct writer *why)
                     "descriptors 0 to 2 are closed and /dev/null cannot be opened in their place");
         return s;
     }
+    log_open(h);
     s = descriptors_enough();
     if (s != STATUS_OK) {
         writer_text(why, "the limit of open files is too low; raise it (ulimit -n) to ");

@@ -165,7 +165,7 @@ static int class_read(const struct settings *settings, struct found_node *out)
     uint8_t bytes[DIRECTORY_READ_BYTES];
     path_join(path, sizeof path, settings->sysfs_root, "class/neuron_device");
     struct class_scan scan = {.dev_root = settings->dev_root, .out = out};
-    scan.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scan.fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (scan.fd < 0) {
         return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
     }

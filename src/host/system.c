@@ -111,7 +111,7 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t cap, int *error)
 
 static int file_open(const char *path, int *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     *error = (fd < 0) ? errno : 0;
     return fd;
 }
@@ -197,6 +197,11 @@ enum status directory_make(const char *path, mode_t mode, int *error)
     }
     *error = (refused != 0) ? refused : ENOTDIR;
     return errno_status(*error);
+}
+
+int path_open(const char *path, int flags, mode_t mode)
+{
+    return openat(AT_FDCWD, path, flags, mode);
 }
 
 int path_rename(const char *from, const char *to)

@@ -38,6 +38,8 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
+/* open(2); musl's own calls fcntl(2) for O_CLOEXEC behind it, for kernels before 2.6.23. */
+MUST_USE int path_open(const char *path, int flags, mode_t mode);
 /* rename(2), without stdio.h that declares it. 0, or -1 with the cause in errno. */
 MUST_USE int path_rename(const char *from, const char *to);
 

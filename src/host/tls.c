@@ -43,6 +43,9 @@ struct tls_session {
     char name[TLS_NAME_CAP];
     size_t unsent;     /* bytes that an unfinished tls_write had, 0: none */
     unsigned receives; /* left for the call in progress, see on_receive */
+    size_t ahead_at;   /* in ahead: what was received and not yet taken by the library */
+    size_t ahead_len;
+    unsigned char ahead[TLS_AHEAD_BYTES];
     size_t peak;
     size_t leak;
     unsigned wants;
@@ -139,6 +142,17 @@ static int on_send(void *context, const unsigned char *data, size_t len)
                                                    : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
+/* Gives out at most `len` of the bytes that were read ahead. */
+static size_t take_ahead(unsigned char *data, size_t len)
+{
+    size_t n = (len < session.ahead_len) ? len : session.ahead_len;
+    ASSERT(session.ahead_at + session.ahead_len <= sizeof session.ahead);
+    memcpy(data, &session.ahead[session.ahead_at], n);
+    session.ahead_at += n;
+    session.ahead_len -= n;
+    return n;
+}
+
 /*
  * The library goes on for as long as records come that carry nothing, before it ever comes back:
  * without a bound a peer that has shown no certificate yet would keep the whole program busy.
@@ -150,7 +164,19 @@ static int on_receive(void *context, unsigned char *data, size_t len)
         return MBEDTLS_ERR_SSL_WANT_READ;
     }
     session.receives--;
-    ssize_t n = recv(session.fd, data, len, 0);
+    if (session.ahead_len > 0u) {
+        return (int)take_ahead(data, len);
+    }
+    /* The library asks for the five bytes of a record's header first: what stands behind them is
+     * taken with them. */
+    bool ahead = len < sizeof session.ahead;
+    ssize_t n = ahead ? recv(session.fd, session.ahead, sizeof session.ahead, 0)
+                      : recv(session.fd, data, len, 0);
+    if (n > 0 && ahead) {
+        session.ahead_at = 0;
+        session.ahead_len = (size_t)n;
+        return (int)take_ahead(data, len);
+    }
     if (n >= 0) {
         return (int)n;
     }
@@ -351,6 +377,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     session.fd = fd;
     session.unsent = 0;
     session.wants = 0;
+    session.ahead_len = 0;
     session.failure = (struct tls_failure){.distrust = session.verifier.text};
     enum status s = good ? start(id, why) : HOST_IO;
     if (!good) {
@@ -379,8 +406,8 @@ static int alert_instead(int code)
         int got = mbedtls_ssl_read(&session.ssl, record, sizeof record);
         return (got == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) ? got : code;
     }
-    ssize_t n = recv(session.fd, record, sizeof record, 0);
-    if (n != (ssize_t)sizeof record || record[0] != (unsigned char)MBEDTLS_SSL_MSG_ALERT ||
+    int n = on_receive(NULL, record, sizeof record);
+    if (n != (int)sizeof record || record[0] != (unsigned char)MBEDTLS_SSL_MSG_ALERT ||
         record[4] != 2u) {
         return code;
     }
@@ -496,7 +523,7 @@ void tls_explain(struct writer *why)
 
 size_t tls_pending(void)
 {
-    return session.open ? mbedtls_ssl_get_bytes_avail(&session.ssl) : 0u;
+    return session.open ? mbedtls_ssl_get_bytes_avail(&session.ssl) + session.ahead_len : 0u;
 }
 
 void tls_end(void)

@@ -63,7 +63,7 @@ MUST_USE enum status tls_read(uint8_t *data, size_t cap, size_t *n);
 MUST_USE enum status tls_write(struct view data, size_t *n);
 /* Appends one line on why the last tls_read or tls_write failed; nothing if it did not fail. */
 void tls_explain(struct writer *why);
-/* Bytes that are decrypted and not read yet: poll must not sleep while there are some. */
+/* Bytes that are received and not read yet: poll must not sleep while there are some. */
 size_t tls_pending(void);
 /* Ends the session, if there is one, and wipes the arena; the descriptor is the caller's. */
 void tls_end(void);

@@ -194,6 +194,23 @@ static void test_state_replaced_by_others(void **state)
     host_files_end(&disk);
 }
 
+/* One look in a turn of the loop; the next turn looks again. */
+static void test_store_is_looked_at_once_in_a_turn(void **state)
+{
+    (void)state;
+    open_port(at("cdi"), at("state"));
+    assert_int_equal(put_file(FILES_STATE, "claims.store", 0, "1234"), STATUS_OK);
+    host_files_turn(&disk);
+    assert_int_equal(put_file(FILES_STATE, "claims.store", 4, "5678"), STATUS_OK);
+    assert_true(disk.state_checked);
+    assert_int_equal(unlink(at("state/claims.store")), 0);
+    assert_int_equal(port.commit(port.ctx, FILES_STATE, "claims.store", NULL), STATUS_OK);
+    host_files_turn(&disk);
+    assert_int_equal(put_file(FILES_STATE, "claims.store", 4, "9abc"), HOST_ABSENT);
+    assert_int_equal(put_file(FILES_STATE, "claims.store", 0, "1234"), STATUS_OK);
+    host_files_end(&disk);
+}
+
 static void test_absent(void **state)
 {
     (void)state;
@@ -324,6 +341,7 @@ int main(void)
         HOST_TEST(test_state_replaced_by_rename),
         HOST_TEST(test_state_replaced_by_others),
         HOST_TEST(test_absent),
+        HOST_TEST(test_store_is_looked_at_once_in_a_turn),
         HOST_TEST(test_remove),
         HOST_TEST(test_full_disk),
         HOST_TEST(test_denied),
