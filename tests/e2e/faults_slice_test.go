@@ -213,7 +213,7 @@ var answerFaults = []fault{
 			x.Pass()
 		})},
 	{item: 4, name: "422", says: unready("not known to be the wanted ones"), what: "each POST is invalid for 12 s, then another content is wanted", hold: 12 * time.Second,
-		off: both(slowly(1, "create"), labelGone), after: event("APIRequestFailed", "spec.devices[0].attributes"),
+		off: both(slowly(2, "create"), labelGone), after: event("APIRequestFailed", "spec.devices[0].attributes"),
 		on: func(w *world) { w.proxy.Add(proxy.Rule{Kinds: []string{"create"}, Act: invalid}) }},
 	{item: 5, name: "429", what: "plain text and Retry-After: 3 for each list, 10 s", on: every(tooMany("3"), "list"),
 		hold: 10 * time.Second, off: clearRules, after: keptRetryAfter},

@@ -147,6 +147,20 @@ static void test_what_passes_by_itself(void **state)
     assert_int_equal(took.asked, 0);
 }
 
+/* The first retry comes soon, but an operator sees at once what the server calls invalid. */
+static void test_invalid_content(void **state)
+{
+    (void)state;
+    world_new();
+    api.write_http = 422;
+    start();
+    register_driver();
+    pass(5 * SECOND);
+    const struct stored_event *e = event_only("APIRequestFailed");
+    assert_string_equal(e->kind, "Node");
+    assert_non_null(strstr(e->note, "http=422"));
+}
+
 /* The log may be as terse as it likes. */
 static void test_log_settings(void **state)
 {
@@ -556,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_node_uid_is_waited_for),
         cmocka_unit_test(test_node_without_uid),
         cmocka_unit_test(test_what_passes_by_itself),
+        cmocka_unit_test(test_invalid_content),
         cmocka_unit_test(test_log_settings),
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_impossible_names),

@@ -79,8 +79,8 @@ static void log_failure(struct agent *a, const char *doing, const struct api_res
     log_api_refusal_field(a, "field", r->cause.field);
     log_api_refusal_field(a, "cause", r->cause.text);
     log_number(a, "retry_ms", (int64_t)wait_ms);
-    if (wait_ms < API_REFUSED_MS) {
-        log_no_k8s_event(a); /* it passes by itself */
+    if (wait_ms < API_REFUSED_MS && a->publish.pacing.invalid_ms == 0u) {
+        log_no_k8s_event(a); /* it passes by itself, unlike content that the server calls invalid */
     }
     log_api_refusal_end(a, &r->refusal, NULL);
 }
