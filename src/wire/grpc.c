@@ -465,20 +465,7 @@ bool grpc_valid(const struct grpc_server *s)
 void grpc_init(struct grpc_server *s, struct grpc_buffers *buffers,
                const struct grpc_method *methods, unsigned methods_count, uint64_t now_ms)
 {
-    const struct h2_memory memory = {
-        .rx = s->rx,
-        .rx_cap = sizeof s->rx,
-        .tx = s->tx,
-        .tx_cap = sizeof s->tx,
-        .field = s->field,
-        .field_cap = sizeof s->field,
-        .scratch = s->scratch,
-        .scratch_cap = sizeof s->scratch,
-        .streams = s->streams,
-        .streams_cap = H2_SERVER_STREAMS,
-        .window = H2_SERVER_WINDOW,
-        .table_size = HPACK_TABLE_BYTES,
-    };
+    const struct h2_memory memory = H2_MEMORY_OF(s, H2_SERVER_WINDOW);
 
     s->buffers = buffers;
     s->held = 0;

@@ -164,6 +164,26 @@ struct h2_memory {
     uint32_t table_size;  /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
 
+/*
+ * Memory of an owner that keeps it in its members rx, tx, field, scratch and streams, each an
+ * array. `stream_window` is `window` of struct h2_memory.
+ */
+#define H2_MEMORY_OF(owner, stream_window)                                                         \
+    ((struct h2_memory){                                                                           \
+        .rx = (owner)->rx,                                                                         \
+        .rx_cap = sizeof(owner)->rx,                                                               \
+        .tx = (owner)->tx,                                                                         \
+        .tx_cap = sizeof(owner)->tx,                                                               \
+        .field = (owner)->field,                                                                   \
+        .field_cap = sizeof(owner)->field,                                                         \
+        .scratch = (owner)->scratch,                                                               \
+        .scratch_cap = sizeof(owner)->scratch,                                                     \
+        .streams = (owner)->streams,                                                               \
+        .streams_cap = sizeof(owner)->streams / sizeof(owner)->streams[0],                         \
+        .window = (stream_window),                                                                 \
+        .table_size = HPACK_TABLE_BYTES,                                                           \
+    })
+
 /* One connection. Owners set nothing in it; they read role and mem. */
 struct h2 {
     enum h2_role role;

@@ -294,18 +294,7 @@ static struct side server;
 
 static void open_side(struct side *s, enum h2_role role)
 {
-    const struct h2_memory memory = {.streams = s->streams,
-                                     .streams_cap = H2_SERVER_STREAMS,
-                                     .rx = s->rx,
-                                     .rx_cap = sizeof s->rx,
-                                     .tx = s->tx,
-                                     .tx_cap = sizeof s->tx,
-                                     .field = s->field,
-                                     .field_cap = sizeof s->field,
-                                     .scratch = s->scratch,
-                                     .scratch_cap = sizeof s->scratch,
-                                     .window = H2_SERVER_WINDOW,
-                                     .table_size = HPACK_TABLE_BYTES};
+    const struct h2_memory memory = H2_MEMORY_OF(s, H2_SERVER_WINDOW);
     h2_init(&s->h2, role, &memory, 0);
 }
 

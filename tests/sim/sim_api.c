@@ -77,20 +77,9 @@ int sim_api_open(struct sim_api *a)
 {
     for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
         struct sim_connection *c = &a->connection[i];
-        const struct h2_memory memory = {
-            .rx = c->rx,
-            .rx_cap = sizeof c->rx,
-            .tx = c->tx,
-            .tx_cap = sizeof c->tx,
-            .field = c->field,
-            .field_cap = sizeof c->field,
-            .scratch = c->scratch,
-            .scratch_cap = sizeof c->scratch,
-            .streams = c->streams,
-            .streams_cap = a->config.streams > 0 ? a->config.streams : SIM_STREAMS_MAX,
-            .window = a->config.window > 0 ? a->config.window : SIM_WINDOW,
-            .table_size = HPACK_TABLE_BYTES,
-        };
+        struct h2_memory memory = H2_MEMORY_OF(c, SIM_WINDOW);
+        memory.streams_cap = a->config.streams > 0 ? a->config.streams : SIM_STREAMS_MAX;
+        memory.window = a->config.window > 0 ? a->config.window : SIM_WINDOW;
         if (!c->open) {
             c->open = true;
             c->failed = false;

@@ -12,20 +12,7 @@
 
 void sim_grpc_init(struct sim_grpc *c, uint64_t now_ms)
 {
-    const struct h2_memory memory = {
-        .rx = c->rx,
-        .rx_cap = sizeof c->rx,
-        .tx = c->tx,
-        .tx_cap = sizeof c->tx,
-        .field = c->field,
-        .field_cap = sizeof c->field,
-        .scratch = c->scratch,
-        .scratch_cap = sizeof c->scratch,
-        .streams = c->streams,
-        .streams_cap = SIM_CALLS_MAX,
-        .window = SIM_WINDOW,
-        .table_size = HPACK_TABLE_BYTES,
-    };
+    const struct h2_memory memory = H2_MEMORY_OF(c, SIM_WINDOW);
     for (unsigned i = 0; i < SIM_CALLS_MAX; i++) {
         c->call[i].stream = 0;
     }

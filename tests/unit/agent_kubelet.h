@@ -19,20 +19,8 @@ static struct peer *peer_open_as(enum link_kind kind, uint32_t window, uint32_t 
     }
     assert_non_null(p);
     memset(p, 0, sizeof *p);
-    const struct h2_memory memory = {
-        .rx = p->rx,
-        .rx_cap = sizeof p->rx,
-        .tx = p->tx,
-        .tx_cap = sizeof p->tx,
-        .field = p->field,
-        .field_cap = sizeof p->field,
-        .scratch = p->scratch,
-        .scratch_cap = sizeof p->scratch,
-        .streams = p->streams,
-        .streams_cap = PEER_CALLS,
-        .window = window,
-        .table_size = 0,
-    };
+    struct h2_memory memory = H2_MEMORY_OF(p, window);
+    memory.table_size = 0;
     p->link = agent_link_open(world.agent, kind, who, world.now_ms);
     assert_true(p->link >= 0);
     p->open = true;

@@ -88,20 +88,9 @@ static void trace_bytes(struct trace *t, struct view v)
 UNUSED_OK static void conn_init_sized(struct conn *c, enum h2_role role, size_t rx_cap,
                                       uint32_t window)
 {
-    struct h2_memory memory = {
-        .rx = c->rx,
-        .rx_cap = rx_cap,
-        .tx = c->tx,
-        .tx_cap = sizeof c->tx,
-        .field = c->field,
-        .field_cap = sizeof c->field,
-        .scratch = c->scratch,
-        .scratch_cap = sizeof c->scratch,
-        .streams = c->streams,
-        .streams_cap = H2_SERVER_STREAMS,
-        .window = window,
-        .table_size = role == H2_SERVER ? HPACK_TABLE_BYTES : 0,
-    };
+    struct h2_memory memory = H2_MEMORY_OF(c, window);
+    memory.rx_cap = rx_cap;
+    memory.table_size = role == H2_SERVER ? HPACK_TABLE_BYTES : 0;
     c->last = STATUS_OK;
     c->data_stream = 0;
     c->log_writable = false;

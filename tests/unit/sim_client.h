@@ -50,19 +50,8 @@ static void begin_with(bool v1, bool v1beta1)
 {
     const struct sim_api_config config = {
         .token = "secret", .serves = {v1, v1, v1beta1}, .seed = 3};
-    const struct h2_memory memory = {
-        .rx = client.rx,
-        .rx_cap = sizeof client.rx,
-        .tx = client.tx,
-        .tx_cap = sizeof client.tx,
-        .field = client.field,
-        .field_cap = sizeof client.field,
-        .scratch = client.scratch,
-        .scratch_cap = sizeof client.scratch,
-        .streams = client.streams,
-        .streams_cap = STREAMS,
-        .window = 65535,
-    };
+    struct h2_memory memory = H2_MEMORY_OF(&client, 65535);
+    memory.table_size = 0;
     client.now_ms = 1000;
     sim_api_init(&api, &config, client.now_ms);
     client.number = sim_api_open(&api);

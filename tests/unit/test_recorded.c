@@ -179,20 +179,7 @@ static struct {
 
 static void client_begin(void)
 {
-    const struct h2_memory memory = {
-        .rx = client.rx,
-        .rx_cap = sizeof client.rx,
-        .tx = client.tx,
-        .tx_cap = sizeof client.tx,
-        .field = client.field,
-        .field_cap = sizeof client.field,
-        .scratch = client.scratch,
-        .scratch_cap = sizeof client.scratch,
-        .streams = client.streams,
-        .streams_cap = H2_CLIENT_STREAMS,
-        .window = H2_CLIENT_WINDOW,
-        .table_size = HPACK_TABLE_BYTES,
-    };
+    const struct h2_memory memory = H2_MEMORY_OF(&client, H2_CLIENT_WINDOW);
     client.asked = 0;
     h2_init(&client.h2, H2_CLIENT, &memory, 1000);
 }

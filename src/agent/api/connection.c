@@ -69,20 +69,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
 {
     struct api_connection *c = &a->api_connection;
     ASSERT(c->state == API_CONNECTING);
-    const struct h2_memory memory = {
-        .rx = c->rx,
-        .rx_cap = sizeof c->rx,
-        .tx = c->tx,
-        .tx_cap = sizeof c->tx,
-        .field = c->field,
-        .field_cap = sizeof c->field,
-        .scratch = c->scratch,
-        .scratch_cap = sizeof c->scratch,
-        .streams = c->streams,
-        .streams_cap = H2_CLIENT_STREAMS,
-        .window = H2_CLIENT_WINDOW,
-        .table_size = HPACK_TABLE_BYTES,
-    };
+    const struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
     c->opened_ms = now_ms;
