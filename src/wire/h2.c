@@ -24,12 +24,19 @@ static void check_memory(const struct h2_memory *m)
     ASSERT(m->field != NULL && m->field_cap > 0u && m->field_cap <= UINT16_MAX);
     ASSERT(m->scratch != NULL && m->scratch_cap > 0u);
     ASSERT(m->streams != NULL && m->streams_cap > 0u);
-    ASSERT(m->window >= 1u && m->window <= H2_WINDOW_MAX && m->table_size <= HPACK_TABLE_BYTES);
+    ASSERT(m->table_size <= HPACK_TABLE_BYTES);
+}
+
+static void check_windows(const struct h2_memory *m)
+{
+    ASSERT(m->window >= 1u && m->window <= H2_WINDOW_MAX);
+    ASSERT(m->connection_window >= H2_WINDOW_DEFAULT && m->connection_window <= H2_WINDOW_MAX);
 }
 
 void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, uint64_t now_ms)
 {
     check_memory(memory);
+    check_windows(memory);
     memset(c, 0, sizeof *c);
     memset(memory->streams, 0, memory->streams_cap * sizeof *memory->streams);
     c->role = role;
@@ -47,7 +54,7 @@ void h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *memory, ui
     c->peer_frame_max = H2_FRAME_MAX;
     c->peer_streams_max = UINT32_MAX;
     c->send_window = H2_WINDOW_DEFAULT;
-    c->recv_window = H2_WINDOW_DEFAULT;
+    c->recv_window = memory->connection_window;
     c->next_id = 1;
     c->accept_max = H2_STREAM_MAX;
     c->goaway_last = H2_STREAM_MAX;
@@ -78,7 +85,7 @@ static bool buffers_valid(const struct h2 *c)
 static bool counters_valid(const struct h2 *c)
 {
     bool windows = c->send_window <= (int64_t)H2_WINDOW_MAX && c->recv_window >= 0 &&
-                   c->recv_window + (int64_t)c->consumed <= (int64_t)H2_WINDOW_DEFAULT;
+                   c->recv_window + (int64_t)c->consumed <= (int64_t)c->mem.connection_window;
     return windows && c->block.continuations <= H2_CONTINUATIONS_MAX &&
            c->credit <= H2_CREDIT_MAX && c->charged <= H2_CREDIT_MAX && c->stage < H2_STAGES &&
            c->peer_frame_max >= H2_FRAME_MAX;
@@ -347,7 +354,10 @@ static enum h2_error apply_setting(struct h2 *c, uint16_t id, uint32_t value)
     return H2_NO_ERROR;
 }
 
-/* From the acknowledgement on, our window holds for all streams instead of the default. */
+/*
+ * From the acknowledgement on, our window holds for all streams instead of the default; a larger
+ * one held from the start.
+ */
 static enum h2_step settings_ack(struct h2 *c)
 {
     ASSERT((c->frame.flags & H2_FLAG_ACK) != 0u);
@@ -359,6 +369,9 @@ static enum h2_step settings_ack(struct h2 *c)
         return H2_STEP_AGAIN;
     }
     c->settings_acked = true;
+    if (c->mem.window >= H2_WINDOW_DEFAULT) {
+        return H2_STEP_AGAIN;
+    }
     for (unsigned i = 0; i < c->mem.streams_cap; i++) {
         c->mem.streams[i].recv_window += (int64_t)c->mem.window - (int64_t)H2_WINDOW_DEFAULT;
     }

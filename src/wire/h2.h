@@ -44,6 +44,9 @@
 #include "cfg/limits.h"
 #include "wire/hpack.h"
 
+/* RFC 9113 §6.9.2: window of a stream before SETTINGS, of the connection before WINDOW_UPDATE. */
+#define H2_WINDOW_DEFAULT 65535u
+
 /* RFC 9113 §7 */
 enum h2_error {
     H2_NO_ERROR = 0,
@@ -161,12 +164,15 @@ struct h2_memory {
     struct h2_stream *streams;
     unsigned streams_cap; /* announced as MAX_CONCURRENT_STREAMS by a server */
     uint32_t window;      /* SETTINGS_INITIAL_WINDOW_SIZE that we announce, >= 1 */
-    uint32_t table_size;  /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
+    /* what all streams together may have on the way, >= H2_WINDOW_DEFAULT */
+    uint32_t connection_window;
+    uint32_t table_size; /* SETTINGS_HEADER_TABLE_SIZE that we announce, <= HPACK_TABLE_BYTES */
 };
 
 /*
  * Memory of an owner that keeps it in its members rx, tx, field, scratch and streams, each an
- * array. `stream_window` is `window` of struct h2_memory.
+ * array. `stream_window` is `window` of struct h2_memory; the connection's window and the header
+ * table are the protocol's defaults.
  */
 #define H2_MEMORY_OF(owner, stream_window)                                                         \
     ((struct h2_memory){                                                                           \
@@ -181,6 +187,7 @@ struct h2_memory {
         .streams = (owner)->streams,                                                               \
         .streams_cap = sizeof(owner)->streams / sizeof(owner)->streams[0],                         \
         .window = (stream_window),                                                                 \
+        .connection_window = H2_WINDOW_DEFAULT,                                                    \
         .table_size = HPACK_TABLE_BYTES,                                                           \
     })
 
@@ -231,6 +238,7 @@ struct h2 {
     int64_t send_window; /* of the connection */
     int64_t recv_window;
     uint32_t consumed;
+    uint32_t late_granted; /* octets of DATA that may be on the way for streams that we reset */
     uint32_t next_id;      /* client: the next stream that we open */
     uint32_t last_peer_id; /* server: highest stream that the peer opened */
     uint32_t accept_max;   /* server: after the final GOAWAY, streams above never happened */

@@ -59,8 +59,7 @@ enum {
 #define H2_SETTING_BYTES 6u                           /* RFC 9113 §6.5.1: one entry */
 #define H2_STREAM_MAX 0x7fffffffu                     /* RFC 9113 §5.1.1 */
 #define H2_WINDOW_MAX 0x7fffffffu                     /* RFC 9113 §6.9.1 */
-#define H2_WINDOW_DEFAULT 65535u    /* RFC 9113 §6.9.2; also the window of our connections */
-#define H2_FRAME_MAX_HIGH 0xffffffu /* RFC 9113 §6.5.2 */
+#define H2_FRAME_MAX_HIGH 0xffffffu                   /* RFC 9113 §6.5.2 */
 
 /* Octets of whole frames that we send, header included. */
 #define H2_GOAWAY_BYTES 17u
@@ -117,7 +116,7 @@ enum h2_past {
     H2_PAST_FORGOTTEN,
     H2_PAST_ENDED, /* both sides ended it */
     H2_PAST_RESET_BY_PEER,
-    H2_PAST_RESET_BY_US /* late frames are ignored */
+    H2_PAST_RESET_BY_US /* late frames are ignored; DATA beyond what was granted is charged */
 };
 
 /* GOAWAY that waits for room in the send buffer; `goaway_due` of struct h2. */

@@ -99,6 +99,15 @@ uint32_t h2_list_max(const struct h2 *c)
     return c->role == H2_CLIENT ? H2_CLIENT_LIST_MAX : H2_HEADER_LIST_MAX;
 }
 
+static void send_window_update(struct h2 *c, uint32_t stream, uint32_t increment)
+{
+    ASSERT(increment > 0u && increment <= H2_WINDOW_MAX);
+    struct writer w = tx_open(c);
+    tx_frame(&w, 4, H2_WINDOW_UPDATE, 0, stream);
+    writer_u32(&w, increment);
+    tx_close(c, &w);
+}
+
 void h2_send_preface(struct h2 *c)
 {
     ASSERT(c->tx_len == 0u);
@@ -113,6 +122,9 @@ void h2_send_preface(struct h2 *c)
     setting(&w, H2_SETTING_INITIAL_WINDOW_SIZE, c->mem.window);
     setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, h2_list_max(c));
     tx_close(c, &w);
+    if (c->mem.connection_window > H2_WINDOW_DEFAULT) { /* no setting changes it: §6.9.2 */
+        send_window_update(c, 0, c->mem.connection_window - H2_WINDOW_DEFAULT);
+    }
 }
 
 void h2_send_settings_ack(struct h2 *c)
@@ -138,15 +150,6 @@ static void send_rst(struct h2 *c, uint32_t stream, uint32_t code)
     struct writer w = tx_open(c);
     tx_frame(&w, 4, H2_RST_STREAM, 0, stream);
     writer_u32(&w, code);
-    tx_close(c, &w);
-}
-
-static void send_window_update(struct h2 *c, uint32_t stream, uint32_t increment)
-{
-    ASSERT(increment > 0u && increment <= H2_WINDOW_MAX);
-    struct writer w = tx_open(c);
-    tx_frame(&w, 4, H2_WINDOW_UPDATE, 0, stream);
-    writer_u32(&w, increment);
     tx_close(c, &w);
 }
 
@@ -192,13 +195,14 @@ struct h2_stream *h2_stream_new(struct h2 *c, uint32_t id)
         }
         /*
          * Until the peer acknowledged our SETTINGS it may use the default window (RFC 9113
-         * §6.9.2).
+         * §6.9.2), and ours if it has read them.
          */
+        bool ours = c->settings_acked || c->mem.window > H2_WINDOW_DEFAULT;
         *s = (struct h2_stream){
             .id = id,
             .state = H2_STREAM_OPEN,
             .send_window = c->peer_window,
-            .recv_window = c->settings_acked ? c->mem.window : H2_WINDOW_DEFAULT,
+            .recv_window = ours ? c->mem.window : H2_WINDOW_DEFAULT,
         };
         return s;
     }
@@ -233,6 +237,21 @@ static void remember(struct h2 *c, uint32_t id, enum h2_past past)
     }
     *slot = (struct h2_closed){.id = id, .past = (uint8_t)past};
     c->closed_next = (uint8_t)((c->closed_next + 1u) % H2_CLOSED_MEMORY);
+}
+
+/*
+ * We reset the stream: DATA that its window allowed may be on the way, of all such streams together
+ * no more than the connection's window allowed.
+ */
+static void grant_late(struct h2 *c, const struct h2_stream *s)
+{
+    ASSERT(c->late_granted <= c->mem.connection_window);
+    if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0u) {
+        return;
+    }
+    int64_t unused = (int64_t)(c->mem.connection_window - c->late_granted);
+    int64_t granted = s->recv_window < unused ? s->recv_window : unused;
+    c->late_granted += granted > 0 ? (uint32_t)granted : 0u; /* §6.9.2: it may be negative */
 }
 
 void h2_stream_close(struct h2 *c, struct h2_stream *s, enum h2_past past)
@@ -325,6 +344,7 @@ enum h2_step h2_stream_error(struct h2 *c, struct h2_stream *s, enum h2_error co
         .code = (uint32_t)code,
     };
     send_rst(c, s->id, (uint32_t)code);
+    grant_late(c, s);
     h2_stream_close(c, s, H2_PAST_RESET_BY_US);
     h2_charge(c);
     return H2_STEP_EVENT;
@@ -454,6 +474,7 @@ void h2_reset(struct h2 *c, uint32_t stream, enum h2_error code)
         s->id = 0;
         return;
     }
+    grant_late(c, s);
     remember(c, s->id, H2_PAST_RESET_BY_US);
     s->state = H2_STREAM_RESET_DUE;
     s->reset_code = (uint32_t)code;
@@ -606,9 +627,9 @@ enum status h2_data(struct h2 *c, uint32_t stream, struct view data, bool end_st
 /* Gives octets back to the connection window, half a window at a time. */
 static void consumed_by_connection(struct h2 *c, uint32_t n)
 {
-    ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)H2_WINDOW_DEFAULT);
+    ASSERT(c->recv_window + (int64_t)c->consumed + (int64_t)n <= (int64_t)c->mem.connection_window);
     c->consumed += n;
-    if (c->consumed < H2_WINDOW_DEFAULT / 2u) {
+    if (c->consumed < c->mem.connection_window / 2u) {
         return;
     }
     send_window_update(c, 0, c->consumed);
@@ -642,8 +663,8 @@ static enum h2_step data_error(struct h2 *c, struct h2_stream *s, enum h2_error 
     return h2_stream_error(c, s, code, event);
 }
 
-/* DATA of a stream that is not in the table. */
-static enum h2_step stray_data(struct h2 *c)
+/* DATA of a stream that is not in the table; `length` without padding. */
+static enum h2_step stray_data(struct h2 *c, uint32_t length)
 {
     ASSERT(h2_stream_find(c, c->frame.stream) == NULL);
     uint32_t id = c->frame.stream;
@@ -658,7 +679,15 @@ static enum h2_step stray_data(struct h2 *c)
     if (past == H2_PAST_RESET_BY_PEER || past == H2_PAST_FORGOTTEN) {
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
-    h2_charge(c); /* a few are on the way when we reset; the others go on for ever */
+    /*
+     * What was on the way when we reset costs as much as DATA of an open stream: nothing, in
+     * however many frames. The others go on for ever.
+     */
+    if (length == 0u || c->frame.length > c->late_granted) {
+        h2_charge(c);
+        return H2_STEP_AGAIN;
+    }
+    c->late_granted -= c->frame.length;
     return H2_STEP_AGAIN;
 }
 
@@ -711,14 +740,14 @@ enum h2_step h2_on_data(struct h2 *c, struct view fixed, struct h2_event *event)
         return h2_connection_error(c, H2_FLOW_CONTROL_ERROR);
     }
     c->recv_window -= (int64_t)c->frame.length;
+    uint32_t length = c->left - padding;
     struct h2_stream *s = h2_stream_find(c, c->frame.stream);
     if (s == NULL) {
-        return stray_data(c);
+        return stray_data(c, length);
     }
     if (s->state == H2_STREAM_RESERVED) {
         return h2_connection_error(c, H2_PROTOCOL_ERROR);
     }
-    uint32_t length = c->left - padding;
     enum h2_error error = check_data(c, s, length);
     if (error != H2_NO_ERROR) {
         return data_error(c, s, error, event);

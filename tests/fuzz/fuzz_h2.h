@@ -69,6 +69,7 @@ struct link_size {
     size_t field;
     unsigned streams;
     uint32_t window;
+    uint32_t connection_window;
     uint32_t table;
 };
 
@@ -86,6 +87,7 @@ static void link_init(struct link *l, enum h2_role role, const struct link_size 
         .streams = l->streams,
         .streams_cap = size->streams,
         .window = size->window,
+        .connection_window = size->connection_window,
         .table_size = size->table,
     };
     l->hold = false;

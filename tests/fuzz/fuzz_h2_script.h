@@ -335,11 +335,11 @@ static struct link_size take_size(struct fuzz *f, enum h2_role role, bool *hold)
 {
     static const struct link_size sizes[2][2] = {
         [H2_SERVER] = {{H2_SERVER_RX_BYTES, H2_SERVER_TX_BYTES, H2_SERVER_FIELD_BYTES,
-                        H2_SERVER_STREAMS, H2_SERVER_WINDOW, HPACK_TABLE_BYTES},
-                       {H2_RX_BYTES_MIN, H2_TX_BYTES_MIN, 64, 2, 100, 128}},
+                        H2_SERVER_STREAMS, H2_SERVER_WINDOW, H2_WINDOW_DEFAULT, HPACK_TABLE_BYTES},
+                       {H2_RX_BYTES_MIN, H2_TX_BYTES_MIN, 64, 2, 100, H2_WINDOW_DEFAULT, 128}},
         [H2_CLIENT] = {{H2_CLIENT_RX_BYTES, H2_CLIENT_TX_BYTES, H2_CLIENT_FIELD_BYTES,
-                        H2_CLIENT_STREAMS, H2_CLIENT_WINDOW, 0},
-                       {H2_RX_BYTES_MIN, H2_TX_BYTES_MIN, 64, 2, 1, 0}},
+                        H2_CLIENT_STREAMS, H2_CLIENT_WINDOW, H2_CLIENT_CONNECTION_WINDOW, 0},
+                       {H2_RX_BYTES_MIN, H2_TX_BYTES_MIN, 64, 2, 1, H2_WINDOW_DEFAULT, 0}},
     };
     uint8_t n = fuzz_u8(f);
     *hold = (n & 1u) != 0u;

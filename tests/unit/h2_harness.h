@@ -85,11 +85,12 @@ static void trace_bytes(struct trace *t, struct view v)
 
 /* --- life --- */
 
-UNUSED_OK static void conn_init_sized(struct conn *c, enum h2_role role, size_t rx_cap,
-                                      uint32_t window)
+UNUSED_OK static void conn_init_windows(struct conn *c, enum h2_role role, size_t rx_cap,
+                                        uint32_t window, uint32_t connection_window)
 {
     struct h2_memory memory = H2_MEMORY_OF(c, window);
     memory.rx_cap = rx_cap;
+    memory.connection_window = connection_window;
     memory.table_size = role == H2_SERVER ? HPACK_TABLE_BYTES : 0;
     c->last = STATUS_OK;
     c->data_stream = 0;
@@ -105,6 +106,12 @@ UNUSED_OK static void conn_init_sized(struct conn *c, enum h2_role role, size_t 
     c->out_len = 0;
     c->preface_left = role == H2_CLIENT ? 24 : 0;
     h2_init(&c->h2, role, &memory, 0);
+}
+
+UNUSED_OK static void conn_init_sized(struct conn *c, enum h2_role role, size_t rx_cap,
+                                      uint32_t window)
+{
+    conn_init_windows(c, role, rx_cap, window, H2_WINDOW_DEFAULT);
 }
 
 UNUSED_OK static void conn_init(struct conn *c, enum h2_role role)

@@ -29,6 +29,16 @@ static void devices_change(unsigned count)
     world.poked = true;
 }
 
+/* What a distant server may send before it hears of us: a claim of 1.4 MB takes few round trips. */
+static void test_windows(void **state)
+{
+    (void)state;
+    up();
+    const struct h2 *its = &server.connection[api.link].h2;
+    assert_in_range(its->peer_window, 256 * 1024, H2_CLIENT_WINDOW);
+    assert_in_range(its->send_window, H2_CLIENT_CONNECTION_WINDOW / 2, H2_CLIENT_CONNECTION_WINDOW);
+}
+
 /* --- how many --- */
 
 /* The most requests but those for claims within any second. */
@@ -424,6 +434,7 @@ static void test_ends_are_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_five_requests_in_any_second),
         cmocka_unit_test(test_claims_are_not_counted),
         cmocka_unit_test(test_connections_are_rare),

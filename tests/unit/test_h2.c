@@ -258,6 +258,127 @@ static void window_before_the_acknowledgement(void **state)
     assert_int_equal(c.streams[1].recv_window, 40000);
 }
 
+/* --- windows of the API connection --- */
+
+/* A response of which only the header list has come. */
+static uint32_t client_response(bool acknowledged)
+{
+    uint8_t start[64];
+    struct writer w = writer_of(start, sizeof start);
+    uint32_t id = 0;
+    conn_init_windows(&c, H2_CLIENT, sizeof c.rx, H2_CLIENT_WINDOW, H2_CLIENT_CONNECTION_WINDOW);
+    put_start(&w, H2_CLIENT);
+    if (acknowledged) {
+        put_frame(&w, 4, ACK, 0, "");
+    }
+    conn_feed(&c, start, w.len);
+    assert_int_equal(h2_open(&c.h2, TAG_BASE, &id), STATUS_OK);
+    assert_int_equal(send_list(&c, id, true), STATUS_OK);
+    conn_frame(&c, 1, END_HEADERS, id, OK200);
+    return id;
+}
+
+/* Feeds `octets` of DATA in frames of at most `each`. */
+static void client_data(uint32_t id, size_t octets, size_t each)
+{
+    static uint8_t payload[16384];
+    static uint8_t bytes[9 + sizeof payload];
+    memset(payload, 'x', sizeof payload);
+    while (octets > 0) {
+        size_t n = octets < each ? octets : each;
+        struct writer w = writer_of(bytes, sizeof bytes);
+        put_frame_bytes(&w, 0, 0, id, view_of(payload, n));
+        conn_feed(&c, bytes, w.len);
+        assert_int_equal(c.last, STATUS_MORE);
+        c.events.len = 0;
+        octets -= n;
+    }
+}
+
+/*
+ * A claim of 1.4 MB: the server sends all that it was granted, and learns a round trip later what
+ * was given back.
+ */
+static void large_claim_takes_few_round_trips(void **state)
+{
+    (void)state;
+    uint32_t id = client_response(true);
+    uint64_t sent = 0;
+    unsigned trips = 0;
+    assert_int_equal(65535 + c.updates[0], H2_CLIENT_CONNECTION_WINDOW);
+    for (; sent < 1400000; trips++) {
+        uint64_t of_stream = H2_CLIENT_WINDOW + c.updates[1];
+        uint64_t of_connection = 65535 + c.updates[0];
+        uint64_t granted = of_stream < of_connection ? of_stream : of_connection;
+        uint64_t end = granted < 1400000 ? granted : 1400000;
+        assert_true(end > sent);
+        client_data(id, end - sent, 16384);
+        sent = end;
+    }
+    assert_int_equal(trips, 6);
+}
+
+/* Four streams that are read at once do not wait for each other's window. */
+static void connection_window_holds_four_streams(void **state)
+{
+    (void)state;
+    uint32_t ids[4] = {client_response(true)};
+    for (unsigned n = 1; n < 4; n++) {
+        assert_int_equal(h2_open(&c.h2, TAG_BASE, &ids[n]), STATUS_OK);
+        assert_int_equal(send_list(&c, ids[n], true), STATUS_OK);
+        conn_frame(&c, 1, END_HEADERS, ids[n], OK200);
+    }
+    assert_int_equal(c.h2.recv_window, (int64_t)4 * H2_CLIENT_WINDOW);
+    for (unsigned n = 0; n < 4; n++) {
+        client_data(ids[n], H2_CLIENT_WINDOW, 16384);
+    }
+    assert_int_equal(h2_streams_open(&c.h2), 4);
+    assert_int_equal(c.h2.recv_window + c.h2.consumed, H2_CLIENT_CONNECTION_WINDOW);
+}
+
+/* A window above the default is granted from the start: the peer may have read our SETTINGS. */
+static void large_window_before_the_acknowledgement(void **state)
+{
+    (void)state;
+    uint32_t id = client_response(false);
+    client_data(id, 100000, 10000);
+    assert_int_equal(c.streams[0].recv_window, H2_CLIENT_WINDOW - 100000);
+    conn_frame(&c, 4, ACK, 0, "");
+    assert_int_equal(c.streams[0].recv_window, H2_CLIENT_WINDOW - 100000);
+}
+
+/* What was on the way when we reset costs nothing, in whatever frames; what comes beyond does. */
+static void late_data_within_its_window_is_free(void **state)
+{
+    (void)state;
+    uint32_t id = client_response(true);
+    client_data(id, 1000, 1000);
+    h2_reset(&c.h2, id, H2_CANCEL);
+    client_data(id, H2_CLIENT_WINDOW - 1000, 64);
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX);
+    assert_int_equal(c.h2.recv_window + c.h2.consumed, H2_CLIENT_CONNECTION_WINDOW);
+    client_data(id, 1, 1);
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX - 1);
+    client_data(id, H2_CREDIT_MAX - 1, 1);
+    assert_int_equal(c.h2.credit, 0);
+    conn_frame(&c, 0, 0, id, "61");
+    assert_non_null(strstr(c.frames.text, " ENHANCE_YOUR_CALM"));
+}
+
+/* DATA that carries nothing costs its price, on a stream that was reset as on any other. */
+static void late_data_that_carries_nothing_costs(void **state)
+{
+    (void)state;
+    uint32_t id = client_response(true);
+    h2_reset(&c.h2, id, H2_CANCEL);
+    conn_frame(&c, 0, 0, id, "");
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX - 1);
+    conn_frame(&c, 0, PADDED, id, "020000");
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX - 2);
+    conn_frame(&c, 0, PADDED, id, "02610000");
+    assert_int_equal(c.h2.credit, H2_CREDIT_MAX - 2);
+}
+
 /* --- windows that the peer grants --- */
 
 static void send_windows(void **state)
@@ -559,6 +680,11 @@ int main(void)
         cmocka_unit_test(dropped_data_is_given_back),
         cmocka_unit_test(more_than_granted),
         cmocka_unit_test(window_before_the_acknowledgement),
+        cmocka_unit_test(large_claim_takes_few_round_trips),
+        cmocka_unit_test(connection_window_holds_four_streams),
+        cmocka_unit_test(large_window_before_the_acknowledgement),
+        cmocka_unit_test(late_data_within_its_window_is_free),
+        cmocka_unit_test(late_data_that_carries_nothing_costs),
         cmocka_unit_test(send_windows),
         cmocka_unit_test(connection_window_binds_all_streams),
         cmocka_unit_test(opening),

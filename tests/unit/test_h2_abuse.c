@@ -33,7 +33,7 @@ static void cheap_frames_use_up_the_credit(void **state)
         {"RST_STREAM of a stream that ended", 3, 0, 3, "00000000"},
         {"late HEADERS", 1, END_STREAM | END_HEADERS, 5, ""},
         {"late empty DATA", 0, 0, 5, ""},
-        {"late DATA", 0, 0, 5, "61"},
+        {"late DATA of padding", 0, PADDED, 5, "0100"},
         {"frame of an unknown type", 0x42, 0, 0, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -37,7 +37,7 @@ static void test_h2_connection(void **state)
     BREAKS(h2_valid(c), c->block.carried, c->mem.field_cap + 1);
     BREAKS(h2_valid(c), c->send_window, (int64_t)H2_WINDOW_MAX + 1);
     BREAKS(h2_valid(c), c->recv_window, -1);
-    BREAKS(h2_valid(c), c->consumed, (int64_t)H2_WINDOW_DEFAULT + 1 - c->recv_window);
+    BREAKS(h2_valid(c), c->consumed, (int64_t)c->mem.connection_window + 1 - c->recv_window);
     BREAKS(h2_valid(c), c->block.continuations, H2_CONTINUATIONS_MAX + 1);
     BREAKS(h2_valid(c), c->credit, H2_CREDIT_MAX + 1);
     BREAKS(h2_valid(c), c->charged, H2_CREDIT_MAX + 1);

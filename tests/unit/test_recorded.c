@@ -179,7 +179,8 @@ static struct {
 
 static void client_begin(void)
 {
-    const struct h2_memory memory = H2_MEMORY_OF(&client, H2_CLIENT_WINDOW);
+    struct h2_memory memory = H2_MEMORY_OF(&client, H2_CLIENT_WINDOW);
+    memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
     client.asked = 0;
     h2_init(&client.h2, H2_CLIENT, &memory, 1000);
 }

@@ -69,7 +69,8 @@ void connection_opened(struct agent *a, uint64_t now_ms)
 {
     struct api_connection *c = &a->api_connection;
     ASSERT(c->state == API_CONNECTING);
-    const struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
+    struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
+    memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
     c->opened_ms = now_ms;

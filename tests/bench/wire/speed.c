@@ -240,6 +240,7 @@ static size_t frames_ours(const struct input *in)
                                      .streams = streams,
                                      .streams_cap = H2_SERVER_STREAMS,
                                      .window = H2_SERVER_WINDOW,
+                                     .connection_window = H2_WINDOW_DEFAULT,
                                      .table_size = HPACK_TABLE_BYTES};
     size_t decoded = 0;
     h2_init(&c, H2_SERVER, &memory, 0);
