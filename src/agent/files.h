@@ -38,6 +38,8 @@ struct files {
      */
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
                           const char *final_name) MUST_USE;
+    /* How many milliseconds the last commit of a file of FILES_STATE waited for the disk. */
+    uint64_t (*flush_ms)(void *ctx);
     /* Unlinks the file; with `aside`, renames it to that name instead. */
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;

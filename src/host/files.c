@@ -257,7 +257,10 @@ static enum status commit_state(struct host_files *f, const char *name, const ch
         return s;
     }
     ASSERT(f->state_fd >= 0);
-    if (fdatasync(f->state_fd) != 0) {
+    uint64_t start_ms = clock_now_ms();
+    int flushed = fdatasync(f->state_fd);
+    f->flush_ms = clock_now_ms() - start_ms;
+    if (flushed != 0) {
         return failed(f, errno);
     }
     bool flush = f->state_created || final_name != NULL;
@@ -283,6 +286,12 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
     /* CDI files are not flushed: the runtime reads them through the same page cache, and a reboot
      * rebuilds them. */
     return (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
+}
+
+static uint64_t port_flush_ms(void *ctx)
+{
+    const struct host_files *f = ctx;
+    return f->flush_ms;
 }
 
 static enum status port_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
@@ -415,6 +424,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .read = port_read,
                           .write = port_write,
                           .commit = port_commit,
+                          .flush_ms = port_flush_ms,
                           .remove = port_remove,
                           .lock = port_lock,
                           .count = port_count,

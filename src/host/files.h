@@ -31,9 +31,10 @@ struct host_files {
     struct file_identity state_identity; /* of state_fd */
     bool state_created;                  /* its directory entry has not been flushed */
     char state_name[CDI_FILE_NAME_CAP];
-    int lock_fd;    /* of the locked file, or -1 */
-    int error;      /* errno of the last failure */
-    char words[64]; /* the same as text for an operator */
+    uint64_t flush_ms; /* of the last fdatasync(2) */
+    int lock_fd;       /* of the locked file, or -1 */
+    int error;         /* errno of the last failure */
+    char words[64];    /* the same as text for an operator */
 };
 
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */

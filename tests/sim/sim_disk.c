@@ -436,6 +436,13 @@ static enum status disk_device(void *ctx, unsigned number, struct device_place *
 }
 
 /* Stands for the words of an errno. */
+/* The model's disk does not wait. */
+static uint64_t disk_flush_ms(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
 static const char *disk_why(void *ctx)
 {
     ASSERT(ctx == &disk);
@@ -451,6 +458,7 @@ const struct files disk_files = {
     .lock = disk_lock,
     .count = disk_count_names,
     .device = disk_device,
+    .flush_ms = disk_flush_ms,
     .why = disk_why,
 };
 

@@ -292,10 +292,16 @@ static void test_durations(void **state)
         durations_call(&a->durations, METHOD_UNPREPARE, samples[i].ms);
         assert_int_equal(a->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket], before + 1);
     }
+    durations_flush(&a->durations, 77);
     durations_api_request(&a->durations, API_WRITE_EVENT, 0, 15000);
     durations_api_request(&a->durations, API_APPLY_CLAIM_STATUS, 999, 2505);
     durations_api_request(&a->durations, API_GET_NODE, 100, 250);
     metrics_get();
+    has_line("# TYPE neuron_dra_store_flush_duration_seconds histogram");
+    has_line("neuron_dra_store_flush_duration_seconds_bucket{le=\"0.05\"} 0");
+    has_line("neuron_dra_store_flush_duration_seconds_bucket{le=\"0.1\"} 1");
+    has_line("neuron_dra_store_flush_duration_seconds_sum 0.077");
+    has_line("neuron_dra_store_flush_duration_seconds_count 1");
     has_bucket("0.005", 2);
     has_bucket("0.01", 4);
     has_bucket("0.025", 5);

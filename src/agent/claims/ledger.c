@@ -578,6 +578,7 @@ enum status ledger_sync(struct agent *a, struct writer *why)
     enum status s = rewrite_unsynced(a);
     if (s == STATUS_OK) {
         s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
+        durations_flush(&a->durations, a->files->flush_ms(a->files->ctx));
         a->ledger.rewrite = s != STATUS_OK;
     }
     store_check(a, s);

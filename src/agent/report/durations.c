@@ -32,6 +32,11 @@ void durations_api_request(struct durations *d, enum api_kind kind, unsigned htt
     record(&d->request[kind][(code < HTTP_STATUS_CLASSES) ? code : 0u], duration_ms);
 }
 
+void durations_flush(struct durations *d, uint64_t duration_ms)
+{
+    record(&d->flush, duration_ms);
+}
+
 uint64_t histogram_count(const struct histogram *h)
 {
     uint64_t n = 0;

@@ -31,6 +31,7 @@ enum kubelet_method { METHOD_PREPARE, METHOD_UNPREPARE, KUBELET_METHODS };
 struct durations {
     struct histogram call[KUBELET_METHODS];
     struct histogram request[API_KINDS][HTTP_STATUS_CLASSES];
+    struct histogram flush; /* of the claim store */
 };
 
 /* Records a call of the kubelet whose response was sent whole. */
@@ -38,6 +39,8 @@ void durations_call(struct durations *d, enum kubelet_method method, uint64_t du
 /* Records a request to the API server that ended; `http_status` 0: without a response. */
 void durations_api_request(struct durations *d, enum api_kind kind, unsigned http_status,
                            uint64_t duration_ms);
+/* Records how long a flush of the claim store waited for the disk. */
+void durations_flush(struct durations *d, uint64_t duration_ms);
 /* How many durations a histogram holds. */
 uint64_t histogram_count(const struct histogram *h);
 

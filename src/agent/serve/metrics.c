@@ -39,6 +39,7 @@ enum {
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
     FAMILY_CALLS,
+    FAMILY_FLUSHES,
     FAMILY_REQUESTS,
     FAMILIES
 };
@@ -121,6 +122,11 @@ static const struct family families[FAMILIES] = {
                       .type = HISTOGRAM,
                       .rows = KUBELET_METHODS,
                       .labels = {"method"}},
+    [FAMILY_FLUSHES] = {.name = "store_flush_duration_seconds",
+                        .help = "Durations of fdatasync of the claim store; all else waits for it.",
+                        .type = HISTOGRAM,
+                        .rows = 1,
+                        .labels = {NULL}},
     [FAMILY_REQUESTS] =
         {.name = "api_request_duration_seconds",
          .help =
@@ -260,6 +266,9 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
         s->label[0] = method_names[row];
         return &a->durations.call[row];
     }
+    if (family == FAMILY_FLUSHES) {
+        return &a->durations.flush;
+    }
     unsigned kind = row / HTTP_STATUS_CLASSES;
     unsigned code = row % HTTP_STATUS_CLASSES;
     const struct histogram *h = &a->durations.request[kind][code];
@@ -337,15 +346,18 @@ static void write_label(struct writer *out, const char *key, const char *value)
 static void write_labels(struct writer *out, const struct family *f, const struct series *s,
                          const char *le)
 {
+    const char *before = "{";
     for (unsigned i = 0; i < LABELS_MAX && f->labels[i] != NULL; i++) {
-        writer_text(out, (i == 0u) ? "{" : ",");
+        writer_text(out, before);
         write_label(out, f->labels[i], s->label[i]);
+        before = ",";
     }
     if (le != NULL) {
-        writer_text(out, ",");
+        writer_text(out, before);
         write_label(out, "le", le);
+        before = ",";
     }
-    writer_text(out, (f->labels[0] != NULL) ? "} " : " ");
+    writer_text(out, (*before == ',') ? "} " : " ");
 }
 
 static void write_name(struct writer *out, unsigned family)
