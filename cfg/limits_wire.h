@@ -180,6 +180,11 @@
  */
 #define GRPC_ARRIVAL_MS 10000u
 /*
+ * A request that takes longer than this to arrive keeps its connection no longer from giving way to
+ * another one: the requests of a kubelet arrive at once.
+ */
+#define GRPC_SLOW_MS 1000u
+/*
  * Milliseconds within which the peer must take a response, however small its window: the kubelet
  * waits 45 s for a call in all. Longer: DEADLINE_EXCEEDED.
  */

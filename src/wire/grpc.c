@@ -545,6 +545,18 @@ unsigned grpc_calls_open(const struct grpc_server *s)
     return count;
 }
 
+unsigned grpc_calls_slow(const struct grpc_server *s, uint64_t now_ms)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        const struct grpc_call *call = &s->calls[i];
+        bool slow = now_ms + (GRPC_ARRIVAL_MS - GRPC_SLOW_MS) >= call->arrival_ms;
+        count += (call->stream != 0u && call->state <= GRPC_CALL_WHOLE && slow) ? 1u : 0u;
+    }
+    return count;
+}
+
 void grpc_drain(struct grpc_server *s)
 {
     ASSERT(grpc_valid(s));

@@ -165,6 +165,8 @@ uint64_t grpc_deadline(const struct grpc_server *s);
 bool grpc_call_alive(const struct grpc_server *s, struct grpc_call_id call);
 /* Calls that wait for a response, including those that were not reported to the owner (yet). */
 unsigned grpc_calls_open(const struct grpc_server *s);
+/* Of these, those whose requests have been arriving for GRPC_SLOW_MS and are not complete. */
+unsigned grpc_calls_slow(const struct grpc_server *s, uint64_t now_ms);
 
 /*
  * Response message of `len` bytes: grpc_reply_begin once, then grpc_reply_bytes until all are sent.

@@ -277,6 +277,47 @@ static void test_places_are_shared(void **state)
     assert_int_equal(health_of(kubelet, "liveness"), 1);
 }
 
+/* Half a request, which is never completed. */
+static void call_start_slowly(struct peer *p)
+{
+    uint32_t stream = 0;
+    static const uint8_t half[] = {0, 0, 0, 0, 100, 1};
+    assert_int_equal(h2_open(&p->h2, 0, &stream), STATUS_OK);
+    h2_headers_begin(&p->h2, stream);
+    h2_header(&p->h2, ":method", view_text("POST"), false);
+    h2_header(&p->h2, ":scheme", view_text("http"), false);
+    h2_header(&p->h2, ":path", view_text(PREPARE), false);
+    h2_header(&p->h2, ":authority", view_text("localhost"), false);
+    h2_header(&p->h2, "content-type", view_text("application/grpc"), false);
+    h2_header(&p->h2, "te", view_text("trailers"), false);
+    assert_int_equal(h2_headers_end(&p->h2, false), STATUS_OK);
+    assert_int_equal(h2_data(&p->h2, stream, view_of(half, sizeof half), false), STATUS_OK);
+    settle();
+}
+
+/* Requests that do not arrive keep the places of a socket for a second, whoever sends them. */
+static void test_slow_requests_give_way(void **state)
+{
+    struct peer *p[4];
+    (void)state;
+    for (uint32_t apart = 0; apart < 2; apart++) {
+        world_new();
+        start();
+        for (uint32_t i = 0; i < 4; i++) {
+            p[i] = peer_open_as(LINK_SERVICE, 65535, 10 + i * apart);
+            call_start_slowly(p[i]);
+        }
+        assert_int_equal(newcomer(10), -1);
+        assert_int_equal(links_calls_open(world.agent), 4);
+        pass(GRPC_SLOW_MS);
+        assert_int_equal(newcomer(10), -1);
+        assert_int_equal(links_calls_open(world.agent), 3);
+        assert_true(p[0]->closed_by_agent && !p[1]->closed_by_agent);
+        struct peer *kubelet = peer_open_as(LINK_SERVICE, 65535, 10);
+        assert_int_equal(health_of(kubelet, "liveness"), 1);
+    }
+}
+
 /* Strangers reach the health port: whatever they begin there takes no buffer from the kubelet. */
 static void test_health_takes_no_buffer(void **state)
 {
@@ -412,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_answers_full),
         cmocka_unit_test(test_links_full),
         cmocka_unit_test(test_places_are_shared),
+        cmocka_unit_test(test_slow_requests_give_way),
         cmocka_unit_test(test_health_takes_no_buffer),
         cmocka_unit_test(test_peer_breaks_protocol),
         cmocka_unit_test(test_stop_idle),

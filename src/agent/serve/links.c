@@ -132,9 +132,9 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
 {
     const struct server_link *l = &a->link[link];
     /* A health check is answered at once: a call that is still open there is half sent and may be
-     * cut off, as may a subscription on any socket. */
-    bool idle =
-        l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == health_subscriptions(a, link);
+     * cut off, as may a subscription or a request that does not arrive on any socket. */
+    unsigned cut = health_subscriptions(a, link) + grpc_calls_slow(&l->grpc, a->now_ms);
+    bool idle = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == cut;
     unsigned tolerated = idle ? own : own + 1u;
     bool may = (idle && l->peer == peer) || held > tolerated;
     uint32_t rank = may ? held * 2u + (idle ? 1u : 0u) : 0u;
