@@ -460,7 +460,7 @@ failures := /usr/bin/python3 $(CURDIR)/tools/failures.py
 INTEROP := $(BUILD)/interop
 INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 .PHONY: interop-programs
-interop-programs: $(INTEROP)/engine $(INTEROP)/terminator $(INTEROP)/grpcjs/installed deps-all
+interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/terminator $(INTEROP)/grpcjs/installed deps-all
 	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
 		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
 
@@ -472,6 +472,12 @@ ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2
 $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
+
+HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,der.c panic.c pem.c) $(wildcard src/host/tls*.c src/host/x509*.c) \
+	src/base/bytes.c src/base/status.c
+$(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)
 
 $(INTEROP)/terminator: tests/interop/terminator.c $(INTEROP)/flags | deps-all
 	$(call show,LINK,$@)
@@ -485,7 +491,7 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 
 .PHONY: conformance
 conformance: all deps-all interop-programs ## both sides of every protocol, with peers made by others
-	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -skip '^TestAbuse'
+	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -skip '^TestAbuse' . ./verdict
 
 .PHONY: abuse
 abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers

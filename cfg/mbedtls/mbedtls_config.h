@@ -39,8 +39,10 @@
 #define MBEDTLS_ECP_C
 #define MBEDTLS_ECDH_C
 #define MBEDTLS_ECDSA_C
+#define MBEDTLS_ECP_DP_SECP224R1_ENABLED /* of an authority; no server proves itself with it */
 #define MBEDTLS_ECP_DP_SECP256R1_ENABLED
 #define MBEDTLS_ECP_DP_SECP384R1_ENABLED
+#define MBEDTLS_ECP_DP_SECP521R1_ENABLED
 #define MBEDTLS_ECP_DP_CURVE25519_ENABLED
 #define MBEDTLS_ECP_NIST_OPTIM
 /*
@@ -56,7 +58,9 @@
 /* --- ciphers and digests --- */
 #define MBEDTLS_AES_C
 #define MBEDTLS_AES_FEWER_TABLES /* the tables help only processors without AES instructions */
-#define MBEDTLS_AESNI_C /* used when the CPU has it; needs -maes -mpclmul with the next line */
+/* AES by the processor where it has it: x86-64 (needs -maes -mpclmul), arm64. */
+#define MBEDTLS_AESNI_C
+#define MBEDTLS_AESCE_C
 #define MBEDTLS_BLOCK_CIPHER_NO_DECRYPT
 #define MBEDTLS_CIPHER_C
 #define MBEDTLS_GCM_C
@@ -94,6 +98,7 @@
 #define MBEDTLS_SSL_EXTENDED_MASTER_SECRET
 #define MBEDTLS_SSL_PROTO_TLS1_3
 #define MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL_ENABLED
+#define MBEDTLS_SSL_TLS1_3_COMPATIBILITY_MODE /* for middleboxes: RFC 8446 §D.4 */
 #define MBEDTLS_SSL_KEEP_PEER_CERTIFICATE /* TLS 1.3 requires it */
 #define MBEDTLS_SSL_ALPN
 #define MBEDTLS_SSL_SERVER_NAME_INDICATION

@@ -34,18 +34,14 @@ bool x509_domain_valid(struct view name, bool constraint)
     return true;
 }
 
-static bool is_path_char(uint8_t c)
-{
-    return is_alphanumeric(c) || (c != 0u && strchr("-._~!$&'()*+,;=:@/?#", c) != NULL);
-}
-
-/* Percent signs stand before two hexadecimal digits (RFC 3986 §2.1). */
+/* Printable ASCII, percent signs before two hexadecimal digits (RFC 3986 §2.1). */
 static bool uri_chars_valid(struct view uri)
 {
     for (size_t i = 0; i < uri.len; i++) {
         bool escape = uri.data[i] == '%' && uri.len - i > 2u && is_hex_digit(uri.data[i + 1u]) &&
                       is_hex_digit(uri.data[i + 2u]);
-        if (!escape && !is_path_char(uri.data[i])) {
+        bool plain = uri.data[i] >= ' ' && uri.data[i] < 0x7fu && uri.data[i] != '%';
+        if (!escape && !plain) {
             return false;
         }
     }
