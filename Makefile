@@ -377,11 +377,12 @@ $(WAY)/%.o: %.c $(WAY)/flags
 
 # --- fuzzers ------------------------------------------------------------------------------------------
 
-# Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the two
-# files of src/host that read text and the models of the agent's peers. Builds: address (with UBSan) and memory, fast
+# Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the files
+# of src/host that read texts and certificates and the models of the agent's peers. Builds: address (with UBSan) and memory, fast
 # without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) $(addprefix src/host/,kubeconfig.c probe.c resolver.c yaml.c) $(SIM_MODELS)
+FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) $(addprefix src/host/,der.c kubeconfig.c pem.c probe.c resolver.c yaml.c) \
+	$(wildcard src/host/x509*.c) $(SIM_MODELS)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
@@ -473,7 +474,7 @@ $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
 
-HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,der.c panic.c pem.c) $(wildcard src/host/tls*.c src/host/x509*.c) \
+HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,der.c panic.c pem.c system.c) $(wildcard src/host/tls*.c src/host/x509*.c) \
 	src/base/bytes.c src/base/status.c
 $(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)

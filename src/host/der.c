@@ -111,7 +111,7 @@ bool der_oid(struct view *in, struct view *content)
     }
     for (size_t i = 0; i < content->len; i++) {
         uint8_t octet = content->data[i];
-        if ((!inside && octet == 0x80u) || arc >= (UINT32_C(1) << 24)) {
+        if ((!inside && octet == 0x80u) || arc >= UINT32_C(0x1000000)) {
             return false;
         }
         inside = (octet & 0x80u) != 0u;
@@ -131,7 +131,23 @@ bool der_bits(struct view *in, struct view *bytes, unsigned *unused)
     if (bytes->len == 0u) {
         return *unused == 0u;
     }
-    return (bytes->data[bytes->len - 1u] & ((1u << *unused) - 1u)) == 0u;
+    static const uint8_t masks[] = {0, 1, 3, 7, 15, 31, 63, 127};
+    return (bytes->data[bytes->len - 1u] & masks[*unused]) == 0u;
+}
+
+bool der_is(struct view content, const char *octets, size_t len)
+{
+    return view_equal(content, view_of(octets, len));
+}
+
+bool der_is_ascii(struct view text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] >= 0x80u) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* --- time --- */
@@ -147,7 +163,8 @@ static bool take_digits(struct view *in, size_t digits, int64_t *value)
         if (!is_digit(in->data[i])) {
             return false;
         }
-        *value = *value * 10 + (in->data[i] - '0');
+        int64_t digit = hex_value(in->data[i]);
+        *value = *value * 10 + digit;
     }
     *in = view_from(*in, digits);
     return true;
@@ -176,8 +193,8 @@ static bool date_valid(int64_t year, int64_t month, int64_t day)
     if (month < 1 || month > 12) {
         return false;
     }
-    int64_t last = days[month - 1] + ((month == 2 && is_leap(year)) ? 1 : 0);
-    return day >= 1 && day <= last;
+    int64_t last = days[month - 1];
+    return day >= 1 && (day <= last || (day == 29 && month == 2 && is_leap(year)));
 }
 
 /* Years 50 to 99 of a UTCTime are of the last century. */

@@ -50,5 +50,12 @@ MUST_USE bool der_oid(struct view *in, struct view *content);
 MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
 /* A UTCTime or GeneralizedTime of zone Z, in seconds since 1970 (RFC 5280 §4.1.2.5). */
 MUST_USE bool der_time(struct view *in, int64_t *seconds);
+/* Whether the content of an OBJECT IDENTIFIER, or another element, is these octets. */
+bool der_is(struct view content, const char *octets, size_t len);
+/* Whether every octet is ASCII (IA5String). */
+bool der_is_ascii(struct view text);
+
+/* The same with a string literal, whose NUL does not count. */
+#define DER_IS(content, literal) der_is((content), (literal), sizeof(literal) - 1u)
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/chars.h"
 #include "host/der.h"
 
 #define BEGIN_MARK "-----BEGIN CERTIFICATE-----"
@@ -25,21 +24,15 @@ static size_t find_mark(struct view text, size_t from, const char *mark)
     return text.len;
 }
 
-static uint8_t base64_value(uint8_t c)
+/* Value of a digit (RFC 4648 §4), or PADDING, or NO_DIGIT. */
+static size_t base64_value(uint8_t c)
 {
-    if (is_upper(c)) {
-        return (uint8_t)(c - 'A');
-    }
-    if (is_lower(c)) {
-        return (uint8_t)(c - 'a' + 26);
-    }
-    if (is_digit(c)) {
-        return (uint8_t)(c - '0' + 52);
-    }
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t value = view_find(view_text(digits), c);
     if (c == '=') {
         return PADDING;
     }
-    return (c == '+') ? 62u : (c == '/') ? 63u : NO_DIGIT;
+    return (value < sizeof digits - 1u) ? value : NO_DIGIT;
 }
 
 static bool is_blank(uint8_t c)
@@ -48,7 +41,7 @@ static bool is_blank(uint8_t c)
 }
 
 /* Nothing but padding follows padding. */
-static bool may_follow(uint8_t value, size_t padding)
+static bool may_follow(size_t value, size_t padding)
 {
     return value == PADDING || (value != NO_DIGIT && padding == 0u);
 }
@@ -72,7 +65,7 @@ static size_t decode(uint8_t *out, struct view in)
     size_t padding = 0;
     size_t n = 0;
     for (size_t i = 0; i < in.len; i++) {
-        uint8_t value = base64_value(in.data[i]);
+        size_t value = base64_value(in.data[i]);
         if (is_blank(in.data[i])) {
             continue;
         }
@@ -80,7 +73,7 @@ static size_t decode(uint8_t *out, struct view in)
             return 0;
         }
         padding += (value == PADDING) ? 1u : 0u;
-        bits = (bits << 6) | (value & 63u);
+        bits = (bits << 6) | ((uint32_t)value & 63u);
         digits++;
         if (digits % 4u == 0u) {
             put_octets(&out[n], bits);

@@ -317,7 +317,6 @@ static bool sni_of(char sni[TLS_NAME_CAP])
 static int configure(bool with_cert)
 {
     mbedtls_ssl_config *config = &session.config;
-    char sni[TLS_NAME_CAP];
     session.protocols[0] = "h2";
     session.protocols[1] = NULL;
     int code = mbedtls_ssl_config_defaults(
@@ -338,6 +337,7 @@ static int configure(bool with_cert)
         code = mbedtls_ssl_setup(&session.ssl, config);
     }
     if (code == 0) {
+        char sni[TLS_NAME_CAP];
         code = mbedtls_ssl_set_hostname(&session.ssl, sni_of(sni) ? sni : NULL);
     }
     mbedtls_ssl_set_bio(&session.ssl, NULL, on_send, on_receive, NULL);

@@ -6,10 +6,10 @@
 #include "host/tls_verify.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "host/der.h"
+#include "host/system.h"
 #include "host/tls_internal.h"
 
 #include <mbedtls/md.h>
@@ -18,21 +18,27 @@
 #include <mbedtls/rsa.h>
 
 #define RSA_BITS_MIN 1024u /* Go's crypto/rsa */
-#define RSA_BITS_MAX (8u * MBEDTLS_MPI_MAX_SIZE)
+#define RSA_BITS_MAX 4096u /* MBEDTLS_MPI_MAX_SIZE */
 #define HASH_BYTES_MAX 64u
+#define KEY_BYTES_MAX 640u /* subjectPublicKeyInfo of RSA-4096: 550 */
 
 /* --- signatures --- */
 
 /* The certificate's key as one of the library; the caller frees it. */
 static enum x509_reason read_key(mbedtls_pk_context *key, const struct x509_cert *cert)
 {
-    /* The library's cursor is not const, though it only reads. */
-    unsigned char *at = (unsigned char *)(uintptr_t)cert->spki.data;
+    /* A copy, because the library's cursor is not const. */
+    unsigned char copy[KEY_BYTES_MAX];
+    unsigned char *at = copy;
     mbedtls_pk_init(key);
     if (cert->key == X509_KEY_ED25519) {
         return X509_ED25519_KEY;
     }
-    int code = mbedtls_pk_parse_subpubkey(&at, cert->spki.data + cert->spki.len, key);
+    if (cert->spki.len > sizeof copy) {
+        return X509_OTHER_KEY;
+    }
+    memcpy(copy, cert->spki.data, cert->spki.len);
+    int code = mbedtls_pk_parse_subpubkey(&at, &copy[cert->spki.len], key);
     if (code != 0) {
         return tls_is_exhausted(code) ? X509_MEMORY : X509_OTHER_KEY;
     }
@@ -176,7 +182,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
     struct tls_verifier *v = verifier;
     struct writer w = writer_of(v->text, sizeof v->text - 1u);
     ASSERT(depth == 0);
-    v->trust.now = (int64_t)time(NULL);
+    v->trust.now = (int64_t)(clock_wall_ms() / 1000u);
     struct x509_verdict verdict = read_sent(v, sent);
     if (verdict.reason == X509_TRUSTED) {
         verdict = x509_verify(&v->search, &v->trust, &v->sent);

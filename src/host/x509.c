@@ -17,21 +17,6 @@
 #define OID_DSA "\x2a\x86\x48\xce\x38\x04\x01"
 #define DER_NULL_ELEMENT "\x05\x00"
 
-bool x509_oid_is(struct view oid, const char *octets, size_t len)
-{
-    return oid.len == len && memcmp(oid.data, octets, len) == 0;
-}
-
-bool x509_is_ia5(struct view text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] >= 0x80u) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether the OID is `prefix` and one arc more, *arc of one octet. */
 static bool oid_under(struct view oid, const char *prefix, size_t len, unsigned *arc)
 {
@@ -94,7 +79,7 @@ static bool string_valid(const struct der *e)
     case 0x14u:
         return true;
     case 0x16u:
-        return x509_is_ia5(e->content);
+        return der_is_ascii(e->content);
     case 0x1eu:
         return is_bmp(e->content);
     default:
@@ -125,7 +110,7 @@ static bool name_walk(struct view name, struct view *shown)
             continue;
         }
         valid = take_attribute(&set, &type, &value);
-        bool is_common = valid && OID_IS(type, OID_COMMON_NAME);
+        bool is_common = valid && DER_IS(type, OID_COMMON_NAME);
         if (valid && (is_common || !common)) {
             *shown = value.content;
             common = is_common;
@@ -198,7 +183,7 @@ static unsigned take_sha2(struct view *in)
     unsigned arc = 0;
     if (!der_take(in, DER_SEQUENCE, &content) || !take_algorithm(content, &oid, &parameters) ||
         !OID_UNDER(oid, OID_SHA2, &arc) || arc < 1u || arc > 3u ||
-        (parameters.len > 0u && !OID_IS(parameters, DER_NULL_ELEMENT))) {
+        (parameters.len > 0u && !DER_IS(parameters, DER_NULL_ELEMENT))) {
         return 0;
     }
     return bits[arc - 1u];
@@ -215,7 +200,7 @@ static unsigned pss_hash(struct view *in)
     }
     unsigned bits = take_sha2(&part);
     bool same = der_take(in, DER_CONTEXT_OUTER(1u), &part) && der_take(&part, DER_SEQUENCE, &mgf) &&
-                der_oid(&mgf, &oid) && OID_IS(oid, OID_RSA "\x08") && take_sha2(&mgf) == bits;
+                der_oid(&mgf, &oid) && DER_IS(oid, OID_RSA "\x08") && take_sha2(&mgf) == bits;
     return same ? bits : 0u;
 }
 
@@ -267,12 +252,12 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
     }
     cert->scheme = X509_SCHEME_OTHER;
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        if (x509_oid_is(oid, schemes[i].oid, schemes[i].len)) {
+        if (der_is(oid, schemes[i].oid, schemes[i].len)) {
             cert->scheme = schemes[i].scheme;
             cert->hash_bits = schemes[i].bits;
         }
     }
-    if (OID_IS(oid, OID_RSA "\x0a")) {
+    if (DER_IS(oid, OID_RSA "\x0a")) {
         cert->hash_bits = pss_bits(parameters);
         cert->scheme = (cert->hash_bits > 0u) ? X509_SCHEME_PSS : X509_SCHEME_OTHER;
     }
@@ -311,7 +296,7 @@ static const char *ec_fault(struct view parameters, struct view key)
         return "the curve of its key, which has no name";
     }
     for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++) {
-        if (x509_oid_is(oid, curves[i].oid, curves[i].len)) {
+        if (der_is(oid, curves[i].oid, curves[i].len)) {
             bool point = key.len == 1u + 2u * curves[i].octets && key.data[0] == 4u;
             return point ? NULL : "the point of its key";
         }
@@ -321,13 +306,13 @@ static const char *ec_fault(struct view parameters, struct view key)
 
 static enum x509_key key_of(struct view oid)
 {
-    if (OID_IS(oid, OID_RSA "\x01")) {
+    if (DER_IS(oid, OID_RSA "\x01")) {
         return X509_KEY_RSA;
     }
-    if (OID_IS(oid, OID_EC_KEY)) {
+    if (DER_IS(oid, OID_EC_KEY)) {
         return X509_KEY_EC;
     }
-    return OID_IS(oid, OID_ED25519) ? X509_KEY_ED25519 : X509_KEY_OTHER;
+    return DER_IS(oid, OID_ED25519) ? X509_KEY_ED25519 : X509_KEY_OTHER;
 }
 
 /* SubjectPublicKeyInfo's content. NULL: read. */
@@ -344,13 +329,13 @@ static const char *read_key(struct view in, struct x509_cert *cert)
     cert->key = key_of(oid);
     switch (cert->key) {
     case X509_KEY_RSA:
-        return (OID_IS(parameters, DER_NULL_ELEMENT) && rsa_valid(key)) ? NULL : "RSA key";
+        return (DER_IS(parameters, DER_NULL_ELEMENT) && rsa_valid(key)) ? NULL : "RSA key";
     case X509_KEY_EC:
         return ec_fault(parameters, key);
     case X509_KEY_ED25519:
         return (parameters.len == 0u && key.len == 32u) ? NULL : "Ed25519 key";
     default:
-        return OID_IS(oid, OID_DSA) ? "key, which is DSA" : NULL;
+        return DER_IS(oid, OID_DSA) ? "key, which is DSA" : NULL;
     }
 }
 

@@ -233,7 +233,8 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     }
     if (reason == X509_MEMORY) {
         s->broken = refused(reason, NULL);
-    } else if (reason != X509_TRUSTED) {
+    }
+    if (reason != X509_TRUSTED) {
         keep(&s->broken, refused(reason, candidate));
     }
     return reason == X509_TRUSTED;
@@ -289,9 +290,11 @@ static struct x509_verdict judge_own(const struct x509_trust *trust, const struc
     if (own->unhandled.len > 0u) {
         v.reason = X509_CRITICAL;
         v.detail = own->unhandled;
-    } else if (v.reason == X509_TRUSTED && !x509_lists_host(own, trust->host)) {
+    }
+    if (v.reason == X509_TRUSTED && !x509_lists_host(own, trust->host)) {
         v.reason = X509_HOST;
-    } else if (v.reason == X509_TRUSTED && !allows_servers(own)) {
+    }
+    if (v.reason == X509_TRUSTED && !allows_servers(own)) {
         v.reason = X509_USAGE;
     }
     return v;
@@ -306,13 +309,14 @@ static struct x509_verdict failure(const struct x509_search *s)
     }
     if (s->checks > X509_SIGNATURES_MAX) {
         v.reason = X509_LIMIT;
-    } else if (s->broken.reason == X509_MEMORY) {
-        v.reason = X509_MEMORY;
-    } else {
-        v.hint = s->broken.reason;
-        v.subject = s->broken.subject;
-        v.detail = s->broken.detail;
+        return v;
     }
+    if (s->broken.reason == X509_MEMORY) {
+        return s->broken;
+    }
+    v.hint = s->broken.reason;
+    v.subject = s->broken.subject;
+    v.detail = s->broken.detail;
     return v;
 }
 
@@ -371,9 +375,11 @@ static void explain_reason(struct writer *w, enum x509_reason reason, struct vie
     }
     if (reason == X509_CRITICAL) {
         x509_show_oid(w, detail);
-    } else if (reason == X509_CONSTRAINTS || reason == X509_UNREADABLE) {
+    }
+    if (reason == X509_CONSTRAINTS || reason == X509_UNREADABLE) {
         writer_shown(w, detail, SHOWN_BYTES_MAX);
-    } else if (reason == X509_HOST) {
+    }
+    if (reason == X509_HOST) {
         writer_append(w, host);
         writer_text(w, " among its subject alternative names");
     }

@@ -8,7 +8,6 @@
 
 #include "base/chars.h"
 #include "host/der.h"
-#include "host/x509_internal.h"
 #include "host/x509_names_internal.h"
 
 /* --- what is well formed --- */
@@ -18,7 +17,8 @@ static bool mask_valid(struct view mask)
 {
     bool ended = false;
     for (size_t i = 0; i < mask.len * 8u; i++) {
-        bool one = (mask.data[i / 8u] & (0x80u >> (i % 8u))) != 0u;
+        uint32_t octet = mask.data[i / 8u];
+        bool one = ((octet << (i % 8u)) & 0x80u) != 0u;
         if (one && ended) {
             return false;
         }
@@ -38,7 +38,9 @@ static bool is_loose(struct view range)
 {
     bool loose = false;
     for (size_t i = 0; i < range.len / 2u; i++) {
-        loose = loose || (range.data[i] & ~range.data[range.len / 2u + i] & 0xffu) != 0u;
+        uint32_t address = range.data[i];
+        uint32_t mask = range.data[range.len / 2u + i];
+        loose = loose || (address & ~mask) != 0u;
     }
     return loose;
 }
@@ -72,15 +74,15 @@ static bool subtree_valid(const struct der *base, bool *whole)
     struct view text = base->content;
     switch (base->tag) {
     case X509_NAME_DNS:
-        return x509_is_ia5(text) && x509_domain_valid(text, true);
+        return der_is_ascii(text) && x509_domain_valid(text, true);
     case X509_NAME_IP:
         return range_valid(text);
     case X509_NAME_EMAIL:
-        return x509_is_ia5(text) &&
+        return der_is_ascii(text) &&
                ((view_find(text, '@') < text.len) ? mailbox_split(text, &local, &domain)
                                                   : x509_domain_valid(text, true));
     case X509_NAME_URI:
-        return x509_is_ia5(text) && x509_address_of(text, address) == 0u &&
+        return der_is_ascii(text) && x509_address_of(text, address) == 0u &&
                x509_domain_valid(text, true);
     default:
         *whole = false;

@@ -124,8 +124,8 @@ static enum found read_usages(const struct extension *e, struct x509_cert *cert)
         if (!der_oid(&in, &oid)) {
             return FAULT;
         }
-        cert->usages |= OID_IS(oid, OID_ANY_USAGE)     ? (unsigned)X509_USAGE_ANY
-                        : OID_IS(oid, OID_SERVER_AUTH) ? (unsigned)X509_USAGE_SERVER
+        cert->usages |= DER_IS(oid, OID_ANY_USAGE)     ? (unsigned)X509_USAGE_ANY
+                        : DER_IS(oid, OID_SERVER_AUTH) ? (unsigned)X509_USAGE_SERVER
                                                        : (unsigned)X509_USAGE_OTHER;
     }
     return FOUND;
@@ -156,11 +156,13 @@ static enum found read_policies(const struct extension *e, struct x509_cert *cer
         return FAULT;
     }
     cert->policies = in;
-    for (size_t count = 0; in.len > 0u; count++) {
+    size_t count = 0;
+    while (in.len > 0u) {
         if (count == X509_LIST_MAX || !der_take(&in, DER_SEQUENCE, &content) ||
             !der_oid(&content, &oid) || policy_seen(cert->policies, count, oid)) {
             return FAULT;
         }
+        count++;
     }
     return FOUND;
 }
@@ -181,8 +183,8 @@ static enum found read_policy_mappings(const struct extension *e, struct x509_ce
             !der_take(&pair, DER_OID, &to)) {
             return FAULT;
         }
-        cert->maps_any_policy = cert->maps_any_policy || OID_IS(from, X509_OID_ANY_POLICY) ||
-                                OID_IS(to, X509_OID_ANY_POLICY);
+        cert->maps_any_policy = cert->maps_any_policy || DER_IS(from, X509_OID_ANY_POLICY) ||
+                                DER_IS(to, X509_OID_ANY_POLICY);
     }
     return FOUND;
 }
@@ -292,7 +294,7 @@ static const struct kind kinds[] = {
 static const struct kind *kind_of(struct view oid)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (x509_oid_is(oid, kinds[i].oid, kinds[i].len)) {
+        if (der_is(oid, kinds[i].oid, kinds[i].len)) {
             return &kinds[i];
         }
     }
@@ -334,7 +336,8 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
         return false;
     }
     struct view left = list;
-    for (size_t count = 0; left.len > 0u; count++) {
+    size_t count = 0;
+    while (left.len > 0u) {
         if (count == X509_LIST_MAX || !take_extension(&left, &e)) {
             return false;
         }
@@ -345,6 +348,7 @@ bool x509_extensions(struct view in, struct x509_cert *cert)
         if (!read_one(&e, cert)) {
             return false;
         }
+        count++;
     }
     cert->fault = NULL;
     return true;

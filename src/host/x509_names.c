@@ -7,7 +7,6 @@
 
 #include "base/chars.h"
 #include "host/der.h"
-#include "host/x509_internal.h"
 #include "host/x509_names_internal.h"
 
 #define V4_BYTES 4u
@@ -110,9 +109,9 @@ static bool name_valid(const struct der *name)
     switch (name->tag) {
     case X509_NAME_EMAIL:
     case X509_NAME_DNS:
-        return x509_is_ia5(name->content);
+        return der_is_ascii(name->content);
     case X509_NAME_URI:
-        return x509_is_ia5(name->content) && x509_uri_authority(name->content, &authority);
+        return der_is_ascii(name->content) && x509_uri_authority(name->content, &authority);
     case X509_NAME_IP:
         return name->content.len == V4_BYTES || name->content.len == V6_BYTES;
     default:

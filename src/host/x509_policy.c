@@ -15,7 +15,7 @@ static bool lists(const struct x509_cert *cert, struct view policy, bool any_cou
     struct view in = cert->policies;
     struct view oid = {0};
     while (take_policy(&in, &oid)) {
-        if (view_equal(oid, policy) || (any_counts && OID_IS(oid, X509_OID_ANY_POLICY))) {
+        if (view_equal(oid, policy) || (any_counts && DER_IS(oid, X509_OID_ANY_POLICY))) {
             return true;
         }
     }
@@ -46,7 +46,7 @@ static bool has_common(const struct x509_cert *const chain[], size_t count)
         struct view in = chain[i]->policies;
         struct view oid = {0};
         while (take_policy(&in, &oid)) {
-            bool counts = any_counts || !OID_IS(oid, X509_OID_ANY_POLICY);
+            bool counts = any_counts || !DER_IS(oid, X509_OID_ANY_POLICY);
             if (counts && all_list(chain, count, oid, any_counts)) {
                 return true;
             }

@@ -17,6 +17,7 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"math/big"
+	"strings"
 	"sync"
 	"time"
 )
@@ -209,20 +210,17 @@ var (
 	keyPool = map[string]crypto.Signer{}
 )
 
-// key makes each named key once. The kind is what stands before a slash: "p256/root".
+// key makes each named key once. The kind is what stands before a slash: "p256/root". Of the slow kinds there is one.
 func key(name string) crypto.Signer {
 	keyMu.Lock()
 	defer keyMu.Unlock()
+	if kind, _, _ := strings.Cut(name, "/"); kind == "rsa3072" || kind == "rsa4096" {
+		name = kind
+	}
 	if k, ok := keyPool[name]; ok {
 		return k
 	}
-	kind := name
-	for i := range name {
-		if name[i] == '/' {
-			kind = name[:i]
-			break
-		}
-	}
+	kind, _, _ := strings.Cut(name, "/")
 	curves := map[string]elliptic.Curve{"p224": elliptic.P224(), "p256": elliptic.P256(), "p384": elliptic.P384(), "p521": elliptic.P521()}
 	bits := map[string]int{"rsa1024": 1024, "rsa2048": 2048, "rsa3072": 3072, "rsa4096": 4096}
 	var k crypto.Signer

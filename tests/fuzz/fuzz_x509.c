@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a server sends as its certificates, under a bundle of authorities. Checks of
+ * src/host/x509_chain.h: C3; what is trusted lists the host, is valid now, and is an anchor or has
+ * a signature that was checked; every verdict has words. Of src/host/pem.h: the DER is a list of
+ * elements, and it fits. Of src/host/x509.h: all views lie in the certificate.
+ *
+ * The first four bytes are the time, then comes a host with its length in one byte, the number of
+ * certificates in one byte, each of them with its length in two bytes; the rest is the bundle, as
+ * PEM if it begins with '-' or '#', else as DER.
+ */
+#include "cfg/limits.h"
+#include "host/der.h"
+#include "host/pem.h"
+#include "host/x509_chain.h"
+#include "host/x509_names.h"
+#include "tests/fuzz/fuzz.h"
+
+#define BUNDLE_BYTES 65536u
+
+static bool lies_in(struct view part, struct view whole)
+{
+    return part.len == 0u || (part.data >= whole.data && part.len <= whole.len &&
+                              (size_t)(part.data - whole.data) <= whole.len - part.len);
+}
+
+static void check_cert(const struct x509_cert *c, struct view der)
+{
+    struct view again = {0};
+    CHECK(c->fault == NULL && view_equal(c->raw, der));
+    const struct view parts[] = {
+        c->tbs,
+        c->issuer,
+        c->subject,
+        c->spki,
+        c->signature,
+        c->subject_key_id,
+        c->authority_key_id,
+        c->permitted,
+        c->excluded,
+        c->policies,
+        c->names,
+        c->unhandled,
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        CHECK(lies_in(parts[i], der));
+    }
+    CHECK(x509_subject(der, &again) && view_equal(again, c->subject));
+}
+
+/* Signatures that end in an odd octet are wrong. */
+static enum x509_reason check_signature(void *context, const struct x509_cert *child,
+                                        const struct x509_cert *issuer)
+{
+    unsigned *calls = context;
+    (*calls)++;
+    CHECK(view_equal(child->issuer, issuer->subject));
+    bool odd = child->signature.len > 0u && (child->signature.data[child->signature.len - 1u] & 1u);
+    return odd ? X509_BAD_SIGNATURE : X509_TRUSTED;
+}
+
+/* The bundle as DER, at most as long as it was. */
+static struct view anchors_of(uint8_t room[BUNDLE_BYTES], struct view bundle)
+{
+    struct view in = view_first(bundle, BUNDLE_BYTES);
+    if (in.len > 0u) {
+        memcpy(room, in.data, in.len);
+    }
+    if (in.len == 0u || (in.data[0] != '-' && in.data[0] != '#')) {
+        return view_of(room, in.len);
+    }
+    struct view list = view_of(room, pem_certificates(room, in.len));
+    CHECK(list.len <= in.len / 4u * 3u);
+    struct view left = list;
+    struct der e = {0};
+    while (left.len > 0u) {
+        CHECK(der_any(&left, &e));
+    }
+    return list;
+}
+
+static bool take_sent(struct reader *r, struct x509_sent *sent)
+{
+    uint8_t count = 0;
+    if (reader_u8(r, &count) != STATUS_OK) {
+        return false;
+    }
+    for (unsigned i = 0; i < count && sent->count < X509_SENT_MAX; i++) {
+        uint16_t len = 0;
+        struct view der = {0};
+        struct x509_cert *cert = &sent->cert[sent->count];
+        if (reader_u16(r, &len) != STATUS_OK || reader_take(r, len, &der) != STATUS_OK) {
+            return false;
+        }
+        if (x509_read(der, cert) == STATUS_OK) {
+            check_cert(cert, der);
+            sent->count++;
+        } else {
+            CHECK(cert->fault != NULL);
+        }
+    }
+    return sent->count > 0u;
+}
+
+static bool is_anchor(struct view anchors, const struct x509_cert *own)
+{
+    struct der e = {0};
+    while (anchors.len > 0u && der_any(&anchors, &e)) {
+        if (view_equal(e.whole, own->raw)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t room[BUNDLE_BYTES];
+    static struct x509_sent sent;
+    static struct x509_search search;
+    struct reader r = reader_of(view_of(data, size));
+    uint32_t now = 0;
+    uint8_t host_len = 0;
+    unsigned calls = 0;
+    char text[X509_TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    struct x509_trust trust = {.check = check_signature, .context = &calls};
+    sent.count = 0;
+    if (reader_u32(&r, &now) != STATUS_OK || reader_u8(&r, &host_len) != STATUS_OK ||
+        reader_take(&r, host_len, &trust.host) != STATUS_OK || !take_sent(&r, &sent)) {
+        return 0;
+    }
+    trust.now = now;
+    trust.anchors = anchors_of(room, view_of(&data[r.pos], reader_left(&r)));
+    struct x509_verdict v = x509_verify(&search, &trust, &sent);
+    CHECK(calls <= X509_SIGNATURES_MAX);
+    if (v.reason == X509_TRUSTED) {
+        const struct x509_cert *own = &sent.cert[0];
+        CHECK(x509_lists_host(own, trust.host));
+        CHECK(own->not_before <= trust.now && trust.now <= own->not_after);
+        CHECK(own->unhandled.len == 0u && (calls > 0u || is_anchor(trust.anchors, own)));
+    } else {
+        x509_explain(&w, &v, trust.host);
+        CHECK(w.len > 10u && !w.full);
+    }
+    return 0;
+}
