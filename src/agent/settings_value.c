@@ -487,7 +487,7 @@ static bool is_ipv6(struct view text)
             rest = view_from(rest, 1);
         }
     }
-    return (gaps == 0u) ? groups == IPV6_GROUPS : (gaps == 1u && groups < IPV6_GROUPS);
+    return (gaps == 0u && groups == IPV6_GROUPS) || (gaps == 1u && groups < IPV6_GROUPS);
 }
 
 static enum status store_address(void *field, size_t cap, const struct setting_source *source,

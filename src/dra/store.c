@@ -284,14 +284,11 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->id.name, sizeof r->id.name, m->name);
     text_set(r->boot_id, sizeof r->boot_id, m->boot_id);
     text_set(r->pool, sizeof r->pool, m->node_name);
-    text_set(r->consumer.name, sizeof r->consumer.name, m->pod_name);
-    text_set(r->consumer.uid, sizeof r->consumer.uid, m->pod_uid);
-    /* a kind of a newer agent: nothing is known of it */
-    if (m->consumer_kind >= (uint32_t)CONSUMER_KINDS) {
-        memset(&r->consumer, 0, sizeof r->consumer);
-    } else {
-        r->consumer.kind = (uint8_t)m->consumer_kind;
-    }
+    /* Of a kind that a newer agent wrote nothing is known. */
+    bool known = m->consumer_kind < (uint32_t)CONSUMER_KINDS;
+    text_set(r->consumer.name, sizeof r->consumer.name, known ? m->pod_name : "");
+    text_set(r->consumer.uid, sizeof r->consumer.uid, known ? m->pod_uid : "");
+    r->consumer.kind = known ? (uint8_t)m->consumer_kind : (uint8_t)CONSUMER_POD;
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
 }
 

@@ -182,7 +182,7 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
     struct tls_verifier *v = verifier;
     struct writer w = writer_of(v->text, sizeof v->text - 1u);
     ASSERT(depth == 0);
-    v->trust.now = (int64_t)(clock_wall_ms() / 1000u);
+    v->trust.now = (int64_t)clock_wall_ms() / 1000;
     struct x509_verdict verdict = read_sent(v, sent);
     if (verdict.reason == X509_TRUSTED) {
         verdict = x509_verify(&v->search, &v->trust, &v->sent);

@@ -249,7 +249,7 @@ static void grant_late(struct h2 *c, const struct h2_stream *s)
     if ((s->flags & H2_STREAM_REMOTE_ENDED) != 0u) {
         return;
     }
-    int64_t unused = (int64_t)(c->mem.connection_window - c->late_granted);
+    int64_t unused = (int64_t)c->mem.connection_window - (int64_t)c->late_granted;
     int64_t granted = s->recv_window < unused ? s->recv_window : unused;
     c->late_granted += granted > 0 ? (uint32_t)granted : 0u; /* §6.9.2: it may be negative */
 }

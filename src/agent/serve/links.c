@@ -17,18 +17,23 @@ enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, CHECK, WATCH };
 
 /*
  * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 (the same messages by number),
- * grpc.health.v1. A socket serves rows that follow each other: kinds[].
+ * grpc.health.v1.
  */
-static const struct grpc_method methods[] = {
+#define HEALTH_METHODS                                                                             \
+    {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
+
+static const struct grpc_method registration_methods[] = {
     {"/pluginregistration.Registration/GetInfo", GET_INFO},
     {"/pluginregistration.Registration/NotifyRegistrationStatus", NOTIFY_STATUS},
+};
+static const struct grpc_method service_methods[] = {
     {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", PREPARE},
     {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources", PREPARE},
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
-    {"/grpc.health.v1.Health/Check", CHECK},
-    {"/grpc.health.v1.Health/Watch", WATCH},
+    HEALTH_METHODS /* the kubelet's own checks */
 };
+static const struct grpc_method health_methods[] = {HEALTH_METHODS};
 
 /* src/agent/claims responds to the call, unless it refuses it at once. */
 static void start_call(struct agent *a, unsigned link, const struct grpc_event *event,
@@ -63,22 +68,26 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
     case WATCH:
         health_watch(a, link, event);
         break;
+    default:
+        ASSERT(false); /* wire/grpc hands on the rows of our tables only */
+        break;
     }
 }
 
 /* --- connections --- */
 
 #define LINK_KINDS ((unsigned)LINK_HEALTH + 1u)
-/* Of each kind of link: the first, how many, and the rows of its methods. */
+#define METHODS(table) .method = (table), .methods = sizeof(table) / sizeof(table)[0]
+/* Of each kind of link: the first, how many, and the methods that its socket serves. */
 static const struct {
     uint8_t first;
     uint8_t count;
-    uint8_t method;
     uint8_t methods;
+    const struct grpc_method *method;
 } kinds[LINK_KINDS] = {
-    [LINK_REGISTRATION] = {0, REGISTRATION_LINKS, 0, 2},
-    [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS, 2, 6},
-    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS, 6, 2},
+    [LINK_REGISTRATION] = {0, REGISTRATION_LINKS, METHODS(registration_methods)},
+    [LINK_SERVICE] = {REGISTRATION_LINKS, SERVICE_LINKS, METHODS(service_methods)},
+    [LINK_HEALTH] = {REGISTRATION_LINKS + SERVICE_LINKS, HEALTH_LINKS, METHODS(health_methods)},
 };
 
 static void link_fail(struct agent *a, unsigned link)
@@ -103,7 +112,7 @@ static void link_start(struct agent *a, unsigned link, enum link_kind kind, uint
     l->opened_ms = now_ms;
     /* Strangers reach the health port: they must not hold what the kubelet needs. */
     struct grpc_buffers *buffers = (kind == LINK_HEALTH) ? NULL : &a->buffers;
-    grpc_init(&l->grpc, buffers, &methods[kinds[kind].method], kinds[kind].methods, now_ms);
+    grpc_init(&l->grpc, buffers, kinds[kind].method, kinds[kind].methods, now_ms);
     /* No GOAWAY: a client with no other server would connect again at once, again and again. */
     l->grpc.refusing = a->stopping;
 }

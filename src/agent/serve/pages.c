@@ -18,7 +18,7 @@
     X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")
 
 #define PAGE_NUMBER(id, path, response) id,
-enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY };
+enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_COUNT };
 #define PAGE_PATH(id, path, response) [id] = (path),
 static const char *const paths[PAGE_UNKNOWN] = {PAGES(PAGE_PATH)};
 
@@ -203,7 +203,7 @@ static bool write_page(const struct agent *a, struct page_link *p, struct writer
     if (p->page == (unsigned)PAGE_READY) {
         return write_reasons(a, p, out);
     }
-    static const char *const texts[] = {
+    static const char *const texts[PAGE_COUNT] = {
         [PAGE_HEALTH] = "ok\n",
         [PAGE_UNKNOWN] = "no such page; there are /metrics, /healthz and /readyz\n",
         [PAGE_BUSY] = "too many scrapes at one time; try again\n"};
