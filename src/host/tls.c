@@ -397,7 +397,7 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
  */
 static int alert_instead(int code)
 {
-    unsigned char record[7]; /* type, version, length; level, description */
+    unsigned char record[7] = {0}; /* type, version, length; level, description */
     if (code != MBEDTLS_ERR_NET_CONN_RESET) {
         return code;
     }

@@ -20,7 +20,7 @@
 /* Whether the OID is `prefix` and one arc more, *arc of one octet. */
 static bool oid_under(struct view oid, const char *prefix, size_t len, unsigned *arc)
 {
-    if (oid.len != len + 1u || memcmp(oid.data, prefix, len) != 0) {
+    if (oid.len != len + 1u || !der_is(view_first(oid, len), prefix, len)) {
         return false;
     }
     *arc = oid.data[len];

@@ -21,7 +21,7 @@ enum x509_scheme {
 };
 
 /* Extended key usages that are looked at (RFC 5280 §4.2.1.12). */
-enum x509_usage { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
+enum { X509_USAGE_ANY = 1, X509_USAGE_SERVER = 2, X509_USAGE_OTHER = 4 };
 
 /* All views lie in the DER that was read. */
 struct x509_cert {

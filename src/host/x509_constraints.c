@@ -49,7 +49,7 @@ static bool is_loose(struct view range)
 static bool mailbox_split(struct view mailbox, struct view *local, struct view *domain)
 {
     size_t at = view_find(mailbox, '@');
-    uint8_t before = '.';
+    uint8_t before = (uint8_t)'.';
     *local = view_first(mailbox, at);
     *domain = view_from(mailbox, at + 1u);
     for (size_t i = 0; i < local->len; i++) {
