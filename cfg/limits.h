@@ -555,8 +555,9 @@
  */
 #define LATE_TURNS_MAX 64u
 /*
- * Age of the loop's time at which no connection is accepted in this turn: time limits of
- * connections count from it, and the shortest is a second. Reached: accepted in the next turn.
+ * Age of the loop's time at which no connection is accepted and nothing is asked of the API server
+ * in this turn: their time limits count from it, and the shortest is a second. Reached: in the next
+ * turn.
  */
 #define ACCEPT_LATE_MS 100u
 /*

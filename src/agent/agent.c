@@ -133,7 +133,13 @@ void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
     ASSERT(now_ms >= a->now_ms);
     a->now_ms = now_ms;
     a->wall_ms = wall_ms;
+    api_time_old(a, false);
     report_time(a);
+}
+
+void agent_time_old(struct agent *a)
+{
+    api_time_old(a, true);
 }
 
 static void link_event(struct agent *a, unsigned link, const struct grpc_event *event)

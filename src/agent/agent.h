@@ -63,6 +63,12 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 
 /* Sets the time; called after each wait before anything else. Log lines and time limits use it. */
 void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms);
+/*
+ * The time that was set is old, because what came in time is read before a time limit is judged.
+ * Until the next agent_time nothing is asked of the API server: a time limit that counts from the
+ * past would be over then.
+ */
+void agent_time_old(struct agent *a);
 
 /*
  * A probe of the node; the first one comes before the first step. Later ones may differ (hot-plug,

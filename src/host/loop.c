@@ -233,8 +233,8 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
 }
 
 /*
- * The time limits of a connection count from now_ms. While that is old, after a stall or a slow
- * flush of the store, new ones wait in the kernel.
+ * The time limits of a connection or a request count from now_ms. While that is old, after a stall
+ * or a slow flush of the store, new connections wait in the kernel, and new requests in the agent.
  */
 static bool time_is_old(const struct host *h)
 {
@@ -487,6 +487,9 @@ static void turn(struct host *h)
     wait_and_look(h);
     host_files_turn(&h->disk);
     agent_time(h->agent, h->now_ms, clock_wall_ms());
+    if (time_is_old(h)) {
+        agent_time_old(h->agent);
+    }
     signals_take(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
     for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */

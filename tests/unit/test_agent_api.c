@@ -412,6 +412,50 @@ static void test_doubt_waits_for_no_list(void **state)
     assert_int_equal(api_slot_kind(world.agent, API_SLOT_SLICES), API_LIST_SLICES);
 }
 
+/* --- after a stall --- */
+
+/* Turns of the host's loop in which the time is that of before the stall. */
+static void turns_of_old_time(void)
+{
+    agent_time_old(world.agent);
+    for (unsigned i = 0; i < 8; i++) {
+        for (unsigned k = 0; k < PEERS; k++) {
+            (void)peer_to_agent(&world.peer[k]);
+        }
+        (void)step();
+        assert_true(agent_deadline(world.agent) <= world.now_ms);
+    }
+}
+
+static void test_stall_costs_no_time_of_a_request(void **state)
+{
+    (void)state;
+    up();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    turns_of_old_time();
+    assert_int_equal(links_calls_open(world.agent), 1);
+    assert_int_equal(api_asked("GET "), 0);
+    set_time(world.now_ms + 2 * CLAIM_GET_MS);
+    settle();
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+}
+
+static void test_stall_costs_no_time_of_a_connection(void **state)
+{
+    (void)state;
+    up();
+    api_end("the network went away");
+    settle();
+    unsigned connects = world.connects;
+    set_time(world.now_ms + API_BACKOFF_MAX_MS);
+    turns_of_old_time();
+    assert_int_equal(world.connects, connects);
+    set_time(world.now_ms + API_CONNECT_MS);
+    settle();
+    assert_int_equal(world.connects, connects + 1);
+}
+
 /* --- what is measured --- */
 
 static void test_ends_are_measured(void **state)
@@ -452,6 +496,8 @@ int main(void)
         cmocka_unit_test(test_refused_stream),
         cmocka_unit_test(test_done_and_not_answered),
         cmocka_unit_test(test_doubt_waits_for_no_list),
+        cmocka_unit_test(test_stall_costs_no_time_of_a_request),
+        cmocka_unit_test(test_stall_costs_no_time_of_a_connection),
         cmocka_unit_test(test_ends_are_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

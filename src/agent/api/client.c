@@ -131,6 +131,11 @@ enum agent_order api_order(struct agent *a)
     return connection_order(a);
 }
 
+void api_time_old(struct agent *a, bool old)
+{
+    a->api_client.time_old = old;
+}
+
 void api_hurry(struct agent *a)
 {
     connection_hurry(a);
@@ -327,7 +332,7 @@ static void note_blocked(struct agent *a)
 static bool may_start(struct agent *a, enum api_kind kind)
 {
     struct api_client *c = &a->api_client;
-    if (!api_ready(a)) {
+    if (!api_ready(a) || c->time_old) {
         return false;
     }
     bool held_back = kind != API_GET_CLAIM && a->now_ms < free_ms(c);
@@ -812,7 +817,7 @@ void api_step(struct agent *a)
         check_token(a);
         c->held_back = c->held_back && a->now_ms < free_ms(c);
         send_bodies(a);
-    } else if (!c->busy) {
+    } else if (!c->busy && !c->time_old) {
         connection_try(a);
     } else {
         /* what the last connection left is reported first */
@@ -835,8 +840,8 @@ static uint64_t requests_deadline(const struct agent *a)
 uint64_t api_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api_client;
-    if (c->busy) {
-        return a->now_ms;
+    if (c->busy || c->time_old) {
+        return a->now_ms; /* the time is set then */
     }
     uint64_t at = connection_deadline(a);
     if (!connection_open(a)) {

@@ -127,6 +127,7 @@ enum api_streams {
 struct api_client {
     bool busy;         /* api_next has, or may have, more to report */
     bool held_back;    /* a request of our own was: it goes at the times below */
+    bool time_old;     /* see agent_time_old: neither request nor connection starts */
     bool token_handed; /* the host handed the token in since a 401 asked for it */
     enum api_streams streams;
     unsigned timeouts_in_a_row; /* requests that had no response in time, one after the other */
@@ -183,6 +184,8 @@ struct view api_tx(struct agent *a);
 void api_tx_commit(struct agent *a, size_t n);
 /* The next order for the host, which counts as carried out; ORDER_NONE: there is none. */
 enum agent_order api_order(struct agent *a);
+/* See agent_time_old. */
+void api_time_old(struct agent *a, bool old);
 /* The first connection is wanted now. */
 void api_hurry(struct agent *a);
 
