@@ -559,7 +559,7 @@
  * in this turn: their time limits count from it, and the shortest is a second. Reached: in the next
  * turn.
  */
-#define ACCEPT_LATE_MS 100u
+#define TIME_OLD_MS 100u
 /*
  * Transfers (one recv(2) or send(2), up to 4 KiB) of all connections to the TCP ports together in
  * one window: a scrape takes 35, and a transfer 15 us of CPU time. More: wait for the next window.

@@ -252,6 +252,7 @@ static enum status rename_in(struct host_files *f, enum files_dir dir, const cha
 
 static enum status commit_state(struct host_files *f, const char *name, const char *final_name)
 {
+    f->flush_ms = 0;
     enum status s = state_open(f, name, true, false);
     if (s != STATUS_OK) {
         return s;

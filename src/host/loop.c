@@ -238,7 +238,7 @@ static void link_begin(struct host *h, enum link_kind kind, const struct accepte
  */
 static bool time_is_old(const struct host *h)
 {
-    return clock_now_ms() - h->now_ms >= ACCEPT_LATE_MS;
+    return clock_now_ms() - h->now_ms >= TIME_OLD_MS;
 }
 
 /* Whether the agent has a place for another connection, free or by closing one. */

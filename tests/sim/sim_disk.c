@@ -435,14 +435,13 @@ static enum status disk_device(void *ctx, unsigned number, struct device_place *
     return disk.device_absent[number] ? HOST_ABSENT : STATUS_OK;
 }
 
-/* Stands for the words of an errno. */
-/* The model's disk does not wait. */
 static uint64_t disk_flush_ms(void *ctx)
 {
-    (void)ctx;
-    return 0;
+    ASSERT(ctx == &disk);
+    return disk.flush_ms;
 }
 
+/* Stands for the words of an errno. */
 static const char *disk_why(void *ctx)
 {
     ASSERT(ctx == &disk);

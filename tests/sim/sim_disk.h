@@ -75,6 +75,7 @@ struct disk {
     /* where devices are now; as in a found_node of zeros unless the owner says otherwise */
     struct device_place device[DEVICES_MAX];
     bool device_absent[DEVICES_MAX];
+    uint64_t flush_ms; /* how long a flush takes; the model's clock does not move by it */
 };
 
 extern struct disk disk;

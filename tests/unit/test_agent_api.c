@@ -417,7 +417,6 @@ static void test_doubt_waits_for_no_list(void **state)
 /* Turns of the host's loop in which the time is that of before the stall. */
 static void turns_of_old_time(void)
 {
-    agent_time_old(world.agent);
     for (unsigned i = 0; i < 8; i++) {
         for (unsigned k = 0; k < PEERS; k++) {
             (void)peer_to_agent(&world.peer[k]);
@@ -433,12 +432,33 @@ static void test_stall_costs_no_time_of_a_request(void **state)
     up();
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    agent_time_old(world.agent);
     turns_of_old_time();
     assert_int_equal(links_calls_open(world.agent), 1);
     assert_int_equal(api_asked("GET "), 0);
     set_time(world.now_ms + 2 * CLAIM_GET_MS);
     settle();
     assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+}
+
+static void test_flush_costs_no_time_of_a_request(void **state)
+{
+    (void)state;
+    up();
+    struct peer *p = service_open();
+    prepare_well(0, 1);
+    disk.flush_ms = 2 * CLAIM_GET_MS;
+    const struct peer_call *freed = call_send(p, UNPREPARE, claims_request(0, 1));
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(1, 1));
+    api_forget();
+    turns_of_old_time();
+
+    assert_string_equal(unprepare_error(call_reply_of(freed), 0), "");
+    assert_int_equal(api_asked("GET "), 0);
+    disk.flush_ms = 0;
+    set_time(world.now_ms + 2 * CLAIM_GET_MS);
+    settle();
+    assert_string_equal(prepare_error(call_reply_of(c), 1), "");
 }
 
 static void test_stall_costs_no_time_of_a_connection(void **state)
@@ -449,6 +469,7 @@ static void test_stall_costs_no_time_of_a_connection(void **state)
     settle();
     unsigned connects = world.connects;
     set_time(world.now_ms + API_BACKOFF_MAX_MS);
+    agent_time_old(world.agent);
     turns_of_old_time();
     assert_int_equal(world.connects, connects);
     set_time(world.now_ms + API_CONNECT_MS);
@@ -497,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_done_and_not_answered),
         cmocka_unit_test(test_doubt_waits_for_no_list),
         cmocka_unit_test(test_stall_costs_no_time_of_a_request),
+        cmocka_unit_test(test_flush_costs_no_time_of_a_request),
         cmocka_unit_test(test_stall_costs_no_time_of_a_connection),
         cmocka_unit_test(test_ends_are_measured),
     };

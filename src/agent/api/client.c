@@ -133,7 +133,9 @@ enum agent_order api_order(struct agent *a)
 
 void api_time_old(struct agent *a, bool old)
 {
-    a->api_client.time_old = old;
+    struct api_client *c = &a->api_client;
+    c->busy = c->busy || c->time_old; /* what waited for the time goes with the next step */
+    c->time_old = old;
 }
 
 void api_hurry(struct agent *a)

@@ -184,7 +184,7 @@ struct view api_tx(struct agent *a);
 void api_tx_commit(struct agent *a, size_t n);
 /* The next order for the host, which counts as carried out; ORDER_NONE: there is none. */
 enum agent_order api_order(struct agent *a);
-/* See agent_time_old. */
+/* Whether the time is old, see agent_time_old. */
 void api_time_old(struct agent *a, bool old);
 /* The first connection is wanted now. */
 void api_hurry(struct agent *a);

@@ -565,6 +565,15 @@ static void settle_synced(struct agent *a)
     a->ledger.dirty = false;
 }
 
+/* A slow flush leaves now_ms behind: what this step would still ask for had lost that time. */
+static void note_flush(struct agent *a, uint64_t flush_ms)
+{
+    durations_flush(&a->durations, flush_ms);
+    if (flush_ms >= TIME_OLD_MS) {
+        api_time_old(a, true);
+    }
+}
+
 enum status ledger_sync(struct agent *a, struct writer *why)
 {
     retry_freeing(a);
@@ -578,7 +587,7 @@ enum status ledger_sync(struct agent *a, struct writer *why)
     enum status s = rewrite_unsynced(a);
     if (s == STATUS_OK) {
         s = a->files->commit(a->files->ctx, FILES_STATE, STORE_FILE_NAME, 0);
-        durations_flush(&a->durations, a->files->flush_ms(a->files->ctx));
+        note_flush(a, a->files->flush_ms(a->files->ctx));
         a->ledger.rewrite = s != STATUS_OK;
     }
     store_check(a, s);
