@@ -29,7 +29,8 @@ static void put_expired(struct sim_api *a, struct sim_stream *s)
     uint8_t bytes[2048];
     struct writer w = writer_of(bytes, sizeof bytes);
     sim_put_expired(a, &w);
-    ASSERT(put_event(s, "ERROR", writer_view(&w)));
+    bool fits = put_event(s, "ERROR", writer_view(&w));
+    ASSERT(fits);
 }
 
 static uint64_t next_bookmark(const struct sim_api *a, const struct sim_stream *s)
@@ -144,7 +145,8 @@ void sim_api_tell(struct sim_api *a, enum sim_kind kind, const char *type, const
     for (unsigned i = 0; i < SIM_CONNECTIONS_MAX; i++) {
         for (unsigned n = 0; n < SIM_STREAMS_MAX; n++) {
             if (watches(&a->connection[i].stream[n], kind)) {
-                ASSERT(put_object_event(a, &a->connection[i].stream[n], type, &o));
+                bool fits = put_object_event(a, &a->connection[i].stream[n], type, &o);
+                ASSERT(fits);
             }
         }
     }
