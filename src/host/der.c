@@ -102,22 +102,36 @@ bool der_number(struct view *in, unsigned tag, uint64_t *value)
 }
 
 /* X.690 §8.19.2: seven bits an octet, the shortest form, the last octet without its high bit. */
-bool der_oid(struct view *in, struct view *content)
+bool der_long_oid(struct view *in, struct view *content)
 {
-    uint32_t arc = 0;
     bool inside = false;
     if (!der_take(in, DER_OID, content) || content->len == 0u) {
         return false;
     }
     for (size_t i = 0; i < content->len; i++) {
         uint8_t octet = content->data[i];
-        if ((!inside && octet == 0x80u) || arc >= UINT32_C(0x1000000)) {
+        if (!inside && octet == 0x80u) {
             return false;
         }
         inside = (octet & 0x80u) != 0u;
-        arc = inside ? (arc << 7) | (octet & 0x7fu) : 0u;
     }
     return !inside;
+}
+
+bool der_oid(struct view *in, struct view *content)
+{
+    uint32_t arc = 0;
+    if (!der_long_oid(in, content)) {
+        return false;
+    }
+    for (size_t i = 0; i < content->len; i++) {
+        uint8_t octet = content->data[i];
+        if (arc >= UINT32_C(0x1000000)) {
+            return false;
+        }
+        arc = ((octet & 0x80u) != 0u) ? (arc << 7) | (octet & 0x7fu) : 0u;
+    }
+    return true;
 }
 
 bool der_bits(struct view *in, struct view *bytes, unsigned *unused)

@@ -46,6 +46,8 @@ MUST_USE bool der_integer(struct view *in, unsigned tag, struct view *content);
 MUST_USE bool der_number(struct view *in, unsigned tag, uint64_t *value);
 /* An OBJECT IDENTIFIER whose arcs are below 2^31; `content` is its encoding. */
 MUST_USE bool der_oid(struct view *in, struct view *content);
+/* The same with arcs of any size, as policies may have. */
+MUST_USE bool der_long_oid(struct view *in, struct view *content);
 /* A BIT STRING; `unused` bits at its end are 0. */
 MUST_USE bool der_bits(struct view *in, struct view *bytes, unsigned *unused);
 /* A UTCTime or GeneralizedTime of zone Z, in seconds since 1970 (RFC 5280 §4.1.2.5). */

@@ -17,8 +17,9 @@
 #include <mbedtls/platform.h>
 #include <mbedtls/rsa.h>
 
-#define RSA_BITS_MIN 1024u /* Go's crypto/rsa */
-#define RSA_BITS_MAX 4096u /* MBEDTLS_MPI_MAX_SIZE */
+#define RSA_BITS_MIN 1024u           /* Go's crypto/rsa */
+#define RSA_BITS_MAX 4096u           /* MBEDTLS_MPI_MAX_SIZE */
+#define RSA_EXPONENT_MAX 0x7fffffffu /* Go's crypto/rsa */
 #define HASH_BYTES_MAX 64u
 #define KEY_BYTES_MAX 640u /* subjectPublicKeyInfo of RSA-4096: 550 */
 
@@ -34,7 +35,7 @@ static enum x509_reason read_key(mbedtls_pk_context *key, const struct x509_cert
     if (cert->key == X509_KEY_ED25519) {
         return X509_ED25519_KEY;
     }
-    if (cert->spki.len > sizeof copy) {
+    if (cert->spki.len > sizeof copy || cert->exponent > RSA_EXPONENT_MAX) {
         return X509_OTHER_KEY;
     }
     memcpy(copy, cert->spki.data, cert->spki.len);

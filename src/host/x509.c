@@ -199,9 +199,19 @@ static unsigned pss_hash(struct view *in)
         return 0;
     }
     unsigned bits = take_sha2(&part);
-    bool same = der_take(in, DER_CONTEXT_OUTER(1u), &part) && der_take(&part, DER_SEQUENCE, &mgf) &&
-                der_oid(&mgf, &oid) && DER_IS(oid, OID_RSA "\x08") && take_sha2(&mgf) == bits;
+    bool same = part.len == 0u && der_take(in, DER_CONTEXT_OUTER(1u), &part) &&
+                der_take(&part, DER_SEQUENCE, &mgf) && part.len == 0u && der_oid(&mgf, &oid) &&
+                DER_IS(oid, OID_RSA "\x08") && take_sha2(&mgf) == bits;
     return same ? bits : 0u;
+}
+
+/* The end of RSASSA-PSS-params: nothing, or the only trailer that there is. */
+static bool trailer_valid(struct view in)
+{
+    struct view part = {0};
+    uint64_t trailer = 0;
+    return in.len == 0u || (der_take(&in, DER_CONTEXT_OUTER(3u), &part) &&
+                            der_number(&part, DER_INTEGER, &trailer) && trailer == 1u);
 }
 
 /* RSASSA-PSS-params with a salt as long as the hash, and the only trailer. 0: others. */
@@ -210,18 +220,13 @@ static unsigned pss_bits(struct view parameters)
     struct view in = {0};
     struct view part = {0};
     uint64_t salt = 0;
-    uint64_t trailer = 1;
-    bool given = false;
     if (!der_take(&parameters, DER_SEQUENCE, &in)) {
         return 0;
     }
     unsigned bits = pss_hash(&in);
-    if (!der_take(&in, DER_CONTEXT_OUTER(2u), &part) || !der_number(&part, DER_INTEGER, &salt) ||
-        !der_optional(&in, DER_CONTEXT_OUTER(3u), &given, &part) ||
-        (given && !der_number(&part, DER_INTEGER, &trailer))) {
-        return 0;
-    }
-    return (salt == bits / 8u && trailer == 1u) ? bits : 0u;
+    bool good = der_take(&in, DER_CONTEXT_OUTER(2u), &part) &&
+                der_number(&part, DER_INTEGER, &salt) && salt == bits / 8u && trailer_valid(in);
+    return good ? bits : 0u;
 }
 
 /* RFC 8017 §A.2, RFC 5758 §3.2, RFC 8410 §3. Those with parameters of their own are left out. */
@@ -266,15 +271,14 @@ static bool read_scheme(struct view in, struct x509_cert *cert)
 
 /* --- the key --- */
 
-/* RFC 8017 §A.1.1: two positive integers; Go takes exponents of at most 63 bits. */
-static bool rsa_valid(struct view key)
+/* RFC 8017 §A.1.1: two positive integers; Go reads exponents of at most 63 bits. */
+static bool rsa_valid(struct view key, uint64_t *exponent)
 {
     struct view in = {0};
     struct view modulus = {0};
-    uint64_t exponent = 0;
     return der_take(&key, DER_SEQUENCE, &in) && der_integer(&in, DER_INTEGER, &modulus) &&
            (modulus.data[0] & 0x80u) == 0u && (modulus.len > 1u || modulus.data[0] != 0u) &&
-           der_number(&in, DER_INTEGER, &exponent) && exponent > 0u;
+           der_number(&in, DER_INTEGER, exponent) && *exponent > 0u;
 }
 
 /* RFC 5480 §2.1.1.1 and §2.2: a named curve of NIST, the point uncompressed. NULL: as it must be.
@@ -329,7 +333,9 @@ static const char *read_key(struct view in, struct x509_cert *cert)
     cert->key = key_of(oid);
     switch (cert->key) {
     case X509_KEY_RSA:
-        return (DER_IS(parameters, DER_NULL_ELEMENT) && rsa_valid(key)) ? NULL : "RSA key";
+        return (DER_IS(parameters, DER_NULL_ELEMENT) && rsa_valid(key, &cert->exponent))
+                   ? NULL
+                   : "RSA key";
     case X509_KEY_EC:
         return ec_fault(parameters, key);
     case X509_KEY_ED25519:

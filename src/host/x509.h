@@ -42,6 +42,7 @@ struct x509_cert {
     int64_t not_before;    /* seconds since 1970 */
     int64_t not_after;
     uint64_t path_len; /* if has_path_len */
+    uint64_t exponent; /* of an RSA key */
     uint64_t explicit_policy;
     unsigned version; /* 1 to 3 */
     enum x509_key key;

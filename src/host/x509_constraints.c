@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/chars.h"
 #include "host/der.h"
 #include "host/x509_names_internal.h"
@@ -33,16 +34,28 @@ static bool range_valid(struct view range)
     return (range.len == 8u || range.len == 32u) && mask_valid(view_from(range, range.len / 2u));
 }
 
-/* Whether the address has bits outside of the mask, as 10.0.0.5/255.0.0.0. */
-static bool is_loose(struct view range)
+static bool is_mapped(struct view address)
 {
+    return x509_unmapped(address).len != address.len;
+}
+
+/*
+ * Whether the address has bits outside of the mask, as 10.0.0.5/255.0.0.0, or the range begins or
+ * ends among the IPv4 addresses that are mapped into IPv6.
+ */
+static bool is_odd(struct view range)
+{
+    size_t len = range.len / 2u;
+    uint8_t last[16];
     bool loose = false;
-    for (size_t i = 0; i < range.len / 2u; i++) {
+    ASSERT(len <= sizeof last);
+    for (size_t i = 0; i < len; i++) {
         uint32_t address = range.data[i];
-        uint32_t mask = range.data[range.len / 2u + i];
-        loose = loose || (address & ~mask) != 0u;
+        uint32_t rest = ~(uint32_t)range.data[len + i] & 0xffu;
+        last[i] = (uint8_t)(address | rest);
+        loose = loose || (address & rest) != 0u;
     }
-    return loose;
+    return loose || is_mapped(view_first(range, len)) || is_mapped(view_of(last, len));
 }
 
 /* "local@domain" of RFC 5321 §4.1.2 without quotes: atoms and dots before the "@". */
@@ -97,20 +110,23 @@ static bool take_subtree(struct view *in, struct der *base)
     return der_take(in, DER_SEQUENCE, &content) && der_any(&content, base);
 }
 
-/* Go's search among several ranges misses some of those that are loose: they are refused here. */
+/* Go's search among several ranges misses some when one of them is odd: they are refused here. */
 bool x509_constraints_valid(struct view subtrees, bool *whole)
 {
     struct der base = {0};
-    size_t ranges = 0;
-    bool loose = false;
+    size_t ranges[2] = {0}; /* of IPv4, of IPv6 */
+    bool odd[2] = {0};
     while (subtrees.len > 0u) {
         if (!take_subtree(&subtrees, &base) || !subtree_valid(&base, whole)) {
             return false;
         }
-        ranges += (base.tag == X509_NAME_IP) ? 1u : 0u;
-        loose = loose || (base.tag == X509_NAME_IP && is_loose(base.content));
+        if (base.tag == X509_NAME_IP) {
+            size_t family = (base.content.len == 8u) ? 0u : 1u;
+            ranges[family]++;
+            odd[family] = odd[family] || is_odd(base.content);
+        }
     }
-    return !loose || ranges == 1u;
+    return (!odd[0] || ranges[0] == 1u) && (!odd[1] || ranges[1] == 1u);
 }
 
 /* --- what is permitted --- */
@@ -146,9 +162,11 @@ static bool wildcard_hits(struct view name, struct view constraint)
            x509_same_domain(view_from(name, view_find(name, '.')), view_from(constraint, dot));
 }
 
-static bool is_in_range(struct view address, struct view range)
+/* Go permits mapped IPv4 addresses by ranges of such addresses only, and no others by these. */
+static bool is_in_range(struct view address, struct view range, bool excludes)
 {
-    bool inside = range.len == 2u * address.len;
+    bool inside = range.len == 2u * address.len &&
+                  (excludes || is_mapped(view_first(range, address.len)) == is_mapped(address));
     for (size_t i = 0; inside && i < address.len; i++) {
         inside = ((address.data[i] ^ range.data[i]) & range.data[address.len + i]) == 0u;
     }
@@ -170,7 +188,7 @@ static bool hits(const struct subject *s, struct view constraint, bool excludes)
 {
     switch (s->tag) {
     case X509_NAME_IP:
-        return is_in_range(s->address, constraint);
+        return is_in_range(s->address, constraint, excludes);
     case X509_NAME_EMAIL:
         return mail_hits(s, constraint) || (excludes && wildcard_hits(s->domain, constraint));
     default:

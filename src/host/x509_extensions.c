@@ -159,7 +159,7 @@ static enum found read_policies(const struct extension *e, struct x509_cert *cer
     size_t count = 0;
     while (in.len > 0u) {
         if (count == X509_LIST_MAX || !der_take(&in, DER_SEQUENCE, &content) ||
-            !der_oid(&content, &oid) || policy_seen(cert->policies, count, oid)) {
+            !der_long_oid(&content, &oid) || policy_seen(cert->policies, count, oid)) {
             return FAULT;
         }
         count++;

@@ -211,8 +211,7 @@ static bool lists_name(const struct x509_cert *cert, struct view host)
     return false;
 }
 
-/* Four bytes of an address, also of one mapped into IPv6 (RFC 4291 §2.5.5.2). */
-static struct view unmapped(struct view address)
+struct view x509_unmapped(struct view address)
 {
     static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     bool mapped = address.len == V6_BYTES && memcmp(address.data, prefix, sizeof prefix) == 0;
@@ -224,7 +223,8 @@ static bool lists_address(const struct x509_cert *cert, struct view address)
     struct view list = x509_names_of(cert);
     struct der name = {0};
     while (list.len > 0u && der_any(&list, &name)) {
-        if (name.tag == X509_NAME_IP && view_equal(unmapped(name.content), unmapped(address))) {
+        if (name.tag == X509_NAME_IP &&
+            view_equal(x509_unmapped(name.content), x509_unmapped(address))) {
             return true;
         }
     }

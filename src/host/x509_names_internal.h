@@ -16,6 +16,8 @@
 struct view x509_names_of(const struct x509_cert *cert);
 /* No empty label, no final dot; a constraint may begin with a dot. The empty name is valid. */
 bool x509_domain_valid(struct view name, bool constraint);
+/* Of an IPv4 address that is mapped into IPv6 (RFC 4291 §2.5.5.2) its four bytes, else all. */
+struct view x509_unmapped(struct view address);
 /* Whether both are the same letters, A-Z being a-z. */
 bool x509_same_domain(struct view a, struct view b);
 /* Host and port of a URI, perhaps empty. False: not one that is understood. */

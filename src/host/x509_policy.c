@@ -7,7 +7,7 @@
 static bool take_policy(struct view *in, struct view *oid)
 {
     struct view content = {0};
-    return in->len > 0u && der_take(in, DER_SEQUENCE, &content) && der_oid(&content, oid);
+    return in->len > 0u && der_take(in, DER_SEQUENCE, &content) && der_long_oid(&content, oid);
 }
 
 static bool lists(const struct x509_cert *cert, struct view policy, bool any_counts)

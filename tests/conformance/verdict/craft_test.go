@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -16,7 +17,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
+	"io"
 	"math/big"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -78,13 +81,17 @@ func under(oid asn1.ObjectIdentifier, arcs ...int) asn1.ObjectIdentifier {
 
 // pss is RSASSA-PSS with its parameters as RFC 4055 has them; salt and MGF's hash may be odd.
 func pss(hash, mgfHash, salt int) sigalg {
+	params := seq(pssParts(hash, mgfHash, salt)...)
+	h := map[int]crypto.Hash{256: crypto.SHA256, 384: crypto.SHA384, 512: crypto.SHA512}[hash]
+	return sigalg{oid: under(oidRSA, 10), params: params, hash: h, pss: true}
+}
+
+func pssParts(hash, mgfHash, salt int) [][]byte {
 	oid := func(bits int) []byte {
 		arc := map[int]int{256: 1, 384: 2, 512: 3}[bits]
 		return seq(der(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, arc}), derNull)
 	}
-	params := seq(tlv(0xa0, oid(hash)), tlv(0xa1, seq(der(under(oidRSA, 8)), oid(mgfHash))), tlv(0xa2, der(salt)))
-	h := map[int]crypto.Hash{256: crypto.SHA256, 384: crypto.SHA384, 512: crypto.SHA512}[hash]
-	return sigalg{oid: under(oidRSA, 10), params: params, hash: h, pss: true}
+	return [][]byte{tlv(0xa0, oid(hash)), tlv(0xa1, seq(der(under(oidRSA, 8)), oid(mgfHash))), tlv(0xa2, der(salt))}
 }
 
 // --- DER ---
@@ -229,6 +236,8 @@ func key(name string) crypto.Signer {
 		k = must(ecdsa.GenerateKey(curves[kind], rand.Reader))
 	case bits[kind] != 0:
 		k = must(rsa.GenerateKey(rand.Reader, bits[kind]))
+	case kind == "exponent":
+		k = exponentKey(must(strconv.ParseInt(strings.TrimPrefix(name, "exponent/"), 10, 64)))
 	default:
 		_, private, err := ed25519.GenerateKey(rand.Reader)
 		k = must(private, err)
@@ -237,9 +246,38 @@ func key(name string) crypto.Signer {
 	return k
 }
 
+// exponent is an RSA key of 2048 bits with any public exponent, also one that crypto/rsa does not sign with.
+type exponent struct {
+	public  *rsa.PublicKey
+	private *big.Int
+}
+
+func (k exponent) Public() crypto.PublicKey { return k.public }
+
+// Sign is RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017 §8.2.1).
+func (k exponent) Sign(_ io.Reader, digest []byte, _ crypto.SignerOpts) ([]byte, error) {
+	info := seq(seq(der(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}), derNull), tlv(4, digest))
+	size := k.public.Size()
+	block := append(append([]byte{0, 1}, bytes.Repeat([]byte{0xff}, size-3-len(info))...), 0)
+	m := new(big.Int).SetBytes(append(block, info...))
+	return m.Exp(m, k.private, k.public.N).FillBytes(make([]byte, size)), nil
+}
+
+func exponentKey(e int64) exponent {
+	for {
+		p, q := must(rand.Prime(rand.Reader, 1024)), must(rand.Prime(rand.Reader, 1024))
+		n, one := new(big.Int).Mul(p, q), big.NewInt(1)
+		phi := new(big.Int).Mul(p.Sub(p, one), q.Sub(q, one))
+		d := new(big.Int).ModInverse(big.NewInt(e), phi)
+		if d != nil && n.BitLen() == 2048 {
+			return exponent{public: &rsa.PublicKey{N: n, E: int(e)}, private: d}
+		}
+	}
+}
+
 func natural(key crypto.Signer) sigalg {
 	switch k := key.(type) {
-	case *rsa.PrivateKey:
+	case *rsa.PrivateKey, exponent:
 		return rsaSHA256
 	case *ecdsa.PrivateKey:
 		return map[int]sigalg{224: ecSHA256, 256: ecSHA256, 384: ecSHA384, 521: ecSHA512}[k.Curve.Params().BitSize]

@@ -193,6 +193,9 @@ func addConstraints(add adder) {
 	v4 := "ip:\x7f\x00\x00\x00\xff\x00\x00\x00"
 	other := "ip:\x0a\x00\x00\x00\xff\x00\x00\x00"
 	v6 := "ip:" + strings.Repeat("\x00", 32)
+	mapped := func(low ...byte) string { return strings.Repeat("\x00", 10) + "\xff\xff" + string(low) } // v4 in v6
+	ones := func(n int) string { return strings.Repeat("\xff", n) + strings.Repeat("\x00", 16-n) }
+	mappedRange := "ip:" + mapped(10, 0, 0, 0) + ones(13)
 	names := map[string]struct {
 		permitted, excluded subtrees
 		leaf                []string // nil: api.test and 127.0.0.1
@@ -227,6 +230,17 @@ func addConstraints(add adder) {
 		"ip loose":                      {permitted: subtrees{"ip:\x7f\x00\x00\x05\xff\x00\x00\x00"}},
 		"ip with a broken mask":         {permitted: subtrees{"ip:\x7f\x00\x00\x00\xff\x00\xff\x00"}},
 		"ip of a wrong length":          {permitted: subtrees{"ip:\x7f\x00\x00\x00\xff\x00\x00"}},
+		"ip mapped, v6 permitted":       {permitted: subtrees{v6}, leaf: []string{"dns:api.test", "ip:" + mapped(10, 0, 0, 1)}},
+		"ip mapped, its range":          {permitted: subtrees{mappedRange}, leaf: []string{"dns:api.test", "ip:" + mapped(10, 0, 0, 1)}},
+		"ip mapped, another range":      {permitted: subtrees{mappedRange}, leaf: []string{"dns:api.test", "ip:" + mapped(11, 0, 0, 1)}},
+		"ip under a wide mapped range": {permitted: subtrees{"ip:" + mapped(0, 0, 0, 0) + ones(10)},
+			leaf: []string{"dns:api.test", "ip:" + strings.Repeat("\x00", 12) + "\x00\x00\x00\x01"}},
+		"ip beside a mapped range": {permitted: subtrees{v6, mappedRange},
+			leaf: []string{"dns:api.test", "ip:\x20\x01" + strings.Repeat("\x00", 14)}},
+		"ip behind a range up to the mapped": {permitted: subtrees{"ip:" + strings.Repeat("\x00", 16) + ones(8),
+			"ip:" + strings.Repeat("\x00", 10) + "\xff\xfe" + strings.Repeat("\x00", 4) + strings.Repeat("\xff", 11) + "\xfe" + strings.Repeat("\x00", 4)},
+			leaf: []string{"dns:api.test", "ip:" + strings.Repeat("\x00", 9) + "\x01" + strings.Repeat("\x00", 6)}},
+		"ip all of both kinds excluded": {excluded: subtrees{"ip:" + strings.Repeat("\x00", 8), v6}, leaf: []string{"dns:api.test"}},
 		"dns with a final dot":          {permitted: subtrees{"dns:test."}},
 		"dns with an empty label":       {permitted: subtrees{"dns:a..test"}},
 		"email permitted, none there":   {permitted: subtrees{"email:a@b.test"}},
@@ -265,6 +279,8 @@ func addConstraints(add adder) {
 			}
 		}
 	}
+	add("constraints/ip mapped, v6 excluded", tree{root: []change{with(constraints(true, nil, subtrees{v6}))},
+		leaf: []change{with(san("dns:api.test", "ip:"+mapped(10, 0, 0, 1)))}})
 	bad := constraints(false, subtrees{"dns:other"}, nil)
 	add("constraints/on the leaf itself", tree{leaf: []change{with(bad)}})
 	add("constraints/violated by the intermediate's own name", tree{root: []change{with(constraints(true, subtrees{"dns:test", v4}, nil))},
@@ -398,6 +414,9 @@ func addKeys(add adder) {
 	for _, kind := range []string{"p224", "p256", "p384", "p521", "rsa1024", "rsa2048", "rsa3072", "rsa4096", "ed25519"} {
 		add("key/root "+kind, tree{rootKey: kind + "/root", flat: true})
 	}
+	for _, e := range []int{3, 1<<31 - 1, 1<<31 + 1, 1<<32 + 15} {
+		add(fmt.Sprintf("key/middle with the exponent %d", e), tree{middleKey: fmt.Sprintf("exponent/%d", e)})
+	}
 	add("key/all rsa4096", tree{rootKey: "rsa4096/root", middleKey: "rsa4096/middle", leafKey: "rsa4096/leaf"})
 	add("key/all p521", tree{rootKey: "p521/root", middleKey: "p521/middle", leafKey: "p521/leaf"})
 	add("key/all p384", tree{rootKey: "p384/root", middleKey: "p384/middle", leafKey: "p384/leaf"})
@@ -422,6 +441,20 @@ func addSignatures(add adder) {
 	without := rsaSHA256
 	without.params = nil
 	add("signature/RSA without NULL", rsa(without))
+	withParams := func(parts ...[]byte) tree {
+		a := pss(256, 256, 32)
+		a.params = seq(parts...)
+		return rsa(a)
+	}
+	trailer := tlv(0xa3, der(1))
+	for i, name := range []string{"hash", "MGF", "salt", "trailer"} {
+		parts := append(pssParts(256, 256, 32), trailer)
+		parts[i] = tlv(parts[i][0], parts[i][2:], derNull)
+		add("signature/RSA PSS, bytes after its "+name, withParams(parts...))
+	}
+	add("signature/RSA PSS with its trailer", withParams(append(pssParts(256, 256, 32), trailer)...))
+	add("signature/RSA PSS of another trailer", withParams(append(pssParts(256, 256, 32), tlv(0xa3, der(2)))...))
+	add("signature/RSA PSS, bytes after its parameters", withParams(append(pssParts(256, 256, 32), derNull)...))
 	add("signature/unknown algorithm", tree{leaf: []change{signed(sigalg{oid: odd, hash: crypto.SHA256})}})
 	add("signature/RSA's name over an EC key", tree{leaf: []change{signed(sigalg{oid: under(oidRSA, 11), params: derNull, hash: crypto.SHA256})}})
 }
@@ -453,6 +486,8 @@ func addPolicies(add adder) {
 	add("policy/of no form", tree{middle: []change{with(ext(36, true, []byte{4, 0}))}})
 	add("policy/mapping of any", tree{middle: []change{list(p), mapping(any, q)}, leaf: []change{list(q)}})
 	add("policy/any inhibited", tree{middle: []change{require, list(p), with(ext(54, true, der(0)))}, leaf: []change{list(any)}})
+	uuid := append([]byte{0x69, 0x83}, bytes.Repeat([]byte{0x85}, 17)...)
+	add("policy/of a UUID", tree{leaf: []change{with(ext(32, false, seq(seq(tlv(6, uuid, []byte{1})))))}})
 	add("policy/mapping without a need", tree{middle: []change{list(p), mapping(p, q)}, leaf: []change{list(q)}})
 }
 
@@ -517,6 +552,8 @@ func chains() []situation {
 	add("strangers sent", [][]byte{root}, leaf, otherRoot, own, second, middle)
 	add("stranger that cannot be read", [][]byte{root}, leaf, middle, garbled())
 	add("stranger with an Ed25519 key", [][]byte{root}, leaf, middle, authorityOf("ed", key("ed25519/x"), "root", rk))
+	x25519 := seq(seq(der(asn1.ObjectIdentifier{1, 3, 101, 110})), tlv(3, []byte{0}, bytes.Repeat([]byte{9}, 32)))
+	add("stranger with an X25519 key", [][]byte{root}, leaf, middle, authorityOf("x", other, "root", rk, func(c *crafted) { c.spki = x25519 }))
 	deep := [][]byte{nil}
 	issuer, signer := "root", rk
 	for i := range 8 {
