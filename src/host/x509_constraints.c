@@ -162,11 +162,15 @@ static bool wildcard_hits(struct view name, struct view constraint)
            x509_same_domain(view_from(name, view_find(name, '.')), view_from(constraint, dot));
 }
 
-/* Go permits mapped IPv4 addresses by ranges of such addresses only, and no others by these. */
+/*
+ * Go finds a mapped IPv4 address only in a range of such addresses, and permits no other one by
+ * such a range. An excluded range of them hits others here: that errs on the safe side.
+ */
 static bool is_in_range(struct view address, struct view range, bool excludes)
 {
+    bool of_mapped = is_mapped(view_first(range, range.len / 2u));
     bool inside = range.len == 2u * address.len &&
-                  (excludes || is_mapped(view_first(range, address.len)) == is_mapped(address));
+                  (of_mapped == is_mapped(address) || (excludes && of_mapped));
     for (size_t i = 0; inside && i < address.len; i++) {
         inside = ((address.data[i] ^ range.data[i]) & range.data[address.len + i]) == 0u;
     }
