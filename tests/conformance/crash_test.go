@@ -79,7 +79,7 @@ func TestKilledInAStorm(t *testing.T) {
 	var noReads atomic.Bool
 	api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
 		if kind == "claim" && noReads.Load() {
-			api.fail(w, 503, "ServiceUnavailable", "closed for the test")
+			api.fail(w, 403, "Forbidden", "closed for the test") // an answer that is final: a 503 is asked again
 			return true
 		}
 		return false

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	resource "k8s.io/api/resource/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -259,6 +260,8 @@ func TestAPIServerErrors(t *testing.T) {
 		"garbage":    {body([]byte("k8s\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), []string{"one"}},
 		"aborted":    {abort, []string{"one"}},
 	}
+	limit := k.limit
+	k.limit = 4 * time.Second // a failure that passes is asked about again until then
 	for name, c1 := range cases {
 		api.setFaults(c1.fault)
 		text := k.prepareError(named(c))
@@ -269,6 +272,7 @@ func TestAPIServerErrors(t *testing.T) {
 		}
 	}
 	api.setFaults(nil)
+	k.limit = limit
 	k.prepareOK(named(c))
 	k.unprepareOK(named(c))
 }

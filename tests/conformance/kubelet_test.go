@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"sort"
@@ -79,8 +80,9 @@ func notify(t testing.TB, conn *grpc.ClientConn, ok bool, reason string) {
 
 // kubelet is the service connection to a registered agent.
 type kubelet struct {
-	t    testing.TB
-	conn *grpc.ClientConn
+	t     testing.TB
+	conn  *grpc.ClientConn
+	limit time.Duration // of prepare; 0: callLimit
 }
 
 // register does what the kubelet does with a new socket.
@@ -129,7 +131,7 @@ func (k *kubelet) callBytes(method string, limit time.Duration, claims ...*dra.C
 // prepare calls v1 and holds the reply against the contract: one entry for each UID, no other.
 func (k *kubelet) prepare(claims ...*dra.Claim) map[string]*dra.NodePrepareResourceResponse {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(k.limit, callLimit))
 	defer cancel()
 	reply, err := dra.NewDRAPluginClient(k.conn).NodePrepareResources(ctx,
 		&dra.NodePrepareResourcesRequest{Claims: claims})
