@@ -393,7 +393,8 @@
  * Time limit of a prepare call, unless its grpc-timeout is shorter: the kubelet's own. A claim
  * whose GET failed for a reason that passes is asked for again as long as this leaves
  * CLAIM_REPEAT_MS for the GET and CLAIM_REPLY_MS, or a quarter of a short limit, for the reply.
- * Reached: the claim fails with the last reason.
+ * Reached: the claim fails with the last reason. A grpc-timeout under CLAIM_REPEAT_MS is not
+ * divided: the call fails with DEADLINE_EXCEEDED.
  */
 #define CLAIM_CALL_MS 45000u
 #define CLAIM_REPLY_MS 5000u

@@ -192,6 +192,9 @@ _Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
 static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
 {
     uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
+    if (limit < CLAIM_REPEAT_MS) {
+        return now_ms + CLAIM_CALL_MS; /* too short to be divided: the call ends at its deadline */
+    }
     return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
 }
 
