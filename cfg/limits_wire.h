@@ -113,6 +113,11 @@
  * each completed request gives one back. Used up: the connection ends with ENHANCE_YOUR_CALM.
  */
 #define H2_CREDIT_MAX 256u
+/*
+ * Least that a late DATA frame uses up of the window that its stream had when we reset it: servers
+ * send frames of a few KiB. 32 such frames use up a window of 64 KiB; then each costs one.
+ */
+#define H2_LATE_FRAME_BYTES 2048u
 /* Credit that comes back each second; a well-behaved peer never uses it up. */
 #define H2_CREDIT_PER_SECOND 10u
 /*

@@ -680,14 +680,15 @@ static enum h2_step stray_data(struct h2 *c, uint32_t length)
         return h2_stranger_error(c, id, H2_STREAM_CLOSED);
     }
     /*
-     * What was on the way when we reset costs as much as DATA of an open stream: nothing, in
-     * however many frames. The others go on for ever.
+     * What was on the way when we reset costs nothing. A small frame uses up more than its length,
+     * so that a peer cannot send one octet at a time for as long as the window lasts.
      */
-    if (length == 0u || c->frame.length > c->late_granted) {
+    uint32_t used = c->frame.length < H2_LATE_FRAME_BYTES ? H2_LATE_FRAME_BYTES : c->frame.length;
+    if (length == 0u || used > c->late_granted) {
         h2_charge(c);
         return H2_STEP_AGAIN;
     }
-    c->late_granted -= c->frame.length;
+    c->late_granted -= used;
     return H2_STEP_AGAIN;
 }
 
