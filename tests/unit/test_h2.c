@@ -347,7 +347,7 @@ static void large_window_before_the_acknowledgement(void **state)
     assert_int_equal(c.streams[0].recv_window, H2_CLIENT_WINDOW - 100000);
 }
 
-/* What was on the way when we reset costs nothing in frames of some size; what comes beyond does. */
+/* What was on the way when we reset is free in frames of some size; what comes beyond costs. */
 static void late_data_within_its_window_is_free(void **state)
 {
     (void)state;
