@@ -31,7 +31,7 @@ void setting_quote(struct writer *why, struct view text)
     writer_u8(why, '"');
     for (size_t i = 0; i < shown.len; i++) {
         uint8_t byte = shown.data[i];
-        writer_u8(why, (byte < 0x20u || byte == 0x7fu) ? (uint8_t)'?' : byte);
+        writer_u8(why, is_control(byte) ? (uint8_t)'?' : byte);
     }
     writer_text(why, (shown.len < text.len) ? "...\"" : "\"");
 }
@@ -130,7 +130,7 @@ static enum status store_word(struct settings *out, const struct setting_row *ro
 static bool is_path_text(struct view v)
 {
     for (size_t i = 0; i < v.len; i++) {
-        if (v.data[i] < 0x20u || v.data[i] == 0x7fu) {
+        if (is_control(v.data[i])) {
             return false;
         }
     }
@@ -451,8 +451,7 @@ static bool is_ipv6_group(struct view part)
 {
     bool good = part.len > 0u && part.len <= 4u;
     for (size_t i = 0; i < part.len; i++) {
-        uint8_t c = to_lower(part.data[i]);
-        good = good && (is_digit(c) || (c >= 'a' && c <= 'f'));
+        good = good && is_hex_digit(part.data[i]);
     }
     return good;
 }

@@ -66,22 +66,27 @@ struct view view_first(struct view a, size_t n)
     return view_of(a.data, (n < a.len) ? n : a.len);
 }
 
-static bool is_blank(uint8_t c)
+static bool is_trimmed(uint8_t c)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == 0u;
+    return is_space(c) || c == 0u;
 }
 
 struct view view_trim(struct view a)
 {
     size_t begin = 0;
     size_t end = a.len;
-    while (end > 0u && is_blank(a.data[end - 1u])) {
+    while (end > 0u && is_trimmed(a.data[end - 1u])) {
         end--;
     }
-    while (begin < end && is_blank(a.data[begin])) {
+    while (begin < end && is_trimmed(a.data[begin])) {
         begin++;
     }
     return view_from(view_first(a, end), begin);
+}
+
+struct view view_without_dot(struct view a)
+{
+    return view_first(a, a.len - (view_ends(a, ".") ? 1u : 0u));
 }
 
 size_t view_find(struct view a, uint8_t byte)
@@ -359,7 +364,7 @@ void writer_shown(struct writer *w, struct view v, size_t max)
     struct view shown = view_first(v, max);
     for (size_t i = 0; i < shown.len; i++) {
         uint8_t c = shown.data[i];
-        writer_u8(w, (c < ' ' || c > '~' || c == '"') ? (uint8_t)'?' : c);
+        writer_u8(w, (is_printable(c) && c != '"') ? c : (uint8_t)'?');
     }
     if (shown.len < v.len) {
         writer_text(w, "...");
@@ -423,8 +428,7 @@ void writer_cut(struct writer *w, struct view v)
     }
     size_t n = whole ? v.len : cut_length(v, room - (sizeof rest - 1u));
     for (size_t i = 0; i < n; i++) {
-        bool control = v.data[i] < (uint8_t)' ' || v.data[i] == 0x7fu;
-        writer_u8(w, control ? (uint8_t)' ' : v.data[i]);
+        writer_u8(w, is_control(v.data[i]) ? (uint8_t)' ' : v.data[i]);
     }
     if (!whole) {
         writer_text(w, rest);

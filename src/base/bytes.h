@@ -64,6 +64,8 @@ struct view view_from(struct view a, size_t from);
 struct view view_first(struct view a, size_t n);
 /* Without leading and trailing space, tab, CR, LF and NUL. */
 struct view view_trim(struct view a);
+/* Without a dot at its end, which makes a DNS name absolute (RFC 1034 §3.1). */
+struct view view_without_dot(struct view a);
 /* Index of the first `byte`, or a.len when there is none. */
 size_t view_find(struct view a, uint8_t byte);
 /* Decimal digits only, whole view, at most `max`: PEER_MALFORMED otherwise (empty included). */

@@ -51,6 +51,36 @@ static inline bool is_hex_digit(uint8_t c)
     return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f');
 }
 
+/* Whether `c` is a space or a tab. */
+static inline bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Whether `c` is a blank, CR or LF. */
+static inline bool is_space(uint8_t c)
+{
+    return is_blank(c) || c == '\r' || c == '\n';
+}
+
+/* Whether `c` is one of 0x20 to 0x7e. */
+static inline bool is_printable(uint8_t c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+/* Whether `c` is printable and no space. */
+static inline bool is_visible(uint8_t c)
+{
+    return is_printable(c) && c != ' ';
+}
+
+/* Whether `c` is one of 0x00 to 0x1f, or 0x7f. */
+static inline bool is_control(uint8_t c)
+{
+    return c < ' ' || c == 0x7fu;
+}
+
 /* Value 0 to 15 of a hexadecimal digit. `c` must be one (is_hex_digit). */
 static inline uint8_t hex_value(uint8_t c)
 {

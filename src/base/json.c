@@ -459,7 +459,7 @@ static void write_character(struct writer *out, uint8_t c)
     if (at < sizeof named - 1u) {
         writer_u8(out, '\\');
         writer_u8(out, (uint8_t)letters[at]);
-    } else if (c < 0x20u || c == 0x7fu) {
+    } else if (is_control(c)) {
         write_escape(out, c);
     } else {
         writer_u8(out, c);
@@ -502,8 +502,7 @@ static size_t character_length(struct view v)
 static size_t plain_length(struct view v)
 {
     size_t n = 0;
-    while (n < v.len && v.data[n] >= ' ' && v.data[n] < 0x7fu && v.data[n] != '"' &&
-           v.data[n] != '\\') {
+    while (n < v.len && is_printable(v.data[n]) && v.data[n] != '"' && v.data[n] != '\\') {
         n++;
     }
     return n;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "base/json.h"
 #include "base/time.h"
 
@@ -35,7 +36,7 @@ static bool needs_quotes(struct view v)
 {
     for (size_t i = 0; i < v.len; i++) {
         uint8_t c = v.data[i];
-        if (c <= ' ' || c > '~' || c == '"' || c == '=' || c == '\\') {
+        if (!is_visible(c) || c == '"' || c == '=' || c == '\\') {
             return true;
         }
     }

@@ -8,6 +8,28 @@ static void two_digits(struct writer *w, uint64_t n)
     writer_u8(w, (uint8_t)('0' + n % 10u));
 }
 
+/*
+ * Years are counted from March, so that the leap day is the last one of its year. Month 13 is the
+ * next January.
+ */
+static int64_t days_to(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = (month <= 2) ? year - 1 : year;
+    int64_t m = (month <= 2) ? month + 9 : month - 3;
+    int64_t leaps = y / 4 - y / 100 + y / 400 - ((y < 0) ? 1 : 0);
+    return 365 * y + leaps + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days)
+{
+    bool valid = year >= 0 && year <= 9999 && month >= 1 && month <= 12 && day >= 1;
+    if (!valid || days_to(year, month, day) >= days_to(year, month + 1, 1)) {
+        return false;
+    }
+    *days = days_to(year, month, day);
+    return true;
+}
+
 /* Civil date of a day count since 1970-01-01, by eras of 400 years that begin in March. */
 static void write_date(struct writer *w, uint64_t days)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times as numbers of milliseconds, and as text (RFC 3339). Owns the calendar; reads no clock.
+ * Times as numbers, and as text (RFC 3339). Owns the calendar; reads no clock.
  *
- * Invariant: I1. The text is the time's in the proleptic Gregorian calendar, UTC.
+ * Invariant: I1. Text and date are the time's in the proleptic Gregorian calendar, UTC.
  */
 #ifndef BASE_TIME_H
 #define BASE_TIME_H
@@ -21,6 +21,11 @@ static inline uint64_t later(uint64_t a_ms, uint64_t b_ms)
     return (a_ms > b_ms) ? a_ms : b_ms;
 }
 
+/*
+ * Days from 1970-01-01 to a date of the years 0 to 9999. False: there is no such date, and *days is
+ * unchanged.
+ */
+MUST_USE bool time_days(int64_t year, int64_t month, int64_t day, int64_t *days);
 /*
  * Appends a time in UTC, e.g. 2026-11-21T12:00:00.123 and then `end`: "Z", or "000Z" where
  * microseconds are asked for (Kubernetes' MicroTime). `wall_ms` are Unix milliseconds.

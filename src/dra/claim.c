@@ -59,10 +59,10 @@ enum status claim_id_check(const struct claim_id *id, struct writer *why)
 
 /* --- records --- */
 
-static bool printable(struct view v)
+static bool all_visible(struct view v)
 {
     for (size_t i = 0; i < v.len; i++) {
-        if (v.data[i] <= ' ' || v.data[i] > '~') {
+        if (!is_visible(v.data[i])) {
             return false;
         }
     }
@@ -101,7 +101,7 @@ bool claim_record_valid(const struct claim_record *r)
 {
     struct writer nowhere = writer_of(0, 0);
     bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
-                 name_like(view_text(r->pool), true) && printable(view_text(r->boot_id));
+                 name_like(view_text(r->pool), true) && all_visible(view_text(r->boot_id));
     bool kind = r->consumer.kind < (uint8_t)CONSUMER_KINDS;
     if (!names || !kind || r->count == 0u || r->count > RESULTS_MAX) {
         return false;

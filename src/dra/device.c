@@ -6,6 +6,7 @@
 #include "dra/device.h"
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "cfg/identity.h"
 
 #include <string.h>
@@ -59,17 +60,12 @@ const char *probe_issue_name(enum probe_issue_kind kind)
 
 /* --- issues --- */
 
-static bool printable(uint8_t byte)
-{
-    return byte >= 0x20u && byte <= 0x7eu;
-}
-
 static void printable_cut(char *text, size_t cap, struct view value)
 {
     size_t len = (value.len < cap - 1u) ? value.len : cap - 1u;
     for (size_t i = 0; i < len; i++) {
         text[i] = '?';
-        if (printable(value.data[i])) {
+        if (is_printable(value.data[i])) {
             text[i] = (char)value.data[i];
         }
     }
@@ -120,7 +116,7 @@ static bool copy_word(char *text, size_t cap, struct view value)
 {
     text[0] = '\0';
     for (size_t i = 0; i < value.len; i++) {
-        if (!printable(value.data[i]) || value.data[i] == ' ') {
+        if (!is_visible(value.data[i])) {
             return false;
         }
     }
@@ -129,7 +125,7 @@ static bool copy_word(char *text, size_t cap, struct view value)
 
 static bool type_character(uint8_t byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-';
+    return is_lower(byte) || is_digit(byte) || byte == '-';
 }
 
 /* EC2 form, family.size: what other machines show as product name is not taken for a type. */

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "host/system.h"
-#include "mbedtls/base64.h"
+#include "base/chars.h"
 #include "host/kubeconfig.h"
+#include "host/pem.h"
+#include "host/system.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
@@ -82,14 +83,20 @@ static enum status pem_from_file(struct pem *pem, const char *what, const char *
 static enum status pem_from_base64(struct pem *pem, const char *what, struct view data,
                                    struct writer *why)
 {
-    size_t n = 0;
-    if (mbedtls_base64_decode(pem->text, pem->cap - 1u, &n, data.data, data.len) != 0) {
-        writer_text(why, what);
-        return fail(why, "-data in the kubeconfig is not base64, or longer than ",
-                    "32 KiB; copy it again", PEER_MALFORMED);
+    struct writer w = writer_of(pem->text, pem->cap - 1u);
+    bool decoded = pem_base64(data, &w);
+    pem->len = w.len;
+    pem->text[w.len] = 0;
+    if (!decoded) {
+        return fail(why, what, "-data in the kubeconfig is not base64; copy it again",
+                    PEER_MALFORMED);
     }
-    pem->len = n;
-    pem->text[n] = 0;
+    if (w.full) {
+        return fail(why, what,
+                    "-data in the kubeconfig is longer than 32 KiB; leave certificates "
+                    "out that are not needed",
+                    FULL_BUFFER);
+    }
     return pem_check(pem, what, "in the kubeconfig", why);
 }
 
@@ -99,7 +106,7 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
 static bool token_plain(struct view token)
 {
     for (size_t i = 0; i < token.len; i++) {
-        if (token.data[i] <= 0x20u || token.data[i] >= 0x7fu) {
+        if (!is_visible(token.data[i])) {
             return false;
         }
     }
@@ -148,17 +155,14 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
 
 /* --- address --- */
 
-/* A dot at the end makes a DNS name absolute; SNI and certificates lack it (RFC 6066 §3). */
-static struct view without_dot(struct view name)
-{
-    return view_first(name, name.len - (view_ends(name, ".") ? 1u : 0u));
-}
-
-/* The authority is that of the URL, without the port that https implies (RFC 9110 §4.2.3). */
+/*
+ * SNI and certificates have no dot at the end of a name (RFC 6066 §3). The authority is that of the
+ * URL, without the port that https implies (RFC 9110 §4.2.3).
+ */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
 {
-    struct view name = without_dot(host);
+    struct view name = view_without_dot(host);
     if (name.len == 0u || text_copy(c->host, sizeof c->host, name) != STATUS_OK) {
         return fail(why, "the API server's host name is empty or longer than ", "253 characters",
                     FULL_BUFFER);
@@ -257,7 +261,7 @@ static enum status server_from_config(struct credentials *c, const char *path,
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
-        s = text_copy(c->server_name, sizeof c->server_name, without_dot(k->tls_server_name));
+        s = text_copy(c->server_name, sizeof c->server_name, view_without_dot(k->tls_server_name));
         if (s != STATUS_OK) {
             return fail(why, path, ": tls-server-name is longer than 253 characters", s);
         }

@@ -2,6 +2,7 @@
 #include "host/der.h"
 
 #include "base/chars.h"
+#include "base/time.h"
 
 #define LENGTH_OCTETS_MAX 4u
 
@@ -184,33 +185,6 @@ static bool take_digits(struct view *in, size_t digits, int64_t *value)
     return true;
 }
 
-static bool is_leap(int64_t year)
-{
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/*
- * Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last
- * one of its year.
- */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    int64_t y = (month <= 2) ? year - 1 : year;
-    int64_t m = (month <= 2) ? month + 9 : month - 3;
-    int64_t leaps = y / 4 - y / 100 + y / 400 - ((y < 0) ? 1 : 0);
-    return 365 * y + leaps + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static bool date_valid(int64_t year, int64_t month, int64_t day)
-{
-    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (month < 1 || month > 12) {
-        return false;
-    }
-    int64_t last = days[month - 1];
-    return day >= 1 && (day <= last || (day == 29 && month == 2 && is_leap(year)));
-}
-
 /* Years 50 to 99 of a UTCTime are of the last century. */
 static bool take_year(struct view *in, bool utc, int64_t *year)
 {
@@ -242,6 +216,7 @@ bool der_time(struct view *in, int64_t *seconds)
 {
     struct der e = {0};
     int64_t year = 0;
+    int64_t days = 0;
     int64_t part[PARTS];
     if (!der_any(in, &e) || (e.tag != DER_UTC_TIME && e.tag != DER_GENERALIZED_TIME)) {
         return false;
@@ -250,9 +225,9 @@ bool der_time(struct view *in, int64_t *seconds)
     if (!take_year(&e.content, utc, &year) || !take_parts(&e.content, utc, part)) {
         return false;
     }
-    if (!date_valid(year, part[0], part[1]) || part[2] > 23 || part[3] > 59 || part[4] > 59) {
+    if (!time_days(year, part[0], part[1], &days) || part[2] > 23 || part[3] > 59 || part[4] > 59) {
         return false;
     }
-    *seconds = ((days_of(year, part[0], part[1]) * 24 + part[2]) * 60 + part[3]) * 60 + part[4];
+    *seconds = ((days * 24 + part[2]) * 60 + part[3]) * 60 + part[4];
     return true;
 }

@@ -135,7 +135,7 @@ static void put_wanted(struct walk *w, unsigned kind)
     writer_text(w->why, " \"");
     for (size_t i = 0; i < w->wanted[kind].len; i++) {
         uint8_t c = w->wanted[kind].bytes[i];
-        writer_u8(w->why, (c < 0x20u || c == 0x7fu) ? (uint8_t)'?' : c);
+        writer_u8(w->why, is_control(c) ? (uint8_t)'?' : c);
     }
     writer_text(w->why, "\"");
 }
@@ -145,7 +145,7 @@ static void put_wanted(struct walk *w, unsigned kind)
 static bool is_one_line(struct view value)
 {
     for (size_t i = 0; i < value.len; i++) {
-        if (value.data[i] < 0x20u || value.data[i] == 0x7fu) {
+        if (is_control(value.data[i])) {
             return false;
         }
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "host/der.h"
 
 #define BEGIN_MARK "-----BEGIN CERTIFICATE-----"
@@ -35,53 +36,40 @@ static size_t base64_value(uint8_t c)
     return (value < sizeof digits - 1u) ? value : NO_DIGIT;
 }
 
-static bool is_blank(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Nothing but padding follows padding. */
+/* Nothing but padding follows padding, of which there are at most two. */
 static bool may_follow(size_t value, size_t padding)
 {
-    return value == PADDING || (value != NO_DIGIT && padding == 0u);
+    return (value == PADDING) ? padding < 2u : (value != NO_DIGIT && padding == 0u);
 }
 
-/* Writes the three octets of four digits. */
-static void put_octets(uint8_t *out, uint32_t bits)
+/* Writes the octets of four digits, the last `padding` of which stand for none. */
+static void put_octets(struct writer *out, uint32_t bits, size_t padding)
 {
-    out[0] = (uint8_t)(bits >> 16);
-    out[1] = (uint8_t)(bits >> 8);
-    out[2] = (uint8_t)bits;
+    const uint8_t octets[] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};
+    writer_bytes(out, octets, sizeof octets - padding);
 }
 
-/*
- * RFC 4648 §4, blanks left out. `out` may lie before `in` in the same buffer, since four digits
- * become three octets. 0: not base64.
- */
-static size_t decode(uint8_t *out, struct view in)
+bool pem_base64(struct view in, struct writer *out)
 {
     uint32_t bits = 0;
     size_t digits = 0;
     size_t padding = 0;
-    size_t n = 0;
     for (size_t i = 0; i < in.len; i++) {
         size_t value = base64_value(in.data[i]);
-        if (is_blank(in.data[i])) {
+        if (is_space(in.data[i])) {
             continue;
         }
         if (!may_follow(value, padding)) {
-            return 0;
+            return false;
         }
         padding += (value == PADDING) ? 1u : 0u;
         bits = (bits << 6) | ((uint32_t)value & 63u);
         digits++;
         if (digits % 4u == 0u) {
-            put_octets(&out[n], bits);
-            n += 3u;
+            put_octets(out, bits, padding);
         }
     }
-    bool whole = digits % 4u == 0u && padding <= 2u;
-    return (whole && n > 0u) ? n - padding : 0u;
+    return digits % 4u == 0u;
 }
 
 /* Whether the bytes are one element of DER and nothing else. */
@@ -94,7 +82,7 @@ static bool is_element(struct view der)
 size_t pem_certificates(uint8_t *text, size_t len)
 {
     struct view all = view_of(text, len);
-    size_t out = 0;
+    struct writer out = writer_of(text, len);
     size_t begin = find_mark(all, 0, BEGIN_MARK);
     while (begin < len) {
         size_t body = begin + sizeof BEGIN_MARK - 1u;
@@ -103,10 +91,13 @@ size_t pem_certificates(uint8_t *text, size_t len)
             break;
         }
         /* What was decoded stays behind what is read: a block is longer than its DER. */
-        ASSERT(out <= begin);
-        size_t n = decode(&text[out], view_first(view_from(all, body), end - body));
-        out += is_element(view_of(&text[out], n)) ? n : 0u;
+        size_t before = out.len;
+        ASSERT(before <= begin && !out.full);
+        if (!pem_base64(view_first(view_from(all, body), end - body), &out) ||
+            !is_element(view_from(writer_view(&out), before))) {
+            out.len = before;
+        }
         begin = find_mark(all, end + sizeof END_MARK - 1u, BEGIN_MARK);
     }
-    return out;
+    return out.len;
 }

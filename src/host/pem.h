@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Certificates in PEM (RFC 7468), decoded in place: their DER takes three quarters of the room.
+ * Certificates in PEM (RFC 7468), decoded in place: their DER takes three quarters of the room. And
+ * the base64 in it.
  * Pure; the text is the caller's.
  */
 #ifndef HOST_PEM_H
@@ -14,5 +15,10 @@
  * not base64 or holds anything but one element of DER.
  */
 size_t pem_certificates(uint8_t *text, size_t len);
+/*
+ * Appends what base64 (RFC 4648 §4) stands for, blanks and line ends left out. `out` may lie before
+ * `in` in the same buffer, since four digits become three octets. False: not base64.
+ */
+MUST_USE bool pem_base64(struct view in, struct writer *out);
 
 #endif

@@ -309,7 +309,7 @@ static bool sni_of(char sni[TLS_NAME_CAP])
 {
     uint8_t address[16];
     struct view name = view_text(session.name);
-    struct view bare = view_first(name, name.len - (view_ends(name, ".") ? 1u : 0u));
+    struct view bare = view_without_dot(name);
     text_cut(sni, TLS_NAME_CAP, bare);
     return bare.len > 0u && x509_address_of(name, address) == 0u;
 }

@@ -26,7 +26,7 @@
 /* --- signatures --- */
 
 /* The certificate's key as one of the library; the caller frees it. */
-static enum x509_reason read_key(mbedtls_pk_context *key, const struct x509_cert *cert)
+static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_cert *cert)
 {
     /* A copy, because the library's cursor is not const. */
     unsigned char copy[KEY_BYTES_MAX];
@@ -114,7 +114,7 @@ static enum x509_reason check(void *context, const struct x509_cert *child,
     if (child->scheme == X509_SCHEME_WEAK) {
         return X509_WEAK_SIGNATURE;
     }
-    enum x509_reason reason = read_key(&key, issuer);
+    enum x509_reason reason = import_key(&key, issuer);
     if (reason == X509_TRUSTED) {
         reason =
             (child->scheme == X509_SCHEME_OTHER) ? X509_OTHER_SIGNATURE : check_with(&key, child);
@@ -149,7 +149,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
         }
         v->sent.count += kept ? 1u : 0u;
         if (cert->key == X509_KEY_EC) {
-            enum x509_reason reason = read_key(&key, cert);
+            enum x509_reason reason = import_key(&key, cert);
             mbedtls_pk_free(&key);
             if (reason != X509_TRUSTED) {
                 return (struct x509_verdict){
@@ -165,7 +165,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 static struct x509_verdict take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
     mbedtls_pk_free(&own->pk);
-    return (struct x509_verdict){.reason = read_key(&own->pk, cert)};
+    return (struct x509_verdict){.reason = import_key(&own->pk, cert)};
 }
 
 /* The library chooses its alert to the server by it. */
@@ -305,7 +305,7 @@ int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **f
     if (code != 0 || !first) {
         return code;
     }
-    enum x509_reason reason = read_key(&chain->pk, &cert);
+    enum x509_reason reason = import_key(&chain->pk, &cert);
     if (reason == X509_MEMORY) {
         return MBEDTLS_ERR_X509_ALLOC_FAILED;
     }

@@ -2,6 +2,7 @@
 /* The certificate itself: order of its fields, names, algorithms and key. See x509.h. */
 #include <string.h>
 
+#include "base/chars.h"
 #include "cfg/limits.h"
 #include "host/der.h"
 #include "host/x509_internal.h"
@@ -31,23 +32,22 @@ static bool oid_under(struct view oid, const char *prefix, size_t len, unsigned 
 
 /* --- names --- */
 
-static bool is_printable(struct view text)
+static bool is_printable_string(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
-        bool letter = (c | 0x20u) >= 'a' && (c | 0x20u) <= 'z';
         /* Two more than X.680 allows: '*' and '&' are common in certificates. */
-        if (!letter && (c < '0' || c > '9') && (c == 0u || strchr(" '()+,-./:=?*&", c) == NULL)) {
+        if (!is_alphanumeric(c) && (c == 0u || strchr(" '()+,-./:=?*&", c) == NULL)) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_numeric(struct view text)
+static bool is_numeric_string(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        if ((text.data[i] < '0' || text.data[i] > '9') && text.data[i] != ' ') {
+        if (!is_digit(text.data[i]) && text.data[i] != ' ') {
             return false;
         }
     }
@@ -73,9 +73,9 @@ static bool string_valid(const struct der *e)
     case 0x0cu:
         return view_is_utf8(e->content);
     case 0x12u:
-        return is_numeric(e->content);
+        return is_numeric_string(e->content);
     case 0x13u:
-        return is_printable(e->content);
+        return is_printable_string(e->content);
     case 0x14u:
         return true;
     case 0x16u:
@@ -320,7 +320,7 @@ static enum x509_key key_of(struct view oid)
 }
 
 /* SubjectPublicKeyInfo's content. NULL: read. */
-static const char *read_key(struct view in, struct x509_cert *cert)
+static const char *read_spki(struct view in, struct x509_cert *cert)
 {
     struct view algorithm = {0};
     struct view oid = {0};
@@ -414,7 +414,7 @@ static const char *read_key_and_rest(struct fields *f, struct x509_cert *cert)
         return "key";
     }
     cert->spki = key.whole;
-    const char *fault = read_key(key.content, cert);
+    const char *fault = read_spki(key.content, cert);
     return (fault == NULL) ? read_rest(f, cert) : fault;
 }
 

@@ -25,7 +25,7 @@ bool x509_domain_valid(struct view name, bool constraint)
     }
     for (size_t i = (constraint && name.data[0] == '.') ? 1u : 0u; i < name.len; i++) {
         uint8_t c = name.data[i];
-        if (c < 33u || c > 126u || (c == '.' && empty)) {
+        if (!is_visible(c) || (c == '.' && empty)) {
             return false;
         }
         empty = c == '.';
@@ -39,7 +39,7 @@ static bool uri_chars_valid(struct view uri)
     for (size_t i = 0; i < uri.len; i++) {
         bool escape = uri.data[i] == '%' && uri.len - i > 2u && is_hex_digit(uri.data[i + 1u]) &&
                       is_hex_digit(uri.data[i + 2u]);
-        bool plain = uri.data[i] >= ' ' && uri.data[i] < 0x7fu && uri.data[i] != '%';
+        bool plain = is_printable(uri.data[i]) && uri.data[i] != '%';
         if (!escape && !plain) {
             return false;
         }
@@ -160,11 +160,6 @@ bool x509_same_domain(struct view a, struct view b)
     return same;
 }
 
-static struct view without_dot(struct view host)
-{
-    return view_first(host, host.len - (view_ends(host, ".") ? 1u : 0u));
-}
-
 /* Letters, digits, hyphens within labels, and underscores; a pattern may begin with "*.". */
 static bool is_hostname(struct view host, bool pattern)
 {
@@ -194,7 +189,7 @@ static bool lists_name(const struct x509_cert *cert, struct view host)
 {
     struct view list = x509_names_of(cert);
     struct der name = {0};
-    struct view bare = without_dot(host);
+    struct view bare = view_without_dot(host);
     bool plain = is_hostname(bare, false);
     while (list.len > 0u && der_any(&list, &name)) {
         if (name.tag != X509_NAME_DNS) {

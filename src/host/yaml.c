@@ -21,16 +21,6 @@ static enum status fail(struct yaml_reader *r, const char *problem)
 
 /* --- lines --- */
 
-static bool is_blank(uint8_t c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static bool ends_word(uint8_t c)
-{
-    return is_blank(c) || c == '\n' || c == '\r';
-}
-
 static bool one_of(uint8_t c, const char *set)
 {
     return memchr(set, c, strlen(set)) != NULL;
@@ -98,7 +88,7 @@ static void skip_blanks(struct yaml_reader *r)
 static bool at_marker(const struct yaml_reader *r, const char *marker)
 {
     return column(r) == 0 && view_starts(view_from(r->text, r->pos), marker) &&
-           ends_word(peek(r, 3));
+           is_space(peek(r, 3));
 }
 
 /* Moves to the next text that is no comment, after the spaces before it. False: the text ends. */
@@ -205,7 +195,7 @@ static bool put_escape(struct yaml_reader *r)
 static void fold(struct yaml_reader *r, bool escaped)
 {
     unsigned line = r->line;
-    while (r->pos < r->text.len && ends_word(peek(r, 0))) {
+    while (r->pos < r->text.len && is_space(peek(r, 0))) {
         if (peek(r, 0) == '\n') {
             next_line(r);
         } else {
@@ -265,7 +255,7 @@ static bool ends_plain(struct view line, size_t at, bool flow)
     if (c == '#') {
         return at > 0u && is_blank(line.data[at - 1u]);
     }
-    if (c == ':' && ends_word(next)) {
+    if (c == ':' && is_space(next)) {
         return flow || at > 0u;
     }
     return flow && one_of((c == ':') ? next : c, FLOW_MARKS);
@@ -345,7 +335,7 @@ struct block {
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
 {
     r->pos++;
-    for (unsigned i = 0; i < 2u && !ends_word(peek(r, 0)); i++) {
+    for (unsigned i = 0; i < 2u && !is_space(peek(r, 0)); i++) {
         uint8_t c = peek(r, 0);
         if (c != '0' && is_digit(c)) {
             b->indent = (unsigned)(c - '0') + (unsigned)((parent < 0) ? 0 : parent);
@@ -422,7 +412,7 @@ static enum status read_scalar(struct yaml_reader *r, int parent, bool *key)
     enum status s = quoted(r);
     if (parent != IN_FLOW && r->line == line) {
         skip_blanks(r);
-        *key = peek(r, 0) == ':' && ends_word(peek(r, 1));
+        *key = peek(r, 0) == ':' && is_space(peek(r, 1));
     }
     return s;
 }
@@ -443,7 +433,7 @@ static const char *plain_problem(uint8_t c, uint8_t next, bool flow)
         {"!", "tags are not supported; remove the tag"},
         {FLOW_MARKS "%@`#|>", "a value that needs quotes"},
     };
-    if (one_of(c, "?:-") && (ends_word(next) || (flow && c != '-'))) {
+    if (one_of(c, "?:-") && (is_space(next) || (flow && c != '-'))) {
         return "unexpected '?', ':' or '-'";
     }
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -483,7 +473,7 @@ static enum status scalar(struct yaml_reader *r, int parent, struct yaml_token *
 
 static bool at_dash(const struct yaml_reader *r)
 {
-    return peek(r, 0) == '-' && ends_word(peek(r, 1));
+    return peek(r, 0) == '-' && is_space(peek(r, 1));
 }
 
 static struct yaml_open *top_of(struct yaml_reader *r)
@@ -724,7 +714,7 @@ static enum status flow_entry(struct yaml_reader *r, bool first, struct yaml_tok
 /* Moves over an anchor, an alias or a tag. */
 static void skip_word(struct yaml_reader *r, bool flow)
 {
-    while (!ends_word(peek(r, 0)) && !(flow && one_of(peek(r, 0), FLOW_MARKS))) {
+    while (!is_space(peek(r, 0)) && !(flow && one_of(peek(r, 0), FLOW_MARKS))) {
         r->pos++;
     }
 }
@@ -773,7 +763,7 @@ static enum status skip_step(struct yaml_reader *r, int *parent)
     if (one_of(c, "[{")) {
         return skip_flow(r, 0);
     }
-    bool mark = one_of(c, "-?:") && ends_word(peek(r, 1));
+    bool mark = one_of(c, "-?:") && is_space(peek(r, 1));
     enum status s = mark ? STATUS_OK : read_scalar(r, *parent, &key);
     if (mark || key) {
         r->pos++;
@@ -848,7 +838,7 @@ static bool is_text(struct view text)
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i];
         bool crlf = c == '\r' && i + 1u < text.len && text.data[i + 1u] == '\n';
-        if ((c < 0x20u && c != '\n' && c != '\t' && !crlf) || c == 0x7fu) {
+        if (is_control(c) && c != '\n' && c != '\t' && !crlf) {
             return false;
         }
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/chars.h"
 #include "wire/grpc.h"
 #include "wire/grpc_internal.h"
 #include "wire/http_status.h"
@@ -102,7 +103,7 @@ static void header_message(struct h2 *c, const char *text)
     text_cut(cut, sizeof cut, view_text(text));
     for (size_t i = 0; cut[i] != '\0'; i++) {
         uint8_t byte = (uint8_t)cut[i];
-        if (byte >= ' ' && byte <= '~' && byte != '%') {
+        if (is_printable(byte) && byte != '%') {
             writer_u8(&w, byte);
         } else {
             writer_u8(&w, '%');

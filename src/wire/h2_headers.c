@@ -39,16 +39,11 @@ static bool name_valid(struct view name)
     ASSERT(name.len == 0u || name.data != NULL);
     for (size_t i = 0; i < name.len; i++) {
         uint8_t o = name.data[i];
-        if (o <= 0x20u || o >= 0x7fu || is_upper(o) || (o == ':' && i > 0u)) {
+        if (!is_visible(o) || is_upper(o) || (o == ':' && i > 0u)) {
             return false;
         }
     }
     return name.len > 0u;
-}
-
-static bool is_blank(uint8_t octet)
-{
-    return octet == ' ' || octet == '\t';
 }
 
 /* §8.2.1: no NUL, CR or LF; no space or tab at either end. */

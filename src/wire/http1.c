@@ -83,11 +83,11 @@ static bool same_word(struct view v, const char *text)
 }
 
 /* No blank, no control, nothing beyond ASCII, and none of `never`. */
-static bool is_visible(struct view v, const char *never)
+static bool all_visible(struct view v, const char *never)
 {
     for (size_t i = 0; i < v.len; i++) {
         uint8_t c = v.data[i];
-        if (c <= ' ' || c > '~' || memchr(never, c, strlen(never)) != NULL) {
+        if (!is_visible(c) || memchr(never, c, strlen(never)) != NULL) {
             return false;
         }
     }
@@ -96,7 +96,7 @@ static bool is_visible(struct view v, const char *never)
 
 static bool is_token(struct view v)
 {
-    return v.len > 0u && is_visible(v, "\"(),/:;<=>?@[\\]{}");
+    return v.len > 0u && all_visible(v, "\"(),/:;<=>?@[\\]{}");
 }
 
 /* --- the request line (RFC 9112 §3) --- */
@@ -155,7 +155,7 @@ static void take_target(struct http1 *h, struct view v)
         path = view_from(path, view_find(path, '/'));
     }
     path = view_first(path, view_find(path, '?'));
-    if (!is_visible(v, "#") || (path.len > 0u && path.data[0] != '/') || v.len == 0u) {
+    if (!all_visible(v, "#") || (path.len > 0u && path.data[0] != '/') || v.len == 0u) {
         malformed(h);
         return;
     }
@@ -212,7 +212,7 @@ static void take_coding(struct http1 *h, struct view value)
 
 static void take_host(struct http1 *h, struct view value)
 {
-    if (h->host || !is_visible(value, "/?#@\\\"<>")) {
+    if (h->host || !all_visible(value, "/?#@\\\"<>")) {
         malformed(h);
         return;
     }
@@ -319,9 +319,10 @@ static void line_byte(struct http1 *h, uint8_t c)
     }
 }
 
-static bool is_control(uint8_t c)
+/* RFC 9110 §5.5: a tab may stand where a space may. */
+static bool is_forbidden(uint8_t c)
 {
-    return c == 0x7fu || (c < ' ' && c != '\t');
+    return is_control(c) && c != '\t';
 }
 
 static void take_byte(struct http1 *h, uint8_t c)
@@ -338,7 +339,7 @@ static void take_byte(struct http1 *h, uint8_t c)
         return;
     } else if (after_cr && c == '\n') {
         line_over(h);
-    } else if (after_cr || is_control(c)) {
+    } else if (after_cr || is_forbidden(c)) {
         malformed(h);
     } else {
         line_byte(h, c);

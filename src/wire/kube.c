@@ -186,14 +186,13 @@ void kube_response_field(struct kube_response *r, struct view name, struct view 
 static void keep_text_byte(struct kube_response *r, uint8_t byte)
 {
     bool ends = byte == '\n' || byte == '\r';
-    bool printable = byte >= ' ' && byte <= '~';
 
     if (ends || r->message_len + 1u >= sizeof r->message) {
         r->message_ended = r->message_len > 0u;
         return;
     }
     r->message[r->message_len] = '?';
-    if (printable) {
+    if (is_printable(byte)) {
         r->message[r->message_len] = (char)byte;
     }
     r->message_len++;

@@ -67,6 +67,34 @@ static void test_inline(void **state)
     assert_string_equal(credentials.token, "");
 }
 
+/* Base64 of RFC 4648 §4: what is written where "%s" stands, and whether it is base64. */
+static void test_base64(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data;
+        bool good;
+    } rows[] = {
+        {"LS0tLS1CRUdJTiBDQQ==", true},      {"LS0tLS1CRUdJTiBDQUE=", true},
+        {"LS0tLS1CRUdJTiBDQUFB", true},      {"LS0tLS1CRUdJTiBDQQ", false}, /* no padding */
+        {"LS0tLS1CRUdJTiBDQQ=", false},                                     /* too little of it */
+        {"LS0tLS1CRUdJTiBDQQ===", false},                                   /* too much */
+        {"LS0tLS1CRUdJTiBDQ===", false},     /* one digit stands for no octet */
+        {"LS0tLS1CRUdJTiBDQUFB====", false}, /* no digit at all */
+        {"LS0tLS1CRUdJTiBDQQ==QQ==", false}, /* not at the end */
+        {"LS0tLS1CRUdJTiBD-_-_", false},     /* the other alphabet */
+    };
+    char line[128];
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(line, sizeof line, SERVER "    certificate-authority-data: %s\n",
+                       rows[i].data);
+        assert_int_equal(load(put_config(line, TOKEN)), rows[i].good ? STATUS_OK : PEER_MALFORMED);
+        if (!rows[i].good) {
+            assert_why("certificate-authority-data in the kubeconfig is not base64; copy it again");
+        }
+    }
+}
+
 static void test_files_beside_the_kubeconfig(void **state)
 {
     (void)state;
@@ -272,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOST_TEST(test_inline),
+        HOST_TEST(test_base64),
         HOST_TEST(test_files_beside_the_kubeconfig),
         HOST_TEST(test_ipv6_authority),
         HOST_TEST(test_names_of_the_server),

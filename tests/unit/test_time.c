@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times: the calendar at its edges, both ends of the text that are in use, and their order. */
+/* Times: the calendar at its edges in both directions, both ends of the text, and their order. */
 #include "unit.h"
 
 #include "base/time.h"
@@ -22,6 +22,30 @@ static void test_times(void **state)
     check_time(UINT64_C(253402300799999), "Z", "9999-12-31T23:59:59.999Z");
 }
 
+static void test_days(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t date[3];
+        int64_t days; /* NO_DATE: there is no such date */
+    } rows[] = {
+#define NO_DATE INT64_MIN
+        {{1970, 1, 1}, 0},        {{1969, 12, 31}, -1},      {{2000, 2, 29}, 11016},
+        {{2026, 11, 21}, 20778},  {{9999, 12, 31}, 2932896}, {{0, 1, 1}, -719528},
+        {{0, 2, 29}, -719469},    {{1900, 2, 29}, NO_DATE},  {{2023, 2, 29}, NO_DATE},
+        {{2024, 2, 30}, NO_DATE}, {{2024, 12, 32}, NO_DATE}, {{2024, 4, 31}, NO_DATE},
+        {{2024, 0, 1}, NO_DATE},  {{2024, 13, 1}, NO_DATE},  {{2024, 1, 0}, NO_DATE},
+        {{10000, 1, 1}, NO_DATE}, {{-1, 1, 1}, NO_DATE},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t days = NO_DATE;
+        const int64_t *date = rows[i].date;
+        bool exists = time_days(date[0], date[1], date[2], &days);
+        assert_true(exists == (rows[i].days != NO_DATE));
+        assert_true(days == rows[i].days);
+    }
+}
+
 static void test_order(void **state)
 {
     (void)state;
@@ -37,6 +61,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_days),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/chars.h"
 #include "cfg/identity.h"
 
 /* AWS's neuron-monitor uses neuron_, neuroncore_ and neurondevice_. */
@@ -337,7 +338,7 @@ static void write_label(struct writer *out, const char *key, const char *value)
             writer_u8(out, '\\');
             c = (c == '\n') ? 'n' : c;
         }
-        writer_u8(out, (c >= ' ' && c <= '~') ? c : '?');
+        writer_u8(out, is_printable(c) ? c : '?');
     }
     writer_text(out, "\"");
 }
