@@ -276,6 +276,92 @@ static void test_one_flush(void **state)
     assert_int_equal(disk.calls, 8 * 3 + 1);
 }
 
+/* --- a claim that got other devices --- */
+
+static struct claim_record other_devices(unsigned n, unsigned number)
+{
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    const struct claim_record *r = NULL;
+    assert_true(slot >= 0);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    struct claim_record changed = *r;
+    changed.result[0].number = (uint16_t)number;
+    return changed;
+}
+
+static enum status put_now(const struct claim_record *r)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    unsigned slot = 0;
+    enum status s = ledger_put(world.agent, r, &slot, &why);
+    return (s == STATUS_OK) ? ledger_sync(world.agent, &why) : s;
+}
+
+static unsigned number_of(unsigned n)
+{
+    return other_devices(n, 0).count == 1u
+               ? (unsigned)__builtin_ctzll(
+                     world.agent->ledger.entry[ledger_find(world.agent, api.claim[n].uid)].numbers)
+               : DEVICES_MAX;
+}
+
+/* The record and the CDI file of a held claim are replaced, or stay as they were. */
+static void test_replaced(void **state)
+{
+    (void)state;
+    static uint8_t before[CDI_BYTES_MAX];
+    static uint8_t after[CDI_BYTES_MAX];
+    begin();
+    prepare_well(0, 2);
+    struct writer was = writer_of(before, sizeof before);
+    disk_get(cdi_of(0), 0, &was);
+    const struct claim_record changed = other_devices(0, 12);
+    for (unsigned at = 1; at <= 3; at++) {
+        for (enum fault fault = FAULT_ERROR; fault <= FAULT_ERROR_WRITTEN; fault++) {
+            disk_fault(fault, at, true, HOST_NO_SPACE);
+            assert_int_equal(put_now(&changed), HOST_NO_SPACE);
+            disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+            assert_int_equal(number_of(0), 0);
+            restart();
+            assert_int_equal(number_of(0), 0);
+            prepare_well(0, 2);
+            struct writer now = writer_of(after, sizeof after);
+            disk_get(cdi_of(0), 0, &now);
+            assert_int_equal(now.len, was.len);
+            assert_memory_equal(after, before, was.len);
+        }
+    }
+    assert_int_equal(put_now(&changed), STATUS_OK);
+    assert_int_equal(held(), 2);
+    assert_int_equal(number_of(0), 12);
+    restart();
+    assert_int_equal(held(), 2);
+    assert_int_equal(number_of(0), 12);
+    unprepare_well(0, 2);
+}
+
+/* A record without its CDI file; what it holds is as good as prepared. */
+static void test_adopted(void **state)
+{
+    (void)state;
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    begin();
+    prepare_well(0, 2);
+    const struct claim_record known = other_devices(1, 1);
+    unprepare_well(1, 1);
+    unsigned slot = CLAIMS_MAX;
+    assert_int_equal(ledger_adopt(world.agent, &known, &slot, &why), STATUS_OK);
+    assert_true(ledger_holds(world.agent, slot, known.id.uid));
+    assert_null(cdi_of(1));
+    assert_int_equal(ledger_sync(world.agent, &why), STATUS_OK);
+    restart();
+    assert_int_equal(held(), 2);
+    prepare_well(1, 1);
+    assert_non_null(cdi_of(1));
+}
+
 /* --- reading --- */
 
 /* What a prepare costs on the disk: CDI file, its name, record; one flush; a reply from memory. */
@@ -440,6 +526,8 @@ int main(void)
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),
+        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_adopted),
         cmocka_unit_test(test_reply_reads_nothing),
         cmocka_unit_test(test_unreadable_in_the_reply),
         cmocka_unit_test(test_passing_failure_at_start),

@@ -347,20 +347,87 @@ static void put_undo(struct agent *a, const struct claim_record *r, unsigned slo
         e->id = r->id;
         set_freeing(a, e);
     }
-    cdi_remove(a, r->id.uid);
+}
+
+/* As put_undo, for a slot that holds an earlier record of the claim: that one stays. */
+static void replace_undo(struct agent *a, unsigned slot, uint64_t numbers)
+{
+    const struct claim_record *before = NULL;
+    struct writer nowhere = writer_of(NULL, 0);
+    struct writer bytes = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = ledger_record(a, slot, &before);
+    if (s == STATUS_OK) {
+        s = store_record_encode(before, &bytes);
+    }
+    if (s == STATUS_OK) {
+        s = write_half(a, slot, writer_view(&bytes));
+    }
+    if (s == STATUS_OK) {
+        keep_record(a, slot, before);
+        s = ledger_ensure_cdi(a, before, &nowhere);
+        status_ignore(s, "the next prepare or round of reconciliation writes it");
+        return;
+    }
+    /* Which of the two a restart finds is not known. */
+    a->ledger.entry[slot].numbers |= numbers;
+}
+
+static int put_slot(const struct agent *a, const char *uid, struct writer *why)
+{
+    int held = ledger_find(a, uid);
+    int at = (held >= 0) ? held : free_slot(a, uid);
+    if (at < 0) {
+        writer_text(why, "all places of the claim store are in use; unprepare claims first");
+    }
+    return at;
+}
+
+/* The record into the slot, which holds none, one that has to go, or an earlier one of the claim. */
+static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
+                          struct writer *why)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    bool replaces = e->state == LEDGER_HELD;
+    enum status s = put_record(a, r, slot, why);
+    if (s != STATUS_OK && replaces) {
+        replace_undo(a, slot, claim_numbers(r));
+    } else if (s != STATUS_OK) {
+        put_undo(a, r, slot);
+    } else {
+        set_free(a, e);
+        e->state = LEDGER_HELD;
+        e->opaque = false;
+        ledger_enter(a, slot, r);
+        keep_record(a, slot, r);
+        a->ledger.held = (uint16_t)(a->ledger.held + (replaces ? 0u : 1u));
+    }
+    return s;
+}
+
+enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
+                         struct writer *why)
+{
+    if (!a->ledger.usable) {
+        writer_text(why, a->ledger.trouble);
+        return HOST_IO;
+    }
+    int at = put_slot(a, r->id.uid, why);
+    if (at < 0) {
+        return FULL_TABLE;
+    }
+    *slot = (unsigned)at;
+    return put_in(a, r, *slot, why);
 }
 
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                        struct writer *why)
 {
-    ASSERT(ledger_find(a, r->id.uid) < 0);
+    bool held = ledger_find(a, r->id.uid) >= 0;
     if (!a->ledger.usable) {
         writer_text(why, a->ledger.trouble);
         return HOST_IO;
     }
-    int at = free_slot(a, r->id.uid);
-    if (at < 0) {
-        writer_text(why, "all places of the claim store are in use; unprepare claims first");
+    if (put_slot(a, r->id.uid, why) < 0) {
         return FULL_TABLE;
     }
     struct writer cdi;
@@ -369,20 +436,12 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         s = cdi_put(a, r, writer_view(&cdi), why);
     }
     if (s == STATUS_OK) {
-        s = put_record(a, r, (unsigned)at, why);
+        s = ledger_adopt(a, r, slot, why);
     }
-    if (s != STATUS_OK) {
-        put_undo(a, r, (unsigned)at);
-        return s;
+    if (s != STATUS_OK && !held) {
+        cdi_remove(a, r->id.uid);
     }
-    struct ledger_entry *e = &a->ledger.entry[at];
-    set_free(a, e);
-    e->state = LEDGER_HELD;
-    ledger_enter(a, (unsigned)at, r);
-    keep_record(a, (unsigned)at, r);
-    a->ledger.held++;
-    *slot = (unsigned)at;
-    return STATUS_OK;
+    return s;
 }
 
 enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,

@@ -31,6 +31,7 @@ struct ledger_entry {
     uint8_t state;     /* LEDGER_… */
     uint8_t half;      /* which half counts */
     bool unsynced;     /* written since the last good sync */
+    bool opaque;       /* HELD: of its record only the UID and the numbers are understood */
     uint64_t sequence; /* of that half */
     uint64_t numbers;  /* device numbers held exclusively, bit N */
     struct claim_id id;
@@ -87,11 +88,16 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
 /* Slot of another claim that holds one of the device numbers, or -1. */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*
- * CDI file, then record. FULL_TABLE: no free slot; FULL_BUFFER: the CDI file is too long; HOST_*:
- * the store is not open, or the disk refused. Nothing is left then, and `why` gets one line.
+ * CDI file, then record; both replace those of a claim that is held. FULL_TABLE: no free slot;
+ * FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open, or the disk refused. All is
+ * as before then, and `why` gets one line.
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
+/* As ledger_put, but the record only: the CDI file is there. Which devices are free is for the
+ * caller to look at (ledger_holder). */
+MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
+                                  struct writer *why);
 /*
  * The record of a held slot, from memory where it is one of those written or read last, else from
  * the store. *out is valid until a record of another slot is put or read. HOST_DAMAGED: the slot
