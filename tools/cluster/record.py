@@ -19,7 +19,8 @@ import e2e  # noqa: E402
 import matrix  # noqa: E402
 
 # Release -> versions of resource.k8s.io, feature gates.
-RELEASES = {"1.33.13": ("v1beta1", matrix.DRA_ON), "1.34.4": ("v1", ""), "1.36.3": ("v1", "")}
+RELEASES = {"1.33.13": ("v1beta1", matrix.DRA_ON), "1.34.4": ("v1", ""), "1.35.4": ("v1", ""),
+            "1.36.3": ("v1", ""), "1.37.2": ("v1", "")}
 FILES = ("registration.txt", "dra.txt", "api.txt")
 OUT = os.path.join(build.ROOT, "tests", "vectors", "recorded")
 # One pod with one device; the case holds the kubelet to the version that it has to call.
