@@ -51,20 +51,11 @@ UNUSED_OK static void peer_close(struct peer *p)
 
 /* --- calls --- */
 
-/* Sends a call; nothing is stepped. */
-static struct peer_call *call_send(struct peer *p, const char *path, struct view message)
+/* Sends the header list of a call, with a grpc-timeout unless that is NULL, and returns its stream. */
+static uint32_t call_open(struct peer *p, const char *path, const char *timeout)
 {
-    static uint8_t bytes[REPLY_MAX];
-    struct peer_call *c = NULL;
     uint32_t stream = 0;
-    for (unsigned i = 0; i < PEER_CALLS && c == NULL; i++) {
-        c = p->call[i].stream == 0 || p->call[i].ended ? &p->call[i] : NULL;
-    }
-    assert_non_null(c);
     assert_int_equal(h2_open(&p->h2, 0, &stream), STATUS_OK);
-    memset(c, 0, offsetof(struct peer_call, bytes));
-    c->stream = stream;
-    c->status = -1;
     h2_headers_begin(&p->h2, stream);
     h2_header(&p->h2, ":method", view_text("POST"), false);
     h2_header(&p->h2, ":scheme", view_text("http"), false);
@@ -72,7 +63,27 @@ static struct peer_call *call_send(struct peer *p, const char *path, struct view
     h2_header(&p->h2, ":authority", view_text("localhost"), false);
     h2_header(&p->h2, "content-type", view_text("application/grpc"), false);
     h2_header(&p->h2, "te", view_text("trailers"), false);
+    if (timeout != NULL) {
+        h2_header(&p->h2, "grpc-timeout", view_text(timeout), false);
+    }
     assert_int_equal(h2_headers_end(&p->h2, false), STATUS_OK);
+    return stream;
+}
+
+/* Sends a call that has so much time; nothing is stepped. */
+UNUSED_OK static struct peer_call *call_send_within(struct peer *p, const char *path,
+                                                    struct view message, const char *timeout)
+{
+    static uint8_t bytes[REPLY_MAX];
+    struct peer_call *c = NULL;
+    for (unsigned i = 0; i < PEER_CALLS && c == NULL; i++) {
+        c = p->call[i].stream == 0 || p->call[i].ended ? &p->call[i] : NULL;
+    }
+    assert_non_null(c);
+    uint32_t stream = call_open(p, path, timeout);
+    memset(c, 0, offsetof(struct peer_call, bytes));
+    c->stream = stream;
+    c->status = -1;
     struct writer w = writer_of(bytes, sizeof bytes);
     writer_u8(&w, 0);
     writer_u32(&w, (uint32_t)message.len);
@@ -88,6 +99,11 @@ static struct peer_call *call_send(struct peer *p, const char *path, struct view
         }
     }
     return c;
+}
+
+static struct peer_call *call_send(struct peer *p, const char *path, struct view message)
+{
+    return call_send_within(p, path, message, NULL);
 }
 
 UNUSED_OK static void call_cancel(struct peer *p, struct peer_call *c)

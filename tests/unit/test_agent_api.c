@@ -356,6 +356,22 @@ static void test_hanging_claims_keep_the_connection(void **state)
     assert_int_equal(api.connections, connections);
 }
 
+/* Nor do requests whose callers had little time: a server that takes its time is no dead one. */
+static void test_short_calls_keep_the_connection(void **state)
+{
+    (void)state;
+    up();
+    unsigned connections = api.connections;
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    for (unsigned i = 0; i < 2 * API_TIMEOUTS_MAX; i++) {
+        const struct peer_call *c = call_send_within(p, PREPARE, claims_request(0, 1), "3S");
+        pass(3000);
+        assert_true(c->ended);
+    }
+    assert_int_equal(api.connections, connections);
+}
+
 /* What the server did not look at is asked once more at once, and then after a wait. */
 static void test_refused_stream(void **state)
 {
@@ -514,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_token_that_comes_late),
         cmocka_unit_test(test_mute_server_is_left),
         cmocka_unit_test(test_hanging_claims_keep_the_connection),
+        cmocka_unit_test(test_short_calls_keep_the_connection),
         cmocka_unit_test(test_refused_stream),
         cmocka_unit_test(test_done_and_not_answered),
         cmocka_unit_test(test_doubt_waits_for_no_list),

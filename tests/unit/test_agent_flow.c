@@ -337,26 +337,8 @@ static void test_deadline_of_the_kubelet(void **state)
     begin();
     api.claim[0].fault = API_HANGS;
     struct peer *p = service_open();
-    uint32_t stream = 0;
-    assert_int_equal(h2_open(&p->h2, 0, &stream), STATUS_OK);
-    struct peer_call *c = &p->call[0];
-    c->stream = stream;
-    h2_headers_begin(&p->h2, stream);
-    h2_header(&p->h2, ":method", view_text("POST"), false);
-    h2_header(&p->h2, ":scheme", view_text("http"), false);
-    h2_header(&p->h2, ":path", view_text(PREPARE), false);
-    h2_header(&p->h2, ":authority", view_text("localhost"), false);
-    h2_header(&p->h2, "content-type", view_text("application/grpc"), false);
-    h2_header(&p->h2, "te", view_text("trailers"), false);
-    h2_header(&p->h2, "grpc-timeout", view_text("3S"), false);
-    assert_int_equal(h2_headers_end(&p->h2, false), STATUS_OK);
-    uint8_t bytes[512];
-    struct writer w = writer_of(bytes, sizeof bytes);
-    struct view message = claims_request(0, 1);
-    writer_u8(&w, 0);
-    writer_u32(&w, (uint32_t)message.len);
-    writer_append(&w, message);
-    assert_int_equal(h2_data(&p->h2, stream, writer_view(&w), true), STATUS_OK);
+    const struct peer_call *c = call_send_within(p, PREPARE, claims_request(0, 1), "3S");
+    settle();
     /* a quarter of the time is left for the reply, so that it names the reason */
     pass(2249);
     assert_false(c->ended);

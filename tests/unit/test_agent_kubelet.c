@@ -280,17 +280,8 @@ static void test_places_are_shared(void **state)
 /* Half a request, which is never completed. */
 static void call_start_slowly(struct peer *p)
 {
-    uint32_t stream = 0;
     static const uint8_t half[] = {0, 0, 0, 0, 100, 1};
-    assert_int_equal(h2_open(&p->h2, 0, &stream), STATUS_OK);
-    h2_headers_begin(&p->h2, stream);
-    h2_header(&p->h2, ":method", view_text("POST"), false);
-    h2_header(&p->h2, ":scheme", view_text("http"), false);
-    h2_header(&p->h2, ":path", view_text(PREPARE), false);
-    h2_header(&p->h2, ":authority", view_text("localhost"), false);
-    h2_header(&p->h2, "content-type", view_text("application/grpc"), false);
-    h2_header(&p->h2, "te", view_text("trailers"), false);
-    assert_int_equal(h2_headers_end(&p->h2, false), STATUS_OK);
+    uint32_t stream = call_open(p, PREPARE, NULL);
     assert_int_equal(h2_data(&p->h2, stream, view_of(half, sizeof half), false), STATUS_OK);
     settle();
 }

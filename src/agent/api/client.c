@@ -245,11 +245,26 @@ static void leave_room(struct agent *a, unsigned slot)
     finish(a, slot, FULL_TABLE);
 }
 
-/* Requests that hang side by side count once. */
-static void count_timeout(struct agent *a, uint64_t sent_ms)
+static uint64_t time_limit(enum api_kind kind)
+{
+    if (kind == API_GET_CLAIM) {
+        return CLAIM_GET_MS;
+    }
+    if (kind == API_GET_GROUP) {
+        return VERSION_GET_MS;
+    }
+    return is_watch(kind) ? WATCH_BEGIN_MS : API_REQUEST_MS;
+}
+
+/*
+ * Requests that hang side by side count once. One whose caller had less time than its kind is given
+ * does not count: the server may only be slow.
+ */
+static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
     struct api_client *c = &a->api_client;
-    if (sent_ms >= c->timeout_ms) {
+    bool whole = a->now_ms - x->sent_ms >= time_limit(x->result.kind);
+    if (whole && x->sent_ms >= c->timeout_ms) {
         c->timeouts_in_a_row++;
         c->timeout_ms = a->now_ms;
     }
@@ -264,7 +279,7 @@ static void expire(struct agent *a)
         }
         if (a->now_ms >= x->deadline_ms) {
             finish(a, i, PEER_TIMEOUT);
-            count_timeout(a, x->sent_ms);
+            count_timeout(a, x);
         } else if (lacks_stream(a, x->result.kind)) {
             leave_room(a, i);
         } else {
@@ -353,19 +368,6 @@ static void count_request(struct agent *a, enum api_kind kind)
 
 /* --- sending --- */
 
-static uint64_t time_limit(enum api_kind kind, uint64_t limit_ms)
-{
-    uint64_t limit = API_REQUEST_MS;
-    if (kind == API_GET_CLAIM) {
-        limit = CLAIM_GET_MS;
-    } else if (kind == API_GET_GROUP) {
-        limit = VERSION_GET_MS;
-    } else if (is_watch(kind)) {
-        limit = WATCH_BEGIN_MS;
-    }
-    return (limit_ms > 0u) ? earlier(limit, limit_ms) : limit;
-}
-
 /* Sends a head on a stream of its own, *stream. */
 static enum status send_head(struct agent *a, unsigned slot, const struct api_request *r,
                              uint32_t *stream)
@@ -430,7 +432,8 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->body_sent = 0;
     x->body = r->body;
     x->sent_ms = a->now_ms;
-    x->deadline_ms = a->now_ms + time_limit(r->kind, r->limit_ms);
+    uint64_t limit = time_limit(r->kind);
+    x->deadline_ms = a->now_ms + ((r->limit_ms > 0u) ? earlier(limit, r->limit_ms) : limit);
     x->result.kind = r->kind;
     x->result.slot = slot;
     x->result.version = r->version;
