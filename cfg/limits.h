@@ -554,7 +554,7 @@
  * came before that are still to be read: 64 times H2_CLIENT_RX_BYTES is a megabyte. Reached: the
  * limits are judged, whatever arrives.
  */
-#define LATE_TURNS_MAX 64u
+#define FROZEN_TURNS_MAX 64u
 /*
  * Age of the loop's time at which no connection is accepted and nothing is asked of the API server
  * in this turn: their time limits count from it, and the shortest is a second. Reached: in the next

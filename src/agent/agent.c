@@ -116,13 +116,13 @@ static void stop_step(struct agent *a)
     if (!a->stopping || a->exited) {
         return;
     }
-    bool late = a->now_ms >= a->stop_ms;
-    if (late) {
+    bool expired = a->now_ms >= a->stop_ms;
+    if (expired) {
         calls_abandon(a);
     }
-    if (late || (links_calls_open(a) == 0u && links_quiet(a))) {
+    if (expired || (links_calls_open(a) == 0u && links_quiet(a))) {
         log_one(a, LOG_ID_STOPPED, "text",
-                late ? "calls that still ran were ended" : "no call was running");
+                expired ? "calls that still ran were ended" : "no call was running");
         a->order_exit = true;
         a->exited = true;
     }

@@ -44,14 +44,14 @@ struct host {
     struct host_files disk;
     int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
-    int log_fd;          /* stderr */
-    bool log_free;       /* a write to it never blocks */
-    uint64_t now_ms;     /* of this turn; see wait_and_look */
-    unsigned late_turns; /* turns in a row in which now_ms stood still */
-    uint64_t probe_ms;   /* when the node is looked at again */
-    int probe_error;     /* errno of the last look, 0 when it succeeded */
-    bool probed;         /* the agent has received one look at the node at least */
-    uint64_t check_ms;   /* when the socket files are looked at again */
+    int log_fd;            /* stderr */
+    bool log_free;         /* a write to it never blocks */
+    uint64_t now_ms;       /* of this turn; see wait_and_look */
+    unsigned frozen_turns; /* turns in a row in which now_ms stood still */
+    uint64_t probe_ms;     /* when the node is looked at again */
+    int probe_error;       /* errno of the last look, 0 when it succeeded */
+    bool probed;           /* the agent has received one look at the node at least */
+    uint64_t check_ms;     /* when the socket files are looked at again */
     struct pace pace;
     bool paced; /* a link waits until pace_next_ms */
     bool eager; /* bytes still moved at the end of the last turn */
@@ -371,9 +371,9 @@ static void wait_and_look(struct host *h)
             look(h, 0);
         }
     }
-    bool late = now_ms >= due && h->late_turns < LATE_TURNS_MAX && links_ready(h);
-    h->late_turns = late ? h->late_turns + 1u : 0u;
-    h->now_ms = late ? h->now_ms : now_ms;
+    bool frozen = now_ms >= due && h->frozen_turns < FROZEN_TURNS_MAX && links_ready(h);
+    h->frozen_turns = frozen ? h->frozen_turns + 1u : 0u;
+    h->now_ms = frozen ? h->now_ms : now_ms;
 }
 
 /* --- one turn --- */

@@ -177,7 +177,7 @@ func TestAbuseStrangers(t *testing.T) {
 		for i, s := range strangers {
 			for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
 				if s.health && from == "127.0.0.1" {
-					continue // only another address is told from the kubelet's
+					continue // only another address is distinguished from the kubelet's
 				}
 				a.beside(t, i, n, from, k, claim)
 			}

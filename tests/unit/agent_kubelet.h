@@ -186,6 +186,20 @@ UNUSED_OK static struct api_claim *claim_add(unsigned n)
     return c;
 }
 
+/* A node that was up for a while, with claims 0 to 3 to prepare. */
+UNUSED_OK static void node_up_for_a_while(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 4; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    pass(20000);
+    assert_true(publish_current(world.agent));
+    log_forget();
+    api_forget();
+}
+
 static void request_claim(struct writer *w, unsigned n)
 {
     uint8_t bytes[512];

@@ -10,15 +10,7 @@
 
 static void up(void)
 {
-    world_new();
-    for (unsigned n = 0; n < 4; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-    pass(20000);
-    assert_true(publish_current(world.agent));
-    log_forget();
-    api_forget();
+    node_up_for_a_while();
     api.own = 0;
 }
 

@@ -257,14 +257,20 @@ static void test_watch_refused(void **state)
     assert_int_equal(api_asked(NODE_READS), 0);
 }
 
-/* A proxy that swallows the watch's events. */
-static void test_watch_silent(void **state)
+/* The agent starts, and its watch reports nothing of the Node. */
+static void start_unseen(void)
 {
-    (void)state;
     world_new();
     api.node_silent = true;
     start();
     register_driver();
+}
+
+/* A proxy that swallows the watch's events. */
+static void test_watch_silent(void **state)
+{
+    (void)state;
+    start_unseen();
     pass(NODE_SILENT_MS + 4000);
     check_right();
     assert_int_equal(api_asked(NODE_READS), 1);
@@ -280,10 +286,7 @@ static void test_watch_silent(void **state)
 static void test_watch_without_the_node(void **state)
 {
     (void)state;
-    world_new();
-    api.node_silent = true;
-    start();
-    register_driver();
+    start_unseen();
     pass(1500);
     for (unsigned i = 0; i < NODE_SILENT_MS / 500 && api_watch_of(SIM_NODE) != NULL; i++) {
         server.store.version += 1000;
@@ -300,10 +303,7 @@ static void test_watch_without_the_node(void **state)
 static void test_watch_without_the_node_moved(void **state)
 {
     (void)state;
-    world_new();
-    api.node_silent = true;
-    start();
-    register_driver();
+    start_unseen();
     pass(1500);
     assert_non_null(api_watch_of(SIM_NODE));
     server.store.version += 1000;
@@ -320,10 +320,7 @@ static void test_watch_without_the_node_moved(void **state)
 static void test_watch_untold(void **state)
 {
     (void)state;
-    world_new();
-    api.node_silent = true;
-    start();
-    register_driver();
+    start_unseen();
     for (unsigned i = 0; i < 300; i++) {
         if (api_watch_of(SIM_NODE) != NULL) {
             api_watch_end(SIM_NODE);

@@ -13,16 +13,8 @@ static struct peer *kubelet;
 
 static void up(void)
 {
-    world_new();
-    for (unsigned n = 0; n < 4; n++) {
-        (void)claim_add(n);
-    }
-    node_up();
-    pass(20000);
-    assert_true(publish_current(world.agent));
+    node_up_for_a_while();
     kubelet = service_open();
-    log_forget();
-    api_forget();
 }
 
 static struct peer_call *ask(unsigned first, unsigned count)
@@ -130,16 +122,23 @@ static void test_definite_answers(void **state)
     }
 }
 
-/* The connection goes while the GET is in flight, and the server is away for a time. */
-static void test_connection_lost(void **state)
+/* The server goes away while it is asked for a claim. */
+static const struct peer_call *lose_connection(void)
 {
-    (void)state;
     up();
     api.claim[0].fault = API_HANGS;
     const struct peer_call *c = ask(0, 1);
     settle();
     api.reachable = false;
     api_end("10.0.0.1:443: connection reset by peer");
+    return c;
+}
+
+/* The connection goes while the GET is in flight, and the server is away for a time. */
+static void test_connection_lost(void **state)
+{
+    (void)state;
+    const struct peer_call *c = lose_connection();
     pass(12000);
     assert_false(c->ended);
     api.reachable = true;
@@ -152,12 +151,7 @@ static void test_connection_lost(void **state)
 static void test_connection_stays_lost(void **state)
 {
     (void)state;
-    up();
-    api.claim[0].fault = API_HANGS;
-    const struct peer_call *c = ask(0, 1);
-    settle();
-    api.reachable = false;
-    api_end("10.0.0.1:443: connection reset by peer");
+    const struct peer_call *c = lose_connection();
     pass(CALL_END_MS);
     assert_non_null(strstr(error_of(c, 0), "the claim cannot be read from the API server: "));
     assert_null(strstr(error_of(c, 0), "all requests are busy"));

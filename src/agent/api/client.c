@@ -829,7 +829,7 @@ void api_step(struct agent *a)
     }
 }
 
-/* When a request is late, or one that was held back may go; UINT64_MAX: never. */
+/* When a request times out, or one that was held back may go; UINT64_MAX: never. */
 static uint64_t requests_deadline(const struct agent *a)
 {
     const struct api_client *c = &a->api_client;

@@ -32,8 +32,8 @@ uint64_t retry_watch_wait(struct agent *a, const struct api_result *r, uint64_t 
 
 bool retry_watch_goes_on(const struct api_result *r)
 {
-    bool late = r->status == PEER_TIMEOUT && r->http > 0u;
-    return r->status == STATUS_OK || r->status == PEER_CLOSED || late;
+    bool started = r->status == PEER_TIMEOUT && r->http > 0u;
+    return r->status == STATUS_OK || r->status == PEER_CLOSED || started;
 }
 
 bool retry_passes(uint16_t http)

@@ -236,8 +236,8 @@ bool links_done(struct agent *a, unsigned link)
         return false;
     }
     bool gone = h2_failure(&l->grpc.h2, &code) == PEER_CLOSED;
-    bool late = a->now_ms >= l->close_ms;
-    l->open = !(gone || late || h2_tx_data(&l->grpc.h2).len == 0u);
+    bool expired = a->now_ms >= l->close_ms;
+    l->open = !(gone || expired || h2_tx_data(&l->grpc.h2).len == 0u);
     return !l->open;
 }
 
