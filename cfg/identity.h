@@ -14,6 +14,11 @@
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
 #define CDI_FILE_SUFFIX ".json"
+/*
+ * A claim that was unprepared although its record could not be freed: container runtimes read only
+ * .json and .yaml.
+ */
+#define CDI_TOMBSTONE_SUFFIX ".gone"
 #define DEVICE_NAME_PREFIX "neuron-device-"
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"

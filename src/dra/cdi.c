@@ -7,14 +7,9 @@
  */
 #include "base/assert.h"
 #include "base/json.h"
-#include "cfg/identity.h"
+#include "dra/cdi_internal.h"
 #include "dra/claim.h"
 
-#define ANNOTATION(name) DRIVER_NAME "/" name
-/* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
-#define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
-/* One result as compact JSON: its names, which need no escapes, and every member at its longest. */
-#define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 128u)
 /* Directory, "/neuron" and a number under DEVICES_MAX. */
 #define NODE_PATH_CAP (PATH_CAP + 16u)
 #define ENV_CAP 64u
@@ -23,14 +18,36 @@ enum { CDI_INDENT = 2 };
 
 /* --- names --- */
 
-void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+static void file_name(const char *uid, const char *suffix, char out[CDI_FILE_NAME_CAP])
 {
     struct writer w = writer_of(out, CDI_FILE_NAME_CAP);
     writer_text(&w, CDI_FILE_PREFIX);
     writer_text(&w, uid);
-    writer_text(&w, CDI_FILE_SUFFIX);
+    writer_text(&w, suffix);
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK); /* a UID has its own, smaller bound */
+}
+
+void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+{
+    file_name(uid, CDI_FILE_SUFFIX, out);
+}
+
+void cdi_tombstone_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+{
+    file_name(uid, CDI_TOMBSTONE_SUFFIX, out);
+}
+
+bool cdi_name_uid(const char *name, const char *suffix, char uid[UID_CAP])
+{
+    struct view v = view_text(name);
+    size_t ends = sizeof CDI_FILE_PREFIX - 1u + view_text(suffix).len;
+    if (!view_starts(v, CDI_FILE_PREFIX) || !view_ends(v, suffix) || v.len <= ends) {
+        return false;
+    }
+    struct view middle =
+        view_from(view_first(v, v.len - view_text(suffix).len), sizeof CDI_FILE_PREFIX - 1u);
+    return text_copy(uid, UID_CAP, middle) == STATUS_OK;
 }
 
 static void device_name(struct writer *w, const char *uid, const char *request)
@@ -51,7 +68,8 @@ void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP])
 
 _Static_assert(sizeof(CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP,
                "the longest CDI id fits");
-_Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
+_Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP &&
+                   sizeof(CDI_FILE_PREFIX CDI_TOMBSTONE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
                "the longest file name fits");
 
 /* --- members --- */

@@ -13,6 +13,7 @@
  * I3 Every valid record fits a half of the store and reads back from it.
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
  * I5 A device that is neither shared nor under admin access is in a record once.
+ * I6 A record that is read from a CDI file is valid; from one that cdi_write wrote, it is the same.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H
@@ -157,6 +158,10 @@ uint64_t claim_numbers(const struct claim_record *r);
 
 /* File name of a claim's CDI file: CDI_FILE_PREFIX uid CDI_FILE_SUFFIX. */
 void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
+/* The name that it has as a tombstone: CDI_FILE_PREFIX uid CDI_TOMBSTONE_SUFFIX. */
+void cdi_tombstone_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
+/* Whether a file of this name is a claim's, with this suffix; `uid` is the claim's then. */
+bool cdi_name_uid(const char *name, const char *suffix, char uid[UID_CAP]);
 /*
  * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>. One CDI device per
  * base request name carries all its device nodes.
@@ -172,5 +177,10 @@ void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const char *dev_root,
                                struct writer *out);
+/*
+ * The record that a CDI file's annotations hold; its consumer, which is no part of them, is empty.
+ * HOST_DAMAGED: not such a file; `r` is all zero then.
+ */
+MUST_USE enum status cdi_read(struct view file, struct claim_record *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CDI files: their exact bytes, what each container gets, and that they hold the whole record. */
+/* CDI files: their exact bytes, what each container gets, and their annotations. */
 #include "claim_harness.h"
 
 #include "base/json.h"
@@ -247,109 +247,7 @@ static void test_environment_by_request(void **state)
     assert_null(strstr(file, "\n  \"containerEdits\"")); /* nothing for the file as a whole */
 }
 
-/* --- the record, rebuilt from the annotations --- */
-
-static const char *annotation(const struct content *c, const char *key)
-{
-    for (unsigned i = 0; i < c->annotations; i++) {
-        if (strcmp(c->key[i], key) == 0) {
-            return c->value[i];
-        }
-    }
-    fail_msg("no annotation %s", key);
-    return "";
-}
-
-static void rebuild_member(struct claim_result *to, const char *name, const struct json_token *t)
-{
-    char text[128] = "";
-    int64_t n = 0;
-    if (t->kind == JSON_STRING) {
-        copy_string(text, sizeof text, t->text);
-    } else if (t->kind == JSON_NUMBER) {
-        assert_int_equal(json_integer(t->text, &n), STATUS_OK);
-    }
-    if (strcmp(name, "request") == 0) {
-        memcpy(to->request, text, sizeof to->request);
-    } else if (strcmp(name, "shareID") == 0) {
-        memcpy(to->share_id, text, sizeof to->share_id);
-    } else if (strcmp(name, "device") == 0) {
-        assert_int_equal(strncmp(text, DEVICE_NAME_PREFIX, strlen(DEVICE_NAME_PREFIX)), 0);
-        to->number = (uint16_t)atoi(text + strlen(DEVICE_NAME_PREFIX));
-    } else if (strcmp(name, "adminAccess") == 0) {
-        to->admin_access = t->kind == JSON_TRUE;
-    } else if (strcmp(name, "logicalNeuronCore") == 0) {
-        to->logical_neuron_core = (uint8_t)n;
-    } else if (strcmp(name, "ultraserverMode") == 0) {
-        to->ultraserver_mode = (uint8_t)n;
-    } else {
-        fail_msg("unknown member %s", name);
-    }
-}
-
-static void rebuild_result(struct claim_result *to, const char *json)
-{
-    struct json_reader r;
-    struct json_token t;
-    char name[64];
-    json_open(&r, view_text(json));
-    assert_int_equal(json_next(&r, &t), STATUS_OK);
-    assert_int_equal(t.kind, JSON_OBJECT_BEGIN);
-    for (unsigned i = 0; i < 7; i++) {
-        assert_int_equal(json_next(&r, &t), STATUS_OK);
-        if (t.kind == JSON_OBJECT_END) {
-            return;
-        }
-        copy_string(name, sizeof name, t.text);
-        assert_int_equal(json_next(&r, &t), STATUS_OK);
-        rebuild_member(to, name, &t);
-    }
-    fail_msg("too many members: %s", json);
-}
-
-static void rebuild(const struct content *c, struct claim_record *r)
-{
-    memset(r, 0, sizeof *r);
-    (void)snprintf(r->id.uid, sizeof r->id.uid, "%s", annotation(c, "neuron.aws.com/claim-uid"));
-    (void)snprintf(r->id.namespace_, sizeof r->id.namespace_, "%s",
-                   annotation(c, "neuron.aws.com/claim-namespace"));
-    (void)snprintf(r->id.name, sizeof r->id.name, "%s", annotation(c, "neuron.aws.com/claim-name"));
-    (void)snprintf(r->pool, sizeof r->pool, "%s", annotation(c, "neuron.aws.com/pool"));
-    (void)snprintf(r->boot_id, sizeof r->boot_id, "%s", annotation(c, "neuron.aws.com/boot-id"));
-    r->zero_numbering = strcmp(annotation(c, "neuron.aws.com/device-numbering"), "zero") == 0;
-    r->count = (uint8_t)(c->annotations - 6);
-    for (unsigned i = 0; i < r->count; i++) {
-        char key[64];
-        (void)snprintf(key, sizeof key, "neuron.aws.com/result-%u", i);
-        rebuild_result(&r->result[i], annotation(c, key));
-    }
-}
-
-static void test_annotations_tell_the_record(void **state)
-{
-    static struct content c;
-    struct claim_record r;
-    struct claim_record back;
-    (void)state;
-    record_begin(&r);
-    struct claim_result *first = record_add(&r, "a", 12);
-    first->logical_neuron_core = 2;
-    first->ultraserver_mode = 4;
-    record_add(&r, "w", 12)->admin_access = true;
-    memcpy(record_add(&r, "b", 0)->share_id, SHARE_ID, sizeof SHARE_ID);
-    for (int zero = 0; zero < 2; zero++) {
-        r.zero_numbering = zero != 0;
-        read_file(write_file(&r, "/dev"), &c);
-        rebuild(&c, &back);
-        assert_same_record(&back, &r);
-    }
-    fill_longest(&r);
-    read_file(write_file(&r, "/dev"), &c);
-    rebuild(&c, &back);
-    /* consumers come and go while a claim stays: no part of its file */
-    memset(&r.consumer, 0, sizeof r.consumer);
-    assert_same_record(&back, &r);
-}
+/* --- annotations --- */
 
 /*
  * Annotation keys (as Kubernetes has them): prefix, slash, at most 63 of [a-z0-9-], alphanumeric
@@ -426,7 +324,6 @@ int main(void)
         cmocka_unit_test(test_zero_numbering),
         cmocka_unit_test(test_shares_of_one_device_are_one_node),
         cmocka_unit_test(test_environment_by_request),
-        cmocka_unit_test(test_annotations_tell_the_record),
         cmocka_unit_test(test_annotation_keys),
         cmocka_unit_test(test_without_room),
         cmocka_unit_test(test_over_the_limit),

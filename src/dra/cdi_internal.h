@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What writer and reader of the annotations of a CDI file share. Owns names and bounds only. */
+#ifndef DRA_CDI_INTERNAL_H
+#define DRA_CDI_INTERNAL_H
+
+#include "cfg/identity.h"
+#include "cfg/limits.h"
+
+#define ANNOTATION(name) DRIVER_NAME "/" name
+/* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
+#define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
+/* One result as compact JSON: its names, which need no escapes, and every member at its longest. */
+#define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 128u)
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim record that the annotations of a CDI file hold: the second witness of a prepared claim.
+ * Owns the checks of a file that anybody may have damaged. Annotations and members of a name that
+ * this version does not know are ignored, as in records of the claim store: a newer version may
+ * have written them.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "dra/cdi_internal.h"
+#include "dra/claim.h"
+
+/* Annotations that are there once, and the members of a result. */
+enum { KEY_NAMESPACE, KEY_NAME, KEY_UID, KEY_POOL, KEY_BOOT_ID, KEY_NUMBERING, KEYS };
+enum {
+    MEMBER_REQUEST,
+    MEMBER_DEVICE,
+    MEMBER_ADMIN_ACCESS,
+    MEMBER_SHARE_ID,
+    MEMBER_LOGICAL_NEURON_CORE,
+    MEMBER_ULTRASERVER_MODE,
+    MEMBERS
+};
+
+static const char *const keys[KEYS] = {[KEY_NAMESPACE] = ANNOTATION("claim-namespace"),
+                                       [KEY_NAME] = ANNOTATION("claim-name"),
+                                       [KEY_UID] = ANNOTATION("claim-uid"),
+                                       [KEY_POOL] = ANNOTATION("pool"),
+                                       [KEY_BOOT_ID] = ANNOTATION("boot-id"),
+                                       [KEY_NUMBERING] = ANNOTATION("device-numbering")};
+static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
+                                             [MEMBER_DEVICE] = "device",
+                                             [MEMBER_ADMIN_ACCESS] = "adminAccess",
+                                             [MEMBER_SHARE_ID] = "shareID",
+                                             [MEMBER_LOGICAL_NEURON_CORE] = "logicalNeuronCore",
+                                             [MEMBER_ULTRASERVER_MODE] = "ultraserverMode"};
+
+/* An object whose members are read one by one. */
+struct members_reader {
+    struct json_reader in;
+    struct view name;
+    struct json_token value; /* first token of its value */
+    unsigned seen;           /* bit of each known member */
+};
+
+/* Starts on an object that is the next value. */
+static bool object_opens(struct json_reader *in)
+{
+    struct json_token t;
+    return json_next(in, &t) == STATUS_OK && t.kind == JSON_OBJECT_BEGIN;
+}
+
+/* The next member's name and first token; false: the object ended, or the text is malformed. */
+static bool next_member(struct members_reader *m)
+{
+    struct json_token t;
+    if (json_next(&m->in, &t) != STATUS_OK || t.kind != JSON_NAME) {
+        return false;
+    }
+    m->name = t.text;
+    return json_next(&m->in, &m->value) == STATUS_OK;
+}
+
+/* Which of `names` the member has, or `count`; twice the same: the text counts as malformed. */
+static unsigned member_of(struct members_reader *m, const char *const *names, unsigned count)
+{
+    unsigned at = 0;
+    while (at < count && !view_is(m->name, names[at])) {
+        at++;
+    }
+    unsigned bit = (at < count) ? 1u << at : 0u;
+    if ((m->seen & bit) != 0u) {
+        m->in.failed = PEER_MALFORMED;
+    }
+    m->seen |= bit;
+    return at;
+}
+
+/* --- values --- */
+
+static bool take_text(const struct json_token *value, char *to, size_t cap)
+{
+    struct writer out = writer_of(to, cap);
+    if (value->kind != JSON_STRING || json_unescape(value->text, &out) != STATUS_OK) {
+        return false;
+    }
+    struct view text = writer_view(&out);
+    return view_find(text, 0) == text.len && writer_end_text(&out) == STATUS_OK;
+}
+
+static bool take_small(const struct json_token *value, uint8_t *to)
+{
+    uint64_t n = 0;
+    bool ok = value->kind == JSON_NUMBER && view_decimal(value->text, UINT8_MAX, &n) == STATUS_OK;
+    *to = (uint8_t)n;
+    return ok;
+}
+
+static bool take_bool(const struct json_token *value, bool *to)
+{
+    *to = value->kind == JSON_TRUE;
+    return *to || value->kind == JSON_FALSE;
+}
+
+static bool take_device(const struct json_token *value, uint16_t *number)
+{
+    uint64_t n = 0;
+    struct view digits = view_from(value->text, sizeof DEVICE_NAME_PREFIX - 1u);
+    bool ok = value->kind == JSON_STRING && view_starts(value->text, DEVICE_NAME_PREFIX) &&
+              view_decimal(digits, DEVICES_MAX - 1u, &n) == STATUS_OK;
+    *number = (uint16_t)n;
+    return ok;
+}
+
+/* --- results --- */
+
+static bool take_member(struct members_reader *m, struct claim_result *to)
+{
+    switch (member_of(m, members, MEMBERS)) {
+    case MEMBER_REQUEST:
+        return take_text(&m->value, to->request, sizeof to->request);
+    case MEMBER_DEVICE:
+        return take_device(&m->value, &to->number);
+    case MEMBER_ADMIN_ACCESS:
+        return take_bool(&m->value, &to->admin_access);
+    case MEMBER_SHARE_ID:
+        return take_text(&m->value, to->share_id, sizeof to->share_id);
+    case MEMBER_LOGICAL_NEURON_CORE:
+        return take_small(&m->value, &to->logical_neuron_core);
+    case MEMBER_ULTRASERVER_MODE:
+        return take_small(&m->value, &to->ultraserver_mode);
+    default:
+        return json_skip(&m->in, &m->value) == STATUS_OK;
+    }
+}
+
+/* Whether the text, which json_next has read to the end of its object, ends there. */
+static bool text_ends(struct json_reader *in)
+{
+    struct json_token t;
+    return json_next(in, &t) == STATUS_OK && t.kind == JSON_END;
+}
+
+/* The value of a result's annotation is JSON of its own. */
+static bool take_result(const struct json_token *value, struct claim_record *r)
+{
+    char text[RESULT_VALUE_CAP];
+    struct members_reader m = {.seen = 0};
+    if (r->count >= RESULTS_MAX || !take_text(value, text, sizeof text)) {
+        return false;
+    }
+    struct claim_result *to = &r->result[r->count];
+    json_open(&m.in, view_text(text));
+    bool ok = object_opens(&m.in);
+    while (ok && next_member(&m)) { /* every member takes bytes of the text */
+        ok = take_member(&m, to);
+    }
+    r->count++;
+    unsigned needed = 1u << MEMBER_REQUEST | 1u << MEMBER_DEVICE;
+    return ok && text_ends(&m.in) && (m.seen & needed) == needed;
+}
+
+/* Results are numbered in their order. */
+static bool is_next_result(struct view name, unsigned count)
+{
+    char key[RESULT_KEY_CAP];
+    struct writer w = writer_of(key, sizeof key);
+    writer_text(&w, ANNOTATION("result-"));
+    writer_decimal(&w, count);
+    return view_equal(name, writer_view(&w));
+}
+
+/* --- the file --- */
+
+static bool take_numbering(const struct json_token *value, bool *zero)
+{
+    *zero = value->kind == JSON_STRING && view_is(value->text, "zero");
+    return *zero || (value->kind == JSON_STRING && view_is(value->text, "host"));
+}
+
+static bool take_annotation(struct members_reader *m, struct claim_record *r)
+{
+    switch (member_of(m, keys, KEYS)) {
+    case KEY_NAMESPACE:
+        return take_text(&m->value, r->id.namespace_, sizeof r->id.namespace_);
+    case KEY_NAME:
+        return take_text(&m->value, r->id.name, sizeof r->id.name);
+    case KEY_UID:
+        return take_text(&m->value, r->id.uid, sizeof r->id.uid);
+    case KEY_POOL:
+        return take_text(&m->value, r->pool, sizeof r->pool);
+    case KEY_BOOT_ID:
+        return take_text(&m->value, r->boot_id, sizeof r->boot_id);
+    case KEY_NUMBERING:
+        return take_numbering(&m->value, &r->zero_numbering);
+    default:
+        break;
+    }
+    if (is_next_result(m->name, r->count)) {
+        return take_result(&m->value, r);
+    }
+    bool result = view_starts(m->name, ANNOTATION("result-"));
+    return !result && json_skip(&m->in, &m->value) == STATUS_OK;
+}
+
+/* The reader stands within the annotations, whose opening brace it has read. */
+static bool take_annotations(struct json_reader *in, struct claim_record *r)
+{
+    struct members_reader m = {.in = *in};
+    bool ok = true;
+    while (ok && next_member(&m)) {
+        ok = take_annotation(&m, r);
+    }
+    *in = m.in;
+    return ok && m.in.failed == STATUS_OK && m.seen == (1u << KEYS) - 1u;
+}
+
+static bool take_file(struct view file, struct claim_record *r)
+{
+    static const char *const top[] = {"kind", "annotations"};
+    struct members_reader m = {.seen = 0};
+    json_open(&m.in, file);
+    bool ok = object_opens(&m.in);
+    while (ok && next_member(&m)) {
+        unsigned at = member_of(&m, top, 2);
+        if (at == 0u) {
+            ok = m.value.kind == JSON_STRING && view_is(m.value.text, CDI_KIND);
+        } else if (at == 1u) {
+            ok = m.value.kind == JSON_OBJECT_BEGIN && take_annotations(&m.in, r);
+        } else {
+            ok = json_skip(&m.in, &m.value) == STATUS_OK;
+        }
+    }
+    return ok && text_ends(&m.in) && m.seen == 3u && claim_record_valid(r);
+}
+
+enum status cdi_read(struct view file, struct claim_record *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!take_file(file, r)) {
+        memset(r, 0, sizeof *r);
+        return HOST_DAMAGED;
+    }
+    return STATUS_OK;
+}
