@@ -360,10 +360,9 @@ static unsigned count_in(struct view records, const char *prefix)
 {
     unsigned n = 0;
     size_t at = 0;
-    const char *name = directory_entry(records, &at);
-    while (name != NULL) {
-        n += view_starts(view_text(name), prefix) ? 1u : 0u;
-        name = directory_entry(records, &at);
+    struct directory_entry e;
+    while (directory_next(records, &at, &e)) {
+        n += view_starts(view_text(e.name), prefix) ? 1u : 0u;
     }
     return n;
 }

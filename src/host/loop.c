@@ -61,7 +61,7 @@ struct host {
     struct pollfd slots[SLOTS];
     char state_dir[PATH_CAP];
     struct apilink api;
-    struct found_node found;
+    struct probe probe;
 };
 
 /* The rest is for TLS: its arena, and as much again for its buffers and tables. */
@@ -412,14 +412,14 @@ static void node_look(struct host *h)
         return;
     }
     h->probe_ms = h->now_ms + h->settings->health_ms;
-    int error = probe_node(h->settings, &h->found);
+    int error = probe_node(h->settings, &h->probe);
     if (error != 0) {
         probe_failed(h, error);
-        h->found.count = 0;
+        h->probe.found.count = 0;
     }
-    h->found.unknown = error != 0;
+    h->probe.found.unknown = error != 0;
     if (error == 0 || !h->probed) {
-        agent_found(h->agent, &h->found);
+        agent_found(h->agent, &h->probe.found);
         h->probed = true;
     }
     h->probe_error = error;

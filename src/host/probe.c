@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/crc32c.h"
 #include "host/system.h"
 
 #define PROBE_PATH_CAP (PATH_CAP + 64u)
-/* "neuron" and the five digits of a uint16, a slash, the longest file name below it, NUL. */
+/* A folder or file name of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
 #define DEVICE_PATH_CAP 64u
 
 static const char device_prefix[] = "neuron";
@@ -57,28 +58,48 @@ static void path_join(char *path, size_t cap, const char *root, const char *rest
     ASSERT(ended == STATUS_OK);
 }
 
-static void value_under(const char *root, const char *rest, char value[SYSFS_VALUE_CAP], int *error)
-{
-    char path[PROBE_PATH_CAP];
-    path_join(path, sizeof path, root, rest);
-    value_at(AT_FDCWD, path, value, error);
-}
+/* --- one look --- */
 
-/* --- the class directory --- */
-
-struct class_scan {
-    int fd;
-    int error; /* 0, or why what was read is not the whole truth */
-    const char *dev_root;
+struct look {
+    const struct settings *settings;
     struct found_node *out;
+    int fd;    /* of the class directory; -1: it is absent, or cannot be opened */
+    int error; /* 0, or why what was read is not the whole truth */
 };
 
-static void device_value(struct class_scan *scan, const char *name, const char *file,
+/* `all`: values that were read before are read again; else those that are empty. */
+static void node_value(struct look *l, const char *root, const char *rest, bool all,
+                       char value[SYSFS_VALUE_CAP])
+{
+    char path[PROBE_PATH_CAP];
+    if (all || value[0] == '\0') {
+        path_join(path, sizeof path, root, rest);
+        value_at(AT_FDCWD, path, value, &l->error);
+    }
+}
+
+static void node_values(struct look *l, bool all)
+{
+    static const char product[] = "devices/virtual/dmi/id/product_name";
+    const struct settings *s = l->settings;
+    struct found_node *out = l->out;
+    if (s->instance_type[0] != '\0') {
+        text_cut(out->product_name, sizeof out->product_name, view_text(s->instance_type));
+    } else {
+        node_value(l, s->sysfs_root, product, all, out->product_name);
+    }
+    node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
+    node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
+}
+
+static void device_value(struct look *l, const char *name, const char *file, bool all,
                          char value[SYSFS_VALUE_CAP])
 {
     char path[DEVICE_PATH_CAP];
-    path_join(path, sizeof path, name, file);
-    value_at(scan->fd, path, value, &scan->error);
+    if (all || value[0] == '\0') {
+        path_join(path, sizeof path, name, file);
+        value_at(l->fd, path, value, &l->error);
+    }
 }
 
 /* What a node is: 0 for what is no character device. */
@@ -87,18 +108,19 @@ static uint64_t node_of(const struct stat *st)
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
 }
 
-static void device_read(struct class_scan *scan, const char *name, struct found_device *d)
+static void device_look(struct look *l, const char *name, bool all, struct found_device *d)
 {
     char node[PROBE_PATH_CAP];
     struct stat st;
-    path_join(node, sizeof node, scan->dev_root, name);
+    path_join(node, sizeof node, l->settings->dev_root, name);
     d->node_exists = stat(node, &st) == 0;
     d->place.node = d->node_exists ? node_of(&st) : 0u;
     if (!d->node_exists && is_shortage(errno)) {
-        scan->error = errno;
+        l->error = errno;
     }
-    device_value(scan, name, "core_count", d->core_count);
-    device_value(scan, name, "connected_devices", d->connected_devices);
+    device_value(l, name, "core_count", all, d->core_count);
+    /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
+    device_value(l, name, "connected_devices", all, d->connected_devices);
 }
 
 /* Number of a directory "neuronN", written as the kernel writes it; false for any other name. */
@@ -118,23 +140,34 @@ static bool device_number(const char *name, uint16_t *number)
     return true;
 }
 
+/* The path of a device below `folder`, which ends in a slash or is empty. */
+static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned number)
+{
+    struct writer w = writer_of(path, DEVICE_PATH_CAP);
+    writer_text(&w, folder);
+    writer_text(&w, device_prefix);
+    writer_decimal(&w, number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
 /* Inode of a directory; 0: it is none. */
-static uint64_t directory_inode(struct class_scan *scan, const char *name)
+static uint64_t directory_inode(struct look *l, const char *name)
 {
     struct stat st;
-    bool known = fstatat(scan->fd, name, &st, 0) == 0;
+    bool known = fstatat(l->fd, name, &st, 0) == 0;
     if (!known && is_shortage(errno)) {
-        scan->error = errno;
+        l->error = errno;
     }
     return (known && S_ISDIR(st.st_mode)) ? (uint64_t)st.st_ino : 0u;
 }
 
-static void entry_take(struct class_scan *scan, const char *name)
+static void entry_take(struct look *l, const char *name)
 {
-    struct found_node *out = scan->out;
+    struct found_node *out = l->out;
     uint16_t number = 0;
     /* Plain files beside the devices are attributes of the class, such as ultraserver_mode. */
-    uint64_t folder = (name[0] == '.') ? 0u : directory_inode(scan, name);
+    uint64_t folder = (name[0] == '.') ? 0u : directory_inode(l, name);
     if (folder == 0u) {
         return;
     }
@@ -146,60 +179,93 @@ static void entry_take(struct class_scan *scan, const char *name)
     out->count++;
     d->number = number;
     d->place.folder = folder;
-    device_read(scan, name, d);
+    device_look(l, name, true, d);
 }
 
-static void entries_take(struct class_scan *scan, struct view records)
+/* Reads the class directory from its start and adds it up; `take`: looks at each entry too. */
+static uint32_t class_read(struct look *l, bool take)
 {
-    size_t at = 0;
-    const char *name = directory_entry(records, &at);
-    while (name != NULL) {
-        entry_take(scan, name);
-        name = directory_entry(records, &at);
-    }
-}
-
-static int class_read(const struct settings *settings, struct found_node *out)
-{
-    char path[PROBE_PATH_CAP];
     uint8_t bytes[DIRECTORY_READ_BYTES];
-    path_join(path, sizeof path, settings->sysfs_root, "class/neuron_device");
-    struct class_scan scan = {.dev_root = settings->dev_root, .out = out};
-    scan.fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (scan.fd < 0) {
-        return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
-    }
-    long n = 1;
+    uint32_t sum = 0;
+    long n = (l->fd >= 0) ? 1 : 0;
     for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
-        n = syscall(SYS_getdents64, scan.fd, bytes, sizeof bytes);
-        if (n > 0) {
-            entries_take(&scan, view_of(bytes, (size_t)n));
+        n = syscall(SYS_getdents64, l->fd, bytes, sizeof bytes);
+        struct view records = view_of(bytes, (n > 0) ? (size_t)n : 0u);
+        struct directory_entry e;
+        size_t at = 0;
+        while (directory_next(records, &at, &e)) {
+            sum = crc32c(sum, view_of(&e.inode, sizeof e.inode));
+            sum = crc32c(sum, view_text(e.name));
+            if (take) {
+                entry_take(l, e.name);
+            }
         }
     }
     if (n < 0) {
-        scan.error = errno;
+        l->error = errno;
     }
-    (void)close(scan.fd);
-    ASSERT(out->count <= DEVICES_MAX);
-    return scan.error;
+    return sum;
 }
 
-int probe_node(const struct settings *settings, struct found_node *out)
+static void look_whole(struct look *l)
 {
-    int error = 0;
-    ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
+    struct found_node *out = l->out;
     /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
-    value_under(settings->sysfs_root, "devices/virtual/dmi/id/product_name", out->product_name,
-                &error);
-    if (settings->instance_type[0] != '\0') {
-        text_cut(out->product_name, sizeof out->product_name, view_text(settings->instance_type));
+    node_values(l, true);
+    if (l->fd >= 0) {
+        off_t start = lseek(l->fd, 0, SEEK_SET);
+        ASSERT(start == 0);
+        (void)class_read(l, true);
     }
-    value_under(settings->sysfs_root, "module/neuron/version", out->driver_version, &error);
-    value_under(settings->proc_root, "sys/kernel/random/boot_id", out->boot_id, &error);
-    int class_error = class_read(settings, out);
-    return (class_error != 0) ? class_error : error;
+    ASSERT(out->count <= DEVICES_MAX);
+}
+
+/* The look at a listing that is known. false: a device is another one all the same. */
+static bool look_again(struct look *l, unsigned turn)
+{
+    struct found_node *out = l->out;
+    bool same = true;
+    node_values(l, turn == out->count);
+    for (unsigned i = 0; i < out->count && same; i++) {
+        char name[DEVICE_PATH_CAP];
+        struct found_device *d = &out->devices[i];
+        device_path(name, "", d->number);
+        same = i != turn || directory_inode(l, name) == d->place.folder;
+        device_look(l, name, i == turn, d);
+    }
+    return same;
+}
+
+static void class_open(struct look *l)
+{
+    char path[PROBE_PATH_CAP];
+    path_join(path, sizeof path, l->settings->sysfs_root, "class/neuron_device");
+    l->fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (l->fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        l->error = errno;
+    }
+}
+
+int probe_node(const struct settings *settings, struct probe *p)
+{
+    struct look l = {.settings = settings, .out = &p->found};
+    ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
+    class_open(&l);
+    /* Before the devices are looked at: what changes meanwhile shows in the next look. */
+    uint32_t listing = class_read(&l, false);
+    bool same = p->known && l.fd >= 0 && l.error == 0 && listing == p->listing;
+    if (!same || !look_again(&l, p->turn)) {
+        look_whole(&l);
+    }
+    p->known = l.fd >= 0 && l.error == 0;
+    p->listing = listing;
+    p->turn = (p->turn < p->found.count) ? p->turn + 1u : 0u;
+    if (l.fd >= 0) {
+        (void)close(l.fd);
+    }
+    return l.error;
 }
 
 /* --- one device --- */
@@ -211,12 +277,7 @@ int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
     char name[DEVICE_PATH_CAP];
     char path[PROBE_PATH_CAP];
     struct stat st = {0};
-    struct writer w = writer_of(name, sizeof name);
-    writer_text(&w, folder);
-    writer_text(&w, device_prefix);
-    writer_decimal(&w, number);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    device_path(name, folder, number);
     path_join(path, sizeof path, sysfs_root, name);
     int failed = stat(path, &st);
     out->folder = (uint64_t)st.st_ino;

@@ -10,16 +10,29 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
+/* What the probe knows from one look to the next; all zero before the first. */
+struct probe {
+    struct found_node found;
+    bool known;       /* `found` is the whole of a class directory that adds up to `listing` */
+    uint32_t listing; /* CRC-32C of its names and inodes */
+    unsigned turn;    /* index of the device that the next look reads whole; `count`: the node */
+};
+
 /*
- * Fills *out. What is absent or cannot be read stays empty; a value longer than its room is cut.
- * `settings` gives the roots, and the instance type where it is set. Bounded: DIRECTORY_READS_MAX
- * reads of the class directory and two files for each of DEVICES_MAX devices.
+ * Looks at the node: p->found is what is there now. What is absent or cannot be read stays empty; a
+ * value longer than its room is cut. `settings` gives the roots, and the instance type where it is
+ * set. Bounded: twice DIRECTORY_READS_MAX reads of the class directory and two files for each of
+ * DEVICES_MAX devices.
+ *
+ * The kernel makes the entry of a device in the class directory with the device, and never changes
+ * what its files say. So while the names and inodes there are those of the last look, only the
+ * nodes are looked at, what was empty, and one device in turn, whose files are read again.
  *
  * Returns 0, or the errno of a failure that says nothing about the node: no memory or no descriptor
- * left, a class directory that exists and cannot be read. *out must not be used then: what it lacks
- * may exist.
+ * left, a class directory that exists and cannot be read. p->found must not be used then: what it
+ * lacks may exist.
  */
-MUST_USE int probe_node(const struct settings *settings, struct found_node *out);
+MUST_USE int probe_node(const struct settings *settings, struct probe *p);
 /*
  * Looks where the device of this number is now: two system calls. Returns 0, or the errno of the
  * first of the two places that cannot be reached; what was not seen is 0 in *out.

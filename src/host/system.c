@@ -213,10 +213,10 @@ int path_rename(const char *from, const char *to)
 enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
 
-const char *directory_entry(struct view records, size_t *at)
+bool directory_next(struct view records, size_t *at, struct directory_entry *out)
 {
     if (*at >= records.len) {
-        return NULL;
+        return false;
     }
     const uint8_t *record = &records.data[*at];
     size_t left = records.len - *at;
@@ -225,7 +225,9 @@ const char *directory_entry(struct view records, size_t *at)
     size |= (size_t)record[RECORD_SIZE_AT + 1] << 8;
     ASSERT(size >= RECORD_BYTES_MIN && size <= left);
     *at += size;
-    return (const char *)&record[RECORD_NAME_AT];
+    memcpy(&out->inode, record, sizeof out->inode);
+    out->name = (const char *)&record[RECORD_NAME_AT];
+    return true;
 }
 
 static uint64_t clock_ms(clockid_t id)

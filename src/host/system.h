@@ -43,11 +43,16 @@ MUST_USE int path_open(const char *path, int flags, mode_t mode);
 /* rename(2), without stdio.h that declares it. 0, or -1 with the cause in errno. */
 MUST_USE int path_rename(const char *from, const char *to);
 
+/* One entry of a directory. */
+struct directory_entry {
+    uint64_t inode;   /* of the entry itself: of a link, not of what it points to */
+    const char *name; /* borrowed from the records */
+};
 /*
- * Name of the record at *at among those that getdents64(2) wrote, borrowed from them; moves *at
- * after it. NULL: none is left. (opendir(3) allocates.)
+ * The record at *at among those that getdents64(2) wrote; moves *at after it. false: none is left.
+ * (opendir(3) allocates.)
  */
-const char *directory_entry(struct view records, size_t *at);
+bool directory_next(struct view records, size_t *at, struct directory_entry *out);
 
 /* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);

@@ -54,6 +54,8 @@ type apiServer struct {
 	http2   *http.HTTP2Config // nil: Go's own
 	server  *http.Server
 
+	bookmarks time.Duration // between those of a watch in which nothing happens
+
 	mu       sync.Mutex
 	version  int      // last resourceVersion
 	served   []string // versions of resource.k8s.io
@@ -90,6 +92,8 @@ func newAPIServer(t testing.TB) *apiServer {
 		told:   map[string]*events.Event{},
 		node:   &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, UID: nodeUID, ResourceVersion: "100", Labels: map[string]string{}}},
 		tls:    &tls.Config{Certificates: []tls.Certificate{serving()}, NextProtos: []string{"h2"}},
+
+		bookmarks: time.Second,
 	}
 	for i := 1; i <= 3; i++ {
 		s.node.Labels[fmt.Sprintf("topology.k8s.aws/network-node-layer-%d", i)] = fmt.Sprintf("nn-%d", i)
@@ -540,7 +544,7 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 			return
-		case <-time.After(time.Second):
+		case <-time.After(s.bookmarks):
 			bookmark := &resource.ResourceSlice{}
 			s.mu.Lock()
 			bookmark.ResourceVersion = strconv.Itoa(s.version)

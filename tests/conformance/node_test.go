@@ -54,7 +54,7 @@ func (s *apiServer) serveNodeWatch(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 			return
-		case <-time.After(time.Second):
+		case <-time.After(s.bookmarks):
 			event("BOOKMARK", bookmark)
 		}
 	}

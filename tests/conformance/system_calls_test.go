@@ -18,15 +18,15 @@ import (
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
-var systemCallTable = newTable("system calls of one call of the kubelet", "call", "of one device, least of 8", "of them for files and log", "all of them")
+var systemCallTable = newTable("system calls", "of what", "number, least of several", "of them for files and log", "all of them")
 
 // transfers depend on how the peers cut what they send: each arrival is one poll and one read.
 var transfers = []string{"poll", "recvfrom", "sendto"}
 
 var tracedCall = regexp.MustCompile(`^(\w+)\(`)
 
-// traced lists the system calls of the agent while f runs.
-func (a *agent) traced(t *testing.T, f func()) (calls []string) {
+// traced lists the system calls of the agent while f runs, as strace writes them into the file that f is given.
+func (a *agent) traced(t *testing.T, f func(file string)) (lines []string) {
 	t.Helper()
 	file := filepath.Join(a.dir, "trace")
 	cmd := exec.Command("strace", "-o", file, "-p", fmt.Sprint(a.pid()))
@@ -36,43 +36,52 @@ func (a *agent) traced(t *testing.T, f func()) (calls []string) {
 	if line, _ := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "attached") {
 		t.Fatalf("strace: %s", line)
 	}
-	f()
+	f(file)
 	check(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
-	for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+	return slices.Collect(strings.Lines(string(must(os.ReadFile(file)))))
+}
+
+func callNames(lines []string) (names []string) {
+	for _, line := range lines {
 		if name := tracedCall.FindStringSubmatch(line); name != nil {
-			calls = append(calls, strings.Replace(name[1], "restart_syscall", "poll", 1))
+			names = append(names, strings.Replace(name[1], "restart_syscall", "poll", 1))
 		}
 	}
+	return names
+}
+
+// callsOf lists the system calls of one call of the kubelet.
+func (a *agent) callsOf(t *testing.T, f func()) []string {
+	t.Helper()
+	calls := callNames(a.traced(t, func(string) {
+		f()
+		time.Sleep(50 * time.Millisecond) // its line in the log comes last
+	}))
 	last := len(calls) - 1
 	for last > 0 && calls[last] != "write" { // the line in the log; then the kubelet's library tests the path by a PING
 		last--
 	}
 	calls = calls[:last+1]
+	if calls[0] != "poll" { // the one that waited before strace came is not in every list
+		calls = slices.Insert(calls, 0, "poll")
+	}
 	return calls
 }
 
-// leastOf takes the shortest list of several calls: timers of the agent and acknowledgements are in the others.
-func (a *agent) leastOf(t *testing.T, name string, before, f, after func()) (all, own []string) {
-	t.Helper()
-	for range 8 {
-		before()
-		calls := a.traced(t, func() {
-			f()
-			time.Sleep(50 * time.Millisecond) // its line in the log comes last
-		})
-		after()
-		if all == nil || len(calls) < len(all) {
-			all = calls
-		}
-	}
+func countCalls(name string, all []string) (own []string) {
 	for _, call := range all {
 		if !slices.Contains(transfers, call) {
 			own = append(own, call)
 		}
 	}
 	systemCallTable.add(name, fmt.Sprint(len(all)), fmt.Sprint(len(own)), strings.Join(all, " "))
-	return all, own
+	return own
+}
+
+// shortest is without what happened to fall together: timers of the agent and acknowledgements are in other lists.
+func shortest(lists [][]string) []string {
+	return slices.MinFunc(lists, func(a, b []string) int { return len(a) - len(b) })
 }
 
 // What a call costs on an idle node, counted in system calls: no file is looked at twice, nothing is read that was just
@@ -95,7 +104,7 @@ func TestSystemCalls(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		before, f, after func()
-		most             int
+		count            int
 		own              string
 	}{
 		// two of them look at the device: its directory in sysfs and its node
@@ -104,10 +113,57 @@ func TestSystemCalls(t *testing.T) {
 		{"prepare again", held, func() { k.prepareOK(claim) }, released, 11, "stat pread64 stat stat openat pread64 close write"},
 		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 8, "stat pwrite64 unlink fdatasync write"},
 	} {
-		all, own := a.leastOf(t, c.name, c.before, c.f, c.after)
-		if got := strings.Join(own, " "); got != c.own || len(all) > c.most {
-			t.Errorf("%s: %d system calls, at most %d are right: %s\nfor files and log: %s\nwant %s", c.name, len(all), c.most,
+		var lists [][]string
+		for range 8 {
+			c.before()
+			lists = append(lists, a.callsOf(t, c.f))
+			c.after()
+		}
+		all := shortest(lists)
+		own := countCalls(c.name, all)
+		if got := strings.Join(own, " "); got != c.own || len(all) != c.count {
+			t.Errorf("%s: %d system calls, not %d: %s\nfor files and log: %s\nwant %s", c.name, len(all), c.count,
 				strings.Join(all, " "), got, c.own)
 		}
+	}
+}
+
+// What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next. The
+// server's bookmarks come once a minute, as those of a real one.
+func TestSystemCallsIdle(t *testing.T) {
+	t.Parallel()
+	const most, intervals = 31, 4
+	api := newAPIServer(t)
+	api.bookmarks = time.Minute
+	api.up()
+	a, _ := running(t, api, "trn2.48xlarge")
+	isLook := func(line string) bool {
+		return strings.Contains(line, "openat(") && strings.Contains(line, `class/neuron_device"`)
+	}
+	lines := a.traced(t, func(file string) {
+		waitForLong(t, longPatience, "looks at the devices", func() bool {
+			n := 0
+			for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+				if isLook(line) {
+					n++
+				}
+			}
+			return n > intervals
+		})
+	})
+	var lists [][]string
+	for rest := lines; len(lists) <= intervals; {
+		at := slices.IndexFunc(rest, isLook)
+		next := slices.IndexFunc(rest[at+1:], isLook)
+		if next < 0 {
+			break
+		}
+		lists = append(lists, callNames(rest[at:at+1+next]))
+		rest = rest[at+1+next:]
+	}
+	all := shortest(lists)
+	countCalls("five seconds without any call, 16 devices", all)
+	if len(all) > most {
+		t.Errorf("%d system calls from one look at the devices to the next, at most %d are right: %s", len(all), most, strings.Join(all, " "))
 	}
 }

@@ -7,20 +7,27 @@
 #include "host/probe.h"
 
 static struct settings settings;
-static struct found_node found;
+static struct probe probe;
+static const struct found_node *const found = &probe.found;
 
-static void look(void)
+static int probe_now(void)
 {
     (void)snprintf(settings.sysfs_root, sizeof settings.sysfs_root, "%s", at("sys"));
     (void)snprintf(settings.proc_root, sizeof settings.proc_root, "%s", at("proc"));
     (void)snprintf(settings.dev_root, sizeof settings.dev_root, "%s", at("dev"));
-    assert_int_equal(probe_node(&settings, &found), 0);
+    return probe_node(&settings, &probe);
+}
+
+static void look(void)
+{
+    assert_int_equal(probe_now(), 0);
 }
 
 static int begin(void **state)
 {
     memset(&settings, 0, sizeof settings);
-    memset(&found, 0xa5, sizeof found);
+    memset(&probe, 0, sizeof probe);
+    memset(&probe.found, 0xa5, sizeof probe.found);
     return harness_begin(state);
 }
 
@@ -44,13 +51,21 @@ static void put_device(unsigned n, const char *neighbours)
     put(path, "");
 }
 
+static void link_node(unsigned number, const char *target)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "dev/neuron%u", number);
+    (void)unlink(at(path));
+    assert_int_equal(symlink(target, at(path)), 0);
+}
+
 static const struct found_device *device(uint16_t number)
 {
     const struct found_device *d = NULL;
-    for (unsigned i = 0; i < found.count; i++) {
-        if (found.devices[i].number == number) {
+    for (unsigned i = 0; i < found->count; i++) {
+        if (found->devices[i].number == number) {
             assert_null(d);
-            d = &found.devices[i];
+            d = &found->devices[i];
         }
     }
     assert_non_null(d);
@@ -69,11 +84,11 @@ static void test_whole_node(void **state)
     put("sys/class/neuron_device/ultraserver_mode", "\n");
     put("sys/class/neuron_device/node_id_4", "-1\n");
     look();
-    assert_string_equal(found.product_name, "trn2.48xlarge");
-    assert_string_equal(found.driver_version, "2.30.2.0");
-    assert_string_equal(found.boot_id, "3f0c9e1a-0000-4000-8000-000000000001");
-    assert_int_equal(found.count, 16);
-    assert_int_equal(found.ignored, 0);
+    assert_string_equal(found->product_name, "trn2.48xlarge");
+    assert_string_equal(found->driver_version, "2.30.2.0");
+    assert_string_equal(found->boot_id, "3f0c9e1a-0000-4000-8000-000000000001");
+    assert_int_equal(found->count, 16);
+    assert_int_equal(found->ignored, 0);
     for (uint16_t n = 0; n < 16; n++) {
         const struct found_device *d = device(n);
         assert_true(d->node_exists);
@@ -86,11 +101,11 @@ static void test_nothing_there(void **state)
 {
     (void)state;
     look();
-    assert_string_equal(found.product_name, "");
-    assert_string_equal(found.driver_version, "");
-    assert_string_equal(found.boot_id, "");
-    assert_int_equal(found.count, 0);
-    assert_int_equal(found.ignored, 0);
+    assert_string_equal(found->product_name, "");
+    assert_string_equal(found->driver_version, "");
+    assert_string_equal(found->boot_id, "");
+    assert_int_equal(found->count, 0);
+    assert_int_equal(found->ignored, 0);
 }
 
 static void test_absent_and_empty_values(void **state)
@@ -105,23 +120,122 @@ static void test_absent_and_empty_values(void **state)
     assert_string_equal(d->connected_devices, "");
 }
 
-static void test_values_of_an_earlier_look_do_not_stay(void **state)
+static void change(const char *path, const char *text)
+{
+    (void)unlink(at(path));
+    if (text != NULL) {
+        put(path, text);
+    }
+}
+
+#define DEVICES "sys/devices/virtual/neuron_device/"
+#define CLASS "sys/class/neuron_device/"
+
+/* Values are those of the device that is there: a new entry of the class is a new device. */
+static void test_values_of_an_earlier_device_do_not_stay(void **state)
 {
     (void)state;
     put_device(0, "1\n");
+    put_device(1, "0\n");
     put("sys/module/neuron/version", "2.30.2.0\n");
     look();
     assert_string_equal(device(0)->core_count, "8");
-    assert_int_equal(unlink(at("sys/devices/virtual/neuron_device/neuron0/core_count")), 0);
-    assert_int_equal(unlink(at("sys/module/neuron/version")), 0);
-    assert_int_equal(unlink(at("dev/neuron0")), 0);
+    /* keeps the old inode in use, so that the new link has another one */
+    assert_int_equal(rename(at(CLASS "neuron0"), at("kept")), 0);
     look();
+    assert_int_equal(found->count, 1);
+    assert_string_equal(device(1)->connected_devices, "0");
+    change(DEVICES "neuron0/core_count", NULL);
+    change(DEVICES "neuron0/connected_devices", "2\n");
+    change("sys/module/neuron/version", NULL);
+    assert_int_equal(symlink("../../devices/virtual/neuron_device/neuron0", at(CLASS "neuron0")),
+                     0);
+    look();
+    assert_int_equal(found->count, 2);
     assert_string_equal(device(0)->core_count, "");
-    assert_string_equal(found.driver_version, "");
-    assert_false(device(0)->node_exists);
-    assert_int_equal(unlink(at("sys/class/neuron_device/neuron0")), 0);
+    assert_string_equal(device(0)->connected_devices, "2");
+    assert_string_equal(found->driver_version, "");
+}
+
+/* What is read again although the class directory is as it was: nodes, and what was empty. */
+static void test_what_may_change_is_read_again(void **state)
+{
+    (void)state;
+    put_device(0, "1\n");
+    put_device(1, "");
+    put_device(2, "");
+    link_node(1, "/dev/null");
     look();
-    assert_int_equal(found.count, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        look();
+    }
+    uint64_t node = device(1)->place.node;
+    assert_int_not_equal(node, 0);
+    change(DEVICES "neuron1/connected_devices", "0\n");
+    change(DEVICES "neuron2/connected_devices", "0\n");
+    change("sys/module/neuron/version", "2.30.2.0\n");
+    change("dev/neuron0", NULL);
+    link_node(1, "/dev/zero");
+    look();
+    assert_string_equal(device(1)->connected_devices, "0");
+    assert_string_equal(device(2)->connected_devices, "0");
+    assert_string_equal(found->driver_version, "2.30.2.0");
+    assert_false(device(0)->node_exists);
+    assert_int_not_equal(device(1)->place.node, node);
+    assert_int_not_equal(device(1)->place.node, 0);
+    put("dev/neuron0", "");
+    look();
+    assert_true(device(0)->node_exists);
+}
+
+/* One device is read whole in each look, then the node: no value stays wrong for good. */
+static void test_everything_is_read_again_in_turn(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 3; n++) {
+        put_device(n, "1\n");
+    }
+    put("sys/module/neuron/version", "2.30.2.0\n");
+    look();
+    change("sys/module/neuron/version", "2.31.0.0\n");
+    for (unsigned n = 0; n < 3; n++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, DEVICES "neuron%u/core_count", n);
+        change(path, "4");
+    }
+    unsigned old = 3;
+    for (unsigned i = 0; i < 3; i++) {
+        look();
+        unsigned now = 0;
+        for (uint16_t n = 0; n < 3; n++) {
+            now += (strcmp(device(n)->core_count, "8") == 0) ? 1u : 0u;
+        }
+        assert_true(now + 1u >= old); /* one device at a time */
+        old = now;
+    }
+    look();
+    assert_string_equal(device(0)->core_count, "4");
+    assert_string_equal(device(1)->core_count, "4");
+    assert_string_equal(device(2)->core_count, "4");
+    assert_string_equal(found->driver_version, "2.31.0.0");
+}
+
+/* A link that leads to another directory by now: all devices are looked at. */
+static void test_another_folder_behind_a_link(void **state)
+{
+    (void)state;
+    put_device(0, "1\n");
+    put_device(1, "0\n");
+    look();
+    uint64_t folder = device(1)->place.folder;
+    assert_int_equal(rename(at(DEVICES "neuron1"), at("kept")), 0);
+    put(DEVICES "neuron1/core_count", "2");
+    for (unsigned i = 0; i < 3; i++) {
+        look();
+    }
+    assert_int_not_equal(device(1)->place.folder, folder);
+    assert_string_equal(device(1)->core_count, "2");
+    assert_string_equal(device(1)->connected_devices, "");
 }
 
 static void test_names_that_are_no_devices(void **state)
@@ -138,9 +252,9 @@ static void test_names_that_are_no_devices(void **state)
     put("sys/class/neuron_device/neuron7", "a file is no device");
     put_device(65535, "\n");
     look();
-    assert_int_equal(found.count, 1);
-    assert_int_equal(found.devices[0].number, 65535);
-    assert_int_equal(found.ignored, 8);
+    assert_int_equal(found->count, 1);
+    assert_int_equal(found->devices[0].number, 65535);
+    assert_int_equal(found->ignored, 8);
 }
 
 static void test_more_devices_than_fit(void **state)
@@ -152,8 +266,8 @@ static void test_more_devices_than_fit(void **state)
         make_directories(path);
     }
     look();
-    assert_int_equal(found.count, DEVICES_MAX);
-    assert_int_equal(found.ignored, 5);
+    assert_int_equal(found->count, DEVICES_MAX);
+    assert_int_equal(found->ignored, 5);
 }
 
 /* More than one buffer of directory entries. */
@@ -168,8 +282,8 @@ static void test_large_directory(void **state)
     put_device(0, "\n");
     put_device(1, "\n");
     look();
-    assert_int_equal(found.count, 2);
-    assert_int_equal(found.ignored, 0);
+    assert_int_equal(found->count, 2);
+    assert_int_equal(found->ignored, 0);
 }
 
 static void test_garbage_is_cut(void **state)
@@ -194,7 +308,7 @@ static void test_shortage_is_no_absence(void **state)
     (void)state;
     put_device(0, "");
     look();
-    assert_int_equal(found.count, 1);
+    assert_int_equal(found->count, 1);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     few = old;
     int next = dup(STDERR_FILENO);
@@ -202,15 +316,15 @@ static void test_shortage_is_no_absence(void **state)
     few.rlim_cur = (rlim_t)next; /* none left */
     assert_int_equal(close(next), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    int none = probe_node(&settings, &found);
+    int none = probe_now();
     few.rlim_cur++; /* one left: the class directory opens, its files do not */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    int one = probe_node(&settings, &found);
+    int one = probe_now();
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     assert_int_equal(none, EMFILE);
     assert_int_equal(one, EMFILE);
     look();
-    assert_int_equal(found.count, 1);
+    assert_int_equal(found->count, 1);
 }
 
 static void test_instance_type_overrides(void **state)
@@ -219,7 +333,7 @@ static void test_instance_type_overrides(void **state)
     put("sys/devices/virtual/dmi/id/product_name", "unknown\n");
     (void)strcpy(settings.instance_type, "trn1.32xlarge");
     look();
-    assert_string_equal(found.product_name, "trn1.32xlarge");
+    assert_string_equal(found->product_name, "trn1.32xlarge");
 }
 
 /* A device whose user would wait: a FIFO in its place would hang who opens it. */
@@ -241,14 +355,6 @@ static void check_place(unsigned number, bool same)
     const struct device_place *probed = &device((uint16_t)number)->place;
     assert_int_not_equal(place.folder, 0);
     assert_int_equal(place.folder == probed->folder && place.node == probed->node, same);
-}
-
-static void link_node(unsigned number, const char *target)
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "dev/neuron%u", number);
-    (void)unlink(at(path));
-    assert_int_equal(symlink(target, at(path)), 0);
 }
 
 static void test_one_device(void **state)
@@ -299,7 +405,10 @@ int main(void)
         PROBE_TEST(test_whole_node),
         PROBE_TEST(test_nothing_there),
         PROBE_TEST(test_absent_and_empty_values),
-        PROBE_TEST(test_values_of_an_earlier_look_do_not_stay),
+        PROBE_TEST(test_values_of_an_earlier_device_do_not_stay),
+        PROBE_TEST(test_what_may_change_is_read_again),
+        PROBE_TEST(test_everything_is_read_again_in_turn),
+        PROBE_TEST(test_another_folder_behind_a_link),
         PROBE_TEST(test_names_that_are_no_devices),
         PROBE_TEST(test_more_devices_than_fit),
         PROBE_TEST(test_large_directory),
