@@ -346,6 +346,12 @@
  */
 #define RECONCILE_INTERVAL_MIN_MS 1000u
 #define HEALTH_INTERVAL_MIN_MS 100u
+/*
+ * How long the devices are kept, in slices and claims, after a look at the node found none of them:
+ * a kernel module is unloaded and loaded again in less. Reached: the next look that finds none is
+ * published, and what is prepared on the devices is refused.
+ */
+#define DEVICES_GRACE_MS 30000u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
 

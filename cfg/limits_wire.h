@@ -295,6 +295,13 @@
 /* What is wrong with a server's certificate, with NUL: two names of 63 bytes. Longer: cut. */
 #define X509_TEXT_CAP 512u
 
+/* ---- names in requests ---- */
+/*
+ * Node name with NUL in the field manager of claim status, which has 128 bytes at most: the
+ * driver's name, the node's, and a checksum. Longer: cut, and the checksum follows.
+ */
+#define MANAGER_NODE_CAP 105u
+
 /* ---- kubeconfig ---- */
 /* Kubeconfig file: several contexts with inline certificates. Larger: refused with the reason. */
 #define KUBECONFIG_BYTES_MAX 65536u

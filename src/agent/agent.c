@@ -67,28 +67,58 @@ static void report_issues(struct agent *a, const struct probe_issues *issues)
     }
 }
 
+/*
+ * Whether a look that found no device leaves those of the looks before as they are. A kernel module
+ * that is reloaded takes all of them away for seconds: the pods keep their claims, and the slices
+ * stay, until a look DEVICES_GRACE_MS later finds none either.
+ */
+static bool keeps_devices(struct agent *a, const struct devices *next)
+{
+    bool gone = next->count == 0u && !next->unknown && a->devices.count > 0u;
+    bool first = gone && !a->devices_missing;
+    a->devices_missing = gone;
+    if (first) {
+        a->missing_ms = a->now_ms;
+        log_begin(a, LOG_ID_DEVICES_MISSING);
+        log_number(a, "devices_kept", a->devices.count);
+        log_number(a, "grace_ms", DEVICES_GRACE_MS);
+        log_end(a);
+    }
+    return gone && a->now_ms - a->missing_ms < DEVICES_GRACE_MS;
+}
+
+static void log_devices(struct agent *a)
+{
+    log_begin(a, LOG_ID_DEVICES_FOUND);
+    log_text(a, "instance_type", a->devices.instance_type);
+    log_number(a, "devices", a->devices.count);
+    log_text(a, "driver_version", a->devices.driver_version);
+    log_end(a);
+}
+
 void agent_found(struct agent *a, const struct found_node *found)
 {
     struct devices *next = &a->scratch.devices;
     struct probe_issues *issues = &a->scratch.issues;
     devices_build(next, found, issues);
     ASSERT(devices_valid(next));
+    report_issues(a, issues);
+    bool returned = a->devices_missing;
+    if (keeps_devices(a, next)) {
+        return;
+    }
     bool same = a->found && devices_same(next, &a->devices);
     /* what is not published, like a boot id that became readable, is taken over all the same */
     a->devices = *next;
+    a->devices_missing = false;
     a->found = true;
-    a->devices_known = !found->unknown;
-    report_issues(a, issues);
-    if (same) {
-        return;
+    if ((!same || returned) && !a->devices.unknown) {
+        log_devices(a);
     }
-    log_begin(a, LOG_ID_DEVICES_FOUND);
-    log_text(a, "instance_type", a->devices.instance_type);
-    log_number(a, "devices", a->devices.count);
-    log_text(a, "driver_version", a->devices.driver_version);
-    log_end(a);
-    node_check_type(a);
-    publish_changed(a);
+    if (!same) {
+        node_check_type(a);
+        publish_changed(a);
+    }
 }
 
 void agent_host_log(struct agent *a, int log_id, const char *text)

@@ -54,10 +54,11 @@ struct agent {
     uint64_t wall_ms; /* Unix milliseconds */
     struct randomness randomness;
     uint64_t started_ms;
-    bool started;        /* the first step was made */
-    bool found;          /* the node was looked at */
-    bool devices_known;  /* a look did not fail */
-    uint32_t issues_sum; /* of the issues that were logged last; 0: none */
+    bool started;         /* the first step was made */
+    bool found;           /* the node was looked at */
+    bool devices_missing; /* the last look found none: those of the look before it are kept */
+    uint64_t missing_ms;  /* when that was first so */
+    uint32_t issues_sum;  /* of the issues that were logged last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */

@@ -42,10 +42,15 @@ static enum status bad_name(const char *what, const char *text, const char *rule
     return PEER_MALFORMED;
 }
 
+bool claim_uid_like(const char *uid)
+{
+    return name_like(view_text(uid), false);
+}
+
 enum status claim_id_check(const struct claim_id *id, struct writer *why)
 {
     static const char label_rule[] = "letters, digits and '-'";
-    if (!name_like(view_text(id->uid), false)) {
+    if (!claim_uid_like(id->uid)) {
         return bad_name("claim UID", id->uid, label_rule, why);
     }
     if (!name_like(view_text(id->namespace_), false)) {
@@ -125,6 +130,15 @@ uint64_t claim_numbers(const struct claim_record *r)
     return mask;
 }
 
+uint8_t claim_logical_neuron_core(const struct claim_record *r)
+{
+    uint8_t lnc = 0;
+    for (unsigned i = 0; i < r->count && lnc == 0u; i++) {
+        lnc = r->result[i].logical_neuron_core;
+    }
+    return lnc;
+}
+
 /* --- the builder --- */
 
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
@@ -194,6 +208,10 @@ static void unknown_device(struct claim_builder *b, struct view device)
     show(&why, "device ", device);
     writer_text(&why, " not found on node ");
     writer_text(&why, b->pool);
+    if (d->unknown) {
+        writer_text(&why, ": its devices are not known, the sysfs root cannot be read");
+        return;
+    }
     writer_text(&why, "; devices here: ");
     writer_text(&why, (d->count == 0u) ? "none" : d->device[0].name);
     if (d->count > 1u) {

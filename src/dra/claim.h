@@ -27,6 +27,8 @@ struct claim_id { /* as the kubelet named it */
     char name[NAME_CAP];
 };
 
+/* Whether a text can be a claim's UID: what cannot was never prepared, and no file has its name. */
+bool claim_uid_like(const char *uid);
 /*
  * Whether the texts are valid as what they stand for. UID: letters, digits and '-' (it becomes part
  * of a file name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
@@ -71,6 +73,8 @@ struct claim_record {
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
+/* The first LNC that the claim asks for; 0: none. */
+uint8_t claim_logical_neuron_core(const struct claim_record *r);
 
 /* --- gathering: fed from the projected API object, in the order of its bytes --- */
 

@@ -324,6 +324,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     issues->count = 0;
     issues->more = 0;
     d->count = 0;
+    d->unknown = found->unknown;
     build_type(d, found, issues);
     build_version(d, found, issues);
     build_boot_id(d, found, issues);

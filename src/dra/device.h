@@ -73,6 +73,7 @@ struct devices {
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
+    bool unknown; /* no look at the node has succeeded yet: none of them says anything */
     uint16_t count;
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
 };

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/chars.h"
+#include "base/crc32c.h"
 #include "cfg/identity.h"
 #include "generated/projection.pb.h"
 
@@ -486,13 +487,33 @@ enum status kube_path_claim(struct writer *out, const char *version, const char 
     return end_path(out, before);
 }
 
+/*
+ * What a manager applied and does not apply again is removed, so each node has its own: a claim can
+ * have devices of several. A manager's name has 128 bytes at most (metav1 FieldManagerMaxLength);
+ * of a longer one the rest is a checksum.
+ */
+static void write_manager(struct writer *out, const char *node)
+{
+    char shown[MANAGER_NODE_CAP];
+
+    text_cut(shown, sizeof shown, view_text(node));
+    writer_text(out, DRIVER_NAME "-");
+    write_encoded(out, shown);
+    if (strlen(shown) < strlen(node)) {
+        writer_text(out, "-");
+        writer_hex(out, crc32c(0, view_text(node)), 8);
+    }
+}
+
 enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                   const char *name)
+                                   const char *name, const char *node)
 {
     struct writer before = *out;
 
     write_claim(out, version, ns, name);
-    writer_text(out, "/status?fieldManager=" DRIVER_NAME "&force=true");
+    writer_text(out, "/status?fieldManager=");
+    write_manager(out, node);
+    writer_text(out, "&force=true");
     return end_path(out, before);
 }
 

@@ -144,9 +144,12 @@ MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
 /* One claim. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
-/* Status of one claim, for server-side apply by the driver. Fails as kube_path_node does. */
+/*
+ * Status of one claim, for server-side apply by the driver on that node. Fails as kube_path_node
+ * does.
+ */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                            const char *name);
+                                            const char *name, const char *node);
 /* One Event, or the Events of a namespace when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*

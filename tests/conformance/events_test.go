@@ -138,7 +138,7 @@ func (s *apiServer) applied(r *http.Request, body []byte) (*resource.ResourceCla
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil || sent.Kind != "ResourceClaim" || sent.APIVersion != groupName+"/"+version ||
-		query.Get("fieldManager") != driverName || query.Get("force") != "true" {
+		query.Get("fieldManager") != driverName+"-"+nodeName || query.Get("force") != "true" {
 		s.wrong = append(s.wrong, fmt.Sprintf("status: %v: %s: %s", err, r.URL, body))
 	}
 	claim := s.claims[parts[1]+"/"+parts[3]]

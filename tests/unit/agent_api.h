@@ -66,7 +66,10 @@ struct api_claim {
     char uid[64]; /* empty: there is none */
     unsigned results;
     struct api_allocation result[4];
-    const char *parameters; /* NULL: no configuration */
+    const char *parameters;      /* NULL: no configuration */
+    const char *parameters_of;   /* the request that they are for; NULL: all */
+    const char *more_parameters; /* for all other requests; NULL: none */
+    const char *consumer_uid;    /* NULL: one and the same */
     bool unallocated;
     bool for_group; /* reserved for a PodGroup, not for a pod */
     enum api_fault fault;
@@ -146,7 +149,7 @@ static void api_touch(struct sim_object *o)
     o->version = ++server.store.version;
 }
 
-static void put_configuration(struct writer *devices, const char *parameters)
+static void put_configuration(struct writer *devices, const char *request, const char *parameters)
 {
     uint8_t a[11000];
     uint8_t b[12000];
@@ -159,6 +162,9 @@ static void put_configuration(struct writer *devices, const char *parameters)
     put_view(&raw, 1, writer_view(&opaque));
     struct writer config = writer_of(b, sizeof b);
     put_str(&config, 1, "FromClaim");
+    if (request != NULL) {
+        put_str(&config, 2, request);
+    }
     put_view(&config, 3, writer_view(&raw));
     put_view(devices, 2, writer_view(&config));
 }
@@ -181,7 +187,10 @@ static void put_claim(struct writer *object, const struct api_claim *c)
         put_view(&devices, 1, writer_view(&result));
     }
     if (c->parameters != NULL) {
-        put_configuration(&devices, c->parameters);
+        put_configuration(&devices, c->parameters_of, c->parameters);
+    }
+    for (unsigned i = 1; i < c->results && c->more_parameters != NULL; i++) {
+        put_configuration(&devices, c->result[i].request, c->more_parameters);
     }
     struct writer allocation = writer_of(inner_bytes, sizeof inner_bytes);
     put_view(&allocation, 1, writer_view(&devices));
@@ -190,7 +199,8 @@ static void put_claim(struct writer *object, const struct api_claim *c)
     struct writer consumer = writer_of(inner_bytes, sizeof inner_bytes);
     put_str(&consumer, 3, c->for_group ? "podgroups" : "pods");
     put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
-    put_str(&consumer, 5, "11111111-2222-3333-4444-555555555555");
+    put_str(&consumer, 5,
+            c->consumer_uid != NULL ? c->consumer_uid : "11111111-2222-3333-4444-555555555555");
     put_view(&status, 2, writer_view(&consumer));
     put_meta(object, c->name, c->ns, c->uid, view_of(NULL, 0));
     put_str(object, 2, "");

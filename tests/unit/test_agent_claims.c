@@ -356,6 +356,89 @@ static void test_impossible_uid(void **state)
     assert_int_equal(disk_count(FILES_CDI), 0);
 }
 
+/* The UID alone decides what is unprepared. */
+static void test_unprepare_by_uid_alone(void **state)
+{
+    uint8_t bytes[256];
+    uint8_t claim_bytes[200];
+    struct writer claim = writer_of(claim_bytes, sizeof claim_bytes);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    put_str(&claim, 1, "not a namespace");
+    put_str(&claim, 2, UID_0);
+    put_str(&claim, 3, "");
+    put_view(&w, 1, writer_view(&claim));
+    struct view reply = call_now(service_open(), UNPREPARE, writer_view(&w));
+    assert_string_equal(unprepare_error(reply, 0), "");
+    assert_int_equal(held(), 0);
+    assert_null(cdi_of(0));
+}
+
+/* --- settings that contradict each other --- */
+
+#define LNC(n)                                                                                     \
+    "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\",\"logicalNeuronCore\":" n "}"
+
+static void test_two_claims_of_a_pod(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].parameters = LNC("1");
+    api.claim[1].parameters = LNC("2");
+    api.claim[2].parameters = LNC("2");
+    /* of different pods: a container has one of them */
+    api.claim[1].consumer_uid = "22222222-2222-3333-4444-555555555555";
+    prepare_well(0, 2);
+    assert_null(strstr(world.log, "claim_config_ambiguous"));
+    prepare_well(2, 1);
+    log_has("event=claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-2 "
+            "other_claim=claim-0 pod=claim-2");
+}
+
+static void test_two_requests_of_a_claim(void **state)
+{
+    (void)state;
+    begin();
+    struct api_claim *c = &api.claim[3];
+    c->results = 2;
+    c->result[1].request = "other";
+    c->result[1].device = "neuron-device-9";
+    c->parameters = LNC("1");
+    c->parameters_of = "req";
+    prepare_well(3, 1);
+    assert_null(strstr(world.log, "claim_config_ambiguous"));
+    unprepare_well(3, 1);
+    c->more_parameters = LNC("2");
+    prepare_well(3, 1);
+    log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-3 "
+            "request=other logicalNeuronCore=2 other=1");
+}
+
+static void test_two_zero_numberings(void **state)
+{
+    static const char *const args[] = {"--device-numbering=zero"};
+    (void)state;
+    world_new();
+    settings_set(args, 1);
+    for (unsigned n = 0; n < 3; n++) {
+        claim_add(n);
+    }
+    /* of a PodGroup: not all of its pods use both */
+    api.claim[0].for_group = true;
+    api.claim[0].consumer_uid = "22222222-2222-3333-4444-555555555555";
+    claim_add(3)->for_group = true;
+    api.claim[3].consumer_uid = api.claim[0].consumer_uid;
+    node_up();
+    prepare_well(3, 1);
+    prepare_well(0, 2);
+    assert_null(strstr(world.log, "claim_config_ambiguous"));
+    prepare_well(2, 1);
+    log_has("claim_config_ambiguous setting=\"device-numbering=zero\" namespace=ml claim=claim-2 "
+            "other_claim=claim-1 pod=claim-2");
+}
+
 static void test_table_full(void **state)
 {
     (void)state;
@@ -392,6 +475,10 @@ int main(void)
         cmocka_unit_test(test_same_twice_in_a_call),
         cmocka_unit_test(test_empty_call),
         cmocka_unit_test(test_impossible_uid),
+        cmocka_unit_test(test_unprepare_by_uid_alone),
+        cmocka_unit_test(test_two_claims_of_a_pod),
+        cmocka_unit_test(test_two_requests_of_a_claim),
+        cmocka_unit_test(test_two_zero_numberings),
         cmocka_unit_test(test_table_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

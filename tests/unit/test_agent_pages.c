@@ -143,7 +143,7 @@ static void test_reasons(void **state)
     assert_true(ready_reason(world.agent, 0, &why));
     assert_true(view_is(writer_view(&why), "the agent is stopping"));
     world.agent->stopping = false;
-    world.agent->devices_known = false;
+    world.agent->devices.unknown = true;
     page_is("/readyz", "503 Service Unavailable",
             "the devices of the node are not known: the sysfs root cannot be read\n");
 }

@@ -87,6 +87,52 @@ static void test_held_when_probes_fail(void **state)
     prepare_well(0, 3);
 }
 
+/* The kernel module is reloaded: slices, claims and advice stay as they are for a while. */
+static void test_module_reloaded(void **state)
+{
+    (void)state;
+    begin();
+    struct found_node none = world.found;
+    none.count = 0;
+    prepare_well(0, 1);
+    api_forget();
+    agent_found(world.agent, &none);
+    pass(DEVICES_GRACE_MS - 1);
+    agent_found(world.agent, &none);
+    pass(1000);
+    assert_int_equal(api_writes(), 0);
+    assert_int_equal(slice_devices(api_slice_only()), CLAIMS);
+    log_has("event=devices_missing devices_kept=4 grace_ms=30000");
+    disk.device_absent[0] = true;
+    disk.device[0].folder = 0;
+    struct view reply = prepare_now(0, 1);
+    assert_string_equal(prepare_error(reply, 0),
+                        "prepared device neuron-device-0 is gone from sysfs: host-absent");
+    assert_false(agent_ready(world.agent));
+    /* it is loaded again */
+    disk.device_absent[0] = false;
+    disk.device[0] = world.found.devices[0].place;
+    agent_found(world.agent, &world.found);
+    assert_true(agent_ready(world.agent));
+    prepare_well(0, 1);
+    assert_int_equal(api_writes(), 0);
+}
+
+static void test_devices_gone_for_good(void **state)
+{
+    (void)state;
+    begin();
+    struct found_node none = world.found;
+    none.count = 0;
+    agent_found(world.agent, &none);
+    pass(DEVICES_GRACE_MS);
+    assert_int_equal(slice_devices(api_slice_only()), CLAIMS);
+    agent_found(world.agent, &none);
+    pass(1000);
+    assert_int_equal(slice_devices(api_slice_only()), 0);
+    assert_true(agent_ready(world.agent));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +140,8 @@ int main(void)
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_held_when_probes_fail),
+        cmocka_unit_test(test_module_reloaded),
+        cmocka_unit_test(test_devices_gone_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,6 +308,8 @@ static void change_in_a_write(unsigned before, unsigned after)
     assert_true(in_the_body());
     world.halt = NULL;
     find(after);
+    pass(DEVICES_GRACE_MS);
+    agent_found(world.agent, &world.found); /* the look that says for certain that all are gone */
     pass(20000);
     const struct sim_object *s = api_slice_only();
     assert_int_equal(slice_devices(s), after);

@@ -59,7 +59,7 @@ static void test_applied_and_taken_back(void **state)
     assert_int_equal(took.status_asked, 1);
     assert_string_equal(took.status_path,
                         "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/claim-3/status"
-                        "?fieldManager=neuron.aws.com&force=true");
+                        "?fieldManager=neuron.aws.com-node-a&force=true");
     assert_string_equal(took.status_type, "application/apply-patch+yaml");
     assert_int_equal(prepared, UINT64_C(1700000007000));
     assert_string_equal(

@@ -57,15 +57,34 @@ static void test_paths(void **state)
     check_path(kube_path_slice(&w, "v1beta2", "s-1"), &w,
                "/apis/resource.k8s.io/v1beta2/resourceslices/s-1");
     w = path_writer();
-    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1"), &w,
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", "node-a"), &w,
                "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
-               "?fieldManager=neuron.aws.com&force=true");
+               "?fieldManager=neuron.aws.com-node-a&force=true");
     w = path_writer();
     check_path(kube_path_event(&w, "default", NULL), &w,
                "/apis/events.k8s.io/v1/namespaces/default/events");
     w = path_writer();
     check_path(kube_path_event(&w, "team-a", "claim-1.0a"), &w,
                "/apis/events.k8s.io/v1/namespaces/team-a/events/claim-1.0a");
+}
+
+/* The API server takes a manager of 128 bytes at most; two nodes never share one. */
+static void test_manager_of_a_long_name(void **state)
+{
+    char node[2][NAME_CAP];
+    char path[2][KUBE_PATH_CAP];
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        memset(node[i], 'n', NAME_CAP - 1);
+        node[i][NAME_CAP - 2] = (char)('0' + i);
+        node[i][NAME_CAP - 1] = 0;
+        struct writer w = writer_of(path[i], KUBE_PATH_CAP);
+        assert_int_equal(kube_path_claim_status(&w, "v1", "ns", "c", node[i]), STATUS_OK);
+        assert_int_equal(writer_end_text(&w), STATUS_OK);
+        const char *manager = strstr(path[i], "fieldManager=") + strlen("fieldManager=");
+        assert_int_equal(strcspn(manager, "&"), 128);
+    }
+    assert_string_not_equal(path[0], path[1]);
 }
 
 /* Names come from other hands: none leaves its segment. */
@@ -308,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_manager_of_a_long_name),
         cmocka_unit_test(test_names_are_encoded),
         cmocka_unit_test(test_path_that_does_not_fit),
         cmocka_unit_test(test_longest_names_fit),

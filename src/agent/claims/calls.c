@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
 #include "agent/state.h"
 #include "base/assert.h"
@@ -376,57 +377,6 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
         "); if no pod uses that one: drain the node, stop the agent, delete its " STORE_FILE_NAME);
 }
 
-static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
-{
-    log_begin(a, LOG_ID_CLAIM_CONFIG);
-    log_text(a, "request", request);
-    log_text(a, "apiVersion", version);
-    log_text(a, "kind", kind);
-}
-
-/* What the result's request was configured with: one line for each kind. */
-static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
-{
-    const struct claim_result *r = &b->record.result[at];
-    if (b->lnc_version[at] != NULL) {
-        log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
-        log_number(a, "logicalNeuronCore", r->logical_neuron_core);
-        log_end(a);
-    }
-    if (b->mode_version[at] != NULL) {
-        log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
-        log_number(a, "ultraserverMode", r->ultraserver_mode);
-        log_end(a);
-    }
-}
-
-static bool request_logged(const struct claim_record *r, unsigned at)
-{
-    for (unsigned i = 0; i < at; i++) {
-        if (view_is(view_text(r->result[i].request), r->result[at].request)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Logs a claim that was prepared, and what its requests were configured with. */
-static void log_prepared(struct agent *a, const struct claim_builder *b)
-{
-    const struct claim_record *r = &b->record;
-    for (unsigned i = 0; i < r->count; i++) {
-        if (!request_logged(r, i)) {
-            log_configs(a, b, i);
-        }
-    }
-    log_begin(a, LOG_ID_CLAIM_PREPARED);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
-    log_number(a, "devices", r->count);
-    log_end(a);
-}
-
 static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -444,7 +394,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
         fail_with(a, o, &why);
         return;
     }
-    log_prepared(a, b);
+    prepared_log(a, b, slot);
     operation_written(o, slot, r);
     o->fresh = true;
 }
@@ -587,15 +537,15 @@ static void unprepare_step(struct agent *a, unsigned index)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     stop_prepares(a, o->id.uid);
-    /* A UID that cannot be one was never prepared, and no file bears its name. */
-    if (claim_id_check(&o->id, &why) == STATUS_OK) {
+    /* The UID alone names the claim: whatever the call gives for its name, it is unprepared. */
+    if (claim_uid_like(o->id.uid)) {
         int slot = ledger_find(a, o->id.uid);
         if (ledger_remove(a, o->id.uid, &why) != STATUS_OK) {
             fail_with(a, o, &why);
             return;
         }
         if (slot >= 0) {
-            claim_status_unprepared(a, (unsigned)slot, &o->id);
+            claim_status_unprepared(a, (unsigned)slot);
         }
         log_begin(a, LOG_ID_CLAIM_UNPREPARED);
         log_text(a, "namespace", o->id.namespace_);

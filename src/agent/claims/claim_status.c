@@ -39,7 +39,7 @@ static void forget_gone(struct claim_status *c)
     memmove(&c->gone[0], &c->gone[1], c->gone_count * sizeof c->gone[0]);
 }
 
-void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id)
+void claim_status_unprepared(struct agent *a, unsigned slot)
 {
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
@@ -53,7 +53,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_
     if (full) {
         forget_gone(c);
     }
-    c->gone[c->gone_count] = *id;
+    c->gone[c->gone_count] = a->ledger.entry[slot].id;
     c->gone_count++;
     c->wanted[slot] = false;
     c->claim[slot] = 0;
@@ -206,7 +206,8 @@ static void start(struct agent *a)
         job_over(c);
         return;
     }
-    enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name);
+    enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name,
+                                           a->settings->node_name);
     ASSERT(s == STATUS_OK);
     const struct api_request r = {.kind = API_APPLY_CLAIM_STATUS,
                                   .shape = KUBE_SHAPE_STATUS,

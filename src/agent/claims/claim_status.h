@@ -39,8 +39,8 @@ uint64_t claim_status_deadline(const struct agent *a);
  * kubelet asks for the claim.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
-/* The claim that was in this slot is unprepared. */
-void claim_status_unprepared(struct agent *a, unsigned slot, const struct claim_id *id);
+/* The claim that was in this slot, and whose names are still in its entry, is unprepared. */
+void claim_status_unprepared(struct agent *a, unsigned slot);
 /* The request ended: decides whether the status is written, tried again, or given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);
 

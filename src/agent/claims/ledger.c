@@ -59,6 +59,8 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     struct ledger_entry *e = &a->ledger.entry[slot];
     e->id = r->id;
     e->numbers = claim_numbers(r);
+    e->zero_numbering = r->zero_numbering;
+    e->logical_neuron_core = claim_logical_neuron_core(r);
     if (e->state == LEDGER_HELD && e->numbers != 0u) {
         a->ledger.consumer[consumer_place(e->numbers)] = r->consumer;
     }

@@ -28,12 +28,14 @@ enum {
 
 /* What is always known of a slot; its record is on the disk. */
 struct ledger_entry {
-    uint8_t state;     /* LEDGER_… */
-    uint8_t half;      /* which half counts */
-    bool unsynced;     /* written since the last good sync */
-    bool opaque;       /* HELD: of its record only the UID and the numbers are understood */
-    uint64_t sequence; /* of that half */
-    uint64_t numbers;  /* device numbers held exclusively, bit N */
+    uint8_t state; /* LEDGER_… */
+    uint8_t half;  /* which half counts */
+    bool unsynced; /* written since the last good sync */
+    bool opaque;   /* HELD: of its record only the UID and the numbers are understood */
+    bool zero_numbering;
+    uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
+    uint64_t sequence;           /* of that half */
+    uint64_t numbers;            /* device numbers held exclusively, bit N */
     struct claim_id id;
 };
 

@@ -49,7 +49,7 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
 {
     size_t before = why->len;
     /* A probe that failed must not cost a running pod its claim. */
-    for (unsigned i = 0; i < r->count && a->devices_known; i++) {
+    for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
         writer_text(why, what);
         writer_text(why, " device " DEVICE_NAME_PREFIX);
         writer_decimal(why, r->result[i].number);

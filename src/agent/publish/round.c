@@ -456,7 +456,7 @@ static const struct {
 /* A request may be made: devices and version are known, and none is under way. */
 static bool may_start(const struct agent *a)
 {
-    bool ready = a->devices_known && api_ready(a) && version_ready(a);
+    bool ready = !a->devices.unknown && api_ready(a) && version_ready(a);
     return ready && !api_slot_busy(a, API_SLOT_SLICES);
 }
 

@@ -43,6 +43,10 @@
       "give the process memory and descriptors, and the right to read the sysfs root")             \
     X(LOG_ID_DEVICES_FOUND, LOG_INFO, "devices_found",                                             \
       "the devices of the node were read for the first time, or they changed", "none")             \
+    X(LOG_ID_DEVICES_MISSING, LOG_WARN, "devices_missing",                                         \
+      "no device was found where there were some; the agent keeps them until a look after "        \
+      "grace_ms finds none either",                                                                \
+      "load the Neuron kernel module; while it is reloaded, none")                                 \
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
       "depends on the issue; every line has its own")                                              \
@@ -118,6 +122,10 @@
       "fix what the error names; the kubelet retries")                                             \
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
       "a claim configures its devices; the name is that of AWS's own driver", "none")              \
+    X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
+      "a container that uses both of the named requests or claims gets contradictory settings; "   \
+      "the container runtime applies the last one",                                                \
+      "give each container one of them, or give both the same setting")                            \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \

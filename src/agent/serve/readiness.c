@@ -15,6 +15,7 @@ enum {
     REASON_REGISTRATION,
     REASON_STORE,
     REASON_DEVICES,
+    REASON_MISSING, /* of devices that were there */
     REASON_SLICES,
     REASON_API, /* with REASON_SLICES only: why they are not right */
     REASONS
@@ -28,7 +29,8 @@ static unsigned reasons(const struct agent *a)
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
         [REASON_STORE] = !a->ledger.usable && !a->ledger.busy,
-        [REASON_DEVICES] = !a->devices_known,
+        [REASON_DEVICES] = a->devices.unknown,
+        [REASON_MISSING] = a->devices_missing,
         [REASON_SLICES] = slices,
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
     };
@@ -70,6 +72,10 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         break;
     case REASON_DEVICES:
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
+        break;
+    case REASON_MISSING:
+        writer_text(out, "the last look found none of the node's devices: is the Neuron kernel "
+                         "module loaded?");
         break;
     case REASON_SLICES:
         writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is logged of a claim that was prepared; see prepared_log.h. Decides nothing: a container
+ * that uses one of two contradictory requests alone is right, so none of them is refused.
+ */
+#include "agent/claims/prepared_log.h"
+
+#include "agent/state.h"
+
+static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
+{
+    log_begin(a, LOG_ID_CLAIM_CONFIG);
+    log_text(a, "request", request);
+    log_text(a, "apiVersion", version);
+    log_text(a, "kind", kind);
+}
+
+/* What the result's request was configured with: one line for each kind. */
+static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
+{
+    const struct claim_result *r = &b->record.result[at];
+    if (b->lnc_version[at] != NULL) {
+        log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
+        log_number(a, "logicalNeuronCore", r->logical_neuron_core);
+        log_end(a);
+    }
+    if (b->mode_version[at] != NULL) {
+        log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
+        log_number(a, "ultraserverMode", r->ultraserver_mode);
+        log_end(a);
+    }
+}
+
+static bool request_logged(const struct claim_record *r, unsigned at)
+{
+    for (unsigned i = 0; i < at; i++) {
+        if (view_is(view_text(r->result[i].request), r->result[at].request)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- what contradicts itself --- */
+
+static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
+{
+    log_begin(a, LOG_ID_CLAIM_CONFIG_AMBIGUOUS);
+    log_about(a, &r->id);
+    log_text(a, "setting", setting);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+}
+
+static bool lnc_differs(unsigned x, unsigned y)
+{
+    return x != y && x != 0u && y != 0u;
+}
+
+/* The environment of a container has one LNC, whatever requests of the claim it uses. */
+static void warn_requests(struct agent *a, const struct claim_record *r)
+{
+    unsigned first = claim_logical_neuron_core(r);
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *other = &r->result[i];
+        if (lnc_differs(first, other->logical_neuron_core)) {
+            log_ambiguous(a, r, "logicalNeuronCore");
+            log_text(a, "request", other->request);
+            log_number(a, "logicalNeuronCore", other->logical_neuron_core);
+            log_number(a, "other", first);
+            log_end(a);
+            return;
+        }
+    }
+}
+
+/*
+ * Another claim of the same pod: device numbers that both count from 0 name the same paths in a
+ * container, and its environment has one LNC.
+ */
+static void warn_claims(struct agent *a, const struct claim_record *r,
+                        const struct ledger_entry *other)
+{
+    bool zero = r->zero_numbering && other->zero_numbering;
+    if (zero || lnc_differs(claim_logical_neuron_core(r), other->logical_neuron_core)) {
+        log_ambiguous(a, r, zero ? "device-numbering=zero" : "logicalNeuronCore");
+        log_text(a, "other_claim", other->id.name);
+        log_text(a, "pod", r->consumer.name);
+        log_end(a);
+    }
+}
+
+/* The other claims of the claim's pod, as far as they hold devices. */
+static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    bool pod = r->consumer.kind == (uint8_t)CONSUMER_POD && r->consumer.uid[0] != '\0';
+    for (unsigned i = 0; pod && i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (i != slot && e->state == (uint8_t)LEDGER_HELD &&
+            view_is(view_text(r->consumer.uid), ledger_consumer(a, i)->uid)) {
+            warn_claims(a, r, e);
+        }
+    }
+}
+
+/* --- all lines --- */
+
+void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
+{
+    const struct claim_record *r = &b->record;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_logged(r, i)) {
+            log_configs(a, b, i);
+        }
+    }
+    log_begin(a, LOG_ID_CLAIM_PREPARED);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    log_end(a);
+    warn_requests(a, r);
+    warn_pod(a, r, slot);
+}

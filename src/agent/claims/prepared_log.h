@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines about a claim that was prepared (prepared_log.c): the claim, what its requests were
+ * configured with, and settings that no container can have both of. Owns no state. Internal to
+ * src/agent.
+ */
+#ifndef AGENT_CLAIMS_PREPARED_LOG_H
+#define AGENT_CLAIMS_PREPARED_LOG_H
+
+#include "agent/agent.h"
+#include "dra/claim.h"
+
+/* Logs the claim of the builder, which `slot` holds from now on. */
+void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
+
+#endif
