@@ -127,6 +127,11 @@ void agent_host_log(struct agent *a, int log_id, const char *text)
     log_one(a, (enum log_id)log_id, "text", text);
 }
 
+void agent_service(struct agent *a, bool serves)
+{
+    a->service_lost = !serves;
+}
+
 void agent_stop(struct agent *a, uint64_t now_ms)
 {
     if (a->stopping) {

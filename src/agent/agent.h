@@ -94,6 +94,8 @@ void agent_api_ended(struct agent *a, const char *why);
  * enum log_id of agent/report/log_catalogue.h.
  */
 void agent_host_log(struct agent *a, int log_id, const char *text);
+/* Whether the kubelet can connect to the service socket; until this is called, it can. */
+void agent_service(struct agent *a, bool serves);
 /* SIGTERM or SIGINT. */
 void agent_stop(struct agent *a, uint64_t now_ms);
 

@@ -58,6 +58,7 @@ struct agent {
     bool found;           /* the node was looked at */
     bool devices_missing; /* the last look found none: those of the look before it are kept */
     uint64_t missing_ms;  /* when that was first so */
+    bool service_lost;    /* the kubelet cannot connect to the service socket */
     uint32_t issues_sum;  /* of the issues that were logged last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */

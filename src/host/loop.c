@@ -435,6 +435,7 @@ static void sockets_look(struct host *h)
     for (unsigned i = 0; i < SERVERS && h->server[LINK_REGISTRATION].wanted; i++) {
         server_check(&h->server[i], h->agent, h->now_ms);
     }
+    agent_service(h->agent, server_serves(&h->server[LINK_SERVICE]));
 }
 
 static void order_carry_out(struct host *h, enum agent_order order)
@@ -615,7 +616,7 @@ static enum status process_begin(struct host *h, struct writer *why)
  * socket. */
 static enum status servers_begin(struct host *h, struct writer *why)
 {
-    servers_init(h->server, h->settings);
+    servers_init(h->server, h->settings, h->state_dir);
     enum status s = server_begin(&h->server[LINK_SERVICE], h->agent, why);
     if (s != STATUS_OK) {
         return s;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's server sockets over time; see servers.h.
- * The registry directory is the kubelet's: it is waited for, never made.
+ * The registry directory is the kubelet's: it is waited for, never made. That of the service socket
+ * is the agent's: it is made again when others removed it.
  */
 #include "host/servers.h"
 
@@ -21,7 +22,8 @@ static void port_set(struct server *s, int32_t port, const char *address)
     s->listener.port = s->wanted ? (uint16_t)port : 0u;
 }
 
-void servers_init(struct server servers[SERVERS], const struct settings *settings)
+void servers_init(struct server servers[SERVERS], const struct settings *settings,
+                  const char *service_dir)
 {
     static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH,
                                                   LINK_METRICS};
@@ -31,6 +33,7 @@ void servers_init(struct server servers[SERVERS], const struct settings *setting
     }
     servers[LINK_REGISTRATION].listener.path = settings->registration_socket;
     servers[LINK_SERVICE].listener.path = settings->service_socket;
+    servers[LINK_SERVICE].directory = service_dir;
     port_set(&servers[LINK_HEALTH], settings->healthcheck_port, settings->healthcheck_address);
     port_set(&servers[LINK_METRICS], settings->metrics_port, settings->metrics_address);
 }
@@ -109,13 +112,23 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
 
 /* --- opening --- */
 
+static enum status server_open(struct server *s, int *error)
+{
+    enum status status = listener_open(&s->listener, error);
+    if (status != HOST_ABSENT || s->directory == NULL) {
+        return status;
+    }
+    status = directory_make(s->directory, 0750, error);
+    return (status == STATUS_OK) ? listener_open(&s->listener, error) : status;
+}
+
 void server_try(struct server *s, struct agent *agent, uint64_t now_ms)
 {
     int error = 0;
     if (!s->wanted || s->listener.fd >= 0 || now_ms < s->retry_ms) {
         return;
     }
-    if (listener_open(&s->listener, &error) == STATUS_OK) {
+    if (server_open(s, &error) == STATUS_OK) {
         s->reported = 0;
         s->backoff_ms = 0;
         log_open(s, agent);
@@ -135,7 +148,7 @@ enum status server_begin(struct server *s, struct agent *agent, struct writer *w
 {
     int error = 0;
     ASSERT(s->wanted && s->listener.fd == -1);
-    enum status status = listener_open(&s->listener, &error);
+    enum status status = server_open(s, &error);
     if (status != STATUS_OK) {
         trouble_write(s, error, why);
         return status;
@@ -177,6 +190,11 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     if (!s->taken) {
         server_renew(s, agent, now_ms);
     }
+}
+
+bool server_serves(const struct server *s)
+{
+    return s->listener.fd >= 0 && !s->taken;
 }
 
 void server_stop(struct server *s)

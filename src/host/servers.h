@@ -13,6 +13,7 @@
 /* One server socket and when it is looked at again. */
 struct server {
     struct listener listener;
+    const char *directory; /* of the socket, made again when it is gone, borrowed; NULL: never */
     enum link_kind kind;
     bool wanted;       /* false: off, or closed for good */
     bool taken;        /* the socket file belongs to another process */
@@ -25,8 +26,12 @@ struct server {
 /* One for each enum link_kind. */
 #define SERVERS 4u
 
-/* One server for each enum link_kind, at that index; none is open yet. */
-void servers_init(struct server servers[SERVERS], const struct settings *settings);
+/*
+ * One server for each enum link_kind, at that index; none is open yet. `service_dir`: of the
+ * service socket, borrowed.
+ */
+void servers_init(struct server servers[SERVERS], const struct settings *settings,
+                  const char *service_dir);
 /* Opens the server now. HOST_*: `why` gets one line with name, reason and remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
 /* Opens the server if it is wanted, closed and due. A failure is logged once for each reason, and
@@ -36,6 +41,8 @@ void server_try(struct server *s, struct agent *agent, uint64_t now_ms);
 void server_check(struct server *s, struct agent *agent, uint64_t now_ms);
 /* Removes the socket and creates it again. */
 void server_renew(struct server *s, struct agent *agent, uint64_t now_ms);
+/* Whether peers can connect to the server. */
+bool server_serves(const struct server *s);
 /* Closes the server; it is not opened again. */
 void server_stop(struct server *s);
 /*

@@ -13,6 +13,7 @@
 enum {
     REASON_STOPPING,
     REASON_REGISTRATION,
+    REASON_SERVICE,
     REASON_STORE,
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
@@ -28,6 +29,7 @@ static unsigned reasons(const struct agent *a)
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
+        [REASON_SERVICE] = a->service_lost,
         [REASON_STORE] = !a->ledger.usable && !a->ledger.busy,
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
@@ -66,6 +68,10 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         break;
     case REASON_REGISTRATION:
         write_registration(a, out);
+        break;
+    case REASON_SERVICE:
+        writer_text(out, "the kubelet cannot connect: this process has no service socket ");
+        writer_text(out, a->settings->service_socket);
         break;
     case REASON_STORE:
         writer_text(out, a->ledger.trouble);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server sockets over time: what others remove is created again, with its directory where that
+ * is the agent's own.
+ */
+#include "host_harness.h"
+
+#include "agent/agent.h"
+#include "agent/serve/readiness.h"
+#include "base/assert.h"
+#include "host/servers.h"
+#include "tests/sim/sim_disk.h"
+
+_Noreturn void assert_failed(const char *file, int line)
+{
+    _fail(file, line);
+    (void)fprintf(stderr, "%s:%d: assertion failed\n", file, line);
+    abort();
+}
+
+static struct settings settings;
+static struct server servers[SERVERS];
+static struct agent *agent;
+
+static void begin(void)
+{
+    static char service_dir[SOCKET_PATH_CAP - 9];
+    (void)snprintf(service_dir, sizeof service_dir, "%s", at("plugins/driver"));
+    memset(&settings, 0, sizeof settings);
+    (void)snprintf(settings.service_socket, SOCKET_PATH_CAP, "%s/dra.sock", service_dir);
+    settings.log_level = LOG_WARN;
+    (void)snprintf(settings.registration_socket, SOCKET_PATH_CAP, "%s", at("registry/reg.sock"));
+    settings.healthcheck_port = -1;
+    settings.metrics_port = -1;
+    make_directories("plugins/driver");
+    make_directories("registry");
+    agent = agent_init(&settings, &disk_files, 1, 1000, 1000);
+    servers_init(servers, &settings, service_dir);
+    for (unsigned i = 0; i <= LINK_SERVICE; i++) {
+        server_try(&servers[i], agent, 1000);
+        assert_true(server_serves(&servers[i]));
+    }
+}
+
+static void end(void)
+{
+    for (unsigned i = 0; i < SERVERS; i++) {
+        server_stop(&servers[i]);
+    }
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+/* Whether a reason against readiness has this text. */
+static bool unready_for(const char *text)
+{
+    char line[512];
+    for (unsigned i = 0; i < 16; i++) {
+        struct writer w = writer_of(line, sizeof line);
+        bool more = ready_reason(agent, i, &w);
+        assert_int_equal(writer_end_text(&w), STATUS_OK);
+        if (more && strstr(line, text) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_service_directory_removed(void **state)
+{
+    struct server *s = &servers[LINK_SERVICE];
+    (void)state;
+    begin();
+    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(rmdir(at("plugins/driver")), 0);
+    server_check(s, agent, 2000);
+    assert_true(is_there(settings.service_socket));
+    assert_true(server_serves(s));
+    /* a file stands where the directory was: nobody can connect, and the log says why */
+    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(rmdir(at("plugins/driver")), 0);
+    put("plugins/driver", "");
+    server_check(s, agent, 3000);
+    assert_false(server_serves(s));
+    agent_service(agent, server_serves(s));
+    assert_true(unready_for("this process has no service socket"));
+    struct view log = agent_log(agent);
+    assert_non_null(memmem(log.data, log.len, "not a directory", 15));
+    assert_int_equal(unlink(at("plugins/driver")), 0);
+    server_try(s, agent, 3000 + LISTEN_RETRY_MAX_MS);
+    assert_true(server_serves(s));
+    agent_service(agent, server_serves(s));
+    assert_false(unready_for("this process has no service socket"));
+    end();
+}
+
+/* The registrar directory is the kubelet's: it is waited for. */
+static void test_registrar_directory_removed(void **state)
+{
+    struct server *s = &servers[LINK_REGISTRATION];
+    (void)state;
+    begin();
+    assert_int_equal(unlink(settings.registration_socket), 0);
+    assert_int_equal(rmdir(at("registry")), 0);
+    server_check(s, agent, 2000);
+    assert_false(server_serves(s));
+    assert_false(is_there(at("registry")));
+    make_directories("registry");
+    server_try(s, agent, 2000 + LISTEN_RETRY_MAX_MS);
+    assert_true(server_serves(s));
+    assert_true(is_there(settings.registration_socket));
+    end();
+}
+
+/* A second process with the same path: its socket is left alone, and this one serves nobody. */
+static void test_socket_taken(void **state)
+{
+    struct server *s = &servers[LINK_SERVICE];
+    (void)state;
+    begin();
+    assert_int_equal(unlink(settings.service_socket), 0);
+    put("plugins/driver/dra.sock", "");
+    server_check(s, agent, 2000);
+    assert_false(server_serves(s));
+    assert_int_equal(unlink(settings.service_socket), 0);
+    server_check(s, agent, 3000);
+    assert_true(server_serves(s));
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOST_TEST(test_service_directory_removed),
+        HOST_TEST(test_registrar_directory_removed),
+        HOST_TEST(test_socket_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
