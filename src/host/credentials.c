@@ -23,6 +23,8 @@
 #define OF_KUBECONFIG "; create the file, or correct its path in the kubeconfig"
 #define OF_POD "; mount the pod's service account (automountServiceAccountToken)"
 
+#define OF_LENGTH "; leave out what the agent does not need, or name another file"
+
 /* --- failures --- */
 
 static enum status fail(struct writer *why, const char *a, const char *b, enum status s)
@@ -44,13 +46,18 @@ static enum status read_file(const char *path, struct writer *out, const char *w
     writer_text(why, what);
     writer_text(why, " ");
     writer_text(why, path);
+    if (s == FULL_BUFFER) {
+        writer_text(why, " is longer than ");
+        writer_decimal(why, out->cap);
+        return fail(why, " bytes", OF_LENGTH, s);
+    }
     if (s == STATUS_OK) {
         writer_text(why, " is empty");
     } else {
         writer_text(why, " cannot be read: ");
         writer_errno(why, error);
     }
-    return fail(why, remedy, "", (s == FULL_BUFFER) ? s : HOST_ABSENT);
+    return fail(why, remedy, "", HOST_ABSENT);
 }
 
 /* --- PEM --- */
@@ -92,10 +99,10 @@ static enum status pem_from_base64(struct pem *pem, const char *what, struct vie
                     PEER_MALFORMED);
     }
     if (w.full) {
-        return fail(why, what,
-                    "-data in the kubeconfig is longer than 32 KiB; leave certificates "
-                    "out that are not needed",
-                    FULL_BUFFER);
+        return fail(
+            why, what,
+            "-data in the kubeconfig is longer than 32 KiB; leave out what the agent does not need",
+            FULL_BUFFER);
     }
     return pem_check(pem, what, "in the kubeconfig", why);
 }
@@ -127,7 +134,7 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
     *changed = !view_is(token, c->token);
     if (text_copy(c->token, sizeof c->token, token) != STATUS_OK) {
         *changed = false;
-        return fail(why, from, " is longer than 4095 bytes", FULL_BUFFER);
+        return fail(why, from, " is longer than 4095 bytes; create a new token", FULL_BUFFER);
     }
     return STATUS_OK;
 }
@@ -164,8 +171,8 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
 {
     struct view name = view_without_dot(host);
     if (name.len == 0u || text_copy(c->host, sizeof c->host, name) != STATUS_OK) {
-        return fail(why, "the API server's host name is empty or longer than ", "253 characters",
-                    FULL_BUFFER);
+        return fail(why, "the API server's host name is empty or longer than 253 characters",
+                    "; correct it, or use an IP address", FULL_BUFFER);
     }
     bool v6 = view_find(host, ':') < host.len;
     struct writer w = writer_of(c->authority, sizeof c->authority);
@@ -197,7 +204,8 @@ static enum status path_beside(char out[PATH_CAP], const char *kubeconfig, struc
     writer_append(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
         out[0] = 0;
-        return fail(why, "a file name in the kubeconfig is longer than ", "511 bytes", FULL_BUFFER);
+        return fail(why, "a file name in the kubeconfig is longer than 511 bytes",
+                    "; move the file", FULL_BUFFER);
     }
     return STATUS_OK;
 }
@@ -263,7 +271,8 @@ static enum status server_from_config(struct credentials *c, const char *path,
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
         s = text_copy(c->server_name, sizeof c->server_name, view_without_dot(k->tls_server_name));
         if (s != STATUS_OK) {
-            return fail(why, path, ": tls-server-name is longer than 253 characters", s);
+            return fail(why, path, ": tls-server-name is longer than 253 characters; correct it",
+                        s);
         }
     }
     return s;

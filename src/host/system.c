@@ -143,12 +143,10 @@ enum status file_read_whole(const char *path, struct writer *out, int *error)
     ssize_t n = read_fully(fd, &out->data[out->len], out->cap - out->len, error);
     ssize_t more = (n < 0) ? 0 : read_fully(fd, &beyond, 1, error);
     (void)close(fd);
-    if (n < 0 || more < 0) {
-        return errno_status(*error);
-    }
-    if (more > 0) {
-        *error = EFBIG;
-        return FULL_BUFFER;
+    if (n < 0 || more != 0) {
+        explicit_bzero(&out->data[out->len], out->cap - out->len);
+        *error = (more > 0) ? EFBIG : *error;
+        return (more > 0) ? FULL_BUFFER : errno_status(*error);
     }
     out->len += (size_t)n;
     return STATUS_OK;

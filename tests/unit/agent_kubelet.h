@@ -51,7 +51,7 @@ UNUSED_OK static void peer_close(struct peer *p)
 
 /* --- calls --- */
 
-/* Sends the header list of a call, with a grpc-timeout unless that is NULL, and returns its stream. */
+/* Sends the header list of a call, with a grpc-timeout unless it is NULL; returns its stream. */
 static uint32_t call_open(struct peer *p, const char *path, const char *timeout)
 {
     uint32_t stream = 0;

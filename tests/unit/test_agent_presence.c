@@ -22,6 +22,8 @@ static void begin(void)
     node_up();
 }
 
+#define REMEDY "; reload the Neuron driver, or delete and re-create the pod"
+
 /* Claim 1 is refused for this reason, claims 0 and 2 are not. */
 static void check_refused(const char *why)
 {
@@ -36,10 +38,10 @@ static void test_gone(void **state)
     (void)state;
     begin();
     disk.device_absent[1] = true;
-    check_refused("requested device neuron-device-1 has no device node: host-absent");
+    check_refused("requested device neuron-device-1 has no device node: host-absent" REMEDY);
     assert_null(cdi_of(1));
     disk.device[1].folder = 0;
-    check_refused("requested device neuron-device-1 is gone from sysfs: host-absent");
+    check_refused("requested device neuron-device-1 is gone from sysfs: host-absent" REMEDY);
     /* it is back */
     disk.device_absent[1] = false;
     disk.device[1] = world.found.devices[1].place;
@@ -51,7 +53,7 @@ static void test_changed(void **state)
     (void)state;
     begin();
     disk.device[1].node = 0;
-    check_refused("requested device neuron-device-1 has a node that is no character device");
+    check_refused("requested device neuron-device-1 has a node that is no character device" REMEDY);
     disk.device[1].node = 1002;
     check_refused("requested device neuron-device-1 changed since the last probe; try again");
     disk.device[1] = (struct device_place){.folder = 102, .node = 1001};
@@ -70,7 +72,7 @@ static void test_held(void **state)
     begin();
     prepare_well(0, 3);
     disk.device_absent[1] = true;
-    check_refused("prepared device neuron-device-1 has no device node: host-absent");
+    check_refused("prepared device neuron-device-1 has no device node: host-absent" REMEDY);
     unprepare_well(0, 3);
 }
 

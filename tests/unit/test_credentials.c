@@ -221,7 +221,7 @@ static void test_bad_tokens(void **state)
     assert_why("etc/token is empty; create the file, or correct its path in the kubeconfig");
     put("etc/token", large);
     assert_int_equal(load(kept), FULL_BUFFER);
-    assert_why("longer than 4095 bytes");
+    assert_why("longer than 4095 bytes; create a new token");
     large[TOKEN_CAP - 1] = 0;
     put("etc/token", large);
     assert_int_equal(load(kept), STATUS_OK);
@@ -277,6 +277,39 @@ static void test_failure_leaves_nothing(void **state)
     assert_int_equal(credentials.cert.text[0], 0);
 }
 
+/* What is too long is named with the remedy, and nothing of it stays. */
+static void test_too_long(void **state)
+{
+    (void)state;
+    static char large[KUBECONFIG_BYTES_MAX + 2];
+    static char name[PATH_CAP + 1];
+    char cluster[1024];
+    memset(large, 'S', sizeof large - 1);
+    memset(name, 'n', sizeof name - 1);
+    put("etc/key", large);
+    put("etc/large", large);
+    assert_int_equal(load(at("etc/large")), FULL_BUFFER);
+    assert_why("etc/large is longer than 65536 bytes; leave out what the agent does not need");
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA "    client-key: key\n")),
+                     FULL_BUFFER);
+    assert_why("client-key ");
+    assert_why("etc/key is longer than 32767 bytes; leave out");
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA "    client-key-data: U1NT*\n")),
+                     PEER_MALFORMED);
+    for (size_t i = 0; i < sizeof credentials.pems; i++) {
+        assert_int_equal(credentials.pems[i], 0);
+    }
+    (void)snprintf(cluster, sizeof cluster, SERVER "    certificate-authority: %s\n", name);
+    assert_int_equal(load(put_config(cluster, TOKEN)), FULL_BUFFER);
+    assert_why("a file name in the kubeconfig is longer than 511 bytes; move the file");
+    (void)snprintf(cluster, sizeof cluster, "    server: https://%.254s\n" CA_DATA, name);
+    assert_int_equal(load(put_config(cluster, TOKEN)), FULL_BUFFER);
+    assert_why("longer than 253 characters; correct it, or use an IP address");
+    (void)snprintf(cluster, sizeof cluster, SERVER CA_DATA "    tls-server-name: %.254s\n", name);
+    assert_int_equal(load(put_config(cluster, TOKEN)), FULL_BUFFER);
+    assert_why("tls-server-name is longer than 253 characters; correct it");
+}
+
 static void test_outside_a_cluster(void **state)
 {
     (void)state;
@@ -310,6 +343,7 @@ int main(void)
         HOST_TEST(test_bad_tokens),
         HOST_TEST(test_what_is_missing_is_named),
         HOST_TEST(test_failure_leaves_nothing),
+        HOST_TEST(test_too_long),
         HOST_TEST(test_outside_a_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

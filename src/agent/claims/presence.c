@@ -8,6 +8,8 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
+#define AGAIN "; reload the Neuron driver, or delete and re-create the pod"
+
 /* What is wrong with a device that the last probe found; NULL: nothing. */
 static const char *difference(enum status s, const struct device_place *now,
                               const struct device_place *probed)
@@ -16,7 +18,7 @@ static const char *difference(enum status s, const struct device_place *now,
     if (s != STATUS_OK) {
         text = (now->folder == 0u) ? " is gone from sysfs: " : " has no device node: ";
     } else if (now->node == 0u && probed->node != 0u) {
-        text = " has a node that is no character device";
+        text = " has a node that is no character device" AGAIN;
     } else if (now->node != probed->node || now->folder != probed->folder) {
         text = " changed since the last probe; try again";
     } else {
@@ -40,6 +42,7 @@ static bool device_is_here(const struct agent *a, unsigned number, struct writer
     if (text != NULL) {
         writer_text(why, text);
         writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
+        writer_text(why, (s != STATUS_OK) ? AGAIN : "");
     }
     return text == NULL;
 }
