@@ -276,12 +276,13 @@
  */
 #define X509_SENT_MAX 32u
 /*
- * Signatures checked for one server; an honest one needs two or three. A check of P-521 takes up to
- * 10 ms of one core, and nothing else is served meanwhile; Go, which has threads, takes 100.
+ * Possible issuers that are tried for one server, each of which costs one signature check at most;
+ * an honest server needs two or three. A check of P-521 takes up to 10 ms of one core, and nothing
+ * else is served meanwhile; Go, which has threads, tries 100.
  * Reached, as by a bundle of more CAs of one name without key identifiers: the server is not
  * trusted.
  */
-#define X509_SIGNATURES_MAX 24u
+#define X509_CANDIDATES_MAX 24u
 /*
  * Extensions of a certificate, or policies in one: usual certificates have ten and two. More: the
  * certificate counts as unreadable.

@@ -22,7 +22,8 @@ void writer_errno(struct writer *w, int error);
 
 /*
  * Appends the whole file. FULL_BUFFER: it is larger than the room, *error is EFBIG; HOST_*: *error
- * is the errno. `out` is unchanged then, and what was read is overwritten: it may be a secret. Never blocks on a FIFO and never takes a terminal.
+ * is the errno. `out` is unchanged then, and what was read is overwritten: it may be a secret.
+ * Never blocks on a FIFO and never takes a terminal.
  */
 MUST_USE enum status file_read_whole(const char *path, struct writer *out, int *error);
 /* Like file_read_whole, but of a larger file only the part for which there is room. */

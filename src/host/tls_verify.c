@@ -21,9 +21,22 @@
 #define RSA_BITS_MAX 4096u           /* MBEDTLS_MPI_MAX_SIZE */
 #define RSA_EXPONENT_MAX 0x7fffffffu /* Go's crypto/rsa */
 #define HASH_BYTES_MAX 64u
-#define KEY_BYTES_MAX 640u /* subjectPublicKeyInfo of RSA-4096: 550 */
+#define KEY_BYTES_MAX 640u    /* subjectPublicKeyInfo of RSA-4096: 550 */
+#define KEY_ARENA_BYTES 1024u /* that such a key takes, with the headers of its blocks */
 
 /* --- signatures --- */
+
+/*
+ * Whether a key could not be read for lack of memory. The library reports that as a wrong key when
+ * it is one of RSA, so the arena is asked for as much as such a key takes.
+ */
+static bool lacks_memory(int code)
+{
+    void *room = mbedtls_calloc(1, KEY_ARENA_BYTES);
+    bool lacks = room == NULL || tls_is_exhausted(code);
+    mbedtls_free(room);
+    return lacks;
+}
 
 /* The certificate's key as one of the library; the caller frees it. */
 static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_cert *cert)
@@ -41,7 +54,7 @@ static enum x509_reason import_key(mbedtls_pk_context *key, const struct x509_ce
     memcpy(copy, cert->spki.data, cert->spki.len);
     int code = mbedtls_pk_parse_subpubkey(&at, &copy[cert->spki.len], key);
     if (code != 0) {
-        return tls_is_exhausted(code) ? X509_MEMORY : X509_OTHER_KEY;
+        return lacks_memory(code) ? X509_MEMORY : X509_OTHER_KEY;
     }
     size_t bits = mbedtls_pk_get_bitlen(key);
     bool is_rsa = mbedtls_pk_can_do(key, MBEDTLS_PK_RSA) != 0;

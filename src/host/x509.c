@@ -305,7 +305,7 @@ static const char *ec_fault(struct view parameters, struct view key)
             return point ? NULL : "the point of its key";
         }
     }
-    return "the curve of its key, which is none of P-256, P-384 and P-521";
+    return "the curve of its key, which is none of P-224, P-256, P-384 and P-521";
 }
 
 static enum x509_key key_of(struct view oid)

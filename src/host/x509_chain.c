@@ -102,7 +102,7 @@ static struct x509_verdict judge_constraints(const struct x509_search *s)
             const struct x509_cert *ca = (above < s->depth) ? chain_at(s, above) : &s->anchor;
             struct x509_verdict v = refused(X509_CONSTRAINTS, ca);
             if (ca->has_constraints && !x509_permits(ca, chain_at(s, i), &budget, &v.detail)) {
-                return v;
+                return (budget > 0u) ? v : refused(X509_COMPARISONS, NULL);
             }
         }
     }
@@ -145,6 +145,21 @@ static unsigned likeness(const struct x509_cert *issuer, const struct x509_cert 
 
 #define LIKENESSES 3u
 
+/* Anchors come before what was sent. */
+static bool is_among_anchors(const struct x509_frame *f)
+{
+    return f->pass < LIKENESSES;
+}
+
+/* Whether the certificate has the name and the likeness that frame `f` looks for in this pass. */
+static bool is_wanted(const struct x509_search *s, const struct x509_frame *f,
+                      const struct x509_cert *cert)
+{
+    const struct x509_cert *child = &s->sent->cert[f->cert];
+    return view_equal(cert->subject, child->issuer) &&
+           likeness(cert, child) == f->pass % LIKENESSES;
+}
+
 /* The next anchor with the subject that frame `f` looks for. False: none is left. */
 static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
@@ -155,7 +170,7 @@ static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struc
     while (left.len > 0u && der_any(&left, &e)) {
         f->at = s->trust->anchors.len - left.len;
         if (x509_subject(e.whole, &subject) && view_equal(subject, child->issuer) &&
-            x509_read(e.whole, out) == STATUS_OK && likeness(out, child) == f->likeness) {
+            x509_read(e.whole, out) == STATUS_OK && is_wanted(s, f, out)) {
             return true;
         }
     }
@@ -164,11 +179,10 @@ static bool next_anchor(const struct x509_search *s, struct x509_frame *f, struc
 
 static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
-    const struct x509_cert *child = &s->sent->cert[f->cert];
     while (f->at < s->sent->count) {
         const struct x509_cert *cert = &s->sent->cert[f->at];
         f->at++;
-        if (view_equal(cert->subject, child->issuer) && likeness(cert, child) == f->likeness) {
+        if (is_wanted(s, f, cert)) {
             *out = *cert;
             return true;
         }
@@ -176,20 +190,15 @@ static bool next_sent(const struct x509_search *s, struct x509_frame *f, struct 
     return false;
 }
 
-/* Anchors before what was sent, and the most alike first within each. */
+/* The next possible issuer: in each pass those of one likeness, the most alike first. */
 static bool next_candidate(const struct x509_search *s, struct x509_frame *f, struct x509_cert *out)
 {
-    for (unsigned i = 0; i < 2u * LIKENESSES; i++) {
-        if (f->among_anchors ? next_anchor(s, f, out) : next_sent(s, f, out)) {
+    while (f->pass < 2u * LIKENESSES) {
+        if (is_among_anchors(f) ? next_anchor(s, f, out) : next_sent(s, f, out)) {
             return true;
         }
-        bool last = f->likeness == LIKENESSES - 1u;
-        if (last && !f->among_anchors) {
-            return false;
-        }
-        f->at = f->among_anchors && !last ? 0u : 1u; /* the server's own is nobody's issuer */
-        f->among_anchors = f->among_anchors && !last;
-        f->likeness = last ? 0u : (uint8_t)(f->likeness + 1u);
+        f->pass++;
+        f->at = is_among_anchors(f) ? 0u : 1u; /* the server's own is nobody's issuer */
     }
     return false;
 }
@@ -232,6 +241,7 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
         reason = judge_issuer(s, candidate, is_anchor, s->depth - 1u);
     }
     if (reason == X509_MEMORY) {
+        /* It may be the right one: why others were refused does not matter then. */
         s->broken = refused(reason, NULL);
     }
     if (reason != X509_TRUSTED) {
@@ -243,7 +253,7 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
 static void push(struct x509_search *s, size_t cert)
 {
     ASSERT(s->depth < X509_SENT_MAX && cert < s->sent->count);
-    s->frame[s->depth] = (struct x509_frame){.cert = (uint8_t)cert, .among_anchors = true};
+    s->frame[s->depth] = (struct x509_frame){.cert = (uint8_t)cert};
     s->depth++;
 }
 
@@ -256,9 +266,9 @@ static bool step(struct x509_search *s)
         s->depth--;
         return false;
     }
-    bool is_anchor = f->among_anchors;
-    s->checks++;
-    if (s->checks > X509_SIGNATURES_MAX || !candidate_fits(s, &candidate, is_anchor)) {
+    bool is_anchor = is_among_anchors(f);
+    s->candidates++;
+    if (s->candidates > X509_CANDIDATES_MAX || !candidate_fits(s, &candidate, is_anchor)) {
         return false;
     }
     if (!is_anchor) {
@@ -307,8 +317,8 @@ static struct x509_verdict failure(const struct x509_search *s)
     if (s->chain.reason != X509_TRUSTED) {
         return s->chain;
     }
-    if (s->checks > X509_SIGNATURES_MAX) {
-        v.reason = X509_LIMIT;
+    if (s->candidates > X509_CANDIDATES_MAX) {
+        v.reason = X509_CANDIDATES;
         return v;
     }
     if (s->broken.reason == X509_MEMORY) {
@@ -330,7 +340,7 @@ struct x509_verdict x509_verify(struct x509_search *s, const struct x509_trust *
         return v;
     }
     push(s, 0);
-    while (s->depth > 0u && s->checks <= X509_SIGNATURES_MAX) {
+    while (s->depth > 0u && s->candidates <= X509_CANDIDATES_MAX) {
         if (step(s)) {
             return v;
         }
@@ -338,12 +348,12 @@ struct x509_verdict x509_verify(struct x509_search *s, const struct x509_trust *
     return failure(s);
 }
 
-/* --- in words --- */
+/* --- messages --- */
 
 static const struct {
     enum x509_reason reason;
     const char *text; /* after "it " */
-} words[] = {
+} texts[] = {
     {X509_UNREADABLE, "cannot be read: "},
     {X509_CRITICAL, "has a critical extension that is not supported: "},
     {X509_FUTURE, "is not valid yet; check the clock of this node"},
@@ -361,22 +371,26 @@ static const struct {
     {X509_USAGE, "has an extended key usage that does not allow servers"},
     {X509_CONSTRAINTS, "has name constraints that do not permit "},
     {X509_POLICY, "is signed by an authority whose certificate policies it does not have"},
-    {X509_LIMIT, "has more possible issuers than are tried"},
+    {X509_CANDIDATES, "has more possible issuers than are tried"},
+    {X509_COMPARISONS, "has more names under name constraints than are compared"},
     {X509_MEMORY, "could not be verified: memory is exhausted"},
 };
 
 static void explain_reason(struct writer *w, enum x509_reason reason, struct view detail,
                            struct view host)
 {
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (words[i].reason == reason) {
-            writer_text(w, words[i].text);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].reason == reason) {
+            writer_text(w, texts[i].text);
         }
     }
     if (reason == X509_CRITICAL) {
         x509_show_oid(w, detail);
     }
-    if (reason == X509_CONSTRAINTS || reason == X509_UNREADABLE) {
+    if (reason == X509_CONSTRAINTS) {
+        x509_show_general_name(w, detail);
+    }
+    if (reason == X509_UNREADABLE) {
         writer_shown(w, detail, SHOWN_BYTES_MAX);
     }
     if (reason == X509_HOST) {

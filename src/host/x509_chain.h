@@ -9,7 +9,7 @@
  * C1 What Go refuses is refused.
  * C2 A certificate of the authorities is an anchor by being there: its own signature and issuer do
  *    not matter, its validity, path length and constraints do.
- * C3 At most X509_SIGNATURES_MAX signatures are checked.
+ * C3 At most X509_CANDIDATES_MAX possible issuers are tried, and so many signatures checked.
  */
 #ifndef HOST_X509_CHAIN_H
 #define HOST_X509_CHAIN_H
@@ -37,8 +37,9 @@ enum x509_reason {
     X509_USAGE,
     X509_CONSTRAINTS,
     X509_POLICY,
-    X509_LIMIT, /* X509_SIGNATURES_MAX */
-    X509_MEMORY /* the signature could not be checked */
+    X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
+    X509_COMPARISONS, /* more than X509_COMPARISONS_MAX of names with constraints */
+    X509_MEMORY       /* the signature could not be checked */
 };
 
 /* Whether `issuer` signed `child`: X509_TRUSTED, or why not. */
@@ -61,10 +62,9 @@ struct x509_sent {
 
 /* Where the search stands in one certificate's possible issuers. */
 struct x509_frame {
-    size_t at;        /* offset in the anchors, or index of what was sent */
-    uint8_t cert;     /* index of what was sent */
-    uint8_t likeness; /* of the key identifiers, the best first */
-    bool among_anchors;
+    size_t at;    /* offset in the anchors, or index of what was sent */
+    uint8_t cert; /* index of what was sent */
+    uint8_t pass; /* over the anchors, then over what was sent, once for each likeness */
 };
 
 struct x509_verdict {
@@ -72,7 +72,7 @@ struct x509_verdict {
     bool about_issuer; /* the reason is about `subject`, an issuer, not about the server's own */
     enum x509_reason hint; /* X509_NO_ISSUER: why the best candidate was refused, or X509_TRUSTED */
     struct view subject;   /* of the certificate that `hint` or `reason` is about, or empty */
-    struct view detail;    /* a name or OID, or empty */
+    struct view detail;    /* a GeneralName, an OID or a text, or empty */
 };
 
 /* The search; its content means nothing to others. About 2 KB. */
@@ -82,7 +82,7 @@ struct x509_search {
     struct x509_frame frame[X509_SENT_MAX];
     struct x509_cert anchor; /* end of the chain that is judged */
     size_t depth;
-    unsigned checks;
+    unsigned candidates;        /* tried so far */
     struct x509_verdict chain;  /* why the first whole chain was refused */
     struct x509_verdict broken; /* why the first candidate was refused */
 };

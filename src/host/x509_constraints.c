@@ -272,7 +272,7 @@ bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint
         bool evaluated = next.tag == X509_NAME_DNS || next.tag == X509_NAME_IP ||
                          next.tag == X509_NAME_EMAIL || next.tag == X509_NAME_URI;
         if (evaluated && !permits_name(ca, &next, budget)) {
-            *name = next.content;
+            *name = next.whole;
             return false;
         }
     }

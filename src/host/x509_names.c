@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/chars.h"
+#include "cfg/limits.h"
 #include "host/der.h"
 #include "host/x509_names_internal.h"
 
@@ -238,6 +239,37 @@ size_t x509_address_of(struct view host, uint8_t address[16])
         return V4_BYTES;
     }
     return (inet_pton(AF_INET6, text, address) == 1) ? V6_BYTES : 0u;
+}
+
+/*
+ * IPv6 with all of its digits (RFC 4291 §2.2, first form). inet_ntop(3) would link all of
+ * printf(3), 20 KB.
+ */
+static void show_address(struct writer *w, struct view address)
+{
+    bool v4 = address.len == V4_BYTES;
+    for (size_t i = 0; i < address.len; i++) {
+        if (v4) {
+            writer_text(w, (i > 0u) ? "." : "");
+            writer_decimal(w, address.data[i]);
+        } else {
+            writer_text(w, (i > 0u && i % 2u == 0u) ? ":" : "");
+            writer_hex(w, address.data[i], 2);
+        }
+    }
+}
+
+void x509_show_general_name(struct writer *w, struct view name)
+{
+    struct der e = {0};
+    if (!der_any(&name, &e)) {
+        return;
+    }
+    if (e.tag == X509_NAME_IP && (e.content.len == V4_BYTES || e.content.len == V6_BYTES)) {
+        show_address(w, e.content);
+    } else {
+        writer_shown(w, e.content, SHOWN_BYTES_MAX);
+    }
 }
 
 bool x509_lists_host(const struct x509_cert *cert, struct view host)

@@ -28,10 +28,13 @@ bool x509_lists_host(const struct x509_cert *cert, struct view host);
  */
 size_t x509_address_of(struct view host, uint8_t address[16]);
 /*
- * Whether the name constraints of `ca` permit all names of `cert`. False: *name is the first one
- * that they do not permit. *budget: comparisons that are left for the chain; none left: false.
+ * Whether the name constraints of `ca` permit all names of `cert`. False: *name is the first one,
+ * a GeneralName, that they do not permit. *budget: comparisons that are left for the chain; none
+ * left: false.
  */
 bool x509_permits(const struct x509_cert *ca, const struct x509_cert *cert, uint32_t *budget,
                   struct view *name);
+/* Appends a GeneralName for a message: an IP address as text. */
+void x509_show_general_name(struct writer *w, struct view name);
 
 #endif
