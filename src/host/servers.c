@@ -224,6 +224,8 @@ static void log_accept(const struct server *s, struct agent *agent, int error)
     name_write(s, &w);
     writer_text(&w, " cannot accept a connection: ");
     writer_errno(&w, error);
+    writer_text(&w, "; check this node's limits of open files and memory; the agent retries until "
+                    "it works");
     log_text(agent, LOG_ID_ACCEPT_FAILED, &w);
 }
 
@@ -232,16 +234,20 @@ enum status server_accept(struct server *s, struct agent *agent, uint64_t now_ms
 {
     ASSERT(s->listener.fd >= 0);
     enum status status = listener_accept(&s->listener, out);
-    if (status == STATUS_OK) {
-        return STATUS_OK;
+    if (status == HOST_IO) {
+        if (!s->accept_fails) {
+            log_accept(s, agent, out->error);
+        }
+        s->accept_fails = true;
+        s->pause_ms = now_ms + ACCEPT_PAUSE_MS;
+        return STATUS_MORE;
     }
+    s->accept_fails = s->accept_fails && status == STATUS_MORE;
     if (status == HOST_DENIED) {
         log_denied(s, agent, out->uid);
-    } else if (status != STATUS_MORE) {
-        log_accept(s, agent, out->error);
-        s->pause_ms = now_ms + ACCEPT_PAUSE_MS;
+        return STATUS_MORE;
     }
-    return STATUS_MORE;
+    return status;
 }
 
 int server_poll(const struct server *s, uint64_t now_ms)

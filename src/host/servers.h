@@ -21,6 +21,7 @@ struct server {
     uint64_t retry_ms; /* when opening is tried again */
     uint64_t backoff_ms;
     uint64_t pause_ms; /* not polled before this: accept failed */
+    bool accept_fails; /* that was logged, and no connection was accepted since */
 };
 
 /* One for each enum link_kind. */

@@ -4,10 +4,27 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "host/sockets.h"
+#include "agent/report/log_catalogue.h"
+#include "host/servers.h"
+
+static struct {
+    unsigned count;
+    int event;
+    char text[HOST_TEXT_CAP];
+} logged;
+
+/* The agent itself is not linked. */
+void agent_host_log(struct agent *a, int event, const char *text)
+{
+    assert_null(a);
+    logged.count++;
+    logged.event = event;
+    (void)snprintf(logged.text, sizeof logged.text, "%s", text);
+}
 
 static struct listener unix_listener(const char *path)
 {
@@ -235,6 +252,39 @@ static void test_tcp_on_all_addresses(void **state)
     listener_close(&second);
 }
 
+/* Without descriptors a waiting connection is a failure in each turn; one line tells of all. */
+static void test_no_descriptors(void **state)
+{
+    (void)state;
+    int error = 0;
+    struct accepted got;
+    struct rlimit whole;
+    struct server s = {.listener = unix_listener(at("d.sock")), .kind = LINK_SERVICE};
+    assert_int_equal(listener_open(&s.listener, &error), STATUS_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+    for (unsigned round = 1; round <= 2; round++) {
+        int peer = dial_unix(s.listener.path);
+        assert_true(peer >= 0);
+        struct rlimit none = {.rlim_cur = (rlim_t)peer + 1, .rlim_max = whole.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        for (unsigned i = 0; i < 5; i++) {
+            uint64_t now_ms = i * UINT64_C(1000);
+            assert_int_equal(server_accept(&s, NULL, now_ms, &got), STATUS_MORE);
+            assert_int_equal(server_poll(&s, now_ms), -1);
+            assert_int_equal(logged.count, round);
+        }
+        assert_int_equal(logged.event, LOG_ID_ACCEPT_FAILED);
+        assert_non_null(strstr(logged.text, " cannot accept a connection: "));
+        assert_non_null(strstr(logged.text, "; check this node's limits of open files"));
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+        assert_int_equal(server_accept(&s, NULL, 5000, &got), STATUS_OK);
+        assert_int_equal(server_accept(&s, NULL, 5000, &got), STATUS_MORE);
+        (void)close(got.fd);
+        (void)close(peer);
+    }
+    listener_close(&s.listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,7 +292,7 @@ int main(void)
         HOST_TEST(test_stale_socket_gives_way),   HOST_TEST(test_foreign_file_stays),
         HOST_TEST(test_absent_directory),         HOST_TEST(test_lost_and_replaced),
         HOST_TEST(test_tcp_on_all_addresses),     HOST_TEST(test_connections_wait),
-        HOST_TEST(test_tcp_on_one_address),
+        HOST_TEST(test_tcp_on_one_address),       HOST_TEST(test_no_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
