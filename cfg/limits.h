@@ -562,6 +562,11 @@
  */
 #define FROZEN_TURNS_MAX 64u
 /*
+ * The same in the clock's time, where turns are slow (a slow disk, a CPU quota): what came before a
+ * stall is read in the first of them. Reached: the limits are judged, and connections accepted.
+ */
+#define FROZEN_MS_MAX 1000u
+/*
  * Age of the loop's time at which no connection is accepted and nothing is asked of the API server
  * in this turn: their time limits count from it, and the shortest is a second. Reached: in the next
  * turn.

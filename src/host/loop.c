@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,20 +20,15 @@
 #include "base/time.h"
 #include "host/apilink.h"
 #include "host/files.h"
-#include "host/pace.h"
+#include "host/loop_time.h"
 #include "host/probe.h"
+#include "host/server_links.h"
 #include "host/servers.h"
 #include "host/system.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER };
 #define SLOT_LINK (SLOT_SERVER + SERVERS)
 #define SLOTS (SLOT_LINK + SERVER_LINKS)
-
-struct link {
-    int fd;      /* -1: none */
-    bool ended;  /* nothing more arrives */
-    bool broken; /* nothing more can be sent */
-};
 
 /* Everything outside struct agent that lives as long as the process. */
 struct host {
@@ -44,20 +38,17 @@ struct host {
     struct host_files disk;
     int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
-    int log_fd;            /* stderr */
-    bool log_free;         /* a write to it never blocks */
-    uint64_t now_ms;       /* of this turn; see wait_and_look */
-    unsigned frozen_turns; /* turns in a row in which now_ms stood still */
-    uint64_t probe_ms;     /* when the node is looked at again */
-    int probe_error;       /* errno of the last look, 0 when it succeeded */
-    bool probed;           /* the agent has received one look at the node at least */
-    uint64_t check_ms;     /* when the socket files are looked at again */
-    struct pace pace;
-    bool paced; /* a link waits until pace_next_ms */
-    bool eager; /* bytes still moved at the end of the last turn */
+    int log_fd;    /* stderr */
+    bool log_free; /* a write to it never blocks */
+    struct loop_time time;
+    uint64_t probe_ms; /* when the node is looked at again */
+    int probe_error;   /* errno of the last look, 0 when it succeeded */
+    bool probed;       /* the agent has received one look at the node at least */
+    uint64_t check_ms; /* when the socket files are looked at again */
+    bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
     struct server server[SERVERS];
-    struct link link[SERVER_LINKS];
+    struct server_links links;
     struct pollfd slots[SLOTS];
     char state_dir[PATH_CAP];
     struct apilink api;
@@ -126,126 +117,13 @@ static void log_flush(struct host *h, int wait_ms)
     }
 }
 
-/* --- server links --- */
-
-static void link_close(struct link *l)
-{
-    (void)close(l->fd);
-    *l = (struct link){.fd = -1};
-}
-
-static void link_end(struct host *h, unsigned i, bool broken)
-{
-    struct link *l = &h->link[i];
-    l->broken = l->broken || broken;
-    if (!l->ended) {
-        l->ended = true;
-        agent_link_end(h->agent, i);
-    }
-}
-
-/* Whether bytes, or the end, may be read from a link now. */
-static bool link_readable(const struct host *h, unsigned i, short revents)
-{
-    const struct link *l = &h->link[i];
-    bool something = (revents & (POLLIN | POLLHUP | POLLERR)) != 0;
-    return something && l->fd >= 0 && !l->ended && pace_allows(&h->pace, i, h->now_ms);
-}
-
-/* One read of at most the agent's room, so that every link has its turn. */
-static void link_read(struct host *h, unsigned i, short revents)
-{
-    const struct link *l = &h->link[i];
-    if (!link_readable(h, i, revents)) {
-        return;
-    }
-    struct writer room = agent_link_rx(h->agent, i);
-    if (writer_room(&room) == 0u) {
-        if ((revents & (POLLHUP | POLLERR)) != 0) {
-            link_end(h, i, true);
-        }
-        return;
-    }
-    pace_take(&h->pace, i, h->now_ms);
-    ssize_t n = recv(l->fd, &room.data[room.len], writer_room(&room), MSG_DONTWAIT);
-    if (n > 0) {
-        agent_link_rx_commit(h->agent, i, (size_t)n);
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        link_end(h, i, n < 0);
-    }
-}
-
-/*
- * One write. Whether bytes were taken. Bytes for a peer that has gone are dropped, so that the
- * agent can end the link.
- */
-static bool link_write(struct host *h, unsigned i)
-{
-    struct link *l = &h->link[i];
-    if (l->fd < 0 || !pace_allows(&h->pace, i, h->now_ms)) {
-        return false;
-    }
-    struct view tx = agent_link_tx(h->agent, i);
-    if (tx.len == 0u) {
-        return false;
-    }
-    pace_take(&h->pace, i, h->now_ms);
-    ssize_t n =
-        l->broken ? (ssize_t)tx.len : send(l->fd, tx.data, tx.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return false;
-    }
-    if (n < 0) {
-        link_end(h, i, true);
-        n = (ssize_t)tx.len;
-    }
-    agent_link_tx_commit(h->agent, i, (size_t)n);
-    return true;
-}
-
-static bool links_flush(struct host *h)
-{
-    bool moved = false;
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        moved = link_write(h, i) || moved;
-        if (h->link[i].fd >= 0 && agent_link_done(h->agent, i)) {
-            link_close(&h->link[i]);
-        }
-    }
-    return moved;
-}
-
-static void link_begin(struct host *h, enum link_kind kind, const struct accepted *peer)
-{
-    int i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
-    if (i < 0) {
-        /* The agent may have closed another connection: sending its last bytes makes room. */
-        (void)links_flush(h);
-        i = agent_link_open(h->agent, kind, peer->peer, h->now_ms);
-    }
-    if (i < 0) {
-        (void)close(peer->fd);
-        return;
-    }
-    ASSERT((unsigned)i < SERVER_LINKS && h->link[i].fd == -1);
-    h->link[i] = (struct link){.fd = peer->fd};
-    pace_accepted(&h->pace, kind, (unsigned)i, h->now_ms);
-}
-
-/*
- * The time limits of a connection or a request count from now_ms. While that is old, after a stall
- * or a slow flush of the store, new connections wait in the kernel, and new requests in the agent.
- */
-static bool time_is_old(const struct host *h)
-{
-    return clock_now_ms() - h->now_ms >= TIME_OLD_MS;
-}
+/* --- accepting --- */
 
 /* Whether the agent has a place for another connection, free or by closing one. */
 static bool server_room(const struct host *h, const struct server *s)
 {
-    return agent_link_room_ms(h->agent, s->kind) <= h->now_ms &&
-           pace_accept_ms(&h->pace, s->kind) <= h->now_ms;
+    return agent_link_room_ms(h->agent, s->kind) <= h->time.now_ms &&
+           pace_accept_ms(&h->links.pace, s->kind) <= h->time.now_ms;
 }
 
 static void accept_some(struct host *h, struct server *s)
@@ -253,43 +131,20 @@ static void accept_some(struct host *h, struct server *s)
     enum status status = STATUS_OK;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
         struct accepted peer;
-        if (!server_room(h, s) || time_is_old(h)) {
+        if (!server_room(h, s)) {
             return; /* it waits in the kernel */
         }
-        status = server_accept(s, h->agent, h->now_ms, &peer);
+        status = server_accept(s, h->agent, h->time.now_ms, &peer);
         if (status == STATUS_OK) {
-            link_begin(h, s->kind, &peer);
+            server_link_begin(&h->links, s->kind, &peer, h->time.now_ms);
         }
     }
 }
 
 /* --- waiting --- */
 
-static struct pollfd link_interest(struct host *h, unsigned i)
-{
-    struct link *l = &h->link[i];
-    struct pollfd p = {.fd = -1};
-    if (l->fd < 0 || l->broken) {
-        return p;
-    }
-    bool out = agent_link_tx(h->agent, i).len > 0u;
-    struct writer room = agent_link_rx(h->agent, i);
-    bool in = !l->ended && writer_room(&room) > 0u;
-    p.events = in ? POLLIN : 0;
-    p.events |= out ? POLLOUT : 0;
-    /* poll reports a hang-up even without interest. That is useful until the stream has ended, and
-     * would keep poll from sleeping afterwards. */
-    p.fd = (l->ended && !out) ? -1 : l->fd;
-    if (!pace_allows(&h->pace, i, h->now_ms)) {
-        h->paced = true;
-        p.fd = -1;
-    }
-    return p;
-}
-
 static void poll_fill(struct host *h)
 {
-    h->paced = false;
     h->slots[SLOT_SIGNAL] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     bool log_waits = agent_log(h->agent).len > 0u;
     int log_fd = log_waits ? h->log_fd : -1;
@@ -299,12 +154,10 @@ static void poll_fill(struct host *h)
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     for (unsigned i = 0; i < SERVERS; i++) {
         const struct server *s = &h->server[i];
-        int fd = server_room(h, s) ? server_poll(s, h->now_ms) : -1;
+        int fd = server_room(h, s) ? server_poll(s, h->time.now_ms) : -1;
         h->slots[SLOT_SERVER + i] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        h->slots[SLOT_LINK + i] = link_interest(h, i);
-    }
+    server_links_interest(&h->links, &h->slots[SLOT_LINK], h->time.now_ms);
 }
 
 /* When something is due without any byte from outside. */
@@ -313,9 +166,9 @@ static uint64_t due_ms(struct host *h)
     uint64_t at = earlier(agent_deadline(h->agent), earlier(h->probe_ms, h->check_ms));
     at = earlier(at, apilink_deadline(&h->api));
     for (unsigned i = 0; i < SERVERS; i++) {
-        at = earlier(at, server_deadline(&h->server[i], h->now_ms));
+        at = earlier(at, server_deadline(&h->server[i], h->time.now_ms));
         uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
-        at = (room_ms > h->now_ms) ? earlier(at, room_ms) : at;
+        at = (room_ms > h->time.now_ms) ? earlier(at, room_ms) : at;
     }
     return at;
 }
@@ -323,10 +176,10 @@ static uint64_t due_ms(struct host *h)
 /* When strangers that wait for their share, or to be accepted, have it. */
 static uint64_t pace_ms(const struct host *h)
 {
-    uint64_t at = h->paced ? pace_next_ms(&h->pace) : UINT64_MAX;
+    uint64_t at = server_links_due(&h->links);
     for (unsigned i = 0; i < SERVERS; i++) {
-        uint64_t accept_ms = pace_accept_ms(&h->pace, h->server[i].kind);
-        at = (accept_ms > h->now_ms) ? earlier(at, accept_ms) : at;
+        uint64_t accept_ms = pace_accept_ms(&h->links.pace, h->server[i].kind);
+        at = (accept_ms > h->time.now_ms) ? earlier(at, accept_ms) : at;
     }
     return at;
 }
@@ -352,28 +205,23 @@ static bool links_ready(const struct host *h)
 }
 
 /*
- * Waits, then sets the time. After a stall (a stopped process, a used-up CPU quota, a slow disk)
- * both bytes and time limits are there, and what came in time must be read before a limit is
- * judged. So while a limit is over and connections are ready, the time stands still: everything is
- * served as of the moment before. The time is set when a look that is younger than it found
- * nothing more.
+ * Waits, then sets the time. What comes with a limit, or has come before it in a stall, is found by
+ * a look that is younger than the clock's time.
  */
 static void wait_and_look(struct host *h)
 {
     uint64_t due = due_ms(h);
-    uint64_t now_ms = clock_now_ms();
+    uint64_t clock_ms = clock_now_ms();
     uint64_t wake = earlier(due, pace_ms(h));
-    bool at_once = h->eager || apilink_eager(&h->api) || wake <= now_ms;
-    look(h, at_once ? 0u : wake - now_ms);
+    bool at_once = h->eager || apilink_eager(&h->api) || wake <= clock_ms;
+    look(h, at_once ? 0u : wake - clock_ms);
     if (!at_once) {
-        now_ms = clock_now_ms();
-        if (now_ms >= due) {
+        clock_ms = clock_now_ms();
+        if (clock_ms >= due) {
             look(h, 0);
         }
     }
-    bool frozen = now_ms >= due && h->frozen_turns < FROZEN_TURNS_MAX && links_ready(h);
-    h->frozen_turns = frozen ? h->frozen_turns + 1u : 0u;
-    h->now_ms = frozen ? h->now_ms : now_ms;
+    loop_time_set(&h->time, clock_ms, due, links_ready(h));
 }
 
 /* --- one turn --- */
@@ -386,7 +234,7 @@ static void signals_take(struct host *h)
     }
     ssize_t n = read(h->signal_fd, &info, sizeof info);
     if (n == (ssize_t)sizeof info) {
-        agent_stop(h->agent, h->now_ms);
+        agent_stop(h->agent, h->time.now_ms);
     }
 }
 
@@ -408,10 +256,10 @@ static void probe_failed(struct host *h, int error)
 /* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
 static void node_look(struct host *h)
 {
-    if (h->now_ms < h->probe_ms) {
+    if (h->time.now_ms < h->probe_ms) {
         return;
     }
-    h->probe_ms = h->now_ms + h->settings->health_ms;
+    h->probe_ms = h->time.now_ms + h->settings->health_ms;
     int error = probe_node(h->settings, &h->probe);
     if (error != 0) {
         probe_failed(h, error);
@@ -427,13 +275,13 @@ static void node_look(struct host *h)
 
 static void sockets_look(struct host *h)
 {
-    if (h->now_ms < h->check_ms) {
+    if (h->time.now_ms < h->check_ms) {
         return;
     }
-    h->check_ms = h->now_ms + SOCKET_CHECK_MS;
+    h->check_ms = h->time.now_ms + SOCKET_CHECK_MS;
     /* Once the registration socket is closed for good, the process is about to stop. */
     for (unsigned i = 0; i < SERVERS && h->server[LINK_REGISTRATION].wanted; i++) {
-        server_check(&h->server[i], h->agent, h->now_ms);
+        server_check(&h->server[i], h->agent, h->time.now_ms);
     }
     agent_service(h->agent, server_serves(&h->server[LINK_SERVICE]));
 }
@@ -442,7 +290,7 @@ static void order_carry_out(struct host *h, enum agent_order order)
 {
     switch (order) {
     case ORDER_CONNECT_API:
-        apilink_start(&h->api, h->now_ms);
+        apilink_start(&h->api, h->time.now_ms);
         break;
     case ORDER_READ_TOKEN:
         apilink_read_token(&h->api);
@@ -451,7 +299,7 @@ static void order_carry_out(struct host *h, enum agent_order order)
         apilink_end(&h->api);
         break;
     case ORDER_RENEW_REGISTRATION:
-        server_renew(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);
+        server_renew(&h->server[LINK_REGISTRATION], h->agent, h->time.now_ms);
         break;
     case ORDER_CLOSE_REGISTRATION:
         server_stop(&h->server[LINK_REGISTRATION]);
@@ -476,7 +324,7 @@ static void agent_turn(struct host *h)
             order = agent_next_order(h->agent);
         }
         moved = apilink_write(&h->api);
-        moved = links_flush(h) || moved;
+        moved = server_links_flush(&h->links, h->time.now_ms) || moved;
         moved = moved && agent_step_due(h->agent);
     }
     h->eager = moved;
@@ -486,28 +334,27 @@ static void turn(struct host *h)
 {
     poll_fill(h);
     wait_and_look(h);
+    /* Before the work of this turn: a slow turn must not keep new connections out. */
+    bool old = loop_time_is_old(&h->time, clock_now_ms());
     host_files_turn(&h->disk);
-    agent_time(h->agent, h->now_ms, clock_wall_ms());
-    if (time_is_old(h)) {
+    agent_time(h->agent, h->time.now_ms, clock_wall_ms());
+    if (old) {
         agent_time_old(h->agent);
     }
     signals_take(h);
-    apilink_turn(&h->api, h->slots[SLOT_API].revents, h->now_ms);
+    apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */
-        link_read(h, i, h->slots[SLOT_LINK + i].revents);
+        server_link_read(&h->links, i, h->slots[SLOT_LINK + i].revents, h->time.now_ms);
     }
     for (unsigned i = 0; i < SERVERS; i++) {
-        server_try(&h->server[i], h->agent, h->now_ms);
+        if (h->slots[SLOT_SERVER + i].revents != 0 && !old) {
+            accept_some(h, &h->server[i]);
+        }
+        server_try(&h->server[i], h->agent, h->time.now_ms);
     }
     node_look(h);
     sockets_look(h);
     agent_turn(h);
-    /* Last: connections that ended in this turn have made room. */
-    for (unsigned i = 0; i < SERVERS; i++) {
-        if (h->slots[SLOT_SERVER + i].revents != 0) {
-            accept_some(h, &h->server[i]);
-        }
-    }
     log_flush(h, 0);
 }
 
@@ -621,9 +468,9 @@ static enum status servers_begin(struct host *h, struct writer *why)
     if (s != STATUS_OK) {
         return s;
     }
-    server_try(&h->server[LINK_REGISTRATION], h->agent, h->now_ms);
-    server_try(&h->server[LINK_HEALTH], h->agent, h->now_ms);
-    server_try(&h->server[LINK_METRICS], h->agent, h->now_ms);
+    server_try(&h->server[LINK_REGISTRATION], h->agent, h->time.now_ms);
+    server_try(&h->server[LINK_HEALTH], h->agent, h->time.now_ms);
+    server_try(&h->server[LINK_METRICS], h->agent, h->time.now_ms);
     return STATUS_OK;
 }
 
@@ -631,13 +478,11 @@ static void agent_begin(struct host *h)
 {
     h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir,
                                h->settings->sysfs_root, h->settings->dev_root);
-    h->now_ms = clock_now_ms();
-    h->agent = agent_init(h->settings, &h->files, random_seed(), h->now_ms, clock_wall_ms());
+    h->time.now_ms = clock_now_ms();
+    h->agent = agent_init(h->settings, &h->files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings->kubeconfig);
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        h->link[i].fd = -1;
-    }
+    server_links_init(&h->links, h->agent);
 }
 
 /*
@@ -662,11 +507,7 @@ static void host_end(struct host *h)
     for (unsigned i = 0; i < SERVERS; i++) {
         server_stop(&h->server[i]);
     }
-    for (unsigned i = 0; i < SERVER_LINKS; i++) {
-        if (h->link[i].fd >= 0) {
-            link_close(&h->link[i]);
-        }
-    }
+    server_links_close(&h->links);
     host_files_end(&h->disk);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	resource "k8s.io/api/resource/v1"
+	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
 // Registration goes first, running calls end, slices stay, exit code 0.
@@ -343,4 +345,40 @@ func TestAPIServerComesAndGoes(t *testing.T) {
 	}
 	k.unprepareOK(c)
 	a.noCDI()
+}
+
+// A turn of the agent may be slow, on a slow disk or when a CPU quota is used up: here each answer takes 150 ms. While
+// peers never stop calling, a new connection comes in all the same.
+func TestSlowTurnsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	const peers, delay = 4, 150 * time.Millisecond
+	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
+	a.start()
+	a.register()
+	end := make(chan struct{})
+	var calling, ended sync.WaitGroup
+	calling.Add(peers)
+	for range peers {
+		k := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
+		ended.Go(func() {
+			for n := 0; ; n++ {
+				k.unprepareOK(&dra.Claim{Namespace: "default", Name: "unknown", Uid: string(uid(fmt.Sprint("unknown-", n)))})
+				if n == 0 {
+					calling.Done()
+				}
+				select {
+				case <-end:
+					return
+				default:
+				}
+			}
+		})
+	}
+	calling.Wait()
+	a.slowed(t, "sendto", delay, func() {
+		k := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
+		k.unprepareOK(&dra.Claim{Namespace: "default", Name: "unknown", Uid: string(uid("newcomer"))})
+		close(end)
+		ended.Wait()
+	})
 }

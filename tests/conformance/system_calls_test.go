@@ -25,21 +25,34 @@ var transfers = []string{"poll", "recvfrom", "sendto"}
 
 var tracedCall = regexp.MustCompile(`^(\w+)\(`)
 
-// traced lists the system calls of the agent while f runs, as strace writes them into the file that f is given.
-func (a *agent) traced(t *testing.T, f func(file string)) (lines []string) {
+// straced runs strace with these arguments on the agent while f runs.
+func (a *agent) straced(t *testing.T, arguments []string, f func()) {
 	t.Helper()
-	file := filepath.Join(a.dir, "trace")
-	cmd := exec.Command("strace", "-o", file, "-p", fmt.Sprint(a.pid()))
+	cmd := exec.Command("strace", append(arguments, "-p", fmt.Sprint(a.pid()))...)
 	stderr, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
 	if line, _ := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "attached") {
 		t.Fatalf("strace: %s", line)
 	}
-	f(file)
+	f()
 	check(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
+}
+
+// traced lists the system calls of the agent while f runs, as strace writes them into the file that f is given.
+func (a *agent) traced(t *testing.T, f func(file string)) (lines []string) {
+	t.Helper()
+	file := filepath.Join(a.dir, "trace")
+	a.straced(t, []string{"-o", file}, func() { f(file) })
 	return slices.Collect(strings.Lines(string(must(os.ReadFile(file)))))
+}
+
+// slowed makes one kind of system call slow while f runs.
+func (a *agent) slowed(t *testing.T, call string, delay time.Duration, f func()) {
+	t.Helper()
+	a.straced(t, []string{"-o", os.DevNull, "-e", "trace=" + call,
+		"-e", fmt.Sprintf("inject=%s:delay_enter=%d", call, delay.Microseconds())}, f)
 }
 
 func callNames(lines []string) (names []string) {
