@@ -406,6 +406,11 @@
 #define CLAIM_REPLY_MS 5000u
 #define CLAIM_REPEAT_MS 2000u
 /*
+ * GET of a claim that is held, by which it is compared with the API server's, and the wait for it:
+ * the record answers as well. Reached: it does.
+ */
+#define CLAIM_COMPARE_MS 2000u
+/*
  * Longest wait between two such GETs, unless the server asks for a longer one by Retry-After: a
  * server that is busy or restarts costs ten requests for a claim in one call.
  */

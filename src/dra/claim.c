@@ -130,6 +130,21 @@ uint64_t claim_numbers(const struct claim_record *r)
     return mask;
 }
 
+bool claim_results_same(const struct claim_record *x, const struct claim_record *y)
+{
+    bool same = x->count == y->count;
+    for (unsigned i = 0; i < x->count && same; i++) {
+        const struct claim_result *p = &x->result[i];
+        const struct claim_result *q = &y->result[i];
+        same = p->number == q->number && p->admin_access == q->admin_access &&
+               p->logical_neuron_core == q->logical_neuron_core &&
+               p->ultraserver_mode == q->ultraserver_mode &&
+               view_is(view_text(p->request), q->request) &&
+               view_is(view_text(p->share_id), q->share_id);
+    }
+    return same;
+}
+
 uint8_t claim_logical_neuron_core(const struct claim_record *r)
 {
     uint8_t lnc = 0;

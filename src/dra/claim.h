@@ -73,6 +73,8 @@ struct claim_record {
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
+/* Whether two records have the same devices for the same requests, configured alike. */
+bool claim_results_same(const struct claim_record *x, const struct claim_record *y);
 /* The first LNC that the claim asks for; 0: none. */
 uint8_t claim_logical_neuron_core(const struct claim_record *r);
 

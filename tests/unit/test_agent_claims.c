@@ -97,13 +97,138 @@ static void test_prepare_again(void **state)
     begin();
     check_bytes_0(prepare_now(0, 1));
     api.reachable = false;
-    api_forget();
-    check_bytes_0(prepare_now(0, 1));
     restart();
+    api_forget();
     check_bytes_0(prepare_now(0, 1));
     assert_int_equal(api_asked("GET "), 0);
     assert_int_equal(held(), 1);
     log_has("claim_prepare_repeated");
+}
+
+/* --- a claim that is held, and the API server's --- */
+
+/* With the API server there, a repeat asks it once; whatever it fails by, the record answers. */
+static void test_compared(void **state)
+{
+    static const unsigned http[] = {0, 403, 500, 503};
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    for (unsigned i = 0; i < sizeof http / sizeof http[0]; i++) {
+        api_forget();
+        api.claim[0].http = http[i];
+        check_bytes_0(prepare_now(0, 1));
+        assert_int_equal(api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/"), 1);
+    }
+    assert_null(strstr(world.log, "claim_reallocated"));
+}
+
+static void test_compare_hangs(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(CLAIM_COMPARE_MS - 1);
+    assert_false(c->ended);
+    pass(2);
+    check_bytes_0(call_reply_of(c));
+    pass(60000);
+    check_idle();
+}
+
+/* The connection ends while the claim is compared. */
+static void test_compare_cut_off(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].fault = API_HANGS;
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    settle();
+    assert_false(c->ended);
+    api.reachable = false;
+    api_end("connection reset");
+    settle();
+    check_bytes_0(call_reply_of(c));
+}
+
+/* A pod that was deleted by force: the claim has the same UID, and another device. */
+static void test_reallocated(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].result[0].device = "neuron-device-5";
+    struct view reply = prepare_now(0, 1);
+    assert_string_equal(prepare_error(reply, 0), "");
+    assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
+    log_has("level=warn event=claim_reallocated namespace=ml claim=claim-0 claim_uid=" UID_0
+            " devices_before=0 devices=5");
+    struct view cdi = file_content(cdi_of(0));
+    assert_non_null(memmem(cdi.data, cdi.len, "/dev/neuron5", 12));
+    assert_int_equal(held(), 1);
+    /* the device of the first allocation is free, that of the second is not */
+    api.claim[1].result[0].device = "neuron-device-0";
+    prepare_well(1, 1);
+    reply = prepare_now(5, 1);
+    assert_non_null(strstr(prepare_error(reply, 5), "already held by claim ml/claim-0"));
+    restart();
+    api.reachable = false;
+    reply = prepare_now(0, 1);
+    assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
+}
+
+/* Its new device is held by another claim: the error names that, and nothing changes. */
+static void test_reallocated_to_a_held_device(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    api.claim[0].result[0].device = "neuron-device-1";
+    struct view reply = prepare_now(0, 1);
+    assert_non_null(strstr(prepare_error(reply, 0), "already held by claim ml/claim-1"));
+    assert_true(view_is(file_content(cdi_of(0)), cdi_0));
+    api.claim[0].result[0].device = "neuron-device-0";
+    check_bytes_0(prepare_now(0, 1));
+}
+
+static void test_held_claim_is_gone(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    api.claim[0].uid[0] = 0;
+    struct view reply = prepare_now(0, 1);
+    assert_string_equal(prepare_error(reply, 0), "claim ml/claim-0 not found on the API server");
+    (void)snprintf(api.claim[1].uid, 64, "another-uid");
+    reply = prepare_now(1, 1);
+    assert_non_null(strstr(prepare_error(reply, 1), "claim ml/claim-1 got replaced"));
+    /* that releases neither: a running container may have them, and an unprepare comes */
+    assert_int_equal(held(), 2);
+    unprepare_well(0, 2);
+}
+
+/* A record of which only UID and devices are understood answers nobody; the API server's does. */
+static void test_opaque_record(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    world.agent->ledger.entry[ledger_find(world.agent, UID_0)].opaque = true;
+    api.reachable = false;
+    api_end("connection reset");
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(60000);
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "cannot be read from the API"));
+    api.reachable = true;
+    pass(60000);
+    check_bytes_0(prepare_now(0, 1));
+    assert_int_equal(held(), 1);
 }
 
 static void test_cdi_rebuilt(void **state)
@@ -227,8 +352,9 @@ static void test_configuration_of_trn1(void **state)
                      "trn1.2xlarge");
 }
 
-#define FREE_IT                                                                                    \
-    "); if no pod uses that one: drain the node, stop the agent, delete its claims.store"
+#define FREE_IT(name)                                                                              \
+    "); once no pod uses that one: kubectl -n ml delete resourceclaim " name                       \
+    "; the agent then releases it by itself"
 
 static void test_overlap(void **state)
 {
@@ -237,7 +363,7 @@ static void test_overlap(void **state)
     api.claim[1].result[0].device = "neuron-device-0";
     prepare_well(0, 1);
     check_refused(1, "claim ml/claim-1: requested device neuron-device-0 is already held by claim "
-                     "ml/claim-0 (" UID_0 FREE_IT);
+                     "ml/claim-0 (" UID_0 FREE_IT("claim-0"));
     /* administrators may look, and hold nothing */
     api.claim[1].result[0].admin = true;
     prepare_well(1, 1);
@@ -249,7 +375,7 @@ static void test_overlap(void **state)
     restart();
     pass(2000);
     check_refused(0, "claim ml/claim-0: requested device neuron-device-0 is already held by claim "
-                     "ml/claim-2 (c1a10000-0000-4000-8000-000000000002" FREE_IT);
+                     "ml/claim-2 (c1a10000-0000-4000-8000-000000000002" FREE_IT("claim-2"));
 }
 
 /* --- calls of many claims --- */
@@ -462,6 +588,13 @@ int main(void)
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_versions_alike),
         cmocka_unit_test(test_prepare_again),
+        cmocka_unit_test(test_compared),
+        cmocka_unit_test(test_compare_hangs),
+        cmocka_unit_test(test_compare_cut_off),
+        cmocka_unit_test(test_reallocated),
+        cmocka_unit_test(test_reallocated_to_a_held_device),
+        cmocka_unit_test(test_held_claim_is_gone),
+        cmocka_unit_test(test_opaque_record),
         cmocka_unit_test(test_cdi_rebuilt),
         cmocka_unit_test(test_unprepare_without_api),
         cmocka_unit_test(test_unprepare_unknown),

@@ -455,8 +455,9 @@ static void test_remedy_of_a_conflict(void **state)
     struct view reply = prepare_now(1, 1);
     assert_string_equal(prepare_error(reply, 1),
                         "claim ml/claim-1: requested device neuron-device-0 is already held by "
-                        "claim ml/claim-0 (c1a10000-0000-4000-8000-000000000000); if no pod uses "
-                        "that one: drain the node, stop the agent, delete its claims.store");
+                        "claim ml/claim-0 (c1a10000-0000-4000-8000-000000000000); once no pod uses "
+                        "that one: kubectl -n ml delete resourceclaim claim-0; the agent then "
+                        "releases it by itself");
 }
 
 static void test_device_is_gone(void **state)

@@ -108,8 +108,7 @@ static void test_module_reloaded(void **state)
     disk.device_absent[0] = true;
     disk.device[0].folder = 0;
     struct view reply = prepare_now(0, 1);
-    assert_string_equal(prepare_error(reply, 0),
-                        "prepared device neuron-device-0 is gone from sysfs: host-absent");
+    assert_non_null(strstr(prepare_error(reply, 0), "neuron-device-0 is gone from sysfs"));
     assert_false(agent_ready(world.agent));
     /* it is loaded again */
     disk.device_absent[0] = false;

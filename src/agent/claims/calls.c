@@ -125,6 +125,7 @@ static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Cla
     o->call = (uint16_t)index;
     o->history = 0;
     o->fresh = false;
+    o->compares = false;
     o->entry_len = 0;
     o->deadline_ms = a->now_ms + CLAIM_GET_MS;
     o->next_ms = 0;
@@ -349,6 +350,36 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 
 /* --- prepare: a claim that was read from the API server --- */
 
+static void write_devices(const struct claim_record *r, struct writer *out)
+{
+    for (unsigned i = 0; i < r->count; i++) {
+        writer_text(out, (i == 0u) ? "" : ",");
+        writer_decimal(out, r->result[i].number);
+    }
+}
+
+/* Device numbers of a record as a field of the log line being built. */
+static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
+{
+    uint8_t text[RESULTS_MAX * sizeof "64,"];
+    struct writer out = writer_of(text, sizeof text);
+    write_devices(r, &out);
+    log_view(a, key, writer_view(&out));
+}
+
+static void log_reallocated(struct agent *a, const struct claim_record *before,
+                            const struct claim_record *r)
+{
+    log_begin(a, LOG_ID_CLAIM_REALLOCATED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_numbers(a, "devices_before", before);
+    log_numbers(a, "devices", r);
+    log_end(a);
+}
+
 /* Names are cut, so that what follows has its place. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
@@ -372,9 +403,11 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     write_claim_name(&e->id, why);
     writer_text(why, " (");
     writer_text(why, e->id.uid);
-    writer_text(
-        why,
-        "); if no pod uses that one: drain the node, stop the agent, delete its " STORE_FILE_NAME);
+    writer_text(why, "); once no pod uses that one: kubectl -n ");
+    writer_text(why, e->id.namespace_); /* whole, as a command needs it */
+    writer_text(why, " delete resourceclaim ");
+    writer_text(why, e->id.name);
+    writer_text(why, "; the agent then releases it by itself");
 }
 
 static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
@@ -383,6 +416,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *r = &b->record;
     int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
     if (holder >= 0) {
         write_conflict(a, (unsigned)holder, r, &why);
@@ -396,17 +430,26 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     }
     prepared_log(a, b, slot);
     operation_written(o, slot, r);
-    o->fresh = true;
+    o->fresh = !held;
 }
 
+/*
+ * A claim that is held may have been allocated again under its UID: a pod that was deleted by force
+ * leaves no unprepare (kubernetes#139772). A record that cannot be read is replaced as well.
+ */
 static void prepare_fetched(struct agent *a, struct operation *o, const struct claim_builder *b)
 {
-    int slot = ledger_find(a, o->id.uid);
-    if (slot >= 0) {
-        prepare_known(a, o, (unsigned)slot); /* another call was faster */
-    } else {
-        prepare_new(a, o, b);
+    const struct claim_record *before = NULL;
+    int slot = ledger_known(a, o->id.uid);
+    bool read = slot >= 0 && ledger_record(a, (unsigned)slot, &before) == STATUS_OK;
+    if (read && claim_results_same(before, &b->record)) {
+        prepare_known(a, o, (unsigned)slot);
+        return;
     }
+    if (read) {
+        log_reallocated(a, before, &b->record);
+    }
+    prepare_new(a, o, b);
 }
 
 /* The GET is made again at once, or as soon as there is a connection. */
@@ -440,12 +483,35 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
     }
 }
 
+/*
+ * A GET that only compares was not answered with the claim. That the claim is gone, or has devices
+ * that are not here, ends the operation; whatever else failed, the record answers.
+ */
+static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
+{
+    int slot = ledger_known(a, o->id.uid);
+    if (f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND) {
+        operation_fail(a, o, view_text(f->builder.why));
+    } else if (slot >= 0) {
+        prepare_known(a, o, (unsigned)slot);
+    } else {
+        repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */
+        o->compares = false;
+    }
+}
+
 /* Takes the result of the operation's GET, if it has one. */
 static void collect_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
     const struct fetch *f = &a->fetch[o->fetch];
     unsigned fetch = o->fetch;
+    bool ended = f->state != FETCH_RUNNING;
+    if (o->compares && ended && f->state != FETCH_DONE) {
+        compare_failed(a, o, f);
+        fetch_release(a, fetch);
+        return;
+    }
     switch (f->state) {
     case FETCH_DONE:
         prepare_fetched(a, o, &f->builder);
@@ -470,6 +536,9 @@ static void collect_fetch(struct agent *a, unsigned index)
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
     const struct call *c = &a->call[o->call];
+    if (o->compares) {
+        return o->deadline_ms;
+    }
     bool queues = api_ready(a) && version_readable(a) && !c->asked;
     return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
 }
@@ -488,19 +557,40 @@ static void wait_over(struct agent *a, struct operation *o)
     fail_with(a, o, &why);
 }
 
+/* Whether the API server can be asked, and its answer be judged, to compare a claim with it. */
+static bool may_compare(const struct agent *a, const struct operation *o)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    return api_ready(a) && version_readable(a) && !a->devices.unknown &&
+           claim_id_check(&o->id, &nowhere) == STATUS_OK;
+}
+
+/* A claim that is held is compared with the API server's, if that answers soon. */
+static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
+{
+    if (!o->compares) {
+        o->compares = true;
+        o->next_ms = 0;
+        o->deadline_ms = a->now_ms + CLAIM_COMPARE_MS;
+    }
+    if (a->now_ms >= o->deadline_ms || !may_compare(a, o)) {
+        prepare_known(a, o, slot);
+    }
+}
+
 static void prepare_step(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    int slot = ledger_find(a, o->id.uid);
+    int slot = ledger_known(a, o->id.uid);
     o->next_ms = (a->now_ms < o->next_ms) ? o->next_ms : 0u;
     if (a->ledger.busy) {
         operation_fail(a, o, view_text(a->ledger.trouble));
         return;
     }
     if (slot >= 0) {
-        prepare_known(a, o, (unsigned)slot);
+        prepare_held(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
         fail_with(a, o, &why);
     } else if (!a->ledger.usable) {
@@ -672,7 +762,7 @@ static void call_asks(struct agent *a, struct call *c)
     for (unsigned i = 0; i < c->count && !c->asked; i++) {
         struct operation *o = &a->operation[c->operation[i]];
         uint64_t latest = o->deadline_ms + CLAIM_QUEUE_MS;
-        o->deadline_ms = (fresh < latest) ? fresh : latest;
+        o->deadline_ms = o->compares ? o->deadline_ms : earlier(fresh, latest);
     }
     c->asked = true;
 }
@@ -686,7 +776,8 @@ static bool has_round(const struct call *c, unsigned round)
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
-    uint64_t limit_ms = a->call[o->call].end_ms - a->now_ms;
+    uint64_t end_ms = a->call[o->call].end_ms;
+    uint64_t limit_ms = (o->compares ? earlier(end_ms, o->deadline_ms) : end_ms) - a->now_ms;
     int fetch = fetch_start(a, &o->id, o->history, limit_ms);
     if (fetch < 0) {
         return false;

@@ -29,6 +29,7 @@ struct operation {
     uint8_t waits;   /* how often the wait for its next GET was doubled */
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
+    bool compares;        /* the claim is held: its GET only tells whether it is still the same */
     bool fresh;           /* this operation wrote the record, and it is not flushed yet */
     uint32_t entry_len;   /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
     uint64_t deadline_ms; /* WAITING: when it fails */

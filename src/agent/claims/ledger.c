@@ -28,6 +28,12 @@ int ledger_find(const struct agent *a, const char *uid)
     return -1;
 }
 
+int ledger_known(const struct agent *a, const char *uid)
+{
+    int slot = ledger_find(a, uid);
+    return (slot >= 0 && !a->ledger.entry[slot].opaque) ? slot : -1;
+}
+
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 {
     ASSERT(slot < CLAIMS_MAX);

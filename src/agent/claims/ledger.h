@@ -81,6 +81,8 @@ const char *ledger_remedy(enum status s);
 void ledger_tidy(struct agent *a);
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
+/* Slot that holds `uid` with a record that is understood, or -1. */
+int ledger_known(const struct agent *a, const char *uid);
 /* Whether it is this slot that holds `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /* A slot holds this record from now on. */

@@ -116,6 +116,10 @@
     X(LOG_ID_CLAIM_PREPARED, LOG_INFO, "claim_prepared", "a claim was prepared", "none")           \
     X(LOG_ID_CLAIM_PREPARE_REPEATED, LOG_INFO, "claim_prepare_repeated",                           \
       "the kubelet asked again for a prepared claim", "none")                                      \
+    X(LOG_ID_CLAIM_REALLOCATED, LOG_WARN, "claim_reallocated",                                     \
+      "the API server allocated other devices to a prepared claim; the agent prepares it again "   \
+      "with them",                                                                                 \
+      "check that no container of a pod that was deleted by force still uses the devices before")  \
     X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
     X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
       "a claim could not be prepared or unprepared",                                               \
