@@ -174,6 +174,10 @@
  */
 #define CDI_FILE_NAME_CAP 128u
 /*
+ * Held claims whose CDI files are compared in one step: half a millisecond. More: in the next step.
+ */
+#define RECONCILE_FILES_PER_STEP 8u
+/*
  * CDI device id with NUL: kind "=" UID "-" request name. Never reached: UID_CAP and
  * REQUEST_BASE_CAP bound what varies.
  */
@@ -360,7 +364,7 @@
  * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
  * descriptors. More: does not compile.
  */
-#define HOST_BYTES_MAX 655360u
+#define HOST_BYTES_MAX 598016u
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
@@ -385,6 +389,18 @@
 #define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
+/*
+ * Between the first answer of the API server that a held claim is gone and the second one, which
+ * releases it: a pod that was deleted by force ends its containers within 30 s as a rule.
+ */
+#define RECONCILE_CONFIRM_MS 30000u
+/*
+ * The first reading of held claims starts at a random moment within this: agents of a cluster that
+ * are restarted together do not ask together.
+ */
+#define RECONCILE_SPREAD_MS 10000u
+/* Tombstones are looked at again after this: by then what frees the record was flushed. */
+#define RECONCILE_TOMBSTONE_MS 5000u
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
 #define CLAIM_GET_MS 10000u
 /* The socket files are checked this often: a removed one is back before the kubelet tries again. */

@@ -228,6 +228,7 @@ static const struct {
     [API_WATCH_NODE] = {node_watch_record, node_watch_end},
     [API_WRITE_EVENT] = {pass_record, k8s_event_writer_end},
     [API_APPLY_CLAIM_STATUS] = {pass_record, claim_status_end},
+    [API_LOOK_CLAIM] = {reconcile_record, reconcile_end},
 };
 
 static void report_version(struct agent *a)
@@ -368,6 +369,7 @@ void agent_step(struct agent *a)
     node_step(a);
     k8s_event_writer_step(a);
     claim_status_step(a);
+    reconcile_step(a);
     peer_failures_step(a);
     health_step(a);
     pages_step(a);
@@ -415,6 +417,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, publish_deadline(a));
     at = earlier(at, k8s_event_writer_deadline(a));
     at = earlier(at, claim_status_deadline(a));
+    at = earlier(at, reconcile_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {
         at = earlier(at, a->stop_ms);

@@ -2,8 +2,8 @@
 /*
  * The files port: the functions by which the agent touches the disk and looks at a device.
  * src/host brings the real one, tests bring others. Names are plain file names without a slash.
- * Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED or HOST_IO. Owns the
- * contract only, no file.
+ * Every function returns STATUS_OK, HOST_ABSENT, HOST_NO_SPACE, HOST_DENIED, HOST_IO or what its
+ * comment says. Owns the contract only, no file.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
@@ -49,9 +49,12 @@ struct files {
      * removed or replaced meanwhile; then the one that has the name now is locked.
      */
     enum status (*lock)(void *ctx, const char *name) MUST_USE;
-    /* Counts the names in `dir` that start with `prefix`; in a directory that is absent, none. */
-    enum status (*count)(void *ctx, enum files_dir dir, const char *prefix,
-                         unsigned *count) MUST_USE;
+    /*
+     * Appends the names in `dir` that start with `prefix`, each with its NUL; a directory that is
+     * absent has none. FULL_BUFFER: there are more than `out` has room for; those before are there.
+     */
+    enum status (*list)(void *ctx, enum files_dir dir, const char *prefix,
+                        struct writer *out) MUST_USE;
     /*
      * Looks where the device of this number is now; opens nothing. A failure: its folder in sysfs
      * (then place->folder is 0) or its node cannot be reached.

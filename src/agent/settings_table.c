@@ -135,7 +135,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(reconcile_ms),
      .default_value = "10m",
      .least_ms = RECONCILE_INTERVAL_MIN_MS,
-     .help = "how often the stored ResourceSlices are compared with the wanted ones"},
+     .help = "how often claims, CDI files and ResourceSlices are compared with the API server's"},
     {.flag = "--health-interval",
      .variable = "HEALTH_INTERVAL",
      .kind = KIND_DURATION,

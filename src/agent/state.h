@@ -22,6 +22,7 @@
 #include "agent/report/log.h"
 #include "agent/claims/fetch.h"
 #include "agent/claims/ledger_open.h"
+#include "agent/claims/reconcile.h"
 #include "agent/claims/replies.h"
 #include "agent/serve/health.h"
 #include "agent/serve/links.h"
@@ -79,6 +80,7 @@ struct agent {
     struct publish publish;
     struct k8s_event_writer k8s_event_writer;
     struct claim_status claim_status;
+    struct reconcile reconcile;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
     struct reply reply[CALLS_MAX];

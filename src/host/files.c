@@ -354,36 +354,40 @@ static enum status port_lock(void *ctx, const char *name)
     return STATUS_OK;
 }
 
-/* --- counting --- */
+/* --- listing --- */
 
-static unsigned count_in(struct view records, const char *prefix)
+static enum status list_records(struct view records, const char *prefix, struct writer *out)
 {
-    unsigned n = 0;
     size_t at = 0;
     struct directory_entry e;
     while (directory_next(records, &at, &e)) {
-        n += view_starts(view_text(e.name), prefix) ? 1u : 0u;
+        struct view name = view_text(e.name);
+        bool wanted = view_starts(name, prefix);
+        if (wanted && writer_room(out) <= name.len) {
+            return FULL_BUFFER;
+        }
+        writer_bytes(out, e.name, wanted ? name.len + 1u : 0u);
     }
-    return n;
+    return STATUS_OK;
 }
 
-static enum status port_count(void *ctx, enum files_dir dir, const char *prefix, unsigned *count)
+static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
 {
     struct host_files *f = ctx;
     uint8_t bytes[DIRECTORY_READ_BYTES];
+    enum status s = STATUS_OK;
     long n = 1;
-    *count = 0;
     int fd = path_open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         return (errno == ENOENT) ? STATUS_OK : failed(f, errno);
     }
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0 && s == STATUS_OK; i++) {
         n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        *count += (n > 0) ? count_in(view_of(bytes, (size_t)n), prefix) : 0u;
+        s = (n > 0) ? list_records(view_of(bytes, (size_t)n), prefix, out) : s;
     }
     int error = errno;
     (void)close(fd);
-    return (n >= 0) ? STATUS_OK : failed(f, error);
+    return (n >= 0) ? s : failed(f, error);
 }
 
 /* --- devices --- */
@@ -427,7 +431,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .flush_ms = port_flush_ms,
                           .remove = port_remove,
                           .lock = port_lock,
-                          .count = port_count,
+                          .list = port_list,
                           .device = port_device,
                           .why = port_why};
 }

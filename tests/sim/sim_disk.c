@@ -413,17 +413,17 @@ static enum status disk_lock(void *ctx, const char *name)
     return leave(now, s);
 }
 
-static enum status disk_count_names(void *ctx, enum files_dir dir, const char *prefix,
-                                    unsigned *count)
+static enum status disk_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
 {
     enum fault now = enter(ctx, "any", false);
     enum status s = prevented(now, false);
-    unsigned n = 0;
-    for (unsigned i = 0; i < disk.top; i++) {
+    for (unsigned i = 0; i < disk.top && s == STATUS_OK; i++) {
         const struct disk_file *f = &disk.file[i];
-        n += (f->used && f->dir == dir && view_starts(view_text(f->name), prefix)) ? 1u : 0u;
+        bool wanted = f->used && f->dir == dir && view_starts(view_text(f->name), prefix);
+        size_t len = strlen(f->name) + 1u;
+        s = (wanted && writer_room(out) < len) ? FULL_BUFFER : s;
+        writer_bytes(out, f->name, (wanted && s == STATUS_OK) ? len : 0u);
     }
-    *count = (s == STATUS_OK) ? n : *count;
     return leave(now, s);
 }
 
@@ -455,7 +455,7 @@ const struct files disk_files = {
     .commit = disk_commit,
     .remove = disk_remove,
     .lock = disk_lock,
-    .count = disk_count_names,
+    .list = disk_list,
     .device = disk_device,
     .flush_ms = disk_flush_ms,
     .why = disk_why,

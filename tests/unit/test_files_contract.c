@@ -10,14 +10,15 @@
 #include "host/files.h"
 #include "tests/sim/sim_disk.h"
 
-enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, COUNT };
+enum operation { READ, WRITE, COMMIT, REMOVE, LOCK, LIST };
 
 struct step {
     enum operation operation;
     enum files_dir dir;
-    const char *name; /* COUNT: prefix */
-    uint64_t offset;  /* COUNT: the number that is expected */
-    const char *text; /* READ: what is expected; WRITE: bytes; COMMIT, REMOVE: the other name */
+    const char *name; /* LIST: prefix */
+    uint64_t offset;  /* LIST: the number of names that is expected */
+    const char
+        *text; /* READ, LIST: what is expected; WRITE: bytes; COMMIT, REMOVE: the other name */
     enum status want;
 };
 
@@ -39,7 +40,7 @@ static const struct files_case {
       {REMOVE, STATE, "x", 0, "y", ABSENT},
       {COMMIT, CDI, "x", 0, "y", ABSENT},
       {COMMIT, STATE, "x", 0, NULL, ABSENT},
-      {COUNT, CDI, "", 0, NULL, OK}}},
+      {LIST, CDI, "", 0, NULL, OK}}},
     {"only the front of a state file makes it",
      {{WRITE, STATE, "s", 4, "5678", ABSENT},
       {READ, STATE, "s", 0, "", ABSENT},
@@ -77,7 +78,7 @@ static const struct files_case {
       {COMMIT, CDI, "a.tmp", 0, "a.json", OK},
       {READ, CDI, "a.json", 0, "new", OK},
       {READ, CDI, "a.tmp", 0, "", ABSENT},
-      {COUNT, CDI, "a.", 1, NULL, OK}}},
+      {LIST, CDI, "a.", 1, NULL, OK}}},
     {"a state file is replaced",
      {{WRITE, STATE, "s", 0, "damaged", OK},
       {WRITE, STATE, "s.new", 0, "fresh", OK},
@@ -94,7 +95,7 @@ static const struct files_case {
       {WRITE, STATE, "s.damaged", 0, "first", OK},
       {REMOVE, STATE, "s", 0, "s.damaged", OK},
       {READ, STATE, "s.damaged", 0, "second", OK},
-      {COUNT, STATE, "s", 1, NULL, OK}}},
+      {LIST, STATE, "s", 1, NULL, OK}}},
     {"what is removed is gone",
      {{WRITE, CDI, "a.json", 0, "1", OK},
       {WRITE, STATE, "s", 0, "2", OK},
@@ -109,15 +110,15 @@ static const struct files_case {
       {WRITE, STATE, "a", 0, "2", OK},
       {READ, CDI, "a", 0, "1", OK},
       {READ, STATE, "a", 0, "2", OK}}},
-    {"names are counted by their start",
+    {"names are listed by their start",
      {{WRITE, CDI, "p_1", 0, "1", OK},
       {WRITE, CDI, "p_22", 0, "1", OK},
       {WRITE, CDI, "q_1", 0, "1", OK},
       {WRITE, STATE, "p_1", 0, "1", OK},
-      {COUNT, CDI, "p_", 2, NULL, OK},
-      {COUNT, CDI, "p_22", 1, NULL, OK},
-      {COUNT, CDI, "p_223", 0, NULL, OK},
-      {COUNT, STATE, "p", 1, NULL, OK}}},
+      {LIST, CDI, "p_", 2, "p_1 p_22", OK},
+      {LIST, CDI, "p_22", 1, "p_22", OK},
+      {LIST, CDI, "p_223", 0, NULL, OK},
+      {LIST, STATE, "p", 1, "p_1", OK}}},
     {"a lock makes its file and can be had again",
      {{LOCK, STATE, "s.lock", 0, NULL, OK},
       {READ, STATE, "s.lock", 0, "", OK},
@@ -141,11 +142,32 @@ static enum status run_read(const struct files *p, const struct step *s)
     return got;
 }
 
-static enum status run_count(const struct files *p, const struct step *s)
+static int by_text(const void *a, const void *b)
 {
-    unsigned n = 77;
-    enum status got = p->count(p->ctx, s->dir, s->name, &n);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names come in any order; each is one that was written here. */
+static enum status run_list(const struct files *p, const struct step *s)
+{
+    char names[256] = "?";
+    const char *name[16];
+    unsigned n = 0;
+    struct writer w = writer_of(names, sizeof names);
+    w.len = 1; /* names are appended */
+    enum status got = p->list(p->ctx, s->dir, s->name, &w);
+    assert_int_equal(names[0], '?');
+    for (size_t at = 1; at < w.len; at += strlen(&names[at]) + 1u) {
+        assert_int_equal(strncmp(&names[at], s->name, strlen(s->name)), 0);
+        name[n] = &names[at];
+        n++;
+    }
     assert_int_equal(n, s->offset);
+    qsort(name, n, sizeof name[0], by_text);
+    for (unsigned i = 0; i < n && s->text != NULL; i++) {
+        assert_true(strstr(s->text, name[i]) != NULL);
+        assert_true(i == 0u || strcmp(name[i - 1u], name[i]) != 0);
+    }
     return got;
 }
 
@@ -163,7 +185,7 @@ static enum status run_step(const struct files *p, const struct step *s)
     case LOCK:
         return p->lock(p->ctx, s->name);
     default:
-        return run_count(p, s);
+        return run_list(p, s);
     }
 }
 
@@ -233,6 +255,35 @@ static void test_one_holder(void **state)
     host_files_end(&second);
 }
 
+/* --- more names than there is room for --- */
+
+static void list_in_little_room(const struct files *p)
+{
+    char names[9];
+    assert_int_equal(p->write(p->ctx, CDI, "n_1", 0, view_text("1")), STATUS_OK);
+    assert_int_equal(p->write(p->ctx, CDI, "n_2", 0, view_text("1")), STATUS_OK);
+    for (size_t cap = 0; cap < sizeof names; cap++) {
+        struct writer w = writer_of(names, cap);
+        enum status got = p->list(p->ctx, CDI, "n_", &w);
+        assert_int_equal(got, (cap < 8u) ? FULL_BUFFER : STATUS_OK);
+        assert_int_equal(w.len, cap / 4u * 4u);
+        assert_false(w.full);
+    }
+}
+
+static void test_little_room(void **state)
+{
+    static char cdi[256];
+    struct host_files real;
+    (void)state;
+    disk_clear();
+    list_in_little_room(&disk_files);
+    (void)snprintf(cdi, sizeof cdi, "%s", at("cdi"));
+    struct files p = host_files_init(&real, cdi, cdi, "", "");
+    list_in_little_room(&p);
+    host_files_end(&real);
+}
+
 /* --- the words --- */
 
 static void test_words(void **state)
@@ -292,7 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_memory), HOST_TEST(test_real),
         HOST_TEST(test_one_holder),       HOST_TEST(test_words),
-        HOST_TEST(test_device),
+        HOST_TEST(test_device),           HOST_TEST(test_little_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,10 +31,11 @@ enum api_kind {
     API_WATCH_SLICES,
     API_WATCH_NODE,
     API_WRITE_EVENT, /* POST or PATCH of a Kubernetes Event */
-    API_APPLY_CLAIM_STATUS
+    API_APPLY_CLAIM_STATUS,
+    API_LOOK_CLAIM /* GET of a held claim: whether it still is */
 };
 /* Number of kinds, API_NONE included. */
-#define API_KINDS ((unsigned)API_APPLY_CLAIM_STATUS + 1u)
+#define API_KINDS ((unsigned)API_LOOK_CLAIM + 1u)
 
 /* Places for requests: each owner has its own, and one request at a time in it. */
 enum {
@@ -44,6 +45,7 @@ enum {
     API_SLOT_NODE,
     API_SLOT_K8S_EVENT,
     API_SLOT_CLAIM_STATUS,
+    API_SLOT_LOOK,
     API_SLOT_GROUP,
     API_SLOTS /* number of slots; as a slot: none */
 };

@@ -314,25 +314,6 @@ static enum status repair(struct agent *a)
     return create(a, aside);
 }
 
-/* A store that is new although claims were prepared here: what they hold is not known any more. */
-static void log_created(struct agent *a)
-{
-    unsigned files = 0;
-    const struct files *f = a->files;
-    enum status s = f->count(f->ctx, FILES_CDI, CDI_FILE_PREFIX, &files);
-    if (s != STATUS_OK || files == 0u) {
-        log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
-        return;
-    }
-    log_begin(a, LOG_ID_STORE_DAMAGED);
-    log_text(a, "file", STORE_FILE_NAME);
-    log_text(a, "text", "there was none, but CDI files of claims: a new one is made");
-    log_number(a, "cdi_files", files);
-    log_remedy(a, "end the pods of this node that hold Neuron claims, then delete what is left of "
-                  "the " CDI_FILE_PREFIX " files in the CDI root");
-    log_end(a);
-}
-
 static enum status open_or_create(struct agent *a)
 {
     enum status s = read_header(a, STORE_FILE_NAME);
@@ -346,7 +327,7 @@ static enum status open_or_create(struct agent *a)
     if (s == HOST_ABSENT) {
         s = create(a, NULL);
         if (s == STATUS_OK) {
-            log_created(a);
+            log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
         }
     } else if (s == HOST_DAMAGED) {
         s = repair(a);
@@ -407,8 +388,9 @@ static void open_store(struct agent *a)
     doubt_all(a);
     a->ledger.usable = true;
     a->ledger.backoff_ms = 0;
-    log_opened(a);
     ledger_remove_gone(a);
+    reconcile_opened(a);
+    log_opened(a);
 }
 
 /* --- with each step --- */

@@ -136,8 +136,13 @@
       "of resourceclaims/driver, both in resource.k8s.io, or run without --claim-status")          \
     X(LOG_ID_CDI_FILE_REBUILT, LOG_WARN, "cdi_file_rebuilt",                                       \
       "the CDI file of a prepared claim was missing or changed; the agent wrote it again", "none") \
+    X(LOG_ID_CLAIM_ADOPTED, LOG_WARN, "claim_adopted",                                             \
+      "a CDI file had no record in the claim store; the agent holds its claim",                    \
+      "none: unprepare frees the claim, and the agent does once the API server does not know it")  \
+    X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
+      "a held claim is in use no more; its devices are free again", "none")                        \
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
-      "a CDI file cannot be written or removed",                                                   \
+      "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \
     /* the claim store */                                                                          \
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \

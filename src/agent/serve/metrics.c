@@ -154,6 +154,7 @@ static const struct {
     [API_WATCH_NODE] = {"watch", "nodes"},
     [API_WRITE_EVENT] = {"create", "events"},
     [API_APPLY_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
+    [API_LOOK_CLAIM] = {"reconcile", "resourceclaims"},
 };
 
 static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",

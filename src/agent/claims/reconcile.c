@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reconciliation, see reconcile.h. Two witnesses show a prepared claim: its record and its CDI file.
+ * When the store is opened, a claim of which only the CDI file is left gets its record back. At the
+ * same time, and each --reconcile-interval, every CDI file is compared with the record, and each
+ * held claim is read from the API server.
+ */
+#include "agent/claims/reconcile.h"
+
+#include "agent/api/retry.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+#include "generated/projection.pb.h"
+#include "wire/decode.h"
+
+/* --- releasing --- */
+
+static void release(struct agent *a, unsigned slot, const char *reason)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    const struct claim_id id = a->ledger.entry[slot].id;
+    log_begin(a, LOG_ID_CLAIM_RELEASED);
+    log_text(a, "namespace", id.namespace_);
+    log_text(a, "claim", id.name);
+    log_text(a, "claim_uid", id.uid);
+    log_text(a, "reason", reason);
+    log_end(a);
+    claim_status_unprepared(a, slot, &id);
+    enum status s = ledger_remove(a, id.uid, &why);
+    ASSERT(s == STATUS_OK || !a->ledger.usable);
+}
+
+static bool texts_differ(const char *text, const char *other)
+{
+    return text[0] != '\0' && other[0] != '\0' && !view_is(view_text(text), other);
+}
+
+static bool of_another_boot(const struct agent *a, const struct claim_record *r)
+{
+    return texts_differ(r->boot_id, a->devices.boot_id);
+}
+
+/* Made on another machine, from which this one's disk was copied. */
+static bool is_foreign(const struct agent *a, const struct claim_record *r)
+{
+    return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
+}
+
+bool reconcile_gives_way(struct agent *a, unsigned slot)
+{
+    const struct claim_record *r = NULL;
+    if (a->ledger.entry[slot].opaque || ledger_record(a, slot, &r) != STATUS_OK ||
+        !of_another_boot(a, r)) {
+        return false;
+    }
+    release(a, slot, "prepared before the node was booted, and another claim has its devices now");
+    return true;
+}
+
+void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_record *changed = &a->reconcile.record;
+    if (!of_another_boot(a, *r)) {
+        return;
+    }
+    *changed = **r;
+    text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
+    enum status s = ledger_put(a, changed, &slot, &why);
+    if (s == STATUS_OK) {
+        *r = changed;
+    } else {
+        s = ledger_record(a, slot, r);
+        ASSERT(s == STATUS_OK || *r != NULL);
+    }
+}
+
+/* --- the CDI root --- */
+
+static void log_file(struct agent *a, const char *name, const char *reason, const char *remedy)
+{
+    log_begin(a, LOG_ID_CDI_FILE_FAILED);
+    log_text(a, "file", name);
+    log_text(a, "reason", reason);
+    log_remedy(a, remedy);
+    log_end(a);
+}
+
+/* `aside`: the name that it gets; NULL: it is unlinked. */
+static void remove_file(struct agent *a, const char *name, const char *aside)
+{
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, aside);
+    if (s != STATUS_OK && s != HOST_ABSENT) {
+        log_file(a, name, ledger_reason(a, s), "check that files in the CDI root can be removed");
+    }
+}
+
+/* The next of names that each end in NUL; NULL: that was the last one. */
+static const char *next_name(struct view names, size_t *at)
+{
+    if (*at >= names.len) {
+        return NULL;
+    }
+    const char *name = (const char *)&names.data[*at];
+    *at += view_text(name).len + 1u;
+    return name;
+}
+
+static bool is_listed(struct view names, const char *name)
+{
+    size_t at = 0;
+    const char *other = next_name(names, &at);
+    while (other != NULL && !view_is(view_text(other), name)) {
+        other = next_name(names, &at);
+    }
+    return other != NULL;
+}
+
+/* Whether a record of the claim is still to be freed. */
+static bool is_freeing(const struct agent *a, const char *uid)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The record that the file of this name holds, into reconcile.record. */
+static enum status read_file(struct agent *a, const char *name, const char *uid)
+{
+    struct claim_record *r = &a->reconcile.record;
+    struct writer out = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+    enum status s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &out);
+    if (s == STATUS_OK) {
+        s = cdi_read(writer_view(&out), r);
+    }
+    return (s == STATUS_OK && !view_is(view_text(uid), r->id.uid)) ? HOST_DAMAGED : s;
+}
+
+static void log_adopted(struct agent *a, const struct claim_record *r)
+{
+    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    log_begin(a, LOG_ID_CLAIM_ADOPTED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    if (holder >= 0) {
+        log_text(a, "device_also_held_by", a->ledger.entry[holder].id.uid);
+    }
+    log_end(a);
+}
+
+/* Whether the claim of a CDI file without a record is held now, or is none of this machine. */
+static bool adopt(struct agent *a, const char *name, const char *uid)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text - 1u);
+    unsigned slot = 0;
+    const struct claim_record *r = &a->reconcile.record;
+    enum status s = read_file(a, name, uid);
+    if (s != STATUS_OK) {
+        log_file(a, name, ledger_reason(a, s),
+                 "delete the file once no container of this node uses its claim");
+        return s == HOST_ABSENT;
+    }
+    if (is_foreign(a, r)) {
+        remove_file(a, name, NULL);
+        return true;
+    }
+    s = ledger_adopt(a, r, &slot, &why);
+    if (s != STATUS_OK) {
+        text[why.len] = '\0';
+        log_file(a, name, text, "free the claim store's disk, or unprepare claims");
+        return false;
+    }
+    log_adopted(a, r);
+    return true;
+}
+
+/* A CDI file. Of a claim that is not held it is a leftover, or the only witness. */
+static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
+{
+    char aside[CDI_FILE_NAME_CAP];
+    if (ledger_find(a, uid) >= 0) {
+        return true;
+    }
+    if (is_freeing(a, uid)) {
+        cdi_tombstone_name(uid, aside);
+        remove_file(a, name, aside);
+    } else if (opening || !a->reconcile.complete) {
+        return adopt(a, name, uid);
+    } else {
+        remove_file(a, name, NULL);
+    }
+    return true;
+}
+
+/*
+ * A tombstone frees the record that its process could not free. Beside a CDI file it means nothing:
+ * the claim was prepared again.
+ */
+static void see_tombstone(struct agent *a, const char *name, const char *uid, bool alone,
+                          bool opening)
+{
+    int slot = ledger_find(a, uid);
+    if (opening && slot >= 0 && alone) {
+        release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
+    } else if (slot >= 0 || (!is_freeing(a, uid) && !a->ledger.dirty)) {
+        remove_file(a, name, NULL);
+    }
+    a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
+}
+
+static bool see_name(struct agent *a, struct view names, const char *name, bool opening)
+{
+    char uid[UID_CAP];
+    char file[CDI_FILE_NAME_CAP];
+    if (cdi_name_uid(name, CDI_FILE_SUFFIX, uid)) {
+        return see_file(a, name, uid, opening);
+    }
+    if (cdi_name_uid(name, CDI_TOMBSTONE_SUFFIX, uid)) {
+        cdi_file_name(uid, file);
+        see_tombstone(a, name, uid, !is_listed(names, file), opening);
+    }
+    return true;
+}
+
+/* Nothing that is called for a name uses scratch.body, which holds them all. */
+static void look_through(struct agent *a, bool opening)
+{
+    struct reconcile *k = &a->reconcile;
+    struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
+    size_t at = 0;
+    enum status s = a->files->list(a->files->ctx, FILES_CDI, CDI_FILE_PREFIX, &out);
+    bool complete = s == STATUS_OK;
+    if (s != STATUS_OK) {
+        log_file(a, CDI_FILE_PREFIX "*",
+                 (s == FULL_BUFFER) ? "there are too many such files" : ledger_reason(a, s),
+                 "check the CDI root: every claim that is in use here has one such file");
+    }
+    k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    const char *name = next_name(writer_view(&out), &at);
+    while (name != NULL) {
+        complete = see_name(a, writer_view(&out), name, opening) && complete;
+        name = next_name(writer_view(&out), &at);
+    }
+    k->complete = complete;
+    k->next_slot = 0;
+}
+
+/* --- the CDI files of held claims --- */
+
+/* A record that rots in the store is written again from the CDI file. */
+static bool restore(struct agent *a, unsigned slot)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->ledger.entry[slot].id.uid, name);
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    bool restored = read_file(a, name, a->ledger.entry[slot].id.uid) == STATUS_OK &&
+                    ledger_adopt(a, &a->reconcile.record, &slot, &why) == STATUS_OK;
+    log_begin(a, LOG_ID_STORE_SLOT_DAMAGED);
+    log_number(a, "slot", (int64_t)slot);
+    log_remedy(a, restored ? "none: the record was written again, from the claim's CDI file"
+                           : "delete and re-create the pod of the claim");
+    log_end(a);
+    return restored;
+}
+
+/* false: the disk refuses, and the other files would fare no better. */
+static bool check_slot(struct agent *a, unsigned slot)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    const struct claim_record *r = NULL;
+    enum status s = ledger_read(a, slot, &r);
+    if (s == HOST_DAMAGED && restore(a, slot)) {
+        s = ledger_read(a, slot, &r);
+    }
+    if (s != STATUS_OK) {
+        return s == HOST_DAMAGED;
+    }
+    if (is_foreign(a, r)) {
+        release(a, slot, "prepared on another machine, from which this one's disk was copied");
+        return true;
+    }
+    return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
+}
+
+static void files_step(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    unsigned checked = 0;
+    if (k->next_slot == CLAIMS_MAX && a->now_ms >= k->files_ms) {
+        look_through(a, false);
+    }
+    while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
+        const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
+        bool whole = e->state == LEDGER_HELD && !e->opaque;
+        bool goes_on = !whole || check_slot(a, k->next_slot);
+        checked += whole ? 1u : 0u;
+        k->next_slot = goes_on ? k->next_slot + 1u : CLAIMS_MAX;
+    }
+}
+
+/* --- the claims of the API server --- */
+
+/* Takes up the look at a slot; one that has another record since starts over. */
+static struct claim_look *look_of(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = &a->reconcile.look[slot];
+    uint64_t sequence = a->ledger.entry[slot].sequence;
+    if (look->sequence != sequence) {
+        *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
+                                    .sequence = sequence};
+    }
+    return look;
+}
+
+void reconcile_opened(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
+    look_through(a, true);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        k->look[i] =
+            (struct claim_look){.due_ms = first_ms, .sequence = a->ledger.entry[i].sequence};
+    }
+    k->look_ms = first_ms;
+}
+
+void reconcile_look(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = look_of(a, slot);
+    if (!look->gone) {
+        look->due_ms = a->now_ms;
+    }
+    a->reconcile.look_ms = earlier(a->reconcile.look_ms, look->due_ms);
+}
+
+/* The held claim that is due first, or -1; look_ms is when. */
+static int first_look(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    int first = -1;
+    k->look_ms = a->now_ms + a->settings->reconcile_ms;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (a->ledger.entry[i].state != LEDGER_HELD) {
+            continue;
+        }
+        const struct claim_look *look = look_of(a, i);
+        if (look->due_ms < k->look_ms) {
+            k->look_ms = look->due_ms;
+            first = (int)i;
+        }
+    }
+    return first;
+}
+
+static void start_look(struct agent *a, unsigned slot)
+{
+    struct reconcile *k = &a->reconcile;
+    const struct claim_id *id = &a->ledger.entry[slot].id;
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
+    ASSERT(s == STATUS_OK);
+    const struct api_request r = {.kind = API_LOOK_CLAIM,
+                                  .shape = KUBE_SHAPE_CLAIM,
+                                  .version = version_now(a),
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    if (api_start(a, API_SLOT_LOOK, &r) != STATUS_OK) {
+        k->pause_ms = api_later(a);
+        return;
+    }
+    k->running = true;
+    k->slot = slot;
+    k->found_uid[0] = '\0';
+    text_set(k->uid, sizeof k->uid, id->uid);
+}
+
+static bool may_look(const struct agent *a)
+{
+    return !a->reconcile.running && a->ledger.usable && !a->stopping && api_ready(a) &&
+           version_ready(a);
+}
+
+static void look_step(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    if (!may_look(a) || a->now_ms < k->look_ms || a->now_ms < k->pause_ms) {
+        return;
+    }
+    int slot = first_look(a);
+    if (slot >= 0 && a->now_ms >= k->look_ms) {
+        start_look(a, (unsigned)slot);
+    }
+}
+
+void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    projection_MetaRecord m = projection_MetaRecord_init_zero;
+    struct reconcile *k = &a->reconcile;
+    ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
+    if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m)) {
+        text_cut(k->found_uid, sizeof k->found_uid, view_text(m.uid));
+    }
+}
+
+static void gone(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = look_of(a, slot);
+    if (look->gone) {
+        release(a, slot, "the API server does not know the claim any more");
+        return;
+    }
+    look->gone = true;
+    look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
+}
+
+static void present(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = look_of(a, slot);
+    look->gone = false;
+    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+}
+
+void reconcile_end(struct agent *a, const struct api_result *r)
+{
+    struct reconcile *k = &a->reconcile;
+    bool found = r->status == STATUS_OK && k->found_uid[0] != '\0';
+    bool absent = r->status == PEER_NOT_FOUND;
+    ASSERT(k->running);
+    k->running = false;
+    k->look_ms = a->now_ms;
+    k->pause_ms = a->now_ms + OUTGOING_GAP_MS;
+    if (!found && !absent) {
+        k->pause_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
+        return;
+    }
+    k->backoff_ms = 0;
+    if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
+        return; /* unprepared meanwhile */
+    }
+    if (found && view_is(view_text(k->found_uid), k->uid)) {
+        present(a, k->slot);
+    } else {
+        gone(a, k->slot);
+    }
+}
+
+/* --- with each step --- */
+
+void reconcile_step(struct agent *a)
+{
+    if (a->ledger.usable) {
+        files_step(a);
+        look_step(a);
+    }
+}
+
+uint64_t reconcile_deadline(const struct agent *a)
+{
+    const struct reconcile *k = &a->reconcile;
+    if (!a->ledger.usable) {
+        return UINT64_MAX;
+    }
+    uint64_t files = (k->next_slot < CLAIMS_MAX) ? a->now_ms : k->files_ms;
+    uint64_t look = may_look(a) ? later(k->look_ms, k->pause_ms) : UINT64_MAX;
+    return earlier(files, look);
+}

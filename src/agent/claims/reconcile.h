@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares what is held with what else there is to know (reconcile.c): the CDI files, the boot of
+ * the node, and the claims of the API server. Owns struct reconcile. Internal to src/agent.
+ *
+ * Invariants:
+ * I1 No claim is released because of an error: only because the API server says twice that it is
+ *    gone, because the node was booted since and another claim needs its devices, or because it was
+ *    prepared on another machine.
+ * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
+ */
+#ifndef AGENT_CLAIMS_RECONCILE_H
+#define AGENT_CLAIMS_RECONCILE_H
+
+#include "agent/api/client.h"
+#include "dra/claim.h"
+
+/* When the claim in a slot is looked up next, and what the last answer was. */
+struct claim_look {
+    uint64_t due_ms;
+    uint64_t sequence; /* of the record that it is about */
+    bool gone;         /* the API server said once that the claim is gone */
+};
+
+struct reconcile {
+    /* CDI files */
+    bool complete;      /* every CDI file without a record was taken in */
+    unsigned next_slot; /* whose CDI file is looked at next; CLAIMS_MAX: all were */
+    uint64_t files_ms;  /* when the directory is looked through next */
+    /* claims of the API server */
+    bool running; /* a GET is in flight, of the claim `uid` in `slot` */
+    unsigned slot;
+    char uid[UID_CAP];
+    char found_uid[UID_CAP]; /* in the response; empty: none yet */
+    uint64_t look_ms;        /* no GET is due before */
+    uint64_t pause_ms;       /* none may start before */
+    uint64_t backoff_ms;
+    struct claim_look look[CLAIMS_MAX];
+    struct claim_record record; /* being read from a CDI file, or changed */
+};
+
+/* The module's verbs, see state.h. */
+void reconcile_step(struct agent *a);
+uint64_t reconcile_deadline(const struct agent *a);
+/* The claim store was opened: takes in the CDI files that have no record. */
+void reconcile_opened(struct agent *a);
+/* The claim in this slot is in the way of another one: it is looked up at once. */
+void reconcile_look(struct agent *a, unsigned slot);
+/*
+ * Whether the claim in this slot was prepared before the node was booted, and not since: then it is
+ * released.
+ */
+bool reconcile_gives_way(struct agent *a, unsigned slot);
+/*
+ * The claim in this slot is prepared again: its record gets this boot's id, if the disk takes it.
+ * *r is the slot's record, before and after.
+ */
+void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r);
+/* Of the response to a GET. */
+void reconcile_record(struct agent *a, const struct api_result *r,
+                      const struct kube_record *record);
+void reconcile_end(struct agent *a, const struct api_result *r);
+
+#endif
