@@ -6,6 +6,7 @@
 #include "cfg/identity.h"
 #include "cfg/limits.h"
 
+/* Key of an annotation of ours. */
 #define ANNOTATION(name) DRIVER_NAME "/" name
 /* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)

@@ -28,9 +28,20 @@ static void start(void)
     agent = agent_init(&settings, &disk_files, 1, now_ms, now_ms);
 }
 
+/* As after a reboot: what the store alone shows is looked at here. */
+static void empty_cdi_root(void)
+{
+    for (unsigned i = 0; i < disk.top; i++) {
+        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
+            disk_unlink(&disk.file[i]);
+        }
+    }
+}
+
 /* Opens until it works: a fault is met once. */
 static void open_store(void)
 {
+    empty_cdi_root();
     for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
         disk.fault = (i == 0u) ? disk.fault : FAULT_NONE;
         now_ms += 60000u;

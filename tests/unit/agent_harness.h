@@ -512,6 +512,16 @@ UNUSED_OK static void log_has(const char *text)
     }
 }
 
+/* How often the text is in the log. */
+UNUSED_OK static unsigned said(const char *text)
+{
+    unsigned n = 0;
+    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
+        n++;
+    }
+    return n;
+}
+
 UNUSED_OK static void log_forget(void)
 {
     world.log_len = 0;

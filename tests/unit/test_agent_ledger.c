@@ -120,15 +120,6 @@ static void test_unprepared_before_the_first_reading(void **state)
 
 /* --- another agent --- */
 
-static unsigned said(const char *text)
-{
-    unsigned n = 0;
-    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
-        n++;
-    }
-    return n;
-}
-
 static void test_another_agent(void **state)
 {
     (void)state;

@@ -59,15 +59,6 @@ static void check_pool(unsigned slices, unsigned devices, uint64_t generation)
     assert_true(publish_current(world.agent));
 }
 
-static unsigned said(const char *text)
-{
-    unsigned n = 0;
-    for (const char *at = strstr(world.log, text); at != NULL; at = strstr(at + 1, text)) {
-        n++;
-    }
-    return n;
-}
-
 /* Slice that holds the device. */
 static struct sim_object *slice_with(const char *device)
 {

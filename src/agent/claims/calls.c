@@ -330,7 +330,11 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         return s;
     }
     s = presence_check(a, *r, "prepared", why);
-    return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
+    if (s == STATUS_OK) {
+        reconcile_prepared_again(a, slot, r);
+        s = ledger_ensure_cdi(a, *r, why);
+    }
+    return s;
 }
 
 static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
@@ -410,12 +414,26 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     writer_text(why, "; the agent then releases it by itself");
 }
 
+/* Slot of another claim that holds a device of the record and does not give way, or -1. */
+static int firm_holder(struct agent *a, const struct claim_record *r)
+{
+    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    for (unsigned i = 0; i < DEVICES_MAX && holder >= 0; i++) {
+        if (!reconcile_gives_way(a, (unsigned)holder)) {
+            reconcile_look(a, (unsigned)holder);
+            return holder;
+        }
+        holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    }
+    return holder;
+}
+
 static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *r = &b->record;
-    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    int holder = firm_holder(a, r);
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
     if (holder >= 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reconciliation, see reconcile.h. Two witnesses show a prepared claim: its record and its CDI file.
+ * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
  * When the store is opened, a claim of which only the CDI file is left gets its record back. At the
  * same time, and each --reconcile-interval, every CDI file is compared with the record, and each
  * held claim is read from the API server.
@@ -28,7 +28,7 @@ static void release(struct agent *a, unsigned slot, const char *reason)
     log_text(a, "claim_uid", id.uid);
     log_text(a, "reason", reason);
     log_end(a);
-    claim_status_unprepared(a, slot, &id);
+    claim_status_unprepared(a, slot);
     enum status s = ledger_remove(a, id.uid, &why);
     ASSERT(s == STATUS_OK || !a->ledger.usable);
 }

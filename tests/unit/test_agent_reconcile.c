@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is held, compared with the CDI root, the boot of the node and the API server: what is lost
+ * comes back, what is in use no more goes, and an error releases nothing.
+ */
+#include "agent_kubelet.h"
+
+#define INTERVAL UINT64_C(60000)
+/* Whatever is due at the interval, with its jitter, and a GET for each claim. */
+#define ROUND (INTERVAL * 5u / 4u + 5000u)
+
+static void begin(void)
+{
+    static const char *const more[] = {"--reconcile-interval", "60s"};
+    world_new();
+    settings_set(more, 2);
+    for (unsigned n = 0; n < 8; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+}
+
+/* The bytes of the CDI file of claim `n`, by turns in two places. */
+static struct view copy_of(unsigned n)
+{
+    static uint8_t bytes[2][DISK_PAGE];
+    static unsigned turn;
+    struct view v = file_content(cdi_of(n));
+    turn = 1u - turn;
+    memcpy(bytes[turn], v.data, v.len);
+    return view_of(bytes[turn], v.len);
+}
+
+static struct disk_file *tombstone_of(unsigned n)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(api.claim[n].uid, name);
+    return disk_find(FILES_CDI, name);
+}
+
+static void boot(const char *id)
+{
+    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
+}
+
+/* Another claim asks for the device of claim 0; empty: it gets it. */
+static const char *rival_error(void)
+{
+    api.claim[7].result[0].device = "neuron-device-0";
+    return prepare_error(prepare_soon(7, 1), 7);
+}
+
+/* --- CDI files of held claims --- */
+
+static void test_missing_and_changed_files(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    struct view before = copy_of(1);
+    disk_unlink(cdi_of(0));
+    disk_unlink(cdi_of(1));
+    file_fill(cdi_of(2), 10, 'x', 3);
+    pass(ROUND);
+    assert_non_null(cdi_of(0));
+    assert_true(view_equal(file_content(cdi_of(1)), before));
+    assert_int_equal(said("event=cdi_file_rebuilt"), 3);
+    log_forget();
+    pass(ROUND);
+    assert_int_equal(said("event=cdi_file_rebuilt"), 0);
+}
+
+/* Whatever made the CDI root empty: nobody waits for the interval, or for the kubelet. */
+static void test_files_at_start(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 8);
+    struct view before = copy_of(7);
+    kill_agent();
+    boot("another-boot");
+    for (unsigned n = 0; n < 8; n++) {
+        disk_unlink(cdi_of(n));
+    }
+    start();
+    assert_int_equal(disk_count(FILES_CDI), 8);
+    assert_true(view_equal(file_content(cdi_of(7)), before));
+    assert_int_equal(held(), 8);
+}
+
+/* One line, not one for each claim, and no loop. */
+static void test_root_that_takes_nothing(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 8);
+    for (unsigned n = 0; n < 8; n++) {
+        disk_unlink(cdi_of(n));
+    }
+    disk_refuse(FILES_CDI, HOST_NO_SPACE);
+    log_forget();
+    pass(ROUND);
+    assert_int_equal(said("event=cdi_file_failed"), 1);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(ROUND);
+    assert_int_equal(disk_count(FILES_CDI), 8);
+    assert_int_equal(held(), 8);
+}
+
+static void test_rotten_record(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    const struct ledger_entry *e = &world.agent->ledger.entry[0];
+    file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), store_offset(0, e->half) + 30u, 0x5a, 8);
+    log_forget();
+    pass(ROUND);
+    log_has("event=store_slot_damaged");
+    assert_int_equal(held(), 2);
+    log_forget();
+    pass(ROUND);
+    assert_int_equal(said("event=store_slot_damaged"), 0);
+    restart();
+    assert_int_equal(held(), 2);
+}
+
+/* --- CDI files without a record --- */
+
+static void lose_store(void)
+{
+    kill_agent();
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
+}
+
+static void test_orphans_hold_their_devices(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    struct view before = copy_of(0);
+    lose_store();
+    start();
+    assert_int_equal(said("event=claim_adopted"), 2);
+    assert_non_null(strstr(rival_error(), "is already held by claim ml/claim-0"));
+    assert_true(view_equal(file_content(cdi_of(0)), before));
+    unprepare_well(0, 1);
+    assert_string_equal(rival_error(), "");
+}
+
+static void test_damaged_orphan(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    lose_store();
+    disk_set_len(cdi_of(0), 100);
+    log_forget();
+    start();
+    assert_int_equal(held(), 1);
+    assert_int_equal(said("event=cdi_file_failed"), 1);
+    log_has("reason=\"its content is damaged\"");
+    pass(3 * ROUND);
+    assert_non_null(cdi_of(0)); /* a container may still use it */
+    prepare_well(0, 1);
+    assert_int_equal(held(), 2);
+}
+
+/* A file that could not be read at start is taken in later, and never removed. */
+static void test_orphan_unreadable_for_a_time(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    lose_store();
+    disk.refuse_read[FILES_CDI] = true;
+    start();
+    assert_int_equal(held(), 0);
+    disk.refuse_read[FILES_CDI] = false;
+    pass(ROUND);
+    assert_int_equal(held(), 2);
+    assert_non_null(cdi_of(0));
+}
+
+static void test_file_of_another_uid(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    lose_store();
+    disk_rename(cdi_of(0), "neuron.aws.com-claim_other.json");
+    start();
+    assert_int_equal(held(), 0);
+    log_has("event=cdi_file_failed");
+}
+
+/* --- files that could not be removed --- */
+
+static void test_leftover(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    struct peer *p = service_open();
+    assert_string_equal(unprepare_error(call_now(p, UNPREPARE, claims_request(0, 1)), 0), "");
+    assert_non_null(cdi_of(0));
+    pass(ROUND);
+    assert_non_null(cdi_of(0));
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(ROUND);
+    assert_null(cdi_of(0));
+    assert_int_equal(held(), 1);
+    assert_int_equal(said("event=claim_adopted"), 0);
+}
+
+/* --- tombstones --- */
+
+static void test_tombstone(void **state)
+{
+    (void)state;
+    char name[CDI_FILE_NAME_CAP];
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    cdi_tombstone_name(api.claim[0].uid, name);
+    disk_rename(cdi_of(0), name);
+    start();
+    assert_int_equal(held(), 1);
+    log_has("event=claim_released");
+    pass(15000);
+    assert_null(tombstone_of(0));
+    assert_int_equal(disk_count(FILES_CDI), 1);
+    restart();
+    assert_int_equal(held(), 1);
+    assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
+}
+
+/* Beside a CDI file it is of an earlier life of the claim. */
+static void test_tombstone_beside_a_file(void **state)
+{
+    (void)state;
+    char name[CDI_FILE_NAME_CAP];
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    cdi_tombstone_name(api.claim[0].uid, name);
+    (void)disk_make(FILES_CDI, name);
+    start();
+    assert_int_equal(held(), 2);
+    pass(15000);
+    assert_null(tombstone_of(0));
+    assert_int_equal(disk_count(FILES_CDI), 2);
+}
+
+/* Names of our prefix that nobody of us gave, and a name that is no claim's. */
+static void test_other_names(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    (void)disk_make(FILES_CDI, CDI_FILE_PREFIX "x.yaml");
+    (void)disk_make(FILES_CDI, "other.example-claim_x.json");
+    restart();
+    pass(2 * ROUND);
+    assert_int_equal(disk_count(FILES_CDI), 3);
+    assert_int_equal(said("event=cdi_file_failed"), 0);
+}
+
+/* --- claims that the API server does not know --- */
+
+static void claim_away(unsigned n)
+{
+    api.claim[n].uid[0] = '\0';
+}
+
+static void test_stale_claim(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    claim_away(0);
+    log_forget();
+    pass(ROUND);
+    assert_int_equal(held(), 3); /* said once */
+    pass(RECONCILE_CONFIRM_MS + 5000u);
+    assert_int_equal(held(), 2);
+    log_has("event=claim_released namespace=ml claim=claim-0");
+    assert_int_equal(disk_count(FILES_CDI), 2);
+    assert_string_equal(rival_error(), "");
+    restart();
+    assert_int_equal(held(), 3);
+}
+
+/* At a start nobody waits for the interval. */
+static void test_stale_claim_at_start(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    claim_away(0);
+    claim_away(1);
+    restart();
+    register_driver();
+    pass(RECONCILE_SPREAD_MS + RECONCILE_CONFIRM_MS + 10000u);
+    assert_int_equal(held(), 1);
+}
+
+static void test_another_uid(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    api.claim[0].uid[0] = 'd';
+    pass(2 * ROUND);
+    assert_int_equal(held(), 1);
+}
+
+/* Gone once and there again: the second answer counts from anew. */
+static void test_gone_for_a_moment(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    claim_away(0);
+    pass(ROUND);
+    (void)claim_add(0);
+    pass(RECONCILE_CONFIRM_MS + 5000u);
+    claim_away(0);
+    pass(ROUND);
+    assert_int_equal(held(), 1);
+    pass(RECONCILE_CONFIRM_MS + 5000u);
+    assert_int_equal(held(), 0);
+}
+
+static void test_errors_release_nothing(void **state)
+{
+    static const unsigned http[] = {403, 404, 500, 503, 999};
+    (void)state;
+    for (unsigned i = 0; i < sizeof http / sizeof http[0]; i++) {
+        begin();
+        prepare_well(0, 1);
+        api.claim[0].http = http[i];
+        log_forget();
+        pass(20 * ROUND);
+        if (http[i] != 404) {
+            assert_int_equal(held(), 1);
+            assert_int_equal(said("event=claim_released"), 0);
+        }
+    }
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].fault = API_HANGS;
+    pass(20 * ROUND);
+    assert_int_equal(held(), 1);
+    api.claim[0].fault = API_RESETS;
+    pass(20 * ROUND);
+    assert_int_equal(held(), 1);
+    api.reachable = false;
+    api_end("");
+    pass(20 * ROUND);
+    assert_int_equal(held(), 1);
+}
+
+/* An overlap asks at once. */
+static void test_look_at_once(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    pass(RECONCILE_SPREAD_MS);
+    claim_away(0);
+    assert_string_not_equal(rival_error(), "");
+    pass(RECONCILE_CONFIRM_MS + 2000u);
+    assert_string_equal(rival_error(), "");
+}
+
+/* --- another boot, another machine --- */
+
+static void test_gives_way_after_a_reboot(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    assert_string_not_equal(rival_error(), "");
+    kill_agent();
+    boot("another-boot");
+    start();
+    register_driver();
+    pass(2000);
+    prepare_well(1, 1);
+    log_forget();
+    assert_string_equal(rival_error(), "");
+    log_has("event=claim_released namespace=ml claim=claim-0");
+    assert_null(cdi_of(0));
+    /* one that was prepared again in this boot stays, also in the next process */
+    restart();
+    register_driver();
+    pass(2000);
+    api.claim[6].result[0].device = "neuron-device-1";
+    assert_string_not_equal(prepare_error(prepare_soon(6, 1), 6), "");
+    assert_int_equal(held(), 2);
+}
+
+static void test_boot_id_of_a_full_disk(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    boot("another-boot");
+    start();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    (void)prepare_now(0, 1);
+    assert_int_equal(held(), 2);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    prepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 2);
+}
+
+static void test_copied_machine(void **state)
+{
+    static const char *const more[] = {"--node-name", "node-b"};
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    kill_agent();
+    /* the store, and of one claim only the CDI file */
+    struct disk_file *f = disk_make(FILES_CDI, CDI_FILE_PREFIX "x.json");
+    disk_set(f, 0, copy_of(2));
+    settings_set(more, 2);
+    boot("another-boot");
+    start();
+    assert_int_equal(held(), 0);
+    assert_int_equal(said("event=claim_released"), 3);
+    assert_null(cdi_of(0));
+    kill_agent();
+    world_new();
+}
+
+/* The same pool or the same boot: a node that was named again, or that rebooted. */
+static void test_renamed_node(void **state)
+{
+    static const char *const more[] = {"--node-name", "node-b"};
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    kill_agent();
+    settings_set(more, 2);
+    start();
+    assert_int_equal(held(), 3);
+    kill_agent();
+    world_new();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing_and_changed_files),
+        cmocka_unit_test(test_files_at_start),
+        cmocka_unit_test(test_root_that_takes_nothing),
+        cmocka_unit_test(test_rotten_record),
+        cmocka_unit_test(test_orphans_hold_their_devices),
+        cmocka_unit_test(test_damaged_orphan),
+        cmocka_unit_test(test_orphan_unreadable_for_a_time),
+        cmocka_unit_test(test_file_of_another_uid),
+        cmocka_unit_test(test_leftover),
+        cmocka_unit_test(test_tombstone),
+        cmocka_unit_test(test_tombstone_beside_a_file),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_stale_claim),
+        cmocka_unit_test(test_stale_claim_at_start),
+        cmocka_unit_test(test_another_uid),
+        cmocka_unit_test(test_gone_for_a_moment),
+        cmocka_unit_test(test_errors_release_nothing),
+        cmocka_unit_test(test_look_at_once),
+        cmocka_unit_test(test_gives_way_after_a_reboot),
+        cmocka_unit_test(test_boot_id_of_a_full_disk),
+        cmocka_unit_test(test_copied_machine),
+        cmocka_unit_test(test_renamed_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
