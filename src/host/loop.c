@@ -464,6 +464,7 @@ static enum status process_begin(struct host *h, struct writer *why)
 static enum status servers_begin(struct host *h, struct writer *why)
 {
     servers_init(h->server, h->settings, h->state_dir);
+    servers_remove_stale(h->server, h->agent);
     enum status s = server_begin(&h->server[LINK_SERVICE], h->agent, why);
     if (s != STATUS_OK) {
         return s;

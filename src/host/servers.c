@@ -7,10 +7,15 @@
 #include "host/servers.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"
+#include "base/chars.h"
+#include "cfg/identity.h"
 #include "host/system.h"
 
 /* `port`: -1 off, 0 any. */
@@ -108,6 +113,83 @@ static void log_trouble(const struct server *s, struct agent *agent, int error)
     trouble_write(s, error, &w);
     writer_text(&w, "; the agent retries until it works");
     log_text(agent, LOG_ID_SOCKET_OPEN_FAILED, &w);
+}
+
+/* --- sockets of earlier pods --- */
+
+/* As the API server makes UIDs (RFC 9562 §4): of drivers whose name is longer there is none. */
+static bool is_uuid(struct view v)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    bool same = v.len == sizeof form - 1u;
+    for (size_t i = 0; same && i < v.len; i++) {
+        same = (form[i] == '-') ? v.data[i] == (uint8_t)'-' : is_hex_digit(v.data[i]);
+    }
+    return same;
+}
+
+/* Whether a socket of this name is the driver's: that of a pod, or without a pod's UID. */
+static bool name_is_ours(enum link_kind kind, const char *name)
+{
+    bool registration = kind == LINK_REGISTRATION;
+    const char *stem = registration ? DRIVER_NAME : SERVICE_SOCKET_STEM;
+    struct view suffix =
+        view_text(registration ? REGISTRATION_SOCKET_SUFFIX : SERVICE_SOCKET_SUFFIX);
+    struct view rest = view_from(view_text(name), strlen(stem));
+    if (!view_starts(view_text(name), stem) || rest.len < suffix.len ||
+        !view_equal(view_from(rest, rest.len - suffix.len), suffix)) {
+        return false;
+    }
+    struct view uid = view_first(rest, rest.len - suffix.len);
+    return uid.len == 0u || (uid.data[0] == (uint8_t)'-' && is_uuid(view_from(uid, 1)));
+}
+
+/* `folder` ends in a slash. */
+static void remove_if_stale(const struct server *s, struct view folder, const char *name,
+                            struct agent *agent)
+{
+    char text[HOST_TEXT_CAP];
+    char path[SOCKET_PATH_CAP];
+    struct writer p = writer_of(path, sizeof path);
+    writer_append(&p, folder);
+    writer_text(&p, name);
+    if (!name_is_ours(s->kind, name) || writer_end_text(&p) != STATUS_OK ||
+        strcmp(path, s->listener.path) == 0 || !socket_is_dead(path) || unlink(path) != 0) {
+        return;
+    }
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, path);
+    log_text(agent, LOG_ID_STALE_SOCKET_REMOVED, &w);
+}
+
+static void remove_stale(const struct server *s, struct agent *agent)
+{
+    char folder[SOCKET_PATH_CAP];
+    uint8_t bytes[DIRECTORY_READ_BYTES];
+    const char *slash = strrchr(s->listener.path, '/');
+    ASSERT(slash != NULL);
+    struct view dir = view_of(s->listener.path, (size_t)(slash - s->listener.path) + 1u);
+    enum status copied = text_copy(folder, sizeof folder, dir);
+    ASSERT(copied == STATUS_OK);
+    int fd = path_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long n = (fd >= 0) ? 1 : 0;
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+        struct directory_entry e;
+        size_t at = 0;
+        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
+        while (n > 0 && directory_next(view_of(bytes, (size_t)n), &at, &e)) {
+            remove_if_stale(s, dir, e.name, agent);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent)
+{
+    remove_stale(&servers[LINK_REGISTRATION], agent);
+    remove_stale(&servers[LINK_SERVICE], agent);
 }
 
 /* --- opening --- */

@@ -33,6 +33,11 @@ struct server {
  */
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
                   const char *service_dir);
+/*
+ * At start: removes sockets of this driver that earlier pods left in the two directories, those on
+ * which nobody listens.
+ */
+void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent);
 /* Opens the server now. HOST_*: `why` gets one line with name, reason and remedy. */
 MUST_USE enum status server_begin(struct server *s, struct agent *agent, struct writer *why);
 /* Opens the server if it is wanted, closed and due. A failure is logged once for each reason, and

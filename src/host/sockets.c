@@ -39,12 +39,35 @@ static enum status stale_remove(const char *path, int *error)
     return STATUS_OK;
 }
 
-static int bind_unix(int fd, const char *path)
+static struct sockaddr_un unix_address(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = strlen(path);
     ASSERT(len > 0u && len < sizeof address.sun_path);
     memcpy(address.sun_path, path, len);
+    return address;
+}
+
+bool socket_is_dead(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+        return false;
+    }
+    struct sockaddr_un address = unix_address(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    bool dead = connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 &&
+                errno == ECONNREFUSED;
+    (void)close(fd);
+    return dead;
+}
+
+static int bind_unix(int fd, const char *path)
+{
+    struct sockaddr_un address = unix_address(path);
     /* The file gets its mode from the umask alone; chmod afterwards would leave a gap. */
     mode_t before = umask(0177);
     int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);

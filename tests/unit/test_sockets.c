@@ -178,6 +178,73 @@ static void test_stale_socket_gives_way(void **state)
     listener_close(&l);
 }
 
+#define DEAD_UID "aaaaaaaa-0000-4000-8000-00000000000"
+
+/* A socket file on which nobody listens. */
+static void leave_socket(const char *path)
+{
+    struct listener l = unix_listener(path);
+    int error = 0;
+    assert_int_equal(listener_open(&l, &error), STATUS_OK);
+    (void)close(l.fd);
+}
+
+static void test_sockets_of_dead_pods(void **state)
+{
+    static const char *const dead[] = {
+        "r/neuron.aws.com-" DEAD_UID "1-reg.sock", "r/neuron.aws.com-" DEAD_UID "2-reg.sock",
+        "r/neuron.aws.com-reg.sock", "p/dra-" DEAD_UID "1.sock", "p/dra.sock"};
+    static const char *const others[] = {"r/other.example-" DEAD_UID "1-reg.sock",
+                                         "r/neuron.aws.com-other-reg.sock",
+                                         "r/neuron.aws.com-" DEAD_UID "12-reg.sock",
+                                         "r/neuron.aws.com-" DEAD_UID "1-reg.sock.old",
+                                         "r/neuron.aws.com",
+                                         "p/dra-x.sock"};
+    static char registration[256];
+    static char service[256];
+    struct server servers[SERVERS];
+    static struct settings settings;
+    (void)state;
+    make_directories("r");
+    make_directories("p");
+    for (size_t i = 0; i < sizeof dead / sizeof dead[0]; i++) {
+        leave_socket(at(dead[i]));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        leave_socket(at(others[i]));
+    }
+    /* one that answers, one that is ours, one that is no socket */
+    static char live_path[256];
+    (void)snprintf(live_path, sizeof live_path, "%s", at("p/dra-" DEAD_UID "3.sock"));
+    struct listener live = unix_listener(live_path);
+    int error = 0;
+    assert_int_equal(listener_open(&live, &error), STATUS_OK);
+    (void)snprintf(registration, sizeof registration, "%s",
+                   at("r/neuron.aws.com-" DEAD_UID "9-reg.sock"));
+    (void)snprintf(service, sizeof service, "%s", at("p/dra-" DEAD_UID "9.sock"));
+    leave_socket(service);
+    put("p/dra-" DEAD_UID "4.sock", "no socket");
+    text_set(settings.registration_socket, sizeof settings.registration_socket, registration);
+    text_set(settings.service_socket, sizeof settings.service_socket, service);
+    settings.healthcheck_port = -1;
+    settings.metrics_port = -1;
+    servers_init(servers, &settings, at("p"));
+    logged.count = 0;
+    servers_remove_stale(servers, NULL);
+    assert_int_equal(logged.count, sizeof dead / sizeof dead[0]);
+    assert_int_equal(logged.event, LOG_ID_STALE_SOCKET_REMOVED);
+    for (size_t i = 0; i < sizeof dead / sizeof dead[0]; i++) {
+        assert_int_not_equal(access(at(dead[i]), F_OK), 0);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(access(at(others[i]), F_OK), 0);
+    }
+    assert_int_equal(access(live_path, F_OK), 0);
+    assert_int_equal(access(service, F_OK), 0);
+    assert_int_equal(access(at("p/dra-" DEAD_UID "4.sock"), F_OK), 0);
+    listener_close(&live);
+}
+
 static void test_foreign_file_stays(void **state)
 {
     (void)state;
@@ -293,6 +360,7 @@ int main(void)
         HOST_TEST(test_absent_directory),         HOST_TEST(test_lost_and_replaced),
         HOST_TEST(test_tcp_on_all_addresses),     HOST_TEST(test_connections_wait),
         HOST_TEST(test_tcp_on_one_address),       HOST_TEST(test_no_descriptors),
+        HOST_TEST(test_sockets_of_dead_pods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,8 @@
     X(LOG_ID_SOCKET_FILE_LOST, LOG_WARN, "socket_file_lost",                                       \
       "a socket file was removed or replaced; the agent creates it again",                         \
       "find out which other program uses these paths")                                             \
+    X(LOG_ID_STALE_SOCKET_REMOVED, LOG_INFO, "stale_socket_removed",                               \
+      "a socket that an earlier pod of the agent left behind was removed at start", "none")        \
     X(LOG_ID_PEER_DENIED, LOG_WARN, "peer_denied",                                                 \
       "a peer that runs as another user was disconnected",                                         \
       "connect as root or as the agent's own user; nobody else is served")                         \
