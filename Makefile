@@ -543,13 +543,14 @@ $(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
 	$(Q)$(CC) $(LANGUAGE) $(SIZE) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
 
 .PHONY: bench
-bench: all deps-all $(BENCH)/speed $(BENCH)/roundtrip ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios
+bench: all deps-all $(BENCH)/speed $(BENCH)/roundtrip ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls
 	@mkdir -p $(BENCH)
 	@$(with_go) && cd tests/bench && export CGO_ENABLED=0 && \
 		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
 		go build -trimpath -o $(CURDIR)/$(BENCH)/harness ./harness
 	@$(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simnode tools/simnode.py \
 		-dir $(BENCH) -out $(BENCH)/bench.json
+	@$(with_go) && cd tests/conformance && go test -count=1 -run '^TestSystemCalls'
 
 .PHONY: check
 check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files

@@ -157,7 +157,7 @@ func TestSystemCallsIdle(t *testing.T) {
 	api.up()
 	a, _ := running(t, api, "trn2.48xlarge")
 	isLook := func(line string) bool {
-		return strings.Contains(line, "openat(") && strings.Contains(line, `class/neuron_device"`)
+		return strings.HasPrefix(line, "open") && strings.Contains(line, `class/neuron_device"`)
 	}
 	lines := a.traced(t, func(file string) {
 		waitForLong(t, longPatience, "looks at the devices", func() bool {
