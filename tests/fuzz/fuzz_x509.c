@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server sends as its certificates, under a bundle of authorities. Checks of
- * src/host/x509_chain.h: C3; what is trusted lists the host, is valid now, and is an anchor or has
- * a signature that was checked; every verdict has words. Of src/host/pem.h: the DER is a list of
- * elements, and it fits. Of src/host/x509.h: all views lie in the certificate.
+ * src/host/x509_chain.h: C3; what is trusted lists the host, is valid now, has DNS names that the
+ * anchor's name constraints permit, and is an anchor or has a signature that was checked; every
+ * verdict has a text. Of src/host/pem.h: the DER is a list of
+ * elements, and it fits. Of src/host/x509.h: all views lie in the certificate,
+ * and elements are as long as they say.
  *
  * The first four bytes are the time, then comes a host with its length in one byte, the number of
  * certificates in one byte, each of them with its length in two bytes; the rest is the bundle, as
  * PEM if it begins with '-' or '#', else as DER.
  */
+#include <strings.h>
+
 #include "cfg/limits.h"
 #include "host/der.h"
 #include "host/pem.h"
@@ -22,6 +26,24 @@ static bool lies_in(struct view part, struct view whole)
 {
     return part.len == 0u || (part.data >= whole.data && part.len <= whole.len &&
                               (size_t)(part.data - whole.data) <= whole.len - part.len);
+}
+
+/* Whether tag and length octets announce exactly the element. */
+static bool is_whole(struct view e)
+{
+    struct reader r = reader_of(view_from(e, 1));
+    uint8_t octet = 0;
+    size_t len = 0;
+    CHECK(reader_u8(&r, &octet) == STATUS_OK);
+    len = octet;
+    if (octet >= 0x80u) {
+        len = 0;
+        for (unsigned left = octet & 0x7fu; left > 0u; left--) {
+            CHECK(reader_u8(&r, &octet) == STATUS_OK);
+            len = (len << 8) | octet;
+        }
+    }
+    return len == reader_left(&r);
 }
 
 static void check_cert(const struct x509_cert *c, struct view der)
@@ -45,6 +67,7 @@ static void check_cert(const struct x509_cert *c, struct view der)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         CHECK(lies_in(parts[i], der));
     }
+    CHECK(is_whole(c->raw) && is_whole(c->tbs) && is_whole(c->issuer) && is_whole(c->spki));
     CHECK(x509_subject(der, &again) && view_equal(again, c->subject));
 }
 
@@ -113,6 +136,78 @@ static bool is_anchor(struct view anchors, const struct x509_cert *own)
     return false;
 }
 
+#define DNS_NAME DER_CONTEXT(2u)
+
+static bool same_letters(struct view a, struct view b)
+{
+    return a.len == b.len &&
+           (a.len == 0u || strncasecmp((const char *)a.data, (const char *)b.data, a.len) == 0);
+}
+
+static bool next_dns_name(struct view *names, struct view *name)
+{
+    struct der e = {0};
+    while (names->len > 0u && der_any(names, &e)) {
+        if (e.tag == DNS_NAME) {
+            *name = e.content;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct view names_of(const struct x509_cert *own)
+{
+    struct view value = own->names;
+    struct view names = {0};
+    return der_take(&value, DER_SEQUENCE, &names) ? names : view_of(NULL, 0);
+}
+
+/* A DNS name is there letter by letter, with or without its last dot, or "*" for its first label. */
+static void check_host(const struct x509_cert *own, struct view host)
+{
+    uint8_t address[16];
+    struct view names = names_of(own);
+    struct view name = {0};
+    struct view bare = view_without_dot(host);
+    struct view rest = view_from(bare, view_find(bare, '.'));
+    bool listed = x509_address_of(host, address) > 0u;
+    while (!listed && next_dns_name(&names, &name)) {
+        listed = same_letters(name, host) || same_letters(name, bare) ||
+                 (view_starts(name, "*.") && same_letters(view_from(name, 1), rest));
+    }
+    CHECK(listed);
+}
+
+/* Whether one of the DNS constraints is the end of the name, or all of it. *some: there is one. */
+static bool is_matched(struct view subtrees, struct view name, bool whole, bool *some)
+{
+    struct view subtree = {0};
+    struct der base = {0};
+    bool matched = false;
+    while (subtrees.len > 0u && der_take(&subtrees, DER_SEQUENCE, &subtree) &&
+           der_any(&subtree, &base)) {
+        size_t len = base.content.len;
+        bool fits = whole ? len == name.len : len <= name.len;
+        *some = *some || base.tag == DNS_NAME;
+        matched = matched || (base.tag == DNS_NAME && fits &&
+                              same_letters(view_from(name, name.len - len), base.content));
+    }
+    return matched;
+}
+
+static void check_constraints(const struct x509_cert *own, const struct x509_cert *anchor)
+{
+    struct view names = names_of(own);
+    struct view name = {0};
+    while (next_dns_name(&names, &name)) {
+        bool some = false;
+        CHECK(!is_matched(anchor->excluded, name, true, &some));
+        some = false;
+        CHECK(is_matched(anchor->permitted, name, false, &some) || !some);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t room[BUNDLE_BYTES];
@@ -137,6 +232,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (v.reason == X509_TRUSTED) {
         const struct x509_cert *own = &sent.cert[0];
         CHECK(x509_lists_host(own, trust.host));
+        check_host(own, trust.host);
+        check_constraints(own, &search.anchor);
         CHECK(own->not_before <= trust.now && trust.now <= own->not_after);
         CHECK(own->unhandled.len == 0u && (calls > 0u || is_anchor(trust.anchors, own)));
     } else {
