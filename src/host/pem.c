@@ -39,7 +39,8 @@ static size_t base64_value(uint8_t c)
 /* Nothing but padding follows padding, of which there are at most two. */
 static bool may_follow(size_t value, size_t padding)
 {
-    return (value == PADDING) ? padding < 2u : (value != NO_DIGIT && padding == 0u);
+    size_t most = (value == PADDING) ? 1u : 0u;
+    return value != NO_DIGIT && padding <= most;
 }
 
 /* Writes the octets of four digits, the last `padding` of which stand for none. */

@@ -163,7 +163,7 @@ static struct view names_of(const struct x509_cert *own)
     return der_take(&value, DER_SEQUENCE, &names) ? names : view_of(NULL, 0);
 }
 
-/* A DNS name is there letter by letter, with or without its last dot, or "*" for its first label. */
+/* The host is there letter by letter, perhaps without its last dot, or "*" for its first label. */
 static void check_host(const struct x509_cert *own, struct view host)
 {
     uint8_t address[16];
