@@ -69,6 +69,7 @@ func TestTrn2(t *testing.T) {
 		{"slice deleted by hand", sliceDeletedByHand},
 		{"slice edited by hand", sliceEditedByHand},
 		{"agent killed while three pods run", agentKilled},
+		{"state lost while two pods run", stateLost},
 		{"kubelet restarted", kubeletRestarted},
 		{"API server restarted", apiServerRestarted},
 	})

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// storePath is the claim store of the agent on the real node.
+func storePath() string {
+	return filepath.Join(kube.Short, "kubelet", "plugins", driver, "claims.store")
+}
+
+// emptyFolder removes every file of a folder.
+func emptyFolder(t *testing.T, folder string) {
+	t.Helper()
+	for _, entry := range must(os.ReadDir(folder)) {
+		if err := os.Remove(filepath.Join(folder, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rewriteStore puts other bytes in the place of all that the store holds.
+func rewriteStore(t *testing.T, fill func(length int) []byte) {
+	t.Helper()
+	info := must(os.Stat(storePath()))
+	overwrite(t, storePath(), string(fill(int(info.Size()))))
+}
+
+func noise(length int) []byte {
+	data := make([]byte, length)
+	_, _ = rand.Read(data)
+	return data
+}
+
+// losses are what can happen to the agent's memory of prepared claims while it does not run.
+var losses = []struct {
+	name string
+	lose func(t *testing.T)
+}{
+	{"CDI directory emptied", func(t *testing.T) { emptyFolder(t, kube.CDI) }},
+	{"store removed", func(t *testing.T) {
+		if err := os.Remove(storePath()); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"store of zeros", func(t *testing.T) { rewriteStore(t, func(length int) []byte { return make([]byte, length) }) }},
+	{"store of noise", func(t *testing.T) { rewriteStore(t, noise) }},
+	{"store of no bytes", func(t *testing.T) { rewriteStore(t, func(int) []byte { return nil }) }},
+	{"store damaged within a record", func(t *testing.T) {
+		data := must(os.ReadFile(storePath()))
+		for at := bytes.Index(data, []byte(kube.Node)); at >= 0; at = bytes.Index(data, []byte(kube.Node)) {
+			data[at] ^= 1
+		}
+		overwrite(t, storePath(), string(data))
+	}},
+	{"another boot", func(t *testing.T) {
+		emptyFolder(t, kube.CDI)
+		boot := filepath.Join(kube.Run, "node", "proc", "sys", "kernel", "random", "boot_id")
+		overwrite(t, boot, "99999999-0000-4000-8000-000000000000\n")
+	}},
+}
+
+// stateLost takes away one witness of what pods hold after the other: nothing is lost, and no device is given twice.
+func stateLost(t *testing.T) {
+	names := []string{"held-a", "held-b"}
+	for _, name := range names {
+		apply(t, renamed(t, example(t, "single-device"), "single-device", name))
+	}
+	waitRunning(t, names...)
+	before := cdiContents(t)
+	for i, one := range losses {
+		t.Run(one.name, func(t *testing.T) {
+			control(t, "agent", "kill")
+			one.lose(t)
+			control(t, "agent", "start")
+			if after := cdiContents(t); !reflect.DeepEqual(after, before) {
+				t.Errorf("the CDI files were\n%v\nand are\n%v\n%s", before, after, agentLogTail())
+			}
+			fresh := fmt.Sprintf("fresh-%d", i)
+			apply(t, renamed(t, example(t, "single-device"), "single-device", fresh))
+			waitRunning(t, append(names, fresh)...)
+			mine := devicesOf(t, fresh, "neurons", 1)
+			checkContainer(t, fresh, "app", mine)
+			for _, name := range names {
+				theirs := devicesOf(t, name, "neurons", 1)
+				if theirs[0] == mine[0] {
+					t.Errorf("%s and %s both hold %s", name, fresh, mine[0])
+				}
+				checkContainer(t, name, "app", theirs)
+			}
+			mustKubectl(t, "delete", "pod", fresh)
+			eventually(t, "CDI file of "+fresh+" gone", soon, func() error {
+				if files := cdiContents(t); len(files) != len(names) {
+					return fmt.Errorf("there are %d files", len(files))
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// claimFiles are the CDI files of the world's agent by name.
+func (w *world) claimFiles() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for _, entry := range must(os.ReadDir(filepath.Join(w.dir, "c"))) {
+		data, err := os.ReadFile(filepath.Join(w.dir, "c", entry.Name()))
+		if err == nil { // a file that is just being written has another name soon
+			found[entry.Name()] = string(data)
+		}
+	}
+	return found
+}
+
+// reconciled is a world whose agent holds two claims and looks at them every five seconds.
+func reconciled(t *testing.T) *world {
+	w := newWorld(t)
+	w.flags = []string{"--reconcile-interval", "5s"}
+	w.listen(w.address)
+	w.kubeconfig(w.address)
+	w.makeNode(w.nodeLabels())
+	w.publish(len(w.tableDevices()))
+	w.hold()
+	return w
+}
+
+// TestReconcile has what an agent that runs finds out by itself.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	t.Run("CDI directory emptied", func(t *testing.T) {
+		t.Parallel()
+		w := reconciled(t)
+		before := w.claimFiles()
+		emptyFolder(t, filepath.Join(w.dir, "c"))
+		eventually(t, "CDI files as before", soon, func() error {
+			if after := w.claimFiles(); !reflect.DeepEqual(after, before) {
+				return fmt.Errorf("they were\n%v\nand are\n%v", before, after)
+			}
+			return nil
+		})
+	})
+	t.Run("stale claim", func(t *testing.T) {
+		t.Parallel()
+		w := reconciled(t)
+		begin := time.Now()
+		mustAsk(t, "DELETE", claimsPath+"/"+w.held.name, nil, nil)
+		next := w.newClaim("next", w.want[0].Name)
+		if err := w.call(next, soon, false); err == nil {
+			t.Error("a device that is held was given to another claim")
+		}
+		eventually(t, "device free", soon, func() error { return w.call(next, localLimit, false) })
+		w.checkEvent("Node", w.name, "ClaimReleased", w.held.name, w.held.uid)
+		if files := w.claimFiles(); len(files) != 2 {
+			t.Errorf("CDI files of %d claims, want those of spare and next: %v", len(files), files)
+		}
+		if err := w.call(w.spare, localLimit, true); err != nil {
+			t.Error(errors.Join(errors.New("unprepare of the other claim"), err))
+		}
+		t.Logf("released after %s", time.Since(begin).Round(time.Second))
+	})
+}
