@@ -217,6 +217,21 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     m->consumer_kind = r->consumer.kind;
     m->has_device_numbering = true;
     m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
+    m->has_held_devices = true;
+    m->held_devices = claim_numbers(r);
+}
+
+/* FULL_BUFFER leaves `out` unmoved. */
+static enum status encode(const store_ClaimRecord *m, struct writer *out)
+{
+    size_t room = writer_room(out);
+    room = (room < STORE_RECORD_MAX) ? room : STORE_RECORD_MAX;
+    pb_ostream_t stream = pb_ostream_from_buffer(out->data + out->len, room);
+    if (!pb_encode(&stream, store_ClaimRecord_fields, m)) {
+        return FULL_BUFFER;
+    }
+    out->len += stream.bytes_written;
+    return STATUS_OK;
 }
 
 enum status store_record_encode(const struct claim_record *r, struct writer *out)
@@ -231,14 +246,22 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
     fill_record(r, &m);
     m.results.funcs.encode = write_results;
     m.results.arg = borrowed.argument;
-    size_t room = writer_room(out);
-    room = (room < STORE_RECORD_MAX) ? room : STORE_RECORD_MAX;
-    pb_ostream_t stream = pb_ostream_from_buffer(out->data + out->len, room);
-    if (!pb_encode(&stream, store_ClaimRecord_fields, &m)) {
-        return FULL_BUFFER;
-    }
-    out->len += stream.bytes_written;
-    return STATUS_OK;
+    return encode(&m, out);
+}
+
+enum status store_outline_encode(const struct store_outline *o, struct writer *out)
+{
+    store_ClaimRecord m = {.has_uid = true,
+                           .has_namespace = true,
+                           .has_name = true,
+                           .has_agent_version = true,
+                           .agent_version = AGENT_VERSION,
+                           .has_held_devices = true,
+                           .held_devices = o->numbers};
+    text_set(m.uid, sizeof m.uid, o->id.uid);
+    text_set(m.namespace, sizeof m.namespace, o->id.namespace_);
+    text_set(m.name, sizeof m.name, o->id.name);
+    return encode(&m, out);
 }
 
 /* --- records: reading --- */
@@ -302,7 +325,8 @@ static bool read_record(struct view bytes, struct claim_record *r)
         return false;
     }
     take_record(&m, r);
-    return claim_record_valid(r);
+    /* A newer agent's claim may hold devices by what this version does not know. */
+    return claim_record_valid(r) && (!m.has_held_devices || m.held_devices == claim_numbers(r));
 }
 
 /* Read in place: a second record of 5 KiB would be the largest thing on the stack. */
@@ -314,6 +338,22 @@ enum status store_record_decode(struct view bytes, struct claim_record *r)
         return HOST_DAMAGED;
     }
     return STATUS_OK;
+}
+
+enum status store_outline_decode(struct view bytes, struct store_outline *o)
+{
+    store_ClaimRecord m = {0};
+    struct writer nowhere = writer_of(NULL, 0);
+    pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
+    memset(o, 0, sizeof *o);
+    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || !m.has_held_devices) {
+        return HOST_DAMAGED;
+    }
+    text_set(o->id.uid, sizeof o->id.uid, m.uid);
+    text_set(o->id.namespace_, sizeof o->id.namespace_, m.namespace);
+    text_set(o->id.name, sizeof o->id.name, m.name);
+    o->numbers = m.held_devices;
+    return (claim_id_check(&o->id, &nowhere) == STATUS_OK) ? STATUS_OK : HOST_DAMAGED;
 }
 
 /* --- agreement of proto/store.options with cfg/limits.h --- */
@@ -333,6 +373,6 @@ SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP + 9u * 3u +
-                       33u + 12u <=
+                       33u + 12u + 9u <=
                    STORE_RECORD_MAX,
                "the longest record fits");

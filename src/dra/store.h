@@ -1,28 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format of the claim store: one file of fixed slots, two halves each, written alternately like a
- * flash translation layer. Owns the bytes and the rule which half counts; does no I/O.
+ * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one slot
+ * for a claim. Owns the bytes and the rule which of them count; does no I/O.
  *
- * File: STORE_HEADER_BYTES of header (two copies, 4096 bytes apart), then CLAIMS_MAX slots of two
- * halves of STORE_HALF_BYTES. Numbers are big-endian.
- * Header copy: magic "NEURDRA1", u32 format (1), u32 slots, u32 half bytes, u32 reserved (0), u64
- * generation, u32 CRC-32C over all before it.
- * Half: magic "NDRS", u32 record length (0: the slot is free), u64 sequence, u32 CRC-32C over
- * magic, length, sequence, u32 slot number and record, u32 reserved (0); then the record
- * (proto/store.proto). What follows the record up to the half's end means nothing.
+ * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
+ * 4,202,496 bytes; what follows them means nothing, and a shorter file is damaged.
  *
- * The valid half with the higher sequence counts. A change writes the other half with the next
- * sequence, so that a write that was torn leaves what was before. A fresh file has every half
- * written as free: a half of zeros is damage and never "new". The slot number in the sum makes a
- * half in a wrong place damage too.
+ *   offset  bytes
+ *        0   4096  header, first copy
+ *     4096   4096  header, second copy: the same bytes
+ *     8192  16384  slot 0: half 0, then half 1
+ *    24576  16384  slot 1; and so on to slot 255, which starts at 4,186,112
+ *
+ * Header copy. One intact copy is enough.
+ *        0      8  "NEURDRA1"
+ *        8      4  format: 1. A reader leaves a store of another format alone
+ *       12      4  number of slots: 256
+ *       16      4  bytes of a half: 8192
+ *       20      4  reserved: 0
+ *       24      8  generation: 1; not looked at
+ *       32      4  sum of bytes 0 to 31
+ *       36   4060  mean nothing
+ *
+ * Half of a slot:
+ *        0      4  "NDRS"
+ *        4      4  length of the record, 0 to 8128; 0: the half is free
+ *        8      8  sequence
+ *       16      4  sum of bytes 0 to 15, the number of the slot in 4 bytes, and the record
+ *       20      4  reserved: 0
+ *       24 length  record: message ClaimRecord of proto/store.proto
+ *                  what follows the record up to the end of the half means nothing
+ *
+ * Of the two halves of a slot the intact one with the higher sequence counts. A change writes the
+ * other half, with a sequence that is higher than every one in the file, so that a write that was
+ * torn leaves what was before. Only a half that the disk refuses makes the change go to the half that
+ * counts. A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
+ * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in a
+ * wrong place is damage too.
+ *
+ * Versions: fields of a record are only ever added (proto/store.proto), and format stays 1. Older
+ * and newer agents read each other's records: what an agent does not know it skips, and a record
+ * that it cannot make sense of still names the claim and the devices that it holds
+ * (store_outline_decode). Agents that are older than held_devices wrote none, counted sequences slot
+ * by slot, and take the record of an outline alone for damage.
  *
  * Invariants:
  * I1 What is read as valid is written again as the same bytes.
  * I2 A half that was torn, or one byte of it changed, is damaged.
  * I3 A half is valid in its own slot alone.
  * I4 A record that is decoded is valid (claim_record_valid).
- * I5 A record that is encoded decodes to the same record.
+ * I5 A record that is encoded decodes to the same record, and to its outline.
  * I6 Fields that are not known change nothing.
+ * I7 A record that is decoded holds the devices of its outline, if it has one.
  */
 #ifndef DRA_STORE_H
 #define DRA_STORE_H
@@ -75,9 +104,19 @@ int store_pick(const struct store_half halves[2]);
 MUST_USE enum status store_record_encode(const struct claim_record *r, struct writer *out);
 /*
  * Bytes to record; unknown fields are skipped. HOST_DAMAGED: not a record, a value outside its
- * bounds, or a device of a kind that this version does not know; `r` is all zero then, which is no
- * valid record.
+ * bounds, or devices held by something that this version does not know; `r` is all zero then, which
+ * is no valid record.
  */
 MUST_USE enum status store_record_decode(struct view bytes, struct claim_record *r);
+
+/* What every version understands of a record, and enough to hold its devices and to free them. */
+struct store_outline {
+    struct claim_id id;
+    uint64_t numbers; /* devices held exclusively, bit N */
+};
+/* HOST_DAMAGED: it has no usable names, or does not say what it holds. */
+MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);
+/* A record of nothing else. FULL_BUFFER: as store_record_encode. */
+MUST_USE enum status store_outline_encode(const struct store_outline *o, struct writer *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of the claim store: header copies, halves and records, as they come and with sums that fit
- * what was changed. Checks I1 to I6 of dra/store.h.
+ * what was changed. Checks I1 to I7 of dra/store.h.
  */
 #include "base/crc32c.h"
 #include "dra/store.h"
@@ -49,16 +49,22 @@ static void look_names(const struct claim_record *r)
 static void try_record(struct view bytes)
 {
     static const struct claim_record nothing;
+    struct store_outline outline;
+    bool outlined = store_outline_decode(bytes, &outline) == STATUS_OK;
     memset(&record, 0x5a, sizeof record);
     if (store_record_decode(bytes, &record) != STATUS_OK) {
         CHECK(memcmp(&record, &nothing, sizeof record) == 0);
         return;
     }
-    CHECK(claim_record_valid(&record)); /* I4 */
+    CHECK(claim_record_valid(&record));                            /* I4 */
+    CHECK(!outlined || outline.numbers == claim_numbers(&record)); /* I7 */
     look_names(&record);
     struct view once = encode(&record, first);
     CHECK(store_record_decode(once, &again) == STATUS_OK);
     CHECK(memcmp(&again, &record, sizeof record) == 0); /* I5 */
+    CHECK(store_outline_decode(once, &outline) == STATUS_OK);
+    CHECK(outline.numbers == claim_numbers(&record) &&
+          memcmp(&outline.id, &record.id, sizeof outline.id) == 0);
     CHECK(view_equal(once, encode(&again, second)));
     newer(once, (uint8_t)bytes.len);
     struct writer small = writer_of(second, once.len - 1u);

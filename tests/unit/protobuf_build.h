@@ -34,6 +34,14 @@ static inline void put_varint(struct message *m, unsigned field, uint64_t value)
     writer_varint(&m->w, value);
 }
 
+static inline void put_fixed64(struct message *m, unsigned field, uint64_t value)
+{
+    writer_varint(&m->w, (uint64_t)field << 3 | 1u);
+    for (unsigned i = 0; i < 8u; i++) {
+        writer_u8(&m->w, (uint8_t)(value >> (8u * i)));
+    }
+}
+
 static inline void put_bytes(struct message *m, unsigned field, const void *data, size_t len)
 {
     writer_varint(&m->w, ((uint64_t)field << 3) | 2);

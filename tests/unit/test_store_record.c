@@ -69,19 +69,26 @@ static void test_encoding(void **state)
     put_message(&expected, 6, &result);
     put_text(&expected, 7, AGENT_VERSION);
     put_varint(&expected, 9, 0);
+    size_t before_held = expected.w.len;
+    put_fixed64(&expected, 13, 0); /* admin access holds nothing */
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
-    /* whom it is for comes last, where it is known */
+    expected.w.len = before_held;
+    /* whom it is for, where it is known */
     (void)snprintf(r.consumer.name, sizeof r.consumer.name, "trainer-0");
     (void)snprintf(r.consumer.uid, sizeof r.consumer.uid, "a-pod");
     put_text(&expected, 10, "trainer-0");
     put_text(&expected, 11, "a-pod");
+    before_held = expected.w.len;
+    put_fixed64(&expected, 13, 0);
     w = writer_of(bytes, sizeof bytes);
     assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
+    expected.w.len = before_held;
     /* and what it is, where it is no pod */
     struct claim_record again;
     r.consumer.kind = CONSUMER_POD_GROUP;
     put_varint(&expected, 12, 1);
+    put_fixed64(&expected, 13, 0);
     w = writer_of(bytes, sizeof bytes);
     assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
     assert_true(view_equal(writer_view(&w), message_view(&expected)));
@@ -149,6 +156,8 @@ enum change {
     SHARE_QUOTE,
     NUMBERING_NEW,
     CONFIGURED_UNLIKE,
+    NO_HELD,
+    HELD_OTHER,
     CHANGES
 };
 
@@ -220,7 +229,8 @@ static void put_names(struct message *m, enum change change)
     }
 }
 
-static enum status decode_changed(enum change change, struct claim_record *r)
+static enum status decode_changed(enum change change, struct claim_record *r,
+                                  struct store_outline *o, enum status *outlined)
 {
     static struct message m;
     (void)message_new(&m);
@@ -235,7 +245,23 @@ static enum status decode_changed(enum change change, struct claim_record *r)
         put_result(&m, change, i);
     }
     put_varint(&m, 9, (change == NUMBERING_NEW) ? 2 : 1);
+    if (change != NO_HELD) {
+        put_fixed64(&m, 13, (change == HELD_OTHER) ? 0x103 : 0x3);
+    }
+    *outlined = store_outline_decode(message_view(&m), o);
     return store_record_decode(message_view(&m), r);
+}
+
+/* What is no record of ours says all the same which claim holds which devices. */
+static void check_outline(const struct store_outline *o, enum status s, bool fine, uint64_t numbers)
+{
+    assert_int_equal(s, fine ? STATUS_OK : HOST_DAMAGED);
+    if (fine) {
+        assert_string_equal(o->id.uid, UID);
+        assert_string_equal(o->id.namespace_, "training");
+        assert_string_equal(o->id.name, "llama-0");
+        assert_int_equal(o->numbers, numbers);
+    }
 }
 
 static void test_decode(void **state)
@@ -243,8 +269,13 @@ static void test_decode(void **state)
     (void)state;
     for (int change = 0; change < CHANGES; change++) {
         struct claim_record r = {.count = 77};
-        enum status s = decode_changed((enum change)change, &r);
-        bool fine = change == NOTHING || change == UNKNOWN_FIELDS || change == NO_DEVICE;
+        struct store_outline o = {.numbers = 77};
+        enum status outlined = STATUS_OK;
+        enum status s = decode_changed((enum change)change, &r, &o, &outlined);
+        bool fine = change == NOTHING || change == UNKNOWN_FIELDS || change == NO_DEVICE ||
+                    change == NO_HELD;
+        bool named = change < NO_UID || change > NAME_LONG;
+        check_outline(&o, outlined, named && change != NO_HELD, change == HELD_OTHER ? 0x103 : 0x3);
         if ((s == STATUS_OK) != fine) {
             fail_msg("change %d: %s", change, status_name(s));
         }
@@ -259,6 +290,34 @@ static void test_decode(void **state)
         assert_int_equal(r.count, 2);
         assert_int_equal(r.result[1].number, 1);
     }
+}
+
+/* An outline is a record that only its outline can be read from. */
+static void test_outline(void **state)
+{
+    uint8_t bytes[STORE_RECORD_MAX];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    struct claim_record r;
+    struct store_outline o = {.numbers = UINT64_C(0x8000000000000001)};
+    struct store_outline back;
+    (void)state;
+    record_begin(&r);
+    (void)record_add(&r, "a", 63);
+    o.id = r.id;
+    assert_int_equal(store_outline_encode(&o, &w), STATUS_OK);
+    assert_int_equal(store_outline_decode(writer_view(&w), &back), STATUS_OK);
+    assert_int_equal(back.numbers, o.numbers);
+    assert_string_equal(back.id.uid, r.id.uid);
+    assert_int_equal(store_record_decode(writer_view(&w), &r), HOST_DAMAGED);
+    struct writer small = writer_of(bytes, w.len - 1u);
+    assert_int_equal(store_outline_encode(&o, &small), FULL_BUFFER);
+    /* and every record has one */
+    fill_longest(&r);
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&r, &w), STATUS_OK);
+    assert_int_equal(store_outline_decode(writer_view(&w), &back), STATUS_OK);
+    assert_int_equal(back.numbers, claim_numbers(&r));
+    assert_string_equal(back.id.name, r.id.name);
 }
 
 /* Every prefix and every changed byte of a record gives a verdict and a valid record, or none. */
@@ -293,7 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_encoding),
         cmocka_unit_test(test_encode_without_room), cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_decode_damaged),
+        cmocka_unit_test(test_decode_damaged),      cmocka_unit_test(test_outline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
