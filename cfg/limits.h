@@ -146,6 +146,11 @@
  * share one. Longer records: see STORE_RECORD_MAX, never reached here.
  */
 #define STORE_HALF_BYTES 8192u
+/*
+ * Sequence numbers that an opening skips when it finds damage: more than were ever given since a
+ * half, which may become readable again, was written. Never reached: the number has 64 bits.
+ */
+#define STORE_SEQUENCE_SKIP (UINT64_C(1) << 32)
 /* File header area: two copies of 4096 bytes. Never reached: a copy uses 36 bytes. */
 #define STORE_HEADER_BYTES 8192u
 

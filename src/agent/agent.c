@@ -156,6 +156,7 @@ static void stop_step(struct agent *a)
         calls_abandon(a);
     }
     if (expired || (links_calls_open(a) == 0u && links_quiet(a))) {
+        ledger_flush(a);
         log_one(a, LOG_ID_STOPPED, "text",
                 expired ? "calls that still ran were ended" : "no call was running");
         a->order_exit = true;

@@ -34,7 +34,8 @@
  * Of the two halves of a slot the intact one with the higher sequence counts. A change writes the
  * other half, with a sequence that is higher than every one in the file, so that a write that was
  * torn leaves what was before. Only a half that the disk refuses makes the change go to the half that
- * counts. A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
+ * counts. A damaged half is replaced by a copy of the other one; of equal sequences half 1 counts.
+ * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
  * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in a
  * wrong place is damage too.
  *
@@ -92,7 +93,7 @@ void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
 /* Writes a half: header and record (empty: free; at most STORE_RECORD_MAX). */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
 /*
- * Which half counts: 0, 1, or -1 when both are damaged. Of equal sequences, which never arise, 1.
+ * Which half counts: 0, 1, or -1 when both are damaged. Of equal sequences, which are copies, 1.
  */
 int store_pick(const struct store_half halves[2]);
 

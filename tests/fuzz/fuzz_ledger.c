@@ -28,20 +28,9 @@ static void start(void)
     agent = agent_init(&settings, &disk_files, 1, now_ms, now_ms);
 }
 
-/* As after a reboot: what the store alone shows is looked at here. */
-static void empty_cdi_root(void)
-{
-    for (unsigned i = 0; i < disk.top; i++) {
-        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
-            disk_unlink(&disk.file[i]);
-        }
-    }
-}
-
 /* Opens until it works: a fault is met once. */
 static void open_store(void)
 {
-    empty_cdi_root();
     for (unsigned i = 0; i < 3u && !agent->ledger.usable; i++) {
         disk.fault = (i == 0u) ? disk.fault : FAULT_NONE;
         now_ms += 60000u;
@@ -69,6 +58,10 @@ static void fault(struct fuzz *in)
 
 struct slot_model {
     int state;
+    bool damaged; /* one half */
+    bool lost;    /* no half, or a record that says nothing */
+    uint64_t sequence;
+    uint64_t numbers;
     char uid[UID_CAP];
 };
 
@@ -92,19 +85,20 @@ FUZZ_UNSEEN static uint32_t be32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Sequence of an intact half, or -1; *length of its record. */
-FUZZ_UNSEEN static int64_t half_of(const uint8_t *bytes, size_t len, unsigned slot,
-                                   uint32_t *length)
+/* Sequence of an intact half and one, or 0; *length of its record. */
+FUZZ_UNSEEN static uint64_t half_of(const uint8_t *bytes, size_t len, unsigned slot,
+                                    uint32_t *length)
 {
     uint8_t number[4] = {0, 0, (uint8_t)(slot >> 8), (uint8_t)slot};
     *length = be32(bytes + 4);
     if (len < 24u || memcmp(bytes, "NDRS", 4) != 0 || *length > STORE_RECORD_MAX ||
         *length > len - 24u || be32(bytes + 20) != 0u) {
-        return -1;
+        return 0;
     }
     uint32_t sum = crc32c(crc32c(0, view_of(bytes, 16)), view_of(number, 4));
     sum = crc32c(sum, view_of(bytes + 24, *length));
-    return (sum == be32(bytes + 16)) ? (int64_t)be32(bytes + 12) : -1;
+    uint64_t sequence = (uint64_t)be32(bytes + 8) << 32 | be32(bytes + 12);
+    return (sum == be32(bytes + 16)) ? sequence + 1u : 0;
 }
 
 FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
@@ -113,7 +107,7 @@ FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
     static struct claim_record r;
     struct slot_model *m = &model[slot];
     uint32_t length[2];
-    int64_t sequence[2];
+    uint64_t sequence[2];
     for (unsigned half = 0; half < 2u; half++) {
         uint64_t at = STORE_HEADER_BYTES + (slot * 2u + half) * (uint64_t)STORE_HALF_BYTES;
         struct writer w = writer_of(bytes[half], STORE_HALF_HEADER);
@@ -126,13 +120,17 @@ FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
         sequence[half] = half_of(bytes[half], w.len, slot, &length[half]);
     }
     unsigned pick = (sequence[0] > sequence[1]) ? 0u : 1u;
-    m->uid[0] = 0;
-    m->state = (sequence[pick] < 0) ? LEDGER_DAMAGED : LEDGER_FREE;
-    if (m->state == LEDGER_FREE && length[pick] > 0u) {
+    m->lost = sequence[pick] == 0u;
+    m->damaged = !m->lost && sequence[1u - pick] == 0u;
+    m->sequence = sequence[pick];
+    if (!m->lost && length[pick] > 0u) {
         struct view record = view_of(bytes[pick] + STORE_HALF_HEADER, length[pick]);
-        bool good = store_record_decode(record, &r) == STATUS_OK;
-        m->state = good ? LEDGER_HELD : LEDGER_DAMAGED;
-        text_cut(m->uid, sizeof m->uid, view_text(r.id.uid));
+        struct store_outline o;
+        bool whole = store_record_decode(record, &r) == STATUS_OK;
+        m->lost = !whole && store_outline_decode(record, &o) != STATUS_OK;
+        m->state = m->lost ? LEDGER_FREE : LEDGER_HELD;
+        m->numbers = whole ? claim_numbers(&r) : o.numbers;
+        text_cut(m->uid, sizeof m->uid, view_text(whole ? r.id.uid : o.id.uid));
     }
 }
 
@@ -150,29 +148,86 @@ FUZZ_UNSEEN static bool model_header(const struct disk_file *f)
     return false;
 }
 
-/* Slots as the ledger must find them; true: in a store that has to be made anew. */
+FUZZ_UNSEEN static bool cdi_has(const char *uid, bool tombstone)
+{
+    char name[CDI_FILE_NAME_CAP];
+    if (tombstone) {
+        cdi_tombstone_name(uid, name);
+    } else {
+        cdi_file_name(uid, name);
+    }
+    return disk_find(FILES_CDI, name) != NULL;
+}
+
+/* Of two records of one claim the newer stays, and what a damaged half revived gives way. */
+FUZZ_UNSEEN static void model_pair(struct slot_model *one, struct slot_model *two)
+{
+    bool same = strcmp(one->uid, two->uid) == 0;
+    if (one->state != LEDGER_HELD || two->state != LEDGER_HELD ||
+        (!same && (one->numbers & two->numbers) == 0u)) {
+        return;
+    }
+    struct slot_model *other = (one->sequence > two->sequence) ? two : one;
+    if (!same && one->damaged != two->damaged) {
+        other = one->damaged ? one : two;
+    }
+    if (same || (other->damaged && !cdi_has(other->uid, false))) {
+        other->state = LEDGER_FREEING;
+    }
+}
+
+FUZZ_UNSEEN static void model_settle(void)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        for (unsigned k = i + 1u; k < CLAIMS_MAX; k++) {
+            if (model[i].state != LEDGER_FREE && model[k].state != LEDGER_FREE) {
+                model_pair(&model[i], &model[k]);
+            }
+        }
+    }
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct slot_model *m = &model[i];
+        if (m->state == LEDGER_HELD && cdi_has(m->uid, true) && !cdi_has(m->uid, false)) {
+            m->state = LEDGER_FREEING;
+        }
+    }
+}
+
+/* Slots as the ledger must find them; true: in a store that has to be made again. */
 FUZZ_UNSEEN static bool model_read(void)
 {
     const struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
-    bool anew = f == NULL || !model_header(f);
+    bool again = f == NULL || !model_header(f);
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
         model[slot] = (struct slot_model){.state = LEDGER_FREE};
         if (f != NULL && !untouched(f, slot)) {
             model_slot(f, slot);
         }
-        bool lost = anew && model[slot].state == LEDGER_DAMAGED;
-        model[slot].state = lost ? LEDGER_FREE : model[slot].state;
+        again = again || model[slot].lost;
     }
-    return anew;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        model[slot].damaged = model[slot].damaged && !again;
+        model[slot].sequence = (again && model[slot].sequence < 3u) ? 3u : model[slot].sequence;
+    }
+    model_settle();
+    return again;
 }
 
-/* I1, I2: nothing intact is lost, nothing damaged is taken, and nothing else appears. */
+/*
+ * I1, I2: nothing intact is lost, nothing damaged is taken, and nothing else appears but what has a
+ * CDI file.
+ */
 FUZZ_UNSEEN static void same_slots(void)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent->ledger.entry[i];
+        if (model[i].state == LEDGER_FREE && e->state == LEDGER_HELD) {
+            CHECK(cdi_has(e->id.uid, false)); /* adopted */
+            continue;
+        }
         CHECK(e->state == model[i].state);
         CHECK(e->state != LEDGER_HELD || strcmp(e->id.uid, model[i].uid) == 0);
+        CHECK(e->state != LEDGER_HELD || e->numbers == model[i].numbers);
     }
 }
 

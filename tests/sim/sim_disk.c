@@ -227,6 +227,9 @@ unsigned disk_count(enum files_dir dir)
 
 void disk_unlink(struct disk_file *f)
 {
+    for (unsigned i = 0; i < DISK_BAD_MAX; i++) {
+        disk.bad[i].file = (disk.bad[i].file == f) ? NULL : disk.bad[i].file;
+    }
     disk_set_len(f, 0);
     f->used = false;
 }
@@ -242,6 +245,49 @@ void disk_rename(struct disk_file *f, const char *name)
 
 /* --- faults --- */
 
+void disk_break(const struct disk_file *f, uint64_t from, uint64_t len, bool read, bool write)
+{
+    unsigned i = 0;
+    while (disk.bad[i].file != NULL) {
+        i++;
+        ASSERT(i < DISK_BAD_MAX);
+    }
+    disk.bad[i] = (struct disk_bad){f, from, from + len, read, write};
+}
+
+void disk_repair(void)
+{
+    memset(disk.bad, 0, sizeof disk.bad);
+}
+
+static bool meets(const struct disk_bad *b, const struct disk_file *f, uint64_t from, uint64_t len)
+{
+    return f != NULL && b->file == f && from < b->end && from + len > b->from;
+}
+
+static bool bad_read(const struct disk_file *f, uint64_t from, uint64_t len)
+{
+    bool bad = false;
+    for (unsigned i = 0; i < DISK_BAD_MAX; i++) {
+        bad = bad || (disk.bad[i].read && meets(&disk.bad[i], f, from, len));
+    }
+    return bad;
+}
+
+/* A sector that can be written is given another place by the disk, and can be read then. */
+static bool bad_write(const struct disk_file *f, uint64_t from, uint64_t len)
+{
+    bool bad = false;
+    for (unsigned i = 0; i < DISK_BAD_MAX; i++) {
+        bad = bad || (disk.bad[i].write && meets(&disk.bad[i], f, from, len));
+    }
+    for (unsigned i = 0; i < DISK_BAD_MAX && !bad; i++) {
+        struct disk_bad *b = &disk.bad[i];
+        b->read = b->read && !meets(b, f, from, len);
+    }
+    return bad;
+}
+
 void disk_clear(void)
 {
     disk.top = 0;
@@ -255,6 +301,7 @@ void disk_clear(void)
     }
     disk.locked_by_other = false;
     disk.refuse_from = 0;
+    disk_repair();
     memset(disk.device, 0, sizeof disk.device);
     memset(disk.device_absent, 0, sizeof disk.device_absent);
 }
@@ -336,7 +383,9 @@ static enum status disk_read(void *ctx, enum files_dir dir, const char *name, ui
     enum fault now = enter(ctx, name, false);
     const struct disk_file *f = disk_find(dir, name);
     enum status s = prevented(now, disk.refuse_read[dir]);
-    if (s == STATUS_OK && f != NULL) {
+    if (s == STATUS_OK && bad_read(f, offset, writer_room(out))) {
+        s = HOST_IO;
+    } else if (s == STATUS_OK && f != NULL) {
         disk_get(f, offset, out);
     } else if (s == STATUS_OK) {
         s = HOST_ABSENT;
@@ -362,6 +411,9 @@ static enum status disk_write(void *ctx, enum files_dir dir, const char *name, u
         return leave(now, HOST_ABSENT);
     }
     struct disk_file *f = disk_make(dir, name);
+    if (bad_write(f, offset, bytes.len)) {
+        return leave(now, HOST_IO);
+    }
     bool torn = now == FAULT_KILL_TORN || now == FAULT_ERROR_TORN;
     if (dir == FILES_CDI) {
         disk_set_len(f, 0);

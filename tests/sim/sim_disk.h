@@ -22,6 +22,9 @@
 /* Pages at one time: four stores, each with a committed copy, and the CDI files. */
 #define DISK_POOL_PAGES 9600u
 
+/* Bad places at one time. */
+#define DISK_BAD_MAX 8u
+
 struct agent;
 
 /* A directory entry. */
@@ -30,6 +33,15 @@ struct disk_file {
     enum files_dir dir;
     char name[DISK_NAME_CAP];
     uint64_t len;
+};
+
+/* Bytes of a file that the disk cannot give or does not take: HOST_IO. */
+struct disk_bad {
+    const struct disk_file *file; /* NULL: none */
+    uint64_t from;
+    uint64_t end;
+    bool read;
+    bool write; /* false: a write makes them good */
 };
 
 /* A page of a file, by its numbers in the pool; 0 is a page of zeros that is never written. */
@@ -69,6 +81,7 @@ struct disk {
     bool refuse[2];      /* by directory: write and commit fail */
     bool refuse_remove[2];
     bool refuse_read[2];
+    struct disk_bad bad[DISK_BAD_MAX];
     bool locked_by_other;
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
     enum status last;     /* of the last call that failed */
@@ -88,6 +101,10 @@ void disk_clear(void);
 void disk_fault(enum fault fault, unsigned at, bool changes_only, enum status failure);
 /* From now on nothing can be written (and, for HOST_DENIED, nothing removed) in a directory. */
 void disk_refuse(enum files_dir dir, enum status failure);
+/* From now on these bytes of the file cannot be read or written, wherever it is renamed to. */
+void disk_break(const struct disk_file *f, uint64_t from, uint64_t len, bool read, bool write);
+/* No place is bad any more. */
+void disk_repair(void);
 /* Runs one step of the agent; false: a fault ended the process in it. */
 bool disk_survives(void (*step)(struct agent *a), struct agent *a);
 /*

@@ -413,11 +413,12 @@ static void test_one_flush_for_all(void **state)
     begin();
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     prepare_well(0, 16);
-    /* CDI write and rename and record of each, then one flush */
-    assert_int_equal(disk.calls, 16 * 3 + 1);
+    /* CDI write and rename, record and no tombstone of each, then one flush */
+    assert_int_equal(disk.calls, 16 * 4 + 1);
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     unprepare_well(0, 16);
-    assert_int_equal(disk.calls, 16 * 2 + 1);
+    /* tombstone, record, no tombstone any more */
+    assert_int_equal(disk.calls, 16 * 3 + 1);
 }
 
 static void test_too_many(void **state)
@@ -571,7 +572,7 @@ static void test_table_full(void **state)
     world_new();
     node_up();
     for (unsigned n = 0; n < 256; n++) {
-        world.agent->ledger.entry[n].state = n < 254 ? LEDGER_DAMAGED : LEDGER_FREE;
+        world.agent->ledger.entry[n].state = n < 254 ? LEDGER_FREEING : LEDGER_FREE;
     }
     for (unsigned n = 0; n < 3; n++) {
         claim_add(n);

@@ -17,10 +17,21 @@ static void begin(void)
 
 /* --- writes that fail --- */
 
+/* Without tombstones. */
+static unsigned cdi_files(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < disk.top; i++) {
+        bool cdi = disk.file[i].used && disk.file[i].dir == FILES_CDI;
+        n += (cdi && view_ends(view_text(disk.file[i].name), CDI_FILE_SUFFIX)) ? 1 : 0;
+    }
+    return n;
+}
+
 static void check_nothing_of(unsigned n, unsigned others)
 {
     assert_null(cdi_of(n));
-    assert_int_equal(disk_count(FILES_CDI), others);
+    assert_int_equal(cdi_files(), others);
     assert_int_equal(held(), others);
     restart();
     assert_int_equal(held(), others);
@@ -31,9 +42,12 @@ static void check_nothing_of(unsigned n, unsigned others)
 static void fail_prepare(enum fault fault, enum status failure)
 {
     static const char *const words[] = {"CDI file /var/run/cdi/", "CDI file /var/run/cdi/",
-                                        "claim store /var/lib/kubelet/plugins/neuron.aws.com/",
+                                        "claim store /var/lib/kubelet/plugins/neuron.aws.com/", "",
                                         "claim store /var/lib/kubelet/plugins/neuron.aws.com/"};
-    for (unsigned at = 1; at <= 4; at++) {
+    for (unsigned at = 1; at <= 5; at++) {
+        if (at == 4 || (at == 3 && failure == HOST_IO)) {
+            continue; /* there is no tombstone to remove; the other half takes it */
+        }
         disk_fault(fault, at, true, failure);
         struct view reply = prepare_now(0, 1);
         assert_non_null(strstr(prepare_error(reply, 0), words[at - 1]));
@@ -159,8 +173,8 @@ static void test_no_store_at_start(void **state)
     (void)disk_make(FILES_STATE, STORE_LOCK_NAME);
     pass(40000);
     reply = prepare_now(0, 1);
-    assert_non_null(strstr(prepare_error(reply, 0), "claims.store cannot be opened or created"));
-    assert_int_equal(disk_count(FILES_CDI), 0);
+    assert_non_null(strstr(prepare_error(reply, 0), "claims.store.new cannot be created"));
+    assert_int_equal(cdi_files(), 0);
     unprepare_well(0, 1);
     pass(120000);
     disk_refuse(FILES_STATE, STATUS_OK);
@@ -227,20 +241,18 @@ static void test_store_removed(void **state)
     (void)state;
     begin();
     prepare_well(0, 2);
-    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
-    disk_rename(f, "taken away");
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
     api.claim[2].result[0].device = "neuron-device-0";
     struct view reply = prepare_now(2, 1);
     assert_true(prepare_error(reply, 2)[0] != 0);
     reply = prepare_now(3, 1);
     assert_non_null(strstr(prepare_error(reply, 3), "claims.store cannot be written"));
-    assert_int_equal(disk_count(FILES_CDI), 2);
-    pass(120000);
-    disk_rename(f, STORE_FILE_NAME);
-    pass(60000);
-    assert_int_equal(held(), 2);
-    prepare_well(0, 2);
+    pass(1000);
     prepare_well(3, 1);
+    assert_int_equal(held(), 3);
+    restart();
+    assert_int_equal(held(), 3);
+    prepare_well(0, 2);
 }
 
 /* --- damaged stores --- */
@@ -299,7 +311,7 @@ static void test_halves_alternate(void **state)
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(half_state(1, true).state, STORE_HALF_RECORD);
         assert_int_equal(half_state(1, false).state, STORE_HALF_FREE);
-        assert_int_equal(half_state(1, false).sequence + 1, half_state(1, true).sequence);
+        assert_true(half_state(1, false).sequence < half_state(1, true).sequence);
         unprepare_well(1, 1);
         assert_int_equal(half_state(1, true).state, STORE_HALF_FREE);
         assert_int_equal(half_state(1, false).state, STORE_HALF_RECORD);
@@ -405,11 +417,8 @@ static void test_both_halves(void **state)
     three_held();
     file_fill(store(), half_at(1, true), 0, STORE_HALF_BYTES);
     file_fill(store(), half_at(1, false), 0, STORE_HALF_BYTES);
-    check_after_damage(false);
-    log_has("store_slot_damaged");
-    /* the slot is left alone, its claim got another one */
-    assert_int_equal(world.agent->ledger.entry[1].state, LEDGER_DAMAGED);
-    assert_int_equal(world.agent->ledger.entry[3].state, LEDGER_FREE);
+    check_after_damage(true);
+    log_has("slots_lost=1");
 }
 
 static void test_halves_in_wrong_places(void **state)
@@ -418,7 +427,7 @@ static void test_halves_in_wrong_places(void **state)
     three_held();
     disk_set(store(), half_at(1, true), half_of(0, true));
     disk_set(store(), half_at(1, false), half_of(0, true));
-    check_after_damage(false);
+    check_after_damage(true);
 }
 
 /* A store of a format that is not ours is left as it is. */

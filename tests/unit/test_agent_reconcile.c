@@ -116,11 +116,11 @@ static void test_rotten_record(void **state)
     file_fill(disk_find(FILES_STATE, STORE_FILE_NAME), store_offset(0, e->half) + 30u, 0x5a, 8);
     log_forget();
     pass(ROUND);
-    log_has("event=store_slot_damaged");
+    log_has("event=store_half_damaged");
     assert_int_equal(held(), 2);
     log_forget();
     pass(ROUND);
-    assert_int_equal(said("event=store_slot_damaged"), 0);
+    assert_int_equal(said("event=store_half_damaged"), 0);
     restart();
     assert_int_equal(held(), 2);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim table over the store and the CDI files (ledger.c, and ledger_open.c at start). Owns
- * struct ledger: no other file writes it. Internal to src/agent.
+ * The claim table over the store and the CDI files: ledger.c, and ledger_half.c, ledger_cdi.c and
+ * ledger_open.c. Owns struct ledger: no other file writes it. Internal to src/agent.
  *
  * Invariants, for any bytes in the store and any call of the files port that fails:
- * I1 A record in an intact half that counts is held after opening, also when the store is created
- *    again.
- * I2 Nothing else is held.
- * I3 A claim is held after ledger_put exactly when that returned STATUS_OK.
+ * I1 A claim whose record is in the intact half that counts is held after opening, also when the
+ *    store is made again, unless it has a tombstone or its claim has a newer record in another slot.
+ * I2 Nothing else is held by the store.
+ * I3 A claim is held after ledger_put exactly when it was before or that returned STATUS_OK.
  * I4 What was put reads back the same.
  * I5 After ledger_sync, what is held and what is not survives a loss of power.
+ * I6 A claim that was unprepared has a tombstone until the store is known not to hold it.
  */
 #ifndef AGENT_CLAIMS_LEDGER_H
 #define AGENT_CLAIMS_LEDGER_H
@@ -22,16 +23,19 @@
 enum {
     LEDGER_FREE,
     LEDGER_HELD,
-    LEDGER_FREEING, /* to be free, but the store refused the write: tried again with every sync */
-    LEDGER_DAMAGED  /* both halves unreadable: left alone */
+    LEDGER_FREEING /* to be free: until the store says so for certain, and the CDI file is gone */
 };
 
 /* What is always known of a slot; its record is on the disk. */
 struct ledger_entry {
     uint8_t state; /* LEDGER_… */
     uint8_t half;  /* which half counts */
-    bool unsynced; /* written since the last good sync */
-    bool opaque;   /* HELD: of its record only the UID and the numbers are understood */
+    bool unsynced; /* it was written since the last good sync */
+    bool doubted;  /* it was loaded, and may be in the page cache alone */
+    bool damaged;  /* the other half is damaged, or the disk refuses it */
+    bool refused;  /* the disk refused the last write, in both halves */
+    bool file;     /* FREEING: the claim's CDI file could not be renamed */
+    bool opaque;   /* HELD: of its record only the outline is understood */
     bool zero_numbering;
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
     uint64_t sequence;           /* of that half */
@@ -48,28 +52,31 @@ struct kept_record {
 
 /* The table and the state of the store. */
 struct ledger {
-    bool usable;       /* the store is open */
-    bool busy;         /* another agent uses it: nothing of it may be touched */
-    bool dirty;        /* written since the last good sync */
-    bool rewrite;      /* a sync failed: what was written since the last good one is in doubt */
-    uint64_t flush_ms; /* when what no call flushed is flushed */
+    bool usable;             /* the store is open */
+    bool busy;               /* another agent uses it: nothing of it may be touched */
+    bool known;              /* this process opened the store, and is its owner since */
+    bool dirty;              /* written since the last good sync */
+    bool doubt;              /* what was loaded was not flushed yet */
+    uint32_t failed_flushes; /* in a row: what was written since the last good one is in doubt */
+    uint64_t flush_ms;       /* when what no call flushed is flushed */
     uint64_t flush_backoff_ms;
     uint16_t held;
     uint16_t freeing;
     uint64_t retry_ms; /* when opening is tried again while not usable */
     uint64_t backoff_ms;
-    char trouble[CLAIM_ERROR_CAP];
+    enum status failing; /* by which the store refused the last write; STATUS_OK: it did not */
+    char trouble[CLAIM_ERROR_CAP]; /* !usable, or failing */
+    uint64_t sequence;             /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
     /* of the claim whose lowest exclusive device it is */
     struct claim_consumer consumer[DEVICES_MAX];
     unsigned kept_next;                          /* place that is filled next */
     struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */
-    uint16_t gone_count;            /* claims unprepared while the store was not usable: */
-    char gone[CLAIMS_MAX][UID_CAP]; /* freed as soon as it is read */
 };
 
-/* One sentence: the store's path, what could not be done with it, why, and the remedy. */
-void ledger_trouble_text(const struct agent *a, const char *doing, enum status s,
+/* One sentence: the path of the store, or of the file that becomes it, what could not be done, why,
+ * and the remedy. */
+void ledger_trouble_text(const struct agent *a, const char *file, const char *doing, enum status s,
                          struct writer *why);
 /*
  * Why a call of the store or the files port failed, and what to do: static text or the port's,
@@ -85,8 +92,19 @@ int ledger_find(const struct agent *a, const char *uid);
 int ledger_known(const struct agent *a, const char *uid);
 /* Whether it is this slot that holds `uid`. */
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
+/* Whether what is left of `uid` is being removed: its CDI file, if there is one, is to go. */
+bool ledger_freeing(const struct agent *a, const char *uid);
+/* Why no new claim could be stored now; NULL: one could. */
+const char *ledger_trouble(const struct agent *a);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
+/* A slot holds these devices, for this consumer. */
+void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers,
+                 const struct claim_consumer *consumer);
+/* Nothing is left of what a slot held. */
+void ledger_set_free(struct agent *a, unsigned slot);
+/* What a slot holds, or perhaps holds, has to go; its CDI file is left to the caller. */
+void ledger_set_freeing(struct agent *a, unsigned slot);
 /* For whom the claim of a held slot is; never NULL, empty when it holds no device exclusively. */
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
 /* Slot of another claim that holds one of the device numbers, or -1. */
@@ -104,15 +122,12 @@ MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r,
                                   struct writer *why);
 /*
  * The record of a held slot, from memory where it is one of those written or read last, else from
- * the store. *out is valid until a record of another slot is put or read. HOST_DAMAGED: the slot
- * holds no readable record; other HOST_*: the file cannot be read.
+ * the store. *out is valid until a record of another slot is put or read. HOST_DAMAGED: it is not
+ * there any more; PEER_UNSUPPORTED: it is opaque; other HOST_*: the file cannot be read.
  */
 MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct claim_record **out);
-/* Like ledger_record, but always from the store. HOST_DAMAGED and HOST_* mean the same. */
+/* Like ledger_record, but always from the store. The same statuses. */
 MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
-/* Like ledger_read, HOST_DAMAGED and HOST_* included, from another file of the store's form. */
-MUST_USE enum status ledger_read_from(struct agent *a, const char *file, unsigned slot,
-                                      const struct claim_record **out);
 /*
  * Makes sure that the CDI file of a record is there and right. FULL_BUFFER, HOST_*: it cannot be
  * written; `why` gets one line.
@@ -120,13 +135,12 @@ MUST_USE enum status ledger_read_from(struct agent *a, const char *file, unsigne
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
 /*
- * Forgets a claim: record, then CDI file. Succeeds for claims never seen; what the disk refuses is
- * tried again later and logged. HOST_BUSY: another agent uses the store, FULL_TABLE: too many were
- * forgotten while it was not usable; nothing is forgotten then, and `why` gets one line.
+ * Forgets a claim: its CDI file becomes a tombstone, its record is freed, and both are gone after
+ * the next flush; what the disk refuses is tried again until then, also by the next process.
+ * Succeeds for claims never seen. HOST_BUSY: another agent uses the store; HOST_*: the store is not
+ * open, and no tombstone can be made. Nothing is forgotten then, and `why` gets one line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
-/* Forgets what was unprepared while the store was not usable. */
-void ledger_remove_gone(struct agent *a);
 /* One flush for everything written since the last. HOST_*: `why` gets one line. */
 MUST_USE enum status ledger_sync(struct agent *a, struct writer *why);
 

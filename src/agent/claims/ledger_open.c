@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the claim store needs beside the claims: it is opened, created, repaired, and flushed when
- * no call did. Fills the table of ledger.c. A store that exists but has no valid header is damaged,
- * never new: it is kept aside, and its readable halves are carried over.
+ * no call did. Fills the table of ledger.c.
+ *
+ * A store that exists but has no valid header, or a slot without an intact half, is damaged and
+ * never new: it is kept aside, and its readable records are carried over into a new one. One that
+ * is taken away while the agent runs is made again from memory. Claims whose record is lost are
+ * found by their CDI files (reconcile.c).
  */
 #include "agent/claims/ledger_open.h"
 
 #include <string.h>
 
+#include "agent/claims/ledger_internal.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -18,6 +23,12 @@ static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
 #define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
 
+/* What an opening failed at. */
+struct opening {
+    const char *file;
+    const char *doing;
+};
+
 static unsigned count_entries(const struct agent *a, uint8_t state)
 {
     unsigned n = 0;
@@ -27,40 +38,52 @@ static unsigned count_entries(const struct agent *a, uint8_t state)
     return n;
 }
 
-/* Slots that could not be read are what they were. */
 static void recount(struct agent *a)
 {
     a->ledger.held = (uint16_t)count_entries(a, LEDGER_HELD);
     a->ledger.freeing = (uint16_t)count_entries(a, LEDGER_FREEING);
 }
 
-/*
- * The store cannot be opened now: logs why, but only once while another agent has it. The next try
- * comes later.
- */
-static void not_usable(struct agent *a, const char *doing, enum status s)
+/* The store cannot be opened now: logs why, once for each reason. The next try comes later. */
+static void not_usable(struct agent *a, const struct opening *o, enum status s)
 {
     struct ledger *l = &a->ledger;
-    struct writer why = writer_of(l->trouble, sizeof l->trouble);
-    bool logged = l->busy && s == HOST_BUSY;
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
     ASSERT(!l->usable);
     recount(a);
-    ledger_trouble_text(a, doing, s, &why);
+    ledger_trouble_text(a, o->file, o->doing, s, &why);
     enum status ended = writer_end_text(&why);
     ASSERT(ended == STATUS_OK);
     l->busy = s == HOST_BUSY;
-    if (!logged) {
+    if (l->failing != s || !view_is(view_text(text), l->trouble)) {
         log_begin(a, LOG_ID_STORE_FAILED);
-        log_text(a, "text", l->trouble);
+        log_text(a, "text", text);
         log_remedy(a, ledger_remedy(s));
         if (l->busy) {
             log_no_k8s_event(a); /* as in every rolling update */
         }
         log_end(a);
     }
+    l->failing = s;
+    memcpy(l->trouble, text, sizeof l->trouble);
     uint64_t wait = l->busy ? STORE_BUSY_MS : agent_backoff(a, &l->backoff_ms);
     l->retry_ms = a->now_ms + wait;
 }
+
+void ledger_disown(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    memset(l->entry, 0, sizeof l->entry);
+    l->usable = false;
+    l->known = false;
+    l->dirty = false;
+    l->doubt = false;
+    l->failed_flushes = 0;
+    recount(a);
+}
+
+/* --- the header --- */
 
 /* A store never shrinks: one that ends early was truncated. */
 static enum status check_length(struct agent *a, const char *name)
@@ -69,111 +92,228 @@ static enum status check_length(struct agent *a, const char *name)
     struct writer byte = writer_of(&last, sizeof last);
     enum status s = a->files->read(a->files->ctx, FILES_STATE, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
-        return s;
+        return (s == HOST_IO) ? STATUS_OK : s; /* a half that cannot be read */
     }
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
 
-/* One valid copy is enough. */
-static enum status read_header(struct agent *a, const char *name)
+/* One copy; HOST_IO: it cannot be read. */
+static enum status read_copy(struct agent *a, const char *name, unsigned copy)
 {
     const struct files *f = a->files;
     struct store_header h;
-    for (unsigned copy = 0; copy < 2u; copy++) {
+    enum status s = HOST_IO;
+    for (unsigned try = 0; try < 2u && s == HOST_IO; try++) {
         struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
         uint64_t at = (uint64_t)copy * STORE_HEADER_COPY_BYTES;
-        enum status s = f->read(f->ctx, FILES_STATE, name, at, &bytes);
-        if (s != STATUS_OK) {
-            return s;
-        }
-        s = store_header_read(writer_view(&bytes), &h);
-        if (s != HOST_DAMAGED) {
-            return (s == STATUS_OK) ? check_length(a, name) : s;
+        s = f->read(f->ctx, FILES_STATE, name, at, &bytes);
+        if (s == STATUS_OK) {
+            return store_header_read(writer_view(&bytes), &h);
         }
     }
-    return HOST_DAMAGED;
+    return s;
+}
+
+/* Whether anything of the slots can be read: else it is not the store that is damaged. */
+static bool any_readable(struct agent *a, const char *name)
+{
+    const struct files *f = a->files;
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        for (unsigned half = 0; half < 2u; half++) {
+            uint8_t first;
+            struct writer byte = writer_of(&first, sizeof first);
+            uint64_t at = store_offset(slot, half);
+            if (f->read(f->ctx, FILES_STATE, name, at, &byte) == STATUS_OK) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static enum status write_copy(struct agent *a, const char *name, unsigned copy)
+{
+    const struct files *f = a->files;
+    const struct store_header header = {.generation = 1};
+    memset(a->scratch.half, 0, sizeof a->scratch.half);
+    struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
+    store_header_write(&out, &header);
+    return f->write(f->ctx, FILES_STATE, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
+                    view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
+}
+
+static void heal_copy(struct agent *a, unsigned copy)
+{
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
+    log_number(a, "header_copy", (int64_t)copy);
+    log_end(a);
+    enum status s = write_copy(a, STORE_FILE_NAME, copy);
+    status_ignore(s, "the other copy is enough");
 }
 
 /*
- * Reads one slot: which half counts, and its record, if it holds one. On failure the entry's state
- * is as it was.
+ * One valid copy is enough. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in
+ * it can be read.
  */
-static enum status load_slot(struct agent *a, const char *name, unsigned slot,
-                             const struct claim_record **r)
+static enum status read_header(struct agent *a, const char *name, bool heal)
 {
-    const struct files *f = a->files;
-    struct ledger_entry *e = &a->ledger.entry[slot];
-    uint8_t before = e->state;
+    enum status s[2];
+    for (unsigned copy = 0; copy < 2u; copy++) {
+        s[copy] = read_copy(a, name, copy);
+        if (s[copy] != STATUS_OK && s[copy] != HOST_DAMAGED && s[copy] != HOST_IO) {
+            return s[copy];
+        }
+    }
+    if (s[0] == HOST_IO && s[1] == HOST_IO && !any_readable(a, name)) {
+        return HOST_IO;
+    }
+    if (s[0] != STATUS_OK && s[1] != STATUS_OK) {
+        return HOST_DAMAGED;
+    }
+    for (unsigned copy = 0; copy < 2u && heal; copy++) {
+        if (s[copy] != STATUS_OK) {
+            heal_copy(a, copy);
+        }
+    }
+    return check_length(a, name);
+}
+
+/* --- loading --- */
+
+/*
+ * Reads one slot into its entry. *lost: it has no intact half, or a record in it of which not even
+ * the outline is understood.
+ */
+static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
+{
+    struct ledger *l = &a->ledger;
+    struct ledger_entry *e = &l->entry[slot];
     struct store_half halves[2];
-    /* The second half's bytes are needed only when it counts: judged first, read again if so. */
+    *e = (struct ledger_entry){.state = LEDGER_FREE};
     for (unsigned i = 0; i < 2u; i++) {
         unsigned half = 1u - i;
-        struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
-        enum status s = f->read(f->ctx, FILES_STATE, name, store_offset(slot, half), &bytes);
+        enum status s = half_read(a, STORE_FILE_NAME, slot, half, &halves[half]);
         if (s != STATUS_OK) {
             return s;
         }
-        store_half_read(writer_view(&bytes), slot, &halves[half]);
+        uint64_t sequence = halves[half].sequence;
+        l->sequence = (sequence > l->sequence) ? sequence : l->sequence;
     }
     int pick = store_pick(halves);
-    if (pick < 0) {
-        e->state = LEDGER_DAMAGED;
+    *lost = pick < 0;
+    if (*lost) {
         return STATUS_OK;
     }
     e->half = (uint8_t)pick;
     e->sequence = halves[pick].sequence;
-    e->state = LEDGER_FREE;
-    if (halves[pick].state != STORE_HALF_RECORD) {
+    e->damaged = halves[1 - pick].state == STORE_HALF_DAMAGED;
+    if (halves[pick].state == STORE_HALF_FREE) {
         return STATUS_OK;
     }
-    e->state = LEDGER_HELD;
-    enum status s = ledger_read_from(a, name, slot, r);
-    if (s == HOST_DAMAGED) {
-        e->state = LEDGER_DAMAGED;
-        return STATUS_OK;
-    }
-    e->state = (s == STATUS_OK) ? LEDGER_HELD : before;
+    /* The last half that was read is 0. */
+    enum status s = (pick == 0) ? STATUS_OK : half_read(a, STORE_FILE_NAME, slot, 1, &halves[1]);
+    *lost = s == STATUS_OK && record_enter(a, slot, halves[pick].record) != STATUS_OK;
     return s;
 }
 
-static void slot_damaged(struct agent *a, unsigned slot)
+static void half_damaged(struct agent *a, unsigned slot)
 {
-    log_begin(a, LOG_ID_STORE_SLOT_DAMAGED);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
     log_number(a, "slot", (int64_t)slot);
-    log_remedy(
-        a, "the other claims are not touched; delete and re-create the pod that lost its claim");
+    log_number(a, "half", 1 - (int64_t)e->half);
+    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? e->id.uid : "");
     log_end(a);
 }
 
-/* A claim that was unprepared while the store could not be written does not come back with it. */
-static enum status load_entry(struct agent *a, const char *name, unsigned slot,
-                              const struct claim_record **r)
+/* *lost: slots that cannot be used without a repair. */
+static enum status load(struct agent *a, unsigned *lost)
 {
-    struct ledger_entry *e = &a->ledger.entry[slot];
-    bool freeing = e->state == LEDGER_FREEING;
-    enum status s = load_slot(a, name, slot, r);
-    if (s == STATUS_OK && e->state == LEDGER_HELD) {
-        bool gone = freeing && view_is(view_text(e->id.uid), (*r)->id.uid);
-        e->state = gone ? LEDGER_FREEING : LEDGER_HELD;
-        ledger_enter(a, slot, *r);
-    }
-    return s;
-}
-
-static enum status load(struct agent *a)
-{
-    const struct claim_record *r = NULL;
+    struct ledger *l = &a->ledger;
+    bool damaged = false;
+    l->sequence = 0;
+    *lost = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        enum status s = load_entry(a, STORE_FILE_NAME, i, &r);
+        bool without = false;
+        enum status s = load_slot(a, i, &without);
         if (s != STATUS_OK) {
             return s;
         }
-        if (a->ledger.entry[i].state == LEDGER_DAMAGED) {
-            slot_damaged(a, i);
-        }
+        *lost += without ? 1u : 0u;
+        damaged = damaged || without || l->entry[i].damaged;
     }
+    /* A half that cannot be read today may be readable tomorrow. */
+    l->sequence += damaged ? STORE_SEQUENCE_SKIP : 0u;
+    recount(a);
     return STATUS_OK;
 }
+
+/* --- what a load leaves to decide --- */
+
+static void log_conflict(struct agent *a, unsigned stays, unsigned other)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    log_begin(a, LOG_ID_STORE_CONFLICT);
+    log_text(a, "claim_uid", e[stays].id.uid);
+    log_text(a, "other_uid", e[other].id.uid);
+    log_text(a, "other", (e[other].state == LEDGER_HELD) ? "held too" : "released");
+    log_end(a);
+}
+
+/* Two slots: one claim twice, or one device in two claims. */
+static void settle_conflict(struct agent *a, unsigned one, unsigned two)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    bool same = view_is(view_text(e[one].id.uid), e[two].id.uid);
+    if (!same && (e[one].numbers & e[two].numbers) == 0u) {
+        return;
+    }
+    /* Sequences rise over all slots: the record that was written last is right. */
+    bool first =
+        e[one].damaged != e[two].damaged ? e[two].damaged : e[one].sequence > e[two].sequence;
+    unsigned stays = first ? one : two;
+    unsigned other = first ? two : one;
+    /* What a lost half brought back was unprepared before its device was given away. */
+    if (same || (e[other].damaged && !cdi_exists(a, e[other].id.uid))) {
+        ledger_set_freeing(a, other);
+    }
+    log_conflict(a, stays, other);
+}
+
+static void settle_conflicts(struct agent *a)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        for (unsigned k = i + 1u; k < CLAIMS_MAX; k++) {
+            if (e[i].state == LEDGER_HELD && e[k].state == LEDGER_HELD) {
+                settle_conflict(a, i, k);
+            }
+        }
+    }
+}
+
+/*
+ * What a killed process wrote may be in the page cache alone, even as pages that count as clean
+ * after a failed fdatasync(2): all that was ever changed is written again and flushed.
+ */
+static void doubt_all(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        struct ledger_entry *e = &l->entry[i];
+        if (e->damaged) {
+            half_damaged(a, i);
+            half_heal(a, i);
+        }
+        e->doubted = e->sequence > 1u;
+        l->doubt = l->doubt || e->doubted;
+    }
+    l->flush_ms = a->now_ms + STORE_FLUSH_MS;
+}
+
+/* --- creating and repairing --- */
 
 /*
  * Every half is written as free, so that later a half of zeros can only be damage; the blocks exist
@@ -208,49 +348,44 @@ static enum status format(struct agent *a)
     return STATUS_OK;
 }
 
-/* Written last: a new file with a header is complete. */
-static enum status write_header(struct agent *a)
+/*
+ * Copies the records into the new file, each into its old slot: those that are held, and at first
+ * those that are readable in the damaged file.
+ */
+static enum status carry_over(struct agent *a)
 {
     const struct files *f = a->files;
-    const struct store_header header = {.generation = 1};
-    for (unsigned copy = 0; copy < 2u; copy++) {
-        memset(a->scratch.half, 0, sizeof a->scratch.half);
-        struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
-        store_header_write(&out, &header);
-        enum status s =
-            f->write(f->ctx, FILES_STATE, store_new, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
-                     view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
-        if (s != STATUS_OK) {
-            return s;
-        }
-    }
-    return f->commit(f->ctx, FILES_STATE, store_new, 0);
-}
-
-/* Copies the readable records of the damaged file into the new one, each into its old slot. */
-static enum status carry_over(struct agent *a, const char *from)
-{
-    const struct files *f = a->files;
-    const struct claim_record *r = NULL;
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        enum status s = load_entry(a, from, slot, &r);
+        struct ledger_entry *e = &a->ledger.entry[slot];
+        bool lost = false;
+        enum status s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
         if (s != STATUS_OK) {
             return s;
         }
-        if (a->ledger.entry[slot].state != LEDGER_HELD) {
+        if (e->state != LEDGER_HELD) {
             continue;
         }
-        struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
-        s = store_record_encode(r, &record);
-        ASSERT(s == STATUS_OK);
+        struct view record = record_bytes(a, slot);
         struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-        store_half_write(&out, slot, 2, writer_view(&record));
+        e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above those of a new file */
+        store_half_write(&out, slot, e->sequence, record);
         s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
         if (s != STATUS_OK) {
             return s;
         }
     }
     return STATUS_OK;
+}
+
+/* A new file with a header is complete: all else was flushed before. */
+static enum status write_header(struct agent *a)
+{
+    const struct files *f = a->files;
+    enum status s = f->commit(f->ctx, FILES_STATE, store_new, 0);
+    for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
+        s = write_copy(a, store_new, copy);
+    }
+    return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
 /*
@@ -265,13 +400,15 @@ static const char *aside_name(struct agent *a)
     return (s == HOST_ABSENT) ? store_aside : store_aside_newest;
 }
 
-/* `aside`: where the damaged store goes whose records are carried over; NULL: there is none. */
-static enum status create(struct agent *a, const char *aside)
+/* `aside`: where the store goes that is there; NULL: there is none. */
+static enum status create(struct agent *a, struct opening *o, const char *aside)
 {
     const struct files *f = a->files;
+    o->file = store_new;
+    o->doing = "created";
     enum status s = format(a);
-    if (s == STATUS_OK && aside != NULL) {
-        s = carry_over(a, STORE_FILE_NAME);
+    if (s == STATUS_OK && (aside != NULL || a->ledger.known)) {
+        s = carry_over(a);
     }
     if (s == STATUS_OK) {
         s = write_header(a);
@@ -285,110 +422,133 @@ static enum status create(struct agent *a, const char *aside)
     return s;
 }
 
-/*
- * The store vanished while the agent ran: a new one would forget the claims that are held, and
- * their devices would be handed out again.
- */
-static bool vanished(struct agent *a)
-{
-    if (a->ledger.held == 0u) {
-        return false;
-    }
-    log_begin(a, LOG_ID_STORE_DAMAGED);
-    log_text(a, "file", STORE_FILE_NAME);
-    log_number(a, "claims_held", a->ledger.held);
-    log_remedy(a, "put the file back, or end the pods that hold Neuron claims");
-    log_end(a);
-    return true;
-}
-
-static enum status repair(struct agent *a)
+/* `lost`: slots without an intact half; 0: the header is damaged. */
+static enum status repair(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
     log_begin(a, LOG_ID_STORE_DAMAGED);
     log_text(a, "file", STORE_FILE_NAME);
     log_text(a, "kept_as", aside);
-    log_remedy(a,
-               "nothing if claims_held below is what runs here; else re-create the missing pods");
+    log_number(a, "slots_lost", lost);
+    log_remedy(a, "nothing as a rule: readable records are kept, the others come from CDI files");
     log_end(a);
-    return create(a, aside);
+    return create(a, o, aside);
 }
 
-static enum status open_or_create(struct agent *a)
+/* The store was taken away, or another one put in its place: it is made again from memory. */
+static enum status create_again(struct agent *a, struct opening *o, bool absent)
 {
-    enum status s = read_header(a, STORE_FILE_NAME);
-    if (s == HOST_ABSENT && vanished(a)) {
-        return s;
+    struct ledger *l = &a->ledger;
+    const char *aside = absent ? NULL : aside_name(a);
+    log_begin(a, LOG_ID_STORE_DAMAGED);
+    log_text(a, "file", STORE_FILE_NAME);
+    log_text(a, "text", "it was removed while the agent ran: it is made again");
+    log_number(a, "claims_held", l->held);
+    log_remedy(a, "nothing; but nobody may remove that file");
+    log_end(a);
+    enum status s = create(a, o, aside);
+    for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
+        struct ledger_entry *e = &l->entry[i];
+        bool record = e->state == LEDGER_HELD;
+        e->half = record ? 0 : 1;
+        e->sequence = record ? e->sequence : 1u;
+        e->unsynced = false;
+        e->doubted = false;
+        e->damaged = false;
+        e->refused = false;
     }
-    if (s == HOST_ABSENT && read_header(a, store_new) == STATUS_OK) {
+    l->dirty = l->dirty && s != STATUS_OK;
+    l->doubt = l->doubt && s != STATUS_OK;
+    return s;
+}
+
+/* The first opening, with no store there. */
+static enum status create_first(struct agent *a, struct opening *o)
+{
+    enum status s = read_header(a, store_new, false);
+    o->file = store_new;
+    if (s == STATUS_OK) {
         /* A kill between the two renames of a repair, or before the one of a creation. */
         return a->files->commit(a->files->ctx, FILES_STATE, store_new, STORE_FILE_NAME);
     }
+    if (s == PEER_UNSUPPORTED) {
+        return s; /* another version was between those renames */
+    }
+    s = create(a, o, NULL);
+    if (s == STATUS_OK) {
+        log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
+    }
+    return s;
+}
+
+/* The store as the first one to open it in this process finds it, in the table. */
+static enum status open_first(struct agent *a, struct opening *o, enum status header)
+{
+    unsigned lost = 0;
+    enum status s = header;
     if (s == HOST_ABSENT) {
-        s = create(a, NULL);
-        if (s == STATUS_OK) {
-            log_one(a, LOG_ID_STORE_CREATED, "file", STORE_FILE_NAME);
-        }
+        s = create_first(a, o);
     } else if (s == HOST_DAMAGED) {
-        s = repair(a);
+        s = repair(a, o, 0);
+    } else {
+        /* it is there, or cannot be had */
+    }
+    for (unsigned i = 0; i < 2u && s == STATUS_OK; i++) {
+        *o = (struct opening){STORE_FILE_NAME, "read"};
+        s = load(a, &lost);
+        if (s != STATUS_OK || lost == 0u) {
+            break;
+        }
+        s = (i == 0u) ? repair(a, o, lost) : HOST_DAMAGED;
+    }
+    if (s == STATUS_OK) {
+        settle_conflicts(a);
+        doubt_all(a);
     }
     return s;
 }
 
 static void log_opened(struct agent *a)
 {
-    unsigned damaged = count_entries(a, LEDGER_DAMAGED);
     log_begin(a, LOG_ID_STORE_OPENED);
     log_number(a, "claims_held", a->ledger.held);
-    if (damaged > 0u) {
-        log_number(a, "slots_damaged", damaged);
-    }
     log_end(a);
-}
-
-/*
- * What a killed process wrote may be in the page cache alone, even as pages that count as clean
- * after a failed fdatasync(2): all that was ever changed is written again with the first flush.
- */
-static void doubt_all(struct agent *a)
-{
-    struct ledger *l = &a->ledger;
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        struct ledger_entry *e = &l->entry[i];
-        e->unsynced = e->state == LEDGER_HELD || e->sequence > 1u;
-        l->dirty = l->dirty || e->unsynced;
-    }
-    l->rewrite = l->dirty;
-    l->flush_ms = a->now_ms + STORE_FLUSH_MS;
 }
 
 /* Opens the store, creating or repairing it; ledger.trouble says why not. */
 static void open_store(struct agent *a)
 {
-    ASSERT(!a->ledger.usable);
+    struct ledger *l = &a->ledger;
+    struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
+    ASSERT(!l->usable);
     /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
     enum status s = a->files->lock(a->files->ctx, STORE_LOCK_NAME);
     if (s != STATUS_OK) {
-        not_usable(a, "locked by " STORE_LOCK_NAME " beside it", s);
+        if (s == HOST_BUSY) {
+            ledger_disown(a);
+        }
+        not_usable(a, &o, s);
         return;
     }
-    a->ledger.busy = false;
+    l->busy = false;
     ledger_tidy(a);
-    s = open_or_create(a);
+    o.doing = "opened or created";
+    enum status header = read_header(a, STORE_FILE_NAME, !l->known);
+    bool there = header == STATUS_OK || header == HOST_DAMAGED;
+    if (l->known) {
+        s = (there || header == HOST_ABSENT) ? create_again(a, &o, !there) : header;
+    } else {
+        s = open_first(a, &o, header);
+    }
     if (s != STATUS_OK) {
-        not_usable(a, "opened or created", s);
+        not_usable(a, &o, s);
         return;
     }
-    s = load(a);
-    if (s != STATUS_OK) {
-        not_usable(a, "read", s);
-        return;
-    }
-    recount(a);
-    doubt_all(a);
-    a->ledger.usable = true;
-    a->ledger.backoff_ms = 0;
-    ledger_remove_gone(a);
+    l->usable = true;
+    l->known = true;
+    l->backoff_ms = 0;
+    l->failing = STATUS_OK;
+    flush_doubted(a);
     reconcile_opened(a);
     log_opened(a);
 }
@@ -397,23 +557,30 @@ static void open_store(struct agent *a)
 
 static bool flush_pending(const struct agent *a)
 {
-    return a->ledger.usable && (a->ledger.dirty || a->ledger.freeing > 0u);
+    const struct ledger *l = &a->ledger;
+    return l->usable && (l->dirty || l->doubt || l->freeing > 0u);
+}
+
+void ledger_flush(struct agent *a)
+{
+    struct ledger *l = &a->ledger;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = flush_pending(a) ? ledger_sync(a, &nowhere) : STATUS_OK;
+    flush_doubted(a);
+    if (s != STATUS_OK || flush_pending(a)) {
+        l->flush_ms = a->now_ms + agent_backoff(a, &l->flush_backoff_ms);
+    } else {
+        l->flush_backoff_ms = 0;
+    }
 }
 
 void ledger_step(struct agent *a)
 {
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
     if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
         open_store(a);
     }
-    if (!flush_pending(a) || a->now_ms < a->ledger.flush_ms) {
-        return;
-    }
-    if (ledger_sync(a, &why) != STATUS_OK || a->ledger.freeing > 0u) {
-        a->ledger.flush_ms = a->now_ms + agent_backoff(a, &a->ledger.flush_backoff_ms);
-    } else {
-        a->ledger.flush_backoff_ms = 0;
+    if (flush_pending(a) && a->now_ms >= a->ledger.flush_ms) {
+        ledger_flush(a);
     }
 }
 

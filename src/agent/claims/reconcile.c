@@ -120,18 +120,6 @@ static bool is_listed(struct view names, const char *name)
     return other != NULL;
 }
 
-/* Whether a record of the claim is still to be freed. */
-static bool is_freeing(const struct agent *a, const char *uid)
-{
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The record that the file of this name holds, into reconcile.record. */
 static enum status read_file(struct agent *a, const char *name, const char *uid)
 {
@@ -193,7 +181,7 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
     if (ledger_find(a, uid) >= 0) {
         return true;
     }
-    if (is_freeing(a, uid)) {
+    if (ledger_freeing(a, uid)) {
         cdi_tombstone_name(uid, aside);
         remove_file(a, name, aside);
     } else if (opening || !a->reconcile.complete) {
@@ -214,7 +202,7 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
     int slot = ledger_find(a, uid);
     if (opening && slot >= 0 && alone) {
         release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
-    } else if (slot >= 0 || (!is_freeing(a, uid) && !a->ledger.dirty)) {
+    } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty)) {
         remove_file(a, name, NULL);
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
@@ -268,7 +256,7 @@ static bool restore(struct agent *a, unsigned slot)
     struct writer why = writer_of(text, sizeof text);
     bool restored = read_file(a, name, a->ledger.entry[slot].id.uid) == STATUS_OK &&
                     ledger_adopt(a, &a->reconcile.record, &slot, &why) == STATUS_OK;
-    log_begin(a, LOG_ID_STORE_SLOT_DAMAGED);
+    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_number(a, "slot", (int64_t)slot);
     log_remedy(a, restored ? "none: the record was written again, from the claim's CDI file"
                            : "delete and re-create the pod of the claim");

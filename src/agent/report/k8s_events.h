@@ -37,7 +37,8 @@
     X(LOG_ID_CLAIM_RELEASED, true, "ClaimReleased", "Reconcile")                                   \
     X(LOG_ID_CDI_FILE_FAILED, true, "CDIFileFailed", "Prepare")                                    \
     X(LOG_ID_STORE_DAMAGED, true, "ClaimStoreDamaged", "OpenStore")                                \
-    X(LOG_ID_STORE_SLOT_DAMAGED, true, "ClaimRecordLost", "OpenStore")                             \
+    X(LOG_ID_STORE_HALF_DAMAGED, true, "ClaimRecordDamaged", "OpenStore")                          \
+    X(LOG_ID_STORE_CONFLICT, true, "ClaimRecordConflict", "OpenStore")                             \
     X(LOG_ID_STORE_FAILED, true, "ClaimStoreFailed", "OpenStore")
 
 /* One row of the table; static texts. */

@@ -152,9 +152,13 @@
     X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was opened", "none")         \
     X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged", "the claim store is missing or damaged",   \
       "depends on the damage; every line has its own")                                             \
-    X(LOG_ID_STORE_SLOT_DAMAGED, LOG_ERROR, "store_slot_damaged",                                  \
-      "one slot of the claim store cannot be read",                                                \
-      "delete and re-create the pod that lost its claim")                                          \
+    X(LOG_ID_STORE_HALF_DAMAGED, LOG_WARN, "store_half_damaged",                                   \
+      "half of a slot of the claim store, or a copy of its header, cannot be read; the other one " \
+      "counts",                                                                                    \
+      "none after a loss of power, which can tear a write; else check the disk")                   \
+    X(LOG_ID_STORE_CONFLICT, LOG_ERROR, "store_conflict",                                          \
+      "two records of the claim store name the same claim or the same device",                     \
+      "none if the other one was released; else delete one of the two claims once no pod uses it") \
     X(LOG_ID_STORE_FAILED, LOG_ERROR, "store_failed", "the claim store cannot be read or written", \
       "check the free space and the permissions of the plugin directory")                          \
     /* Kubernetes Events */                                                                        \

@@ -166,7 +166,7 @@ static int64_t quarantined(const struct agent *a)
 {
     int64_t n = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        n += (a->ledger.entry[i].state == LEDGER_DAMAGED) ? 1 : 0;
+        n += a->ledger.entry[i].damaged ? 1 : 0;
     }
     return n;
 }

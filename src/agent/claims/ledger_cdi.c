@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CDI files of claims, and their tombstones: a claim that is unprepared has its CDI file renamed,
+ * and the tombstone goes as soon as the store has forgotten the claim for certain. reconcile.c heeds
+ * those that it finds at an opening.
+ */
+#include "agent/claims/ledger_internal.h"
+#include "agent/state.h"
+#include "cfg/identity.h"
+
+/* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
+static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+
+void ledger_tidy(struct agent *a)
+{
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
+    status_ignore(s, "absent as a rule; a refusal shows again with the first claim");
+}
+
+void cdi_failed(struct agent *a, const char *uid, enum status s)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    log_begin(a, LOG_ID_CDI_FILE_FAILED);
+    log_text(a, "file", name);
+    log_text(a, "reason", ledger_reason(a, s));
+    log_remedy(a, ledger_remedy(s));
+    log_end(a);
+}
+
+/* --- writing --- */
+
+static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
+                              struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    cdi_file_name(r->id.uid, name);
+    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    if (s == STATUS_OK) {
+        s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
+    }
+    if (s != STATUS_OK) {
+        writer_text(why, "CDI file ");
+        writer_text(why, a->settings->cdi_root);
+        writer_text(why, "/");
+        writer_text(why, name);
+        writer_text(why, " cannot be written (");
+        writer_text(why, ledger_reason(a, s));
+        writer_text(why, "); ");
+        writer_text(why, ledger_remedy(s));
+        cdi_failed(a, r->id.uid, s);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
+        status_ignore(cleared, "the next claim overwrites it, a start removes it");
+    }
+    return s;
+}
+
+static enum status build(struct agent *a, const struct claim_record *r, struct writer *out,
+                         struct writer *why)
+{
+    *out = writer_of(a->scratch.body, sizeof a->scratch.body);
+    enum status s = cdi_write(r, a->settings->dev_root, out);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
+    }
+    return s;
+}
+
+enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    struct writer content;
+    enum status s = build(a, r, &content, why);
+    return (s == STATUS_OK) ? write_file(a, r, writer_view(&content), why) : s;
+}
+
+/* --- reading --- */
+
+/* The claim's CDI file as the disk has it, in scratch.stored. */
+static enum status read_file(struct agent *a, const char *uid, struct writer *out)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    *out = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+    return a->files->read(a->files->ctx, FILES_CDI, name, 0, out);
+}
+
+enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    struct writer wanted;
+    struct writer stored;
+    enum status s = build(a, r, &wanted, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = read_file(a, r->id.uid, &stored);
+    if (s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted))) {
+        return STATUS_OK;
+    }
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(r->id.uid, name);
+    log_begin(a, LOG_ID_CDI_FILE_REBUILT);
+    log_text(a, "claim_uid", r->id.uid);
+    log_text(a, "file", name);
+    log_end(a);
+    return write_file(a, r, writer_view(&wanted), why);
+}
+
+enum status cdi_record(struct agent *a, const char *uid, struct claim_record *r)
+{
+    struct writer stored;
+    enum status s = read_file(a, uid, &stored);
+    s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), r) : s;
+    return (s == STATUS_OK && !view_is(view_text(uid), r->id.uid)) ? HOST_DAMAGED : s;
+}
+
+bool cdi_exists(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    uint8_t first;
+    struct writer byte = writer_of(&first, sizeof first);
+    cdi_file_name(uid, name);
+    return a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte) != HOST_ABSENT;
+}
+
+/* --- removing --- */
+
+enum status cdi_bury(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    cdi_tombstone_name(uid, tombstone);
+    return a->files->remove(a->files->ctx, FILES_CDI, name, tombstone);
+}
+
+enum status cdi_mark_gone(struct agent *a, const char *uid)
+{
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(uid, tombstone);
+    return a->files->write(a->files->ctx, FILES_CDI, tombstone, 0, view_text(uid));
+}
+
+enum status cdi_remove(struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(uid, name);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
+    return (s == HOST_ABSENT) ? STATUS_OK : s;
+}
+
+void cdi_unmark(struct agent *a, const char *uid)
+{
+    char tombstone[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(uid, tombstone);
+    enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
+    status_ignore(s, "one without a record means nothing, and reconciliation removes it");
+}

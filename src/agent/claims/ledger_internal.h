@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the ledger share: halves of the store (ledger_half.c) and CDI files
+ * (ledger_cdi.c). Owns nothing: the table is that of ledger.h. Included by ledger*.c alone.
+ */
+#ifndef AGENT_CLAIMS_LEDGER_INTERNAL_H
+#define AGENT_CLAIMS_LEDGER_INTERNAL_H
+
+#include "agent/claims/ledger.h"
+
+/* --- halves of the store --- */
+
+/*
+ * Reads a half of a file of the store's form; its record stays in scratch.half. What the disk
+ * cannot read (HOST_IO, twice) is damaged. Other HOST_*: the file cannot be opened.
+ */
+MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
+                               struct store_half *out);
+/*
+ * Writes a slot's record, none for a free slot, with the next sequence. The half that a flush has
+ * made safe stays, unless the disk refuses the other one. HOST_*: both are as they were, or damaged.
+ */
+MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
+/* The same for what the slot holds already. HOST_DAMAGED: it cannot be read. */
+MUST_USE enum status half_copy(struct agent *a, unsigned slot);
+/* Writes what counts into the damaged half too; what the disk refuses stays damaged. */
+void half_heal(struct agent *a, unsigned slot);
+/* A record that was read from the slot's half that counts, or is written there: kept in memory. */
+void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
+/* The record of a slot, if memory has it; else NULL. */
+const struct claim_record *record_kept(struct agent *a, unsigned slot);
+/*
+ * Enters what the bytes of a record say: HELD, opaque if only its outline is understood.
+ * HOST_DAMAGED: not even that.
+ */
+MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
+/*
+ * The record of a held slot as bytes, from what knows it best: the store, memory, the CDI file; in
+ * the end its outline, and the slot is opaque then. They stay in scratch.record.
+ */
+struct view record_bytes(struct agent *a, unsigned slot);
+/* The store failed: logs that, but only once until it works again. */
+void store_failed(struct agent *a, const char *doing, enum status s);
+/* Flushes what was loaded and may be in the page cache alone. Failures are left for later. */
+void flush_doubted(struct agent *a);
+
+/* --- CDI files --- */
+
+/* The claim's CDI file is made or replaced. FULL_BUFFER, HOST_*: `why` gets one line. */
+MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
+/* The CDI file becomes a tombstone. HOST_ABSENT: there is none; other HOST_*: it stays. */
+MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
+/* Makes a tombstone where there was no CDI file. */
+MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
+/* Also when it cannot be read. */
+bool cdi_exists(struct agent *a, const char *uid);
+/* HOST_*: it is still there. */
+MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
+void cdi_unmark(struct agent *a, const char *uid);
+void cdi_failed(struct agent *a, const char *uid, enum status s);
+/* The record that the claim's CDI file holds. HOST_*: none. */
+MUST_USE enum status cdi_record(struct agent *a, const char *uid, struct claim_record *r);
+
+#endif
