@@ -26,7 +26,7 @@
 #define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
 #define SERVES(version) (1u << (unsigned)(version))
 
-enum api_fault { API_ANSWERS, API_HANGS, API_RESETS };
+enum api_fault { API_ANSWERS, API_HANGS, API_RESETS, API_MISTAKES /* another object */ };
 
 /* What is answered to the question for the versions of the API group. */
 enum api_group {

@@ -116,6 +116,8 @@ static void meet_claim(const struct sim_api_event *e)
         meet(e, SIM_FAULT_POSTPONED, (struct sim_fault){0});
     } else if (c != NULL && c->fault == API_RESETS) {
         meet(e, SIM_FAULT_RESET, (struct sim_fault){0});
+    } else if (c != NULL && c->fault == API_MISTAKES) {
+        meet(e, SIM_FAULT_OTHER, (struct sim_fault){0});
     } else if (c != NULL && c->http == 999) {
         disown(e);
     } else if (c != NULL) {

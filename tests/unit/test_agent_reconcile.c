@@ -362,6 +362,18 @@ static void test_errors_release_nothing(void **state)
     assert_int_equal(held(), 1);
 }
 
+static void test_answers_about_another_claim(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    api.claim[0].fault = API_MISTAKES;
+    api.claim[1].fault = API_MISTAKES;
+    pass(5 * ROUND);
+    assert_true(api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/") > 4);
+    assert_int_equal(held(), 2);
+}
+
 /* An overlap asks at once. */
 static void test_look_at_once(void **state)
 {
@@ -474,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_another_uid),
         cmocka_unit_test(test_gone_for_a_moment),
         cmocka_unit_test(test_errors_release_nothing),
+        cmocka_unit_test(test_answers_about_another_claim),
         cmocka_unit_test(test_look_at_once),
         cmocka_unit_test(test_gives_way_after_a_reboot),
         cmocka_unit_test(test_boot_id_of_a_full_disk),

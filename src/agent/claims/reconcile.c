@@ -394,12 +394,15 @@ static void look_step(struct agent *a)
     }
 }
 
+/* An object of another name is no answer. */
 void reconcile_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct reconcile *k = &a->reconcile;
+    const struct claim_id *id = &a->ledger.entry[k->slot].id;
     ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
-    if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m)) {
+    if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m) &&
+        view_is(view_text(m.name), id->name) && view_is(view_text(m.namespace), id->namespace_)) {
         text_cut(k->found_uid, sizeof k->found_uid, view_text(m.uid));
     }
 }
