@@ -14,7 +14,8 @@
  * I1 No assertion fails.
  * I2 Progress: at one moment the agent asks for a bounded number of steps, and in any second for a
  *    bounded number of moments.
- * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared.
+ * I3 A claim that was answered as prepared is held and has its CDI file until it is unprepared, or
+ *    released for a reason of claims/reconcile.h.
  * I4 A new process holds the claims that the old one held.
  * I5 The API server's token is on no link but LINK_API, and in no line of the log.
  * I6 What a peer is sent is bounded by what it sent and by time.

@@ -211,6 +211,7 @@ static void begin_again(const struct beginning *b)
     promised.count = 0;
     unprepared.count = 0;
     reopened.due = false;
+    released = 0;
     for (unsigned i = 0; i < LINKS_TOTAL; i++) {
         told_begin(i);
     }

@@ -46,6 +46,7 @@ struct told {
 
 struct reopened {
     bool due; /* the next step opens the store again */
+    bool held[CLAIMS_MAX];
     uint64_t sum;
 };
 
@@ -53,6 +54,7 @@ static struct uids promised;   /* answered "prepared", and not unprepared since 
 static struct uids unprepared; /* at any time */
 static struct told told[LINKS_TOTAL];
 static struct reopened reopened;
+static uint64_t released; /* claims that this process released by itself */
 
 static int uids_find(const struct uids *u, struct view uid)
 {
@@ -257,13 +259,13 @@ static void check_log(struct view lines)
 
 /* --- claims --- */
 
-/* The UIDs that are held, slot by slot. */
+/* The UIDs that are held, slot by slot, of slots that were held when the process was killed. */
 static uint64_t held_sum(void)
 {
     struct fuzz_sum sum = fuzz_sum_of();
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent->ledger.entry[i];
-        if (e->state == LEDGER_HELD) {
+        if (e->state == LEDGER_HELD && reopened.held[i]) {
             fuzz_sum_u64(&sum, i);
             fuzz_sum_view(&sum, view_text(e->id.uid));
         }
@@ -275,6 +277,9 @@ static uint64_t held_sum(void)
 static void expect_same_claims(void)
 {
     reopened.due = agent->ledger.usable && agent->ledger.freeing == 0u && disk.fault == FAULT_NONE;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        reopened.held[i] = agent->ledger.entry[i].state == LEDGER_HELD;
+    }
     reopened.sum = reopened.due ? held_sum() : 0u;
 }
 
@@ -304,10 +309,28 @@ static void check_fetches(void)
     CHECK(used == owned);
 }
 
-/* I4: a new process holds what the old one held. */
+/* Claims that the API server disowned, or that gave way after a reboot: as good as unprepared. */
+static void forget_released(void)
+{
+    bool more = agent->report.count[LOG_ID_CLAIM_RELEASED] > released;
+    released = agent->report.count[LOG_ID_CLAIM_RELEASED]; /* 0 in a new process */
+    if (!more) {
+        return;
+    }
+    for (unsigned left = promised.count; left > 0u; left--) {
+        const char *uid = promised.uid[left - 1u];
+        if (ledger_find(agent, uid) < 0) {
+            uids_add(&unprepared, view_text(uid));
+            uids_remove(&promised, view_text(uid));
+        }
+    }
+}
+
+/* I4: a new process holds what the old one held; it may take in more. */
 static void check_step(void)
 {
     check_fetches();
+    forget_released();
     if (reopened.due) {
         reopened.due = false;
         CHECK(!agent->ledger.usable || held_sum() == reopened.sum);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ResourceClaim as the API server answers it, through the field filter and the agent's decoding,
- * becomes a claim record, what the store keeps of it, and a CDI file. Checks I1 to I5 of
+ * becomes a claim record, what the store keeps of it, and a CDI file. Checks I1 to I6 of
  * dra/claim.h. The input is the object's bytes behind one byte of choices; the oracle for the CDI
  * file is jansson.
  *
@@ -108,6 +108,7 @@ static void look_stored(const struct claim_record *r)
 
 static void look_cdi(const struct claim_record *r)
 {
+    static struct claim_record again;
     static uint8_t first[CDI_BYTES_MAX + 64u];
     static uint8_t second[CDI_BYTES_MAX + 64u];
     struct writer out = writer_of(first, sizeof first);
@@ -117,7 +118,9 @@ static void look_cdi(const struct claim_record *r)
     CHECK(cdi_write(r, "/dev", &same) == s);
     if (s == STATUS_OK) {
         CHECK(out.len <= CDI_BYTES_MAX && view_equal(writer_view(&out), writer_view(&same)));
-        CHECK(oracle_takes(writer_view(&out))); /* I4 */
+        CHECK(oracle_takes(writer_view(&out)));                                             /* I4 */
+        CHECK(cdi_read(writer_view(&out), &again) == STATUS_OK && again.count == r->count); /* I6 */
+        CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
     }
     for (unsigned i = 0; i < r->count; i++) {
         char id[CDI_ID_CAP];
