@@ -538,6 +538,23 @@
  */
 #define STORE_BUSY_MS 500u
 /*
+ * The owner of the claim store looks this often whether another agent is to be the next one: with
+ * STORE_BUSY_MS the store is handed over within two seconds. A look is one system call.
+ */
+#define HANDOVER_CHECK_MS 1000u
+/* Of these looks the one in so many that also asks whether the lock file was removed or replaced. */
+#define HANDOVER_LOCK_LOOKS 8u
+/*
+ * Time for the calls that run when the store is to be handed over. Reached: claims that wait for
+ * the API server fail or wait for the store, and the kubelet repeats them at the other agent.
+ */
+#define HANDOVER_MS 2000u
+/*
+ * How long a call waits for the store while another agent has it: longer than a handover takes.
+ * Reached: its claims fail with the reason.
+ */
+#define STORE_WAIT_MS 5000u
+/*
  * Rounds with writes, each within SLICE_REPAIRS_MS of the one before, that are not delayed. More:
  * each further one waits longer. SLICE_REPAIRS_MS is longer than the longest of these waits.
  */

@@ -245,7 +245,7 @@ static void report_version(struct agent *a)
         log_one(a, LOG_ID_RESOURCE_API_NOT_SERVED, "text",
                 "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
                 "published and no new claim prepared");
-        publish_unserved(a);
+        publish_suspend(a);
     }
 }
 
@@ -342,6 +342,37 @@ void agent_api_ended(struct agent *a, const char *why)
     a->step_now = true;
 }
 
+/* --- two agents on one node --- */
+
+/* The other agent has the claims from now on; this one publishes nothing and holds nothing. */
+static void hand_over(struct agent *a)
+{
+    bool wanted = a->registration.registered && a->found && !a->stopping;
+    if (handover_step(a, wanted)) {
+        calls_retire(a);
+        claim_status_retire(a);
+        ledger_retire(a);
+        publish_suspend(a);
+        a->step_now = true;
+    }
+}
+
+/* What only the owner of the claim store does. */
+static void owner_step(struct agent *a)
+{
+    if (!a->ledger.busy) {
+        publish_step(a); /* what a round waits for goes before a watch that can wait */
+        claim_status_step(a);
+        reconcile_step(a);
+    }
+}
+
+static uint64_t owner_deadline(const struct agent *a)
+{
+    uint64_t at = earlier(publish_deadline(a), claim_status_deadline(a));
+    return a->ledger.busy ? UINT64_MAX : earlier(at, reconcile_deadline(a));
+}
+
 /* --- the step --- */
 
 void agent_step(struct agent *a)
@@ -363,14 +394,13 @@ void agent_step(struct agent *a)
     serve_api(a);
     version_step(a);
     calls_step(a);
+    hand_over(a);
     if (node_changed(a)) {
         publish_changed(a);
     }
-    publish_step(a); /* what a round waits for goes before a watch that can wait */
+    owner_step(a);
     node_step(a);
     k8s_event_writer_step(a);
-    claim_status_step(a);
-    reconcile_step(a);
     peer_failures_step(a);
     health_step(a);
     pages_step(a);
@@ -415,10 +445,9 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
     at = earlier(at, node_deadline(a));
-    at = earlier(at, publish_deadline(a));
+    at = earlier(at, owner_deadline(a));
+    at = earlier(at, handover_deadline(a));
     at = earlier(at, k8s_event_writer_deadline(a));
-    at = earlier(at, claim_status_deadline(a));
-    at = earlier(at, reconcile_deadline(a));
     at = earlier(at, ledger_deadline(a));
     if (a->stopping) {
         at = earlier(at, a->stop_ms);

@@ -16,6 +16,18 @@ enum files_dir {
     FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
 };
 
+/*
+ * The agents of a node hand the claim store over by two locks on one file: that of the owner, and
+ * that of the one who is to be the next. A byte of the file each.
+ */
+enum files_lock { LOCK_OWNER, LOCK_NEXT };
+/* Which process has a lock. */
+enum files_holder {
+    HOLDER_NOBODY, /* nobody but us */
+    HOLDER_AGENT,
+    HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the file as a whole */
+};
+
 /* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */
 struct files {
     void *ctx; /* opaque to the agent */
@@ -44,11 +56,16 @@ struct files {
     enum status (*remove)(void *ctx, enum files_dir dir, const char *name,
                           const char *aside) MUST_USE;
     /*
-     * Locks a file of FILES_STATE against other processes until the port ends, and makes it when it
-     * is absent. HOST_BUSY: another process has it. Locked already: STATUS_OK, unless the file was
-     * removed or replaced meanwhile; then the one that has the name now is locked.
+     * Takes one of the locks on a file of FILES_STATE until unlock or the end of the port, and
+     * makes the file when it is absent. HOST_BUSY: another process has the lock. Ours already:
+     * STATUS_OK, unless the file was removed or replaced meanwhile; then both are gone, and this
+     * one is taken on the file that has the name now.
      */
-    enum status (*lock)(void *ctx, const char *name) MUST_USE;
+    enum status (*lock)(void *ctx, const char *name, enum files_lock which) MUST_USE;
+    /* Gives one of the locks up; with LOCK_OWNER nothing of the store stays open. */
+    void (*unlock)(void *ctx, enum files_lock which);
+    /* Who else has one of the locks on the file that `lock` was last called for. */
+    enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
      * Appends the names in `dir` that start with `prefix`, each with its NUL; a directory that is
      * absent has none. FULL_BUFFER: there are more than `out` has room for; those before are there.

@@ -21,6 +21,7 @@
 #include "agent/report/durations.h"
 #include "agent/report/log.h"
 #include "agent/claims/fetch.h"
+#include "agent/claims/handover.h"
 #include "agent/claims/ledger_open.h"
 #include "agent/claims/reconcile.h"
 #include "agent/claims/replies.h"
@@ -72,6 +73,7 @@ struct agent {
     struct k8s_events k8s_events;
     struct devices devices;
     struct registration registration;
+    struct handover handover;
     struct ledger ledger;
     struct api_connection api_connection;
     struct api_client api_client;

@@ -129,6 +129,30 @@ static int open_existing(const char *path, bool write, bool *writable)
     return fd;
 }
 
+/* F_OFD_SETLK. HOST_BUSY: another process has a lock that is in the way. */
+static enum status lock_bytes(struct host_files *f, int fd, struct flock bytes)
+{
+    if (fcntl(fd, F_OFD_SETLK, &bytes) == 0) {
+        return STATUS_OK;
+    }
+    enum status s = failed(f, errno);
+    return (f->error == EAGAIN || f->error == EACCES) ? HOST_BUSY : s;
+}
+
+/*
+ * The file that is written is locked besides, as long as it is open: whoever removes the lock file,
+ * for taking it for a stale one, does not give the store two writers.
+ */
+static enum status inode_lock(struct host_files *f)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    enum status s = f->state_writable ? lock_bytes(f, f->state_fd, whole) : STATUS_OK;
+    if (s != STATUS_OK) {
+        state_drop(f);
+    }
+    return s;
+}
+
 /*
  * Sees to it that f->state_fd is the file `name`, open for what is wanted. Only `create` makes an
  * absent one: a store that vanished must be noticed.
@@ -155,7 +179,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
     }
     f->state_identity = (struct file_identity){opened.st_dev, opened.st_ino};
     text_set(f->state_name, sizeof f->state_name, name);
-    return STATUS_OK;
+    return inode_lock(f);
 }
 
 /* --- the port --- */
@@ -323,35 +347,65 @@ static void lock_drop(struct host_files *f)
     f->lock_fd = -1;
 }
 
-/*
- * The lock belongs to the descriptor (F_OFD_SETLK) and ends with it, however the process ends. On a
- * read-only file system a shared one keeps writers away.
- */
-static enum status port_lock(void *ctx, const char *name)
+/* Opens the lock file, unless that is done and it still has the name. A lock ends with it. */
+static enum status lock_open(struct host_files *f, const char *name)
 {
-    struct host_files *f = ctx;
     char path[FILE_PATH_CAP];
-    bool writable = true;
     path_of(path, f, FILES_STATE, name);
     if (same_file(f->lock_fd, path)) {
         return STATUS_OK;
     }
     lock_drop(f);
-    f->lock_fd = open_existing(path, false, &writable);
+    f->lock_fd = open_existing(path, false, &f->lock_writable);
     if (f->lock_fd < 0 && errno == ENOENT) {
         f->lock_fd = open_for_write(f, FILES_STATE, path, O_RDWR);
-        writable = true;
+        f->lock_writable = true;
     }
-    if (f->lock_fd < 0) {
-        return failed(f, errno);
+    return (f->lock_fd >= 0) ? STATUS_OK : failed(f, errno);
+}
+
+static struct flock byte_of(enum files_lock which, short type)
+{
+    return (struct flock){
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)which, .l_len = 1};
+}
+
+/*
+ * The lock belongs to the descriptor (F_OFD_SETLK) and ends with it, however the process ends. On a
+ * read-only file system a shared one keeps writers away; once the store can be written there, its
+ * own lock (inode_lock) keeps a second writer away.
+ */
+static enum status port_lock(void *ctx, const char *name, enum files_lock which)
+{
+    struct host_files *f = ctx;
+    enum status s = lock_open(f, name);
+    if (s != STATUS_OK) {
+        return s;
     }
-    struct flock whole = {.l_type = writable ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
-    if (fcntl(f->lock_fd, F_OFD_SETLK, &whole) != 0) {
-        enum status s = failed(f, errno);
+    return lock_bytes(f, f->lock_fd, byte_of(which, f->lock_writable ? F_WRLCK : F_RDLCK));
+}
+
+static void port_unlock(void *ctx, enum files_lock which)
+{
+    struct host_files *f = ctx;
+    struct flock byte = byte_of(which, F_UNLCK);
+    if (which == LOCK_OWNER) {
+        state_drop(f);
+    }
+    if (f->lock_fd >= 0 && fcntl(f->lock_fd, F_OFD_SETLK, &byte) != 0) {
         lock_drop(f);
-        return (f->error == EAGAIN || f->error == EACCES) ? HOST_BUSY : s;
     }
-    return STATUS_OK;
+}
+
+/* A lock without an end is that of a release that locked the whole file. */
+static enum files_holder port_holder(void *ctx, enum files_lock which)
+{
+    struct host_files *f = ctx;
+    struct flock byte = byte_of(which, F_WRLCK);
+    if (f->lock_fd < 0 || fcntl(f->lock_fd, F_OFD_GETLK, &byte) != 0 || byte.l_type == F_UNLCK) {
+        return HOLDER_NOBODY;
+    }
+    return (byte.l_len == 0) ? HOLDER_OLDER : HOLDER_AGENT;
 }
 
 /* --- listing --- */
@@ -432,6 +486,8 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .remove = port_remove,
                           .lock = port_lock,
                           .list = port_list,
+                          .unlock = port_unlock,
+                          .holder = port_holder,
                           .device = port_device,
                           .why = port_why};
 }

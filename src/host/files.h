@@ -32,9 +32,10 @@ struct host_files {
     bool state_created;                  /* its directory entry has not been flushed */
     char state_name[CDI_FILE_NAME_CAP];
     uint64_t flush_ms; /* of the last fdatasync(2) */
-    int lock_fd;       /* of the locked file, or -1 */
-    int error;         /* errno of the last failure */
-    char words[64];    /* the same as text for an operator */
+    int lock_fd;       /* of the lock file, or -1 */
+    bool lock_writable;
+    int error;      /* errno of the last failure */
+    char words[64]; /* the same as text for an operator */
 };
 
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */

@@ -299,7 +299,8 @@ void disk_clear(void)
         disk.refuse_remove[dir] = false;
         disk.refuse_read[dir] = false;
     }
-    disk.locked_by_other = false;
+    memset(disk.locked_by_other, 0, sizeof disk.locked_by_other);
+    memset(disk.locked, 0, sizeof disk.locked);
     disk.refuse_from = 0;
     disk_repair();
     memset(disk.device, 0, sizeof disk.device);
@@ -452,17 +453,30 @@ static enum status disk_remove(void *ctx, enum files_dir dir, const char *name, 
     return leave(now, s);
 }
 
-/* The one process of a test has what it locked; only making the file can be refused. */
-static enum status disk_lock(void *ctx, const char *name)
+/* What other processes have locked; only making the file can be refused. */
+static enum status disk_lock(void *ctx, const char *name, enum files_lock which)
 {
     enum fault now = enter(ctx, name, false);
     bool absent = disk_find(FILES_STATE, name) == NULL;
     enum status s = prevented(now, disk.refuse[FILES_STATE] && absent);
-    s = (prevented(now, false) == STATUS_OK && disk.locked_by_other) ? HOST_BUSY : s;
+    s = (prevented(now, false) == STATUS_OK && disk.locked_by_other[which] != 0u) ? HOST_BUSY : s;
     if (s == STATUS_OK) {
         (void)disk_make(FILES_STATE, name);
+        disk.locked[which] = true;
     }
     return leave(now, s);
+}
+
+static void disk_unlock(void *ctx, enum files_lock which)
+{
+    ASSERT(ctx == &disk);
+    disk.locked[which] = false;
+}
+
+static enum files_holder disk_holder(void *ctx, enum files_lock which)
+{
+    ASSERT(ctx == &disk);
+    return disk.locked_by_other[which];
 }
 
 static enum status disk_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
@@ -508,6 +522,8 @@ const struct files disk_files = {
     .remove = disk_remove,
     .lock = disk_lock,
     .list = disk_list,
+    .unlock = disk_unlock,
+    .holder = disk_holder,
     .device = disk_device,
     .flush_ms = disk_flush_ms,
     .why = disk_why,

@@ -82,7 +82,8 @@ struct disk {
     bool refuse_remove[2];
     bool refuse_read[2];
     struct disk_bad bad[DISK_BAD_MAX];
-    bool locked_by_other;
+    enum files_holder locked_by_other[2]; /* by lock: another process has it */
+    bool locked[2];                       /* the agent has it */
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
     enum status last;     /* of the last call that failed */
     /* where devices are now; as in a found_node of zeros unless the owner says otherwise */

@@ -121,12 +121,10 @@ static const struct files_case {
       {LIST, STATE, "p", 1, "p_1", OK}}},
     {"a lock makes its file and can be had again",
      {{LOCK, STATE, "s.lock", 0, NULL, OK},
-      {READ, STATE, "s.lock", 0, "", OK},
       {LOCK, STATE, "s.lock", 0, NULL, OK},
       {WRITE, STATE, "s", 0, "1", OK},
       {REMOVE, STATE, "s.lock", 0, NULL, OK},
       {LOCK, STATE, "s.lock", 0, NULL, OK},
-      {READ, STATE, "s.lock", 0, "", OK},
       {READ, STATE, "s", 0, "1", OK}}},
 };
 
@@ -183,7 +181,7 @@ static enum status run_step(const struct files *p, const struct step *s)
     case REMOVE:
         return p->remove(p->ctx, s->dir, s->name, s->text);
     case LOCK:
-        return p->lock(p->ctx, s->name);
+        return p->lock(p->ctx, s->name, LOCK_OWNER);
     default:
         return run_list(p, s);
     }
@@ -239,18 +237,18 @@ static void test_one_holder(void **state)
     struct files a = host_files_init(&first, paths[0], paths[1], "", "");
     struct files b = host_files_init(&second, paths[0], paths[1], "", "");
     /* the directory is made for it */
-    assert_int_equal(a.lock(a.ctx, "s.lock"), STATUS_OK);
-    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
-    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
-    assert_int_equal(a.lock(a.ctx, "s.lock"), STATUS_OK);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
     /* it outlives what happens to other files */
     assert_int_equal(a.write(a.ctx, STATE, "s", 0, view_text("1")), STATUS_OK);
     assert_int_equal(a.commit(a.ctx, STATE, "s", "t"), STATUS_OK);
-    assert_int_equal(b.lock(b.ctx, "s.lock"), HOST_BUSY);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
     host_files_end(&first);
-    assert_int_equal(b.lock(b.ctx, "s.lock"), STATUS_OK);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
     a = host_files_init(&first, paths[0], paths[1], "", "");
-    assert_int_equal(a.lock(a.ctx, "s.lock"), HOST_BUSY);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
     host_files_end(&first);
     host_files_end(&second);
 }
@@ -284,6 +282,67 @@ static void test_little_room(void **state)
     host_files_end(&real);
 }
 
+/* The owner sees who is to be the next, and gives way; nothing of the store stays open. */
+static void test_two_locks(void **state)
+{
+    static char paths[2][256];
+    struct host_files first;
+    struct host_files second;
+    uint8_t bytes[8];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    (void)state;
+    (void)snprintf(paths[0], sizeof paths[0], "%s", at("cdi"));
+    (void)snprintf(paths[1], sizeof paths[1], "%s", at("plugins/neuron"));
+    struct files a = host_files_init(&first, paths[0], paths[1], "", "");
+    struct files b = host_files_init(&second, paths[0], paths[1], "", "");
+    assert_int_equal(a.holder(a.ctx, LOCK_OWNER), HOLDER_NOBODY);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
+    assert_int_equal(a.write(a.ctx, STATE, "s", 0, view_text("1")), STATUS_OK);
+    assert_int_equal(a.holder(a.ctx, LOCK_NEXT), HOLDER_NOBODY);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    assert_int_equal(b.holder(b.ctx, LOCK_OWNER), HOLDER_AGENT);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_NEXT), STATUS_OK);
+    assert_int_equal(a.holder(a.ctx, LOCK_NEXT), HOLDER_AGENT);
+    assert_int_equal(a.holder(a.ctx, LOCK_OWNER), HOLDER_NOBODY); /* its own */
+    a.unlock(a.ctx, LOCK_OWNER);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
+    assert_int_equal(b.read(b.ctx, STATE, "s", 0, &w), STATUS_OK);
+    b.unlock(b.ctx, LOCK_NEXT);
+    assert_int_equal(a.holder(a.ctx, LOCK_NEXT), HOLDER_NOBODY);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    /* the lock file is removed: the store still has one user, and the owner notices */
+    assert_int_equal(unlink(at("plugins/neuron/s.lock")), 0);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
+    assert_int_equal(a.read(a.ctx, STATE, "s", 0, &w), HOST_BUSY);
+    assert_int_equal(a.write(a.ctx, STATE, "s", 0, view_text("2")), HOST_BUSY);
+    assert_int_equal(b.lock(b.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    b.unlock(b.ctx, LOCK_OWNER);
+    assert_int_equal(a.write(a.ctx, STATE, "s", 0, view_text("2")), STATUS_OK);
+    host_files_end(&first);
+    host_files_end(&second);
+}
+
+/* A release that knows no next one locks the whole file. */
+static void test_older_holder(void **state)
+{
+    static char dir[256];
+    struct host_files real;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "%s", at("s"));
+    make_directories("s");
+    int fd = open(at("s/s.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    struct files a = host_files_init(&real, dir, dir, "", "");
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), HOST_BUSY);
+    assert_int_equal(a.holder(a.ctx, LOCK_OWNER), HOLDER_OLDER);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_NEXT), HOST_BUSY);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(a.lock(a.ctx, "s.lock", LOCK_OWNER), STATUS_OK);
+    host_files_end(&real);
+}
+
 /* --- the words --- */
 
 static void test_words(void **state)
@@ -311,7 +370,7 @@ static void test_words(void **state)
     assert_string_equal(p.why(p.ctx), "not a plain file");
     assert_int_equal(p.write(p.ctx, CDI, "unread", 0, view_text("x")), HOST_IO);
     assert_string_equal(p.why(p.ctx), "a FIFO or socket, not a plain file");
-    assert_int_equal(p.lock(p.ctx, "directory"), HOST_IO);
+    assert_int_equal(p.lock(p.ctx, "directory", LOCK_OWNER), HOST_IO);
     assert_string_equal(p.why(p.ctx), "is a directory");
     host_files_end(&real);
 }
@@ -341,8 +400,8 @@ static void test_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_memory), HOST_TEST(test_real),
-        HOST_TEST(test_one_holder),       HOST_TEST(test_words),
+        cmocka_unit_test(test_in_memory), HOST_TEST(test_real),        HOST_TEST(test_two_locks),
+        HOST_TEST(test_older_holder),     HOST_TEST(test_one_holder),  HOST_TEST(test_words),
         HOST_TEST(test_device),           HOST_TEST(test_little_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

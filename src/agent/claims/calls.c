@@ -603,10 +603,6 @@ static void prepare_step(struct agent *a, unsigned index)
     struct writer why = writer_of(text, sizeof text);
     int slot = ledger_known(a, o->id.uid);
     o->next_ms = (a->now_ms < o->next_ms) ? o->next_ms : 0u;
-    if (a->ledger.busy) {
-        operation_fail(a, o, view_text(a->ledger.trouble));
-        return;
-    }
     if (slot >= 0) {
         prepare_held(a, o, (unsigned)slot);
     } else if (claim_id_check(&o->id, &why) != STATUS_OK) {
@@ -723,16 +719,26 @@ static void call_flush(struct agent *a, struct call *c)
     }
 }
 
+/* Whether another agent has the store, or gets it once the calls that came before have ended. */
+static bool waits_for_store(const struct agent *a, const struct call *c)
+{
+    return a->ledger.busy || (a->handover.leaving && c->start_ms >= a->handover.leaving_ms);
+}
+
 static void operation_step(struct agent *a, const struct call *c, unsigned index)
 {
-    const struct operation *o = &a->operation[index];
+    struct operation *o = &a->operation[index];
     if (o->state == OPERATION_FETCHING) {
         collect_fetch(a, index);
     }
     if (o->state != OPERATION_WAITING) {
         return;
     }
-    if (c->unprepare) {
+    if (waits_for_store(a, c)) {
+        if (a->ledger.busy && a->now_ms >= c->start_ms + STORE_WAIT_MS) {
+            operation_fail(a, o, view_text(a->ledger.trouble));
+        }
+    } else if (c->unprepare) {
         unprepare_step(a, index);
     } else {
         prepare_step(a, index);
@@ -785,9 +791,9 @@ static void call_asks(struct agent *a, struct call *c)
     c->asked = true;
 }
 
-static bool has_round(const struct call *c, unsigned round)
+static bool has_round(const struct agent *a, const struct call *c, unsigned round)
 {
-    return c->state == CALL_RUNNING && !c->unprepare && round < c->count;
+    return c->state == CALL_RUNNING && !c->unprepare && round < c->count && !waits_for_store(a, c);
 }
 
 /* false: no GET can start now. */
@@ -815,7 +821,7 @@ static void start_fetches(struct agent *a)
         bool more = false;
         for (unsigned i = 0; i < CALLS_MAX; i++) {
             struct call *c = &a->call[i];
-            if (!has_round(c, round)) {
+            if (!has_round(a, c, round)) {
                 continue;
             }
             more = true;
@@ -836,6 +842,36 @@ static void start_fetches(struct agent *a)
     }
 }
 
+bool calls_open_before(const struct agent *a, uint64_t start_ms)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state != CALL_FREE && a->call[i].start_ms < start_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is written is the next owner's; it answers when the kubelet repeats the call. */
+static void retire_operation(struct agent *a, struct operation *o)
+{
+    if (o->state == OPERATION_FETCHING) {
+        fetch_release(a, o->fetch);
+        o->state = OPERATION_WAITING;
+    } else if (o->state == OPERATION_WRITTEN) {
+        operation_fail(a, o, view_text("another agent of this node serves its claims now"));
+    } else {
+        /* it waits, or has its result */
+    }
+}
+
+void calls_retire(struct agent *a)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        retire_operation(a, &a->operation[i]);
+    }
+}
+
 void calls_step(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
@@ -851,6 +887,9 @@ void calls_step(struct agent *a)
 static uint64_t call_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = UINT64_MAX;
+    if (waits_for_store(a, c)) {
+        return a->ledger.busy ? c->start_ms + STORE_WAIT_MS : UINT64_MAX;
+    }
     for (unsigned i = 0; i < c->count; i++) {
         const struct operation *o = &a->operation[c->operation[i]];
         if (o->state == OPERATION_WAITING) {

@@ -79,6 +79,10 @@ MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *serve
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id);
 void calls_step(struct agent *a);
 uint64_t calls_deadline(const struct agent *a);
+/* Whether a call is open that came before that time. */
+bool calls_open_before(const struct agent *a, uint64_t start_ms);
+/* The store is another agent's from now on: what still runs waits for it, or fails. */
+void calls_retire(struct agent *a);
 /* Ends every running call with UNAVAILABLE, because the agent stops. */
 void calls_abandon(struct agent *a);
 

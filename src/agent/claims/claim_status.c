@@ -59,6 +59,17 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
     c->claim[slot] = 0;
 }
 
+void claim_status_retire(struct agent *a)
+{
+    struct claim_status *c = &a->claim_status;
+    if (c->out.running) {
+        outgoing_stop(a, &c->out, API_SLOT_CLAIM_STATUS);
+    }
+    c->gone_count = 0;
+    memset(c->wanted, 0, sizeof c->wanted);
+    memset(c->claim, 0, sizeof c->claim);
+}
+
 /* Slot of a claim whose status is to be written, -1: the first of those that are gone. */
 static bool next_job(const struct claim_status *c, int *slot)
 {

@@ -41,6 +41,8 @@ uint64_t claim_status_deadline(const struct agent *a);
 void claim_status_prepared(struct agent *a, unsigned slot);
 /* The claim that was in this slot, and whose names are still in its entry, is unprepared. */
 void claim_status_unprepared(struct agent *a, unsigned slot);
+/* The claims are another agent's from now on: nothing is written any more. */
+void claim_status_retire(struct agent *a);
 /* The request ended: decides whether the status is written, tried again, or given up. */
 void claim_status_end(struct agent *a, const struct api_result *r);
 

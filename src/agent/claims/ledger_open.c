@@ -57,12 +57,9 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     ASSERT(ended == STATUS_OK);
     l->busy = s == HOST_BUSY;
     if (l->failing != s || !view_is(view_text(text), l->trouble)) {
-        log_begin(a, LOG_ID_STORE_FAILED);
+        log_begin(a, l->busy ? LOG_ID_STORE_AWAITED : LOG_ID_STORE_FAILED);
         log_text(a, "text", text);
         log_remedy(a, ledger_remedy(s));
-        if (l->busy) {
-            log_no_k8s_event(a); /* as in every rolling update */
-        }
         log_end(a);
     }
     l->failing = s;
@@ -71,7 +68,11 @@ static void not_usable(struct agent *a, const struct opening *o, enum status s)
     l->retry_ms = a->now_ms + wait;
 }
 
-void ledger_disown(struct agent *a)
+/*
+ * Another agent is the owner of the store from now on: this one holds nothing. What it has not
+ * written of its unprepares, their tombstones say.
+ */
+static void disown(struct agent *a)
 {
     struct ledger *l = &a->ledger;
     memset(l->entry, 0, sizeof l->entry);
@@ -522,10 +523,10 @@ static void open_store(struct agent *a)
     struct opening o = {STORE_FILE_NAME, "locked by " STORE_LOCK_NAME " beside it"};
     ASSERT(!l->usable);
     /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
-    enum status s = a->files->lock(a->files->ctx, STORE_LOCK_NAME);
+    enum status s = handover_take(a);
     if (s != STATUS_OK) {
         if (s == HOST_BUSY) {
-            ledger_disown(a);
+            disown(a);
         }
         not_usable(a, &o, s);
         return;
@@ -551,6 +552,15 @@ static void open_store(struct agent *a)
     flush_doubted(a);
     reconcile_opened(a);
     log_opened(a);
+}
+
+void ledger_retire(struct agent *a)
+{
+    static const struct opening o = {STORE_FILE_NAME, "used"};
+    ledger_flush(a);
+    disown(a);
+    not_usable(a, &o, HOST_BUSY);
+    handover_retire(a);
 }
 
 /* --- with each step --- */

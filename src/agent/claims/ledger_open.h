@@ -8,15 +8,12 @@
 
 #include "agent/claims/ledger.h"
 
-/*
- * Another agent is the owner of the store from now on: this one holds nothing. What it has not
- * written of its unprepares, their tombstones say.
- */
-void ledger_disown(struct agent *a);
 /* Flushes what is pending, as far as the disk takes it. */
 void ledger_flush(struct agent *a);
 /* Opens the store when that is due, and repeats what the disk refused. */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);
+/* Flushes and gives the store to the agent that is to be the next owner: nothing is held here. */
+void ledger_retire(struct agent *a);
 
 #endif

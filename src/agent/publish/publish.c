@@ -67,7 +67,7 @@ void publish_version(struct agent *a)
     }
 }
 
-void publish_unserved(struct agent *a)
+void publish_suspend(struct agent *a)
 {
     api_cancel(a, API_SLOT_SLICES);
     a->publish.round.stored = STORED_UNKNOWN;

@@ -39,8 +39,8 @@ void publish_registered(struct agent *a);
 void publish_disconnected(struct agent *a);
 /* Another version of the API is spoken, or tried: what is stored is looked at again. */
 void publish_version(struct agent *a);
-/* No version of the API is served any more. */
-void publish_unserved(struct agent *a);
+/* No slice can be written any more, or none may: another agent of the node does. */
+void publish_suspend(struct agent *a);
 /* A record, and the end, of the response to a request of a round. */
 void publish_record(struct agent *a, const struct api_result *r, const struct kube_record *record);
 void publish_end(struct agent *a, const struct api_result *r);

@@ -150,6 +150,12 @@
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \
       "there was no claim store; the agent created an empty one", "none")                          \
     X(LOG_ID_STORE_OPENED, LOG_INFO, "store_opened", "the claim store was opened", "none")         \
+    X(LOG_ID_STORE_AWAITED, LOG_INFO, "store_awaited",                                             \
+      "another agent of this node has the claim store; this one waits for it", "none")             \
+    X(LOG_ID_STORE_HANDED_OVER, LOG_INFO, "store_handed_over",                                     \
+      "the claim store was given to another agent of this node, to which the kubelet sends its "   \
+      "calls now",                                                                                 \
+      "none")                                                                                      \
     X(LOG_ID_STORE_DAMAGED, LOG_ERROR, "store_damaged", "the claim store is missing or damaged",   \
       "depends on the damage; every line has its own")                                             \
     X(LOG_ID_STORE_HALF_DAMAGED, LOG_WARN, "store_half_damaged",                                   \

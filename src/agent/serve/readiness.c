@@ -2,9 +2,9 @@
 /*
  * Readiness, decided from the state of other modules, and the reasons against it. Changes no state.
  *
- * An unusable claim store makes the agent unready: the scheduler would send pods whose claims all
- * fail. A store that another agent uses does not: in a rolling update the older agent ends only
- * when this one is ready, and serves the claims until then.
+ * Ready means that a claim which is allocated now would be prepared. So whoever does not own the
+ * claim store is not ready, but for one case: an agent of an older release hands nothing over, and
+ * ends in a rolling update only when this one is ready.
  */
 #include "agent/serve/readiness.h"
 #include "agent/state.h"
@@ -25,12 +25,13 @@ enum {
 /* Bit per reason. */
 static unsigned reasons(const struct agent *a)
 {
-    bool slices = !publish_current(a);
+    bool owner = !a->ledger.busy;
+    bool slices = owner && !publish_current(a);
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
         [REASON_SERVICE] = a->service_lost,
-        [REASON_STORE] = !a->ledger.usable && !a->ledger.busy,
+        [REASON_STORE] = owner ? !a->ledger.usable : !a->handover.older,
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
         [REASON_SLICES] = slices,
