@@ -534,14 +534,15 @@
 #define STORE_FLUSH_MS 1000u
 /*
  * While another agent has the store locked, the lock is tried this often: in a rolling update
- * claims wait for it, and a try is one system call.
+ * claims wait for it, and a try is a few system calls.
  */
-#define STORE_BUSY_MS 500u
+#define STORE_BUSY_MS 250u
 /*
  * The owner of the claim store looks this often whether another agent is to be the next one: with
- * STORE_BUSY_MS the store is handed over within two seconds. A look is one system call.
+ * STORE_BUSY_MS the store is handed over within two seconds. A look is three system calls, and an
+ * idle node is to make 40 in five seconds at most.
  */
-#define HANDOVER_CHECK_MS 1000u
+#define HANDOVER_CHECK_MS 1700u
 /* Of these looks the one in so many that also asks whether the lock file was removed or replaced. */
 #define HANDOVER_LOCK_LOOKS 8u
 /*

@@ -16,8 +16,8 @@ import (
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
 )
 
-// Within this the store changes hands: a look of the owner once a second, and a try of the next one twice.
-const handoverLimit = 2 * time.Second
+// Within this the store changes hands: a look of the owner every 1.7 s, and a try of the next one each quarter of a second.
+const handoverLimit = 2500 * time.Millisecond
 
 // surge is another agent of the same node, as a rolling update starts it, with a pod UID of its own; its devices may be
 // others than those of the first, so that each would write other slices.

@@ -148,11 +148,11 @@ func TestSystemCalls(t *testing.T) {
 }
 
 // What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next: the
-// look for another agent that is to be the next, once a second, takes fifteen. The server's bookmarks come once a minute,
+// looks for another agent that is to own the store next take nine. The server's bookmarks come once a minute,
 // as those of a real one.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
-	const most, intervals = 46, 4
+	const most, intervals = 40, 4
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
 	api.up()

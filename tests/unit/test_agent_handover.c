@@ -135,6 +135,16 @@ static void test_retires(void **state)
     prepare_well(0, 3);
 }
 
+/* Another agent is to be the next, and the owner looks. */
+static void other_is_next(void)
+{
+    other_has(LOCK_NEXT, HOLDER_AGENT);
+    for (unsigned i = 0; i < HANDOVER_CHECK_MS && !world.agent->handover.leaving; i++) {
+        pass(1);
+    }
+    assert_true(world.agent->handover.leaving);
+}
+
 /* A call that runs is finished first; one that comes meanwhile waits. */
 static void test_running_calls(void **state)
 {
@@ -146,8 +156,7 @@ static void test_running_calls(void **state)
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 2));
     settle();
     assert_int_equal(held(), 1);
-    other_has(LOCK_NEXT, HOLDER_AGENT);
-    pass(HANDOVER_CHECK_MS);
+    other_is_next();
     assert_true(disk.locked[LOCK_OWNER]);
     const struct peer_call *d = call_send(p, PREPARE, claims_request(2, 1));
     const struct peer_call *e = call_send(p, UNPREPARE, claims_request(1, 1));
@@ -198,8 +207,7 @@ static void test_calls_that_end(void **state)
     struct peer *p = service_open();
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     settle();
-    other_has(LOCK_NEXT, HOLDER_AGENT);
-    pass(HANDOVER_CHECK_MS);
+    other_is_next();
     assert_true(disk.locked[LOCK_OWNER]);
     api.claim[0].fault = API_ANSWERS;
     api_end("connection reset"); /* the GET is made again on the next connection */
