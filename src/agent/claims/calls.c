@@ -354,36 +354,6 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 
 /* --- prepare: a claim that was read from the API server --- */
 
-static void write_devices(const struct claim_record *r, struct writer *out)
-{
-    for (unsigned i = 0; i < r->count; i++) {
-        writer_text(out, (i == 0u) ? "" : ",");
-        writer_decimal(out, r->result[i].number);
-    }
-}
-
-/* Device numbers of a record as a field of the log line being built. */
-static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
-{
-    uint8_t text[RESULTS_MAX * sizeof "64,"];
-    struct writer out = writer_of(text, sizeof text);
-    write_devices(r, &out);
-    log_view(a, key, writer_view(&out));
-}
-
-static void log_reallocated(struct agent *a, const struct claim_record *before,
-                            const struct claim_record *r)
-{
-    log_begin(a, LOG_ID_CLAIM_REALLOCATED);
-    log_about(a, &r->id);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
-    log_numbers(a, "devices_before", before);
-    log_numbers(a, "devices", r);
-    log_end(a);
-}
-
 /* Names are cut, so that what follows has its place. */
 static void write_claim_name(const struct claim_id *id, struct writer *why)
 {
@@ -465,7 +435,7 @@ static void prepare_fetched(struct agent *a, struct operation *o, const struct c
         return;
     }
     if (read) {
-        log_reallocated(a, before, &b->record);
+        prepared_log_other(a, before, &b->record);
     }
     prepare_new(a, o, b);
 }

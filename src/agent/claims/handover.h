@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which agent of the node owns the claim store (handover.c). In a rolling update two run at a time:
- * the owner serves claims and publishes, and gives the store to the other one as soon as the kubelet
- * knows that one. Owns struct handover and the two locks of agent/files.h. Internal to src/agent.
+ * the owner serves claims and publishes, and gives the store to the other one as soon as the
+ * kubelet knows that one. Owns struct handover and the two locks of agent/files.h. Internal to src/agent.
  *
  * Invariants:
  * I1 An agent that does not own the store reads and writes nothing of it, and writes no slice.
@@ -26,11 +26,13 @@ struct handover {
     uint64_t check_ms;   /* when the owner looks next whether another agent is next */
 };
 
-/* Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked. */
+/*
+ * Takes the store if nobody has it. HOST_BUSY: another agent has it; HOST_*: it cannot be locked.
+ */
 MUST_USE enum status handover_take(struct agent *a);
 /*
- * `wanted`: the kubelet knows this agent, and the node was looked at. Returns whether the owner must
- * retire now.
+ * `wanted`: the kubelet knows this agent, and the node was looked at. Returns whether the owner
+ * must retire now.
  */
 MUST_USE bool handover_step(struct agent *a, bool wanted);
 uint64_t handover_deadline(const struct agent *a);

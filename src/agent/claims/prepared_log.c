@@ -103,6 +103,38 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
     }
 }
 
+/* --- another allocation --- */
+
+static void write_devices(const struct claim_record *r, struct writer *out)
+{
+    for (unsigned i = 0; i < r->count; i++) {
+        writer_text(out, (i == 0u) ? "" : ",");
+        writer_decimal(out, r->result[i].number);
+    }
+}
+
+/* Device numbers of a record as a field of the log line being built. */
+static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
+{
+    uint8_t text[RESULTS_MAX * sizeof "64,"];
+    struct writer out = writer_of(text, sizeof text);
+    write_devices(r, &out);
+    log_view(a, key, writer_view(&out));
+}
+
+void prepared_log_other(struct agent *a, const struct claim_record *before,
+                        const struct claim_record *r)
+{
+    log_begin(a, LOG_ID_CLAIM_REALLOCATED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_numbers(a, "devices_before", before);
+    log_numbers(a, "devices", r);
+    log_end(a);
+}
+
 /* --- all lines --- */
 
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines about a claim that was prepared (prepared_log.c): the claim, what its requests were
- * configured with, and settings that no container can have both of. Owns no state. Internal to
+ * configured with, and settings that no container can have both of, and another allocation under the same UID. Owns no state. Internal to
  * src/agent.
  */
 #ifndef AGENT_CLAIMS_PREPARED_LOG_H
@@ -12,5 +12,8 @@
 
 /* Logs the claim of the builder, which `slot` holds from now on. */
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
+/* A claim that is held, with the record `before`, has another allocation: that of `r`. */
+void prepared_log_other(struct agent *a, const struct claim_record *before,
+                        const struct claim_record *r);
 
 #endif
