@@ -532,6 +532,8 @@
  * then at growing intervals.
  */
 #define STORE_FLUSH_MS 1000u
+/* While the CDI root refused the last file, one of a page is tried there this often. */
+#define CDI_TRY_MS 10000u
 /*
  * While another agent has the store locked, the lock is tried this often: in a rolling update
  * claims wait for it, and a try is a few system calls.
@@ -543,7 +545,7 @@
  * idle node is to make 40 in five seconds at most.
  */
 #define HANDOVER_CHECK_MS 1700u
-/* Of these looks the one in so many that also asks whether the lock file was removed or replaced. */
+/* Of so many looks one also asks whether the lock file was removed or replaced. */
 #define HANDOVER_LOCK_LOOKS 8u
 /*
  * Time for the calls that run when the store is to be handed over. Reached: claims that wait for

@@ -460,6 +460,61 @@ static void test_store_of_the_future(void **state)
     assert_int_equal(disk_count(FILES_STATE), 2);
 }
 
+/* --- ready means that a claim would be prepared --- */
+
+static void check_unready(const char *text)
+{
+    char line[1024];
+    struct writer w = writer_of(line, sizeof line);
+    assert_true(ready_reason(world.agent, 0, &w));
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_non_null(strstr(line, text));
+    w = writer_of(NULL, 0);
+    assert_false(ready_reason(world.agent, 1, &w));
+}
+
+static void test_unready_when_the_store_refuses(void **state)
+{
+    (void)state;
+    begin();
+    assert_true(agent_ready(world.agent));
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    (void)prepare_now(0, 1);
+    check_unready("claims.store cannot be written");
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+}
+
+static void test_unready_when_the_cdi_root_refuses(void **state)
+{
+    (void)state;
+    begin();
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    (void)prepare_now(0, 1);
+    check_unready("CDI files cannot be written to /var/run/cdi; check rights there");
+    pass(60000);
+    check_unready("CDI files cannot be written to /var/run/cdi");
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(CDI_TRY_MS);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(disk_count(FILES_CDI), 0);
+}
+
+static void test_unready_without_a_place(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    struct ledger_entry first = world.agent->ledger.entry[0];
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        world.agent->ledger.entry[i] = first;
+    }
+    check_unready("all places of the claim store are in use");
+    world.agent->ledger.entry[1].state = LEDGER_FREE;
+    assert_true(agent_ready(world.agent));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +539,9 @@ int main(void)
         cmocka_unit_test(test_both_halves),
         cmocka_unit_test(test_halves_in_wrong_places),
         cmocka_unit_test(test_store_of_the_future),
+        cmocka_unit_test(test_unready_when_the_store_refuses),
+        cmocka_unit_test(test_unready_when_the_cdi_root_refuses),
+        cmocka_unit_test(test_unready_without_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
 /*
  * Which agent of the node owns the claim store (handover.c). In a rolling update two run at a time:
  * the owner serves claims and publishes, and gives the store to the other one as soon as the
- * kubelet knows that one. Owns struct handover and the two locks of agent/files.h. Internal to src/agent.
+ * kubelet knows that one. Owns struct handover and the two locks of agent/files.h. Internal to
+ * src/agent.
  *
  * Invariants:
  * I1 An agent that does not own the store reads and writes nothing of it, and writes no slice.

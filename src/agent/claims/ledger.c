@@ -43,6 +43,16 @@ bool ledger_freeing(const struct agent *a, const char *uid)
     return find_state(a, uid, LEDGER_FREEING) >= 0;
 }
 
+bool ledger_full(const struct agent *a)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (a->ledger.entry[i].state == (uint8_t)LEDGER_FREE) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 {
     ASSERT(slot < CLAIMS_MAX);

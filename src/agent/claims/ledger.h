@@ -66,7 +66,10 @@ struct ledger {
     uint64_t backoff_ms;
     enum status failing; /* by which the store refused the last write; STATUS_OK: it did not */
     char trouble[CLAIM_ERROR_CAP]; /* !usable, or failing */
-    uint64_t sequence;             /* the highest that was read or tried */
+    enum status
+        cdi_failing;   /* by which the CDI root refused the last file; STATUS_OK: it did not */
+    uint64_t cdi_ms;   /* when a file is tried there again, if so */
+    uint64_t sequence; /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
     /* of the claim whose lowest exclusive device it is */
     struct claim_consumer consumer[DEVICES_MAX];
@@ -84,6 +87,10 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
  */
 const char *ledger_reason(const struct agent *a, enum status s);
 const char *ledger_remedy(enum status s);
+/* Whether no claim can be added: no slot is free. */
+bool ledger_full(const struct agent *a);
+/* Tries whether the CDI root takes a file again, when that is due. */
+void ledger_try_cdi(struct agent *a);
 /* Removes what a kill may have left in the CDI root. */
 void ledger_tidy(struct agent *a);
 /* Slot that holds `uid`, or -1. */

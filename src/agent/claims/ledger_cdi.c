@@ -5,6 +5,9 @@
  * those that it finds at an opening.
  */
 #include "agent/claims/ledger_internal.h"
+
+#include <string.h>
+
 #include "agent/state.h"
 #include "cfg/identity.h"
 
@@ -30,6 +33,25 @@ void cdi_failed(struct agent *a, const char *uid, enum status s)
 
 /* --- writing --- */
 
+static void root_answered(struct agent *a, enum status s)
+{
+    a->ledger.cdi_failing = s;
+    a->ledger.cdi_ms = a->now_ms + CDI_TRY_MS;
+}
+
+/* A page, because an empty file takes no space on a full disk. */
+void ledger_try_cdi(struct agent *a)
+{
+    const struct files *f = a->files;
+    if (a->ledger.cdi_failing == STATUS_OK || a->now_ms < a->ledger.cdi_ms) {
+        return;
+    }
+    memset(a->scratch.half, 0, sizeof a->scratch.half);
+    root_answered(a, f->write(f->ctx, FILES_CDI, cdi_temporary, 0,
+                              view_of(a->scratch.half, sizeof a->scratch.half)));
+    ledger_tidy(a);
+}
+
 static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
                               struct writer *why)
 {
@@ -40,6 +62,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     if (s == STATUS_OK) {
         s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
     }
+    root_answered(a, s);
     if (s != STATUS_OK) {
         writer_text(why, "CDI file ");
         writer_text(why, a->settings->cdi_root);

@@ -15,6 +15,7 @@
 #include "agent/claims/ledger_internal.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 #include "cfg/identity.h"
 
 static const char store_new[] = STORE_FILE_NAME ".new";
@@ -592,6 +593,9 @@ void ledger_step(struct agent *a)
     if (flush_pending(a) && a->now_ms >= a->ledger.flush_ms) {
         ledger_flush(a);
     }
+    if (a->ledger.usable) {
+        ledger_try_cdi(a);
+    }
 }
 
 uint64_t ledger_deadline(const struct agent *a)
@@ -599,5 +603,6 @@ uint64_t ledger_deadline(const struct agent *a)
     if (!a->ledger.usable) {
         return a->ledger.retry_ms;
     }
-    return flush_pending(a) ? a->ledger.flush_ms : UINT64_MAX;
+    uint64_t at = flush_pending(a) ? a->ledger.flush_ms : UINT64_MAX;
+    return (a->ledger.cdi_failing != STATUS_OK) ? earlier(at, a->ledger.cdi_ms) : at;
 }

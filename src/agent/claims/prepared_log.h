@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines about a claim that was prepared (prepared_log.c): the claim, what its requests were
- * configured with, and settings that no container can have both of, and another allocation under the same UID. Owns no state. Internal to
- * src/agent.
+ * configured with, settings that no container can have both of, and another allocation under the
+ * same UID. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_PREPARED_LOG_H
 #define AGENT_CLAIMS_PREPARED_LOG_H

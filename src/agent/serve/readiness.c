@@ -15,12 +15,19 @@ enum {
     REASON_REGISTRATION,
     REASON_SERVICE,
     REASON_STORE,
+    REASON_CDI,
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
     REASON_SLICES,
     REASON_API, /* with REASON_SLICES only: why they are not right */
     REASONS
 };
+
+/* Whether the claim store would take another claim. */
+static bool takes_claims(const struct agent *a)
+{
+    return a->ledger.usable && a->ledger.failing == STATUS_OK && !ledger_full(a);
+}
 
 /* Bit per reason. */
 static unsigned reasons(const struct agent *a)
@@ -31,7 +38,8 @@ static unsigned reasons(const struct agent *a)
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
         [REASON_SERVICE] = a->service_lost,
-        [REASON_STORE] = owner ? !a->ledger.usable : !a->handover.older,
+        [REASON_STORE] = owner ? !takes_claims(a) : !a->handover.older,
+        [REASON_CDI] = owner && a->ledger.cdi_failing != STATUS_OK,
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
         [REASON_SLICES] = slices,
@@ -75,7 +83,15 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, a->settings->service_socket);
         break;
     case REASON_STORE:
-        writer_text(out, a->ledger.trouble);
+        writer_text(out, (a->ledger.usable && a->ledger.failing == STATUS_OK)
+                             ? "all places of the claim store are in use"
+                             : a->ledger.trouble);
+        break;
+    case REASON_CDI:
+        writer_text(out, "CDI files cannot be written to ");
+        writer_text(out, a->settings->cdi_root);
+        writer_text(out, "; ");
+        writer_text(out, ledger_remedy(a->ledger.cdi_failing));
         break;
     case REASON_DEVICES:
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
