@@ -42,28 +42,34 @@ func noise(length int) []byte {
 	return data
 }
 
-// losses are what can happen to the agent's memory of prepared claims while it does not run.
+func removeStore(t *testing.T) {
+	t.Helper()
+	if err := os.Remove(storePath()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// losses are what can happen to the agent's memory of prepared claims. It happens while the agent does not run, or runs
+// and is not restarted.
 var losses = []struct {
 	name string
+	runs bool
 	lose func(t *testing.T)
 }{
-	{"CDI directory emptied", func(t *testing.T) { emptyFolder(t, kube.CDI) }},
-	{"store removed", func(t *testing.T) {
-		if err := os.Remove(storePath()); err != nil {
-			t.Fatal(err)
-		}
-	}},
-	{"store of zeros", func(t *testing.T) { rewriteStore(t, func(length int) []byte { return make([]byte, length) }) }},
-	{"store of noise", func(t *testing.T) { rewriteStore(t, noise) }},
-	{"store of no bytes", func(t *testing.T) { rewriteStore(t, func(int) []byte { return nil }) }},
-	{"store damaged within a record", func(t *testing.T) {
+	{name: "CDI directory emptied", lose: func(t *testing.T) { emptyFolder(t, kube.CDI) }},
+	{name: "store removed", lose: removeStore},
+	{name: "store removed under a running agent", runs: true, lose: removeStore},
+	{name: "store of zeros", lose: func(t *testing.T) { rewriteStore(t, func(length int) []byte { return make([]byte, length) }) }},
+	{name: "store of noise", lose: func(t *testing.T) { rewriteStore(t, noise) }},
+	{name: "store of no bytes", lose: func(t *testing.T) { rewriteStore(t, func(int) []byte { return nil }) }},
+	{name: "store damaged within a record", lose: func(t *testing.T) {
 		data := must(os.ReadFile(storePath()))
 		for at := bytes.Index(data, []byte(kube.Node)); at >= 0; at = bytes.Index(data, []byte(kube.Node)) {
 			data[at] ^= 1
 		}
 		overwrite(t, storePath(), string(data))
 	}},
-	{"another boot", func(t *testing.T) {
+	{name: "another boot", lose: func(t *testing.T) {
 		emptyFolder(t, kube.CDI)
 		boot := filepath.Join(kube.Run, "node", "proc", "sys", "kernel", "random", "boot_id")
 		overwrite(t, boot, "99999999-0000-4000-8000-000000000000\n")
@@ -80,9 +86,13 @@ func stateLost(t *testing.T) {
 	before := cdiContents(t)
 	for i, one := range losses {
 		t.Run(one.name, func(t *testing.T) {
-			control(t, "agent", "kill")
+			if !one.runs {
+				control(t, "agent", "kill")
+			}
 			one.lose(t)
-			control(t, "agent", "start")
+			if !one.runs {
+				control(t, "agent", "start")
+			}
 			if after := cdiContents(t); !reflect.DeepEqual(after, before) {
 				t.Errorf("the CDI files were\n%v\nand are\n%v\n%s", before, after, agentLogTail())
 			}
