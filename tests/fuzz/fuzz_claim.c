@@ -17,10 +17,11 @@ static struct settings settings;
 static struct devices devices;
 static struct claim_builder copy;
 
-static enum status port_refuses(void *ctx, const char *name)
+static enum status port_refuses(void *ctx, const char *name, enum files_lock which)
 {
     (void)ctx;
     (void)name;
+    (void)which;
     return HOST_BUSY;
 }
 
