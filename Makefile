@@ -346,8 +346,8 @@ VIRTUAL_SOURCES := $(sort $(wildcard tests/sim/virtual/*.c)) $(SIM_MODELS) \
 VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
 
 .PHONY: sim
-sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, SCENARIO=text)
-	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
+sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, SCENARIO=text)
+	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
 
 $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)
@@ -374,6 +374,31 @@ $(WAY)/%.o: %.c $(WAY)/flags
 	$(call show,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(WAY_FLAGS) $(RECORDED) $(WARNINGS) $(DEFINES) '-DBUILD_ID="way"' $(INCLUDES) -MMD -MP -c $< -o $@
+
+# --- the claim store after every crash: the agent with a store of four slots -------------------------------------
+
+CRASH := $(BUILD)/obj/crash
+CRASH_OBJECTS := $(patsubst %.c,$(CRASH)/%.o,$(WAY_AGENT) tests/crash/crash.c) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
+CRASH_FLAGS := $(LANGUAGE) -O2 -g
+# Steps of a script; one more is ten times as many states.
+CRASH_STEPS ?= 2
+
+.PHONY: crash
+crash: $(BUILD)/sim/crash ## the claim store in every state that a crash can leave: over a million, opened again (CRASH_STEPS=n)
+	@$(BUILD)/sim/crash $(CRASH_STEPS)
+
+$(BUILD)/sim/crash: $(CRASH_OBJECTS)
+	$(call show,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CRASH_FLAGS) -o $@ $^
+
+$(CRASH)/flags: FORCE
+	$(call remember,$@,$(COMPILER) $(CRASH_FLAGS) $(DEFINES) $(INCLUDES))
+
+$(CRASH)/%.o: %.c $(CRASH)/flags
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CRASH_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="crash"' -Itests/crash $(INCLUDES) -MMD -MP -c $< -o $@
 
 # --- fuzzers ------------------------------------------------------------------------------------------
 
@@ -561,7 +586,7 @@ deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or 
 	@/usr/bin/python3 tests/deps/run.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, fuzz, deps-mirrors, demo, conformance, abuse, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph
@@ -602,6 +627,6 @@ help: ## this list
 .PHONY: FORCE
 FORCE:
 
--include $(wildcard $(WAY_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
+-include $(wildcard $(WAY_OBJECTS:.o=.d) $(CRASH_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(VIRTUAL_OBJECTS:.o=.d) $(SIM)/tests/sim/host/*.d)
 -include $(wildcard $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d)
 -include $(wildcard $(PRODUCT_OBJECTS:.o=.d) $(CHECK_OBJECTS:.o=.d) $(DEPENDENCIES))

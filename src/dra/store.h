@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one slot
- * for a claim. Owns the bytes and the rule which of them count; does no I/O.
+ * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one
+ * slot for a claim. Owns the bytes and the rule which of them count; does no I/O.
  *
  * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
  * 4,202,496 bytes; what follows them means nothing, and a shorter file is damaged.
@@ -33,17 +33,18 @@
  *
  * Of the two halves of a slot the intact one with the higher sequence counts. A change writes the
  * other half, with a sequence that is higher than every one in the file, so that a write that was
- * torn leaves what was before. Only a half that the disk refuses makes the change go to the half that
- * counts. A damaged half is replaced by a copy of the other one; of equal sequences half 1 counts.
+ * torn leaves what was before. Only when the disk refuses that half, and the slot is free or to be
+ * free, is the half written that counts. A damaged half is replaced by a copy of the other one; of
+ * equal sequences half 1 counts.
  * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
- * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in a
- * wrong place is damage too.
+ * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in
+ * a wrong place is damage too.
  *
  * Versions: fields of a record are only ever added (proto/store.proto), and format stays 1. Older
  * and newer agents read each other's records: what an agent does not know it skips, and a record
  * that it cannot make sense of still names the claim and the devices that it holds
- * (store_outline_decode). Agents that are older than held_devices wrote none, counted sequences slot
- * by slot, and take the record of an outline alone for damage.
+ * (store_outline_decode). Agents that are older than held_devices wrote none, counted sequences
+ * slot by slot, and take the record of an outline alone for damage.
  *
  * Invariants:
  * I1 What is read as valid is written again as the same bytes.
@@ -114,7 +115,6 @@ MUST_USE enum status store_record_decode(struct view bytes, struct claim_record 
 struct store_outline {
     struct claim_id id;
     uint64_t numbers; /* devices held exclusively, bit N */
-    bool released;    /* the claim was unprepared, and only its CDI file is left */
 };
 /* HOST_DAMAGED: it has no usable names, or does not say what it holds. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);

@@ -101,10 +101,20 @@ FUZZ_UNSEEN static uint64_t half_of(const uint8_t *bytes, size_t len, unsigned s
     return (sum == be32(bytes + 16)) ? sequence + 1u : 0;
 }
 
+FUZZ_UNSEEN static void model_record(struct slot_model *m, struct view record)
+{
+    static struct claim_record r;
+    struct store_outline o;
+    bool whole = store_record_decode(record, &r) == STATUS_OK;
+    m->lost = !whole && store_outline_decode(record, &o) != STATUS_OK;
+    m->state = m->lost ? LEDGER_FREE : LEDGER_HELD;
+    m->numbers = whole ? claim_numbers(&r) : o.numbers;
+    text_cut(m->uid, sizeof m->uid, view_text(whole ? r.id.uid : o.id.uid));
+}
+
 FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
 {
     static uint8_t bytes[2][STORE_HALF_BYTES];
-    static struct claim_record r;
     struct slot_model *m = &model[slot];
     uint32_t length[2];
     uint64_t sequence[2];
@@ -124,13 +134,7 @@ FUZZ_UNSEEN static void model_slot(const struct disk_file *f, unsigned slot)
     m->damaged = !m->lost && sequence[1u - pick] == 0u;
     m->sequence = sequence[pick];
     if (!m->lost && length[pick] > 0u) {
-        struct view record = view_of(bytes[pick] + STORE_HALF_HEADER, length[pick]);
-        struct store_outline o;
-        bool whole = store_record_decode(record, &r) == STATUS_OK;
-        m->lost = !whole && store_outline_decode(record, &o) != STATUS_OK;
-        m->state = m->lost ? LEDGER_FREE : LEDGER_HELD;
-        m->numbers = whole ? claim_numbers(&r) : o.numbers;
-        text_cut(m->uid, sizeof m->uid, view_text(whole ? r.id.uid : o.id.uid));
+        model_record(m, view_of(bytes[pick] + STORE_HALF_HEADER, length[pick]));
     }
 }
 
@@ -159,14 +163,19 @@ FUZZ_UNSEEN static bool cdi_has(const char *uid, bool tombstone)
     return disk_find(FILES_CDI, name) != NULL;
 }
 
+FUZZ_UNSEEN static bool model_conflict(const struct slot_model *one, const struct slot_model *two)
+{
+    bool held = one->state == LEDGER_HELD && two->state == LEDGER_HELD;
+    return held && (strcmp(one->uid, two->uid) == 0 || (one->numbers & two->numbers) != 0u);
+}
+
 /* Of two records of one claim the newer stays, and what a damaged half revived gives way. */
 FUZZ_UNSEEN static void model_pair(struct slot_model *one, struct slot_model *two)
 {
-    bool same = strcmp(one->uid, two->uid) == 0;
-    if (one->state != LEDGER_HELD || two->state != LEDGER_HELD ||
-        (!same && (one->numbers & two->numbers) == 0u)) {
+    if (!model_conflict(one, two)) {
         return;
     }
+    bool same = strcmp(one->uid, two->uid) == 0;
     struct slot_model *other = (one->sequence > two->sequence) ? two : one;
     if (!same && one->damaged != two->damaged) {
         other = one->damaged ? one : two;

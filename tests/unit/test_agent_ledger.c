@@ -32,7 +32,7 @@ static void error_has(struct view reply, unsigned n, const char *text)
 
 /* --- a store that is taken away --- */
 
-/* It is made again from memory, also of claims that memory has no record of, and a restart loads it. */
+/* It is made again, also of claims that memory has no record of, and a restart loads it. */
 static void test_made_again(void **state)
 {
     (void)state;

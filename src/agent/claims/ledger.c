@@ -107,6 +107,21 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
     return (e->numbers != 0u) ? &a->ledger.consumer[consumer_place(e->numbers)] : &nobody;
 }
 
+/* How good a slot is for a new record of this claim. */
+enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
+
+static int judge_slot(const struct ledger_entry *e, const char *uid)
+{
+    bool own = e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid);
+    if (!own && e->state != LEDGER_FREE) {
+        return SLOT_TAKEN;
+    }
+    if (e->refused || (e->damaged && !own)) {
+        return SLOT_REFUSED;
+    }
+    return own ? SLOT_OWN : SLOT_GOOD;
+}
+
 /*
  * The slot in which an earlier record of this claim waits to be freed, so that no claim has two;
  * else any free one. Those that the disk refused are the last choice.
@@ -114,23 +129,13 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
 static int free_slot(const struct agent *a, const char *uid)
 {
     int at = -1;
-    int poor = -1;
-    for (unsigned left = CLAIMS_MAX; left > 0u; left--) {
-        unsigned i = left - 1u;
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        bool own = e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid);
-        if (own && !e->refused) {
-            return (int)i;
-        }
-        if (own || (e->state == LEDGER_FREE && (e->refused || e->damaged))) {
-            poor = (int)i;
-        } else if (e->state == LEDGER_FREE) {
-            at = (int)i;
-        } else {
-            /* it holds a claim */
-        }
+    int best = SLOT_TAKEN;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        int judged = judge_slot(&a->ledger.entry[i], uid);
+        at = (judged > best) ? (int)i : at;
+        best = (judged > best) ? judged : best;
     }
-    return (at >= 0) ? at : poor;
+    return at;
 }
 
 static const char no_slot[] = "all places of the claim store are in use; unprepare claims first";
@@ -249,18 +254,17 @@ static void release(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger.entry[slot];
     ledger_set_freeing(a, slot);
     enum status buried = cdi_bury(a, e->id.uid);
-    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     enum status s = HOST_IO;
     if (a->ledger.usable) { /* one that is not open may be another agent's by now */
-        s = freeing_write(a, slot);
+        s = half_write(a, slot, view_of(0, 0));
     }
     if (a->ledger.usable && s != STATUS_OK) {
         store_failed(a, "written", s);
     }
     if (buried == HOST_ABSENT && s != STATUS_OK) {
         buried = cdi_mark_gone(a, e->id.uid);
-        e->file = buried != STATUS_OK;
     }
+    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     if (e->file) {
         cdi_failed(a, e->id.uid, buried);
     }
@@ -310,20 +314,6 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
     return s;
 }
 
-void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot)
-{
-    struct ledger_entry *e = &a->ledger.entry[slot];
-    ASSERT(e->state != LEDGER_HELD);
-    a->ledger.held++;
-    ledger_set_free(a, slot);
-    e->state = LEDGER_HELD;
-    e->opaque = false;
-    a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
-    e->sequence = a->ledger.sequence;
-    ledger_enter(a, slot, r);
-    record_keep(a, slot, r);
-}
-
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                        struct writer *why)
 {
@@ -369,21 +359,6 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     return s;
 }
 
-/* Whether the next process finds that the claim was unprepared: in the store, or by a tombstone. */
-static enum status check_freeing(const struct agent *a, const char *uid, struct writer *why)
-{
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_FREEING && e->refused && e->file &&
-            view_is(view_text(e->id.uid), uid)) {
-            writer_text(why, a->ledger.trouble);
-            writer_text(why, "; and the claim's CDI file cannot be removed");
-            return HOST_IO;
-        }
-    }
-    return STATUS_OK;
-}
-
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
 {
     const struct ledger *l = &a->ledger;
@@ -394,9 +369,10 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
     }
     if (slot >= 0) {
         release(a, (unsigned)slot);
+        return STATUS_OK;
     }
-    if (slot >= 0 || ledger_freeing(a, uid)) {
-        return check_freeing(a, uid, why); /* the next flush removes what is left */
+    if (ledger_freeing(a, uid)) {
+        return STATUS_OK; /* the next flush removes what is left */
     }
     if (!l->known) {
         return remove_unread(a, uid, why);

@@ -5,7 +5,7 @@
  *
  * Invariants, for any bytes in the store and any call of the files port that fails:
  * I1 A claim whose record is in the intact half that counts is held after opening, also when the
- *    store is made again, unless it has a tombstone or its claim has a newer record in another slot.
+ *    store is made again, unless it has a tombstone or its claim a newer record in another slot.
  * I2 Nothing else is held by the store.
  * I3 A claim is held after ledger_put exactly when it was before or that returned STATUS_OK.
  * I4 What was put reads back the same.
@@ -123,11 +123,6 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
-/*
- * Holds a claim whose record the disk does not take, in the free slot that ledger_adopt chose: until
- * it does, the CDI file is what the next process finds.
- */
-void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /* As ledger_put, but the record only: the CDI file is there. Which devices are free is for the
  * caller to look at (ledger_holder). */
 MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,

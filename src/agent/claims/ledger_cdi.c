@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CDI files of claims, and their tombstones: a claim that is unprepared has its CDI file renamed,
- * and the tombstone goes as soon as the store has forgotten the claim for certain. reconcile.c heeds
- * those that it finds at an opening.
+ * and the tombstone goes as soon as the store has forgotten the claim for certain. reconcile.c
+ * heeds those that it finds at an opening.
  */
 #include "agent/claims/ledger_internal.h"
 

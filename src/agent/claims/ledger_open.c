@@ -154,29 +154,42 @@ static void heal_copy(struct agent *a, unsigned copy)
     status_ignore(s, "the other copy is enough");
 }
 
+static bool is_bad_copy(enum status s)
+{
+    return s == HOST_DAMAGED || s == HOST_IO;
+}
+
+/* The file cannot be opened, or is of another format. */
+static bool is_no_verdict(enum status s)
+{
+    return s != STATUS_OK && !is_bad_copy(s);
+}
+
+/* No header copy can be read. */
+static enum status judge_unreadable(struct agent *a, const char *name)
+{
+    return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
+}
+
 /*
  * One valid copy is enough. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in
  * it can be read.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
-    enum status s[2];
-    for (unsigned copy = 0; copy < 2u; copy++) {
-        s[copy] = read_copy(a, name, copy);
-        if (s[copy] != STATUS_OK && s[copy] != HOST_DAMAGED && s[copy] != HOST_IO) {
-            return s[copy];
-        }
+    enum status first = read_copy(a, name, 0);
+    if (is_no_verdict(first)) {
+        return first;
     }
-    if (s[0] == HOST_IO && s[1] == HOST_IO && !any_readable(a, name)) {
-        return HOST_IO;
+    enum status second = read_copy(a, name, 1);
+    if (is_no_verdict(second)) {
+        return second;
     }
-    if (s[0] != STATUS_OK && s[1] != STATUS_OK) {
-        return HOST_DAMAGED;
+    if (is_bad_copy(first) && is_bad_copy(second)) {
+        return (first == second && first == HOST_IO) ? judge_unreadable(a, name) : HOST_DAMAGED;
     }
-    for (unsigned copy = 0; copy < 2u && heal; copy++) {
-        if (s[copy] != STATUS_OK) {
-            heal_copy(a, copy);
-        }
+    if (heal && first != second) {
+        heal_copy(a, (first == STATUS_OK) ? 1 : 0);
     }
     return check_length(a, name);
 }
@@ -350,12 +363,6 @@ static enum status format(struct agent *a)
     return STATUS_OK;
 }
 
-/* Held, or released with its CDI file left. */
-static bool has_record(const struct ledger_entry *e)
-{
-    return e->state == LEDGER_HELD || (e->state == LEDGER_FREEING && e->file);
-}
-
 /*
  * Copies the records into the new file, each into its old slot: those that are held, and at first
  * those that are readable in the damaged file.
@@ -370,7 +377,7 @@ static enum status carry_over(struct agent *a)
         if (s != STATUS_OK) {
             return s;
         }
-        if (!has_record(e)) {
+        if (e->state != LEDGER_HELD) {
             continue;
         }
         struct view record = record_bytes(a, slot);
@@ -457,7 +464,7 @@ static enum status create_again(struct agent *a, struct opening *o, bool absent)
     enum status s = create(a, o, aside);
     for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
         struct ledger_entry *e = &l->entry[i];
-        bool record = has_record(e);
+        bool record = e->state == LEDGER_HELD;
         e->half = record ? 0 : 1;
         e->sequence = record ? e->sequence : 1u;
         e->unsynced = false;

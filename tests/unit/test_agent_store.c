@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole agent on a store of which a part is bad: sectors that cannot be read or written, halves
+ * that rot, records of other agents. No claim is lost, no device is given twice, and it is
+ * logged.
+ */
+#include "agent_kubelet.h"
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 8; n++) {
+        claim_add(n);
+    }
+    node_up();
+    prepare_well(0, 3);
+    log_forget();
+}
+
+static struct disk_file *store(void)
+{
+    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    assert_non_null(f);
+    return f;
+}
+
+static unsigned slot_of(unsigned n)
+{
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    assert_true(slot >= 0);
+    return (unsigned)slot;
+}
+
+static uint64_t half_at(unsigned slot, bool newer)
+{
+    unsigned half = world.agent->ledger.entry[slot].half;
+    return store_offset(slot, newer ? half : 1 - half);
+}
+
+static void rot(unsigned slot, bool newer)
+{
+    uint8_t byte = 0;
+    struct writer w = writer_of(&byte, 1);
+    uint64_t at = half_at(slot, newer) + 20;
+    disk_get(store(), at, &w);
+    byte ^= 0x10;
+    disk_set(store(), at, view_of(&byte, 1));
+}
+
+/* Claim n asks for the device of another one; "" when it gets it. */
+static const char *rival(unsigned n, const char *device)
+{
+    api.claim[n].result[0].device = device;
+    return prepare_error(prepare_soon(n, 1), n);
+}
+
+static void all_is_well(void)
+{
+    assert_true(world.agent->ledger.usable);
+    assert_int_equal(held(), 3);
+    assert_non_null(strstr(rival(7, "neuron-device-0"), "already held by claim ml/claim-0"));
+    prepare_well(0, 4);
+    unprepare_well(3, 1);
+}
+
+/* --- rot --- */
+
+static void test_rotten_record(void **state)
+{
+    (void)state;
+    begin();
+    rot(slot_of(0), true);
+    restart();
+    log_has("event=store_half_damaged");
+    all_is_well();
+    /* the half is good again */
+    log_forget();
+    restart();
+    assert_int_equal(said("event=store_half_damaged"), 0);
+    all_is_well();
+}
+
+/* What brings back a claim that was unprepared does not take its device from the next one. */
+static void test_revived_record(void **state)
+{
+    (void)state;
+    begin();
+    unsigned slot = slot_of(0);
+    unprepare_well(0, 1);
+    world.agent->ledger.entry[slot].damaged = true; /* not chosen again */
+    assert_string_equal(rival(7, "neuron-device-0"), "");
+    assert_int_not_equal(slot_of(7), slot);
+    rot(slot, true);
+    restart();
+    log_has("event=store_conflict");
+    assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
+    assert_int_equal(held(), 3);
+    pass(5000);
+    log_forget();
+    restart();
+    assert_int_equal(said("event=store_conflict"), 0);
+    assert_int_equal(held(), 3);
+    prepare_well(7, 1);
+}
+
+/* Nobody has its device: it is held until somebody says that it is gone. */
+static void test_revived_record_alone(void **state)
+{
+    (void)state;
+    begin();
+    unsigned slot = slot_of(0);
+    unprepare_well(0, 1);
+    rot(slot, true);
+    restart();
+    assert_int_equal(held(), 3);
+    log_has("event=store_half_damaged");
+    unprepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 2);
+}
+
+static void test_zeroed_slots(void **state)
+{
+    (void)state;
+    begin();
+    file_fill(store(), STORE_HEADER_BYTES, 0, STORE_FILE_BYTES - STORE_HEADER_BYTES);
+    restart();
+    log_has("slots_lost=256");
+    assert_int_equal(said("event=store_half_damaged"), 0);
+    all_is_well();
+    restart();
+    all_is_well();
+}
+
+/* --- sectors --- */
+
+static void test_unreadable_half(void **state)
+{
+    (void)state;
+    for (unsigned newer = 0; newer < 2; newer++) {
+        begin();
+        disk_break(store(), half_at(slot_of(1), newer != 0), STORE_HALF_BYTES, true, newer != 0);
+        restart();
+        log_has("event=store_half_damaged");
+        all_is_well();
+        restart();
+        all_is_well();
+    }
+}
+
+static void test_unreadable_header(void **state)
+{
+    (void)state;
+    begin();
+    disk_break(store(), 0, 512, true, true);
+    restart();
+    log_has("header_copy=0");
+    all_is_well();
+    begin();
+    disk_break(store(), 0, STORE_HEADER_BYTES, true, true);
+    restart();
+    log_has("kept_as=claims.store.damaged");
+    all_is_well();
+}
+
+/* Nothing of it can be read: that is no damage, and no reason to make another one. */
+static void test_unreadable_store(void **state)
+{
+    (void)state;
+    begin();
+    disk_break(store(), 0, STORE_FILE_BYTES, true, true);
+    restart();
+    pass(600000);
+    assert_false(world.agent->ledger.usable);
+    assert_int_equal(said("event=store_failed"), 1);
+    assert_int_equal(disk_count(FILES_STATE), 2);
+    unprepare_well(0, 1);
+    disk_repair();
+    pass(60000);
+    assert_int_equal(held(), 2);
+    prepare_well(0, 3);
+}
+
+/* A half that takes no writes fails no claim of other slots, and not its own claim either. */
+static void test_half_refuses_writes(void **state)
+{
+    (void)state;
+    for (unsigned newer = 0; newer < 2; newer++) {
+        begin();
+        disk_break(store(), half_at(slot_of(1), newer != 0), STORE_HALF_BYTES, false, true);
+        restart();
+        all_is_well();
+        unprepare_well(1, 1);
+        prepare_well(1, 1);
+        restart();
+        all_is_well();
+    }
+}
+
+static void test_slot_refuses_writes(void **state)
+{
+    (void)state;
+    begin();
+    disk_break(store(), store_offset(3, 0), STORE_SLOT_BYTES, false, true);
+    assert_non_null(strstr(prepare_error(prepare_now(3, 1), 3), "cannot be written"));
+    prepare_well(3, 1);
+    assert_int_equal(slot_of(3), 4);
+    restart();
+    assert_string_equal(prepare_error(prepare_soon(3, 1), 3), "");
+    assert_int_equal(held(), 4);
+    /* a claim in it can be unprepared for good */
+    begin();
+    disk_break(store(), store_offset(slot_of(0), 0), STORE_SLOT_BYTES, false, true);
+    unprepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 2);
+    assert_string_equal(rival(7, "neuron-device-0"), "");
+}
+
+/* --- a store that cannot be written --- */
+
+static void test_unprepare_outlives_a_kill(void **state)
+{
+    (void)state;
+    static const enum status failures[] = {HOST_IO, HOST_NO_SPACE, HOST_DENIED};
+    for (unsigned i = 0; i < 3; i++) {
+        begin();
+        disk_refuse(FILES_STATE, failures[i]);
+        unprepare_well(0, 1);
+        kill_agent();
+        start();
+        assert_int_equal(held(), 2);
+        kill_agent();
+        disk_refuse(FILES_STATE, STATUS_OK);
+        start();
+        pass(5000);
+        assert_int_equal(held(), 2);
+        assert_int_equal(disk_count(FILES_CDI), 2);
+        assert_string_equal(rival(7, "neuron-device-0"), "");
+    }
+}
+
+/* What was durable before is answered, and the log does not repeat itself. */
+static void test_repeated_on_a_read_only_store(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    start();
+    assert_string_equal(prepare_error(prepare_soon(0, 3), 0), "");
+    prepare_well(0, 3);
+    unprepare_well(0, 1);
+    log_forget();
+    pass(600000);
+    assert_int_equal(said("event=store_failed"), 0);
+}
+
+/* A repair whose last rename fails goes on from where it was. */
+static void test_repair_fails_once(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    start();
+    unsigned calls = disk.calls;
+    for (unsigned at = calls - 8; at <= calls; at++) {
+        begin();
+        kill_agent();
+        file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+        disk_fault(FAULT_ERROR, at, true, HOST_IO);
+        start();
+        disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+        pass(60000);
+        all_is_well();
+    }
+}
+
+/* --- records of others --- */
+
+static void put_record(unsigned slot, unsigned half, uint64_t sequence, struct view record)
+{
+    uint8_t bytes[STORE_HALF_BYTES];
+    struct writer out = writer_of(bytes, sizeof bytes);
+    store_half_write(&out, slot, sequence, record);
+    disk_set(store(), store_offset(slot, half), writer_view(&out));
+}
+
+/* Two devices, of which this version understands none. */
+static void put_outline(unsigned n)
+{
+    uint8_t bytes[STORE_RECORD_MAX];
+    struct writer out = writer_of(bytes, sizeof bytes);
+    const struct ledger_entry *e = &world.agent->ledger.entry[slot_of(n)];
+    const struct store_outline o = {.id = e->id, .numbers = 0x201};
+    assert_int_equal(store_outline_encode(&o, &out), STATUS_OK);
+    put_record(slot_of(n), e->half, e->sequence, writer_view(&out));
+}
+
+static void test_record_of_a_newer_agent(void **state)
+{
+    (void)state;
+    static uint8_t before[STORE_HALF_BYTES];
+    static uint8_t after[STORE_HALF_BYTES];
+    begin();
+    put_outline(0);
+    uint64_t at = half_at(slot_of(0), true);
+    struct writer was = writer_of(before, sizeof before);
+    disk_get(store(), at, &was);
+    restart();
+    assert_int_equal(held(), 3);
+    assert_true(world.agent->ledger.entry[slot_of(0)].opaque);
+    assert_non_null(strstr(rival(7, "neuron-device-9"), "already held by claim ml/claim-0"));
+    /* it is carried over as it is */
+    file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+    restart();
+    at = half_at(slot_of(0), true);
+    struct writer now = writer_of(after, sizeof after);
+    disk_get(store(), at, &now);
+    uint32_t length = before[7];
+    assert_int_equal(length, after[7]);
+    assert_memory_equal(after, before, STORE_HALF_HEADER + length);
+    /* the API server knows what it has */
+    assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
+    assert_false(world.agent->ledger.entry[slot_of(0)].opaque);
+    assert_string_equal(rival(7, "neuron-device-9"), "");
+}
+
+static void test_unprepare_of_a_newer_agents_record(void **state)
+{
+    (void)state;
+    begin();
+    put_outline(0);
+    restart();
+    unprepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 2);
+    assert_string_equal(rival(7, "neuron-device-9"), "");
+}
+
+static void test_claim_in_two_slots(void **state)
+{
+    (void)state;
+    for (unsigned newer = 0; newer < 2; newer++) {
+        uint8_t bytes[STORE_HALF_BYTES];
+        struct writer w = writer_of(bytes, sizeof bytes);
+        struct store_half half;
+        begin();
+        unsigned slot = slot_of(1);
+        disk_get(store(), half_at(slot, true), &w);
+        store_half_read(writer_view(&w), slot, &half);
+        put_record(9, 0, newer != 0 ? 1000 : 2, half.record);
+        restart();
+        log_has("event=store_conflict");
+        assert_int_equal(slot_of(1), newer != 0 ? 9 : slot);
+        assert_int_equal(held(), 3);
+        pass(5000);
+        log_forget();
+        restart();
+        assert_int_equal(said("event=store_conflict"), 0);
+        all_is_well();
+        unprepare_well(1, 1);
+        restart();
+        assert_int_equal(held(), 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rotten_record),
+        cmocka_unit_test(test_revived_record),
+        cmocka_unit_test(test_revived_record_alone),
+        cmocka_unit_test(test_zeroed_slots),
+        cmocka_unit_test(test_unreadable_half),
+        cmocka_unit_test(test_unreadable_header),
+        cmocka_unit_test(test_unreadable_store),
+        cmocka_unit_test(test_half_refuses_writes),
+        cmocka_unit_test(test_slot_refuses_writes),
+        cmocka_unit_test(test_unprepare_outlives_a_kill),
+        cmocka_unit_test(test_repeated_on_a_read_only_store),
+        cmocka_unit_test(test_repair_fails_once),
+        cmocka_unit_test(test_record_of_a_newer_agent),
+        cmocka_unit_test(test_unprepare_of_a_newer_agents_record),
+        cmocka_unit_test(test_claim_in_two_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
