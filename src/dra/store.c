@@ -257,7 +257,9 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
                            .has_agent_version = true,
                            .agent_version = AGENT_VERSION,
                            .has_held_devices = true,
-                           .held_devices = o->numbers};
+                           .held_devices = o->numbers,
+                           .has_released = o->released,
+                           .released = o->released};
     text_set(m.uid, sizeof m.uid, o->id.uid);
     text_set(m.namespace, sizeof m.namespace, o->id.namespace_);
     text_set(m.name, sizeof m.name, o->id.name);
@@ -326,7 +328,8 @@ static bool read_record(struct view bytes, struct claim_record *r)
     }
     take_record(&m, r);
     /* A newer agent's claim may hold devices by what this version does not know. */
-    return claim_record_valid(r) && (!m.has_held_devices || m.held_devices == claim_numbers(r));
+    return claim_record_valid(r) && !m.released &&
+           (!m.has_held_devices || m.held_devices == claim_numbers(r));
 }
 
 /* Read in place: a second record of 5 KiB would be the largest thing on the stack. */
@@ -353,6 +356,7 @@ enum status store_outline_decode(struct view bytes, struct store_outline *o)
     text_set(o->id.namespace_, sizeof o->id.namespace_, m.namespace);
     text_set(o->id.name, sizeof o->id.name, m.name);
     o->numbers = m.held_devices;
+    o->released = m.released;
     return (claim_id_check(&o->id, &nowhere) == STATUS_OK) ? STATUS_OK : HOST_DAMAGED;
 }
 
@@ -373,6 +377,6 @@ SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP + 9u * 3u +
-                       33u + 12u + 9u <=
+                       33u + 12u + 9u + 2u <=
                    STORE_RECORD_MAX,
                "the longest record fits");

@@ -115,6 +115,7 @@ MUST_USE enum status store_record_decode(struct view bytes, struct claim_record 
 struct store_outline {
     struct claim_id id;
     uint64_t numbers; /* devices held exclusively, bit N */
+    bool released;    /* the claim was unprepared, and only its CDI file is left */
 };
 /* HOST_DAMAGED: it has no usable names, or does not say what it holds. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);

@@ -254,17 +254,18 @@ static void release(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger.entry[slot];
     ledger_set_freeing(a, slot);
     enum status buried = cdi_bury(a, e->id.uid);
+    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     enum status s = HOST_IO;
     if (a->ledger.usable) { /* one that is not open may be another agent's by now */
-        s = half_write(a, slot, view_of(0, 0));
+        s = freeing_write(a, slot);
     }
     if (a->ledger.usable && s != STATUS_OK) {
         store_failed(a, "written", s);
     }
     if (buried == HOST_ABSENT && s != STATUS_OK) {
         buried = cdi_mark_gone(a, e->id.uid);
+        e->file = buried != STATUS_OK;
     }
-    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     if (e->file) {
         cdi_failed(a, e->id.uid, buried);
     }
@@ -314,6 +315,20 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
     return s;
 }
 
+void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state != LEDGER_HELD);
+    a->ledger.held++;
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    e->opaque = false;
+    a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
+    e->sequence = a->ledger.sequence;
+    ledger_enter(a, slot, r);
+    record_keep(a, slot, r);
+}
+
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                        struct writer *why)
 {
@@ -359,6 +374,21 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     return s;
 }
 
+/* Whether the next process finds that the claim was unprepared: in the store, or by a tombstone. */
+static enum status check_freeing(const struct agent *a, const char *uid, struct writer *why)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && e->refused && e->file &&
+            view_is(view_text(e->id.uid), uid)) {
+            writer_text(why, a->ledger.trouble);
+            writer_text(why, "; and the claim's CDI file cannot be removed");
+            return HOST_IO;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
 {
     const struct ledger *l = &a->ledger;
@@ -369,10 +399,9 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
     }
     if (slot >= 0) {
         release(a, (unsigned)slot);
-        return STATUS_OK;
     }
-    if (ledger_freeing(a, uid)) {
-        return STATUS_OK; /* the next flush removes what is left */
+    if (slot >= 0 || ledger_freeing(a, uid)) {
+        return check_freeing(a, uid, why); /* the next flush removes what is left */
     }
     if (!l->known) {
         return remove_unread(a, uid, why);

@@ -123,6 +123,11 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
  */
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
+/*
+ * Holds a claim whose record the disk does not take, in the free slot that ledger_adopt chose: until
+ * it does, the CDI file is what the next process finds.
+ */
+void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /* As ledger_put, but the record only: the CDI file is there. Which devices are free is for the
  * caller to look at (ledger_holder). */
 MUST_USE enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,

@@ -125,11 +125,18 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         return STATUS_OK;
     }
     enum status s = store_outline_decode(record, &o);
-    if (s == STATUS_OK) {
+    if (s == STATUS_OK && o.released) {
+        e->state = LEDGER_FREEING;
+        e->id = o.id;
+        e->file = true;
+        e->refused = false;
+    } else if (s == STATUS_OK) {
         e->state = LEDGER_HELD;
         e->opaque = true;
         e->id = o.id;
         ledger_hold(a, slot, o.numbers, &(struct claim_consumer){.kind = CONSUMER_POD});
+    } else {
+        /* the slot is lost */
     }
     return s;
 }
@@ -177,11 +184,28 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
     return &k->record;
 }
 
+/* A CDI file without a record would be taken in again: so a record says that it is a leftover. */
+static struct view freeing_bytes(struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
+    ASSERT(e->state == LEDGER_FREEING);
+    if (e->file) {
+        const struct store_outline o = {.id = e->id, .released = true};
+        enum status s = store_outline_encode(&o, &out);
+        ASSERT(s == STATUS_OK);
+    }
+    return writer_view(&out);
+}
+
 struct view record_bytes(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     struct store_half half;
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
+    if (e->state == LEDGER_FREEING) {
+        return freeing_bytes(a, slot);
+    }
     ASSERT(e->state == LEDGER_HELD);
     if (half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
         half.state == STORE_HALF_RECORD && half.sequence == e->sequence) {
@@ -324,13 +348,18 @@ void flush_doubted(struct agent *a)
     l->doubt = false;
 }
 
+enum status freeing_write(struct agent *a, unsigned slot)
+{
+    return half_write(a, slot, freeing_bytes(a, slot));
+}
+
 /* Slots whose freeing the disk refused: asked again, so that a restart does not find them held. */
 static void retry_freeing(struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.usable && a->ledger.freeing > 0u; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         if (e->state == LEDGER_FREEING && e->refused) {
-            enum status s = half_write(a, i, view_of(0, 0));
+            enum status s = freeing_write(a, i);
             status_ignore(s, "the next flush tries it again");
         }
     }
@@ -360,21 +389,31 @@ static enum status rewrite_unsynced(struct agent *a)
     return s;
 }
 
-/* What is free on the disk: the claim's files go, and then nothing is left of it. */
+/* What is free on the disk, or released: the claim's files go, and then nothing is left of it. */
+static void settle_slot(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    bool elsewhere = ledger_find(a, e->id.uid) >= 0; /* prepared again, in another slot */
+    if (!elsewhere) {
+        cdi_unmark(a, e->id.uid);
+    }
+    if (e->file && (elsewhere || cdi_remove(a, e->id.uid) == STATUS_OK)) {
+        e->file = false;
+        enum status s = freeing_write(a, slot);
+        status_ignore(s, "the next flush tries it again");
+    } else if (!e->file) {
+        ledger_set_free(a, slot);
+    } else {
+        /* the CDI file stays, and the record that says so */
+    }
+}
+
 static void settle_freeing(struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.freeing > 0u; i++) {
-        struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state != LEDGER_FREEING || e->refused || e->unsynced) {
-            continue;
-        }
-        bool elsewhere = ledger_find(a, e->id.uid) >= 0; /* prepared again, in another slot */
-        if (!elsewhere) {
-            e->file = e->file && cdi_remove(a, e->id.uid) != STATUS_OK;
-            cdi_unmark(a, e->id.uid);
-        }
-        if (elsewhere || !e->file) {
-            ledger_set_free(a, i);
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && !e->refused && !e->unsynced) {
+            settle_slot(a, i);
         }
     }
 }

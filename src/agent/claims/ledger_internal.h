@@ -22,7 +22,12 @@ MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot,
  * are as they were, or damaged.
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
-/* The same for what the slot holds already. HOST_DAMAGED: it cannot be read. */
+/*
+ * Writes that the claim in this slot was unprepared: the slot is free, or, while its CDI file cannot
+ * be removed, released. HOST_*: as of half_write.
+ */
+MUST_USE enum status freeing_write(struct agent *a, unsigned slot);
+/* Writes what the slot holds once more. HOST_DAMAGED: it cannot be read. */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /* Writes what counts into the damaged half too; what the disk refuses stays damaged. */
 void half_heal(struct agent *a, unsigned slot);
@@ -36,7 +41,7 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot);
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
- * The record of a held slot as bytes, from what knows it best: the store, memory, the CDI file; in
+ * The record of a slot that is held, or released, as bytes, from what knows it best: the store, memory, the CDI file; in
  * the end its outline, and the slot is opaque then. They stay in scratch.record.
  */
 struct view record_bytes(struct agent *a, unsigned slot);

@@ -363,6 +363,12 @@ static enum status format(struct agent *a)
     return STATUS_OK;
 }
 
+/* Held, or released with its CDI file left. */
+static bool has_record(const struct ledger_entry *e)
+{
+    return e->state == LEDGER_HELD || (e->state == LEDGER_FREEING && e->file);
+}
+
 /*
  * Copies the records into the new file, each into its old slot: those that are held, and at first
  * those that are readable in the damaged file.
@@ -377,7 +383,7 @@ static enum status carry_over(struct agent *a)
         if (s != STATUS_OK) {
             return s;
         }
-        if (e->state != LEDGER_HELD) {
+        if (!has_record(e)) {
             continue;
         }
         struct view record = record_bytes(a, slot);
@@ -464,7 +470,7 @@ static enum status create_again(struct agent *a, struct opening *o, bool absent)
     enum status s = create(a, o, aside);
     for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
         struct ledger_entry *e = &l->entry[i];
-        bool record = e->state == LEDGER_HELD;
+        bool record = has_record(e);
         e->half = record ? 0 : 1;
         e->sequence = record ? e->sequence : 1u;
         e->unsynced = false;

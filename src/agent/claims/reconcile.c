@@ -152,7 +152,7 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
-    unsigned slot = 0;
+    unsigned slot = CLAIMS_MAX;
     const struct claim_record *r = &a->reconcile.record;
     enum status s = read_file(a, name, uid);
     if (s != STATUS_OK) {
@@ -168,10 +168,15 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
     if (s != STATUS_OK) {
         text[why.len] = '\0';
         log_file(a, name, text, "free the claim store's disk, or unprepare claims");
-        return false;
     }
-    log_adopted(a, r);
-    return true;
+    if (s != STATUS_OK && slot < CLAIMS_MAX) {
+        ledger_adopt_unsaved(a, r, slot);
+        s = STATUS_OK;
+    }
+    if (s == STATUS_OK) {
+        log_adopted(a, r);
+    }
+    return s == STATUS_OK;
 }
 
 /* A CDI file. Of a claim that is not held it is a leftover, or the only witness. */
@@ -247,18 +252,25 @@ static void look_through(struct agent *a, bool opening)
 
 /* --- the CDI files of held claims --- */
 
-/* A record that rots in the store is written again from the CDI file. */
+/* A record that rots in the store is written again, from memory or from the CDI file. */
 static bool restore(struct agent *a, unsigned slot)
 {
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->ledger.entry[slot].id.uid, name);
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    bool restored = read_file(a, name, a->ledger.entry[slot].id.uid) == STATUS_OK &&
-                    ledger_adopt(a, &a->reconcile.record, &slot, &why) == STATUS_OK;
+    const struct claim_record *kept = NULL;
+    enum status s = ledger_record(a, slot, &kept);
+    if (s == STATUS_OK) {
+        a->reconcile.record = *kept;
+    } else {
+        s = read_file(a, name, a->ledger.entry[slot].id.uid);
+    }
+    bool restored =
+        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &why) == STATUS_OK;
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_number(a, "slot", (int64_t)slot);
-    log_remedy(a, restored ? "none: the record was written again, from the claim's CDI file"
+    log_remedy(a, restored ? "none: the record was written again"
                            : "delete and re-create the pod of the claim");
     log_end(a);
     return restored;
