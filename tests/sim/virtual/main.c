@@ -5,6 +5,8 @@
  *   sim                    all scenarios, then SEEDS_DEFAULT seeds
  *   sim --seed N           the run of one seed, with the agent's log
  *   sim --seeds N          all scenarios, then N seeds
+ *   sim --claims N         the schedule of claims of one seed, with the agent's log
+ *   sim --claim-seeds N    N schedules of claims
  *   sim --scenario TEXT    the scenarios whose name holds TEXT, with the agent's log
  */
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include "tests/sim/virtual/row.h"
 
 #define SEEDS_DEFAULT 300
+#define CLAIM_SEEDS_DEFAULT 300
 #define LOG_LINES 25
 
 static struct world world;
@@ -32,6 +35,9 @@ struct plan {
     bool one_seed;
     uint64_t seed;
     uint64_t seeds;
+    uint64_t claim; /* seed of one schedule of claims; 0: none */
+    uint64_t claim_seeds;
+    bool claims_only;
 };
 
 /* How many scenarios of each outcome there were. */
@@ -88,8 +94,10 @@ static int scenarios(const struct plan *plan)
     run_list(answer_scenarios, plan, &outcome);
     run_troubles(plan, &outcome);
     outcome.failed += random_runs(&world, 1, seeds, false);
+    uint64_t claim_seeds = plan->only == NULL ? plan->claim_seeds : 0;
+    outcome.failed += claim_runs(&world, 1, claim_seeds, false);
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
-                 (unsigned long long)seeds, outcome.failed);
+                 (unsigned long long)(seeds + claim_seeds), outcome.failed);
     return outcome.failed == 0 && outcome.count > 0 ? 0 : 1;
 }
 
@@ -105,7 +113,7 @@ static uint64_t number_of(const char *text)
 
 int main(int argc, char **argv)
 {
-    struct plan plan = {.seeds = SEEDS_DEFAULT};
+    struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT};
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--seed") == 0) {
@@ -113,6 +121,11 @@ int main(int argc, char **argv)
             plan.seed = number_of(value);
         } else if (strcmp(argv[i], "--seeds") == 0) {
             plan.seeds = number_of(value);
+        } else if (strcmp(argv[i], "--claims") == 0) {
+            plan.claim = number_of(value);
+        } else if (strcmp(argv[i], "--claim-seeds") == 0) {
+            plan.claim_seeds = number_of(value);
+            plan.claims_only = true;
         } else if (strcmp(argv[i], "--scenario") == 0) {
             plan.only = value;
         } else {
@@ -122,6 +135,12 @@ int main(int argc, char **argv)
     }
     if (plan.one_seed) {
         return random_runs(&world, plan.seed, 1, true) == 0 ? 0 : 1;
+    }
+    if (plan.claim != 0) {
+        return claim_runs(&world, plan.claim, 1, true) == 0 ? 0 : 1;
+    }
+    if (plan.claims_only) {
+        return claim_runs(&world, 1, plan.claim_seeds, false) == 0 ? 0 : 1;
     }
     return scenarios(&plan);
 }

@@ -135,7 +135,7 @@ void world_kubelet_restart(struct world *w, bool wipe)
 
 /* --- claims that the scheduler allocated --- */
 
-static void claim_put(unsigned index)
+void world_claim_put(const char *name, const char *uid, unsigned device)
 {
     uint8_t bytes[6][512];
     struct writer w[6];
@@ -143,15 +143,13 @@ static void claim_put(unsigned index)
     for (unsigned i = 0; i < 6; i++) {
         w[i] = writer_of(bytes[i], sizeof bytes[i]);
     }
-    (void)snprintf(text, sizeof text, "held-%u", index);
-    sim_put_text(&w[0], 1, text); /* metadata */
+    sim_put_text(&w[0], 1, name); /* metadata */
     sim_put_text(&w[0], 3, "ml");
-    (void)snprintf(text, sizeof text, "claim-uid-%u", index);
-    sim_put_text(&w[0], 5, text);
+    sim_put_text(&w[0], 5, uid);
     sim_put_text(&w[1], 1, "req"); /* result, devices, allocation, status */
     sim_put_text(&w[1], 2, DRIVER_NAME);
     sim_put_text(&w[1], 3, NODE_NAME);
-    (void)snprintf(text, sizeof text, "neuron-device-%u", index);
+    (void)snprintf(text, sizeof text, "neuron-device-%u", device);
     sim_put_text(&w[1], 4, text);
     sim_put_bytes(&w[2], 1, writer_view(&w[1]));
     sim_put_bytes(&w[3], 1, writer_view(&w[2]));
@@ -162,24 +160,41 @@ static void claim_put(unsigned index)
     ASSERT(s == STATUS_OK);
 }
 
+void world_claim_delete(const char *name)
+{
+    enum status s = sim_api_delete(&world_api, SIM_CLAIM, "ml", name);
+    ASSERT(s == STATUS_OK);
+}
+
+static void held_name(unsigned index, char name[WORLD_CLAIM_CAP], char uid[WORLD_CLAIM_CAP])
+{
+    ASSERT(index < HELD_CLAIMS);
+    (void)snprintf(name, WORLD_CLAIM_CAP, "held-%u", index);
+    (void)snprintf(uid, WORLD_CLAIM_CAP, "claim-uid-%u", index);
+}
+
 void claims_put(void)
 {
+    char name[WORLD_CLAIM_CAP];
+    char uid[WORLD_CLAIM_CAP];
     for (unsigned i = 0; i < HELD_CLAIMS; i++) {
-        claim_put(i);
+        held_name(i, name, uid);
+        world_claim_put(name, uid, i);
     }
 }
 
 /* --- the kubelet's calls --- */
 
-static bool call(struct world *w, enum sim_method method, unsigned index)
+bool world_call(struct world *w, bool unprepare, const char *name, const char *uid)
 {
     struct sim_claim claim = {.ns = "ml"};
-    const struct sim_batch batch = {
-        .method = method, .driver = DRIVER_NAME, .claims = &claim, .count = 1};
+    const struct sim_batch batch = {.method = unprepare ? SIM_UNPREPARE : SIM_PREPARE,
+                                    .driver = DRIVER_NAME,
+                                    .claims = &claim,
+                                    .count = 1};
     unsigned number = 0;
-    ASSERT(index < HELD_CLAIMS);
-    (void)snprintf(claim.name, sizeof claim.name, "held-%u", index);
-    (void)snprintf(claim.uid, sizeof claim.uid, "claim-uid-%u", index);
+    text_set(claim.name, sizeof claim.name, name);
+    text_set(claim.uid, sizeof claim.uid, uid);
     w->answered = (struct answered){.text = "no answer"};
     if (sim_kubelet_call(&world_kubelet, &batch, &number) != STATUS_OK) {
         text_cut(w->answered.text, sizeof w->answered.text, view_text("not connected"));
@@ -189,14 +204,22 @@ static bool call(struct world *w, enum sim_method method, unsigned index)
     return w->answered.done && w->answered.well;
 }
 
+static bool call_held(struct world *w, bool unprepare, unsigned index)
+{
+    char name[WORLD_CLAIM_CAP];
+    char uid[WORLD_CLAIM_CAP];
+    held_name(index, name, uid);
+    return world_call(w, unprepare, name, uid);
+}
+
 bool world_prepare(struct world *w, unsigned index)
 {
-    return call(w, SIM_PREPARE, index);
+    return call_held(w, false, index);
 }
 
 bool world_unprepare(struct world *w, unsigned index)
 {
-    return call(w, SIM_UNPREPARE, index);
+    return call_held(w, true, index);
 }
 
 /* --- devices --- */

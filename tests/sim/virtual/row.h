@@ -66,5 +66,7 @@ void trouble_play(struct world *w, struct row *r, unsigned index);
 
 /* Seeds `first` to `first + count - 1`; how many failed. `loud`: prints the log of each. */
 unsigned random_runs(struct world *w, uint64_t first, uint64_t count, bool loud);
+/* The same of claims and disks; a schedule that fails is shrunk. */
+unsigned claim_runs(struct world *w, uint64_t first, uint64_t count, bool loud);
 
 #endif

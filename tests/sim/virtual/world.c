@@ -86,7 +86,11 @@ static bool agent_turn(struct world *w, bool moved)
     }
     bool told = w->poked;
     w->poked = false;
-    agent_step(w->agent);
+    w->steps++;
+    if (!disk_survives(agent_step, w->agent)) {
+        world_kill(w); /* a fault of the disk ended the process */
+        return true;
+    }
     return world_host_turn(w) || told;
 }
 

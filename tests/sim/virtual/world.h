@@ -25,6 +25,8 @@
 #define HELD_CLAIMS 8
 /* Objects of others that nobody may touch. */
 #define FOREIGN_SLICES 3
+/* Names and UIDs of claims here. */
+#define WORLD_CLAIM_CAP 48
 #define NEVER UINT64_MAX
 
 /* The path to the API server. */
@@ -67,6 +69,7 @@ struct world {
     uint64_t now_ms;
     bool poked; /* the host told something: a step is due */
     bool exited;
+    uint64_t steps; /* of the agent, of all its processes */
     /* the path to the API server */
     enum net net;
     int link;            /* number at the model, -1: not connected */
@@ -145,6 +148,11 @@ void world_node_time(struct world *w);
 uint64_t world_node_deadline(const struct world *w);
 /* Claims that the scheduler allocated, one per device from 0 on. */
 void claims_put(void);
+/* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
+void world_claim_put(const char *name, const char *uid, unsigned device);
+void world_claim_delete(const char *name);
+/* The kubelet calls for one claim; whether it was answered well at once. */
+bool world_call(struct world *w, bool unprepare, const char *name, const char *uid);
 /* The kubelet begins anew and deletes all slices of the node, as it does at its start. */
 void world_kubelet_restart(struct world *w, bool wipe);
 /* The kubelet looks for sockets, or does not. */
