@@ -206,7 +206,8 @@ void claim_malformed(struct claim_builder *b, const char *what)
 void claim_meta(struct claim_builder *b, struct view uid)
 {
     b->seen_meta = true;
-    if (view_is(uid, b->wanted->uid)) {
+    b->is_wanted = view_is(uid, b->wanted->uid);
+    if (b->is_wanted) {
         return;
     }
     struct writer why = claim_failure(b, PEER_NOT_FOUND);

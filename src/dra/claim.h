@@ -86,6 +86,7 @@ struct claim_builder {
     const char *pool;              /* own pool (node) name, borrowed */
     const struct claim_id *wanted; /* borrowed */
     bool seen_meta;
+    bool is_wanted; /* its UID is the wanted one */
     bool allocated;
     bool configured;     /* a configuration entry came: no result may follow */
     bool zero_numbering; /* set by the owner after claim_begin */

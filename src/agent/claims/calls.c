@@ -472,15 +472,20 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
 }
 
 /*
- * A GET that only compares was not answered with the claim. That the claim is gone, or has devices
- * that are not here, ends the operation; whatever else failed, the record answers.
+ * A GET that only compares did not end with the claim's record. A claim that has devices which are
+ * not here by now fails; for whatever else the stored record answers. That the claim is gone is for
+ * the reconciliation to find out: it asks twice.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {
     int slot = ledger_known(a, o->id.uid);
-    if (f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND) {
+    bool absent = f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND;
+    if (absent && f->builder.is_wanted) {
         operation_fail(a, o, view_text(f->builder.why));
     } else if (slot >= 0) {
+        if (absent) {
+            reconcile_look(a, (unsigned)slot);
+        }
         prepare_known(a, o, (unsigned)slot);
     } else {
         repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */

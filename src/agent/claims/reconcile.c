@@ -419,10 +419,11 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
     }
 }
 
+/* A server that does not know this Node either has lost more than the claim: it proves nothing. */
 static void gone(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);
-    if (look->gone) {
+    if (look->gone && a->node.presence == NODE_PRESENT) {
         release(a, slot, "the API server does not know the claim any more");
         return;
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "tests/sim/virtual/world.h"
@@ -222,6 +223,14 @@ bool world_unprepare(struct world *w, unsigned index)
     return call_held(w, true, index);
 }
 
+bool world_holds(const struct world *w, unsigned index)
+{
+    char name[WORLD_CLAIM_CAP];
+    char uid[WORLD_CLAIM_CAP];
+    held_name(index, name, uid);
+    return w->agent != NULL && ledger_find(w->agent, uid) >= 0;
+}
+
 /* --- devices --- */
 
 static void tell(struct world *w, const struct found_node *found)
@@ -321,9 +330,13 @@ void world_node_time(struct world *w)
     if (w->now_ms >= w->beat_ms) {
         world_node_put(w);
     }
+    if (w->now_ms >= w->look_ms) {
+        tell(w, &w->found);
+        w->look_ms = w->now_ms + NODE_LOOK_MS;
+    }
 }
 
 uint64_t world_node_deadline(const struct world *w)
 {
-    return w->beat_ms;
+    return w->beat_ms < w->look_ms ? w->beat_ms : w->look_ms;
 }

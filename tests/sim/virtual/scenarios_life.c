@@ -176,7 +176,7 @@ static void device_counts(struct world *w, struct row *r)
     row_begin(w, r, 12);
     for (unsigned i = 0; i < sizeof turns / sizeof turns[0]; i++) {
         world_devices(w, turns[i], true);
-        row_recover(w, r, REPAIR_MS);
+        row_recover(w, r, turns[i] > 0 ? REPAIR_MS : DEVICES_GRACE_MS + NODE_LOOK_MS + REPAIR_MS);
         world_pass(w, MINUTES(5));
         row_recover(w, r, 0);
     }

@@ -46,6 +46,8 @@ enum net {
 /* How long the host waits for a connection (API_CONNECT_MS), and when it reads the token again. */
 #define NET_CONNECT_MS 10000u
 #define NET_TOKEN_MS 60000u
+/* How often the host looks at the node: more seldom than the real one, for the sake of speed. */
+#define NODE_LOOK_MS 20000u
 
 struct foreign {
     char name[NAME_CAP];
@@ -94,6 +96,7 @@ struct world {
     const char *node_uid;
     const char *layers[3];  /* labels of the Node; NULL: not there */
     const char *type_label; /* instance type; NULL: not there */
+    uint64_t look_ms;       /* when the host looks at the node again */
     uint64_t beat_ms;       /* when the kubelet writes the Node's status again */
     unsigned beats;
     struct foreign foreign[FOREIGN_SLICES];
@@ -162,6 +165,8 @@ void world_wipe(struct world *w);
 /* Prepares (or gives back) claim `index` of HELD_CLAIMS; whether it was answered well at once. */
 bool world_prepare(struct world *w, unsigned index);
 bool world_unprepare(struct world *w, unsigned index);
+/* Whether the agent holds claim `index`. */
+bool world_holds(const struct world *w, unsigned index);
 /* The devices that the next look at the node finds; `told`: it happens now. */
 void world_devices(struct world *w, unsigned count, bool told);
 /* One device is not there any more; the agent is told. */
