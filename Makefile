@@ -500,7 +500,7 @@ $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
 
 HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,der.c panic.c pem.c system.c) $(wildcard src/host/tls*.c src/host/x509*.c) \
-	src/base/bytes.c src/base/status.c
+	src/base/bytes.c src/base/status.c src/base/time.c
 $(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)

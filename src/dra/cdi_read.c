@@ -157,7 +157,7 @@ static bool take_result(const struct json_token *value, struct claim_record *r)
         ok = take_member(&m, to);
     }
     r->count++;
-    unsigned needed = 1u << MEMBER_REQUEST | 1u << MEMBER_DEVICE;
+    unsigned needed = 1u << (unsigned)MEMBER_REQUEST | 1u << (unsigned)MEMBER_DEVICE;
     return ok && text_ends(&m.in) && (m.seen & needed) == needed;
 }
 
@@ -213,7 +213,7 @@ static bool take_annotations(struct json_reader *in, struct claim_record *r)
         ok = take_annotation(&m, r);
     }
     *in = m.in;
-    return ok && m.in.failed == STATUS_OK && m.seen == (1u << KEYS) - 1u;
+    return ok && m.in.failed == STATUS_OK && m.seen == (1u << (unsigned)KEYS) - 1u;
 }
 
 static bool take_file(struct view file, struct claim_record *r)

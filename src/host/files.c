@@ -400,7 +400,7 @@ static void port_unlock(void *ctx, enum files_lock which)
 /* A lock without an end is that of a release that locked the whole file. */
 static enum files_holder port_holder(void *ctx, enum files_lock which)
 {
-    struct host_files *f = ctx;
+    const struct host_files *f = ctx;
     struct flock byte = byte_of(which, F_WRLCK);
     if (f->lock_fd < 0 || fcntl(f->lock_fd, F_OFD_GETLK, &byte) != 0 || byte.l_type == F_UNLCK) {
         return HOLDER_NOBODY;

@@ -71,8 +71,8 @@ struct look {
 static void node_value(struct look *l, const char *root, const char *rest, bool all,
                        char value[SYSFS_VALUE_CAP])
 {
-    char path[PROBE_PATH_CAP];
     if (all || value[0] == '\0') {
+        char path[PROBE_PATH_CAP];
         path_join(path, sizeof path, root, rest);
         value_at(AT_FDCWD, path, value, &l->error);
     }
@@ -95,8 +95,8 @@ static void node_values(struct look *l, bool all)
 static void device_value(struct look *l, const char *name, const char *file, bool all,
                          char value[SYSFS_VALUE_CAP])
 {
-    char path[DEVICE_PATH_CAP];
     if (all || value[0] == '\0') {
+        char path[DEVICE_PATH_CAP];
         path_join(path, sizeof path, name, file);
         value_at(l->fd, path, value, &l->error);
     }

@@ -168,7 +168,7 @@ static void remove_stale(const struct server *s, struct agent *agent)
     uint8_t bytes[DIRECTORY_READ_BYTES];
     const char *slash = strrchr(s->listener.path, '/');
     ASSERT(slash != NULL);
-    struct view dir = view_of(s->listener.path, (size_t)(slash - s->listener.path) + 1u);
+    struct view dir = view_of(s->listener.path, strlen(s->listener.path) - strlen(slash) + 1u);
     enum status copied = text_copy(folder, sizeof folder, dir);
     ASSERT(copied == STATUS_OK);
     int fd = path_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

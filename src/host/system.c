@@ -223,7 +223,10 @@ bool directory_next(struct view records, size_t *at, struct directory_entry *out
     size |= (size_t)record[RECORD_SIZE_AT + 1] << 8;
     ASSERT(size >= RECORD_BYTES_MIN && size <= left);
     *at += size;
-    memcpy(&out->inode, record, sizeof out->inode);
+    out->inode = 0;
+    for (unsigned i = 0; i < sizeof out->inode; i++) {
+        out->inode |= (uint64_t)record[i] << (8u * i);
+    }
     out->name = (const char *)&record[RECORD_NAME_AT];
     return true;
 }

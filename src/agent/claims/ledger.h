@@ -101,8 +101,6 @@ int ledger_known(const struct agent *a, const char *uid);
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /* Whether what is left of `uid` is being removed: its CDI file, if there is one, is to go. */
 bool ledger_freeing(const struct agent *a, const char *uid);
-/* Why no new claim could be stored now; NULL: one could. */
-const char *ledger_trouble(const struct agent *a);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /* A slot holds these devices, for this consumer. */
@@ -124,8 +122,8 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
- * Holds a claim whose record the disk does not take, in the free slot that ledger_adopt chose: until
- * it does, the CDI file is what the next process finds.
+ * Holds a claim whose record the disk does not take, in the free slot that ledger_adopt chose:
+ * until it does, the CDI file is what the next process finds.
  */
 void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot);
 /* As ledger_put, but the record only: the CDI file is there. Which devices are free is for the

@@ -34,8 +34,8 @@ void store_failed(struct agent *a, const char *doing, enum status s)
     if (l->usable) {
         struct writer why = writer_of(l->trouble, sizeof l->trouble);
         ledger_trouble_text(a, STORE_FILE_NAME, doing, s, &why);
-        s = writer_end_text(&why);
-        ASSERT(s == STATUS_OK);
+        enum status ended = writer_end_text(&why);
+        ASSERT(ended == STATUS_OK);
     }
 }
 

@@ -8,6 +8,14 @@
 
 #include "agent/claims/ledger.h"
 
+/* --- the table --- */
+
+/*
+ * A slot for a record of `uid`: the one in which an earlier one waits to be freed, else a free one;
+ * -1: there is none.
+ */
+int ledger_free_slot(const struct agent *a, const char *uid);
+
 /* --- halves of the store --- */
 
 /*
@@ -23,8 +31,8 @@ MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot,
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
- * Writes that the claim in this slot was unprepared: the slot is free, or, while its CDI file cannot
- * be removed, released. HOST_*: as of half_write.
+ * Writes that the claim in this slot was unprepared: the slot is free, or, while its CDI file
+ * cannot be removed, released. HOST_*: as of half_write.
  */
 MUST_USE enum status freeing_write(struct agent *a, unsigned slot);
 /* Writes what the slot holds once more. HOST_DAMAGED: it cannot be read. */
@@ -41,8 +49,9 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot);
  */
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
- * The record of a slot that is held, or released, as bytes, from what knows it best: the store, memory, the CDI file; in
- * the end its outline, and the slot is opaque then. They stay in scratch.record.
+ * The record of a slot that is held, or released, as bytes, from what knows it best: the store,
+ * memory, the CDI file; in the end its outline, and the slot is opaque then. They stay in
+ * scratch.record.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
 /* The store failed: logs that, but only once until it works again. */

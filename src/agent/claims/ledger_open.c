@@ -117,7 +117,7 @@ static enum status read_copy(struct agent *a, const char *name, unsigned copy)
 }
 
 /* Whether anything of the slots can be read: else it is not the store that is damaged. */
-static bool any_readable(struct agent *a, const char *name)
+static bool any_readable(const struct agent *a, const char *name)
 {
     const struct files *f = a->files;
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
@@ -286,8 +286,10 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
         return;
     }
     /* Sequences rise over all slots: the record that was written last is right. */
-    bool first =
-        e[one].damaged != e[two].damaged ? e[two].damaged : e[one].sequence > e[two].sequence;
+    bool first = e[one].sequence > e[two].sequence;
+    if (e[one].damaged != e[two].damaged) {
+        first = e[two].damaged;
+    }
     unsigned stays = first ? one : two;
     unsigned other = first ? two : one;
     /* What a lost half brought back was unprepared before its device was given away. */

@@ -21,7 +21,8 @@ static void release(struct agent *a, unsigned slot, const char *reason)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    const struct claim_id id = a->ledger.entry[slot].id;
+    struct claim_id id;
+    id = a->ledger.entry[slot].id;
     log_begin(a, LOG_ID_CLAIM_RELEASED);
     log_text(a, "namespace", id.namespace_);
     log_text(a, "claim", id.name);
@@ -105,7 +106,7 @@ static const char *next_name(struct view names, size_t *at)
     if (*at >= names.len) {
         return NULL;
     }
-    const char *name = (const char *)&names.data[*at];
+    const char *name = (const char *)view_from(names, *at).data;
     *at += view_text(name).len + 1u;
     return name;
 }
@@ -209,6 +210,8 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
         release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
     } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty)) {
         remove_file(a, name, NULL);
+    } else {
+        /* its record is freed with the next flush */
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
@@ -396,7 +399,7 @@ static bool may_look(const struct agent *a)
 
 static void look_step(struct agent *a)
 {
-    struct reconcile *k = &a->reconcile;
+    const struct reconcile *k = &a->reconcile;
     if (!may_look(a) || a->now_ms < k->look_ms || a->now_ms < k->pause_ms) {
         return;
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random schedules of claims: prepares and unprepares while the process is killed, the node reboots, the disk fails, the
- * store rots or is removed, CDI files vanish and the API server is away. After every action what must always hold is looked
- * at: no claim that was answered is lost, none that was unprepared is back, no device is held twice, and an agent that says
- * ready prepares. At rest, CDI files are those of the claims that are held, and nothing is held that is gone from the API
- * server. A schedule is a list made from its seed before it is played: one that fails is played again without one action
- * after the other, and what is left is printed.
+ * Random schedules of claims: prepares and unprepares while the process is killed, the node
+ * reboots, the disk fails, the store rots or is removed, CDI files vanish and the API server is
+ * away. After every action what must always hold is looked at: no claim that was answered is lost,
+ * none that was unprepared is back, no device is held twice, and an agent that says ready prepares.
+ * At rest, CDI files are those of the claims that are held, and nothing is held that is gone from
+ * the API server. A schedule is a list made from its seed before it is played: one that fails is
+ * played again without one action after the other, and what is left is printed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -317,6 +318,13 @@ static void allocate(struct play *p, struct claim *c)
     }
 }
 
+/* Whether nothing stands in the way of a claim that is prepared again. */
+static bool is_simple(const struct play *p, const struct claim *c)
+{
+    bool sound = !p->refused && !p->damaged && !c->rotted;
+    return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
+}
+
 static void act_prepare(struct play *p, struct claim *c)
 {
     if (!c->allocated && c->known == UNPREPARED) {
@@ -325,10 +333,9 @@ static void act_prepare(struct play *p, struct claim *c)
     if (!c->allocated) {
         return;
     }
-    bool armed = disk.fault != FAULT_NONE;
+    bool simple = is_simple(p, c);
     (void)world_call(p->w, false, c->name, c->uid);
     bool well = answer(p);
-    bool simple = c->known == PREPARED && !p->refused && !p->damaged && !c->rotted && !armed;
     expect(p->r, well || !simple || !p->w->answered.done,
            "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
     if (well) {
@@ -461,6 +468,17 @@ static void act_store(struct play *p, enum act act)
     }
 }
 
+static void spoil_file(struct disk_file *f, bool removed, uint64_t number)
+{
+    if (removed) {
+        disk_unlink(f);
+    } else if (f->len > 0) {
+        flip(f, number % f->len);
+    } else {
+        /* a tombstone */
+    }
+}
+
 static void act_cdi(struct play *p, bool all)
 {
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
@@ -469,13 +487,8 @@ static void act_cdi(struct play *p, bool all)
         forget_unprepared(p); /* of some claims the tombstone was here alone */
     }
     for (unsigned i = 0; i < disk.top && store_sound(p); i++) {
-        struct disk_file *f = &disk.file[i];
-        if (f->used && f->dir == FILES_CDI && all) {
-            disk_unlink(f);
-        } else if (f->used && f->dir == FILES_CDI && f->len > 0) {
-            flip(f, p->number % f->len);
-        } else {
-            /* not one of them */
+        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
+            spoil_file(&disk.file[i], all, p->number);
         }
     }
     if (p->number % 2 == 0) {

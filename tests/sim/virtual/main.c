@@ -85,7 +85,7 @@ static void run_troubles(const struct plan *plan, struct outcome *outcome)
     }
 }
 
-static int scenarios(const struct plan *plan)
+static unsigned scenarios(const struct plan *plan)
 {
     struct outcome outcome = {0};
     uint64_t seeds = plan->only == NULL ? plan->seeds : 0;
@@ -98,7 +98,7 @@ static int scenarios(const struct plan *plan)
     outcome.failed += claim_runs(&world, 1, claim_seeds, false);
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
                  (unsigned long long)(seeds + claim_seeds), outcome.failed);
-    return outcome.failed == 0 && outcome.count > 0 ? 0 : 1;
+    return outcome.count > 0 ? outcome.failed : 1;
 }
 
 static uint64_t number_of(const char *text)
@@ -111,36 +111,42 @@ static uint64_t number_of(const char *text)
     return n;
 }
 
+static void take(struct plan *plan, const char *option, const char *value)
+{
+    if (strcmp(option, "--seed") == 0) {
+        plan->one_seed = true;
+        plan->seed = number_of(value);
+    } else if (strcmp(option, "--seeds") == 0) {
+        plan->seeds = number_of(value);
+    } else if (strcmp(option, "--claims") == 0) {
+        plan->claim = number_of(value);
+    } else if (strcmp(option, "--claim-seeds") == 0) {
+        plan->claim_seeds = number_of(value);
+        plan->claims_only = true;
+    } else if (strcmp(option, "--scenario") == 0) {
+        plan->only = value;
+    } else {
+        (void)fprintf(stderr, "sim: %s: unknown; see tests/sim/virtual/main.c\n", option);
+        exit(2);
+    }
+}
+
+static unsigned run(const struct plan *plan)
+{
+    if (plan->one_seed) {
+        return random_runs(&world, plan->seed, 1, true);
+    }
+    if (plan->claim != 0) {
+        return claim_runs(&world, plan->claim, 1, true);
+    }
+    return plan->claims_only ? claim_runs(&world, 1, plan->claim_seeds, false) : scenarios(plan);
+}
+
 int main(int argc, char **argv)
 {
     struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT};
     for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--seed") == 0) {
-            plan.one_seed = true;
-            plan.seed = number_of(value);
-        } else if (strcmp(argv[i], "--seeds") == 0) {
-            plan.seeds = number_of(value);
-        } else if (strcmp(argv[i], "--claims") == 0) {
-            plan.claim = number_of(value);
-        } else if (strcmp(argv[i], "--claim-seeds") == 0) {
-            plan.claim_seeds = number_of(value);
-            plan.claims_only = true;
-        } else if (strcmp(argv[i], "--scenario") == 0) {
-            plan.only = value;
-        } else {
-            (void)fprintf(stderr, "sim: %s: unknown; see tests/sim/virtual/main.c\n", argv[i]);
-            return 2;
-        }
+        take(&plan, argv[i], i + 1 < argc ? argv[i + 1] : "");
     }
-    if (plan.one_seed) {
-        return random_runs(&world, plan.seed, 1, true) == 0 ? 0 : 1;
-    }
-    if (plan.claim != 0) {
-        return claim_runs(&world, plan.claim, 1, true) == 0 ? 0 : 1;
-    }
-    if (plan.claims_only) {
-        return claim_runs(&world, 1, plan.claim_seeds, false) == 0 ? 0 : 1;
-    }
-    return scenarios(&plan);
+    return run(&plan) == 0 ? 0 : 1;
 }

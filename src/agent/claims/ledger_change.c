@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims come into the table and go from it: store, CDI file and table change together. Owns
+ * nothing: the table is that of ledger.h.
+ *
+ * A prepared claim has two witnesses, its record and its CDI file, and prepare writes the CDI file
+ * first. Unprepare makes a tombstone of the CDI file, frees the record, flushes, and removes the
+ * tombstone. So a kill, or a store that takes no writes, leaves at worst a claim that is held until
+ * the kubelet repeats its call; what was answered stays.
+ */
+#include "agent/claims/ledger_internal.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+static const char no_slot[] = "all places of the claim store are in use; unprepare claims first";
+
+/* --- prepare --- */
+
+/* The record into a slot: one that is free, one that is to be, or that of the claim. */
+static enum status put_in(struct agent *a, const struct claim_record *r, unsigned slot,
+                          struct writer *why)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct writer record = writer_of(a->scratch.record, sizeof a->scratch.record);
+    enum status s = store_record_encode(r, &record);
+    if (s != STATUS_OK) {
+        writer_text(why, "the claim's record would be over its limit; use fewer or shorter names");
+        return s;
+    }
+    s = half_write(a, slot, writer_view(&record));
+    if (s != STATUS_OK) {
+        ledger_trouble_text(a, STORE_FILE_NAME, "written", s, why);
+        store_failed(a, "written", s);
+        return s;
+    }
+    a->ledger.held = (uint16_t)(a->ledger.held + (e->state != LEDGER_HELD ? 1u : 0u));
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    e->opaque = false;
+    ledger_enter(a, slot, r);
+    record_keep(a, slot, r);
+    return STATUS_OK;
+}
+
+/* Nothing may be left of the claim in this slot, and its CDI file has to go. */
+static void release(struct agent *a, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ledger_set_freeing(a, slot);
+    enum status buried = cdi_bury(a, e->id.uid);
+    e->file = buried != STATUS_OK && buried != HOST_ABSENT;
+    enum status s = HOST_IO;
+    if (a->ledger.usable) { /* one that is not open may be another agent's by now */
+        s = freeing_write(a, slot);
+    }
+    if (a->ledger.usable && s != STATUS_OK) {
+        store_failed(a, "written", s);
+    }
+    if (buried == HOST_ABSENT && s != STATUS_OK) {
+        buried = cdi_mark_gone(a, e->id.uid);
+        e->file = buried != STATUS_OK;
+    }
+    if (e->file) {
+        cdi_failed(a, e->id.uid, buried);
+    }
+}
+
+/* A disk may fail a write after it took part or all of it: the earlier record is written again. */
+static void restore(struct agent *a, unsigned slot, uint64_t numbers)
+{
+    const struct claim_record *before = NULL;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = half_copy(a, slot);
+    if (s != STATUS_OK) { /* which of the two a restart finds is not known */
+        struct claim_consumer consumer;
+        consumer = *ledger_consumer(a, slot);
+        ledger_hold(a, slot, a->ledger.entry[slot].numbers | numbers, &consumer);
+        return;
+    }
+    s = ledger_record(a, slot, &before);
+    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &nowhere) : s;
+    status_ignore(s, "the next prepare or round of reconciliation writes it");
+}
+
+/* Whether a record can be stored: *slot is where. */
+static enum status put_slot(const struct agent *a, const char *uid, unsigned *slot,
+                            struct writer *why)
+{
+    int held = ledger_find(a, uid);
+    int at = (held >= 0) ? held : ledger_free_slot(a, uid);
+    if (!a->ledger.usable || at < 0) {
+        writer_text(why, a->ledger.usable ? no_slot : a->ledger.trouble);
+        return a->ledger.usable ? FULL_TABLE : HOST_IO;
+    }
+    *slot = (unsigned)at;
+    return STATUS_OK;
+}
+
+enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned *slot,
+                         struct writer *why)
+{
+    enum status s = put_slot(a, r->id.uid, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = put_in(a, r, *slot, why);
+    if (s != STATUS_OK && a->ledger.entry[*slot].state == LEDGER_HELD) {
+        restore(a, *slot, claim_numbers(r));
+    }
+    return s;
+}
+
+void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigned slot)
+{
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state != LEDGER_HELD);
+    a->ledger.held++;
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    e->opaque = false;
+    a->ledger.sequence++; /* no half has it: who reads the record finds damage, and the CDI file */
+    e->sequence = a->ledger.sequence;
+    ledger_enter(a, slot, r);
+    record_keep(a, slot, r);
+}
+
+enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
+                       struct writer *why)
+{
+    enum status s = put_slot(a, r->id.uid, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    bool held = a->ledger.entry[*slot].state == LEDGER_HELD;
+    s = cdi_put(a, r, why);
+    if (s != STATUS_OK) {
+        enum status cleared = held ? STATUS_OK : cdi_remove(a, r->id.uid);
+        status_ignore(cleared, "there is none as a rule");
+        return s;
+    }
+    s = ledger_adopt(a, r, slot, why);
+    if (s == STATUS_OK && !held) {
+        cdi_unmark(
+            a,
+            r->id.uid); /* what a kill in an unprepare left: beside a CDI file it means nothing */
+    } else if (s != STATUS_OK && !held) {
+        a->ledger.entry[*slot].id = r->id;
+        release(a, *slot);
+    } else {
+        /* all that was there is replaced, or stays */
+    }
+    return s;
+}
+
+/* --- unprepare --- */
+
+/*
+ * What a store that is not open holds of a claim would come back with it: the tombstone says that
+ * it has to go.
+ */
+static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
+{
+    enum status s = cdi_bury(a, uid);
+    s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
+    if (s != STATUS_OK) {
+        cdi_failed(a, uid, s);
+        writer_text(why, a->ledger.trouble);
+    }
+    return s;
+}
+
+/* Whether the next process finds that the claim was unprepared: in the store, or by a tombstone. */
+static enum status check_freeing(const struct agent *a, const char *uid, struct writer *why)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        if (e->state == LEDGER_FREEING && e->refused && e->file &&
+            view_is(view_text(e->id.uid), uid)) {
+            writer_text(why, a->ledger.trouble);
+            writer_text(why, "; and the claim's CDI file cannot be removed");
+            return HOST_IO;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
+{
+    const struct ledger *l = &a->ledger;
+    int slot = ledger_find(a, uid);
+    if (l->busy) {
+        writer_text(why, l->trouble);
+        return HOST_BUSY;
+    }
+    if (slot >= 0) {
+        release(a, (unsigned)slot);
+    }
+    if (slot >= 0 || ledger_freeing(a, uid)) {
+        return check_freeing(a, uid, why); /* the next flush removes what is left */
+    }
+    if (!l->known) {
+        return remove_unread(a, uid, why);
+    }
+    enum status s = cdi_remove(a, uid);
+    if (s != STATUS_OK) {
+        cdi_failed(a, uid, s);
+    }
+    cdi_unmark(a, uid);
+    return STATUS_OK;
+}
