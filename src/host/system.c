@@ -224,8 +224,9 @@ bool directory_next(struct view records, size_t *at, struct directory_entry *out
     ASSERT(size >= RECORD_BYTES_MIN && size <= left);
     *at += size;
     out->inode = 0;
-    for (unsigned i = 0; i < sizeof out->inode; i++) {
-        out->inode |= (uint64_t)record[i] << (8u * i);
+    for (unsigned i = sizeof out->inode; i > 0u; i--) {
+        uint64_t above = out->inode << 8u;
+        out->inode = above | record[i - 1u];
     }
     out->name = (const char *)&record[RECORD_NAME_AT];
     return true;

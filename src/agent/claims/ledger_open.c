@@ -166,7 +166,7 @@ static bool is_no_verdict(enum status s)
 }
 
 /* No header copy can be read. */
-static enum status judge_unreadable(struct agent *a, const char *name)
+static enum status judge_unreadable(const struct agent *a, const char *name)
 {
     return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
 }
