@@ -30,6 +30,7 @@ type agent struct {
 	node string // simulated sysfs, proc and dev
 	args []string
 	env  []string
+	by   []string // program and arguments that execute the binary in their own process; empty: none
 
 	cmd    *exec.Cmd
 	ended  chan struct{}
@@ -185,7 +186,8 @@ func (a *agent) commandLine() []string {
 // start runs the binary; the process must then live until stop or kill.
 func (a *agent) start() {
 	a.t.Helper()
-	cmd := exec.Command(agentBinary, a.commandLine()...)
+	line := append(append(slices.Clone(a.by), agentBinary), a.commandLine()...)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append([]string{"PATH=/nonexistent"}, a.env...)
 	stderr, err := cmd.StderrPipe()
 	check(a.t, err)

@@ -37,7 +37,7 @@ func (a *agent) straced(t *testing.T, arguments []string, f func()) {
 		t.Fatalf("strace: %s", line)
 	}
 	f()
-	check(t, cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Process.Signal(syscall.SIGINT) // it has ended by itself if the agent did
 	_ = cmd.Wait()
 }
 
