@@ -125,7 +125,7 @@ func TestSystemCalls(t *testing.T) {
 		{"new prepare of one device", fresh, func() { k.prepareOK(claim) }, released, 16,
 			"stat stat openat write close renameat2 stat pwrite64 fdatasync write"},
 		{"prepare again", held, func() { k.prepareOK(claim) }, released, 14, "stat pread64 stat stat openat pread64 close write"},
-		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 8, "stat pwrite64 unlink fdatasync write"},
+		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 9, "renameat2 stat pwrite64 fdatasync unlink write"},
 		{"prepare again without the API server", sync.OnceFunc(func() {
 			held()
 			api.down()

@@ -110,7 +110,7 @@ static void test_prepare(void **state)
     begin();
     for (unsigned k = 0; k < KILLS; k++) {
         /* each claim: CDI write and rename, record, its reading for the reply; one flush */
-        assert_in_range(kill_prepare(kills[k], true), CLAIMS * 4 + 1, FAULTS_MAX - 1);
+        assert_in_range(kill_prepare(kills[k], true), CLAIMS * 3 + 1, FAULTS_MAX - 1);
     }
 }
 
@@ -119,7 +119,7 @@ static void test_prepare_then_unprepare(void **state)
     (void)state;
     begin();
     for (unsigned k = 0; k < KILLS; k++) {
-        assert_in_range(kill_prepare(kills[k], false), CLAIMS * 4 + 1, FAULTS_MAX - 1);
+        assert_in_range(kill_prepare(kills[k], false), CLAIMS * 3 + 1, FAULTS_MAX - 1);
     }
 }
 

@@ -106,7 +106,6 @@ static void test_unprepared_before_the_first_reading(void **state)
     start();
     unprepare_well(1, 1);
     unprepare_well(1, 1);
-    disk_unlink(cdi_of(2));
     unprepare_well(2, 1);
     /* what cannot be kept in mind anywhere is refused, and nothing of it is touched */
     disk_refuse(FILES_CDI, HOST_DENIED);
@@ -260,7 +259,7 @@ static void test_failed_flush_of_a_prepare(void **state)
     settle();
     assert_int_equal(held(), 1);
     /* another call's flush fails, for that call alone */
-    disk_fault(FAULT_ERROR, 5, true, HOST_IO);
+    disk_fault(FAULT_ERROR, 4, true, HOST_IO);
     error_has(prepare_now(2, 1), 2, "cannot be flushed");
     api_release();
     pass(1000);
@@ -278,7 +277,7 @@ static void test_one_flush(void **state)
     begin();
     disk_fault(FAULT_NONE, 0, true, STATUS_OK);
     prepare_well(0, 8);
-    assert_int_equal(disk.calls, 8 * 4 + 1);
+    assert_int_equal(disk.calls, 8 * 3 + 1);
 }
 
 /* --- a claim that got other devices --- */
@@ -369,7 +368,7 @@ static void test_adopted(void **state)
 
 /* --- reading --- */
 
-/* What a prepare costs on the disk: CDI file, its name, record, no tombstone; one flush. */
+/* What a prepare costs on the disk: CDI file, its name, record; one flush. */
 static void test_reply_reads_nothing(void **state)
 {
     (void)state;
@@ -377,7 +376,7 @@ static void test_reply_reads_nothing(void **state)
     for (unsigned n = 1; n <= LEDGER_RECORDS_MAX; n++) {
         disk_fault(FAULT_NONE, 0, false, STATUS_OK);
         prepare_well(0, n);
-        assert_int_equal(disk.calls, n * 4 + 1);
+        assert_int_equal(disk.calls, n * 3 + 1);
         /* Repeated: the record, which must be on the disk, and the CDI file are read. */
         disk_fault(FAULT_NONE, 0, false, STATUS_OK);
         prepare_well(0, n);
@@ -388,7 +387,7 @@ static void test_reply_reads_nothing(void **state)
     unsigned n = 2 * LEDGER_RECORDS_MAX;
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     prepare_well(0, n);
-    assert_int_equal(disk.calls, n * 4 + 1 + n);
+    assert_int_equal(disk.calls, n * 3 + 1 + n);
 }
 
 /* A record that has to be read for the reply and cannot be ends the call; the next one succeeds. */
@@ -397,7 +396,7 @@ static void test_unreadable_in_the_reply(void **state)
     (void)state;
     begin();
     unsigned n = LEDGER_RECORDS_MAX + 1;
-    disk_fault(FAULT_ERROR, n * 4 + 1 + 1, false, HOST_IO); /* the claims, the flush, a reading */
+    disk_fault(FAULT_ERROR, n * 3 + 1 + 1, false, HOST_IO); /* the claims, the flush, a reading */
     disk.lasting = true;
     call_refused(service_open(), PREPARE, claims_request(0, n), GRPC_INTERNAL);
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);

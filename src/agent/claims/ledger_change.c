@@ -134,6 +134,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         return s;
     }
     bool held = a->ledger.entry[*slot].state == LEDGER_HELD;
+    bool freeing = ledger_freeing(a, r->id.uid);
     s = cdi_put(a, r, why);
     if (s != STATUS_OK) {
         enum status cleared = held ? STATUS_OK : cdi_remove(a, r->id.uid);
@@ -141,10 +142,8 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         return s;
     }
     s = ledger_adopt(a, r, slot, why);
-    if (s == STATUS_OK && !held) {
-        cdi_unmark(
-            a,
-            r->id.uid); /* what a kill in an unprepare left: beside a CDI file it means nothing */
+    if (s == STATUS_OK && freeing) {
+        cdi_unmark(a, r->id.uid);
     } else if (s != STATUS_OK && !held) {
         a->ledger.entry[*slot].id = r->id;
         release(a, *slot);
@@ -158,12 +157,13 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 
 /*
  * What a store that is not open holds of a claim would come back with it: the tombstone says that
- * it has to go.
+ * it has to go. A claim without a CDI file was never prepared here, as a rule: no file is made for
+ * it, and should the store hold it all the same, the reconciliation finds out.
  */
 static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
 {
     enum status s = cdi_bury(a, uid);
-    s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
+    s = (s == HOST_ABSENT) ? STATUS_OK : s;
     if (s != STATUS_OK) {
         cdi_failed(a, uid, s);
         writer_text(why, a->ledger.trouble);
