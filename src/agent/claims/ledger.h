@@ -148,7 +148,8 @@ MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_recor
  * Forgets a claim: its CDI file becomes a tombstone, its record is freed, and both are gone after
  * the next flush; what the disk refuses is tried again until then, also by the next process.
  * Succeeds for claims never seen. HOST_BUSY: another agent uses the store; HOST_*: the store is not
- * open, and no tombstone can be made. Nothing is forgotten then, and `why` gets one line.
+ * open, and no tombstone can be made, or neither store nor CDI file can be changed. Nothing is
+ * forgotten then, and `why` gets one line.
  */
 MUST_USE enum status ledger_remove(struct agent *a, const char *uid, struct writer *why);
 /* One flush for everything written since the last. HOST_*: `why` gets one line. */

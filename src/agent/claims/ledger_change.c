@@ -171,19 +171,22 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     return s;
 }
 
-/* Whether the next process finds that the claim was unprepared: in the store, or by a tombstone. */
-static enum status check_freeing(const struct agent *a, const char *uid, struct writer *why)
+/*
+ * A claim that the next process would find as before, because neither the store nor its CDI file
+ * can be changed, stays held.
+ */
+static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_FREEING && e->refused && e->file &&
-            view_is(view_text(e->id.uid), uid)) {
-            writer_text(why, a->ledger.trouble);
-            writer_text(why, "; and the claim's CDI file cannot be removed");
-            return HOST_IO;
-        }
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    if (e->state != LEDGER_FREEING || !e->refused || !e->file) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    ledger_set_free(a, slot);
+    e->state = LEDGER_HELD;
+    a->ledger.held++;
+    writer_text(why, a->ledger.trouble);
+    writer_text(why, "; and the claim's CDI file cannot be removed");
+    return HOST_IO;
 }
 
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
@@ -196,9 +199,10 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
     }
     if (slot >= 0) {
         release(a, (unsigned)slot);
+        return check_released(a, (unsigned)slot, why);
     }
-    if (slot >= 0 || ledger_freeing(a, uid)) {
-        return check_freeing(a, uid, why); /* the next flush removes what is left */
+    if (ledger_freeing(a, uid)) {
+        return STATUS_OK; /* the next flush removes what is left */
     }
     if (!l->known) {
         return remove_unread(a, uid, why);
