@@ -75,7 +75,7 @@ type faultNode struct {
 	k       *kubelet
 	witness *resource.ResourceClaim
 	answer  []byte
-	closed  atomic.Bool // no claim is read from the API server: what is known comes from the disk
+	closed  atomic.Bool // the API server refuses every GET of a claim: only the disk can answer
 	trials  int
 }
 
@@ -110,6 +110,18 @@ const faultLimit = 3 * time.Second
 
 // result is what became of the trials of one system call.
 type result struct{ points, trials, ok, refused, silent, lost, twice, back int }
+
+// results are by the name of the system call.
+type results map[string]*result
+
+// at counts one more point of a system call, and returns the result to which it belongs.
+func (all results) at(p point) *result {
+	if all[p.name] == nil {
+		all[p.name] = &result{}
+	}
+	all[p.name].points++
+	return all[p.name]
+}
 
 func (r *result) add(operation, name string) {
 	faultTable.add(operation, name, r.points, r.trials, r.ok, r.refused, r.silent, r.lost, r.twice, r.back)
@@ -208,14 +220,9 @@ func TestEverySystemCallFails(t *testing.T) {
 				time.Sleep(50 * time.Millisecond) // its line in the log comes last
 			}))
 			n.k.unprepareOK(named(claim))
-			results := map[string]*result{}
+			results := results{}
 			for _, p := range points(calls) {
-				r := results[p.name]
-				if r == nil {
-					r = &result{}
-					results[p.name] = r
-				}
-				r.points++
+				r := results.at(p)
 				for _, fault := range faults {
 					claim, rival := begin()
 					r.trials++
@@ -281,14 +288,9 @@ func TestEverySystemCallOfARepairFails(t *testing.T) {
 		return name == "execve" || name == "exit_group" || !allPoints && !slices.Contains(fileCalls, name)
 	})
 	n.restart()
-	results := map[string]*result{}
+	results := results{}
 	for _, p := range points(calls) {
-		r := results[p.name]
-		if r == nil {
-			r = &result{}
-			results[p.name] = r
-		}
-		r.points++
+		r := results.at(p)
 		for _, fault := range faults {
 			claim, rival := n.claims()
 			r.trials++

@@ -316,7 +316,7 @@ static void test_another_uid(void **state)
     assert_int_equal(held(), 1);
 }
 
-/* Gone once and there again: the second answer counts from anew. */
+/* A claim that is found after one NotFound is released only after two more in a row. */
 static void test_gone_for_a_moment(void **state)
 {
     (void)state;

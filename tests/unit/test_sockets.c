@@ -319,7 +319,7 @@ static void test_tcp_on_all_addresses(void **state)
     listener_close(&second);
 }
 
-/* Without descriptors a waiting connection is a failure in each turn; one line tells of all. */
+/* Without a free descriptor accept(2) fails in each turn; it is logged once. */
 static void test_no_descriptors(void **state)
 {
     (void)state;

@@ -104,7 +104,7 @@ static void list_make(struct world *w, struct list *l)
     }
 }
 
-/* --- what is known of the claims --- */
+/* --- what the kubelet was told of each claim --- */
 
 enum known {
     UNPREPARED,
