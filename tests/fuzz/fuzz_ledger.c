@@ -345,10 +345,15 @@ struct claim_model {
 static struct claim_model claims[UIDS_MAX];
 static struct claim_record scratch;
 
-static bool is_held(unsigned uid)
+static int find(unsigned uid)
 {
     make_record(&scratch, uid, 0);
-    return ledger_find(agent, scratch.id.uid) >= 0;
+    return ledger_find(agent, scratch.id.uid);
+}
+
+static bool is_held(unsigned uid)
+{
+    return find(uid) >= 0;
 }
 
 static void put_claim(unsigned uid, uint8_t shape)
@@ -383,7 +388,7 @@ static void remove_claim(unsigned uid)
     CHECK(s == STATUS_OK || (is_held(uid) && why.len > 0u)); /* nothing on the disk could say so */
     CHECK(agent->ledger.freeing > 0u || !is_held(uid) || agent->ledger.held > 0u);
     claims[uid].held = is_held(uid); /* an image may hold one claim twice */
-    claims[uid].doubt = agent->ledger.freeing > 0u;
+    claims[uid].doubt = s != STATUS_OK || agent->ledger.freeing > 0u;
     claims[uid].sure = NOT_SURE;
 }
 
@@ -395,7 +400,8 @@ static void repeat_claim(unsigned uid)
     make_record(&scratch, uid, 0);
     int slot = ledger_find(agent, scratch.id.uid);
     const struct claim_record *r = NULL;
-    if (slot < 0 || ledger_read(agent, (unsigned)slot, &r) != STATUS_OK) {
+    if (slot < 0 || ledger_assure(agent, (unsigned)slot, &why) != STATUS_OK ||
+        ledger_read(agent, (unsigned)slot, &r) != STATUS_OK) {
         return;
     }
     int holder = ledger_holder(agent, claim_numbers(r), r->id.uid);
@@ -424,9 +430,11 @@ static void sync_claims(void)
         return;
     }
     for (unsigned i = 0; i < UIDS_MAX; i++) {
-        claims[i].held = is_held(i);
-        claims[i].doubt = false;
-        claims[i].sure = claims[i].held ? SURE_HELD : SURE_GONE;
+        int slot = find(i);
+        claims[i].held = slot >= 0;
+        claims[i].doubt = slot >= 0 && agent->ledger.entry[slot].refused; /* ledger_assure */
+        enum sure sure = claims[i].held ? SURE_HELD : SURE_GONE;
+        claims[i].sure = claims[i].doubt ? NOT_SURE : sure;
     }
 }
 

@@ -225,6 +225,34 @@ static void test_undo_refused_and_prepared_again(void **state)
     assert_int_equal(held(), 1);
 }
 
+/*
+ * The store fails every write that it has done, and the CDI file stays: the next process would find
+ * the claim or not. It is held, so its prepare makes that certain, or fails.
+ */
+static void test_release_refused_and_done(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_fault(FAULT_ERROR_WRITTEN, 1, true, HOST_IO);
+    disk.lasting = true;
+    struct peer *p = service_open();
+    struct view reply = call_now(p, UNPREPARE, claims_request(0, 1));
+    assert_non_null(strstr(unprepare_error(reply, 0), "cannot be removed"));
+    peer_close(p);
+    assert_int_equal(held(), 2);
+    error_has(prepare_now(0, 1), 0, "cannot be written");
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    disk.lasting = false;
+    prepare_well(0, 1);
+    restart();
+    assert_int_equal(held(), 2);
+    prepare_well(0, 2);
+    unprepare_well(0, 2);
+    restart();
+    assert_int_equal(held(), 0);
+}
+
 static void power_cut(void)
 {
     kill_agent();
@@ -527,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_taken_over),
         cmocka_unit_test(test_undo_refused),
         cmocka_unit_test(test_undo_refused_and_prepared_again),
+        cmocka_unit_test(test_release_refused_and_done),
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),

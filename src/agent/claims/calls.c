@@ -322,7 +322,11 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
 {
-    enum status s = ledger_read(a, slot, r);
+    enum status s = ledger_assure(a, slot, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = ledger_read(a, slot, r);
     if (s != STATUS_OK) {
         writer_text(why, "the stored record of this claim cannot be read (");
         writer_text(why, ledger_reason(a, s));

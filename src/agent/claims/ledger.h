@@ -139,6 +139,11 @@ MUST_USE enum status ledger_record(struct agent *a, unsigned slot, const struct 
 /* Like ledger_record, but always from the store. The same statuses. */
 MUST_USE enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out);
 /*
+ * Makes sure that the store has the record of a held slot: one whose release the disk refused, but
+ * perhaps did, is written again. HOST_*: it is not certain; `why` gets one line.
+ */
+MUST_USE enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why);
+/*
  * Makes sure that the CDI file of a record is there and right. FULL_BUFFER, HOST_*: it cannot be
  * written; `why` gets one line.
  */

@@ -171,9 +171,21 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
     return s;
 }
 
+enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    ASSERT(e->state == LEDGER_HELD);
+    enum status s = e->refused ? half_write(a, slot, record_bytes(a, slot)) : STATUS_OK;
+    if (s != STATUS_OK) {
+        ledger_trouble_text(a, STORE_FILE_NAME, "written", s, why);
+    }
+    return s;
+}
+
 /*
  * A claim that the next process would find as before, because neither the store nor its CDI file
- * can be changed, stays held.
+ * can be changed, stays held. A disk may fail a write that it has done: so its record is written
+ * again, and entry.refused is left true if that fails as well.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -184,6 +196,8 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
     ledger_set_free(a, slot);
     e->state = LEDGER_HELD;
     a->ledger.held++;
+    enum status s = half_write(a, slot, record_bytes(a, slot));
+    status_ignore(s, "ledger_assure tries it again");
     writer_text(why, a->ledger.trouble);
     writer_text(why, "; and the claim's CDI file cannot be removed");
     return HOST_IO;
