@@ -80,16 +80,22 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot)
 
 /* --- reading --- */
 
+enum status state_read(const struct agent *a, const char *file, uint64_t at, struct writer *out)
+{
+    const struct files *f = a->files;
+    enum status s = HOST_IO;
+    for (unsigned try = 0; try < 2u && s == HOST_IO; try++) {
+        *out = writer_of(out->data, out->cap);
+        s = f->read(f->ctx, FILES_STATE, file, at, out);
+    }
+    return s;
+}
+
 enum status half_read(struct agent *a, const char *file, unsigned slot, unsigned half,
                       struct store_half *out)
 {
-    const struct files *f = a->files;
-    struct writer bytes;
-    enum status s = HOST_IO;
-    for (unsigned try = 0; try < 2u && s == HOST_IO; try++) { /* what passes is no damage */
-        bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
-        s = f->read(f->ctx, FILES_STATE, file, store_offset(slot, half), &bytes);
-    }
+    struct writer bytes = writer_of(a->scratch.half, sizeof a->scratch.half);
+    enum status s = state_read(a, file, store_offset(slot, half), &bytes);
     if (s == HOST_IO) {
         *out = (struct store_half){.state = STORE_HALF_DAMAGED};
         return STATUS_OK;

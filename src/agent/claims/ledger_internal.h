@@ -19,6 +19,12 @@ int ledger_free_slot(const struct agent *a, const char *uid);
 /* --- halves of the store --- */
 
 /*
+ * Fills *out, from its start, with what a file of the state directory has from `at` on. HOST_IO:
+ * the disk could not read it twice; an error that passes is no damage. Other HOST_*: as files.read.
+ */
+MUST_USE enum status state_read(const struct agent *a, const char *file, uint64_t at,
+                                struct writer *out);
+/*
  * Reads a half of a file of the store's form; its record stays in scratch.half. What the disk
  * cannot read (HOST_IO, twice) is damaged. Other HOST_*: the file cannot be opened.
  */

@@ -92,7 +92,7 @@ static enum status check_length(struct agent *a, const char *name)
 {
     uint8_t last;
     struct writer byte = writer_of(&last, sizeof last);
-    enum status s = a->files->read(a->files->ctx, FILES_STATE, name, STORE_FILE_BYTES - 1u, &byte);
+    enum status s = state_read(a, name, STORE_FILE_BYTES - 1u, &byte);
     if (s != STATUS_OK) {
         return (s == HOST_IO) ? STATUS_OK : s; /* a half that cannot be read */
     }
@@ -102,18 +102,10 @@ static enum status check_length(struct agent *a, const char *name)
 /* One copy; HOST_IO: it cannot be read. */
 static enum status read_copy(struct agent *a, const char *name, unsigned copy)
 {
-    const struct files *f = a->files;
     struct store_header h;
-    enum status s = HOST_IO;
-    for (unsigned try = 0; try < 2u && s == HOST_IO; try++) {
-        struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
-        uint64_t at = (uint64_t)copy * STORE_HEADER_COPY_BYTES;
-        s = f->read(f->ctx, FILES_STATE, name, at, &bytes);
-        if (s == STATUS_OK) {
-            return store_header_read(writer_view(&bytes), &h);
-        }
-    }
-    return s;
+    struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
+    enum status s = state_read(a, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES, &bytes);
+    return (s == STATUS_OK) ? store_header_read(writer_view(&bytes), &h) : s;
 }
 
 /* Whether anything of the slots can be read: else it is not the store that is damaged. */
