@@ -411,7 +411,7 @@ FUZZ_SOURCES := $(filter-out src/main.c src/host/%,$(SOURCES)) $(addprefix src/h
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 15
 # The same inputs each time, so that a failure comes from the change and not from chance; 0: other inputs each time.
 FUZZ_SEED ?= 1
 
@@ -458,7 +458,7 @@ $(eval $(call fuzz_build,reach,$(LANGUAGE) -O0 -g -fprofile-instr-generate,$(FUZ
 endif
 
 .PHONY: fuzz
-fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (30) on its corpus
+fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FUZZ_SECONDS (15) on its corpus
 	@/usr/bin/python3 tools/fuzz.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-defects
