@@ -64,6 +64,7 @@ type bench struct {
 	starts  [sideCount]series
 	rest    map[int][sideCount]footprint // by claims held
 	loads   []*load
+	held    *heldCost
 	wire    []figure
 	claims  int // made so far
 
@@ -129,11 +130,12 @@ func (b *bench) measure() error {
 	steps := []func() error{b.measureStarts, b.compare, b.warm, b.restart,
 		func() error { return b.measureRest(0) },
 		func() error { return b.measureCalls(0, b.options.claims) },
-		func() error { return b.hold(heldMost) },
+		func() error { return hold(b.sides[:], heldMost) },
 		func() error { return b.measureRest(heldMost) },
 		b.releaseOne,
 		func() error { return b.measureCalls(heldMost, b.options.claims) },
 		b.releaseAll,
+		b.measureHeld,
 		b.measureWire,
 		b.measureLimited,
 	}
@@ -223,9 +225,9 @@ func (b *bench) measureRest(held int) error {
 }
 
 // hold prepares claims that stay.
-func (b *bench) hold(count int) error {
+func hold(sides []*side, count int) error {
 	for n := range count {
-		for _, s := range b.sides {
+		for _, s := range sides {
 			c := heldClaim(s.node, n)
 			s.api.addClaim(c)
 			if _, err := s.prepare(named(c)); err != nil {
@@ -237,13 +239,13 @@ func (b *bench) hold(count int) error {
 }
 
 // releaseOne makes room for the claim that is measured: with it, as many are held as the agent can hold.
-func (b *bench) releaseOne() error { return b.release(heldMost-1, heldMost) }
+func (b *bench) releaseOne() error { return release(b.sides[:], heldMost-1, heldMost) }
 
-func (b *bench) releaseAll() error { return b.release(0, heldMost-1) }
+func (b *bench) releaseAll() error { return release(b.sides[:], 0, heldMost-1) }
 
-func (b *bench) release(from, to int) error {
+func release(sides []*side, from, to int) error {
 	for n := from; n < to; n++ {
-		for _, s := range b.sides {
+		for _, s := range sides {
 			if err := s.unprepare(named(heldClaim(s.node, n))); err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ type result struct {
 	Claims  int               `json:"claims"`
 	Rows    []row             `json:"rows"`
 	Bounds  []bound           `json:"bounds"`
+	Held    *heldCost         `json:"held"`
 	Wire    []figure          `json:"wire"`
 }
 
@@ -88,6 +89,7 @@ func (b *bench) result(p places, loadBefore string) (*result, error) {
 	for _, l := range b.loads {
 		r.addLoad(l)
 	}
+	r.Held = b.held
 	r.Wire = b.wire
 	if b.unlimited != nil {
 		r.Machine["no figures under "+limitName] = b.unlimited.Error()
@@ -168,6 +170,6 @@ func (r *result) writeTable(w io.Writer) {
 		}
 		fmt.Fprintf(w, "bound: %s at least %.0f times faster: %.1f, %s\n", b.Name, b.AtLeast, b.Ratio, verdict)
 	}
-	fmt.Fprintln(w)
+	writeHeld(w, r.Held)
 	writeFigures(w, r.Wire)
 }
