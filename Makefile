@@ -523,8 +523,20 @@ conformance: all deps-all interop-programs ## both sides of every protocol, with
 abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
 	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -run '^TestAbuse'
 
+# The last release that hands no claim store over; tests/e2e goes back to it. git archive needs a clone with its commit.
+OLDER_RELEASE := 3c8d00e4c681849771f75055092e079eb7bc7c7c
+$(BUILD)/older/$(OLDER_RELEASE): | deps-all
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)git archive -o $(@D)/source.tar $(OLDER_RELEASE) || { \
+		echo 'e2e: commit $(OLDER_RELEASE) is not in this clone: git fetch --unshallow' >&2; exit 1; }
+	$(Q)cd $(@D) && tar -xf source.tar && rm source.tar && $(MAKE) --no-print-directory build/$(NAME)
+	@touch $@
+
+.PHONY: older
+older: $(BUILD)/older/$(OLDER_RELEASE)
+
 .PHONY: e2e
-e2e: all deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
+e2e: all older deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) $(failures) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
 # Not a part of `make test`: it builds four more releases of Kubernetes first.

@@ -71,6 +71,7 @@ func TestTrn2(t *testing.T) {
 		{"agent killed while three pods run", agentKilled},
 		{"state lost while two pods run", stateLost},
 		{"kubelet restarted", kubeletRestarted},
+		{"updates and a downgrade while pods come", updates},
 		{"API server restarted", apiServerRestarted},
 	})
 }
@@ -127,43 +128,74 @@ func agentKilled(t *testing.T) {
 	clean(t)
 }
 
+// claimOf is the claim of a pod that has one.
+func claimOf(t *testing.T, pod string) *claim {
+	t.Helper()
+	var found struct {
+		Metadata meta `json:"metadata"`
+	}
+	if err := get(&found, "resourceclaim", getPod(t, pod).Status.ResourceClaimStatuses[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	return &claim{found.Metadata.Name, found.Metadata.UID}
+}
+
 // claimFile is the CDI file with the UID of the pod's claim in its name.
 func claimFile(t *testing.T, pod string, files map[string]string) string {
 	t.Helper()
-	var claim struct {
-		Metadata meta `json:"metadata"`
-	}
-	if err := get(&claim, "resourceclaim", getPod(t, pod).Status.ResourceClaimStatuses[0].Name); err != nil {
-		t.Fatal(err)
-	}
+	uid := claimOf(t, pod).uid
 	for name := range files {
-		if strings.Contains(name, claim.Metadata.UID) {
+		if strings.Contains(name, uid) {
 			return name
 		}
 	}
-	t.Fatalf("no CDI file for claim %s of pod %s: %v", claim.Metadata.UID, pod, files)
+	t.Fatalf("no CDI file for claim %s of pod %s: %v", uid, pod, files)
 	return ""
 }
 
+const kubeletRestarts = 5
+
+// kubeletRestarted kills the kubelet again and again while pods run and others come.
 func kubeletRestarted(t *testing.T) {
+	names := []string{"kept"}
 	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
 	waitRunning(t, "kept")
-	old := mustSlice(t)
 	follow()
-	begin := time.Now()
-	control(t, "kubelet", "kill")
-	control(t, "kubelet", "start")
-	// A kubelet that starts deletes the slices of its node: the driver has to put a new one in place.
-	waitNewSlice(t, old)
-	backAtOnce(t, "kubelet restarted", "it deletes the slices of its node", begin)
-	apply(t, renamed(t, example(t, "single-device"), "single-device", "fresh"))
-	waitRunning(t, "kept", "fresh")
-	kept, fresh := devicesOf(t, "kept", "neurons", 1), devicesOf(t, "fresh", "neurons", 1)
-	if kept[0] == fresh[0] {
-		t.Errorf("both pods hold %s", kept[0])
+	files := map[string]string{}
+	for i := range kubeletRestarts {
+		old, begin := mustSlice(t), time.Now()
+		for name, content := range cdiContents(t) {
+			files[name] = content
+		}
+		control(t, "kubelet", "kill")
+		fresh := fmt.Sprintf("fresh-%d", i)
+		names = append(names, fresh)
+		apply(t, renamed(t, example(t, "single-device"), "single-device", fresh))
+		control(t, "kubelet", "start")
+		// A kubelet that starts deletes the slices of its node: the driver has to put a new one in place.
+		waitNewSlice(t, old)
+		if i == 0 {
+			backAtOnce(t, "kubelet restarted", "it deletes the slices of its node", begin)
+		}
 	}
-	checkContainer(t, "kept", "app", kept)
-	checkContainer(t, "fresh", "app", fresh)
+	waitRunning(t, names...)
+	now, holder := cdiContents(t), map[string]string{}
+	if len(now) != len(names) {
+		t.Errorf("there are CDI files of %d claims, want %d", len(now), len(names))
+	}
+	for name, content := range files {
+		if now[name] != content {
+			t.Errorf("%s was changed, from\n%s\nto\n%s", name, content, now[name])
+		}
+	}
+	for _, name := range names {
+		devices := devicesOf(t, name, "neurons", 1)
+		if other := holder[devices[0]]; other != "" {
+			t.Errorf("%s and %s both hold %s", name, other, devices[0])
+		}
+		holder[devices[0]] = name
+		checkContainer(t, name, "app", devices)
+	}
 }
 
 // awayAtMost is less than it takes whoever does not watch, on a machine where a kubelet starts meanwhile.

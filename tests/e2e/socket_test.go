@@ -21,18 +21,13 @@ const localLimit = 8 * time.Second
 // claim is one that the API server knows and that devices of the world's node were allocated to.
 type claim struct{ name, uid string }
 
-func (w *world) dial(path string) *grpc.ClientConn {
-	w.t.Helper()
-	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return conn
+func dial(path string) *grpc.ClientConn {
+	return must(grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials())))
 }
 
 // registered does what the kubelet does with a new registration socket.
 func (w *world) registered(limit time.Duration) error {
-	conn := w.dial(filepath.Join(w.dir, "r", driver+"-reg.sock"))
+	conn := dial(filepath.Join(w.dir, "r", driver+"-reg.sock"))
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -76,9 +71,13 @@ func (w *world) newClaim(name string, device string) *claim {
 	return one
 }
 
-// call sends one claim to the agent; the text of its error is the result.
 func (w *world) call(c *claim, limit time.Duration, unprepare bool) error {
-	conn := w.dial(w.serviceSocket())
+	return callClaim(w.serviceSocket(), c, limit, unprepare)
+}
+
+// callClaim sends one claim to an agent; the text of its error is the result.
+func callClaim(socket string, c *claim, limit time.Duration, unprepare bool) error {
+	conn := dial(socket)
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
