@@ -62,8 +62,9 @@ DEFINES := -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG \
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 LANGUAGE := -std=gnu11
 
-# -ffile-prefix-map: the same binary from any folder.
-PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=cache
+# -ffile-prefix-map: the same binary from any folder. The cache becomes an absolute path: the linker's optimiser rewrites a
+# relative one for its own folder, and a library of the cache may come from another.
+PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=/cache
 HARDEN := -fPIE -fstack-protector-strong -ftrivial-auto-var-init=zero -fno-strict-aliasing \
 	-fno-strict-overflow -fno-delete-null-pointer-checks
 # Nothing unwinds the stack at run time; debuggers read .debug_frame.
@@ -95,9 +96,9 @@ PRODUCT := $(BUILD)/obj/product
 PRODUCT_OBJECTS := $(SOURCES:%.c=$(PRODUCT)/%.o) $(NANOPB_NAMES:%=$(PRODUCT)/nanopb/%.o)
 # mbedTLS initialises its locals before it reads them, as `make sanitize` shows under MSan; clearing them costs 3 KB.
 MBEDTLS_PRODUCT_FLAGS = $(filter-out -ftrivial-auto-var-init=zero,$(PRODUCT_FLAGS)) $(MBEDTLS_ARCH_FLAGS)
-# The prefix map is left out of the key: it names this folder and changes nothing in the result.
+# The prefix map is left out of the key: it names this folder and changes nothing in the result but /cache.
 ifdef MBEDTLS_DIR
-MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
+MBEDTLS_PRODUCT := $(CACHE)/lib/mbedtls-$(call library_key,$(CC),musl /cache $(filter-out $(PREFIX_MAP),$(MBEDTLS_PRODUCT_FLAGS))).a
 
 # Precious, like the other archives of the cache: another build may have made it, and may be linking with it, when this
 # one fails or is interrupted.
@@ -562,6 +563,22 @@ cluster: all deps-all ## a real one-node cluster left running (BOARD=trn2.48xlar
 cluster-down: ## ends that cluster
 	/usr/bin/python3 tools/cluster/cluster.py down --name cluster
 
+# Of what the image says, the commit alone changes from one build to the next.
+IMAGE := $(BUILD)/image
+REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+CREATED := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+.PHONY: image
+image: all deps-all ## an OCI archive with the agent alone, and its SBOM (SPDX): build/image
+	@$(with_go) && cd tools/image && go run . --root $(CURDIR) --out $(CURDIR)/$(IMAGE) --binary $(AGENT) --machine $(ARCH) \
+		--build '$(BUILD_ID)' --revision $(REVISION) --created $(CREATED) \
+		--musl "$$(dpkg-query -W -f '$${Version}' musl-dev)"
+
+.PHONY: image-test
+image-test: image ## contents and size of the image, its SBOM, and the same bytes when it is built in another folder
+	@$(with_go) && cd tools/image && $(failures) go test -count=1 .
+	@tools/image/twice.sh '$(BUILD_ID)' $(REVISION) $(CREATED)
+
 # The reference is static and stripped, as in an image. Go finds by itself what changed.
 BENCH := $(BUILD)/bench
 # The parsers with the product's own optimisation, beside nghttp2's.
@@ -598,7 +615,7 @@ deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or 
 	@/usr/bin/python3 tests/deps/run.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, demo, conformance, abuse, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph

@@ -69,7 +69,8 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         programs = pool.submit(run_all, ["cluster-programs"], k8s)
-        results = run_all(["check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors"], k8s)
+        results = run_all(["check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors",
+                           "image-test"], k8s)
         results += run_all(["fuzz", "fuzz-coverage", "fuzz-defects"], k8s)
         programs = programs.result()
     # These start agents and measure nothing, but have deadlines: the machine is theirs.
