@@ -261,6 +261,30 @@ static void power_cut(void)
     pass(3000);
 }
 
+/* What the store did not take of an unprepare is made good at the stop, before a reboot. */
+static void test_stop_flushes(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    unprepare_well(0, 1);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    agent_stop(world.agent, world.now_ms);
+    world.poked = true;
+    settle();
+    assert_true(world.exited);
+    kill_agent();
+    for (unsigned i = 0; i < disk.top; i++) { /* /run is in memory */
+        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
+            disk_unlink(&disk.file[i]);
+        }
+    }
+    power_cut();
+    assert_int_equal(held(), 1);
+    assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
+}
+
 /* A flush that failed took the pages with it: the next one, which succeeds, proves nothing. */
 static void test_failed_flush_of_an_unprepare(void **state)
 {
@@ -556,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_undo_refused),
         cmocka_unit_test(test_undo_refused_and_prepared_again),
         cmocka_unit_test(test_release_refused_and_done),
+        cmocka_unit_test(test_stop_flushes),
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),

@@ -421,11 +421,15 @@ static void test_boot_id_of_a_full_disk(void **state)
     prepare_well(0, 2);
     kill_agent();
     boot("another-boot");
-    start();
+    node_up();
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     (void)prepare_now(0, 1);
     assert_int_equal(held(), 2);
+    assert_false(agent_ready(world.agent));
     disk_refuse(FILES_STATE, STATUS_OK);
+    /* the agent finds out by itself, without another claim */
+    pass(600000);
+    assert_true(agent_ready(world.agent));
     prepare_well(0, 1);
     restart();
     assert_int_equal(held(), 2);

@@ -63,6 +63,15 @@ static void all_is_well(void)
     unprepare_well(3, 1);
 }
 
+static struct disk_file *first_cdi(void)
+{
+    struct disk_file *f = disk.file;
+    while (!f->used || f->dir != FILES_CDI) {
+        f++;
+    }
+    return f;
+}
+
 /* --- rot --- */
 
 static void test_rotten_record(void **state)
@@ -101,6 +110,23 @@ static void test_revived_record(void **state)
     assert_int_equal(said("event=store_conflict"), 0);
     assert_int_equal(held(), 3);
     prepare_well(7, 1);
+}
+
+/* Nor does it when the whole store is repaired at the same time. */
+static void test_revived_record_repaired(void **state)
+{
+    (void)state;
+    begin();
+    unsigned slot = slot_of(0);
+    unprepare_well(0, 1);
+    world.agent->ledger.entry[slot].damaged = true; /* not chosen again */
+    assert_string_equal(rival(7, "neuron-device-0"), "");
+    rot(slot, true);
+    file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+    restart();
+    log_has("event=store_conflict");
+    assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
+    assert_int_equal(held(), 3);
 }
 
 /* Nobody has its device: it is held until somebody says that it is gone. */
@@ -278,6 +304,35 @@ static void test_repair_fails_once(void **state)
     }
 }
 
+/* A kill between its two renames leaves the new store under its first name; no CDI file helps. */
+static void test_repair_killed_between_renames(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    disk_rename(store(), STORE_FILE_NAME ".new");
+    while (disk_count(FILES_CDI) > 0) {
+        disk_unlink(first_cdi());
+    }
+    start();
+    all_is_well();
+}
+
+/* What is wrong with the new store is not reported as wrong with the damaged one. */
+static void test_repair_refused(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    start();
+    log_has("claims.store.new cannot be created (");
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    all_is_well();
+}
+
 /* --- records of others --- */
 
 static void put_record(unsigned slot, unsigned half, uint64_t sequence, struct view record)
@@ -372,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rotten_record),
         cmocka_unit_test(test_revived_record),
+        cmocka_unit_test(test_revived_record_repaired),
         cmocka_unit_test(test_revived_record_alone),
         cmocka_unit_test(test_zeroed_slots),
         cmocka_unit_test(test_unreadable_half),
@@ -382,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_unprepare_outlives_a_kill),
         cmocka_unit_test(test_repeated_on_a_read_only_store),
         cmocka_unit_test(test_repair_fails_once),
+        cmocka_unit_test(test_repair_killed_between_renames),
+        cmocka_unit_test(test_repair_refused),
         cmocka_unit_test(test_record_of_a_newer_agent),
         cmocka_unit_test(test_unprepare_of_a_newer_agents_record),
         cmocka_unit_test(test_claim_in_two_slots),

@@ -359,13 +359,18 @@ enum status freeing_write(struct agent *a, unsigned slot)
     return half_write(a, slot, freeing_bytes(a, slot));
 }
 
-/* Slots whose freeing the disk refused: asked again, so that a restart does not find them held. */
-static void retry_freeing(struct agent *a)
+/*
+ * Slots whose last write the disk refused: asked again, so that a restart does not find a claim
+ * held that was unprepared, and so that the agent is ready as soon as the disk takes writes.
+ */
+static void retry_refused(struct agent *a)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX && a->ledger.usable && a->ledger.freeing > 0u; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == LEDGER_FREEING && e->refused) {
-            enum status s = freeing_write(a, i);
+    const struct ledger *l = &a->ledger;
+    bool any = l->freeing > 0u || l->failing != STATUS_OK;
+    for (unsigned i = 0; i < CLAIMS_MAX && l->usable && any; i++) {
+        const struct ledger_entry *e = &l->entry[i];
+        if (e->refused && e->state != LEDGER_FREE) {
+            enum status s = half_write(a, i, record_bytes(a, i));
             status_ignore(s, "the next flush tries it again");
         }
     }
@@ -437,7 +442,7 @@ static void settle_synced(struct agent *a)
 enum status ledger_sync(struct agent *a, struct writer *why)
 {
     struct ledger *l = &a->ledger;
-    retry_freeing(a);
+    retry_refused(a);
     if (!l->dirty) {
         settle_freeing(a);
         return STATUS_OK;

@@ -364,32 +364,42 @@ static bool has_record(const struct ledger_entry *e)
 }
 
 /*
+ * One record into the new file. Whether its slot had a damaged half is carried over as well: what
+ * such a half brought back gives way to a later claim (settle_conflict).
+ */
+static enum status carry_record(struct agent *a, unsigned slot)
+{
+    static const uint8_t damaged[STORE_HALF_HEADER];
+    const struct files *f = a->files;
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    struct view record = record_bytes(a, slot);
+    struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
+    e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above those of a new file */
+    store_half_write(&out, slot, e->sequence, record);
+    enum status s =
+        f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
+    if (s == STATUS_OK && e->damaged && !a->ledger.known) {
+        s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 1),
+                     view_of(damaged, sizeof damaged));
+    }
+    return s;
+}
+
+/*
  * Copies the records into the new file, each into its old slot: those that are held, and at first
  * those that are readable in the damaged file.
  */
 static enum status carry_over(struct agent *a)
 {
-    const struct files *f = a->files;
-    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status s = STATUS_OK;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         bool lost = false;
-        enum status s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
-        if (s != STATUS_OK) {
-            return s;
-        }
-        if (!has_record(e)) {
-            continue;
-        }
-        struct view record = record_bytes(a, slot);
-        struct writer out = writer_of(a->scratch.half, sizeof a->scratch.half);
-        e->sequence = (e->sequence > 2u) ? e->sequence : 2u; /* above those of a new file */
-        store_half_write(&out, slot, e->sequence, record);
-        s = f->write(f->ctx, FILES_STATE, store_new, store_offset(slot, 0), writer_view(&out));
-        if (s != STATUS_OK) {
-            return s;
+        s = a->ledger.known ? STATUS_OK : load_slot(a, slot, &lost);
+        if (s == STATUS_OK && has_record(&a->ledger.entry[slot])) {
+            s = carry_record(a, slot);
         }
     }
-    return STATUS_OK;
+    return s;
 }
 
 /* A new file with a header is complete: all else was flushed before. */
@@ -582,7 +592,7 @@ void ledger_retire(struct agent *a)
 static bool flush_pending(const struct agent *a)
 {
     const struct ledger *l = &a->ledger;
-    return l->usable && (l->dirty || l->doubt || l->freeing > 0u);
+    return l->usable && (l->dirty || l->doubt || l->freeing > 0u || l->failing != STATUS_OK);
 }
 
 void ledger_flush(struct agent *a)
