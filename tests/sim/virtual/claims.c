@@ -24,13 +24,16 @@
 #define RECONCILE_MS SECONDS(60)
 /* At rest: two looks at the API server for each claim, and the waits of retries before. */
 #define REST_MS MINUTES(8)
+/* Schedules that may fail before a run ends: each is shrunk, and the first ones say enough. */
+#define FAILURES_MAX 2
 
 /* --- the list --- */
 
 enum act {
     ACT_PREPARE,
     ACT_UNPREPARE,
-    ACT_FAULT, /* the next call of the kubelet meets one fault of the disk */
+    ACT_REALLOCATE, /* a claim gets another device under its UID: its pod was deleted by force */
+    ACT_FAULT,      /* the next call of the kubelet meets one fault of the disk */
     ACT_KILL,
     ACT_REBOOT,
     ACT_REFUSE, /* a directory can be read only, or is full, until ACT_REST */
@@ -56,6 +59,7 @@ static const struct {
 } acts[ACTS] = {
     [ACT_PREPARE] = {"prepare", 24},
     [ACT_UNPREPARE] = {"unprepare", 12},
+    [ACT_REALLOCATE] = {"a claim is allocated again", 3},
     [ACT_FAULT] = {"the disk fails once in the next call", 8},
     [ACT_KILL] = {"the agent is killed", 5},
     [ACT_REBOOT] = {"the node reboots", 2},
@@ -246,6 +250,7 @@ static void check_cdi(const struct play *p, const struct claim *c)
 static void check_rest(const struct play *p)
 {
     unsigned held = 0;
+    expect(p->r, disk_find(FILES_STATE, STORE_FILE_NAME) != NULL, "the store is not made again");
     for (unsigned i = 0; i < CLAIMS && !p->r->failed; i++) {
         const struct claim *c = &p->claim[i];
         bool here = is_held(p, c);
@@ -318,6 +323,25 @@ static void allocate(struct play *p, struct claim *c)
     }
 }
 
+/* The API server was asked, so the claim has the device that it is allocated now. */
+static void check_allocation(const struct play *p, const struct claim *c)
+{
+    int slot = ledger_find(agent_of(p), c->uid);
+    if (slot >= 0 && !p->away) {
+        expect(p->r, agent_of(p)->ledger.entry[slot].numbers == UINT64_C(1) << c->device,
+               "claim %s was prepared with a device that is not its own", c->uid);
+    }
+}
+
+static void act_reallocate(struct play *p, struct claim *c)
+{
+    unsigned device = (unsigned)(p->number / CLAIMS % DEVICES);
+    if (c->allocated && !device_taken(p, device, c)) {
+        c->device = device;
+        world_claim_put(c->name, c->uid, c->device);
+    }
+}
+
 /* Whether nothing stands in the way of a claim that is prepared again. */
 static bool is_simple(const struct play *p, const struct claim *c)
 {
@@ -340,6 +364,7 @@ static void act_prepare(struct play *p, struct claim *c)
            "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
     if (well) {
         c->known = PREPARED;
+        check_allocation(p, c);
     } else if (c->known == UNPREPARED) {
         c->known = UNKNOWN;
     } else {
@@ -438,18 +463,9 @@ static void forget_unprepared(struct play *p)
     }
 }
 
-static void act_store(struct play *p, enum act act)
+static void spoil_store(const struct play *p, struct disk_file *f, enum act act)
 {
     static const uint8_t zeros[4096];
-    struct disk_file *f = store_file();
-    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
-    if (f == NULL || p->cdi_damaged) {
-        return;
-    }
-    p->damaged = true;
-    if (cdi_refused(p) || act == ACT_STORE_CUT) {
-        forget_unprepared(p); /* a cut may take the half that says so, and leave the older record */
-    }
     if (act == ACT_STORE_GONE) {
         disk_unlink(f);
     } else if (act == ACT_STORE_CUT) {
@@ -462,9 +478,37 @@ static void act_store(struct play *p, enum act act)
             disk_set(f, at, view_of(zeros, sizeof zeros));
         }
     }
+}
+
+/* The running agent makes it again from memory as soon as a claim meets it. */
+static void meet_removed(struct play *p)
+{
+    (void)spare(p, false);
+    world_pass(p->w, SECONDS(1));
+    (void)spare(p, true);
+    p->damaged = store_file() == NULL;
+    expect(p->r, p->away || !p->damaged, "the store is not made again");
+}
+
+static void act_store(struct play *p, enum act act)
+{
+    struct disk_file *f = store_file();
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    if (f == NULL || p->cdi_damaged) {
+        return;
+    }
+    p->damaged = true;
+    if (cdi_refused(p) || act == ACT_STORE_CUT) {
+        forget_unprepared(p); /* a cut may take the half that says so, and leave the older record */
+    }
+    spoil_store(p, f, act);
     if (p->number / 7 % 2 == 0) {
         world_kill(p->w);
         start(p);
+    } else if (act == ACT_STORE_GONE && !p->refused) {
+        meet_removed(p);
+    } else {
+        /* nobody notices before the next start */
     }
 }
 
@@ -570,6 +614,9 @@ static void act(struct play *p, const struct action *a)
     case ACT_UNPREPARE:
         act_unprepare(p, c);
         break;
+    case ACT_REALLOCATE:
+        act_reallocate(p, c);
+        break;
     case ACT_FAULT:
         act_fault(p);
         return; /* it waits for a call */
@@ -664,7 +711,7 @@ unsigned claim_runs(struct world *w, uint64_t first, uint64_t count, bool loud)
 {
     unsigned failed = 0;
     uint64_t steps = 0;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && failed < FAILURES_MAX; i++) {
         struct list l;
         struct row r = {.name = "claims", .recovery_ms = NEVER};
         world_new(w, first + i);
