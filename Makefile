@@ -401,6 +401,17 @@ $(CRASH)/%.o: %.c $(CRASH)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CRASH_FLAGS) $(WARNINGS) $(DEFINES) '-DBUILD_ID="crash"' -Itests/crash $(INCLUDES) -MMD -MP -c $< -o $@
 
+# --- mistakes in the claim state, which simulator, crash states and unit tests have to find ------------------------
+
+defect_compile = '$(CC) $(1) $(subst ','"'"',$(DEFINES)) $(INCLUDES)'
+
+.PHONY: claim-defects
+claim-defects: $(unit_TESTS) $(BUILD)/sim/sim $(BUILD)/sim/crash ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
+	@UNIT_COMPILE=$(call defect_compile,$(SANITIZE)) UNIT_LINK='$(BUILD)/obj/unit/libagent.a $(unit_MBEDTLS) -lcmocka' \
+		SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(VIRTUAL_OBJECTS)' \
+		CRASH_COMPILE=$(call defect_compile,$(CRASH_FLAGS) -Itests/crash) CRASH_LINK='$(CRASH_OBJECTS)' \
+		/usr/bin/python3 tools/defects.py $(if $(ONLY),--only $(ONLY)) claims
+
 # --- fuzzers ------------------------------------------------------------------------------------------
 
 # Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the files
@@ -464,7 +475,8 @@ fuzz: $(fuzz_address_TARGETS) $(fuzz_memory_TARGETS) ## every fuzz target for FU
 
 .PHONY: fuzz-defects
 fuzz-defects: $(fuzz_address_TARGETS) ## mistakes put into parsers and agent, one at a time; the fuzz targets must find each
-	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' /usr/bin/python3 tools/fuzz_defects.py
+	@FUZZ_COMPILE='$(CLANG) $(FUZZ_ADDRESS) $(subst ','"'"',$(DEFINES)) $(INCLUDES)' \
+		/usr/bin/python3 tools/defects.py agent data wire
 
 .PHONY: fuzz-coverage
 fuzz-coverage: $(fuzz_reach_TARGETS) ## lines of src/wire that the corpora alone reach: at least 95 %
