@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics and pages, from the tables in the code.
+"""Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
+from the tables in the code.
 
   tools/docs.py            writes the file
   tools/docs.py --check    compares it; exit code 1 when it differs
@@ -19,6 +20,7 @@ LOG = "src/agent/report/log_catalogue.h"
 EVENTS = "src/agent/report/k8s_events.h"
 METRICS = "src/agent/serve/metrics.c"
 PAGES = "src/agent/serve/pages.c"
+CALLS = "src/host/sandbox_calls.h"
 
 HEAD = """# Catalogue
 
@@ -129,7 +131,12 @@ def catalogue(root):
             table(["metric", "type", "labels", "meaning"],
                   [[f"`{row[0]}`", row[2], row[3], row[1]] for row in families(read(root, METRICS))]),
             "## Pages of the metrics port\n",
-            table(["path", "response"], [[f"`{row[1]}`", row[2]] for row in rows_of(read(root, PAGES), "PAGES", 3)])]
+            table(["path", "response"], [[f"`{row[1]}`", row[2]] for row in rows_of(read(root, PAGES), "PAGES", 3)]),
+            "## System calls\n",
+            "After its start the agent can make no other ones: seccomp refuses them with EPERM (`--sandbox`).\n",
+            table(["system call", "purpose"],
+                  [[f"`{row[0].removeprefix('SYS_')}`", row[1]]
+                   for row in rows_of(read(root, CALLS), "SANDBOX_CALLS", 2)])]
     return "\n".join(text)
 
 

@@ -51,6 +51,7 @@ struct settings {
     char taint_key[318]; /* empty: omission instead */
     char taint_effect[16];
     bool claim_status;
+    bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;
     enum log_format log_format;

@@ -40,7 +40,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 23u
+#define SETTINGS_COUNT 24u
 /* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 

@@ -15,7 +15,6 @@
 #include "host/pem.h"
 #include "host/system.h"
 
-#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_READ_BYTES (TOKEN_CAP + 16u) /* room for white space around the token */
 
 /* Remedies for a file that is not there. */

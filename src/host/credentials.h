@@ -11,6 +11,9 @@
 #include "cfg/limits.h"
 #include "host/tls.h"
 
+/* Where a pod has its token and CA (Kubernetes, "Configure Service Accounts for Pods"). */
+#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
 /* One PEM text; `len` in bytes, without its NUL. */
 struct pem {
     size_t len;

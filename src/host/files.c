@@ -93,14 +93,14 @@ static bool same_file(int fd, const char *path)
 {
     struct stat by_fd;
     struct stat by_path;
-    return fd >= 0 && fstat(fd, &by_fd) == 0 && stat(path, &by_path) == 0 &&
+    return fd >= 0 && descriptor_stat(fd, &by_fd) == 0 && path_stat(path, &by_path) == 0 &&
            by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
 }
 
 static bool has_name(const struct file_identity *file, const char *path)
 {
     struct stat by_path;
-    return stat(path, &by_path) == 0 && by_path.st_ino == file->inode &&
+    return path_stat(path, &by_path) == 0 && by_path.st_ino == file->inode &&
            by_path.st_dev == file->device;
 }
 
@@ -172,7 +172,7 @@ static enum status state_open(struct host_files *f, const char *name, bool write
         f->state_created = f->state_fd >= 0;
     }
     struct stat opened;
-    if (f->state_fd < 0 || fstat(f->state_fd, &opened) != 0) {
+    if (f->state_fd < 0 || descriptor_stat(f->state_fd, &opened) != 0) {
         int error = errno;
         state_drop(f);
         return failed(f, error);

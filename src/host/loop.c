@@ -22,6 +22,7 @@
 #include "host/files.h"
 #include "host/loop_time.h"
 #include "host/probe.h"
+#include "host/sandbox.h"
 #include "host/server_links.h"
 #include "host/servers.h"
 #include "host/system.h"
@@ -84,7 +85,7 @@ static void log_open(struct host *h)
 {
     struct stat st;
     h->log_fd = STDERR_FILENO;
-    h->log_free = fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+    h->log_free = descriptor_stat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
     if (h->log_free || !S_ISFIFO(st.st_mode)) {
         return;
     }
@@ -459,6 +460,26 @@ static enum status process_begin(struct host *h, struct writer *why)
     return state_begin(h, why);
 }
 
+static void sandbox_begin(struct host *h)
+{
+    const struct settings *s = h->settings;
+    char text[HOST_TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    bool in_pod = s->kubeconfig[0] == '\0';
+    struct sandbox_paths paths;
+    paths.write[0] = h->state_dir;
+    paths.write[1] = s->cdi_root;
+    paths.write[2] = s->registrar_dir;
+    paths.read[0] = in_pod ? s->sysfs_root : "/"; /* files of a kubeconfig can be anywhere */
+    paths.read[1] = s->proc_root;
+    paths.read[2] = "/etc";
+    paths.read[3] = SERVICE_ACCOUNT_DIR;
+    sandbox_enter(&paths, &w);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    agent_host_log(h->agent, LOG_ID_SANDBOX, text);
+}
+
 /* The service socket comes first: the kubelet dials it as soon as it has seen the registration
  * socket. */
 static enum status servers_begin(struct host *h, struct writer *why)
@@ -527,6 +548,9 @@ enum status host_run(const struct settings *settings, struct writer *why)
         return s;
     }
     agent_begin(h);
+    if (settings->sandbox) {
+        sandbox_begin(h);
+    }
     s = servers_begin(h, why);
     if (s == STATUS_OK) {
         s = tls_setup();

@@ -113,7 +113,7 @@ static void device_look(struct look *l, const char *name, bool all, struct found
     char node[PROBE_PATH_CAP];
     struct stat st;
     path_join(node, sizeof node, l->settings->dev_root, name);
-    d->node_exists = stat(node, &st) == 0;
+    d->node_exists = path_stat(node, &st) == 0;
     d->place.node = d->node_exists ? node_of(&st) : 0u;
     if (!d->node_exists && is_shortage(errno)) {
         l->error = errno;
@@ -155,7 +155,7 @@ static void device_path(char path[DEVICE_PATH_CAP], const char *folder, unsigned
 static uint64_t directory_inode(struct look *l, const char *name)
 {
     struct stat st;
-    bool known = fstatat(l->fd, name, &st, 0) == 0;
+    bool known = entry_stat(l->fd, name, &st) == 0;
     if (!known && is_shortage(errno)) {
         l->error = errno;
     }
@@ -182,7 +182,17 @@ static void entry_take(struct look *l, const char *name)
     device_look(l, name, true, d);
 }
 
-/* Reads the class directory from its start and adds it up; `take`: looks at each entry too. */
+static void class_open(struct look *l)
+{
+    char path[PROBE_PATH_CAP];
+    path_join(path, sizeof path, l->settings->sysfs_root, "class/neuron_device");
+    l->fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (l->fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        l->error = errno;
+    }
+}
+
+/* Reads the rest of the class directory and adds it up; `take`: looks at each entry too. */
 static uint32_t class_read(struct look *l, bool take)
 {
     uint8_t bytes[DIRECTORY_READ_BYTES];
@@ -215,8 +225,8 @@ static void look_whole(struct look *l)
     out->ignored = 0;
     node_values(l, true);
     if (l->fd >= 0) {
-        off_t start = lseek(l->fd, 0, SEEK_SET);
-        ASSERT(start == 0);
+        (void)close(l->fd);
+        class_open(l);
         (void)class_read(l, true);
     }
     ASSERT(out->count <= DEVICES_MAX);
@@ -236,16 +246,6 @@ static bool look_again(struct look *l, unsigned turn)
         device_look(l, name, i == turn, d);
     }
     return same;
-}
-
-static void class_open(struct look *l)
-{
-    char path[PROBE_PATH_CAP];
-    path_join(path, sizeof path, l->settings->sysfs_root, "class/neuron_device");
-    l->fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (l->fd < 0 && errno != ENOENT && errno != ENOTDIR) {
-        l->error = errno;
-    }
 }
 
 int probe_node(const struct settings *settings, struct probe *p)
@@ -279,11 +279,11 @@ int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
     struct stat st = {0};
     device_path(name, folder, number);
     path_join(path, sizeof path, sysfs_root, name);
-    int failed = stat(path, &st);
+    int failed = path_stat(path, &st);
     out->folder = (uint64_t)st.st_ino;
     if (failed == 0) {
         path_join(path, sizeof path, dev_root, &name[sizeof folder - 1u]);
-        failed = stat(path, &st);
+        failed = path_stat(path, &st);
     }
     out->node = node_of(&st);
     return (failed == 0) ? 0 : errno;

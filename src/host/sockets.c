@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -25,7 +26,7 @@
 static enum status stale_remove(const char *path, int *error)
 {
     struct stat st;
-    if (lstat(path, &st) != 0) {
+    if (link_stat(path, &st) != 0) {
         return STATUS_OK; /* absent, or bind reports the error */
     }
     if (!S_ISSOCK(st.st_mode)) {
@@ -51,7 +52,7 @@ static struct sockaddr_un unix_address(const char *path)
 bool socket_is_dead(const char *path)
 {
     struct stat st;
-    if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+    if (link_stat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
         return false;
     }
     struct sockaddr_un address = unix_address(path);
@@ -106,7 +107,7 @@ static enum status open_unix(struct listener *l, int fd, int *error)
         *error = errno;
         return errno_status(*error);
     }
-    if (listen(fd, LISTEN_BACKLOG) != 0 || lstat(hidden, &st) != 0 ||
+    if (listen(fd, LISTEN_BACKLOG) != 0 || link_stat(hidden, &st) != 0 ||
         path_rename(hidden, l->path) != 0) {
         *error = errno;
         (void)unlink(hidden);
@@ -209,7 +210,7 @@ enum listener_file listener_file(const struct listener *l)
     if (l->path == NULL || l->fd < 0) {
         return LISTENER_FILE_OURS;
     }
-    if (lstat(l->path, &st) != 0) {
+    if (link_stat(l->path, &st) != 0) {
         return LISTENER_FILE_GONE;
     }
     bool same = st.st_dev == l->device && st.st_ino == l->inode;
@@ -239,7 +240,7 @@ static enum status check_peer(struct accepted *out)
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t len = sizeof peer;
     if (getsockopt(out->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-        (peer.uid == 0u || peer.uid == geteuid())) {
+        (peer.uid == 0u || peer.uid == getauxval(AT_EUID))) {
         out->peer = (uint32_t)peer.pid;
         return STATUS_OK;
     }

@@ -6,6 +6,7 @@
 #ifndef HOST_SYSTEM_H
 #define HOST_SYSTEM_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/bytes.h"
@@ -39,6 +40,14 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
+/* stat(2). 0, or -1 with the cause in errno; so the next three. */
+MUST_USE int path_stat(const char *path, struct stat *st);
+/* lstat(2): of a symbolic link itself. */
+MUST_USE int link_stat(const char *path, struct stat *st);
+/* fstatat(2): of a name in the directory that `fd` is. */
+MUST_USE int entry_stat(int fd, const char *name, struct stat *st);
+/* fstat(2). */
+MUST_USE int descriptor_stat(int fd, struct stat *st);
 /* open(2); musl's own calls fcntl(2) for O_CLOEXEC behind it, for kernels before 2.6.23. */
 MUST_USE int path_open(const char *path, int flags, mode_t mode);
 /* rename(2), without stdio.h that declares it. 0, or -1 with the cause in errno. */

@@ -38,7 +38,7 @@ const pointsOfOneName = 4
 
 var allPoints = os.Getenv("FAULT_POINTS") == "all"
 
-var fileCalls = []string{"openat", "close", "fcntl", "fstat", "pread64", "pwrite64", "fdatasync", "fsync", "renameat2",
+var fileCalls = []string{"openat", "close", "fcntl", "newfstatat", "pread64", "pwrite64", "fdatasync", "fsync", "renameat2",
 	"linkat", "unlink", "mkdir", "getdents64", "write"}
 
 // points names every call of a trace that is to fail.

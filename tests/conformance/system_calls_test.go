@@ -123,14 +123,14 @@ func TestSystemCalls(t *testing.T) {
 	}{
 		// two of them look at the device: its directory in sysfs and its node
 		{"new prepare of one device", fresh, func() { k.prepareOK(claim) }, released, 16,
-			"stat stat openat write close renameat2 stat pwrite64 fdatasync write"},
-		{"prepare again", held, func() { k.prepareOK(claim) }, released, 14, "stat pread64 stat stat openat pread64 close write"},
-		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 9, "renameat2 stat pwrite64 fdatasync unlink write"},
+			"newfstatat newfstatat openat write close renameat2 newfstatat pwrite64 fdatasync write"},
+		{"prepare again", held, func() { k.prepareOK(claim) }, released, 14, "newfstatat pread64 newfstatat newfstatat openat pread64 close write"},
+		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 9, "renameat2 newfstatat pwrite64 fdatasync unlink write"},
 		{"prepare again without the API server", sync.OnceFunc(func() {
 			held()
 			api.down()
 			a.waitLog(0, "event=api_connection_lost")
-		}), func() { k.prepareOK(claim) }, func() {}, 11, "stat pread64 stat stat openat pread64 close write"},
+		}), func() { k.prepareOK(claim) }, func() {}, 11, "newfstatat pread64 newfstatat newfstatat openat pread64 close write"},
 	} {
 		var lists [][]string
 		for range 8 {

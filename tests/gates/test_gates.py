@@ -413,7 +413,7 @@ class Docs(Tree):
 
     def setUp(self):
         super().setUp()
-        for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES):
+        for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS):
             self.write(name, (ROOT / name).read_text())
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
 

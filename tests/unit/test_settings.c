@@ -531,7 +531,7 @@ static void test_help(void **state)
     while (settings_help(&w, count)) {
         count++;
     }
-    assert_int_equal(count, 25); /* head, 23 flags, exit codes */
+    assert_int_equal(count, 26); /* head, 24 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",

@@ -88,7 +88,7 @@ static void disown(struct agent *a)
 /* --- the header --- */
 
 /* A store never shrinks: one that ends early was truncated. */
-static enum status check_length(struct agent *a, const char *name)
+static enum status check_length(const struct agent *a, const char *name)
 {
     uint8_t last;
     struct writer byte = writer_of(&last, sizeof last);

@@ -15,6 +15,8 @@
     X(LOG_ID_STOP_REQUESTED, LOG_INFO, "stop_requested", "a signal asked the agent to stop",       \
       "none")                                                                                      \
     X(LOG_ID_STOPPED, LOG_INFO, "stopped", "the agent stopped", "none")                            \
+    X(LOG_ID_SANDBOX, LOG_INFO, "sandbox", "the agent gave up the rights that it does not need",   \
+      "none; where the kernel has no means, the pod's own restrictions remain")                    \
     /* sockets and their peers */                                                                  \
     X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
     X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Landlock for paths, seccomp for system calls. Structures and numbers are those of
+ * linux/landlock.h, linux/seccomp.h, linux/filter.h and linux/audit.h, which the C library's folder
+ * does not have.
+ */
+#include "host/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cfg/limits.h"
+#include "host/sandbox_calls.h"
+#include "host/system.h"
+
+/* --- paths: landlock --- */
+
+/* The same numbers on every architecture (asm-generic/unistd.h). */
+enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
+enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
+
+#define ACCESS_WRITE_FILE (UINT64_C(1) << 1)
+#define ACCESS_READ_FILE (UINT64_C(1) << 2)
+#define ACCESS_READ_DIR (UINT64_C(1) << 3)
+#define ACCESS_REMOVE_FILE (UINT64_C(1) << 5)
+#define ACCESS_MAKE_DIR (UINT64_C(1) << 7)
+#define ACCESS_MAKE_REG (UINT64_C(1) << 8)
+#define ACCESS_MAKE_SOCK (UINT64_C(1) << 9)
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14)
+
+#define ACCESS_READ (ACCESS_READ_FILE | ACCESS_READ_DIR)
+#define ACCESS_CHANGE                                                                              \
+    (ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_REMOVE_FILE | ACCESS_MAKE_DIR | ACCESS_MAKE_REG |    \
+     ACCESS_MAKE_SOCK | ACCESS_TRUNCATE)
+
+/* All rights that an ABI version knows: what no rule allows is refused. */
+static uint64_t rights_known(long abi)
+{
+    /* Versions 1 to 5; 4 and 6 came with other things than paths. */
+    static const uint8_t rights[] = {13, 14, 15, 15, 16};
+    size_t last = sizeof rights - 1u;
+    size_t at = ((size_t)abi - 1u < last) ? (size_t)abi - 1u : last;
+    return (UINT64_C(1) << rights[at]) - 1u;
+}
+
+struct ruleset_attribute {
+    uint64_t handled_access_fs;
+};
+
+struct path_beneath_attribute {
+    uint64_t allowed_access;
+    int32_t parent_fd;
+} __attribute__((packed));
+
+/* Cuts the last part of a path off. false: it is the root. */
+static bool path_up(char path[PATH_CAP])
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || path[1] == '\0') {
+        return false;
+    }
+    path[(slash == path) ? 1u : strlen(path) - strlen(slash)] = '\0';
+    return true;
+}
+
+static bool is_mount_point(const char path[PATH_CAP])
+{
+    char above[PATH_CAP + sizeof "/.."];
+    struct stat own;
+    struct stat parent;
+    struct writer w = writer_of(above, sizeof above);
+    writer_text(&w, path);
+    writer_text(&w, "/..");
+    enum status s = writer_end_text(&w);
+    return s != STATUS_OK || path_stat(path, &own) != 0 || path_stat(above, &parent) != 0 ||
+           own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
+}
+
+/* The directory that a rule for `path` is about, opened. */
+static int rule_open(const char *path)
+{
+    char at[PATH_CAP];
+    int fd = -1;
+    text_cut(at, sizeof at, view_text(path));
+    bool more = is_mount_point(at) || path_up(at);
+    for (unsigned i = 0; i < PATH_CAP && fd < 0 && more; i++) {
+        fd = path_open(at, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        more = path_up(at);
+    }
+    return fd;
+}
+
+static bool rule_add(long ruleset, const char *path, uint64_t access)
+{
+    int fd = rule_open(path);
+    struct path_beneath_attribute rule = {.allowed_access = access, .parent_fd = fd};
+    bool good = fd >= 0 && syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0) == 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return good;
+}
+
+static bool rules_add(long ruleset, const struct sandbox_paths *paths, uint64_t known)
+{
+    bool good = true;
+    for (unsigned i = 0; i < sizeof paths->write / sizeof paths->write[0] && good; i++) {
+        good = rule_add(ruleset, paths->write[i], ACCESS_CHANGE & known);
+    }
+    for (unsigned i = 0; i < sizeof paths->read / sizeof paths->read[0] && good; i++) {
+        good = rule_add(ruleset, paths->read[i], ACCESS_READ);
+    }
+    return good;
+}
+
+/* The kernel's ABI version, or 0: paths are not restricted. */
+static long restrict_paths(const struct sandbox_paths *paths)
+{
+    long abi = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+    if (abi <= 0) {
+        return 0;
+    }
+    uint64_t known = rights_known(abi);
+    struct ruleset_attribute handled = {.handled_access_fs = known};
+    long ruleset = syscall(CREATE_RULESET, &handled, sizeof handled, 0);
+    if (ruleset < 0) {
+        return 0;
+    }
+    bool good = rules_add(ruleset, paths, known) && syscall(RESTRICT_SELF, ruleset, 0) == 0;
+    (void)close((int)ruleset);
+    return good ? abi : 0;
+}
+
+/* --- system calls: seccomp --- */
+
+/*
+ * Instructions of classic BPF over struct seccomp_data, as the numbers that struct sock_filter is
+ * on a little-endian machine: code, the two jumps, operand.
+ */
+#define INSTRUCTION(code, if_true, if_false, operand)                                              \
+    ((uint64_t)(code) | (uint64_t)(if_true) << 16 | (uint64_t)(if_false) << 24 |                   \
+     (uint64_t)(operand) << 32)
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "INSTRUCTION puts the code first");
+
+#define LOAD_WORD 0x20u
+#define JUMP_IF_EQUAL 0x15u
+#define RETURN 0x06u
+#define DATA_NUMBER 0u
+#define DATA_ARCHITECTURE 4u
+#define RETURN_ALLOW 0x7fff0000u
+#define RETURN_EPERM 0x00050001u
+#define MODE_FILTER 2
+
+/* struct sock_fprog. */
+struct program {
+    uint16_t len;
+    const uint64_t *instructions;
+};
+
+#if defined(__x86_64__)
+#define ARCHITECTURE 0xc000003eu
+#elif defined(__aarch64__)
+#define ARCHITECTURE 0xc00000b7u
+#define SYS_poll SYS_ppoll
+#define SYS_unlink SYS_unlinkat
+#define SYS_mkdir SYS_mkdirat
+#else
+#error "the audit number of this architecture is missing"
+#endif
+
+#define ALLOW(number, purpose)                                                                     \
+    INSTRUCTION(JUMP_IF_EQUAL, 0u, 1u, number), INSTRUCTION(RETURN, 0u, 0u, RETURN_ALLOW),
+
+/* Numbers of another ABI (x32, 32 bits) are none of these. */
+static const uint64_t filter[] = {
+    INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),
+    INSTRUCTION(JUMP_IF_EQUAL, 1u, 0u, ARCHITECTURE),
+    INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM),
+    INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_NUMBER),
+    SANDBOX_CALLS(ALLOW) INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM),
+};
+
+static bool restrict_calls(void)
+{
+    struct program program;
+    program.len = (uint16_t)(sizeof filter / sizeof filter[0]);
+    program.instructions = filter;
+    return prctl(PR_SET_SECCOMP, MODE_FILTER, &program, 0, 0) == 0;
+}
+
+/* --- both --- */
+
+void sandbox_enter(const struct sandbox_paths *paths, struct writer *text)
+{
+    /* Without it only a privileged process may restrict itself. */
+    bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    long abi = bound ? restrict_paths(paths) : 0;
+    if (abi > 0) {
+        writer_text(text, "paths are restricted by landlock, ABI ");
+        writer_decimal(text, (uint64_t)abi);
+    } else {
+        writer_text(text, "paths are not restricted: this kernel has no landlock");
+    }
+    /* Last: the filter does not allow the calls above. */
+    writer_text(text, (bound && restrict_calls()) ? "; system calls by seccomp"
+                                                  : "; system calls are not: it has no seccomp");
+}

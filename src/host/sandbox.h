@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's own sandbox: after its start the process gives up what it does not need. The kernel
+ * then refuses every path outside a few directories (Documentation/userspace-api/landlock.rst) and
+ * every system call that sandbox_calls.h does not name (seccomp(2)). Owns nothing: there is no way
+ * back.
+ */
+#ifndef HOST_SANDBOX_H
+#define HOST_SANDBOX_H
+
+#include "base/bytes.h"
+
+/* Directories, by absolute paths; each may be absent. */
+struct sandbox_paths {
+    const char *write[3]; /* what is below may be read, made, changed and removed */
+    const char *read[4];  /* what is below may be read */
+};
+
+/*
+ * Restricts this process for good. A directory that is no mount point could be removed and made
+ * again, so its parent is what the rule is for; for one that is absent it is the next directory
+ * above that is there. `text` gets one line for the log: what is in force, and for what the kernel
+ * has no means. Never fails: the agent runs as well without. Call once, with one thread.
+ */
+void sandbox_enter(const struct sandbox_paths *paths, struct writer *text);
+
+#endif

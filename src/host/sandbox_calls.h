@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system calls that the agent makes after its start, all of them: what is not here fails with
+ * EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink and mkdir, ppoll, unlinkat and
+ * mkdirat stand for them. tools/docs.py writes README.md's table from this one.
+ */
+#ifndef HOST_SANDBOX_CALLS_H
+#define HOST_SANDBOX_CALLS_H
+
+/* Applies X to every row: X(number, purpose), the number by its name in sys/syscall.h. */
+#define SANDBOX_CALLS(X)                                                                           \
+    /* waiting and time */                                                                         \
+    X(SYS_poll, "waits for descriptors and for the next time limit")                               \
+    X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \
+    X(SYS_clock_gettime, "reads the clocks, where the vDSO cannot")                                \
+    X(SYS_exit_group, "ends the process")                                                          \
+    /* sockets */                                                                                  \
+    X(SYS_socket, "makes server sockets and connections to the API server and to name servers")    \
+    X(SYS_bind, "gives server sockets their paths and ports")                                      \
+    X(SYS_listen, "opens server sockets")                                                          \
+    X(SYS_accept4, "takes the kubelet's, probes' and scrapers' connections")                       \
+    X(SYS_connect,                                                                                 \
+      "connects to the API server and to name servers; asks whether a socket is stale")            \
+    X(SYS_getsockname, "reads which port the kernel chose")                                        \
+    X(SYS_getsockopt, "reads who the peer is, and why a connection failed")                        \
+    X(SYS_setsockopt, "sets TCP options")                                                          \
+    X(SYS_sendto, "sends to peers, the API server and name servers")                               \
+    X(SYS_recvfrom, "receives from them")                                                          \
+    /* files */                                                                                    \
+    X(SYS_openat, "opens files and directories")                                                   \
+    X(SYS_close, "closes descriptors")                                                             \
+    X(SYS_newfstatat, "looks at devices, sockets, the claim store and directories")                \
+    X(SYS_getdents64, "lists devices, CDI files and sockets")                                      \
+    X(SYS_read, "reads files and the signal descriptor")                                           \
+    X(SYS_pread64, "reads the claim store and CDI files")                                          \
+    X(SYS_write, "writes the log and new files")                                                   \
+    X(SYS_pwrite64, "writes the claim store")                                                      \
+    X(SYS_fdatasync, "makes the claim store durable")                                              \
+    X(SYS_fsync, "makes names in a directory durable")                                             \
+    X(SYS_fcntl, "locks bytes of the claim store's lock file")                                     \
+    X(SYS_renameat2, "puts whole files in their place")                                            \
+    X(SYS_unlink, "removes CDI files and sockets of its own")                                      \
+    X(SYS_mkdir, "makes the plugin directory and the CDI directory again")                         \
+    /* randomness */                                                                               \
+    X(SYS_getrandom, "seeds TLS")
+
+#endif
