@@ -562,7 +562,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 23);
+    assert_int_equal(flags, 24);
 }
 
 int main(void)
