@@ -51,6 +51,30 @@ static void test_made_again(void **state)
     assert_int_equal(disk_count(FILES_CDI), 0);
 }
 
+/* Whoever takes it away while claims are prepared fails none of them, new or repeated. */
+static void test_removed_under_a_prepare(void **state)
+{
+    (void)state;
+    bool met = true;
+    unsigned removed = 0;
+    for (unsigned at = 1; met; at++) {
+        begin();
+        prepare_well(0, 1);
+        disk_fault(FAULT_ERROR, at, false, HOST_ABSENT);
+        struct view reply = prepare_now(0, 3);
+        met = disk.calls >= at;
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        removed += said("it was removed while the agent ran");
+        for (unsigned n = 0; n < 3; n++) {
+            const char *why = prepare_error(reply, n);
+            if (strstr(why, "store") != NULL) {
+                fail_msg("claim %u, removed before call %u: %s", n, at, why);
+            }
+        }
+    }
+    assert_true(removed >= 4); /* before a reading, two writes and a flush */
+}
+
 /* Without its CDI file all that is known of a claim is what it holds: that is enough to free it. */
 static void test_made_again_without_files(void **state)
 {
@@ -167,12 +191,13 @@ static void test_taken_over(void **state)
     struct disk_file *f = store();
     disk_rename(f, "taken away");
     disk.locked_by_other[LOCK_OWNER] = HOLDER_AGENT;
-    error_has(prepare_now(2, 1), 2, "cannot be written");
-    pass(1000);
+    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(2, 1));
+    pass(STORE_WAIT_MS);
+    error_has(call_reply_of(c), 2, "another agent uses this store");
     assert_int_equal(held(), 0);
     disk_rename(f, STORE_FILE_NAME);
     disk_unlink(cdi_of(0));
-    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(0, 1));
+    c = call_send(service_open(), PREPARE, claims_request(0, 1));
     pass(STORE_WAIT_MS);
     error_has(call_reply_of(c), 0, "another agent uses this store");
     assert_null(cdi_of(0));
@@ -572,6 +597,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_again),
+        cmocka_unit_test(test_removed_under_a_prepare),
         cmocka_unit_test(test_made_again_without_files),
         cmocka_unit_test(test_made_again_late),
         cmocka_unit_test(test_unprepared_before_the_first_reading),

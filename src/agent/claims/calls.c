@@ -11,28 +11,14 @@
  */
 #include "agent/claims/calls.h"
 
-#include <string.h>
-
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
-#include "generated/dra.pb.h"
-#include "pb_decode.h"
 
 /* --- tables --- */
-
-static int free_call(const struct agent *a)
-{
-    for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (a->call[i].state == CALL_FREE) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
 
 static void operation_release(struct agent *a, unsigned index)
 {
@@ -51,7 +37,7 @@ static void operations_release(struct agent *a, struct call *c)
     c->count = 0;
 }
 
-static void call_release(struct agent *a, unsigned index)
+void calls_release(struct agent *a, unsigned index)
 {
     struct call *c = &a->call[index];
     ASSERT(c->state != CALL_FREE);
@@ -75,155 +61,6 @@ static void operation_fail(struct agent *a, struct operation *o, struct view why
     log_end(a);
 }
 
-/* --- starting a call --- */
-
-/*
- * A full call's worth is kept for unprepares: they wait for nobody, so a hanging API server never
- * holds them up.
- */
-static int free_operation(const struct agent *a, bool unprepare)
-{
-    unsigned end = unprepare ? OPERATIONS_MAX : OPERATIONS_MAX - CLAIMS_PER_CALL_MAX;
-    for (unsigned i = 0; i < end; i++) {
-        if (a->operation[i].state == OPERATION_FREE) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-/* The reply is a map by UID: a UID that is named twice is one operation. */
-static bool call_has(const struct agent *a, const struct call *c, const char *uid)
-{
-    for (unsigned i = 0; i < c->count; i++) {
-        if (view_is(view_text(a->operation[c->operation[i]].id.uid), uid)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* One claim of a request becomes an operation. GRPC_OK, or a refusal of the call with its *text. */
-static enum grpc_status add_claim(struct agent *a, unsigned index, const dra_Claim *claim,
-                                  const char **text)
-{
-    struct call *c = &a->call[index];
-    if (call_has(a, c, claim->uid)) {
-        return GRPC_OK;
-    }
-    if (c->count >= CLAIMS_PER_CALL_MAX) {
-        *text = "more claims in one call than this driver takes; see its limits by --version";
-        return GRPC_RESOURCE_EXHAUSTED;
-    }
-    int at = free_operation(a, c->unprepare);
-    if (at < 0) {
-        *text = "too many claims in running calls; try again";
-        return GRPC_RESOURCE_EXHAUSTED;
-    }
-    struct operation *o = &a->operation[at];
-    o->state = OPERATION_WAITING;
-    o->call = (uint16_t)index;
-    o->history = 0;
-    o->fresh = false;
-    o->compares = false;
-    o->entry_len = 0;
-    o->deadline_ms = a->now_ms + CLAIM_GET_MS;
-    o->next_ms = 0;
-    o->waits = 0;
-    o->error[0] = '\0';
-    memcpy(o->id.uid, claim->uid, sizeof o->id.uid);
-    memcpy(o->id.namespace_, claim->namespace, sizeof o->id.namespace_);
-    memcpy(o->id.name, claim->name, sizeof o->id.name);
-    c->operation[c->count] = (uint16_t)at;
-    c->count++;
-    return GRPC_OK;
-}
-
-_Static_assert(sizeof((dra_Claim *)0)->uid == UID_CAP, "proto/dra.options and cfg/limits.h agree");
-_Static_assert(sizeof((dra_Claim *)0)->name == NAME_CAP,
-               "proto/dra.options and cfg/limits.h agree");
-_Static_assert(sizeof((dra_Claim *)0)->namespace == NAMESPACE_CAP,
-               "proto/dra.options and cfg/limits.h agree");
-
-/* The next claim of a request; other fields are skipped. false: not readable. */
-static bool read_claim(pb_istream_t *in, dra_Claim *claim, bool *found)
-{
-    pb_wire_type_t type = PB_WT_VARINT;
-    uint32_t tag = 0;
-    bool end = false;
-    pb_istream_t message;
-    *found = false;
-    if (!pb_decode_tag(in, &type, &tag, &end) || tag == 0u) {
-        return false;
-    }
-    if (tag != (uint32_t)dra_NodePrepareResourcesRequest_claims_tag) {
-        return pb_skip_field(in, type);
-    }
-    if (type != PB_WT_STRING || !pb_make_string_substream(in, &message)) {
-        return false;
-    }
-    *found = true;
-    return pb_decode(&message, dra_Claim_fields, claim) && pb_close_string_substream(in, &message);
-}
-
-/* Prepare and unprepare requests have the same form: repeated Claim claims = 1. */
-static enum grpc_status read_claims(struct agent *a, unsigned index, struct view message,
-                                    const char **text)
-{
-    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
-    enum grpc_status code = GRPC_OK;
-    while (in.bytes_left > 0u && code == GRPC_OK) {
-        dra_Claim claim = dra_Claim_init_zero;
-        bool found = false;
-        if (!read_claim(&in, &claim, &found)) {
-            *text = "the request is not readable as protobuf";
-            code = GRPC_INVALID_ARGUMENT;
-        } else if (found) {
-            code = add_claim(a, index, &claim, text);
-        } else {
-            /* a field that this version does not know */
-        }
-    }
-    return code;
-}
-_Static_assert(dra_NodePrepareResourcesRequest_claims_tag ==
-                   dra_NodeUnprepareResourcesRequest_claims_tag,
-               "both requests have the same form");
-
-/* When the last GET of a call has to be over, so that its reply is in time. */
-static uint64_t call_end(uint64_t now_ms, uint64_t deadline_ms)
-{
-    uint64_t limit = earlier(later(deadline_ms, now_ms) - now_ms, CLAIM_CALL_MS);
-    if (limit < CLAIM_REPEAT_MS) {
-        return now_ms + CLAIM_CALL_MS; /* too short to be divided: the call ends at its deadline */
-    }
-    return now_ms + limit - earlier(limit / 4u, CLAIM_REPLY_MS);
-}
-
-enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
-                             const struct grpc_event *event, bool unprepare, const char **text)
-{
-    int at = free_call(a);
-    if (at < 0) {
-        *text = "too many calls are running; try again";
-        return GRPC_RESOURCE_EXHAUSTED;
-    }
-    struct call *c = &a->call[at];
-    c->state = CALL_RUNNING;
-    c->unprepare = unprepare;
-    c->asked = false;
-    c->server = server;
-    c->id = event->call;
-    c->start_ms = a->now_ms;
-    c->end_ms = call_end(a->now_ms, event->deadline_ms);
-    c->count = 0;
-    enum grpc_status code = read_claims(a, (unsigned)at, event->message, text);
-    if (code != GRPC_OK) {
-        call_release(a, (unsigned)at);
-    }
-    return code;
-}
-
 void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_call_id id)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
@@ -231,7 +68,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
         bool named = c->id.index == id.index && c->id.serial == id.serial;
         if (c->state != CALL_FREE && c->server == server && (named || id.serial == 0u)) {
             /* What is written stays: the kubelet asks again, and the ledger answers. */
-            call_release(a, i);
+            calls_release(a, i);
         }
     }
 }
@@ -243,7 +80,7 @@ static void call_over(struct agent *a, unsigned index)
     const struct call *c = &a->call[index];
     durations_call(&a->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
                    a->now_ms - c->start_ms);
-    call_release(a, index);
+    calls_release(a, index);
 }
 
 /* Sends the status of a call that failed as a whole, or tries again with the next step. */
@@ -311,6 +148,18 @@ static void fail_with(struct agent *a, struct operation *o, const struct writer 
         a, o, (why->len > 0u) ? writer_view(why) : view_text("internal error without a reason"));
 }
 
+/* Ledger or disk refused. A store that was just removed is there again with the next step: the
+ * claim waits for it, once. */
+static void prepare_refused(struct agent *a, struct operation *o, const struct writer *why)
+{
+    if (o->again || !ledger_reopens(a)) {
+        fail_with(a, o, why);
+        return;
+    }
+    o->again = true;
+    o->state = OPERATION_WAITING;
+}
+
 static void operation_written(struct operation *o, unsigned slot, const struct claim_record *r)
 {
     o->slot = (uint16_t)slot;
@@ -347,7 +196,7 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *r = NULL;
     if (check_known(a, slot, &r, &why) != STATUS_OK) {
-        fail_with(a, o, &why);
+        prepare_refused(a, o, &why);
         return;
     }
     log_begin(a, LOG_ID_CLAIM_PREPARE_REPEATED);
@@ -417,7 +266,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     }
     if (presence_check(a, r, "requested", &why) != STATUS_OK ||
         ledger_put(a, r, &slot, &why) != STATUS_OK) {
-        fail_with(a, o, &why);
+        prepare_refused(a, o, &why);
         return;
     }
     prepared_log(a, b, slot);
@@ -656,11 +505,11 @@ static bool call_complete(const struct agent *a, const struct call *c)
 static void flush_failed(struct agent *a, struct operation *o, const struct writer *why)
 {
     struct writer nowhere = writer_of(NULL, 0);
-    if (o->fresh) {
+    if (o->fresh && (o->again || !ledger_reopens(a))) {
         enum status s = ledger_remove(a, o->id.uid, &nowhere);
         status_ignore(s, "the claim fails in any case; a repeated call finds the record, or none");
     }
-    fail_with(a, o, why);
+    prepare_refused(a, o, why);
 }
 
 /* One flush covers what every call wrote: none of it may be taken back for a later failure. */
@@ -698,10 +547,14 @@ static void call_flush(struct agent *a, struct call *c)
     }
 }
 
-/* Whether another agent has the store, or gets it once the calls that came before have ended. */
+/*
+ * Whether another agent has the store, or gets it once the calls that came before have ended, or
+ * the next step makes it again.
+ */
 static bool waits_for_store(const struct agent *a, const struct call *c)
 {
-    return a->ledger.busy || (a->handover.leaving && c->start_ms >= a->handover.leaving_ms);
+    bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
+    return a->ledger.busy || leaving || (ledger_reopens(a) && !c->unprepare);
 }
 
 static void operation_step(struct agent *a, const struct call *c, unsigned index)
@@ -733,7 +586,7 @@ static void call_step(struct agent *a, unsigned index)
         }
         if (call_complete(a, c)) {
             call_flush(a, c);
-            c->state = CALL_REPLYING;
+            c->state = call_complete(a, c) ? CALL_REPLYING : CALL_RUNNING;
         }
     }
     if (c->state == CALL_FAILED) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NodePrepareResources and NodeUnprepareResources (calls.c). Owns struct call and struct operation.
- * A call is answered through its gRPC connection as soon as all of its claims have their result.
- * Internal to src/agent.
+ * NodePrepareResources and NodeUnprepareResources (calls.c, calls_start.c). Owns struct call and
+ * struct operation. A call is answered through its gRPC connection as soon as all of its claims
+ * have their result. Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_CALLS_H
 #define AGENT_CLAIMS_CALLS_H
@@ -30,6 +30,7 @@ struct operation {
     uint16_t call;
     uint16_t slot;        /* WRITTEN, DONE of a prepare: slot of the record in the ledger */
     bool compares;        /* the claim is held: its GET only tells whether it is still the same */
+    bool again;           /* it waited for a store that was removed */
     bool fresh;           /* this operation wrote the record, and it is not flushed yet */
     uint32_t entry_len;   /* WRITTEN, DONE of a prepare: bytes of its entry in the reply */
     uint64_t deadline_ms; /* WAITING: when it fails */
@@ -72,6 +73,8 @@ struct call {
 MUST_USE enum grpc_status calls_start(struct agent *a, struct grpc_server *server,
                                       const struct grpc_event *event, bool unprepare,
                                       const char **text);
+/* Ends a call without an answer to its peer. */
+void calls_release(struct agent *a, unsigned index);
 /*
  * A call of the connection ended without its response; `id` of serial 0: all of its calls did.
  * What they prepared stays prepared.

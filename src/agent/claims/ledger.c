@@ -38,6 +38,12 @@ bool ledger_freeing(const struct agent *a, const char *uid)
     return find_state(a, uid, LEDGER_FREEING) >= 0;
 }
 
+bool ledger_reopens(const struct agent *a)
+{
+    const struct ledger *l = &a->ledger;
+    return !l->usable && l->known && a->now_ms >= l->retry_ms;
+}
+
 bool ledger_full(const struct agent *a)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {

@@ -87,6 +87,8 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
  */
 const char *ledger_reason(const struct agent *a, enum status s);
 const char *ledger_remedy(enum status s);
+/* Whether the store was removed while it was open, and the next step makes it again. */
+bool ledger_reopens(const struct agent *a);
 /* Whether no claim can be added: no slot is free. */
 bool ledger_full(const struct agent *a);
 /* Tries whether the CDI root takes a file again, when that is due. */
@@ -149,6 +151,8 @@ MUST_USE enum status ledger_assure(struct agent *a, unsigned slot, struct writer
  */
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
+/* The record that the claim's CDI file holds. HOST_*: none; HOST_DAMAGED: nor is it readable. */
+MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r);
 /*
  * Forgets a claim: its CDI file becomes a tombstone, its record is freed, and both are gone after
  * the next flush; what the disk refuses is tried again until then, also by the next process.

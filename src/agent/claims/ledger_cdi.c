@@ -129,7 +129,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     return write_file(a, r, writer_view(&wanted), why);
 }
 
-enum status cdi_record(struct agent *a, const char *uid, struct claim_record *r)
+enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r)
 {
     struct writer stored;
     enum status s = read_file(a, uid, &stored);

@@ -182,7 +182,7 @@ static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
         return NULL; /* before the record of another slot gives way */
     }
     struct kept_record *k = kept_place(&a->ledger, slot);
-    if (cdi_record(a, e->id.uid, &k->record) != STATUS_OK ||
+    if (ledger_read_cdi(a, e->id.uid, &k->record) != STATUS_OK ||
         claim_numbers(&k->record) != e->numbers) {
         return NULL;
     }

@@ -79,7 +79,5 @@ bool cdi_exists(struct agent *a, const char *uid);
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
 void cdi_unmark(struct agent *a, const char *uid);
 void cdi_failed(struct agent *a, const char *uid, enum status s);
-/* The record that the claim's CDI file holds. HOST_*: none. */
-MUST_USE enum status cdi_record(struct agent *a, const char *uid, struct claim_record *r);
 
 #endif
