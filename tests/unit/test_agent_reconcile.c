@@ -166,6 +166,33 @@ static void test_damaged_orphan(void **state)
     assert_int_equal(held(), 2);
 }
 
+/* What the disk takes no record of is held all the same, and gets its record as soon as it does. */
+static void test_orphan_without_room_for_a_record(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    struct view content = copy_of(0);
+    unprepare_well(0, 1);
+    kill_agent();
+    disk_set(disk_make(FILES_CDI, CDI_FILE_PREFIX "c1a10000-0000-4000-8000-000000000000.json"), 0,
+             content);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    start();
+    assert_int_equal(held(), 1);
+    assert_int_equal(said("event=claim_adopted"), 1);
+    assert_non_null(strstr(rival_error(), "is already held by claim ml/claim-0"));
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(ROUND);
+    kill_agent();
+    disk_unlink(cdi_of(0));
+    start();
+    assert_int_equal(held(), 1);
+    assert_true(view_equal(file_content(cdi_of(0)), content));
+    unprepare_well(0, 1);
+    assert_int_equal(held(), 0);
+}
+
 /* A file that could not be read at start is taken in later, and never removed. */
 static void test_orphan_unreadable_for_a_time(void **state)
 {
@@ -212,6 +239,27 @@ static void test_leftover(void **state)
     assert_null(cdi_of(0));
     assert_int_equal(held(), 1);
     assert_int_equal(said("event=claim_adopted"), 0);
+}
+
+/* The record says that its claim was unprepared: the next process does not adopt the file. */
+static void test_leftover_of_an_earlier_process(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    struct peer *p = service_open();
+    assert_string_equal(unprepare_error(call_now(p, UNPREPARE, claims_request(0, 1)), 0), "");
+    restart();
+    assert_int_equal(held(), 1);
+    assert_int_equal(world.agent->ledger.freeing, 1);
+    assert_int_equal(said("event=claim_adopted"), 0);
+    assert_non_null(cdi_of(0));
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(ROUND);
+    assert_null(cdi_of(0));
+    assert_int_equal(world.agent->ledger.freeing, 0);
+    assert_string_equal(rival_error(), "");
 }
 
 /* --- tombstones --- */
@@ -290,6 +338,33 @@ static void test_stale_claim(void **state)
     assert_string_equal(rival_error(), "");
     restart();
     assert_int_equal(held(), 3);
+}
+
+/* It is still held then: nobody is to read anything else, and it is tried again. */
+static void test_stale_claim_that_the_disk_keeps(void **state)
+{
+    static const char *const more[] = {"--reconcile-interval", "60s", "--claim-status=true"};
+    (void)state;
+    begin();
+    kill_agent();
+    settings_set(more, 3);
+    node_up();
+    prepare_well(0, 2);
+    pass(1000);
+    unsigned written = took.status_asked;
+    claim_away(0);
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    disk_refuse(FILES_CDI, HOST_DENIED);
+    pass(2 * ROUND);
+    assert_int_equal(held(), 2);
+    assert_int_equal(said("event=claim_released"), 0);
+    assert_int_equal(took.status_asked, written);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    disk_refuse(FILES_CDI, STATUS_OK);
+    pass(RECONCILE_CONFIRM_MS + 5000u);
+    assert_int_equal(held(), 1);
+    assert_int_equal(said("event=claim_released"), 1);
+    assert_int_equal(took.status_asked, written + 1);
 }
 
 /* At a start nobody waits for the interval. */
@@ -479,13 +554,16 @@ int main(void)
         cmocka_unit_test(test_rotten_record),
         cmocka_unit_test(test_orphans_hold_their_devices),
         cmocka_unit_test(test_damaged_orphan),
+        cmocka_unit_test(test_orphan_without_room_for_a_record),
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
         cmocka_unit_test(test_file_of_another_uid),
         cmocka_unit_test(test_leftover),
+        cmocka_unit_test(test_leftover_of_an_earlier_process),
         cmocka_unit_test(test_tombstone),
         cmocka_unit_test(test_tombstone_beside_a_file),
         cmocka_unit_test(test_other_names),
         cmocka_unit_test(test_stale_claim),
+        cmocka_unit_test(test_stale_claim_that_the_disk_keeps),
         cmocka_unit_test(test_stale_claim_at_start),
         cmocka_unit_test(test_another_uid),
         cmocka_unit_test(test_gone_for_a_moment),

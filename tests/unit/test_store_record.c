@@ -311,6 +311,13 @@ static void test_outline(void **state)
     assert_int_equal(store_record_decode(writer_view(&w), &r), HOST_DAMAGED);
     struct writer small = writer_of(bytes, w.len - 1u);
     assert_int_equal(store_outline_encode(&o, &small), FULL_BUFFER);
+    assert_false(back.released);
+    o = (struct store_outline){.id = back.id, .released = true};
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_outline_encode(&o, &w), STATUS_OK);
+    assert_int_equal(store_outline_decode(writer_view(&w), &back), STATUS_OK);
+    assert_true(back.released && back.numbers == 0);
+    assert_int_equal(store_record_decode(writer_view(&w), &r), HOST_DAMAGED);
     /* and every record has one */
     fill_longest(&r);
     w = writer_of(bytes, sizeof bytes);

@@ -43,22 +43,28 @@ static int free_fetch(const struct agent *a)
     return -1;
 }
 
+bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind, const struct claim_id *id,
+                uint64_t limit_ms)
+{
+    char path[KUBE_PATH_CAP];
+    struct writer out = writer_of(path, sizeof path);
+    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
+    ASSERT(s == STATUS_OK);
+    const struct api_request r = {.kind = kind,
+                                  .shape = KUBE_SHAPE_CLAIM,
+                                  .version = version_now(a),
+                                  .limit_ms = limit_ms,
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
+    return api_start(a, slot, &r) == STATUS_OK;
+}
+
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms)
 {
     int at = free_fetch(a);
     if (at < 0 || !may_ask(a, history)) {
         return -1;
     }
-    char path[KUBE_PATH_CAP];
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
-    ASSERT(s == STATUS_OK);
-    const struct api_request r = {.kind = API_GET_CLAIM,
-                                  .shape = KUBE_SHAPE_CLAIM,
-                                  .version = version_now(a),
-                                  .limit_ms = limit_ms,
-                                  .head = {.method = "GET", .path = writer_view(&out)}};
-    if (api_start(a, slot_of((unsigned)at), &r) != STATUS_OK) {
+    if (!fetch_send(a, slot_of((unsigned)at), API_GET_CLAIM, id, limit_ms)) {
         return -1;
     }
     struct fetch *f = &a->fetch[at];

@@ -35,6 +35,12 @@ struct fetch {
 };
 
 /*
+ * Sends the GET of a claim alone, whose response goes where those of this kind go; `limit_ms` as in
+ * struct api_request. false: it cannot be sent now.
+ */
+MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
+                         const struct claim_id *id, uint64_t limit_ms);
+/*
  * Starts the GET of a claim, which ends within `limit_ms`, more than 0, and within CLAIM_GET_MS;
  * `id` is borrowed until fetch_release. Returns the index of the fetch, or -1 when it cannot start
  * now: all fetches are in use, the connection has no room, or the API version is not known yet.

@@ -8,6 +8,7 @@
 #include "agent/claims/reconcile.h"
 
 #include "agent/api/retry.h"
+#include "agent/claims/fetch.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -17,21 +18,23 @@
 
 /* --- releasing --- */
 
-static void release(struct agent *a, unsigned slot, const char *reason)
+/* Whether the claim is released. One that the disk does not let go stays held. */
+static bool release(struct agent *a, unsigned slot, const char *reason)
 {
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
+    struct writer nowhere = writer_of(NULL, 0);
     struct claim_id id;
     id = a->ledger.entry[slot].id;
+    if (ledger_remove(a, id.uid, &nowhere) != STATUS_OK) {
+        return false;
+    }
+    claim_status_unprepared(a, slot);
     log_begin(a, LOG_ID_CLAIM_RELEASED);
     log_text(a, "namespace", id.namespace_);
     log_text(a, "claim", id.name);
     log_text(a, "claim_uid", id.uid);
     log_text(a, "reason", reason);
     log_end(a);
-    claim_status_unprepared(a, slot);
-    enum status s = ledger_remove(a, id.uid, &why);
-    status_ignore(s, "a claim that the disk does not let go stays held, and is looked at again");
+    return true;
 }
 
 static bool texts_differ(const char *text, const char *other)
@@ -57,8 +60,8 @@ bool reconcile_gives_way(struct agent *a, unsigned slot)
         !of_another_boot(a, r)) {
         return false;
     }
-    release(a, slot, "prepared before the node was booted, and another claim has its devices now");
-    return true;
+    return release(a, slot,
+                   "prepared before the node was booted, and another claim has its devices now");
 }
 
 void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r)
@@ -121,18 +124,6 @@ static bool is_listed(struct view names, const char *name)
     return other != NULL;
 }
 
-/* The record that the file of this name holds, into reconcile.record. */
-static enum status read_file(struct agent *a, const char *name, const char *uid)
-{
-    struct claim_record *r = &a->reconcile.record;
-    struct writer out = writer_of(a->scratch.stored, sizeof a->scratch.stored);
-    enum status s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &out);
-    if (s == STATUS_OK) {
-        s = cdi_read(writer_view(&out), r);
-    }
-    return (s == STATUS_OK && !view_is(view_text(uid), r->id.uid)) ? HOST_DAMAGED : s;
-}
-
 static void log_adopted(struct agent *a, const struct claim_record *r)
 {
     int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
@@ -154,8 +145,8 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     unsigned slot = CLAIMS_MAX;
-    const struct claim_record *r = &a->reconcile.record;
-    enum status s = read_file(a, name, uid);
+    struct claim_record *r = &a->reconcile.record;
+    enum status s = ledger_read_cdi(a, uid, r);
     if (s != STATUS_OK) {
         log_file(a, name, ledger_reason(a, s),
                  "delete the file once no container of this node uses its claim");
@@ -207,7 +198,7 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
 {
     int slot = ledger_find(a, uid);
     if (opening && slot >= 0 && alone) {
-        release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
+        (void)release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
     } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty)) {
         remove_file(a, name, NULL);
     } else {
@@ -258,19 +249,16 @@ static void look_through(struct agent *a, bool opening)
 /* A record that rots in the store is written again, from memory or from the CDI file. */
 static bool restore(struct agent *a, unsigned slot)
 {
-    char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(a->ledger.entry[slot].id.uid, name);
-    char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
+    struct writer nowhere = writer_of(NULL, 0);
     const struct claim_record *kept = NULL;
     enum status s = ledger_record(a, slot, &kept);
     if (s == STATUS_OK) {
         a->reconcile.record = *kept;
     } else {
-        s = read_file(a, name, a->ledger.entry[slot].id.uid);
+        s = ledger_read_cdi(a, a->ledger.entry[slot].id.uid, &a->reconcile.record);
     }
     bool restored =
-        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &why) == STATUS_OK;
+        s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &nowhere) == STATUS_OK;
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_number(a, "slot", (int64_t)slot);
     log_remedy(a, restored ? "none: the record was written again"
@@ -293,8 +281,8 @@ static bool check_slot(struct agent *a, unsigned slot)
         return s == HOST_DAMAGED;
     }
     if (is_foreign(a, r)) {
-        release(a, slot, "prepared on another machine, from which this one's disk was copied");
-        return true;
+        return release(a, slot,
+                       "prepared on another machine, from which this one's disk was copied");
     }
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
@@ -373,15 +361,7 @@ static void start_look(struct agent *a, unsigned slot)
 {
     struct reconcile *k = &a->reconcile;
     const struct claim_id *id = &a->ledger.entry[slot].id;
-    char path[KUBE_PATH_CAP];
-    struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_claim(&out, version_name(a), id->namespace_, id->name);
-    ASSERT(s == STATUS_OK);
-    const struct api_request r = {.kind = API_LOOK_CLAIM,
-                                  .shape = KUBE_SHAPE_CLAIM,
-                                  .version = version_now(a),
-                                  .head = {.method = "GET", .path = writer_view(&out)}};
-    if (api_start(a, API_SLOT_LOOK, &r) != STATUS_OK) {
+    if (!fetch_send(a, API_SLOT_LOOK, API_LOOK_CLAIM, id, 0)) {
         k->pause_ms = api_later(a);
         return;
     }
@@ -427,9 +407,7 @@ static void gone(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);
     if (look->gone && a->node.presence == NODE_PRESENT) {
-        look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
-        release(a, slot, "the API server does not know the claim any more");
-        return;
+        (void)release(a, slot, "the API server does not know the claim any more");
     }
     look->gone = true;
     look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;
