@@ -357,8 +357,9 @@
 #define HEALTH_INTERVAL_MIN_MS 100u
 /*
  * How long the devices are kept, in slices and claims, after a look at the node found none of them:
- * a kernel module is unloaded and loaded again in less. Reached: the next look that finds none is
- * published, and what is prepared on the devices is refused.
+ * a kernel module is unloaded and loaded again in less. An agent that starts meanwhile keeps the
+ * devices of the stored slices for so long. Reached: the next look that finds none is published,
+ * and what is prepared on the devices is refused.
  */
 #define DEVICES_GRACE_MS 30000u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */

@@ -134,6 +134,41 @@ static void test_devices_gone_for_good(void **state)
     assert_true(agent_ready(world.agent));
 }
 
+/* The agent starts while the module is reloaded: what is stored stays for a while. */
+static void test_started_in_a_reload(void **state)
+{
+    (void)state;
+    begin();
+    struct found_node some = world.found;
+    world.found.count = 0;
+    api_forget();
+    restart();
+    register_driver();
+    pass(DEVICES_GRACE_MS / 2);
+    assert_int_equal(slice_devices(api_slice_only()), CLAIMS);
+    assert_int_equal(said("event=devices_missing devices_kept=4 grace_ms=30000"), 1);
+    assert_false(agent_ready(world.agent));
+    world.found = some;
+    agent_found(world.agent, &world.found);
+    pass(1000);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(api_writes(), 0);
+    /* they do not come back */
+    world.found.count = 0;
+    restart();
+    register_driver();
+    pass(DEVICES_GRACE_MS - 1000);
+    assert_int_equal(slice_devices(api_slice_only()), CLAIMS);
+    pass(PUBLISH_WAIT_MS + 2000);
+    assert_int_equal(slice_devices(api_slice_only()), 0);
+    assert_true(agent_ready(world.agent));
+    /* nor are there any in the next process */
+    restart();
+    register_driver();
+    pass(PUBLISH_WAIT_MS + 2000);
+    assert_true(agent_ready(world.agent));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_held_when_probes_fail),
         cmocka_unit_test(test_module_reloaded),
         cmocka_unit_test(test_devices_gone_for_good),
+        cmocka_unit_test(test_started_in_a_reload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

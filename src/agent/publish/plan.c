@@ -36,6 +36,15 @@ void plan_list_add(struct plan *p, const struct slice_seen *seen)
     p->seen_count++;
 }
 
+unsigned plan_devices_seen(const struct plan *p)
+{
+    unsigned devices = 0;
+    for (unsigned i = 0; i < p->seen_count; i++) {
+        devices += p->seen[i].count;
+    }
+    return devices;
+}
+
 /* --- the cut --- */
 
 /*

@@ -51,6 +51,8 @@ struct plan {
 void plan_list_begin(struct plan *p);
 /* One stored slice of ours. One that is being deleted counts for its generation only. */
 void plan_list_add(struct plan *p, const struct slice_seen *seen);
+/* How many devices the slices of the list have. */
+unsigned plan_devices_seen(const struct plan *p);
 /* The list is complete: plans what is to be done to publish this number of devices. */
 void plan_make(struct plan *p, unsigned devices);
 

@@ -258,11 +258,41 @@ static void report_foreign(struct agent *a)
     r->foreign_reported = r->foreign > 0u;
 }
 
+/*
+ * Whether the stored slices stay as they are, because they have devices and this process has found
+ * none yet: it may have started while the kernel module was reloaded.
+ */
+static bool keeps_stored(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    const struct plan *plan = &a->publish.plan;
+    unsigned stored = plan_devices_seen(plan);
+    if (plan->cut > 0u || a->publish.wanted.devices.count > 0u || stored == 0u) {
+        return false;
+    }
+    if (r->kept_until_ms == 0u) {
+        r->kept_until_ms = a->now_ms + DEVICES_GRACE_MS;
+        log_begin(a, LOG_ID_DEVICES_MISSING);
+        log_number(a, "devices_kept", stored);
+        log_number(a, "grace_ms", DEVICES_GRACE_MS);
+        log_end(a);
+    }
+    if (a->now_ms >= r->kept_until_ms) {
+        return false;
+    }
+    r->trouble = "no device was found, and the stored slices, which have some, are kept for now";
+    give_up(a, r->kept_until_ms - a->now_ms, false);
+    return true;
+}
+
 /* What is stored is known: it is compared with what is wanted. */
 static void listed(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
     struct plan *plan = &a->publish.plan;
+    if (keeps_stored(a)) {
+        return;
+    }
     slice_watch_listed(a, result);
     plan_make(plan, a->publish.wanted.devices.count);
     report_foreign(a);

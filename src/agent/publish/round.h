@@ -46,6 +46,7 @@ struct round {
     struct slice_request request; /* whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
+    uint64_t kept_until_ms;   /* stored devices that were not found stay until then; 0: not so */
     uint64_t current_wall_ms; /* when the stored slices were last known to be right; 0: never */
 };
 

@@ -48,8 +48,8 @@
     X(LOG_ID_DEVICES_FOUND, LOG_INFO, "devices_found",                                             \
       "the devices of the node were read for the first time, or they changed", "none")             \
     X(LOG_ID_DEVICES_MISSING, LOG_WARN, "devices_missing",                                         \
-      "no device was found where there were some; the agent keeps them until a look after "        \
-      "grace_ms finds none either",                                                                \
+      "no device was found where there were some, or where a stored slice has some at a start; "   \
+      "the agent keeps them until none is found after grace_ms either",                            \
       "load the Neuron kernel module; while it is reloaded, none")                                 \
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
