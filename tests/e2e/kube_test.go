@@ -141,9 +141,13 @@ func agentLogTail() string {
 	return "the agent's last lines:\n" + strings.Join(lines, "")
 }
 
+// examplesRun are the examples that tests have read.
+var examplesRun = map[string]bool{}
+
 // example reads a manifest that users are shown.
 func example(t *testing.T, name string) string {
 	t.Helper()
+	examplesRun[name+".yaml"] = true
 	data, err := os.ReadFile(filepath.Join(root, "cfg", "deploy", "examples", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
