@@ -365,6 +365,9 @@ static void owner_step(struct agent *a)
         claim_status_step(a);
         reconcile_step(a);
     }
+    if (reconcile_asks_node(a)) {
+        node_read(a);
+    }
 }
 
 static uint64_t owner_deadline(const struct agent *a)

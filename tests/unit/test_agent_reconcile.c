@@ -361,7 +361,7 @@ static void test_stale_claim_that_the_disk_keeps(void **state)
     assert_int_equal(took.status_asked, written);
     disk_refuse(FILES_STATE, STATUS_OK);
     disk_refuse(FILES_CDI, STATUS_OK);
-    pass(RECONCILE_CONFIRM_MS + 5000u);
+    pass(2 * ROUND);
     assert_int_equal(held(), 1);
     assert_int_equal(said("event=claim_released"), 1);
     assert_int_equal(took.status_asked, written + 1);
@@ -435,6 +435,24 @@ static void test_errors_release_nothing(void **state)
     api_end("");
     pass(20 * ROUND);
     assert_int_equal(held(), 1);
+}
+
+/* A server that lost claims and Node, and whose watch of the Node stays open all the same. */
+static void test_node_is_read_before_a_release(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    api.node_http = 404;
+    claim_away(0);
+    claim_away(1);
+    api_forget();
+    pass(20 * ROUND);
+    assert_int_equal(held(), 2);
+    assert_true(api_asked("GET /api/v1/nodes/") >= 1);
+    api.node_http = 0;
+    pass(ROUND);
+    assert_int_equal(held(), 0);
 }
 
 static void test_answers_about_another_claim(void **state)
@@ -568,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_another_uid),
         cmocka_unit_test(test_gone_for_a_moment),
         cmocka_unit_test(test_errors_release_nothing),
+        cmocka_unit_test(test_node_is_read_before_a_release),
         cmocka_unit_test(test_answers_about_another_claim),
         cmocka_unit_test(test_look_at_once),
         cmocka_unit_test(test_gives_way_after_a_reboot),

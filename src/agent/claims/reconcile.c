@@ -377,16 +377,41 @@ static bool may_look(const struct agent *a)
            version_ready(a);
 }
 
+/*
+ * A server that lost this Node has lost more than a claim, so its second answer proves nothing. A
+ * watch that stays open does not show that: the Node is read between the two.
+ */
+static bool node_was_read(const struct agent *a)
+{
+    const struct node_object *n = &a->node;
+    return n->presence == NODE_PRESENT && n->read_ms > 0u &&
+           a->now_ms - n->read_ms < RECONCILE_CONFIRM_MS;
+}
+
 static void look_step(struct agent *a)
 {
-    const struct reconcile *k = &a->reconcile;
+    struct reconcile *k = &a->reconcile;
     if (!may_look(a) || a->now_ms < k->look_ms || a->now_ms < k->pause_ms) {
         return;
     }
     int slot = first_look(a);
-    if (slot >= 0 && a->now_ms >= k->look_ms) {
-        start_look(a, (unsigned)slot);
+    if (slot < 0 || a->now_ms < k->look_ms) {
+        return;
     }
+    if (k->look[slot].gone && !node_was_read(a)) {
+        k->asks_node = true;
+        k->look[slot].due_ms = a->now_ms + OUTGOING_GAP_MS;
+        k->look_ms = a->now_ms;
+        return;
+    }
+    start_look(a, (unsigned)slot);
+}
+
+bool reconcile_asks_node(struct agent *a)
+{
+    bool asks = a->reconcile.asks_node;
+    a->reconcile.asks_node = false;
+    return asks;
 }
 
 /* An object of another name is no answer. */
@@ -402,7 +427,6 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
     }
 }
 
-/* A server that does not know this Node either has lost more than the claim: it proves nothing. */
 static void gone(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);

@@ -5,8 +5,8 @@
  *
  * Invariants:
  * I1 No claim is released because of an error: only because the API server says twice that it is
- *    gone, because the node was booted since and another claim needs its devices, or because it was
- *    prepared on another machine.
+ *    gone, and in between that the Node is there, because the node was booted since and another
+ *    claim needs its devices, or because it was prepared on another machine.
  * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
  */
 #ifndef AGENT_CLAIMS_RECONCILE_H
@@ -28,7 +28,8 @@ struct reconcile {
     unsigned next_slot; /* whose CDI file is looked at next; CLAIMS_MAX: all were */
     uint64_t files_ms;  /* when the directory is looked through next */
     /* claims of the API server */
-    bool running; /* a GET is in flight, of the claim `uid` in `slot` */
+    bool asks_node; /* see reconcile_asks_node */
+    bool running;   /* a GET is in flight, of the claim `uid` in `slot` */
     unsigned slot;
     char uid[UID_CAP];
     char found_uid[UID_CAP]; /* in the response; empty: none yet */
@@ -42,6 +43,8 @@ struct reconcile {
 /* The module's verbs, see state.h. */
 void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
+/* Whether the Node is to be read again, before a claim counts as gone. Asked once. */
+bool reconcile_asks_node(struct agent *a);
 /* The claim store was opened: takes in the CDI files that have no record. */
 void reconcile_opened(struct agent *a);
 /* The claim in this slot is in the way of another one: it is looked up at once. */

@@ -42,6 +42,14 @@ void node_refresh(struct agent *a)
     }
 }
 
+void node_read(struct agent *a)
+{
+    struct node_object *n = &a->node;
+    if (n->get_due_ms == UINT64_MAX && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
+        n->get_due_ms = a->now_ms;
+    }
+}
+
 /* --- the Node as last read --- */
 
 void node_check_type(struct agent *a)
@@ -267,6 +275,7 @@ void node_end(struct agent *a, const struct api_result *r)
     } else {
         n->get_due_ms = UINT64_MAX;
         n->get_backoff_ms = 0;
+        n->read_ms = a->now_ms;
         watch_from(&n->watch, view_text(n->now.resource_version));
         learn_present(a);
     }

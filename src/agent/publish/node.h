@@ -29,6 +29,7 @@ struct node_object {
     struct kube_watch watch; /* while it is unusable, rounds read the Node */
     uint64_t get_due_ms;     /* when the Node is read; UINT64_MAX: the watch reports it */
     uint64_t get_backoff_ms;
+    uint64_t read_ms; /* when a read found it last; 0: never */
     struct refusal refusal;
     char type_logged[ATTRIBUTE_VALUE_CAP]; /* label's value whose difference was logged */
     struct node_facts facts;
@@ -52,6 +53,8 @@ void node_disconnected(struct agent *a);
 bool node_changed(struct agent *a);
 /* A round starts: reads the Node first where its watch is unusable. */
 void node_refresh(struct agent *a);
+/* The Node is read again, though its watch may report no change. */
+void node_read(struct agent *a);
 /* Whether UID and labels are known, and no round waits for a read of them. */
 bool node_ready(const struct agent *a);
 /* Compares the label of the instance type with the node's own; logs a difference once. */
