@@ -5,6 +5,7 @@ package conformance
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -99,24 +100,85 @@ func TestStoreFull(t *testing.T) {
 	a.noCDI()
 }
 
+// unusable is what can lie where the store was. The agent starts with that; nobody may be root against mode bits then.
+var unusable = []struct {
+	name  string
+	spoil func(t *testing.T, a *agent, store string)
+	mend  func(t *testing.T, a *agent, store string)
+}{
+	{"mode 000", func(t *testing.T, _ *agent, store string) { check(t, os.Chmod(store, 0)) },
+		func(t *testing.T, _ *agent, store string) { check(t, os.Chmod(store, 0o600)) }},
+	{"directory", func(t *testing.T, _ *agent, store string) {
+		check(t, os.Rename(store, store+".kept"))
+		check(t, os.MkdirAll(filepath.Join(store, "x"), 0o755))
+	}, putBack},
+	{"FIFO", func(t *testing.T, _ *agent, store string) {
+		check(t, os.Rename(store, store+".kept"))
+		check(t, syscall.Mkfifo(store, 0o600))
+	}, putBack},
+	{"symbolic link", func(t *testing.T, _ *agent, store string) {
+		check(t, os.Rename(store, store+".kept"))
+		check(t, os.Symlink(store+".kept", store))
+	}, putBack},
+	{"nothing, on a full disk", func(t *testing.T, a *agent, store string) {
+		check(t, os.Remove(store))
+		fill(t, a.pluginDir())
+	}, func(t *testing.T, a *agent, _ string) { check(t, os.Remove(filepath.Join(a.pluginDir(), "filler"))) }},
+}
+
+func putBack(t *testing.T, _ *agent, store string) {
+	check(t, os.RemoveAll(store))
+	check(t, os.Rename(store+".kept", store))
+}
+
+// One line says what is wrong, nothing is granted, and what is held can be unprepared for good.
 func TestStoreUnusable(t *testing.T) {
 	t.Parallel()
-	api := startAPIServer(t)
-	a := newAgent(t, "trn2.48xlarge")
-	store := filepath.Join(a.pluginDir(), "claims.store")
-	check(t, os.MkdirAll(filepath.Join(store, "x"), 0o755))
-	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
-	a.start()
-	k := a.register()
-	c := named(api.addClaim(newClaim("first", "req=0")))
-	contains(t, k.prepareError(c), "claims.store")
-	k.unprepareOK(c)
-	a.noCDI()
-	api.published() // devices are shown all the same
-	check(t, os.RemoveAll(store))
-	waitFor(t, "prepare once the store can be made", prepareWorks(k, c))
-	k.unprepareOK(c)
-	a.noCDI()
+	for _, one := range unusable {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			a := newAgent(t, "trn2.48xlarge")
+			mountTmpfs(t, a.pluginDir(), "size=16m")
+			a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+			a.by = []string{"setpriv", "--bounding-set", "-dac_override,-dac_read_search"}
+			a.start()
+			k := a.register()
+			left := named(api.addClaim(newClaim("left", "req=0")))
+			stays := named(api.addClaim(newClaim("stays", "req=1")))
+			k.prepareOK(left)
+			k.prepareOK(stays)
+			a.kill()
+			store := filepath.Join(a.pluginDir(), "claims.store")
+			one.spoil(t, a, store)
+			mark := a.log.count()
+			a.start()
+			k = a.register()
+			rival := named(api.addClaim(newClaim("rival", "req=1")))
+			fresh := named(api.addClaim(newClaim("fresh", "req=2")))
+			contains(t, k.prepareError(fresh), "claims.store")
+			contains(t, k.prepareError(rival), "claims.store")
+			k.unprepareOK(left)
+			a.waitLog(mark, "event=slice_published") // devices are shown all the same
+			if said := count(a.log.slice(mark, a.log.count()), "event=store_failed"); said != 1 {
+				t.Errorf("%d lines about the store", said)
+			}
+			one.mend(t, a, store)
+			waitFor(t, "prepare once the store can be used", prepareWorks(k, fresh))
+			contains(t, k.prepareError(rival), "already held")
+			k.prepareOK(stays)
+			k.prepareOK(named(api.addClaim(newClaim("next", "req=0"))))
+		})
+	}
+}
+
+func count(lines []string, text string) (n int) {
+	for _, line := range lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 // Directories of the kubelet that appear late are waited for; the registrar's is never made.

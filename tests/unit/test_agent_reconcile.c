@@ -160,10 +160,14 @@ static void test_damaged_orphan(void **state)
     assert_int_equal(held(), 1);
     assert_int_equal(said("event=cdi_file_failed"), 1);
     log_has("reason=\"its content is damaged\"");
+    register_driver();
     pass(3 * ROUND);
     assert_non_null(cdi_of(0)); /* a container may still use it */
+    assert_false(agent_ready(world.agent)); /* its devices are not known */
     prepare_well(0, 1);
     assert_int_equal(held(), 2);
+    pass(ROUND);
+    assert_true(agent_ready(world.agent));
 }
 
 /* What the disk takes no record of is held all the same, and gets its record as soon as it does. */

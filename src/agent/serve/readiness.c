@@ -16,6 +16,7 @@ enum {
     REASON_SERVICE,
     REASON_STORE,
     REASON_CDI,
+    REASON_CDI_FILE,
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
     REASON_SLICES,
@@ -40,6 +41,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_SERVICE] = a->service_lost,
         [REASON_STORE] = owner ? !takes_claims(a) : !a->handover.older,
         [REASON_CDI] = owner && a->ledger.cdi_failing != STATUS_OK,
+        [REASON_CDI_FILE] = owner && a->ledger.usable && !a->reconcile.complete,
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
         [REASON_SLICES] = slices,
@@ -92,6 +94,11 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, a->settings->cdi_root);
         writer_text(out, "; ");
         writer_text(out, ledger_remedy(a->ledger.cdi_failing));
+        break;
+    case REASON_CDI_FILE:
+        writer_text(out, "claims whose CDI files cannot be read may have devices that are given to "
+                         "others: delete such a file once no container uses its claim; see "
+                         "cdi_file_failed in the log");
         break;
     case REASON_DEVICES:
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
