@@ -549,12 +549,12 @@ $(BUILD)/older/$(OLDER_RELEASE): | deps-all
 older: $(BUILD)/older/$(OLDER_RELEASE)
 
 .PHONY: e2e
-e2e: all older deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
+e2e: image older deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) $(failures) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
 # Not a part of `make test`: it builds four more releases of Kubernetes first.
 .PHONY: e2e-matrix
-e2e-matrix: all deps-all ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
+e2e-matrix: image deps-all ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
 	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(if $(UPDATE),--update) $(ROWS)
 
 # tests/unit/test_recorded.c replays it. Not a part of `make test`: it changes files of the repository.
@@ -590,6 +590,16 @@ image: all deps-all ## an OCI archive with the agent alone, and its SBOM (SPDX):
 image-test: image ## contents and size of the image, its SBOM, and the same bytes when it is built in another folder
 	@$(with_go) && cd tools/image && $(failures) go test -count=1 .
 	@tools/image/twice.sh '$(BUILD_ID)' $(REVISION) $(CREATED)
+
+.PHONY: manifests
+manifests: deps-all ## cfg/deploy/manifests from the chart, for those who do not use Helm
+	@$(with_go) /usr/bin/python3 tools/manifests.py
+
+.PHONY: chart-test
+chart-test: all deps-all ## the chart without a cluster: values, releases, rights, alert rules; cfg/deploy/manifests as it renders them
+	@$(with_go) /usr/bin/python3 tools/manifests.py --check
+	@$(with_go) && cd tests/chart && HELM="$$(/usr/bin/python3 $(CURDIR)/tools/cluster/build.py --helm)" \
+		$(failures) go test -count=1 .
 
 # The reference is static and stripped, as in an image. Go finds by itself what changed.
 BENCH := $(BUILD)/bench
@@ -627,7 +637,7 @@ deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or 
 	@/usr/bin/python3 tests/deps/run.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, demo, conformance, abuse, e2e
+test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, chart-test, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -16,23 +14,16 @@ import (
 	"e2e/proxy"
 )
 
-// statusRole gives every agent of the tests what cfg/deploy/rbac.yaml has as comments for --claim-status.
+// statusRole gives every agent of the tests the rights that the chart renders with claimStatus, in a role of its own.
 var statusRole = sync.OnceValue(func() error {
-	deploy, err := os.ReadFile(filepath.Join(root, "cfg", "deploy", "rbac.yaml"))
+	manifest, err := run("", kube.Programs["helm"], "template", "claim-status", filepath.Join(root, "cfg", "deploy", "chart"),
+		"--show-only", "templates/rbac.yaml", "--set", "draDriver.claimStatus=true,draDriver.nameOverride=claim-status")
 	if err != nil {
 		return err
 	}
-	rules := regexp.MustCompile(`(?m)^# (- apiGroups:.*|  resource.*|  verbs:.*)$`).FindAllStringSubmatch(string(deploy), -1)
-	if rules == nil {
-		return fmt.Errorf("cfg/deploy/rbac.yaml names no rules for --claim-status")
+	if !strings.Contains(manifest, "resourceclaims/status") {
+		return fmt.Errorf("the chart renders no rules for --claim-status:\n%s", manifest)
 	}
-	manifest := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: claim-status\nrules:\n"
-	for _, rule := range rules {
-		manifest += rule[1] + "\n"
-	}
-	manifest += "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: claim-status\n" +
-		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: claim-status}\n" +
-		"subjects:\n- {kind: ServiceAccount, name: " + agentAccount + ", namespace: " + agentNamespace + "}\n"
 	_, err = run(manifest, kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "apply", "-f", "-")
 	return err
 })

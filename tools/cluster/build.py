@@ -87,11 +87,21 @@ def _cni(version):
                                             "host-local": f"{module}/plugins/ipam/host-local"})
 
 
-MAKERS = {"kubernetes": _kubernetes, "etcd": _etcd, "containerd": _containerd, "runc": _runc,
-          "cni": _cni}
+def _helm(version):
+    module = "helm.sh/helm/v3"
+    # Without a server helm takes this for its version: that of the Kubernetes libraries it is built with.
+    kubernetes = " ".join(f"-X {module}/pkg/{package}.k8sVersionM{part}" for package in ("chartutil", "lint/rules")
+                          for part in ("ajor=1", "inor=34"))
+    return Product("helm", version, module, {"helm": f"{module}/cmd/helm"},
+                   ldflags=f"-X {module}/internal/version.version=v{version} {kubernetes}")
 
-# What every cluster needs beside the Kubernetes release that is asked for.
-NODE_PRODUCTS = ["etcd-3.6.5", "containerd-2.2.1", "runc-1.4.0", "cni-1.9.1"]
+
+MAKERS = {"kubernetes": _kubernetes, "etcd": _etcd, "containerd": _containerd, "runc": _runc,
+          "cni": _cni, "helm": _helm}
+
+HELM = "helm-3.19.2"
+# What every cluster needs beside the Kubernetes release that is asked for, and what its user installs the chart with.
+NODE_PRODUCTS = ["etcd-3.6.5", "containerd-2.2.1", "runc-1.4.0", "cni-1.9.1", HELM]
 
 
 def product(full_name):
@@ -230,7 +240,12 @@ def programs(k8s, kubelet=""):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k8s", default=DEFAULT_K8S, help="Kubernetes release")
-    for name, path in sorted(programs(parser.parse_args().k8s).items()):
+    parser.add_argument("--helm", action="store_true", help="only helm, and only its path")
+    arguments = parser.parse_args()
+    if arguments.helm:
+        print(os.path.join(build(HELM), "helm"))
+        return
+    for name, path in sorted(programs(arguments.k8s).items()):
         print(f"{name} {path}")
 
 

@@ -30,8 +30,8 @@ import slots  # noqa: E402
 
 NAMESPACE, ACCOUNT = "neuron-dra-driver", "neuron-dra-driver-sa"
 # None of them holds anything that outlives the run, so none is asked to go gently.
-CONTROL_PLANE = ("kube-controller-manager", "kube-scheduler", "agent-apiserver", "kube-apiserver",
-                 "etcd")
+CONTROL_PLANE = ("service", "kube-controller-manager", "kube-scheduler", "agent-apiserver",
+                 "kube-apiserver", "etcd")
 
 
 READY_SECONDS = 180  # longest wait for a program that lives; on an idle machine each is there within ten
@@ -219,6 +219,18 @@ def start_control_plane(cluster):
     cluster.start("kube-scheduler", config.scheduler_args(cluster))
 
 
+def start_service(cluster):
+    """The address by which pods reach the API server. No kube-proxy runs; the machine itself has
+    the address, which pods reach by their default route."""
+    address, port = cluster.service_ip(1), "agent-apiserver" if cluster.agent_served else "apiserver"
+    done = subprocess.run(["ip", "address", "replace", address + "/32", "dev", "lo"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        raise Failure(f"no address for the service kubernetes: {done.stdout.strip()}")
+    cluster.start("service", [sys.executable, os.path.join(build.HERE, "forward.py"), address, "443",
+                              str(cluster.port(port))], namespace=False)
+
+
 def import_images(cluster):
     """Makes the two images and hands them to containerd."""
     folder = cluster.path("images")
@@ -270,10 +282,12 @@ def start_kubelet(cluster):
 
 
 def make_agent_account(cluster):
-    """What a chart would install, and a kubeconfig with the service account's token."""
-    deploy = os.path.join(build.ROOT, "cfg", "deploy")
-    cluster.kubectl("apply", "-f", os.path.join(deploy, "rbac.yaml"))
-    with open(os.path.join(deploy, "deviceclass.yaml"), encoding="utf-8") as stream:
+    """What the chart installs beside the pods and the policies, and a kubeconfig with the service
+    account's token."""
+    manifests = os.path.join(build.ROOT, "cfg", "deploy", "manifests")
+    for name in ("namespace.yaml", "rbac.yaml"):
+        cluster.kubectl("apply", "-f", os.path.join(manifests, name))
+    with open(os.path.join(manifests, "deviceclass.yaml"), encoding="utf-8") as stream:
         # A device class looks the same in all versions.
         text = stream.read().replace("resource.k8s.io/v1\n", f"resource.k8s.io/{cluster.seen[0]}\n")
     cluster.kubectl("apply", "-f", "-", text=text)
@@ -324,6 +338,7 @@ def bring_up(cluster, with_agent):
     start_namespace(cluster)
     start_containerd(cluster)
     start_control_plane(cluster)
+    start_service(cluster)
     start_kubelet(cluster)
     import_images(cluster)
     make_agent_account(cluster)
@@ -416,6 +431,8 @@ def take_down(cluster):
     """Ends every process of a run and removes everything but its logs."""
     end_processes(cluster)
     left = procs.remove_cgroup(cluster.cgroup)
+    subprocess.run(["ip", "address", "delete", cluster.service_ip(1) + "/32", "dev", "lo"],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     slots.restore_machine(cluster)
     for entry in os.listdir(cluster.run) if os.path.isdir(cluster.run) else []:
         if entry != "logs":
@@ -478,6 +495,12 @@ def command_board(cluster, arguments):
     start_agent(cluster)
 
 
+def command_account(cluster, _arguments):
+    """Makes the agent's account and the DeviceClass again, after a test took them away."""
+    loaded(cluster)
+    make_agent_account(cluster)
+
+
 def api_versions(text):
     """A list of versions of resource.k8s.io from the command line."""
     found = text.split(",") if text else []
@@ -518,7 +541,7 @@ def parse():
     for one in (up, board):
         one.add_argument("--board", default="trn2.48xlarge", help="EC2 instance type")
         one.add_argument("--driver-version", default="", help="version of the neuron module")
-    others = [commands.add_parser(name) for name in ("down", "status")]
+    others = [commands.add_parser(name) for name in ("down", "status", "account")]
     for name in PARTS:
         part = commands.add_parser(name, help=f"start, stop or kill the {name}")
         part.add_argument("action", choices=("start", "stop", "kill"))
@@ -529,7 +552,7 @@ def parse():
 
 
 COMMANDS = {"up": command_up, "down": command_down, "status": command_status,
-            "board": command_board, **{name: command_part for name in PARTS}}
+            "account": command_account, "board": command_board, **{name: command_part for name in PARTS}}
 
 
 def main():

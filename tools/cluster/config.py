@@ -62,11 +62,13 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 
 
 def cni_conflist(cluster):
-    """A point-to-point link per pod without masquerading: pods need no way out of the machine."""
+    """A point-to-point link per pod without masquerading: pods need no way out of the machine, only
+    one to the service address of the API server, which the machine has."""
     return {"cniVersion": "1.0.0", "name": cluster.cgroup, "plugins": [
         {"type": "ptp", "ipMasq": False,
          "ipam": {"type": "host-local", "dataDir": cluster.short("ipam"),
-                  "ranges": [[{"subnet": f"10.201.{cluster.slot}.0/24"}]]}}]}
+                  "ranges": [[{"subnet": f"10.201.{cluster.slot}.0/24"}]],
+                  "routes": [{"dst": "0.0.0.0/0"}]}}]}
 
 
 def kubelet_config(cluster):

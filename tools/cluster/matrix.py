@@ -75,6 +75,8 @@ CASES = (
     "TestTrn1/attributes", "TestTrn1/one device", "TestTrn1/LNC is refused",
     "TestVersions/served by the API server", "TestVersions/written by the agent",
     "TestVersions/called by the kubelet", "TestZLog",
+    "TestChart/a pod with a claim runs", "TestChart/misspelt configurations are refused",
+    "TestChart/right configurations are accepted", "TestChart/slices of other nodes are refused",
 )
 SHOWN_LINES = 60
 

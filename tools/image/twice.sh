@@ -12,7 +12,8 @@ mkdir -p "$copy"
 git ls-files -z -co --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
     tar --null -T - -cf - | tar -xf - -C "$copy"
 # Flags and job server of the make that called stay out.
-env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$copy" image "BUILD_ID=$1" "REVISION=$2" "CREATED=$3" >build/image-twice/log
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$copy" image "BUILD_ID=$1" "REVISION=$2" "CREATED=$3" \
+    >build/image-twice/log
 for file in neuron-dra-agent.tar neuron-dra-agent.spdx.json; do
     cmp "build/image/$file" "$copy/build/image/$file"
 done

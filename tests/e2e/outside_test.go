@@ -11,21 +11,21 @@ import (
 	"testing"
 )
 
-// readmeCommands are the lines of the README's block of installation, as they are printed there.
-func readmeCommands(t *testing.T) []string {
+// shellBlock are the lines of the first block of commands below a heading, as they are printed there.
+func shellBlock(t *testing.T, file, heading string) []string {
 	t.Helper()
-	text := string(must(os.ReadFile(filepath.Join(root, "README.md"))))
-	_, after, found := strings.Cut(text, "\n## Install\n")
+	text := string(must(os.ReadFile(filepath.Join(root, file))))
+	_, after, found := strings.Cut(text, "\n"+heading+"\n")
 	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(after)
 	if !found || block == nil {
-		t.Fatal("README.md has no block of commands below \"## Install\"")
+		t.Fatalf("%s has no block of commands below %q", file, heading)
 	}
 	return strings.Split(strings.TrimSpace(block[1]), "\n")
 }
 
-// TestInstall types what the README says. All but the last command end; the last one is the agent, which has to publish
+// TestOutsidePod types what the README says of an agent that is a process of the host. All but the last command end; the last one is the agent, which has to publish
 // its devices with the rights and the token that the commands before it made. Only the paths of the host are the test's.
-func TestInstall(t *testing.T) {
+func TestOutsidePod(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.makeNode(w.nodeLabels())
@@ -49,7 +49,7 @@ func TestInstall(t *testing.T) {
 		"KUBELET_REGISTRAR_DIRECTORY_PATH="+w.dir+"/r", "KUBELET_PLUGINS_DIRECTORY_PATH="+w.dir+"/p",
 		"SYSFS_ROOT="+tree+"/sys", "PROC_ROOT="+tree+"/proc", "DEV_ROOT="+tree+"/dev", "HEALTHCHECK_PORT=-1",
 		"METRICS_PORT=-1")
-	commands := readmeCommands(t)
+	commands := shellBlock(t, "cfg/deploy/README.md", "### Outside a pod")
 	for _, line := range commands[:len(commands)-1] {
 		command := exec.Command("sh", "-ec", line)
 		command.Dir, command.Env = w.dir, append(env, "KUBECONFIG="+kube.Kubeconfig)

@@ -1,0 +1,28 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{- define "agent.selector" -}}
+{{- with .Values.draDriver.selectorLabelsOverride }}{{ toYaml . }}
+{{- else -}}
+app.kubernetes.io/name: {{ .Values.draDriver.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+{{- end }}
+
+{{- define "agent.labels" -}}
+{{ include "agent.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end }}
+
+{{/* The newest version of resource.k8s.io that the API server serves. 1.33 knows two, both off by default; of them v1beta1
+is the one that its own scheduler and kubelet need. */}}
+{{- define "agent.resourceVersion" -}}
+{{- $served := .Capabilities.APIVersions }}
+{{- if and (semverCompare ">=1.34.0-0" .Capabilities.KubeVersion.Version) ($served.Has "resource.k8s.io/v1") -}}
+v1
+{{- else if $served.Has "resource.k8s.io/v1beta1" -}}
+v1beta1
+{{- else if $served.Has "resource.k8s.io/v1beta2" -}}
+v1beta2
+{{- else }}
+{{- fail "the API server serves no resource.k8s.io: Kubernetes 1.34 does by default; 1.33 needs --feature-gates=DynamicResourceAllocation=true and --runtime-config=resource.k8s.io/v1beta1=true" }}
+{{- end }}
+{{- end }}

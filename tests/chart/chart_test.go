@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart holds what the Helm chart renders against the types of Kubernetes, the names that the agent has, and
+// the manifests that are kept of it. No cluster is needed; tests/e2e installs it on one.
+package chart
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	admission "k8s.io/api/admissionregistration/v1"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	rbac "k8s.io/api/rbac/v1"
+	resource "k8s.io/api/resource/v1"
+	resourcebeta "k8s.io/api/resource/v1beta1"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../.."
+
+var chart = filepath.Join(root, "cfg", "deploy", "chart")
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// helm runs the program that HELM names.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	program := os.Getenv("HELM")
+	if program == "" {
+		t.Fatal("HELM names no helm: run `make chart-test`")
+	}
+	command := exec.Command(program, args...)
+	var out, said bytes.Buffer
+	command.Stdout, command.Stderr = &out, &said
+	if err := command.Run(); err != nil {
+		return "", errors.New(said.String() + out.String())
+	}
+	return out.String(), nil
+}
+
+func template(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return helm(t, append([]string{"template", "agent", chart, "--namespace", "kube-system"}, args...)...)
+}
+
+// types are those that a rendered object is decoded into, strictly; nil: of an operator, whose types are not here.
+var types = map[string]func() any{
+	"v1/Namespace":                                    func() any { return &core.Namespace{} },
+	"v1/ServiceAccount":                               func() any { return &core.ServiceAccount{} },
+	"v1/ConfigMap":                                    func() any { return &core.ConfigMap{} },
+	"apps/v1/DaemonSet":                               func() any { return &apps.DaemonSet{} },
+	"resource.k8s.io/v1/DeviceClass":                  func() any { return &resource.DeviceClass{} },
+	"resource.k8s.io/v1beta1/DeviceClass":             func() any { return &resourcebeta.DeviceClass{} },
+	"rbac.authorization.k8s.io/v1/ClusterRole":        func() any { return &rbac.ClusterRole{} },
+	"rbac.authorization.k8s.io/v1/ClusterRoleBinding": func() any { return &rbac.ClusterRoleBinding{} },
+	"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy": func() any {
+		return &admission.ValidatingAdmissionPolicy{}
+	},
+	"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding": func() any {
+		return &admission.ValidatingAdmissionPolicyBinding{}
+	},
+	"monitoring.coreos.com/v1/PodMonitor":     nil,
+	"monitoring.coreos.com/v1/PrometheusRule": nil,
+}
+
+// objects decodes what was rendered: apiVersion/kind/name -> object.
+func objects(t *testing.T, rendered string) map[string]any {
+	t.Helper()
+	found := map[string]any{}
+	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(rendered, -1) {
+		var head struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		if head.Kind == "" {
+			continue
+		}
+		kind := head.APIVersion + "/" + head.Kind
+		make, known := types[kind]
+		if !known {
+			t.Fatalf("%s is none of the kinds of the chart", kind)
+		}
+		var object any = &map[string]any{}
+		if make != nil {
+			object = make()
+		}
+		if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
+			t.Errorf("%s %s: %v", kind, head.Metadata.Name, err)
+		}
+		found[kind+"/"+head.Metadata.Name] = object
+	}
+	return found
+}
+
+func rendered(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	out, err := template(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects(t, out)
+}
+
+func TestLint(t *testing.T) {
+	if out, err := helm(t, "lint", "--strict", chart); err != nil {
+		t.Errorf("%v%s", err, out)
+	}
+}
+
+func TestVersionIsTheAgents(t *testing.T) {
+	version := regexp.MustCompile(`AGENT_VERSION "([^"]+)"`).FindStringSubmatch(read(t, "cfg", "identity.h"))[1]
+	for _, line := range []string{"version: " + version, "appVersion: " + version} {
+		if !strings.Contains(read(t, "cfg", "deploy", "chart", "Chart.yaml"), "\n"+line+"\n") {
+			t.Errorf("Chart.yaml lacks %q", line)
+		}
+	}
+}
+
+// TestReleases: each release of Kubernetes is given the version of resource.k8s.io that it has.
+func TestReleases(t *testing.T) {
+	const class, extended = "DeviceClass/neuron.aws.com", "DeviceClass/extended-resource.neuron.aws.com"
+	for release, want := range map[string][]string{
+		"1.33.4": {"resource.k8s.io/v1beta1/" + class},
+		"1.34.0": {"resource.k8s.io/v1/" + class},
+		"1.36.0": {"resource.k8s.io/v1/" + class, "resource.k8s.io/v1/" + extended},
+	} {
+		found := rendered(t, "--kube-version", release)
+		classes := 0
+		for name := range found {
+			if strings.Contains(name, "/DeviceClass/") {
+				classes++
+			}
+		}
+		for _, one := range want {
+			if found[one] == nil {
+				t.Errorf("%s has no %s", release, one)
+			}
+		}
+		if classes != len(want) {
+			t.Errorf("%s has %d classes, want %v", release, classes, want)
+		}
+	}
+	if _, err := template(t, "--kube-version", "1.32.0"); err == nil || !strings.Contains(err.Error(), ">=1.33") {
+		t.Errorf("1.32 is accepted: %v", err)
+	}
+}
+
+// TestValues: the values that AWS's documents set are accepted, and a wrong one is refused by its name.
+func TestValues(t *testing.T) {
+	for _, good := range []string{
+		"devicePlugin.enabled=false,npd.enabled=false,draDriver.enabled=true",
+		"scheduler.enabled=false,nodeProblemDetector.enabled=true,nodeProblemDetectorRecovery.enabled=true",
+		"draDriver.priorityClassName=null,draDriver.runtimeClassName=runc,draDriver.image.tag=1.2.3",
+		"draDriver.podAnnotations.a=b,draDriver.imagePullSecrets[0].name=secret,draDriver.serviceAccount.annotations.c=d",
+		"draDriver.updateStrategy.rollingUpdate.maxUnavailable=1,draDriver.nodeSelector.a=b,draDriver.resources.limits.cpu=1",
+	} {
+		rendered(t, "--set", good)
+	}
+	for bad, word := range map[string]string{
+		"draDriver.enabeld=true":                    "'enabeld' not allowed",
+		"draDriver.image.pullPolicy=Sometimes":      "/draDriver/image/pullPolicy",
+		"draDriver.hostPaths.kubelet=relative":      "/draDriver/hostPaths/kubelet",
+		"draDriver.instanceTypes[0]=p5.48xlarge":    "/draDriver/instanceTypes/0",
+		"devicePlugin.enabled=true":                 "/devicePlugin/enabled",
+		"dradriver.enabled=true":                    "'dradriver' not allowed",
+		"draDriver.tolerations=all":                 "/draDriver/tolerations",
+		"draDriver.monitoring.podMonitor.enabled=1": "/draDriver/monitoring/podMonitor/enabled",
+	} {
+		if _, err := template(t, "--set", bad); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v, want an error with %s", bad, err, word)
+		}
+	}
+	if found := rendered(t, "--set", "draDriver.enabled=false"); len(found) != 0 {
+		t.Errorf("draDriver.enabled=false renders %v", found)
+	}
+}
+
+func daemonSet(t *testing.T, args ...string) *apps.DaemonSet {
+	t.Helper()
+	found := rendered(t, args...)["apps/v1/DaemonSet/neuron-dra-driver-kubelet-plugin"]
+	if found == nil {
+		t.Fatal("no DaemonSet")
+	}
+	return found.(*apps.DaemonSet)
+}
+
+// TestPod: the pod has no right and no mount that it does not need.
+func TestPod(t *testing.T) {
+	pod := daemonSet(t).Spec.Template.Spec
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.InitContainers) != 0 || len(pod.Containers) != 1 {
+		t.Errorf("a namespace of the host, or another container: %+v", pod)
+	}
+	agent := pod.Containers[0]
+	rights, _ := json.Marshal(agent.SecurityContext)
+	want := `{"capabilities":{"drop":["ALL"]},"privileged":false,"runAsUser":0,"runAsGroup":0,` +
+		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
+	if string(rights) != want {
+		t.Errorf("rights\n%s, want\n%s", rights, want)
+	}
+	mounts := map[string]bool{}
+	for _, mount := range agent.VolumeMounts {
+		mounts[mount.MountPath] = mount.ReadOnly
+	}
+	for path, readOnly := range map[string]bool{"/var/lib/kubelet/plugins_registry": false, "/var/run/cdi": false,
+		"/var/lib/kubelet/plugins/neuron.aws.com": false, "/dev": true} {
+		if found, there := mounts[path]; !there || found != readOnly {
+			t.Errorf("%s: mounted %v, read-only %v, want %v", path, there, found, readOnly)
+		}
+		delete(mounts, path)
+	}
+	if len(mounts) != 0 {
+		t.Errorf("more mounts: %v", mounts)
+	}
+	if update := daemonSet(t).Spec.UpdateStrategy.RollingUpdate; update.MaxSurge.IntValue() != 1 || update.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("it is updated by %+v", update)
+	}
+}
+
+// TestVariables: the agent knows each variable that it is given.
+func TestVariables(t *testing.T) {
+	help, err := exec.Command(os.Getenv("AGENT"), "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range daemonSet(t, "--set", "draDriver.claimStatus=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
+		if !strings.Contains(string(help), "variable "+one.Name+",") {
+			t.Errorf("the agent has no variable %s", one.Name)
+		}
+	}
+}
+
+// TestMonitoring: what Prometheus and Grafana are given names metrics and log events of the agent's catalogue.
+func TestMonitoring(t *testing.T) {
+	found := rendered(t, "--set", "draDriver.monitoring.podMonitor.enabled=true,draDriver.monitoring.prometheusRule.enabled=true,"+
+		"draDriver.monitoring.dashboard.enabled=true")
+	for _, kind := range []string{"monitoring.coreos.com/v1/PodMonitor/neuron-dra-driver-kubelet-plugin",
+		"monitoring.coreos.com/v1/PrometheusRule/neuron-dra-driver-kubelet-plugin", "v1/ConfigMap/neuron-dra-driver-kubelet-plugin-dashboard"} {
+		if found[kind] == nil {
+			t.Errorf("no %s", kind)
+		}
+	}
+	rules := found["monitoring.coreos.com/v1/PrometheusRule/neuron-dra-driver-kubelet-plugin"].(*map[string]any)
+	text, err := yaml.Marshal((*rules)["spec"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, problems := rulefmt.Parse(text, false, model.UTF8Validation)
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	if len(groups.Groups) != 1 || len(groups.Groups[0].Rules) < 10 {
+		t.Fatalf("not one group with all rules: %s", text)
+	}
+	for _, rule := range groups.Groups[0].Rules {
+		known(t, rule.Alert, rule.Expr)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	config := found["v1/ConfigMap/neuron-dra-driver-kubelet-plugin-dashboard"].(*core.ConfigMap)
+	if err := json.Unmarshal([]byte(config.Data["neuron-dra-agent.json"]), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+		t.Fatalf("the dashboard: %v", err)
+	}
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			known(t, panel.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
+		}
+	}
+}
+
+// known parses an expression and looks its metrics and log events up.
+func known(t *testing.T, place, expression string) {
+	t.Helper()
+	catalogue := read(t, "src", "agent", "report", "CATALOGUE.md")
+	parsed, err := parser.ParseExpr(expression)
+	if err != nil {
+		t.Errorf("%s: %v", place, err)
+		return
+	}
+	metrics := 0
+	for _, selectors := range parser.ExtractSelectors(parsed) {
+		for _, matcher := range selectors {
+			name := matcher.Value
+			switch {
+			case matcher.Type != labels.MatchEqual:
+				t.Errorf("%s: %s is not looked up", place, matcher)
+			case matcher.Name == "__name__":
+				metrics++
+				name = regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+			case matcher.Name != "event":
+				continue
+			}
+			if !strings.Contains(catalogue, "| `"+name+"` |") {
+				t.Errorf("%s: the agent has no %s", place, name)
+			}
+		}
+	}
+	if metrics == 0 {
+		t.Errorf("%s names no metric: %s", place, expression)
+	}
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+)
+
+const (
+	release     = "neuron-dra-agent"
+	daemonSet   = "neuron-dra-driver-kubelet-plugin"
+	agentPodUID = "jsonpath={.items[*].metadata.uid}"
+)
+
+// helm runs helm as the cluster's administrator.
+func helm(args ...string) (string, error) {
+	return run("", kube.Programs["helm"], append([]string{"--kubeconfig", kube.Kubeconfig}, args...)...)
+}
+
+// hostPaths are those of the simulated node.
+func hostPaths() []string {
+	return []string{"--set", "draDriver.hostPaths.kubelet=" + filepath.Join(kube.Short, "kubelet"),
+		"--set", "draDriver.hostPaths.cdi=" + kube.CDI,
+		"--set", "draDriver.hostPaths.dev=" + filepath.Join(kube.Run, "node", "dev"),
+		"--set", "draDriver.hostPaths.sysfs=" + filepath.Join(kube.Run, "node", "sys")}
+}
+
+// typeReadme types what the README says. Only the paths of the host and the socket of its containerd are the test's.
+func typeReadme(t *testing.T) {
+	t.Helper()
+	bin := t.TempDir()
+	for name, script := range map[string]string{
+		"make":    `exec env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL ` + must(exec.LookPath("make")) + ` "$@"`,
+		"kubectl": `exec ` + kube.Programs["kubectl"] + ` "$@"`,
+		"helm":    `exec ` + kube.Programs["helm"] + ` "$@" ` + strings.Join(hostPaths(), " "),
+		"ctr":     `exec ` + kube.Programs["ctr"] + ` --address ` + filepath.Join(kube.Short, "containerd.sock") + ` "$@"`,
+	} {
+		overwrite(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range shellBlock(t, "README.md", "## Install") {
+		command := exec.Command("sh", "-ec", line)
+		command.Dir = root
+		command.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG="+kube.Kubeconfig)
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s%s", line, err, out, agentPods())
+		}
+	}
+}
+
+// TestChart installs the agent as a user does and takes it away again. The cluster's own agent, a process of the host,
+// rests meanwhile.
+func TestChart(t *testing.T) {
+	control(t, "agent", "stop")
+	t.Cleanup(func() {
+		_, _ = helm("uninstall", release, "--namespace", "kube-system", "--ignore-not-found", "--wait")
+		control(t, "account")
+		control(t, "agent", "start")
+	})
+	manifests := filepath.Join(root, "cfg", "deploy", "manifests")
+	mustKubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(manifests, "deviceclass.yaml"),
+		"-f", filepath.Join(manifests, "rbac.yaml"), "-f", filepath.Join(manifests, "namespace.yaml"))
+	before := installed(t)
+	typeReadme(t)
+	steps(t, []step{
+		{"a pod with a claim runs", func(t *testing.T) { runExample(t, "single-device", 1) }},
+		{"the pod's restrictions", restrictions},
+		{"misspelt configurations are refused", configsRefused},
+		{"right configurations are accepted", configsAccepted},
+		{"slices of other nodes are refused", slicesConfined},
+		{"upgrade under a pod", upgrade},
+	})
+	uninstall(t, before)
+}
+
+// agentPods is what a failure shows of the DaemonSet.
+func agentPods() string {
+	pods, _ := kubectl("-n", agentNamespace, "describe", "pods")
+	log, _ := kubectl("-n", agentNamespace, "logs", "daemonset/"+daemonSet)
+	return pods + log
+}
+
+// installed are the objects of the kinds that the chart has, those of Kubernetes itself included.
+func installed(t *testing.T) string {
+	t.Helper()
+	return mustKubectl(t, "get", "namespaces,clusterroles,clusterrolebindings,deviceclasses,validatingadmissionpolicies,"+
+		"validatingadmissionpolicybindings", "-o", "name") +
+		mustKubectl(t, "get", "daemonsets,configmaps,serviceaccounts,secrets", "-A", "-o", "name")
+}
+
+// agentProcessID is the process of the only agent in a pod.
+func agentProcessID(t *testing.T) string {
+	t.Helper()
+	var found []string
+	for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
+		line, _ := os.ReadFile(path)
+		if !strings.HasPrefix(string(line), "k8s-neuron-dra-driver\x00") {
+			continue
+		}
+		// Other clusters of this machine have agents too.
+		mounts, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "mountinfo"))
+		if strings.Contains(string(mounts), kube.Short) {
+			found = append(found, filepath.Dir(path))
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("agents in pods: %v, want one", found)
+	}
+	return found[0]
+}
+
+// restrictions reads from the kernel what the agent's process may do.
+func restrictions(t *testing.T) {
+	process := agentProcessID(t)
+	status := string(must(os.ReadFile(filepath.Join(process, "status"))))
+	none := "0000000000000000"
+	for field, want := range map[string]string{"CapInh": none, "CapPrm": none, "CapEff": none, "CapBnd": none, "CapAmb": none,
+		"NoNewPrivs": "1", "Seccomp": "2"} {
+		if got := regexp.MustCompile(`(?m)^` + field + `:\s*(\S+)$`).FindStringSubmatch(status); got == nil || got[1] != want {
+			t.Errorf("%s is %v, want %s", field, got, want)
+		}
+	}
+	for _, kind := range []string{"pid", "net", "mnt", "ipc", "uts"} {
+		own, host := must(os.Readlink(filepath.Join(process, "ns", kind))), must(os.Readlink("/proc/self/ns/"+kind))
+		if own == host {
+			t.Errorf("it shares the host's %s namespace", kind)
+		}
+	}
+	kubelet := filepath.Join(kube.Short, "kubelet")
+	want := []string{kube.CDI, filepath.Join(kubelet, "plugins", driver), filepath.Join(kubelet, "plugins_registry")}
+	sort.Strings(want)
+	var writable []string
+	for _, line := range strings.Split(strings.TrimSpace(string(must(os.ReadFile(filepath.Join(process, "mountinfo"))))), "\n") {
+		fields := strings.Fields(line)
+		point, options := fields[4], strings.Split(fields[5], ",")
+		// What the container runtime and the kubelet give every container.
+		if point == "/proc" || strings.HasPrefix(point, "/proc/") || strings.HasPrefix(point, "/dev") ||
+			point == "/sys/fs/cgroup" || point == "/etc/hosts" || point == "/etc/hostname" || point == "/etc/resolv.conf" || point == "/run/termination-log" {
+			continue
+		}
+		if options[0] == "rw" {
+			writable = append(writable, point)
+		}
+	}
+	sort.Strings(writable)
+	if strings.Join(writable, " ") != strings.Join(want, " ") {
+		t.Errorf("it may write below %v, want %v alone", writable, want)
+	}
+}
+
+// refusedAtApply expects kubectl apply to fail with these words.
+func refusedAtApply(t *testing.T, manifest string, words ...string) {
+	t.Helper()
+	_, err := run(served(t, manifest), kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "apply", "-f", "-")
+	if err == nil {
+		t.Errorf("it was accepted:\n%s", manifest)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the refusal lacks %q: %v", word, err)
+		}
+	}
+}
+
+// configured is an object of each kind that can carry a configuration.
+func configured(kind, parameters string) string {
+	config := "config: [{opaque: {driver: neuron.aws.com, parameters: " + parameters + "}}]"
+	devices := "devices: {requests: [{name: a, exactly: {deviceClassName: neuron.aws.com}}], " + config + "}"
+	spec := map[string]string{"ResourceClaim": devices, "ResourceClaimTemplate": "spec: {" + devices + "}", "DeviceClass": config}[kind]
+	return "apiVersion: resource.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: configured}\nspec: {" + spec + "}\n"
+}
+
+var configuredKinds = []string{"ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}
+
+func configsRefused(t *testing.T) {
+	const head = "{apiVersion: neuron.aws.com/v1, kind: "
+	for parameters, words := range map[string][]string{
+		head + "NeuronConfig, logicalNeuronCoreCount: 1}": {
+			`strict decoding error: unknown field "logicalNeuronCoreCount"; known fields: apiVersion, kind, logicalNeuronCore`},
+		head + "NeuronConfig, logicalNeuronCore: 3}":                                {"logicalNeuronCore: Unsupported value: 3; supported values: 1, 2"},
+		head + "NeuronConfig, logicalNeuronCore: '1'}":                              {"logicalNeuronCore: expected integer; supported values: 1, 2"},
+		head + "NeuronConfig}":                                                      {"logicalNeuronCore: Required value; supported values: 1, 2"},
+		head + "NeuronConfigs, logicalNeuronCore: 1}":                               {`no kind "NeuronConfigs" is registered`, "NeuronConfig, UltraServerConfig"},
+		head + "UltraServerConfig, ultraserverMode: 3}":                             {"ultraserverMode: Unsupported value: 3; supported values: 1, 2, 4"},
+		head + "UltraServerConfig, ultraServerMode: 2}":                             {`unknown field "ultraServerMode"`, "ultraserverMode"},
+		"{kind: NeuronConfig, logicalNeuronCore: 1}":                                {`no kind "NeuronConfig" is registered for version ""`, "neuron.aws.com/v1"},
+		"{apiVersion: neuron.aws.com/v2, kind: NeuronConfig, logicalNeuronCore: 1}": {`version "neuron.aws.com/v2"`},
+	} {
+		for _, kind := range configuredKinds {
+			refusedAtApply(t, configured(kind, parameters), words...)
+		}
+	}
+	// The words are the agent's own, as misspeltField reads them from the pod's event without the policy.
+	manifest := changed(t, example(t, "lnc-1"), "logicalNeuronCore:", "logicalNeuronCoreCount:")
+	refusedAtApply(t, manifest, `strict decoding error: unknown field "logicalNeuronCoreCount"`)
+}
+
+func configsAccepted(t *testing.T) {
+	for _, parameters := range []string{
+		"{apiVersion: neuron.aws.com/v1, kind: NeuronConfig, logicalNeuronCore: 2}",
+		"{apiVersion: resource.neuron.aws.com/v1alphav1, kind: UltraServerConfig, ultraserverMode: 4}",
+	} {
+		for _, kind := range configuredKinds {
+			manifest := configured(kind, parameters)
+			apply(t, manifest)
+			// What is stored can be written again, as the scheduler and controllers do.
+			apply(t, changed(t, manifest, "metadata: {name: configured}", "metadata: {name: configured, labels: {a: b}}"))
+			mustKubectl(t, "delete", kind, "configured")
+		}
+	}
+	// Another driver's configuration is its own business.
+	apply(t, changed(t, configured("ResourceClaim", "{anything: 1}"), "driver: neuron.aws.com", "driver: other.example.com"))
+	mustKubectl(t, "delete", "resourceclaim", "configured")
+	for _, policy := range []string{"neuron-dra-driver-configs", "neuron-dra-driver-slices"} {
+		if out := mustKubectl(t, "get", "validatingadmissionpolicy", policy, "-o", "jsonpath={.status.typeChecking.expressionWarnings}"); out != "" {
+			t.Errorf("the API server warns about %s: %s", policy, out)
+		}
+	}
+}
+
+// slicesConfined writes slices with tokens of the account that the chart made: that of its pod, and one of no node.
+func slicesConfined(t *testing.T) {
+	agent := strings.Fields(mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", "jsonpath={.items[*].metadata.name}"))[0]
+	bound := strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace,
+		"--bound-object-kind", "Pod", "--bound-object-name", agent))
+	free := strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace))
+	slice := func(node, driver string) string {
+		return "apiVersion: resource.k8s.io/" + kube.Seen[0] + "\nkind: ResourceSlice\nmetadata: {name: confined}\n" +
+			"spec: {driver: " + driver + ", nodeName: " + node + ", pool: {name: confined, generation: 1, resourceSliceCount: 1}}\n"
+	}
+	as := func(token, manifest string, args ...string) error {
+		// Nothing of the administrator's: his certificate would win over the token.
+		config := filepath.Join(t.TempDir(), "config")
+		overwrite(t, config, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+kube.Server+
+			"', certificate-authority: "+filepath.Join(kube.Run, "pki", "ca.crt")+"}}]\nusers: [{name: u, user: {token: "+token+
+			"}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
+		_, err := run(manifest, kube.Programs["kubectl"], append([]string{"--kubeconfig", config}, args...)...)
+		return err
+	}
+	denied := func(what string, err error, words string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v, want a refusal with %q", what, err, words)
+		}
+	}
+	if err := as(bound, slice(kube.Node, driver), "create", "-f", "-"); err != nil {
+		t.Errorf("a slice of its own node: %v", err)
+	}
+	if err := as(bound, "", "delete", "resourceslice", "confined"); err != nil {
+		t.Errorf("its own slice cannot be deleted: %v", err)
+	}
+	denied("another node's", as(bound, slice("elsewhere", driver), "create", "-f", "-"), "the agent of node "+kube.Node+" may write only")
+	denied("another driver's", as(bound, slice(kube.Node, foreignDriver), "create", "-f", "-"), "of the driver neuron.aws.com")
+	denied("with a token of no node", as(free, slice(kube.Node, driver), "create", "-f", "-"), "names no node")
+	if _, err := run(slice("elsewhere", driver), kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "create", "-f", "-"); err != nil {
+		t.Errorf("the policy stops the administrator: %v", err)
+	}
+	denied("deleting another node's", as(bound, "", "delete", "resourceslice", "confined"), "may write only")
+	mustKubectl(t, "delete", "resourceslice", "confined")
+}
+
+// upgrade replaces the agent's pod while a pod holds a claim; the slice stays stored all the time.
+func upgrade(t *testing.T) {
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
+	waitRunning(t, "kept")
+	slice := mustSlice(t)
+	old := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID)
+	// With values as they are set for AWS's chart.
+	args := append([]string{"upgrade", release, filepath.Join(root, "cfg", "deploy", "chart"), "--namespace", "kube-system", "--wait",
+		"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true",
+		"--set", "draDriver.podAnnotations.example\\.com/changed=yes"}, hostPaths()...)
+	if out, err := helm(args...); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, agentPods())
+	}
+	mustKubectl(t, "-n", agentNamespace, "rollout", "status", "daemonset/"+daemonSet, "--timeout=60s")
+	eventually(t, "the old pod gone", soon, func() error {
+		if now := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID); strings.Contains(now, old) || now == "" {
+			return fmt.Errorf("there was %s, there is %s", old, now)
+		}
+		return nil
+	})
+	if now := mustSlice(t); now.Metadata.UID != slice.Metadata.UID {
+		t.Errorf("the slice %s was replaced by %s", slice.Metadata.UID, now.Metadata.UID)
+	}
+	waitRunning(t, "kept")
+	checkContainer(t, "kept", "app", devicesOf(t, "kept", "neurons", 1))
+}
+
+// uninstall leaves nothing: no object, no slice, no socket.
+func uninstall(t *testing.T, before string) {
+	t.Helper()
+	if out, err := helm("uninstall", release, "--namespace", "kube-system", "--wait"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	eventually(t, "everything that the chart made gone", soon, func() error {
+		if now := installed(t); now != before {
+			return fmt.Errorf("there was\n%sand is\n%s", before, now)
+		}
+		// The kubelet deletes the slices of a driver that has not come back for half a minute.
+		if out := mustKubectl(t, "get", "resourceslices", "-o", "name"); out != "" {
+			return errors.New("left: " + out)
+		}
+		sockets := must(filepath.Glob(filepath.Join(kube.Short, "kubelet", "plugins_registry", "*.sock")))
+		sockets = append(sockets, must(filepath.Glob(filepath.Join(kube.Short, "kubelet", "plugins", driver, "*.sock")))...)
+		if len(sockets) != 0 {
+			return fmt.Errorf("left: %v", sockets)
+		}
+		return nil
+	})
+}
