@@ -311,7 +311,7 @@ SIM_SHARED := $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack.c gen
 	src/wire/kube.c src/wire/kube_filter.c generated/registration.pb.c generated/dra.pb.c
 SIM_OBJECTS := $(SIM_MODELS:%.c=$(SIM)/%.o) $(SIM_SHARED:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
 SIM_PROGRAMS := $(BUILD)/sim/sim-kubelet $(BUILD)/sim/sim-apiserver
-SIM_FLAGS := $(LANGUAGE) -O1 -g
+SIM_FLAGS := $(LANGUAGE) -O3 -g -flto=auto
 
 .PHONY: demo
 demo: all $(SIM_PROGRAMS) deps-demo ## the agent on a simulated node, with a stand-in kubelet and API server: seconds, no cluster
@@ -348,7 +348,7 @@ VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nan
 
 .PHONY: sim
 sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, SCENARIO=text)
-	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
+	@$(BUILD)/sim/sim --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
 
 $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)

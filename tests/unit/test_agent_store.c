@@ -328,6 +328,9 @@ static void test_repair_refused(void **state)
     disk_refuse(FILES_STATE, HOST_NO_SPACE);
     start();
     log_has("claims.store.new cannot be created (");
+    pass(60000);
+    assert_int_equal(said("event=store_damaged"), 1);
+    assert_int_equal(said("event=store_failed"), 1);
     disk_refuse(FILES_STATE, STATUS_OK);
     pass(60000);
     all_is_well();

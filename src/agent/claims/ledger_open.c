@@ -451,13 +451,18 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
 static enum status repair(struct agent *a, struct opening *o, unsigned lost)
 {
     const char *aside = aside_name(a);
-    log_begin(a, LOG_ID_STORE_DAMAGED);
-    log_text(a, "file", STORE_FILE_NAME);
-    log_text(a, "kept_as", aside);
-    log_number(a, "slots_lost", lost);
-    log_remedy(a, "nothing as a rule: readable records are kept, the others come from CDI files");
-    log_end(a);
-    return create(a, o, aside);
+    enum status before = a->ledger.failing;
+    enum status s = create(a, o, aside);
+    if (s == STATUS_OK || before == STATUS_OK || before == HOST_BUSY) { /* not with each try */
+        log_begin(a, LOG_ID_STORE_DAMAGED);
+        log_text(a, "file", STORE_FILE_NAME);
+        log_text(a, "kept_as", aside);
+        log_number(a, "slots_lost", lost);
+        log_remedy(a,
+                   "nothing as a rule: readable records are kept, the others come from CDI files");
+        log_end(a);
+    }
+    return s;
 }
 
 /* The store was taken away, or another one put in its place: it is made again from memory. */

@@ -7,18 +7,24 @@
  *   sim --seeds N          all scenarios, then N seeds
  *   sim --claims N         the schedule of claims of one seed, with the agent's log
  *   sim --claim-seeds N    N schedules of claims
+ *   sim --jobs N           seeds are shared by N processes
  *   sim --scenario TEXT    the scenarios whose name holds TEXT, with the agent's log
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "tests/sim/virtual/row.h"
 
 #define SEEDS_DEFAULT 300
-#define CLAIM_SEEDS_DEFAULT 300
+#define CLAIM_SEEDS_DEFAULT 8000
 #define LOG_LINES 25
+#define JOBS_MAX 64
 
 static struct world world;
 
@@ -38,6 +44,7 @@ struct plan {
     uint64_t claim; /* seed of one schedule of claims; 0: none */
     uint64_t claim_seeds;
     bool claims_only;
+    unsigned jobs;
 };
 
 /* How many scenarios of each outcome there were. */
@@ -85,20 +92,119 @@ static void run_troubles(const struct plan *plan, struct outcome *outcome)
     }
 }
 
+/* --- seeds, shared by processes --- */
+
+typedef void runs(struct world *w, struct totals *t, const struct share *share, bool loud);
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void add(struct totals *sum, const struct totals *t)
+{
+    sum->seeds += t->seeds;
+    sum->steps += t->steps;
+    sum->ms += t->ms;
+    sum->longest_ms = t->longest_ms > sum->longest_ms ? t->longest_ms : sum->longest_ms;
+    sum->most = t->most > sum->most ? t->most : sum->most;
+    sum->failed += t->failed;
+}
+
+/* The totals of each process, in memory that all of them have. */
+static struct totals *shared_totals(void)
+{
+    void *at = mmap(NULL, JOBS_MAX * sizeof(struct totals), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        perror("sim: mmap");
+        exit(2);
+    }
+    return at;
+}
+
+static pid_t start_process(runs *play, struct totals *t, const struct share *share)
+{
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        play(&world, t, share, false);
+        (void)fflush(stdout);
+        _exit(0);
+    }
+    if (child < 0) {
+        perror("sim: fork");
+        exit(2);
+    }
+    return child;
+}
+
+static struct totals run_shared(runs *play, uint64_t seeds, unsigned jobs)
+{
+    struct totals *each = shared_totals();
+    struct totals sum = {0};
+    pid_t child[JOBS_MAX];
+    for (unsigned i = 0; i < jobs; i++) {
+        const struct share share = {.first = 1 + i, .last = seeds, .stride = jobs};
+        child[i] = start_process(play, &each[i], &share);
+    }
+    for (unsigned i = 0; i < jobs; i++) {
+        int status = 0;
+        bool ended = waitpid(child[i], &status, 0) == child[i];
+        add(&sum, &each[i]);
+        sum.failed += ended && status == 0 ? 0 : 1; /* an assertion, which was printed */
+    }
+    (void)munmap(each, JOBS_MAX * sizeof(struct totals));
+    return sum;
+}
+
+static unsigned run_seeds(const char *name, runs *play, uint64_t seeds, unsigned jobs)
+{
+    double begin = seconds_now();
+    struct totals t = run_shared(play, seeds, jobs);
+    double minutes = (seconds_now() - begin) / 60.0;
+    if (seeds > 0) {
+        (void)printf("%s: %llu seeds, %.0f hours, %.2f million steps of the agent (%.1f million a "
+                     "minute), %u failed\n",
+                     name, (unsigned long long)t.seeds, (double)t.ms / 3600000.0,
+                     (double)t.steps / 1e6, (double)t.steps / 1e6 / minutes, t.failed);
+    }
+    if (t.most > 0) {
+        (void)printf("    recovery within %.1f s, at most %u requests in a second\n",
+                     (double)t.longest_ms / 1000.0, t.most);
+    }
+    return t.failed;
+}
+
+static unsigned run_claim_seeds(const struct plan *plan, uint64_t seeds)
+{
+    return run_seeds("random schedules of claims", claim_runs, seeds, plan->jobs);
+}
+
 static unsigned scenarios(const struct plan *plan)
 {
     struct outcome outcome = {0};
     uint64_t seeds = plan->only == NULL ? plan->seeds : 0;
+    uint64_t claim_seeds = plan->only == NULL ? plan->claim_seeds : 0;
     row_print_head();
     run_list(life_scenarios, plan, &outcome);
     run_list(answer_scenarios, plan, &outcome);
     run_troubles(plan, &outcome);
-    outcome.failed += random_runs(&world, 1, seeds, false);
-    uint64_t claim_seeds = plan->only == NULL ? plan->claim_seeds : 0;
-    outcome.failed += claim_runs(&world, 1, claim_seeds, false);
+    outcome.failed += run_seeds("random schedules", random_runs, seeds, plan->jobs);
+    outcome.failed += run_claim_seeds(plan, claim_seeds);
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
                  (unsigned long long)(seeds + claim_seeds), outcome.failed);
     return outcome.count > 0 ? outcome.failed : 1;
+}
+
+static unsigned run_one(runs *play, uint64_t seed)
+{
+    const struct share share = {.first = seed, .last = seed, .stride = 1};
+    struct totals t = {0};
+    play(&world, &t, &share, true);
+    return t.failed;
 }
 
 static uint64_t number_of(const char *text)
@@ -123,6 +229,9 @@ static void take(struct plan *plan, const char *option, const char *value)
     } else if (strcmp(option, "--claim-seeds") == 0) {
         plan->claim_seeds = number_of(value);
         plan->claims_only = true;
+    } else if (strcmp(option, "--jobs") == 0) {
+        uint64_t jobs = number_of(value);
+        plan->jobs = jobs == 0 ? 1 : (unsigned)(jobs < JOBS_MAX ? jobs : JOBS_MAX);
     } else if (strcmp(option, "--scenario") == 0) {
         plan->only = value;
     } else {
@@ -134,17 +243,17 @@ static void take(struct plan *plan, const char *option, const char *value)
 static unsigned run(const struct plan *plan)
 {
     if (plan->one_seed) {
-        return random_runs(&world, plan->seed, 1, true);
+        return run_one(random_runs, plan->seed);
     }
     if (plan->claim != 0) {
-        return claim_runs(&world, plan->claim, 1, true);
+        return run_one(claim_runs, plan->claim);
     }
-    return plan->claims_only ? claim_runs(&world, 1, plan->claim_seeds, false) : scenarios(plan);
+    return plan->claims_only ? run_claim_seeds(plan, plan->claim_seeds) : scenarios(plan);
 }
 
 int main(int argc, char **argv)
 {
-    struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT};
+    struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .jobs = 1};
     for (int i = 1; i < argc; i += 2) {
         take(&plan, argv[i], i + 1 < argc ? argv[i + 1] : "");
     }

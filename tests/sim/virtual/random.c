@@ -308,24 +308,16 @@ static bool run_seed(struct world *w, uint64_t seed, struct row *r, bool loud)
     return !r->failed;
 }
 
-unsigned random_runs(struct world *w, uint64_t first, uint64_t count, bool loud)
+void random_runs(struct world *w, struct totals *t, const struct share *share, bool loud)
 {
-    unsigned failed = 0;
-    unsigned most = 0;
-    uint64_t ms = 0;
-    uint64_t longest = 0;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t seed = share->first; seed <= share->last; seed += share->stride) {
         struct row r = {.name = "random", .recovery_ms = NEVER};
-        failed += run_seed(w, first + i, &r, loud) ? 0 : 1;
-        ms += w->now_ms - r.begin_ms;
-        most = w->tally.most > most ? w->tally.most : most;
-        longest = r.recovery_ms != NEVER && r.recovery_ms > longest ? r.recovery_ms : longest;
+        t->failed += run_seed(w, seed, &r, loud) ? 0 : 1;
+        t->seeds++;
+        t->steps += w->steps;
+        t->ms += w->now_ms - r.begin_ms;
+        t->most = w->tally.most > t->most ? w->tally.most : t->most;
+        bool longer = r.recovery_ms != NEVER && r.recovery_ms > t->longest_ms;
+        t->longest_ms = longer ? r.recovery_ms : t->longest_ms;
     }
-    if (count > 0) {
-        (void)printf("random schedules: %llu seeds, %.0f hours, recovery within %.1f s, at most %u "
-                     "requests in a second\n",
-                     (unsigned long long)count, (double)ms / 3600000.0, (double)longest / 1000.0,
-                     most);
-    }
-    return failed;
 }

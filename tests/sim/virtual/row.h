@@ -64,9 +64,26 @@ uint64_t trouble_limit_ms(unsigned index);
 /* The scenario of one: it begins, the kubelet goes on with its work, it ends, all is well again. */
 void trouble_play(struct world *w, struct row *r, unsigned index);
 
-/* Seeds `first` to `first + count - 1`; how many failed. `loud`: prints the log of each. */
-unsigned random_runs(struct world *w, uint64_t first, uint64_t count, bool loud);
+/* The seeds of one process: each `stride`-th one from `first` to `last`. */
+struct share {
+    uint64_t first;
+    uint64_t last;
+    uint64_t stride;
+};
+
+/* What was played. */
+struct totals {
+    uint64_t seeds;
+    uint64_t steps; /* of the agent: calls of agent_step */
+    uint64_t ms;
+    uint64_t longest_ms; /* of a recovery */
+    unsigned most;       /* requests in a second */
+    unsigned failed;
+};
+
+/* Plays seeds and adds them to the totals. `loud`: prints the log of each. */
+void random_runs(struct world *w, struct totals *t, const struct share *share, bool loud);
 /* The same of claims and disks; a schedule that fails is shrunk. */
-unsigned claim_runs(struct world *w, uint64_t first, uint64_t count, bool loud);
+void claim_runs(struct world *w, struct totals *t, const struct share *share, bool loud);
 
 #endif
