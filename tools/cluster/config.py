@@ -89,6 +89,8 @@ def kubelet_config(cluster):
         "makeIPTablesUtilChains": False, "resolvConf": "", "clusterDNS": [cluster.service_ip(10)],
         "clusterDomain": "cluster.local", "podLogsDir": cluster.short("pod-logs"),
         "volumePluginDir": cluster.short("volume-plugins"),
+        # A pod whose claim was refused is tried again that late: a minute and a half by default.
+        "syncFrequency": "10s",
         "nodeStatusUpdateFrequency": "5s", "logging": {"format": "text"},
     }
 
