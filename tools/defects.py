@@ -148,8 +148,11 @@ def find(defect, program, folder):
     if target in PROGRAMS:
         shown = [line for line in lines if line.startswith("FAIL") or "assertion failed" in line]
         return shown[0].strip() if done.returncode and shown else ""
-    return defect["test"] if any(line.startswith("[  FAILED  ]") and defect["test"] in line.split()
-                                 for line in lines) else ""
+    begun = [line.split()[-1] for line in lines if line.startswith("[ RUN")]
+    failed = [line.split()[-1] for line in lines if line.startswith("[  FAILED  ]")]
+    # A sanitizer ends the program, in the test that was begun last.
+    crashed = done.returncode and not any(line.startswith("[====") and "run." in line for line in lines)
+    return defect["test"] if defect["test"] in (failed + begun[-1:] if crashed else failed) else ""
 
 
 def try_defect(defect):
