@@ -162,7 +162,7 @@ static void test_damaged_orphan(void **state)
     log_has("reason=\"its content is damaged\"");
     register_driver();
     pass(3 * ROUND);
-    assert_non_null(cdi_of(0)); /* a container may still use it */
+    assert_non_null(cdi_of(0));             /* a container may still use it */
     assert_false(agent_ready(world.agent)); /* its devices are not known */
     prepare_well(0, 1);
     assert_int_equal(held(), 2);
