@@ -17,6 +17,7 @@
     /* sockets */                                                                                  \
     X(SYS_socket, "makes server sockets and connections to the API server and to name servers")    \
     X(SYS_bind, "gives server sockets their paths and ports")                                      \
+    X(SYS_umask, "gives them their mode")                                                          \
     X(SYS_listen, "opens server sockets")                                                          \
     X(SYS_accept4, "takes the kubelet's, probes' and scrapers' connections")                       \
     X(SYS_connect,                                                                                 \

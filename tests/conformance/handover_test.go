@@ -154,6 +154,9 @@ func TestPluginDirectoryRemoved(t *testing.T) {
 	k.prepareOK(held)
 	check(t, os.RemoveAll(a.pluginDir()))
 	waitForLong(t, 15*time.Second, "service socket", func() bool { return isSocket(a.serviceSocket()) })
+	if mode := must(os.Stat(a.serviceSocket())).Mode().Perm(); mode != 0o600 {
+		t.Errorf("the service socket has mode %o", mode)
+	}
 	again := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
 	if text := again.prepareError(named(api.addClaim(newClaim("twice", "req=0")))); !strings.Contains(text, "already held") {
 		t.Errorf("device 0 was given twice: %q", text)
