@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Prints a kubeconfig for an agent outside a pod: the API server and CA of the current context, and a token of the
-# agent's service account (cfg/deploy/manifests/rbac.yaml) that is bound to the Node, as the token of a pod is. It expires
-# after DURATION (24h; the API server may shorten it). Before that, print the file again, put it in the old one's place
-# by mv, and restart the agent.
+# agent's service account (cfg/deploy/manifests/rbac.yaml) that is bound to the Node, as the token of a pod is. It
+# expires after DURATION (24h; the API server may shorten it). Before that, print the file again, put it in the old
+# one's place by mv, and restart the agent.
 #
 #   kubeconfig.sh NODE
 set -eu

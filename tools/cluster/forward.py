@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Passes the connections of one address and port on to a port of loopback: the address of the service `kubernetes`, which
-kube-proxy makes on other clusters. Octets pass as they are; TLS is that of both ends.
+"""Passes the connections of one address and port on to a port of loopback: the address of the service `kubernetes`,
+which kube-proxy makes on other clusters. Octets pass as they are; TLS is that of both ends.
 
     forward.py ADDRESS PORT TARGET_PORT
 """
