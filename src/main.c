@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's entry: reads the settings and returns the exit code.
- * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage. Each failure is one line on
+ * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage; of probe and check, 0 yes
+ * and 1 no. Each failure is one line on
  * stderr.
  */
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "host/system.h"
 
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
-#define WHY_BYTES 1024u
+#define WHY_BYTES 2048u
 
 static int print(const struct writer *w)
 {
@@ -75,6 +76,16 @@ __attribute__((noinline)) static int print_version(void)
     return print(&w);
 }
 
+static int run_command(const struct settings *settings, struct writer *why)
+{
+    bool no = false;
+    enum status s = host_command(settings, &no, why);
+    if (s != STATUS_OK) {
+        return refuse(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : EXIT_CANNOT_RUN);
+    }
+    return no ? EXIT_CANNOT_RUN : EXIT_STOPPED;
+}
+
 int main(int argc, char **argv)
 {
     static struct settings settings;
@@ -97,6 +108,8 @@ int main(int argc, char **argv)
         return print_help();
     case COMMAND_RUN:
         break;
+    default:
+        return run_command(&settings, &why);
     }
     if (host_run(&settings, &why) != STATUS_OK) {
         return refuse(writer_view(&why), EXIT_CANNOT_RUN);

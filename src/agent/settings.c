@@ -35,7 +35,7 @@ static void take_variable(struct given *given, struct view entry)
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         const struct setting_row *row = &setting_rows[i];
         /* For a taint, empty is a value. For the others it is what charts write for no value. */
-        bool counts = value.len > 0u || row->kind == KIND_TAINT;
+        bool counts = row->variable != NULL && (value.len > 0u || row->kind == KIND_TAINT);
         /* The first of two entries with one name, as getenv(3) finds it. */
         if (counts && given->source[i].name == NULL && view_is(name, row->variable)) {
             given->source[i] = (struct setting_source){.name = row->variable, .text = value};
@@ -62,7 +62,8 @@ static enum status refuse_word(struct writer *why, const char *what, struct view
 static const struct setting_row *row_of(struct view flag)
 {
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
-        if (view_is(flag, setting_rows[i].flag)) {
+        if (view_is(flag, setting_rows[i].flag) ||
+            (view_is(flag, "-o") && view_is(view_text(setting_rows[i].flag), "--output"))) {
             return &setting_rows[i];
         }
     }
@@ -96,60 +97,90 @@ static enum status take_flag(struct given *given, struct words *words, struct wr
     return STATUS_OK;
 }
 
-static enum status take_command(struct view word, bool seen, enum settings_command *command,
+static enum status take_command(struct view word, enum settings_command *command,
                                 struct writer *why)
 {
-    if (seen) {
-        (void)refuse_word(why, "unexpected argument ", word);
-        writer_text(why, "; see --help");
-        return PEER_MALFORMED;
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        if (view_is(word, command_rows[i].name)) {
+            *command = (enum settings_command)i;
+            return STATUS_OK;
+        }
     }
-    if (view_is(word, "run")) {
-        *command = COMMAND_RUN;
-    } else if (view_is(word, "version")) {
-        *command = COMMAND_VERSION;
-    } else if (view_is(word, "help")) {
-        *command = COMMAND_HELP;
-    } else {
-        (void)refuse_word(why, "unknown command ", word);
-        writer_text(why, "; commands: run; see --help");
-        return PEER_MALFORMED;
+    (void)refuse_word(why, "unknown command ", word);
+    writer_text(why, "; see --help");
+    return PEER_MALFORMED;
+}
+
+static enum status take_operand(struct settings *out, struct view word, struct writer *why)
+{
+    const struct command_row *row = &command_rows[out->command];
+    for (unsigned i = 0;
+         i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL && out->operand[0] == '\0'; i++) {
+        if (view_is(word, row->operand[i])) {
+            text_set(out->operand, sizeof out->operand, row->operand[i]);
+            return STATUS_OK;
+        }
     }
-    return STATUS_OK;
+    (void)refuse_word(why, "unexpected argument ", word);
+    writer_text(why, "; see --help");
+    return PEER_MALFORMED;
 }
 
 static enum status take_word(struct given *given, struct words *words, bool *seen,
-                             enum settings_command *command, struct writer *why)
+                             struct settings *out, struct writer *why)
 {
     struct view word = view_text(words->args[words->next]);
     enum status s = STATUS_OK;
     if (view_is(word, "--help") || view_is(word, "-h")) {
-        *command = COMMAND_HELP;
+        out->command = COMMAND_HELP;
     } else if (view_is(word, "--version")) {
-        *command = COMMAND_VERSION;
+        out->command = COMMAND_VERSION;
     } else if (view_starts(word, "-")) {
         return take_flag(given, words, why);
+    } else if (*seen) {
+        s = take_operand(out, word, why);
     } else {
-        s = take_command(word, *seen, command, why);
+        s = take_command(word, &out->command, why);
         *seen = true;
     }
     words->next++;
     return s;
 }
 
-static enum status take_words(struct given *given, struct words *words,
-                              enum settings_command *command, struct writer *why)
+/* What the command takes must be there. */
+static enum status operand_check(const struct settings *out, struct writer *why)
+{
+    const struct command_row *row = &command_rows[out->command];
+    if (row->operand[0] == NULL || out->operand[0] != '\0') {
+        return STATUS_OK;
+    }
+    writer_text(why, row->name);
+    writer_text(why, " needs ");
+    for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
+        writer_text(why, (i == 0u) ? "" : " or ");
+        writer_text(why, row->operand[i]);
+    }
+    writer_text(why, "; see --help");
+    return PEER_MALFORMED;
+}
+
+/* Help and version win over whatever follows. */
+static bool only_prints(enum settings_command command)
+{
+    return command == COMMAND_HELP || command == COMMAND_VERSION;
+}
+
+static enum status take_words(struct given *given, struct words *words, struct settings *out,
+                              struct writer *why)
 {
     bool seen = false;
-    *command = COMMAND_RUN;
     for (unsigned i = 0; i < words->count && words->next < words->count; i++) {
-        enum status s = take_word(given, words, &seen, command, why);
-        /* Help and version win over whatever follows. */
-        if (s != STATUS_OK || *command != COMMAND_RUN) {
+        enum status s = take_word(given, words, &seen, out, why);
+        if (s != STATUS_OK || only_prints(out->command)) {
             return s;
         }
     }
-    return STATUS_OK;
+    return operand_check(out, why);
 }
 
 /* --- values --- */
@@ -260,13 +291,13 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
     ASSERT(out != NULL && env != NULL && why != NULL);
     memset(&given, 0, sizeof given);
     memset(out, 0, sizeof *out);
-    enum status s = take_words(&given, &words, &out->command, why);
-    if (s != STATUS_OK || out->command != COMMAND_RUN) {
+    enum status s = take_words(&given, &words, out, why);
+    if (s != STATUS_OK || only_prints(out->command)) {
         return s;
     }
     take_environment(&given, env);
     s = store_all(out, &given, why);
-    if (s == STATUS_OK && out->node_name[0] == '\0') {
+    if (s == STATUS_OK && out->command == COMMAND_RUN && out->node_name[0] == '\0') {
         writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
         s = PEER_MALFORMED;
     }

@@ -19,7 +19,20 @@
 #include "cfg/limits.h"
 
 /* What the first word of the command line asks for. */
-enum settings_command { COMMAND_RUN, COMMAND_VERSION, COMMAND_HELP };
+enum settings_command {
+    COMMAND_RUN,
+    COMMAND_DEVICES,
+    COMMAND_SLICES,
+    COMMAND_CLAIMS,
+    COMMAND_CHECK,
+    COMMAND_PROBE,
+    COMMAND_COMPLETION,
+    COMMAND_VERSION,
+    COMMAND_HELP,
+    COMMANDS
+};
+/* --output */
+enum settings_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_YAML };
 /* --ultraserver-devices: what a node of an UltraServer publishes. */
 enum ultraserver_devices {
     ULTRASERVER_AUTO,
@@ -31,6 +44,9 @@ enum ultraserver_devices {
 /* All settings of a run; texts end in NUL, an empty one is not set. */
 struct settings {
     enum settings_command command;
+    char operand[16]; /* second word; only what the command takes */
+    enum settings_output output;
+    char board[64]; /* empty: this node */
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
     char cdi_root[PATH_CAP];
@@ -64,7 +80,8 @@ struct settings {
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
  * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
  * equal flags counts; an empty variable counts as not set, except UNHEALTHY_TAINT. The first word
- * without dashes is the command; for COMMAND_VERSION and COMMAND_HELP nothing else is read.
+ * without dashes is the command, and the second one what it takes; for COMMAND_VERSION and
+ * COMMAND_HELP nothing else is read.
  *
  * PEER_MALFORMED: `why` gets one line that names the thing and the remedy; *out is unusable then.
  */
@@ -75,5 +92,7 @@ MUST_USE enum status settings_parse(struct settings *out, const char *const *arg
  * its variable, default and meaning, then the exit codes. False: there is no such part.
  */
 bool settings_help(struct writer *out, unsigned part);
+/* Appends the script that completes commands and flags in bash, at most 2 KiB. */
+void settings_completion(struct writer *out);
 
 #endif

@@ -24,11 +24,13 @@ enum setting_kind {
 
 /* Most values that a KIND_CHOICE has. */
 #define SETTING_CHOICES_MAX 4u
+/* Most words that a command takes as its second one. */
+#define COMMAND_OPERANDS_MAX 2u
 
 /* One flag and its variable; texts are literals. */
 struct setting_row {
-    const char *flag; /* with its dashes */
-    const char *variable;
+    const char *flag;          /* with its dashes */
+    const char *variable;      /* NULL: none, for flags of commands that people type */
     const char *default_value; /* read like a given value; NULL: nothing is stored */
     const char *default_text;  /* the default as --help has it, where default_value is NULL */
     const char *help;          /* one line of --help */
@@ -40,7 +42,16 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 24u
+#define SETTINGS_COUNT 26u
+/* One command; texts are literals. */
+struct command_row {
+    const char *name;
+    const char *operand[COMMAND_OPERANDS_MAX]; /* the words that it takes, one of which must follow;
+                                                  unused ones are NULL */
+    const char *help;                          /* one line of --help */
+};
+extern const struct command_row command_rows[COMMANDS];
+
 /* In the order of --help. */
 extern const struct setting_row setting_rows[SETTINGS_COUNT];
 

@@ -163,7 +163,35 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_value = "info",
      .choices =
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
-     .help = "events below this level are not logged"}};
+     .help = "events below this level are not logged"},
+    {.flag = "--output",
+     .kind = KIND_CHOICE,
+     FIELD(output),
+     .default_value = "text",
+     .choices = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"},
+     .help = "also -o: form in which devices, slices, claims and check print"},
+    {.flag = "--board",
+     .kind = KIND_TEXT,
+     FIELD(board),
+     .default_text = "this node",
+     .help = "instance type of which devices and slices print what a node of it has"}};
+
+const struct command_row command_rows[COMMANDS] = {
+    [COMMAND_RUN] = {.name = "run", .help = "serve the kubelet and publish the devices (default)"},
+    [COMMAND_DEVICES] = {.name = "devices",
+                         .help = "print the devices and the claims that hold them"},
+    [COMMAND_SLICES] = {.name = "slices", .help = "print the ResourceSlice that is published"},
+    [COMMAND_CLAIMS] = {.name = "claims", .help = "print the prepared claims"},
+    [COMMAND_CHECK] = {.name = "check",
+                       .help = "print one line for each reason why the node is not ready"},
+    [COMMAND_PROBE] = {.name = "probe",
+                       .operand = {"liveness", "readiness"},
+                       .help = "exit with 0 while the agent is alive, or ready"},
+    [COMMAND_COMPLETION] = {.name = "completion",
+                            .operand = {"bash"},
+                            .help = "print the script for the completion of a shell"},
+    [COMMAND_VERSION] = {.name = "version", .help = "print version and build (also --version)"},
+    [COMMAND_HELP] = {.name = "help", .help = "print this text (also --help)"}};
 
 #define SETTING_KINDS ((unsigned)KIND_ADDRESS + 1u)
 
@@ -199,32 +227,77 @@ static void help_row(struct writer *out, const struct setting_row *row)
     help_value(out, row);
     writer_text(out, "\n      ");
     writer_text(out, row->help);
-    writer_text(out, "\n      variable ");
-    writer_text(out, row->variable);
-    writer_text(out, ", default: ");
+    writer_text(out, "\n      ");
+    if (row->variable != NULL) {
+        writer_text(out, "variable ");
+        writer_text(out, row->variable);
+        writer_text(out, ", ");
+    }
+    writer_text(out, "default: ");
     writer_text(out, (row->default_text != NULL) ? row->default_text : row->default_value);
     writer_text(out, "\n");
+}
+
+static void help_command(struct writer *out, const struct command_row *row)
+{
+    writer_text(out, "  ");
+    writer_text(out, row->name);
+    for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
+        writer_text(out, (i == 0u) ? " " : "|");
+        writer_text(out, row->operand[i]);
+    }
+    writer_text(out, "\n      ");
+    writer_text(out, row->help);
+    writer_text(out, "\n");
+}
+
+static void help_head(struct writer *out)
+{
+    writer_text(out, AGENT_NAME " " AGENT_VERSION ": Kubernetes DRA driver " DRIVER_NAME
+                                " for AWS Neuron devices\n\n"
+                                "Usage: " AGENT_NAME " [COMMAND] [FLAG VALUE | FLAG=VALUE]...\n\n"
+                                "Commands (all but run only read, and may run beside an agent):\n");
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        help_command(out, &command_rows[i]);
+    }
+    writer_text(out, "\nFlags (a flag wins over its variable; the last of equal flags counts;\n"
+                     " an empty variable counts as not set, except UNHEALTHY_TAINT;\n"
+                     " durations as in 1h30m, 10m, 1.5s, 500ms):\n");
 }
 
 bool settings_help(struct writer *out, unsigned part)
 {
     ASSERT(out != NULL);
     if (part == 0u) {
-        writer_text(out, AGENT_NAME
-                    " " AGENT_VERSION ": Kubernetes DRA driver " DRIVER_NAME
-                    " for AWS Neuron devices\n\n"
-                    "Usage: " AGENT_NAME " [run] [FLAG VALUE | FLAG=VALUE]...\n\n"
-                    "Commands:\n"
-                    "  run       serve the kubelet and publish the devices (default)\n"
-                    "  version   print version and build (also --version)\n"
-                    "  help      print this text (also --help)\n\n"
-                    "Flags (a flag wins over its variable; the last of equal flags counts;\n"
-                    " an empty variable counts as not set, except UNHEALTHY_TAINT;\n"
-                    "durations as in 1h30m, 10m, 1.5s, 500ms):\n");
+        help_head(out);
     } else if (part <= SETTINGS_COUNT) {
         help_row(out, &setting_rows[part - 1u]);
     } else if (part == SETTINGS_COUNT + 1u) {
-        writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage.\n");
+        writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage;\n"
+                         "of probe and check: 0 yes, 1 no.\n");
     }
     return part <= SETTINGS_COUNT + 1u;
+}
+
+void settings_completion(struct writer *out)
+{
+    ASSERT(out != NULL);
+    writer_text(out, "# " AGENT_NAME ": source <(" AGENT_NAME " completion bash)\n"
+                     "_neuron_dra_agent() {\n"
+                     "    COMPREPLY=($(compgen -W \"");
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        writer_text(out, command_rows[i].name);
+        writer_text(out, " ");
+        for (unsigned n = 0; n < COMMAND_OPERANDS_MAX && command_rows[i].operand[n] != NULL; n++) {
+            writer_text(out, command_rows[i].operand[n]);
+            writer_text(out, " ");
+        }
+    }
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        writer_text(out, setting_rows[i].flag);
+        writer_text(out, " ");
+    }
+    writer_text(out, "-o\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                     "}\n"
+                     "complete -o default -F _neuron_dra_agent " AGENT_NAME "\n");
 }

@@ -19,6 +19,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "host/apilink.h"
+#include "host/commands.h"
 #include "host/files.h"
 #include "host/loop_time.h"
 #include "host/probe.h"
@@ -60,7 +61,11 @@ struct host {
 _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
                "the host layer keeps to its budget");
 
-static struct host the_host;
+/* A command is a process that never runs the loop. */
+static union {
+    struct host loop;
+    struct command_memory command;
+} the_host;
 
 /* --- log --- */
 
@@ -537,7 +542,7 @@ static void host_end(struct host *h)
 
 enum status host_run(const struct settings *settings, struct writer *why)
 {
-    struct host *h = &the_host;
+    struct host *h = &the_host.loop;
     ASSERT(settings != NULL && h->agent == NULL);
     h->settings = settings;
     enum status s = process_begin(h, why);
@@ -561,5 +566,14 @@ enum status host_run(const struct settings *settings, struct writer *why)
         turn(h);
     }
     host_end(h);
+    return s;
+}
+
+enum status host_command(const struct settings *settings, bool *no, struct writer *why)
+{
+    struct command_memory *m = &the_host.command;
+    ASSERT(settings->command != COMMAND_RUN);
+    enum status s = commands_run(m, settings, why);
+    *no = m->answer_no;
     return s;
 }

@@ -14,5 +14,10 @@
  * run, and `why` gets one line with the reason and the remedy. `settings` is borrowed. Call once.
  */
 MUST_USE enum status host_run(const struct settings *settings, struct writer *why);
+/*
+ * Runs another command instead, to its end. *no: it says no (commands.h). PEER_MALFORMED: bad
+ * usage; `why` as above. Call once.
+ */
+MUST_USE enum status host_command(const struct settings *settings, bool *no, struct writer *why);
 
 #endif

@@ -40,9 +40,12 @@ static bool names_its_cause(const char *why)
 {
     bool named = strstr(why, "unknown ") == why || strstr(why, "unexpected ") == why ||
                  strstr(why, " socket ") != NULL;
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        named = named || strstr(why, command_rows[i].name) == why;
+    }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         named = named || strstr(why, setting_rows[i].flag) != NULL ||
-                strstr(why, setting_rows[i].variable) != NULL;
+                (setting_rows[i].variable != NULL && strstr(why, setting_rows[i].variable) != NULL);
     }
     return named;
 }
@@ -150,6 +153,8 @@ static void put_others(char (*out)[WORD_BYTES])
     static const char *const levels[] = {
         [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
     static const char *const ultra[] = {"auto", "node", "both", "devices"};
+    static const char *const outputs[] = {
+        [OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"};
     const struct settings *s = &settings;
     char taint[400] = "";
     struct writer w = writer_of(taint, sizeof taint);
@@ -167,6 +172,9 @@ static void put_others(char (*out)[WORD_BYTES])
     put_number(out[20], "--health-interval", (int64_t)s->health_ms, "ms");
     put_flag(out[21], "--healthcheck-bind-address", s->healthcheck_address);
     put_flag(out[22], "--metrics-bind-address", s->metrics_address);
+    put_flag(out[23], "--sandbox", s->sandbox ? "true" : "false");
+    put_flag(out[24], "--board", s->board);
+    put_flag(out[25], "--output", outputs[s->output]);
 }
 
 /* I3: written out, every value reads back as it is. */
@@ -174,14 +182,19 @@ static void round_trip(void)
 {
     static char out[SETTINGS_COUNT][WORD_BYTES];
     static const char *const env[] = {NULL};
-    const char *args[SETTINGS_COUNT];
+    const char *args[SETTINGS_COUNT + 2u];
+    unsigned count = SETTINGS_COUNT;
     struct writer why = writer_of(why_text, sizeof why_text);
     put_texts(out);
     put_others(out);
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         args[i] = out[i];
     }
-    CHECK(settings_parse(&again, args, SETTINGS_COUNT, env, &why) == STATUS_OK);
+    args[count++] = command_rows[settings.command].name;
+    if (settings.operand[0] != '\0') {
+        args[count++] = settings.operand;
+    }
+    CHECK(settings_parse(&again, args, count, env, &why) == STATUS_OK);
     CHECK(memcmp(&again, &settings, sizeof again) == 0);
     CHECK(settings.registration_socket[0] == '/' && settings.service_socket[0] == '/'); /* I5 */
     CHECK(strstr(settings.cdi_root, "//") == NULL && strlen(settings.cdi_root) < PATH_CAP);

@@ -141,7 +141,7 @@ static void test_commands(void **state)
     assert_int_equal(settings.command, COMMAND_HELP);
     expect_good("--node-name n run");
     assert_int_equal(settings.command, COMMAND_RUN);
-    expect_bad("serve --node-name n", "unknown command \"serve\"; commands: run; see --help");
+    expect_bad("serve --node-name n", "unknown command \"serve\"; see --help");
     expect_bad("run --node-name n stray", "unexpected argument \"stray\"; see --help");
 }
 
@@ -495,18 +495,66 @@ static void test_taints(void **state)
     }
 }
 
+/* Words of the command line; only run needs the node's name. */
+static void test_other_commands(void **state)
+{
+    static const char *const names[COMMANDS] = {
+        [COMMAND_DEVICES] = "devices",       [COMMAND_SLICES] = "slices --board trn2.48xlarge",
+        [COMMAND_CLAIMS] = "claims -o json", [COMMAND_CHECK] = "check --output=yaml",
+        [COMMAND_PROBE] = "probe readiness", [COMMAND_COMPLETION] = "completion bash"};
+    (void)state;
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        if (names[i] != NULL) {
+            expect_good(names[i]);
+            assert_int_equal(settings.command, i);
+        }
+    }
+    expect_good("claims -o json");
+    assert_int_equal(settings.output, OUTPUT_JSON);
+    expect_good("-o yaml probe --pod-uid u liveness");
+    assert_int_equal(settings.command, COMMAND_PROBE);
+    assert_string_equal(settings.operand, "liveness");
+    assert_string_equal(settings.service_socket,
+                        "/var/lib/kubelet/plugins/neuron.aws.com/dra-u.sock");
+    expect_bad("probe", "probe needs liveness or readiness; see --help");
+    expect_bad("completion", "completion needs bash; see --help");
+    expect_bad("probe health", "unexpected argument \"health\"; see --help");
+    expect_bad("probe liveness readiness", "unexpected argument \"readiness\"; see --help");
+    expect_bad("devices all", "unexpected argument \"all\"; see --help");
+    expect_bad("devices -o xml", "--output \"xml\": must be one of text, json, yaml");
+    const char *const variables[] = {"BOARD=trn1.2xlarge", "OUTPUT=json", NULL};
+    assert_int_equal(parse_with("devices", variables), STATUS_OK);
+    assert_true(settings.board[0] == '\0' && settings.output == OUTPUT_TEXT);
+}
+
+/* The completion has every command, what it takes, and every flag. */
+static void test_completion(void **state)
+{
+    static char text[2048];
+    struct writer w = writer_of(text, sizeof text);
+    (void)state;
+    settings_completion(&w);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    static const char *const words[] = {" devices ", " probe liveness readiness ",
+                                        " --board ", " --node-name ",
+                                        " -o\"",     "complete -o default"};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        assert_non_null(strstr(text, words[i]));
+    }
+}
+
 static void test_quoting(void **state)
 {
     (void)state;
     const char *const newline[] = {"a\nb\x7f"};
     assert_int_equal(parse_words(newline, 1, no_variables), PEER_MALFORMED);
-    expect_line("unknown command \"a?b?\"; commands: run; see --help");
+    expect_line("unknown command \"a?b?\"; see --help");
     char text[2000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     const char *const long_word[] = {text};
     assert_int_equal(parse_words(long_word, 1, no_variables), PEER_MALFORMED);
-    assert_non_null(strstr(why_text, "xxx...\"; commands: run"));
+    assert_non_null(strstr(why_text, "xxx...\"; see --help"));
     assert_true(strlen(why_text) < 512);
 }
 
@@ -531,7 +579,7 @@ static void test_help(void **state)
     while (settings_help(&w, count)) {
         count++;
     }
-    assert_int_equal(count, 26); /* head, 24 flags, exit codes */
+    assert_int_equal(count, 28); /* head, 26 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -562,20 +610,21 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 24);
+    assert_int_equal(flags, 26);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_commands),   cmocka_unit_test(test_flag_errors),
-        cmocka_unit_test(test_variables),  cmocka_unit_test(test_empty_values),
-        cmocka_unit_test(test_node_names), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_long_path),  cmocka_unit_test(test_socket_paths),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_durations),  cmocka_unit_test(test_taints),
-        cmocka_unit_test(test_quoting),    cmocka_unit_test(test_short_why),
+        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),       cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),      cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_node_names),     cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_long_path),      cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_numbers),        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_durations),      cmocka_unit_test(test_taints),
+        cmocka_unit_test(test_other_commands), cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_quoting),        cmocka_unit_test(test_short_why),
         cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ class Demo:
         serving = self.prepare_single(training)
         self.refuse_misspelt()
         self.refuse_held(serving)
+        self.show_commands()
         self.show_metrics(serving[0])
         self.kill_and_repeat(training, serving)
         self.unprepare(training, serving)
@@ -310,6 +311,16 @@ class Demo:
         claim = self.claim("latecomer", ["neuron-device-10"])
         self.show_claim(claim)
         self.refused(claim, "neuron-device-10", serving[0].metadata.name)
+
+    def show_commands(self):
+        screen = self.screen
+        screen.step("Beside the agent: neuron-dra-agent devices, neuron-dra-agent check")
+        code, text = self.agent.command("devices")
+        screen.quote(text)
+        screen.fact(code == 0 and f"5 of {DEVICES} devices held" in text, "devices shows 5 devices as held", text)
+        code, text = self.agent.command("check")
+        screen.quote(text)
+        screen.fact((code, text) == (0, "ready\n"), "check finds no reason why the node is not ready", text)
 
     def show_metrics(self, claim):
         screen = self.screen

@@ -173,20 +173,31 @@ class Agent(Program):
     """The agent's own binary, told by flags where everything is."""
 
     def __init__(self, binary, node_name, folder, kubeconfig):
-        super().__init__("the agent", [
-            str(binary), "run", "--node-name", node_name, "--kubeconfig", str(kubeconfig),
+        self.binary, self.flags = str(binary), [
+            "--node-name", node_name, "--kubeconfig", str(kubeconfig),
             "--cdi-root", str(folder / "cdi"),
             "--kubelet-registrar-directory-path", str(folder / "kubelet/plugins_registry"),
             "--kubelet-plugins-directory-path", str(folder / "kubelet/plugins"),
             "--sysfs-root", str(folder / "node/sys"), "--proc-root", str(folder / "node/proc"),
-            "--dev-root", str(folder / "node/dev"), "--healthcheck-port", "-1",
-            "--metrics-port", "0"], output="stderr", env={})
+            "--dev-root", str(folder / "node/dev"), "--healthcheck-port", "-1"]
+        super().__init__("the agent", [self.binary, "run", *self.flags, "--metrics-port", "0"], output="stderr",
+                         env={})
+
+    def port(self):
+        """Its metrics port."""
+        _, _, line = self.find(lambda text: "metrics on TCP port" in text)
+        return int(re.search(r"TCP port (\d+)", line)[1])
+
+    def command(self, name):
+        """(exit code, output) of a command beside it."""
+        done = subprocess.run([self.binary, name, *self.flags, "--metrics-port", str(self.port())],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={}, timeout=LIMIT_S,
+                              check=False)
+        return done.returncode, done.stdout
 
     def page(self, path):
         """(status, text) of a page of its metrics port."""
-        _, _, line = self.find(lambda text: "metrics on TCP port" in text)
-        port = int(re.search(r"TCP port (\d+)", line)[1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port(), timeout=LIMIT_S)
         connection.request("GET", path)
         answer = connection.getresponse()
         text = answer.read().decode()

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The claim store for people: one slot, and the claim in it. Reads the halves by dra/store.h. */
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "command/command.h"
+
+static const char *const cdi_states[] = {[CDI_GOOD] = "good",
+                                         [CDI_MISSING] = "missing",
+                                         [CDI_DIFFERENT] = "different",
+                                         [CDI_UNREADABLE] = "unreadable"};
+
+enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
+                             struct store_outline *o)
+{
+    struct store_half halves[2];
+    store_half_read(bytes[0], slot, &halves[0]);
+    store_half_read(bytes[1], slot, &halves[1]);
+    int at = store_pick(halves);
+    if (at < 0) {
+        return SLOT_DAMAGED;
+    }
+    if (halves[at].state == STORE_HALF_FREE) {
+        return SLOT_FREE;
+    }
+    if (store_record_decode(halves[at].record, r) == STATUS_OK) {
+        return SLOT_CLAIM;
+    }
+    bool known = store_outline_decode(halves[at].record, o) == STATUS_OK;
+    return known ? SLOT_OUTLINE : SLOT_DAMAGED;
+}
+
+static void write_results(const struct claim_record *r, struct writer *out)
+{
+    writer_text(out, "  devices:");
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *result = &r->result[i];
+        writer_text(out, (i == 0u) ? " " : ", ");
+        writer_text(out, DEVICE_NAME_PREFIX);
+        writer_decimal(out, result->number);
+        writer_text(out, " (request ");
+        writer_text(out, result->request);
+        if (result->logical_neuron_core != 0u) {
+            writer_text(out, ", logicalNeuronCore ");
+            writer_decimal(out, result->logical_neuron_core);
+        }
+        writer_text(out, result->admin_access ? ", admin access)" : ")");
+    }
+    writer_text(out, "\n");
+}
+
+void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out)
+{
+    writer_text(out, r->id.namespace_);
+    writer_text(out, "/");
+    writer_text(out, r->id.name);
+    writer_text(out, "\n  uid: ");
+    writer_text(out, r->id.uid);
+    writer_text(out, "\n  prepared for: ");
+    if (r->consumer.name[0] != '\0') {
+        writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
+        writer_text(out, " ");
+        writer_text(out, r->consumer.name);
+    } else {
+        writer_text(out, "not known");
+    }
+    writer_text(out, "\n");
+    write_results(r, out);
+    writer_text(out, "  CDI file: ");
+    writer_text(out, cdi_states[cdi]);
+    writer_text(out, "\n");
+    ASSERT(!out->full);
+}
+
+static void result_document(const struct claim_result *result, struct document *d)
+{
+    document_object_begin(d);
+    document_text(d, "request", result->request);
+    document_number(d, "number", result->number);
+    if (result->logical_neuron_core != 0u) {
+        document_number(d, "logicalNeuronCore", result->logical_neuron_core);
+    }
+    document_bool(d, "adminAccess", result->admin_access);
+    document_object_end(d);
+}
+
+void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d)
+{
+    document_object_begin(d);
+    document_text(d, "namespace", r->id.namespace_);
+    document_text(d, "name", r->id.name);
+    document_text(d, "uid", r->id.uid);
+    if (r->consumer.name[0] != '\0') {
+        document_member_begin(d, "consumer");
+        document_text(d, "kind", claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
+        document_text(d, "name", r->consumer.name);
+        document_object_end(d);
+    }
+    document_array_begin(d, "devices");
+    for (unsigned i = 0; i < r->count; i++) {
+        result_document(&r->result[i], d);
+    }
+    document_array_end(d);
+    document_text(d, "cdi", cdi_states[cdi]);
+    document_object_end(d);
+    ASSERT(!d->json.out->full);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands beside `run` print: devices, slices, claims, check, and the completion of a
+ * shell. Owns texts only: the host reads files, and hands in what they say. A command runs beside
+ * an agent, and changes nothing.
+ *
+ * Text is made in parts, of at most COMMAND_PART_BYTES each, so that output of any size costs fixed
+ * memory. The host empties the writer after each part.
+ *
+ * Invariants:
+ * I1 A part never makes the writer full.
+ * I2 A half of a store that is being written does not hide the other half.
+ */
+#ifndef COMMAND_COMMAND_H
+#define COMMAND_COMMAND_H
+
+#include "agent/settings.h"
+#include "command/document.h"
+#include "dra/claim.h"
+#include "dra/store.h"
+
+/* Room for the longest part: one device of a slice, with all its attributes. */
+#define COMMAND_PART_BYTES 16384u
+
+/* Which claim holds a device. */
+struct holder {
+    char claim[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the device is free */
+    char pod[NAME_CAP];                   /* empty: not known */
+};
+
+/* What `devices` and `slices` show. */
+struct inventory {
+    struct devices devices;
+    struct probe_issues issues;
+    struct holder holder[DEVICES_MAX]; /* by device number */
+    bool colour;
+};
+
+/* What became of a claim's CDI file. */
+enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE };
+/* What a slot of the claim store holds. */
+enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
+
+/*
+ * Judges a slot by the bytes of its two halves. SLOT_CLAIM: *r is the record. SLOT_OUTLINE: it was
+ * written by a newer agent, or its claim was released; *o is what is known of it.
+ */
+enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
+                             struct store_outline *o);
+/* The devices of a claim that it holds exclusively are its own from now on. */
+void command_hold(struct inventory *v, const struct claim_record *r);
+
+/* The devices that a node of this type has, without hardware. false: no such type. */
+bool command_board(const char *type, struct found_node *out);
+/* Appends the types that command_board knows. */
+void command_board_names(struct writer *out);
+
+/* One issue of a probe with its remedy, one line without its end. */
+void command_issue(const struct probe_issue *issue, struct writer *out);
+/* Part `part` of a command's output, from 0 on. False: there is none. */
+bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
+bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
+/* The slice that an agent with this inventory would create; always a document. */
+bool command_slices(const struct inventory *v, const char *node_name, unsigned part,
+                    struct document *d);
+/* One claim of the store. */
+void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out);
+void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d);
+
+/* An HTTP response as a view of its body; its status code, or 0 when it is no response. */
+unsigned command_response(struct view response, struct view *body);
+
+#endif

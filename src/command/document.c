@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents as JSON and YAML; see document.h. Holds no state of its own. */
+#include "command/document.h"
+
+#include "base/assert.h"
+#include "base/chars.h"
+
+#define DOCUMENT_INDENT 2u
+/* "false" has five characters: a longer word that begins with a letter is a text to every reader.
+ */
+#define WORD_AMBIGUOUS_MAX 5u
+
+struct document document_of(struct writer *out, bool yaml)
+{
+    struct document d = {.yaml = yaml, .dash = true, .empty = true};
+    d.json = json_writer_of(out, DOCUMENT_INDENT);
+    return d;
+}
+
+static struct writer *out_of(struct document *d)
+{
+    return d->json.out;
+}
+
+/* A new line at the indentation of what is open, unless a dash or the start was just written. */
+static void line_begin(struct document *d)
+{
+    if (!d->dash) {
+        writer_text(out_of(d), "\n");
+        for (unsigned i = 0; i < d->depth; i++) {
+            writer_text(out_of(d), "  ");
+        }
+    }
+    d->dash = false;
+    d->empty = false;
+}
+
+static void name(struct document *d, const char *text)
+{
+    if (!d->yaml) {
+        json_name(&d->json, text);
+        return;
+    }
+    line_begin(d);
+    writer_text(out_of(d), text);
+    writer_text(out_of(d), ":");
+}
+
+void document_object_begin(struct document *d)
+{
+    if (!d->yaml) {
+        json_object_begin(&d->json);
+        return;
+    }
+    if (d->element) {
+        line_begin(d);
+        writer_text(out_of(d), "- ");
+        d->dash = true;
+        d->depth++;
+    }
+    d->element = false;
+    d->empty = true;
+}
+
+static void close_empty(struct document *d, const char *form)
+{
+    if (d->empty) {
+        writer_text(out_of(d), d->dash ? "" : " ");
+        writer_text(out_of(d), form);
+    }
+    d->dash = false;
+    d->empty = false;
+}
+
+void document_object_end(struct document *d)
+{
+    if (!d->yaml) {
+        json_object_end(&d->json);
+        return;
+    }
+    close_empty(d, "{}");
+    d->depth -= (d->depth > 0u) ? 1u : 0u;
+    d->element = true; /* what follows an element is one; name() does not look */
+}
+
+void document_member_begin(struct document *d, const char *text)
+{
+    name(d, text);
+    if (!d->yaml) {
+        json_object_begin(&d->json);
+        return;
+    }
+    d->depth++;
+    d->empty = true;
+    d->element = false;
+}
+
+void document_array_begin(struct document *d, const char *text)
+{
+    name(d, text);
+    if (!d->yaml) {
+        json_array_begin(&d->json);
+        return;
+    }
+    d->empty = true;
+    d->element = true;
+}
+
+void document_array_end(struct document *d)
+{
+    if (!d->yaml) {
+        json_array_end(&d->json);
+        return;
+    }
+    close_empty(d, "[]");
+    d->element = false;
+}
+
+static bool is_word_byte(uint8_t byte)
+{
+    return is_letter(byte) || is_digit(byte) || byte == '-' || byte == '.' || byte == '/' ||
+           byte == '_';
+}
+
+static bool is_plain(struct view text)
+{
+    bool plain = text.len > WORD_AMBIGUOUS_MAX && is_letter(text.data[0]);
+    for (size_t i = 0; i < text.len && plain; i++) {
+        plain = is_word_byte(text.data[i]);
+    }
+    return plain;
+}
+
+/* JSON's quoted form is YAML's too (YAML 1.2 section 1.2). */
+static void value_text(struct document *d, struct view value)
+{
+    if (is_plain(value)) {
+        writer_append(out_of(d), value);
+        return;
+    }
+    struct json_writer quoted = json_writer_of(out_of(d), 0);
+    json_string(&quoted, value);
+}
+
+void document_text(struct document *d, const char *text, const char *value)
+{
+    name(d, text);
+    if (!d->yaml) {
+        json_string(&d->json, view_text(value));
+        return;
+    }
+    writer_text(out_of(d), " ");
+    value_text(d, view_text(value));
+}
+
+void document_number(struct document *d, const char *text, int64_t value)
+{
+    name(d, text);
+    if (!d->yaml) {
+        json_number(&d->json, value);
+        return;
+    }
+    writer_text(out_of(d), " ");
+    writer_signed(out_of(d), value);
+}
+
+void document_bool(struct document *d, const char *text, bool value)
+{
+    name(d, text);
+    if (!d->yaml) {
+        json_bool(&d->json, value);
+        return;
+    }
+    writer_text(out_of(d), value ? " true" : " false");
+}
+
+void document_element(struct document *d, struct view value)
+{
+    if (!d->yaml) {
+        json_string(&d->json, value);
+        return;
+    }
+    ASSERT(d->element);
+    line_begin(d);
+    writer_text(out_of(d), "- ");
+    value_text(d, value);
+}
+
+void document_end(struct document *d)
+{
+    writer_text(out_of(d), "\n");
+}

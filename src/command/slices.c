@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ResourceSlice that an agent would create, in the form that kubectl shows: for reviewers, and
+ * for the node templates of autoscalers. Decides nothing about attributes (dra/device.h does).
+ */
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "command/command.h"
+
+bool command_board(const char *type, struct found_node *out)
+{
+    const struct board *board = board_find(type);
+    if (board == NULL) {
+        return false;
+    }
+    *out = (struct found_node){.count = board->devices};
+    text_set(out->product_name, sizeof out->product_name, board->instance_type);
+    for (uint16_t i = 0; i < out->count; i++) {
+        struct found_device *d = &out->devices[i];
+        d->number = i;
+        d->node_exists = true;
+        struct writer w = writer_of(d->core_count, sizeof d->core_count);
+        writer_decimal(&w, board->cores_per_device);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+    }
+    return true;
+}
+
+void command_board_names(struct writer *out)
+{
+    const struct board *board = board_at(0);
+    for (unsigned i = 0; board != NULL; i++) {
+        writer_text(out, (i == 0u) ? "" : ", ");
+        writer_text(out, board->instance_type);
+        board = board_at(i + 1u);
+    }
+}
+
+static void write_head(const char *node_name, struct document *d)
+{
+    char prefix[NAME_CAP + sizeof DRIVER_NAME + 2u];
+    struct writer w = writer_of(prefix, sizeof prefix);
+    writer_text(&w, node_name);
+    writer_text(&w, "-" DRIVER_NAME "-");
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    document_object_begin(d);
+    document_text(d, "apiVersion", "resource.k8s.io/v1");
+    document_text(d, "kind", "ResourceSlice");
+    document_member_begin(d, "metadata");
+    document_text(d, "generateName", prefix);
+    document_object_end(d);
+    document_member_begin(d, "spec");
+    document_text(d, "driver", DRIVER_NAME);
+    document_text(d, "nodeName", node_name);
+    document_member_begin(d, "pool");
+    document_text(d, "name", node_name);
+    document_number(d, "generation", 1);
+    document_number(d, "resourceSliceCount", 1);
+    document_object_end(d);
+    document_array_begin(d, "devices");
+}
+
+static void write_value(const struct attribute *a, struct document *d)
+{
+    switch (a->type) {
+    case ATTRIBUTE_INT:
+        document_number(d, "int", a->number);
+        break;
+    case ATTRIBUTE_BOOL:
+        document_bool(d, "bool", a->number != 0);
+        break;
+    case ATTRIBUTE_STRING:
+        document_text(d, "string", a->text);
+        break;
+    case ATTRIBUTE_VERSION:
+        document_text(d, "version", a->text);
+        break;
+    }
+}
+
+static void write_device(const struct devices *devices, unsigned index, struct document *d)
+{
+    struct attributes all;
+    device_attributes(devices, index, &all);
+    document_object_begin(d);
+    document_text(d, "name", devices->device[index].name);
+    document_member_begin(d, "attributes");
+    for (unsigned i = 0; i < all.count; i++) {
+        document_member_begin(d, all.attribute[i].key);
+        write_value(&all.attribute[i], d);
+        document_object_end(d);
+    }
+    document_object_end(d);
+    document_object_end(d);
+}
+
+bool command_slices(const struct inventory *v, const char *node_name, unsigned part,
+                    struct document *d)
+{
+    unsigned count = v->devices.count;
+    if (part == 0u) {
+        write_head(node_name, d);
+    } else if (part <= count) {
+        write_device(&v->devices, part - 1u, d);
+    } else if (part == count + 1u) {
+        document_array_end(d);
+        document_object_end(d);
+        document_object_end(d);
+        document_end(d);
+    } else {
+        return false;
+    }
+    ASSERT(!d->json.out->full);
+    return true;
+}

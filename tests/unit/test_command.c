@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands print: tables, documents in both forms, slots of a store, responses. */
+#include "claim_harness.h"
+
+#include "command/command.h"
+
+static struct inventory inventory;
+static struct claim_record record;
+static char part[COMMAND_PART_BYTES];
+static char text[256u * 1024u];
+
+/* Everything that the parts of a command are, together. */
+static const char *whole(bool (*more)(unsigned number, struct writer *out))
+{
+    struct writer all = writer_of(text, sizeof text);
+    struct writer w = writer_of(part, sizeof part);
+    for (unsigned i = 0; more(i, &w); i++) {
+        assert_false(w.full);
+        writer_append(&all, writer_view(&w));
+        w.len = 0;
+    }
+    assert_int_equal(writer_end_text(&all), STATUS_OK);
+    return text;
+}
+
+static bool table_part(unsigned number, struct writer *out)
+{
+    return command_devices_text(&inventory, number, out);
+}
+
+static struct document document;
+
+static bool document_part(unsigned number, struct writer *out)
+{
+    bool yaml = document.yaml;
+    if (number == 0u) {
+        document = document_of(out, yaml);
+    }
+    return command_devices_document(&inventory, number, &document);
+}
+
+static bool slice_part(unsigned number, struct writer *out)
+{
+    bool yaml = document.yaml;
+    if (number == 0u) {
+        document = document_of(out, yaml);
+    }
+    return command_slices(&inventory, "node-1", number, &document);
+}
+
+static void node(unsigned count)
+{
+    memset(&inventory, 0, sizeof inventory);
+    fill_devices(&inventory.devices, board_find("trn2.48xlarge"), 0, count);
+    for (unsigned i = 0; i < count; i++) {
+        inventory.devices.device[i].core_count = 8;
+    }
+}
+
+static void hold(const char *name, const char *pod, unsigned first, unsigned count)
+{
+    record_begin(&record);
+    (void)snprintf(record.id.name, sizeof record.id.name, "%s", name);
+    (void)snprintf(record.consumer.name, sizeof record.consumer.name, "%s", pod);
+    for (unsigned i = 0; i < count; i++) {
+        record_add(&record, "train", first + i);
+    }
+    command_hold(&inventory, &record);
+}
+
+static void has(const char *words)
+{
+    if (strstr(text, words) == NULL) {
+        fail_msg("no \"%s\" in:\n%s", words, text);
+    }
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    node(15);
+    hold("llama", "llama-0", 4, 4);
+    hold("chat", "", 10, 1);
+    whole(table_part);
+    has("NAME              CORES  STATE  CLAIM           POD\n"
+        "neuron-device-0   8      free   -               -\n");
+    has("neuron-device-4   8      held   training/llama  llama-0\n");
+    has("neuron-device-10  8      held   training/chat   -\n");
+    has("trn2.48xlarge, 5 of 15 devices held\n");
+    has("   0 .   1 .   2 .   3 .\n"
+        "   4 A   5 A   6 A   7 A\n"
+        "   8 .   9 .  10 B  11 .\n"
+        "  12 .  13 .  14 .  15 !\n");
+    has("   A  training/llama, pod llama-0\n   B  training/chat\n");
+}
+
+static void test_colour(void **state)
+{
+    (void)state;
+    node(16);
+    hold("llama", "llama-0", 0, 1);
+    inventory.colour = true;
+    whole(table_part);
+    has("   0 \033[1;31mA\033[0m   1 .");
+}
+
+static void test_admin_holds_nothing(void **state)
+{
+    (void)state;
+    node(16);
+    record_begin(&record);
+    record_add(&record, "probe", 3)->admin_access = true;
+    command_hold(&inventory, &record);
+    whole(table_part);
+    has("0 of 16 devices held\n");
+}
+
+static void test_devices_as_document(void **state)
+{
+    (void)state;
+    node(1);
+    inventory.devices.board = NULL;
+    hold("llama", "llama-0", 0, 1);
+    inventory.issues.count = 1;
+    inventory.issues.issue[0] = (struct probe_issue){
+        .kind = PROBE_ISSUE_NO_MODULE, .number = PROBE_ISSUE_NO_NUMBER, .remedy = "load it"};
+    document.yaml = true;
+    assert_string_equal(whole(document_part), "instanceType: trn2.48xlarge\n"
+                                              "neuronDriverVersion: \"\"\n"
+                                              "devices:\n"
+                                              "- name: neuron-device-0\n"
+                                              "  number: 0\n"
+                                              "  cores: 8\n"
+                                              "  held: true\n"
+                                              "  claim: training/llama\n"
+                                              "  pod: llama-0\n"
+                                              "issues:\n"
+                                              "- \"no-module: load it\"\n");
+    document.yaml = false;
+    whole(document_part);
+    has("{\n  \"instanceType\": \"trn2.48xlarge\",\n");
+    has("  \"issues\": [\n    \"no-module: load it\"\n  ]\n}\n");
+}
+
+/* Texts that a reader of YAML takes for a number, a truth value or null are quoted. */
+static void test_yaml_quotes(void **state)
+{
+    static const char *const quoted[] = {"",     "true",  "no",      "null",     "0x10", "1e3",
+                                         "~",    "12:30", "a: b",    "-x",       "a #b", "@a",
+                                         "node", "false", "0.1.0.0", "a\nb-cdef"};
+    (void)state;
+    for (unsigned i = 0; i < sizeof quoted / sizeof quoted[0]; i++) {
+        struct writer w = writer_of(text, sizeof text);
+        struct document d = document_of(&w, true);
+        document_object_begin(&d);
+        document_text(&d, "a", quoted[i]);
+        document_object_end(&d);
+        document_end(&d);
+        assert_int_equal(writer_end_text(&w), STATUS_OK);
+        assert_memory_equal(text, "a: \"", 4);
+        assert_int_equal(text[w.len - 2u], '"');
+    }
+}
+
+static void test_empty_documents(void **state)
+{
+    (void)state;
+    for (unsigned yaml = 0; yaml < 2u; yaml++) {
+        struct writer w = writer_of(text, sizeof text);
+        struct document d = document_of(&w, yaml == 1u);
+        document_object_begin(&d);
+        document_member_begin(&d, "a");
+        document_object_end(&d);
+        document_array_begin(&d, "b");
+        document_object_begin(&d);
+        document_object_end(&d);
+        document_object_begin(&d);
+        document_array_begin(&d, "c");
+        document_array_end(&d);
+        document_object_end(&d);
+        document_array_end(&d);
+        document_object_end(&d);
+        document_end(&d);
+        assert_int_equal(writer_end_text(&w), STATUS_OK);
+        if (yaml == 1u) {
+            assert_string_equal(text, "a: {}\nb:\n- {}\n- c: []\n");
+        }
+    }
+}
+
+/* Every type that is known makes a slice of its devices, and no other word is one. */
+static void test_boards(void **state)
+{
+    static struct found_node found;
+    (void)state;
+    assert_false(command_board("trn9.48xlarge", &found));
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        const struct board *board = board_at(i);
+        assert_true(command_board(board->instance_type, &found));
+        memset(&inventory, 0, sizeof inventory);
+        devices_build(&inventory.devices, &found, &inventory.issues);
+        assert_int_equal(inventory.devices.count, board->devices);
+        document.yaml = true;
+        whole(slice_part);
+        has("apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n");
+        has("metadata:\n  generateName: node-1-neuron.aws.com-\nspec:\n");
+        has("  devices:\n  - name: neuron-device-0\n    attributes:\n      coreCount:\n        int: ");
+        has(board->instance_type);
+    }
+}
+
+static void test_claim(void **state)
+{
+    (void)state;
+    struct writer w = writer_of(text, sizeof text);
+    record_begin(&record);
+    record_add(&record, "train", 8)->logical_neuron_core = 1;
+    record_add(&record, "probe", 9)->admin_access = true;
+    command_claim_text(&record, CDI_MISSING, &w);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_string_equal(text, "training/llama-0\n"
+                              "  uid: " UID "\n"
+                              "  prepared for: not known\n"
+                              "  devices: neuron-device-8 (request train, logicalNeuronCore 1), "
+                              "neuron-device-9 (request probe, admin access)\n"
+                              "  CDI file: missing\n");
+}
+
+/* The longest claim there can be, in all forms. */
+static void test_longest_claim(void **state)
+{
+    (void)state;
+    fill_longest(&record);
+    for (unsigned form = 0; form < 3u; form++) {
+        struct writer w = writer_of(part, sizeof part);
+        struct document d = document_of(&w, form == 1u);
+        if (form == 2u) {
+            command_claim_text(&record, CDI_UNREADABLE, &w);
+        } else {
+            command_claim_document(&record, CDI_UNREADABLE, &d);
+        }
+        assert_false(w.full);
+        assert_true(w.len > 1000u);
+    }
+}
+
+static void test_slot(void **state)
+{
+    static uint8_t half[2][STORE_HALF_BYTES];
+    static uint8_t bytes[STORE_RECORD_MAX];
+    static struct store_outline outline;
+    static struct claim_record read;
+    struct view views[2];
+    struct writer encoded = writer_of(bytes, sizeof bytes);
+    (void)state;
+    record_begin(&record);
+    record_add(&record, "train", 8);
+    assert_int_equal(store_record_encode(&record, &encoded), STATUS_OK);
+    for (unsigned i = 0; i < 2u; i++) {
+        struct writer w = writer_of(half[i], sizeof half[i]);
+        store_half_write(&w, 7, i + 1u, (i == 1u) ? writer_view(&encoded) : view_of(NULL, 0));
+        views[i] = writer_view(&w);
+    }
+    assert_int_equal(command_slot(views, 7, &read, &outline), SLOT_CLAIM);
+    assert_string_equal(read.id.uid, UID);
+    assert_int_equal(command_slot(views, 8, &read, &outline), SLOT_DAMAGED);
+    half[1][STORE_HALF_HEADER] ^= 1u; /* as while an agent writes it */
+    assert_int_equal(command_slot(views, 7, &read, &outline), SLOT_FREE);
+}
+
+static void test_response(void **state)
+{
+    struct view body;
+    (void)state;
+    assert_int_equal(command_response(view_text("HTTP/1.1 200 OK\r\nA: b\r\n\r\nok\n"), &body),
+                     200);
+    assert_true(view_is(body, "ok\n"));
+    assert_int_equal(command_response(view_text("HTTP/1.1 503 No\r\n\r\n"), &body), 503);
+    assert_int_equal(body.len, 0);
+    static const char *const bad[] = {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 20x OK\r\n\r\n",
+                                      "SSH-2.0-x\r\n\r\n", "HTTP/1.1 2"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(command_response(view_text(bad[i]), &body), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_colour),
+        cmocka_unit_test(test_admin_holds_nothing),
+        cmocka_unit_test(test_devices_as_document),
+        cmocka_unit_test(test_yaml_quotes),
+        cmocka_unit_test(test_empty_documents),
+        cmocka_unit_test(test_boards),
+        cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_longest_claim),
+        cmocka_unit_test(test_slot),
+        cmocka_unit_test(test_response),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
