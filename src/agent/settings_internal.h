@@ -50,6 +50,7 @@ struct command_row {
                                                   unused ones are NULL */
     const char *help;                          /* one line of --help */
 };
+/* By number of the command, in the order of --help. */
 extern const struct command_row command_rows[COMMANDS];
 
 /* In the order of --help. */
