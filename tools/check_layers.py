@@ -43,7 +43,8 @@ MAY_INCLUDE = {
     "src": {"any"},
 }
 STATE = "src/agent/state.h"
-PURE = ("src/base", "src/wire", "src/dra", "src/command", *sorted(ROOMS_OF_AGENT), "src/agent/agent.c", "boards", "generated")
+PURE = ("src/base", "src/wire", "src/dra", "src/command", *sorted(ROOMS_OF_AGENT), "src/agent/agent.c", "boards",
+        "generated")
 STANDARD = {"stdint.h", "stddef.h", "stdbool.h", "string.h"}
 NANOPB = {"pb.h", "pb_encode.h", "pb_decode.h", "pb_common.h"}
 # cfg/budget.h adds up the sizes of structs of all folders below src/agent: it sees what src/agent sees, and only the

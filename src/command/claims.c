@@ -4,10 +4,10 @@
 #include "cfg/identity.h"
 #include "command/command.h"
 
-static const char *const cdi_states[] = {[CDI_GOOD] = "good",
-                                         [CDI_MISSING] = "missing",
-                                         [CDI_DIFFERENT] = "different",
-                                         [CDI_UNREADABLE] = "unreadable"};
+static const char *const cdi_states[CDI_STATES] = {[CDI_GOOD] = "good",
+                                                   [CDI_MISSING] = "missing",
+                                                   [CDI_DIFFERENT] = "different",
+                                                   [CDI_UNREADABLE] = "unreadable"};
 
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o)

@@ -37,7 +37,7 @@ struct inventory {
 };
 
 /* What became of a claim's CDI file. */
-enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE };
+enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE, CDI_STATES };
 /* What a slot of the claim store holds. */
 enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
 

@@ -131,12 +131,15 @@ static void letter(const struct inventory *v, unsigned index, struct writer *out
 {
     unsigned order = order_of(v, index);
     if (v->colour) {
-        writer_text(out, "\033[1;3");
+        writer_text(out, "\033"
+                         "[1;3");
         writer_decimal(out, 1u + order % COLOURS);
         writer_text(out, "m");
     }
     writer_u8(out, (uint8_t)('A' + order % LETTERS));
-    writer_text(out, v->colour ? "\033[0m" : "");
+    writer_text(out, v->colour ? "\033"
+                                 "[0m"
+                               : "");
 }
 
 static void write_cell(const struct inventory *v, unsigned number, struct writer *out)

@@ -30,10 +30,12 @@ bool command_board(const char *type, struct found_node *out)
 void command_board_names(struct writer *out)
 {
     const struct board *board = board_at(0);
-    for (unsigned i = 0; board != NULL; i++) {
+    unsigned i = 0;
+    while (board != NULL) {
         writer_text(out, (i == 0u) ? "" : ", ");
         writer_text(out, board->instance_type);
-        board = board_at(i + 1u);
+        i++;
+        board = board_at(i);
     }
 }
 
@@ -74,7 +76,7 @@ static void write_value(const struct attribute *a, struct document *d)
     case ATTRIBUTE_STRING:
         document_text(d, "string", a->text);
         break;
-    case ATTRIBUTE_VERSION:
+    default:
         document_text(d, "version", a->text);
         break;
     }

@@ -88,7 +88,8 @@ static enum status node_load(struct command_memory *m, struct writer *why)
  * Not by the files port: that takes the store's lock. One read is enough, and a part that is short
  * is damaged.
  */
-static struct view store_part(struct command_memory *m, uint64_t offset, void *bytes, size_t cap)
+static struct view store_part(const struct command_memory *m, uint64_t offset, void *bytes,
+                              size_t cap)
 {
     ssize_t n = pread(m->store_fd, bytes, cap, (off_t)offset);
     return view_of(bytes, (n > 0) ? (size_t)n : 0u);
