@@ -280,7 +280,7 @@ static bool keeps_stored(struct agent *a)
     if (a->now_ms >= r->kept_until_ms) {
         return false;
     }
-    r->trouble = "no device was found, and the stored slices, which have some, are kept for a while";
+    r->trouble = "no device was found; the stored slices, which have some, are kept for a while";
     give_up(a, r->kept_until_ms - a->now_ms, false);
     return true;
 }
