@@ -35,7 +35,7 @@ static void line_begin(struct document *d)
     d->empty = false;
 }
 
-static void name(struct document *d, const char *text)
+static void member_name(struct document *d, const char *text)
 {
     if (!d->yaml) {
         json_name(&d->json, text);
@@ -80,12 +80,12 @@ void document_object_end(struct document *d)
     }
     close_empty(d, "{}");
     d->depth -= (d->depth > 0u) ? 1u : 0u;
-    d->element = true; /* what follows an element is one; name() does not look */
+    d->element = true; /* what follows an element is one; member_name() does not look */
 }
 
-void document_member_begin(struct document *d, const char *text)
+void document_member_begin(struct document *d, const char *name)
 {
-    name(d, text);
+    member_name(d, name);
     if (!d->yaml) {
         json_object_begin(&d->json);
         return;
@@ -95,9 +95,9 @@ void document_member_begin(struct document *d, const char *text)
     d->element = false;
 }
 
-void document_array_begin(struct document *d, const char *text)
+void document_array_begin(struct document *d, const char *name)
 {
-    name(d, text);
+    member_name(d, name);
     if (!d->yaml) {
         json_array_begin(&d->json);
         return;
@@ -142,9 +142,9 @@ static void value_text(struct document *d, struct view value)
     json_string(&quoted, value);
 }
 
-void document_text(struct document *d, const char *text, const char *value)
+void document_text(struct document *d, const char *name, const char *value)
 {
-    name(d, text);
+    member_name(d, name);
     if (!d->yaml) {
         json_string(&d->json, view_text(value));
         return;
@@ -153,9 +153,9 @@ void document_text(struct document *d, const char *text, const char *value)
     value_text(d, view_text(value));
 }
 
-void document_number(struct document *d, const char *text, int64_t value)
+void document_number(struct document *d, const char *name, int64_t value)
 {
-    name(d, text);
+    member_name(d, name);
     if (!d->yaml) {
         json_number(&d->json, value);
         return;
@@ -164,9 +164,9 @@ void document_number(struct document *d, const char *text, int64_t value)
     writer_signed(out_of(d), value);
 }
 
-void document_bool(struct document *d, const char *text, bool value)
+void document_bool(struct document *d, const char *name, bool value)
 {
-    name(d, text);
+    member_name(d, name);
     if (!d->yaml) {
         json_bool(&d->json, value);
         return;
