@@ -47,8 +47,9 @@ enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
  */
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
-/* The devices of a claim that it holds exclusively are its own from now on. */
-void command_hold(struct inventory *v, const struct claim_record *r);
+/* The claim holds these devices, as bits by number, exclusively; `pod` may be empty. */
+void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id,
+                  const char *pod);
 
 /* The devices that a node of this type has, without hardware. false: no such type. */
 bool command_board(const char *type, struct found_node *out);

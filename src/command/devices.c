@@ -11,21 +11,20 @@
 #define STATE_COLUMN 7u
 #define LETTERS 26u
 
-void command_hold(struct inventory *v, const struct claim_record *r)
+void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id, const char *pod)
 {
-    uint64_t numbers = claim_numbers(r);
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if ((numbers >> i & 1u) == 0u) {
             continue;
         }
         struct holder *h = &v->holder[i];
         struct writer w = writer_of(h->claim, sizeof h->claim);
-        writer_text(&w, r->id.namespace_);
+        writer_text(&w, id->namespace_);
         writer_text(&w, "/");
-        writer_text(&w, r->id.name);
+        writer_text(&w, id->name);
         enum status ended = writer_end_text(&w);
         ASSERT(ended == STATUS_OK);
-        text_set(h->pod, sizeof h->pod, r->consumer.name);
+        text_set(h->pod, sizeof h->pod, pod);
     }
 }
 

@@ -145,7 +145,7 @@ static void store_trouble(const struct command_memory *m, enum status s, struct 
         writer_text(why, " is damaged; an agent that starts repairs it");
         break;
     default:
-        writer_text(why, " cannot be read");
+        writer_text(why, " cannot be read; check that it is a file, and the disk");
         break;
     }
 }
@@ -175,7 +175,19 @@ static enum cdi_state cdi_look(struct command_memory *m)
 
 /* --- devices, slices --- */
 
-/* Who holds what, as far as the store can be read; what keeps it from being read is one issue. */
+static void holder_load(struct command_memory *m, unsigned slot)
+{
+    const struct claim_record *r = &m->record;
+    enum slot_state state = slot_load(m, slot);
+    if (state == SLOT_CLAIM) {
+        command_hold(&m->inventory, claim_numbers(r), &r->id, r->consumer.name);
+    }
+    if (state == SLOT_OUTLINE && !m->outline.released) {
+        command_hold(&m->inventory, m->outline.numbers, &m->outline.id, "");
+    }
+}
+
+/* Who holds what, also by records of a newer agent. HOST_*: the store cannot be read. */
 static enum status holders_load(struct command_memory *m, struct writer *why)
 {
     enum status s = store_open(m);
@@ -187,9 +199,7 @@ static enum status holders_load(struct command_memory *m, struct writer *why)
         return s;
     }
     for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
-        if (slot_load(m, slot) == SLOT_CLAIM) {
-            command_hold(&m->inventory, &m->record);
-        }
+        holder_load(m, slot);
     }
     return STATUS_OK;
 }
@@ -468,6 +478,12 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
         return reason(m, writer_view(&line), why);
     }
     enum status s = STATUS_OK;
+    if (code != 200u && body.len == 0u) {
+        writer_text(&line, "the response of /readyz has no reason, but the status ");
+        writer_decimal(&line, code);
+        writer_text(&line, "; check that --metrics-port is the agent's");
+        s = reason(m, writer_view(&line), why);
+    }
     while (code != 200u && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
         s = reason(m, view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);

@@ -83,13 +83,29 @@ static bool is_mount_point(const char path[PATH_CAP])
            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino;
 }
 
+/* What a link leads to is elsewhere than what is above the link. */
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return link_stat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static struct view without_slashes(struct view path)
+{
+    struct view kept = path;
+    for (size_t i = 0; i < path.len && kept.len > 1u && view_ends(kept, "/"); i++) {
+        kept.len--;
+    }
+    return kept;
+}
+
 /* The directory that a rule for `path` is about, opened. */
 static int rule_open(const char *path)
 {
     char at[PATH_CAP];
     int fd = -1;
-    text_cut(at, sizeof at, view_text(path));
-    bool more = is_mount_point(at) || path_up(at);
+    text_cut(at, sizeof at, without_slashes(view_text(path)));
+    bool more = is_mount_point(at) || is_link(at) || path_up(at);
     for (unsigned i = 0; i < PATH_CAP && fd < 0 && more; i++) {
         fd = path_open(at, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
         more = path_up(at);
@@ -206,9 +222,10 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text)
         writer_text(text, "paths are restricted by landlock, ABI ");
         writer_decimal(text, (uint64_t)abi);
     } else {
-        writer_text(text, "paths are not restricted: this kernel has no landlock");
+        writer_text(text, "paths are not restricted: landlock is not available");
     }
     /* Last: the filter does not allow the calls above. */
-    writer_text(text, (bound && restrict_calls()) ? "; system calls by seccomp"
-                                                  : "; system calls are not: it has no seccomp");
+    writer_text(text, (bound && restrict_calls())
+                          ? "; system calls by seccomp"
+                          : "; system calls are not: seccomp is not available");
 }

@@ -5,8 +5,10 @@ package conformance
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 )
 
 // The kernel's own words about the process: which restrictions are in force (proc_pid_status(5)).
@@ -39,5 +41,38 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("the log has %q", line)
 			}
 		})
+	}
+}
+
+// What the agent may write or read can be removed and made again: the rules are not those of one inode.
+func TestSandboxedFoldersMadeAgain(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, k := running(t, api, "trn2.48xlarge")
+	sys := filepath.Join(a.node, "sys")
+	for n, remake := range []func(){
+		func() {},
+		func() {
+			check(t, os.RemoveAll(a.cdiDir()))
+			check(t, os.Mkdir(a.cdiDir(), 0o755))
+		},
+		func() {
+			check(t, os.Rename(sys, sys+".old"))
+			check(t, os.CopyFS(sys, os.DirFS(sys+".old")))
+		},
+		func() { check(t, os.RemoveAll(a.cdiDir())) },
+	} {
+		remake()
+		claim := api.addClaim(newClaim(fmt.Sprint("again-", n), fmt.Sprintf("req=%d", n)))
+		// A device that is another directory now has to be found first.
+		for end := time.Now().Add(patience); k.prepare(named(claim))[string(claim.UID)].Error != ""; {
+			if time.Now().After(end) {
+				t.Fatalf("step %d: %s", n, k.prepareError(named(claim)))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if a.cdiBytes(claim) == "" {
+			t.Errorf("step %d: no CDI file", n)
+		}
 	}
 }

@@ -65,7 +65,7 @@ static void hold(const char *name, const char *pod, unsigned first, unsigned cou
     for (unsigned i = 0; i < count; i++) {
         record_add(&record, "train", first + i);
     }
-    command_hold(&inventory, &record);
+    command_hold(&inventory, claim_numbers(&record), &record.id, record.consumer.name);
 }
 
 static void has(const char *words)
@@ -110,7 +110,7 @@ static void test_admin_holds_nothing(void **state)
     node(16);
     record_begin(&record);
     record_add(&record, "probe", 3)->admin_access = true;
-    command_hold(&inventory, &record);
+    command_hold(&inventory, claim_numbers(&record), &record.id, record.consumer.name);
     whole(table_part);
     has("0 of 16 devices held\n");
 }

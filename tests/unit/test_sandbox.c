@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sandbox, entered in a process of its own: what the agent needs goes on working, and every
- * other path and system call is refused. Where the kernel has no landlock, the text must say so and
+ * other path and system call is refused. Where landlock is not available, the text must say so and
  * the paths stay open.
  */
 #include <errno.h>
@@ -48,12 +48,13 @@ static int setup(void **state)
     (void)state;
     (void)strcpy(root, "/tmp/sandbox-XXXXXX");
     assert_non_null(mkdtemp(root));
-    static const char *const folders[] = {"kubelet", "kubelet/plugin", "devices", "devices/sys",
-                                          "elsewhere"};
+    static const char *const folders[] = {"kubelet",     "kubelet/plugin", "devices",
+                                          "devices/sys", "linked",         "elsewhere"};
     for (unsigned i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         assert_int_equal(mkdir(at(folders[i]), 0700), 0);
     }
     put("devices/sys/value");
+    assert_int_equal(symlink(at("linked"), at("kubelet/link")), 0);
     put("elsewhere/secret");
     return 0;
 }
@@ -69,6 +70,7 @@ static int teardown(void **state)
 /* What the child saw; 0 errors: it worked. */
 struct seen {
     char text[256];
+    int linked;
     int made, renamed, removed, made_again, socket_bound;
     int read_value, wrote_value;
     int read_elsewhere, made_elsewhere, listed_elsewhere;
@@ -101,6 +103,7 @@ static int bind_error(const char *path)
 static void look_at_files(struct seen *seen)
 {
     seen->made = open_error(at("kubelet/plugin/new"), O_RDWR | O_CREAT | O_TRUNC);
+    seen->linked = open_error(at("kubelet/link/new"), O_RDWR | O_CREAT);
     seen->renamed = error_of(path_rename(at("kubelet/plugin/new"), at("kubelet/plugin/store")));
     seen->removed = error_of(unlink(at("kubelet/plugin/store")));
     seen->made_again = error_of(mkdir(at("kubelet/again"), 0700));
@@ -134,9 +137,11 @@ static struct seen enter(void)
     if (child == 0) {
         char plugin[160];
         char sys[160];
-        (void)snprintf(plugin, sizeof plugin, "%s/kubelet/plugin", root);
+        (void)snprintf(plugin, sizeof plugin, "%s/kubelet/plugin/", root);
         (void)snprintf(sys, sizeof sys, "%s/devices/sys", root);
-        const struct sandbox_paths paths = {{plugin, plugin, plugin}, {sys, sys, sys, sys}};
+        char link[160];
+        (void)snprintf(link, sizeof link, "%s/kubelet/link", root);
+        const struct sandbox_paths paths = {{plugin, link, plugin}, {sys, sys, sys, sys}};
         struct writer w = writer_of(seen.text, sizeof seen.text);
         sandbox_enter(&paths, &w);
         look_at_files(&seen);
@@ -159,9 +164,10 @@ static void test_paths(void **state)
     struct seen seen = enter();
     bool restricted = strstr(seen.text, "restricted by landlock, ABI ") != NULL;
     if (!restricted) {
-        assert_non_null(strstr(seen.text, "this kernel has no landlock"));
+        assert_non_null(strstr(seen.text, "landlock is not available"));
     }
     assert_int_equal(seen.made, 0);
+    assert_int_equal(seen.linked, 0); /* a CDI root that is a link */
     assert_int_equal(seen.renamed, 0);
     assert_int_equal(seen.removed, 0);
     assert_int_equal(seen.made_again, 0); /* the plugin directory can be made again */
