@@ -5,22 +5,23 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/chars.h"
+#include "generated/families.h"
+
 /* In front of the type's name on HyperPod nodes. */
 #define HYPERPOD_PREFIX "ml."
 
-static const struct board *const families[] = {trn1_boards, trn2_boards};
+static const struct board_family *const families[] = {BOARD_FAMILIES};
+#define FAMILIES (sizeof families / sizeof families[0])
 
 const struct board *board_at(unsigned index)
 {
     unsigned left = index;
-    for (size_t family = 0; family < sizeof families / sizeof families[0]; family++) {
-        const struct board *row = families[family];
-        for (; row->instance_type != NULL && left > 0u; row++) {
-            left--;
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (left < families[i]->boards) {
+            return &families[i]->board[left];
         }
-        if (row->instance_type != NULL) {
-            return row;
-        }
+        left -= families[i]->boards;
     }
     return NULL;
 }
@@ -40,4 +41,28 @@ const struct board *board_find(const char *instance_type)
         row = board_at(at);
     }
     return row;
+}
+
+const char *board_pci_address(const struct board *board, unsigned number)
+{
+    const struct pci_map *pci = (board != NULL) ? board->pci : NULL;
+    return (pci != NULL && number < BOARD_GROUPED_DEVICES) ? pci->address[number] : "";
+}
+
+/* trn2, trn2u and trn2-ac are of family trn2; trn20 is not. */
+static bool is_of_family(struct view name, const struct board_family *family)
+{
+    struct view rest = view_from(name, strlen(family->name));
+    return view_starts(name, family->name) && rest.len > 0u && !is_digit(rest.data[0]);
+}
+
+const struct board_family *board_family(const char *instance_type)
+{
+    struct view name = board_type(view_text(instance_type));
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (is_of_family(name, families[i])) {
+            return families[i];
+        }
+    }
+    return NULL;
 }

@@ -4,6 +4,7 @@
  * larger types are a 4x4 torus with device = 4 * row + column.
  */
 #include "boards/board.h"
+#include "generated/families.h"
 
 /* Eight EFAs for sixteen devices: two neighbours of a row share one. */
 /* four devices of a grid row in a line */
@@ -40,18 +41,14 @@ static const struct efa_map trn1n_efa = {
 };
 /* clang-format on */
 
-const struct board trn1_boards[FAMILY_ROWS] = {
+static const struct board rows[] = {
     {
         .instance_type = "trn1.2xlarge",
         .devices = 1,
-        .cores_per_device = 2,
-        .memory_gib = 32,
     },
     {
         .instance_type = "trn1.32xlarge",
         .devices = 16,
-        .cores_per_device = 2,
-        .memory_gib = 32,
         .grid_rows = 4,
         .grid_columns = 4,
         .efa = &trn1_efa,
@@ -59,11 +56,17 @@ const struct board trn1_boards[FAMILY_ROWS] = {
     {
         .instance_type = "trn1n.32xlarge",
         .devices = 16,
-        .cores_per_device = 2,
-        .memory_gib = 32,
         .grid_rows = 4,
         .grid_columns = 4,
         .efa = &trn1n_efa,
     },
-    {0},
+};
+
+const struct board_family trn1_family = {
+    .name = "trn1",
+    .cores_per_device = 2,
+    .memory_gib = 32,
+    .lnc_default = 1,
+    .boards = sizeof rows / sizeof rows[0],
+    .board = rows,
 };

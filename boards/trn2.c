@@ -2,9 +2,10 @@
 /*
  * Trainium2 boards. Eight physical NeuronCores a device, used one by one or in pairs (LNC 1 or 2);
  * pairs are what the runtime does unasked. The larger types are a 4x4 torus with device = 4 * row +
- * column.
+ * column; nodes of an UltraServer publish no place in it, as AWS's documentation has it.
  */
 #include "boards/board.h"
+#include "generated/families.h"
 
 #define LNC_1_OR_2 ((1u << 1) | (1u << 2))
 
@@ -25,35 +26,79 @@ static const struct efa_map trn2_efa = {
 };
 /* clang-format on */
 
-const struct board trn2_boards[FAMILY_ROWS] = {
+/* clang-format off */
+static const struct pci_map trn2_pci = {
+    .address =
+        {
+            "0000:cc:00.0", "0000:b5:00.0", "0000:b6:00.0", "0000:cb:00.0",
+            "0000:6f:00.0", "0000:58:00.0", "0000:59:00.0", "0000:6e:00.0",
+            "0000:9b:00.0", "0000:84:00.0", "0000:85:00.0", "0000:9a:00.0",
+            "0000:f8:00.0", "0000:e1:00.0", "0000:e2:00.0", "0000:f7:00.0",
+        },
+};
+/* clang-format on */
+
+static const struct board rows[] = {
     {
         .instance_type = "trn2.3xlarge",
         .devices = 1,
-        .cores_per_device = 8,
-        .memory_gib = 96,
-        .lnc_allowed = LNC_1_OR_2,
-        .lnc_default = 2,
     },
     {
         .instance_type = "trn2.48xlarge",
         .devices = 16,
-        .cores_per_device = 8,
-        .memory_gib = 96,
         .grid_rows = 4,
         .grid_columns = 4,
         .efa = &trn2_efa,
-        .lnc_allowed = LNC_1_OR_2,
-        .lnc_default = 2,
+        .pci = &trn2_pci,
+    },
+    {
+        .instance_type = "trn2e.48xlarge",
+        .devices = 16,
+        .grid_rows = 4,
+        .grid_columns = 4,
+        .efa = &trn2_efa,
+    },
+    {
+        .instance_type = "trn2n.48xlarge",
+        .devices = 16,
+        .grid_rows = 4,
+        .grid_columns = 4,
+        .pci = &trn2_pci,
     },
     {
         .instance_type = "trn2u.48xlarge",
         .devices = 16,
-        .cores_per_device = 8,
-        .memory_gib = 96,
         .ultraserver = true,
         .efa = &trn2_efa,
-        .lnc_allowed = LNC_1_OR_2,
-        .lnc_default = 2,
     },
-    {0},
+    {
+        .instance_type = "trn2p.48xlarge",
+        .devices = 16,
+        .ultraserver = true,
+    },
+    {
+        .instance_type = "trn2eu.48xlarge",
+        .devices = 16,
+        .ultraserver = true,
+    },
+    {
+        .instance_type = "trn2es.48xlarge",
+        .devices = 16,
+        .ultraserver = true,
+    },
+    {
+        .instance_type = "trn2en.24xlarge",
+        .devices = 4,
+        .ultraserver = true,
+    },
+};
+
+const struct board_family trn2_family = {
+    .name = "trn2",
+    .cores_per_device = 8,
+    .memory_gib = 96,
+    .lnc_allowed = LNC_1_OR_2,
+    .lnc_default = 2,
+    .boards = sizeof rows / sizeof rows[0],
+    .board = rows,
 };

@@ -46,6 +46,13 @@
  * cut; the server then refuses the watch as too old, and slices are listed again.
  */
 #define RESOURCE_VERSION_CAP 64u
+/*
+ * Token of the next page of a list, with NUL: opaque; today base64 of a namespace, a name and about
+ * 70 bytes, 520 characters. Longer: left out; the list cannot go on and starts again later.
+ */
+#define CONTINUE_CAP 640u
+/* A kubelet's version with NUL, such as v1.34.1-eks-113cf36. Longer: cut. */
+#define KUBELET_VERSION_CAP 64u
 
 /* ---- node (kernel module: at most 64 devices a node, neuron_cdev.c) ---- */
 /*
@@ -224,6 +231,18 @@
 #define HEALTH_SUBSCRIPTIONS_PER_LINK 4u
 
 /*
+ * Health streams of one connection (NodeWatchResources): a kubelet has one, and one more while an
+ * old one ends. More: RESOURCE_EXHAUSTED.
+ */
+#define DEVICE_STREAMS_PER_LINK 2u
+/*
+ * How long the kubelet believes a report of the devices' health (its own default), and how often it
+ * gets one without a change. Longer: it counts the devices as unknown.
+ */
+#define DEVICE_LEASE_MS 30000u
+#define DEVICE_REPORT_MS 10000u
+
+/*
  * Lines about TCP peers that broke the protocol, in CONNECTION_LINES_MS: strangers must not fill
  * the log. More: counted, and logged as one number.
  */
@@ -265,6 +284,14 @@
  * Never reached: cfg/budget.h asserts it.
  */
 #define KUBE_REFERENCE_BYTES_MAX 768u
+/*
+ * Claims of one page of a list, as many as client-go and kubectl ask for: a page of 2 KiB for each
+ * is 1 MiB. A node that has lost its claim store lists all claims of the cluster, so no request of
+ * it may be large. resourceVersion=0 would be cheaper, but may be answered from before a claim was
+ * allocated, and a server that answers so ignores the limit (Kubernetes API concepts, "Semantics
+ * for get and list"). More: in further pages.
+ */
+#define CLAIM_LIST_PAGE 500u
 /* Text of a Status message, or of a response that is not protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
 /*
@@ -362,6 +389,30 @@
  * and what is prepared on the devices is refused.
  */
 #define DEVICES_GRACE_MS 30000u
+/*
+ * How long errors count that a counter of the kernel module shows: they say that something
+ * happened, not that it is over. An operator looks at the node in less. Reached: the device counts
+ * as healthy.
+ */
+#define HEALTH_ERROR_MS 600000u
+/*
+ * How long an unhealthy device stays so while its files cannot be read or it is reset: either takes
+ * less. Reached: its health is unknown, and it is published like a healthy one.
+ */
+#define HEALTH_UNKNOWN_MS 60000u
+/*
+ * How often a device becomes unhealthy and healthy again at the next look, if no time between two
+ * of these is longer than HEALTH_FALLS_MS. More: it has to stay free of errors for HEALTH_HOLD_MS
+ * first, twice as long each time, up to HEALTH_HOLD_MAX_MS. So a device costs at most
+ * 2 * (HEALTH_FALLS_FREE + 5) writes in the first hour and four in each later one, whatever its
+ * files say.
+ */
+#define HEALTH_FALLS_FREE 3u
+#define HEALTH_FALLS_MS 3600000u
+#define HEALTH_HOLD_MS 60000u
+#define HEALTH_HOLD_MAX_MS 1800000u
+/* One text of reasons with NUL: all seventeen take 270 characters. Never longer. */
+#define HEALTH_TEXT_CAP 320u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
 
@@ -391,7 +442,10 @@
 /* One log line: a status message of 511 bytes and a dozen fields. Longer: cut, and marked as cut.
  */
 #define LOG_LINE_BYTES_MAX 2048u
-/* Lines waiting for stderr. Full: further lines are lost; their number is logged. */
+/*
+ * The last lines, those that wait for stderr among them. Full of these: further lines are lost;
+ * their number is logged.
+ */
 #define LOG_BUFFER_BYTES 16384u
 
 /* ---- times (milliseconds) ---- */
@@ -687,6 +741,8 @@
 /* Reads of one directory: 64 times 4 KiB are some 6000 entries. More: ignored. */
 #define DIRECTORY_READS_MAX 64u
 #define DIRECTORY_READ_BYTES 4096u
+/* Bytes of one file that `bundle` copies: twice the claim store. More: left out. */
+#define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*
  * Largest piece written to stderr at once: what a pipe that reports room takes without blocking
  * (PIPE_BUF). More: written in the next turn.

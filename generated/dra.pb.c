@@ -27,3 +27,9 @@ PB_BIND(dra_NodeUnprepareResourcesResponse, dra_NodeUnprepareResourcesResponse, 
 PB_BIND(dra_NodeUnprepareResourcesResponse_ClaimsEntry, dra_NodeUnprepareResourcesResponse_ClaimsEntry, 2)
 
 PB_BIND(dra_NodeUnprepareResourceResponse, dra_NodeUnprepareResourceResponse, 2)
+
+PB_BIND(dra_DeviceIdentifier, dra_DeviceIdentifier, 2)
+
+PB_BIND(dra_DeviceHealth, dra_DeviceHealth, 2)
+
+PB_BIND(dra_NodeWatchResourcesResponse, dra_NodeWatchResourcesResponse, AUTO)

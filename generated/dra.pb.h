@@ -11,6 +11,13 @@
 #error Regenerate this file with the current version of nanopb generator.
 #endif
 
+/* Enum definitions */
+typedef enum _dra_HealthStatus {
+    dra_HealthStatus_HEALTH_UNKNOWN = 0,
+    dra_HealthStatus_HEALTH_HEALTHY = 1,
+    dra_HealthStatus_HEALTH_UNHEALTHY = 2
+} dra_HealthStatus;
+
 /* Struct definitions */
 typedef struct _dra_Claim {
     char namespace[64];
@@ -66,9 +73,34 @@ typedef struct _dra_NodeUnprepareResourcesResponse_ClaimsEntry {
     dra_NodeUnprepareResourceResponse value;
 } dra_NodeUnprepareResourcesResponse_ClaimsEntry;
 
+typedef struct _dra_DeviceIdentifier {
+    char pool_name[254];
+    char device_name[64];
+} dra_DeviceIdentifier;
+
+typedef struct _dra_DeviceHealth {
+    bool has_device;
+    dra_DeviceIdentifier device;
+    dra_HealthStatus health;
+    int64_t last_updated_time; /* Unix time */
+    int64_t health_check_timeout_seconds; /* how long the kubelet believes it */
+    char message[320];
+} dra_DeviceHealth;
+
+typedef struct _dra_NodeWatchResourcesResponse {
+    pb_callback_t devices;
+} dra_NodeWatchResourcesResponse;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Helper constants for enums */
+#define _dra_HealthStatus_MIN dra_HealthStatus_HEALTH_UNKNOWN
+#define _dra_HealthStatus_MAX dra_HealthStatus_HEALTH_UNHEALTHY
+#define _dra_HealthStatus_ARRAYSIZE ((dra_HealthStatus)(dra_HealthStatus_HEALTH_UNHEALTHY+1))
+
+#define dra_DeviceHealth_health_ENUMTYPE dra_HealthStatus
 
 /* Initializer values for message structs */
 #define dra_Claim_init_default                   {"", "", ""}
@@ -81,6 +113,9 @@ extern "C" {
 #define dra_NodeUnprepareResourcesResponse_init_default {{{NULL}, NULL}}
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_default {"", false, dra_NodeUnprepareResourceResponse_init_default}
 #define dra_NodeUnprepareResourceResponse_init_default {""}
+#define dra_DeviceIdentifier_init_default        {"", ""}
+#define dra_DeviceHealth_init_default            {false, dra_DeviceIdentifier_init_default, _dra_HealthStatus_MIN, 0, 0, ""}
+#define dra_NodeWatchResourcesResponse_init_default {{{NULL}, NULL}}
 #define dra_Claim_init_zero                      {0}
 #define dra_NodePrepareResourcesRequest_init_zero {0}
 #define dra_NodePrepareResourcesResponse_init_zero {0}
@@ -91,6 +126,9 @@ extern "C" {
 #define dra_NodeUnprepareResourcesResponse_init_zero {0}
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero {0}
 #define dra_NodeUnprepareResourceResponse_init_zero {0}
+#define dra_DeviceIdentifier_init_zero           {0}
+#define dra_DeviceHealth_init_zero               {0}
+#define dra_NodeWatchResourcesResponse_init_zero {0}
 
 /* Field tags (for use in manual encoding/decoding) */
 #define dra_Claim_namespace_tag                  1
@@ -112,6 +150,14 @@ extern "C" {
 #define dra_NodeUnprepareResourceResponse_error_tag 1
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_key_tag 1
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_value_tag 2
+#define dra_DeviceIdentifier_pool_name_tag       1
+#define dra_DeviceIdentifier_device_name_tag     2
+#define dra_DeviceHealth_device_tag              1
+#define dra_DeviceHealth_health_tag              2
+#define dra_DeviceHealth_last_updated_time_tag   3
+#define dra_DeviceHealth_health_check_timeout_seconds_tag 4
+#define dra_DeviceHealth_message_tag             5
+#define dra_NodeWatchResourcesResponse_devices_tag 1
 
 /* Struct field encoding specification for nanopb */
 #define dra_Claim_FIELDLIST(X, a) \
@@ -180,6 +226,28 @@ X(a, STATIC,   SINGULAR, STRING,   error,             1)
 #define dra_NodeUnprepareResourceResponse_CALLBACK NULL
 #define dra_NodeUnprepareResourceResponse_DEFAULT NULL
 
+#define dra_DeviceIdentifier_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, STRING,   pool_name,         1) \
+X(a, STATIC,   SINGULAR, STRING,   device_name,       2)
+#define dra_DeviceIdentifier_CALLBACK NULL
+#define dra_DeviceIdentifier_DEFAULT NULL
+
+#define dra_DeviceHealth_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  device,            1) \
+X(a, STATIC,   SINGULAR, UENUM,    health,            2) \
+X(a, STATIC,   SINGULAR, INT64,    last_updated_time,   3) \
+X(a, STATIC,   SINGULAR, INT64,    health_check_timeout_seconds,   4) \
+X(a, STATIC,   SINGULAR, STRING,   message,           5)
+#define dra_DeviceHealth_CALLBACK NULL
+#define dra_DeviceHealth_DEFAULT NULL
+#define dra_DeviceHealth_device_MSGTYPE dra_DeviceIdentifier
+
+#define dra_NodeWatchResourcesResponse_FIELDLIST(X, a) \
+X(a, CALLBACK, REPEATED, MESSAGE,  devices,           1)
+#define dra_NodeWatchResourcesResponse_CALLBACK pb_default_field_callback
+#define dra_NodeWatchResourcesResponse_DEFAULT NULL
+#define dra_NodeWatchResourcesResponse_devices_MSGTYPE dra_DeviceHealth
+
 extern const pb_msgdesc_t dra_Claim_msg;
 extern const pb_msgdesc_t dra_NodePrepareResourcesRequest_msg;
 extern const pb_msgdesc_t dra_NodePrepareResourcesResponse_msg;
@@ -190,6 +258,9 @@ extern const pb_msgdesc_t dra_NodeUnprepareResourcesRequest_msg;
 extern const pb_msgdesc_t dra_NodeUnprepareResourcesResponse_msg;
 extern const pb_msgdesc_t dra_NodeUnprepareResourcesResponse_ClaimsEntry_msg;
 extern const pb_msgdesc_t dra_NodeUnprepareResourceResponse_msg;
+extern const pb_msgdesc_t dra_DeviceIdentifier_msg;
+extern const pb_msgdesc_t dra_DeviceHealth_msg;
+extern const pb_msgdesc_t dra_NodeWatchResourcesResponse_msg;
 
 /* Defines for backwards compatibility with code written before nanopb-0.4.0 */
 #define dra_Claim_fields &dra_Claim_msg
@@ -202,6 +273,9 @@ extern const pb_msgdesc_t dra_NodeUnprepareResourceResponse_msg;
 #define dra_NodeUnprepareResourcesResponse_fields &dra_NodeUnprepareResourcesResponse_msg
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields &dra_NodeUnprepareResourcesResponse_ClaimsEntry_msg
 #define dra_NodeUnprepareResourceResponse_fields &dra_NodeUnprepareResourceResponse_msg
+#define dra_DeviceIdentifier_fields &dra_DeviceIdentifier_msg
+#define dra_DeviceHealth_fields &dra_DeviceHealth_msg
+#define dra_NodeWatchResourcesResponse_fields &dra_NodeWatchResourcesResponse_msg
 
 /* Maximum encoded size of messages (where known) */
 /* dra_NodePrepareResourcesRequest_size depends on runtime parameters */
@@ -210,8 +284,11 @@ extern const pb_msgdesc_t dra_NodeUnprepareResourceResponse_msg;
 /* dra_NodePrepareResourceResponse_size depends on runtime parameters */
 /* dra_NodeUnprepareResourcesRequest_size depends on runtime parameters */
 /* dra_NodeUnprepareResourcesResponse_size depends on runtime parameters */
+/* dra_NodeWatchResourcesResponse_size depends on runtime parameters */
 #define DRA_DRA_PB_H_MAX_SIZE                    dra_NodeUnprepareResourcesResponse_ClaimsEntry_size
 #define dra_Claim_size                           386
+#define dra_DeviceHealth_size                    670
+#define dra_DeviceIdentifier_size                321
 #define dra_Device_size                          620
 #define dra_NodeUnprepareResourceResponse_size   1026
 #define dra_NodeUnprepareResourcesResponse_ClaimsEntry_size 1094

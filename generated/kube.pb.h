@@ -78,15 +78,34 @@ typedef struct _kube_ResourceSlice {
     kube_ResourceSliceSpec spec;
 } kube_ResourceSlice;
 
+/* Of meta/v1; a whole second. */
+typedef struct _kube_Time {
+    bool has_seconds;
+    int64_t seconds;
+} kube_Time;
+
+typedef struct _kube_DeviceTaint {
+    bool has_key;
+    char key[318];
+    bool has_effect;
+    char effect[16];
+    bool has_timeAdded;
+    kube_Time timeAdded;
+} kube_DeviceTaint;
+
 typedef struct _kube_Device {
     bool has_name;
     char name[64];
     pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
+    bool has_taints;
+    kube_DeviceTaint taints; /* at most one of the repeated field; v1beta1: in BasicDevice */
 } kube_Device;
 
 /* What v1beta1 has in field 2 of a Device instead of the attributes. */
 typedef struct _kube_BasicDevice {
     pb_callback_t attributes;
+    bool has_taints;
+    kube_DeviceTaint taints;
 } kube_BasicDevice;
 
 /* Fields int, bool, string, version of the API; "_value" keeps them clear of C keywords.
@@ -140,9 +159,11 @@ extern "C" {
 #define kube_ResourceSlice_init_default          {false, kube_ObjectMeta_init_default, false, kube_ResourceSliceSpec_init_default}
 #define kube_ResourceSliceSpec_init_default      {false, "", false, kube_ResourcePool_init_default, false, "", {{NULL}, NULL}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, false, kube_DeviceTaint_init_default}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
-#define kube_BasicDevice_init_default            {{{NULL}, NULL}}
+#define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
+#define kube_Time_init_default                   {false, 0}
+#define kube_BasicDevice_init_default            {{{NULL}, NULL}, false, kube_DeviceTaint_init_default}
 #define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_DeviceAttribute_init_default        {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_default          {false, kube_Preconditions_init_default}
@@ -156,6 +177,8 @@ extern "C" {
 #define kube_ResourcePool_init_zero              {0}
 #define kube_Device_init_zero                    {0}
 #define kube_Device_AttributesEntry_init_zero    {0}
+#define kube_DeviceTaint_init_zero               {0}
+#define kube_Time_init_zero                      {0}
 #define kube_BasicDevice_init_zero               {0}
 #define kube_BasicDevice_AttributesEntry_init_zero {0}
 #define kube_DeviceAttribute_init_zero           {0}
@@ -186,9 +209,15 @@ extern "C" {
 #define kube_ResourceSliceSpec_devices_tag       6
 #define kube_ResourceSlice_metadata_tag          1
 #define kube_ResourceSlice_spec_tag              2
+#define kube_Time_seconds_tag                    1
+#define kube_DeviceTaint_key_tag                 1
+#define kube_DeviceTaint_effect_tag              3
+#define kube_DeviceTaint_timeAdded_tag           4
 #define kube_Device_name_tag                     1
 #define kube_Device_attributes_tag               2
+#define kube_Device_taints_tag                   8
 #define kube_BasicDevice_attributes_tag          1
+#define kube_BasicDevice_taints_tag              7
 #define kube_DeviceAttribute_int_value_tag       2
 #define kube_DeviceAttribute_bool_value_tag      3
 #define kube_DeviceAttribute_string_value_tag    4
@@ -261,10 +290,12 @@ X(a, STATIC,   OPTIONAL, INT64,    resourceSliceCount,   3)
 
 #define kube_Device_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
-X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2)
+X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
 #define kube_Device_attributes_MSGTYPE kube_Device_AttributesEntry
+#define kube_Device_taints_MSGTYPE kube_DeviceTaint
 
 #define kube_Device_AttributesEntry_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
@@ -273,11 +304,26 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
 #define kube_Device_AttributesEntry_DEFAULT NULL
 #define kube_Device_AttributesEntry_value_MSGTYPE kube_DeviceAttribute
 
+#define kube_DeviceTaint_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, STRING,   effect,            3) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  timeAdded,         4)
+#define kube_DeviceTaint_CALLBACK NULL
+#define kube_DeviceTaint_DEFAULT NULL
+#define kube_DeviceTaint_timeAdded_MSGTYPE kube_Time
+
+#define kube_Time_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, INT64,    seconds,           1)
+#define kube_Time_CALLBACK NULL
+#define kube_Time_DEFAULT NULL
+
 #define kube_BasicDevice_FIELDLIST(X, a) \
-X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1)
+X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            7)
 #define kube_BasicDevice_CALLBACK pb_default_field_callback
 #define kube_BasicDevice_DEFAULT NULL
 #define kube_BasicDevice_attributes_MSGTYPE kube_BasicDevice_AttributesEntry
+#define kube_BasicDevice_taints_MSGTYPE kube_DeviceTaint
 
 #define kube_BasicDevice_AttributesEntry_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
@@ -315,6 +361,8 @@ extern const pb_msgdesc_t kube_ResourceSliceSpec_msg;
 extern const pb_msgdesc_t kube_ResourcePool_msg;
 extern const pb_msgdesc_t kube_Device_msg;
 extern const pb_msgdesc_t kube_Device_AttributesEntry_msg;
+extern const pb_msgdesc_t kube_DeviceTaint_msg;
+extern const pb_msgdesc_t kube_Time_msg;
 extern const pb_msgdesc_t kube_BasicDevice_msg;
 extern const pb_msgdesc_t kube_BasicDevice_AttributesEntry_msg;
 extern const pb_msgdesc_t kube_DeviceAttribute_msg;
@@ -331,6 +379,8 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 #define kube_ResourcePool_fields &kube_ResourcePool_msg
 #define kube_Device_fields &kube_Device_msg
 #define kube_Device_AttributesEntry_fields &kube_Device_AttributesEntry_msg
+#define kube_DeviceTaint_fields &kube_DeviceTaint_msg
+#define kube_Time_fields &kube_Time_msg
 #define kube_BasicDevice_fields &kube_BasicDevice_msg
 #define kube_BasicDevice_AttributesEntry_fields &kube_BasicDevice_AttributesEntry_msg
 #define kube_DeviceAttribute_fields &kube_DeviceAttribute_msg
@@ -347,11 +397,13 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 #define kube_BasicDevice_AttributesEntry_size    246
 #define kube_DeleteOptions_size                  133
 #define kube_DeviceAttribute_size                145
+#define kube_DeviceTaint_size                    350
 #define kube_Device_AttributesEntry_size         246
 #define kube_ObjectMeta_size                     1003
 #define kube_OwnerReference_size                 357
 #define kube_Preconditions_size                  130
 #define kube_ResourcePool_size                   278
+#define kube_Time_size                           11
 #define kube_TypeMeta_size                       130
 
 #ifdef __cplusplus

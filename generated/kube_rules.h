@@ -18,11 +18,13 @@ enum {
     KUBE_STATUS_CAUSE,
     KUBE_META,
     KUBE_LABEL,
+    KUBE_NODE_INFO,
     KUBE_ALLOCATION,
     KUBE_RESULT,
     KUBE_CONFIG,
     KUBE_CONSUMER,
     KUBE_SLICE_ATTRIBUTE,
+    KUBE_SLICE_TAINT,
     KUBE_SLICE_DEVICE,
     KUBE_SLICE_NAME,
     KUBE_SLICE_SPEC,
@@ -97,7 +99,10 @@ enum {
     /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
     /* 17 */ {7, KUBE_RECORD, 11, KUBE_LABEL, 0, 0}, /* metadata.labels */ \
     /* 18 */ {17, KUBE_KEEP, 1, 0, 1, 317}, /* metadata.labels.key */ \
-    /* 19 */ {17, KUBE_KEEP, 2, 0, 2, 63}, /* metadata.labels.value */
+    /* 19 */ {17, KUBE_KEEP, 2, 0, 2, 63}, /* metadata.labels.value */ \
+    /* 20 */ {6, KUBE_DESCEND, 3, 0, 0, 0}, /* status */ \
+    /* 21 */ {20, KUBE_RECORD, 7, KUBE_NODE_INFO, 0, 0}, /* status.nodeInfo */ \
+    /* 22 */ {21, KUBE_KEEP_CUT, 7, 0, 1, 63}, /* status.nodeInfo.kubeletVersion */
 
 /* ResourceClaim */
 #define KUBE_ROWS_RESOURCE_CLAIM \
@@ -141,6 +146,52 @@ enum {
     /* 37 */ {35, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
     /* 38 */ {35, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
 
+/* ResourceClaimList */
+#define KUBE_ROWS_RESOURCE_CLAIM_LIST \
+    /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
+    /* 1 */ {KUBE_ROOT, KUBE_DESCEND, 2, 0, 0, 0}, /* object */ \
+    /* 2 */ {1, KUBE_ENVELOPE, 1, 0, 0, 0}, /* object.raw */ \
+    /* 3 */ {2, KUBE_RECORD, 1, KUBE_TYPE_META, 0, 0}, /* object.raw.typeMeta */ \
+    /* 4 */ {3, KUBE_KEEP, 1, 0, 1, 63}, /* object.raw.typeMeta.apiVersion */ \
+    /* 5 */ {3, KUBE_KEEP, 2, 0, 2, 63}, /* object.raw.typeMeta.kind */ \
+    /* 6 */ {2, KUBE_DESCEND, 2, 0, 0, 0}, /* object.raw.raw */ \
+    /* 7 */ {6, KUBE_RECORD, 2, KUBE_OBJECT_END, 0, 0}, /* items */ \
+    /* 8 */ {7, KUBE_RECORD, 1, KUBE_META, 0, 0}, /* items.metadata */ \
+    /* 9 */ {8, KUBE_KEEP, 1, 0, 1, 253}, /* items.metadata.name */ \
+    /* 10 */ {8, KUBE_KEEP, 3, 0, 2, 63}, /* items.metadata.namespace */ \
+    /* 11 */ {8, KUBE_KEEP, 5, 0, 3, 63}, /* items.metadata.uid */ \
+    /* 12 */ {8, KUBE_KEEP, 6, 0, 4, 63}, /* items.metadata.resourceVersion */ \
+    /* 13 */ {8, KUBE_DESCEND, 9, 0, 0, 0}, /* items.metadata.deletionTimestamp */ \
+    /* 14 */ {13, KUBE_KEEP, 1, 0, 5, 0}, /* items.metadata.deletionTimestamp.seconds */ \
+    /* 15 */ {8, KUBE_DESCEND, 13, 0, 0, 0}, /* items.metadata.ownerReferences */ \
+    /* 16 */ {15, KUBE_KEEP, 4, 0, 6, 63}, /* items.metadata.ownerReferences.uid */ \
+    /* 17 */ {8, KUBE_KEEP, 2, 0, 7, 253}, /* items.metadata.generateName */ \
+    /* 18 */ {7, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status */ \
+    /* 19 */ {18, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* items.status.allocation */ \
+    /* 20 */ {19, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices */ \
+    /* 21 */ {20, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* items.status.allocation.devices.results */ \
+    /* 22 */ {21, KUBE_KEEP, 1, 0, 1, 127}, /* items.status.allocation.devices.results.request */ \
+    /* 23 */ {21, KUBE_KEEP, 2, 0, 2, 63}, /* items.status.allocation.devices.results.driver */ \
+    /* 24 */ {21, KUBE_KEEP, 3, 0, 3, 253}, /* items.status.allocation.devices.results.pool */ \
+    /* 25 */ {21, KUBE_KEEP, 4, 0, 4, 63}, /* items.status.allocation.devices.results.device */ \
+    /* 26 */ {21, KUBE_KEEP, 5, 0, 5, 0}, /* items.status.allocation.devices.results.adminAccess */ \
+    /* 27 */ {21, KUBE_KEEP, 9, 0, 6, 36}, /* items.status.allocation.devices.results.shareID */ \
+    /* 28 */ {20, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* items.status.allocation.devices.config */ \
+    /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 15}, /* items.status.allocation.devices.config.source */ \
+    /* 30 */ {28, KUBE_KEEP, 2, 0, 2, 127}, /* items.status.allocation.devices.config.requests */ \
+    /* 31 */ {28, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration */ \
+    /* 32 */ {31, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 33 */ {32, KUBE_KEEP, 1, 0, 3, 63}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 34 */ {32, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 35 */ {34, KUBE_KEEP, 1, 0, 4, 10240}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 36 */ {18, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* items.status.reservedFor */ \
+    /* 37 */ {36, KUBE_KEEP, 3, 0, 1, 63}, /* items.status.reservedFor.resource */ \
+    /* 38 */ {36, KUBE_KEEP, 4, 0, 2, 253}, /* items.status.reservedFor.name */ \
+    /* 39 */ {36, KUBE_KEEP, 5, 0, 3, 63}, /* items.status.reservedFor.uid */ \
+    /* 40 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 41 */ {40, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 42 */ {40, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+
 /* ResourceSlice */
 #define KUBE_ROWS_RESOURCE_SLICE \
     /* 0 */ {KUBE_ROOT, KUBE_RECORD_FIELD, 1, KUBE_WATCH_EVENT, 1, 15}, /* type */ \
@@ -170,16 +221,20 @@ enum {
     /* 24 */ {21, KUBE_KEEP, 4, 0, 4, 64}, /* spec.devices.attributes.value.string */ \
     /* 25 */ {21, KUBE_KEEP, 5, 0, 5, 64}, /* spec.devices.attributes.value.version */ \
     /* 26 */ {21, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.devices.attributes.value.* */ \
-    /* 27 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 28 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 29 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 30 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 31 */ {30, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 32 */ {30, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 33 */ {30, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 34 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 35 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 36 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 27 */ {18, KUBE_RECORD, 8, KUBE_SLICE_TAINT, 0, 0}, /* spec.devices.taints */ \
+    /* 28 */ {27, KUBE_KEEP, 1, 0, 1, 317}, /* spec.devices.taints.key */ \
+    /* 29 */ {27, KUBE_KEEP, 3, 0, 2, 15}, /* spec.devices.taints.effect */ \
+    /* 30 */ {27, KUBE_KEEP, 2, 0, 3, 63}, /* spec.devices.taints.value */ \
+    /* 31 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 32 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 33 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 34 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 35 */ {34, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 36 */ {34, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 37 */ {34, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 38 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 39 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 40 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
@@ -211,17 +266,21 @@ enum {
     /* 25 */ {22, KUBE_KEEP, 4, 0, 4, 64}, /* spec.devices.basic.attributes.value.string */ \
     /* 26 */ {22, KUBE_KEEP, 5, 0, 5, 64}, /* spec.devices.basic.attributes.value.version */ \
     /* 27 */ {22, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.devices.basic.attributes.value.* */ \
-    /* 28 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
-    /* 29 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 30 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 31 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 32 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 33 */ {32, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 34 */ {32, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 35 */ {32, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 36 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 37 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 38 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 28 */ {19, KUBE_RECORD, 7, KUBE_SLICE_TAINT, 0, 0}, /* spec.devices.basic.taints */ \
+    /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 317}, /* spec.devices.basic.taints.key */ \
+    /* 30 */ {28, KUBE_KEEP, 3, 0, 2, 15}, /* spec.devices.basic.taints.effect */ \
+    /* 31 */ {28, KUBE_KEEP, 2, 0, 3, 63}, /* spec.devices.basic.taints.value */ \
+    /* 32 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
+    /* 33 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 34 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 35 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 36 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 38 */ {36, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 39 */ {36, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 40 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 41 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 42 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceList */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST \
@@ -253,19 +312,23 @@ enum {
     /* 25 */ {22, KUBE_KEEP, 4, 0, 4, 64}, /* items.spec.devices.attributes.value.string */ \
     /* 26 */ {22, KUBE_KEEP, 5, 0, 5, 64}, /* items.spec.devices.attributes.value.version */ \
     /* 27 */ {22, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.devices.attributes.value.* */ \
-    /* 28 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 29 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 30 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 31 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 32 */ {31, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 33 */ {31, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 34 */ {31, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 35 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 36 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 37 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 38 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 39 */ {38, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 40 */ {38, KUBE_KEEP, 3, 0, 2, 1023}, /* metadata.continue */
+    /* 28 */ {19, KUBE_RECORD, 8, KUBE_SLICE_TAINT, 0, 0}, /* items.spec.devices.taints */ \
+    /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 317}, /* items.spec.devices.taints.key */ \
+    /* 30 */ {28, KUBE_KEEP, 3, 0, 2, 15}, /* items.spec.devices.taints.effect */ \
+    /* 31 */ {28, KUBE_KEEP, 2, 0, 3, 63}, /* items.spec.devices.taints.value */ \
+    /* 32 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 33 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 34 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 35 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 37 */ {35, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 38 */ {35, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 39 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 40 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 41 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 42 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 43 */ {42, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 44 */ {42, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSliceListV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \
@@ -298,19 +361,23 @@ enum {
     /* 26 */ {23, KUBE_KEEP, 4, 0, 4, 64}, /* items.spec.devices.basic.attributes.value.string */ \
     /* 27 */ {23, KUBE_KEEP, 5, 0, 5, 64}, /* items.spec.devices.basic.attributes.value.version */ \
     /* 28 */ {23, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.devices.basic.attributes.value.* */ \
-    /* 29 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
-    /* 30 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 31 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 32 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 33 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 34 */ {33, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 35 */ {33, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 36 */ {33, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 37 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 38 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 39 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 40 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 41 */ {40, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 42 */ {40, KUBE_KEEP, 3, 0, 2, 1023}, /* metadata.continue */
+    /* 29 */ {20, KUBE_RECORD, 7, KUBE_SLICE_TAINT, 0, 0}, /* items.spec.devices.basic.taints */ \
+    /* 30 */ {29, KUBE_KEEP, 1, 0, 1, 317}, /* items.spec.devices.basic.taints.key */ \
+    /* 31 */ {29, KUBE_KEEP, 3, 0, 2, 15}, /* items.spec.devices.basic.taints.effect */ \
+    /* 32 */ {29, KUBE_KEEP, 2, 0, 3, 63}, /* items.spec.devices.basic.taints.value */ \
+    /* 33 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
+    /* 34 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 35 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 36 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 37 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 38 */ {37, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 39 */ {37, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 40 */ {37, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 41 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 42 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 43 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 44 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 45 */ {44, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 46 */ {44, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 #endif

@@ -20,6 +20,8 @@ PB_BIND(projection_MetaRecord, projection_MetaRecord, 2)
 
 PB_BIND(projection_LabelRecord, projection_LabelRecord, 2)
 
+PB_BIND(projection_NodeInfoRecord, projection_NodeInfoRecord, AUTO)
+
 PB_BIND(projection_AllocationRecord, projection_AllocationRecord, AUTO)
 
 PB_BIND(projection_ResultRecord, projection_ResultRecord, 2)
@@ -29,6 +31,8 @@ PB_BIND(projection_ConfigRecord, projection_ConfigRecord, AUTO)
 PB_BIND(projection_ConsumerRecord, projection_ConsumerRecord, 2)
 
 PB_BIND(projection_AttributeRecord, projection_AttributeRecord, 2)
+
+PB_BIND(projection_TaintRecord, projection_TaintRecord, 2)
 
 PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 

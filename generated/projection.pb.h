@@ -83,6 +83,13 @@ typedef struct _projection_LabelRecord {
     char value[64]; /* value(2) */
 } projection_LabelRecord;
 
+/* Versions of the software of a node, after the META of its object.
+ record NODE_INFO  Node.status(3).nodeInfo(7) */
+typedef struct _projection_NodeInfoRecord {
+    bool has_kubelet_version;
+    char kubelet_version[64]; /* kubeletVersion(7), cut */
+} projection_NodeInfoRecord;
+
 /* End of a claim's allocation. A claim without this record is not allocated.
  record ALLOCATION  ResourceClaim.status(3).allocation(1) */
 typedef struct _projection_AllocationRecord {
@@ -145,6 +152,17 @@ typedef struct _projection_AttributeRecord {
     bool extra; /* value(2).* */
 } projection_AttributeRecord;
 
+/* One taint of that device. When it was added is the server's to fill in, and does not count.
+ record SLICE_TAINT  ResourceSlice.spec(2).devices(6).taints(8), ResourceSliceV1beta1.spec(2).devices(6).basic(2).taints(7) */
+typedef struct _projection_TaintRecord {
+    bool has_key;
+    char key[318]; /* key(1) */
+    bool has_effect;
+    char effect[16]; /* effect(3) */
+    bool has_value;
+    char value[64]; /* value(2) */
+} projection_TaintRecord;
+
 /* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else.
  record SLICE_DEVICE  ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6) */
 typedef struct _projection_DeviceRecord {
@@ -174,13 +192,14 @@ typedef struct _projection_SliceSpecRecord {
     bool all_nodes; /* allNodes(5) */
 } projection_SliceSpecRecord;
 
-/* continue_token is opaque; today base64 of a small JSON object that holds the last key, a slice name of at most 253.
- record LIST_META  ResourceSliceList.metadata(1), ResourceSliceListV1beta1.metadata(1) */
+/* continue_token is opaque; today base64 of a small JSON object that holds the last key, a namespace of at most 63 and a
+ name of at most 253.
+ record LIST_META  ResourceClaimList.metadata(1), ResourceSliceList.metadata(1), ResourceSliceListV1beta1.metadata(1) */
 typedef struct _projection_ListMetaRecord {
     bool has_resource_version;
     char resource_version[64]; /* resourceVersion(2) */
     bool has_continue_token;
-    char continue_token[1024]; /* continue(3) */
+    char continue_token[640]; /* continue(3) */
 } projection_ListMetaRecord;
 
 #ifdef __cplusplus
@@ -194,11 +213,13 @@ extern "C" {
 #define projection_StatusRecord_init_default     {false, "", false, "", false, "", false, "", false, 0, false, 0, false, ""}
 #define projection_MetaRecord_init_default       {false, "", false, "", false, "", false, "", false, 0, false, "", false, ""}
 #define projection_LabelRecord_init_default      {false, "", false, ""}
+#define projection_NodeInfoRecord_init_default   {false, ""}
 #define projection_AllocationRecord_init_default {0}
 #define projection_ResultRecord_init_default     {false, "", false, "", false, "", false, "", false, 0, false, ""}
 #define projection_ConfigRecord_init_default     {false, "", {{NULL}, NULL}, false, "", {{NULL}, NULL}}
 #define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
+#define projection_TaintRecord_init_default      {false, "", false, "", false, ""}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
@@ -208,11 +229,13 @@ extern "C" {
 #define projection_StatusRecord_init_zero        {0}
 #define projection_MetaRecord_init_zero          {0}
 #define projection_LabelRecord_init_zero         {0}
+#define projection_NodeInfoRecord_init_zero      {0}
 #define projection_AllocationRecord_init_zero    {0}
 #define projection_ResultRecord_init_zero        {0}
 #define projection_ConfigRecord_init_zero        {0}
 #define projection_ConsumerRecord_init_zero      {0}
 #define projection_AttributeRecord_init_zero     {0}
+#define projection_TaintRecord_init_zero         {0}
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
@@ -237,6 +260,7 @@ extern "C" {
 #define projection_MetaRecord_generate_name_tag  7
 #define projection_LabelRecord_key_tag           1
 #define projection_LabelRecord_value_tag         2
+#define projection_NodeInfoRecord_kubelet_version_tag 1
 #define projection_ResultRecord_request_tag      1
 #define projection_ResultRecord_driver_tag       2
 #define projection_ResultRecord_pool_tag         3
@@ -256,6 +280,9 @@ extern "C" {
 #define projection_AttributeRecord_string_value_tag 4
 #define projection_AttributeRecord_version_value_tag 5
 #define projection_AttributeRecord_extra_tag     6
+#define projection_TaintRecord_key_tag           1
+#define projection_TaintRecord_effect_tag        2
+#define projection_TaintRecord_value_tag         3
 #define projection_DeviceRecord_name_tag         1
 #define projection_DeviceRecord_extra_tag        2
 #define projection_SliceSpecRecord_driver_tag    1
@@ -313,6 +340,11 @@ X(a, STATIC,   OPTIONAL, STRING,   value,             2)
 #define projection_LabelRecord_CALLBACK NULL
 #define projection_LabelRecord_DEFAULT NULL
 
+#define projection_NodeInfoRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   kubelet_version,   1)
+#define projection_NodeInfoRecord_CALLBACK NULL
+#define projection_NodeInfoRecord_DEFAULT NULL
+
 #define projection_AllocationRecord_FIELDLIST(X, a) \
 
 #define projection_AllocationRecord_CALLBACK NULL
@@ -353,6 +385,13 @@ X(a, STATIC,   OPTIONAL, BOOL,     extra,             6)
 #define projection_AttributeRecord_CALLBACK NULL
 #define projection_AttributeRecord_DEFAULT NULL
 
+#define projection_TaintRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, STRING,   effect,            2) \
+X(a, STATIC,   OPTIONAL, STRING,   value,             3)
+#define projection_TaintRecord_CALLBACK NULL
+#define projection_TaintRecord_DEFAULT NULL
+
 #define projection_DeviceRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, STATIC,   OPTIONAL, BOOL,     extra,             2)
@@ -382,11 +421,13 @@ extern const pb_msgdesc_t projection_ObjectEndRecord_msg;
 extern const pb_msgdesc_t projection_StatusRecord_msg;
 extern const pb_msgdesc_t projection_MetaRecord_msg;
 extern const pb_msgdesc_t projection_LabelRecord_msg;
+extern const pb_msgdesc_t projection_NodeInfoRecord_msg;
 extern const pb_msgdesc_t projection_AllocationRecord_msg;
 extern const pb_msgdesc_t projection_ResultRecord_msg;
 extern const pb_msgdesc_t projection_ConfigRecord_msg;
 extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
+extern const pb_msgdesc_t projection_TaintRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
@@ -398,29 +439,33 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_StatusRecord_fields &projection_StatusRecord_msg
 #define projection_MetaRecord_fields &projection_MetaRecord_msg
 #define projection_LabelRecord_fields &projection_LabelRecord_msg
+#define projection_NodeInfoRecord_fields &projection_NodeInfoRecord_msg
 #define projection_AllocationRecord_fields &projection_AllocationRecord_msg
 #define projection_ResultRecord_fields &projection_ResultRecord_msg
 #define projection_ConfigRecord_fields &projection_ConfigRecord_msg
 #define projection_ConsumerRecord_fields &projection_ConsumerRecord_msg
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
+#define projection_TaintRecord_fields &projection_TaintRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
 
 /* Maximum encoded size of messages (where known) */
 /* projection_ConfigRecord_size depends on runtime parameters */
-#define PROJECTION_PROJECTION_PB_H_MAX_SIZE      projection_ListMetaRecord_size
+#define PROJECTION_PROJECTION_PB_H_MAX_SIZE      projection_StatusRecord_size
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245
 #define projection_ConsumerRecord_size           386
 #define projection_DeviceRecord_size             67
 #define projection_LabelRecord_size              385
-#define projection_ListMetaRecord_size           1091
+#define projection_ListMetaRecord_size           707
 #define projection_MetaRecord_size               783
+#define projection_NodeInfoRecord_size           65
 #define projection_ObjectEndRecord_size          0
 #define projection_ResultRecord_size             556
 #define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939
+#define projection_TaintRecord_size              402
 #define projection_TypeMeta_size                 130
 #define projection_WatchTypeRecord_size          17
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's entry: reads the settings and returns the exit code.
- * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage; of probe and check, 0 yes
- * and 1 no. Each failure is one line on
- * stderr.
+ * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage; of probe, check and bundle,
+ * 0 yes and 1 no. Each failure is one line on stderr.
  */
 #include <unistd.h>
 
@@ -39,12 +38,12 @@ static int refuse(struct view why, int exit_code)
 }
 
 /* Not inlined, like the next one, so that their buffers are not part of main's stack frame. */
-__attribute__((noinline)) static int print_help(void)
+__attribute__((noinline)) static int print_help(enum settings_command topic)
 {
     uint8_t bytes[WHY_BYTES];
     struct writer w = writer_of(bytes, sizeof bytes);
     int exit_code = EXIT_STOPPED;
-    for (unsigned part = 0; exit_code == EXIT_STOPPED && settings_help(&w, part); part++) {
+    for (unsigned part = 0; exit_code == EXIT_STOPPED && settings_help(&w, topic, part); part++) {
         exit_code = print(&w);
         w.len = 0;
     }
@@ -76,10 +75,11 @@ __attribute__((noinline)) static int print_version(void)
     return print(&w);
 }
 
-static int run_command(const struct settings *settings, struct writer *why)
+static int run_command(const struct settings *settings, const struct settings_input *input,
+                       struct writer *why)
 {
     bool no = false;
-    enum status s = host_command(settings, &no, why);
+    enum status s = host_command(settings, input, &no, why);
     if (s != STATUS_OK) {
         return refuse(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : EXIT_CANNOT_RUN);
     }
@@ -96,20 +96,21 @@ int main(int argc, char **argv)
                       EXIT_CANNOT_RUN);
     }
     /* argv[0] is ignored: the image has the binary under two names. */
-    unsigned count = (argc > 0) ? (unsigned)argc - 1u : 0u;
-    const char *const *args = (const char *const *)argv + ((argc > 0) ? 1 : 0);
-    if (settings_parse(&settings, args, count, (const char *const *)environ, &why) != STATUS_OK) {
+    const struct settings_input input = {.args = (const char *const *)argv + ((argc > 0) ? 1 : 0),
+                                         .count = (argc > 0) ? (unsigned)argc - 1u : 0u,
+                                         .env = (const char *const *)environ};
+    if (settings_parse(&settings, input.args, input.count, input.env, &why) != STATUS_OK) {
         return refuse(writer_view(&why), EXIT_USAGE);
     }
     switch (settings.command) {
     case COMMAND_VERSION:
         return print_version();
     case COMMAND_HELP:
-        return print_help();
+        return print_help(settings.topic);
     case COMMAND_RUN:
         break;
     default:
-        return run_command(&settings, &why);
+        return run_command(&settings, &input, &why);
     }
     if (host_run(&settings, &why) != STATUS_OK) {
         return refuse(writer_view(&why), EXIT_CANNOT_RUN);

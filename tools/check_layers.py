@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "src/agent/agent.c": BELOW_AGENT | ROOMS_OF_AGENT,
     # what the commands beside `run` print; knows the settings, and no room of the agent
     "src/command": {"std", "cfg", "src/base", "src/dra", "boards", "src/agent"},
-    "boards": {"std", "cfg", "src/base"},
+    "boards": {"std", "cfg", "src/base", "generated"},
     "generated": {"std", "nanopb"},
     "cfg": {"std"},
     "src/host": {"any"},

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes generated/: nanopb's output for proto/*.proto, the field filter's tables and the HPACK tables.
+"""Writes generated/: nanopb's output for proto/*.proto, the field filter's tables, HPACK tables, list of families.
 
   tools/generate.py          writes the files and generated/MANIFEST
   tools/generate.py --check  generates into a temporary folder and compares, changes nothing
@@ -24,6 +24,7 @@ PROTO = ROOT / "proto"
 GENERATED = ROOT / "generated"
 PROJECTION = PROTO / "projection.proto"
 TABLES = ROOT / "tools" / "hpack_tables.json"
+BOARDS = ROOT / "boards"
 PYTHON = "/usr/bin/python3"
 EOS = 256  # RFC 7541 §5.2: never a decoded symbol
 
@@ -421,6 +422,17 @@ def generate_hpack(out):
         (out / (name + ".c")).write_text(body)
 
 
+def generate_families(out):
+    """Each file of boards/ but boards.c is a family of that name: a new one is found here."""
+    names = sorted(path.stem for path in BOARDS.glob("*.c") if path.stem != "boards")
+    lines = [header("the names of the files of boards/"),
+             "#ifndef GENERATED_FAMILIES_H\n#define GENERATED_FAMILIES_H\n\nstruct board_family;\n"]
+    lines += [f"extern const struct board_family {name}_family;\n" for name in names]
+    lines += ["\n/* All of them. */\n#define BOARD_FAMILIES " + ", ".join(f"&{name}_family" for name in names),
+              "\n\n#endif\n"]
+    (out / "families.h").write_text("".join(lines))
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -442,6 +454,7 @@ def generate(out):
     generate_protos(nanopb, out)
     generate_rules(out)
     generate_hpack(out)
+    generate_families(out)
     write_manifest(nanopb, out)
 
 

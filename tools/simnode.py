@@ -33,29 +33,6 @@ MAJOR = 243  # dynamic in the kernel; the number that was seen
 DEVICES_MOST = 64  # of the kernel module
 DRIVER_VERSION = "2.26.5.0"  # that of the published captures
 
-# The kernel module's words for a family: arch_type, instance_type, device_name.
-FAMILIES = {
-    "trn1": ("NDv2", "Trn1", "Trainium1"),
-    "trn2": ("NDv3", "Trn2", "Trainium2"),
-    "trn3": ("NDv4", "Trn3", "Trainium3"),
-}
-
-# connected_devices of a 16-device torus, in the order in which the module prints them.
-TORUS = {
-    "trn1": """12,3,4,1 13,0,5,2 14,1,6,3 15,2,7,0 0,7,8,5 1,4,9,6 2,5,10,7 3,6,11,4
-               4,11,12,9 5,8,13,10 6,9,14,11 7,10,15,8 8,15,0,13 9,12,1,14 10,13,2,15 11,14,3,12""",
-    "trn2": """12,1,3,4 0,13,5,2 14,3,1,6 2,15,7,0 8,5,7,0 4,9,1,6 10,7,5,2 6,11,3,4
-               4,9,11,12 8,5,13,10 6,11,9,14 10,7,15,8 0,13,15,8 12,1,9,14 2,15,13,10 14,3,11,12""",
-}
-TORUS["trn3"] = TORUS["trn2"]
-
-# Types for which the module has class attributes of the whole host (product names of module 2.30).
-ULTRASERVER = ("trn2p.48xlarge", "trn2eu.48xlarge", "trn2u.48xlarge", "trn2u-ac.24xlarge",
-               "trn3p.48xlarge")
-SWITCHED = ("trn2es.48xlarge", "trn3.48xlarge", "trn3-dev0.48xlarge", "trn3-dev1.48xlarge",
-            "trn3s-es.48xlarge", "trn3sn.48xlarge", "trn3sn-es.48xlarge", "trn2en.24xlarge",
-            "trn3e.24xlarge", "trn3e-dev0.24xlarge")
-
 # Ways in which a node can be wrong: action, path, text.
 GARBAGE = {
     "core-count-text": [("set", "neuron1/core_count", "eight")],
@@ -95,18 +72,15 @@ def board_names():
     return sorted((path.stem for path in VECTORS.glob("*.txt")), key=natural)
 
 
-def board_facts(name):
-    """The `board` lines of a golden file."""
+def golden(name, kind):
+    """The lines of one kind in a golden file: "board" (what it is), "module" (what the kernel module
+    shows of each device), "class" (its attributes of the whole host) or the number of a device (its
+    attributes), as {word: rest}."""
     short = name.removeprefix("ml.")
-    path = VECTORS / f"{short}.txt"
     if short not in board_names():
         raise Unusable(f"unknown board {name!r}; known: {', '.join(board_names())}")
-    facts = {}
-    for line in path.read_text().splitlines():
-        words = line.split()
-        if words[:1] == ["board"]:
-            facts[words[1]] = words[2]
-    return facts
+    lines = (line.split(maxsplit=2) for line in (VECTORS / f"{short}.txt").read_text().splitlines())
+    return {words[1]: words[2] for words in lines if words[0] == kind}
 
 
 class Node:
@@ -160,15 +134,7 @@ class Node:
         return all(special)
 
     def class_files(self):
-        board = self.choices["board"].removeprefix("ml.")
-        values = {}
-        if board in ULTRASERVER:
-            values = {"node_id_2": "-1", "node_id_4": "-1", "server_id_2": "0" * 16,
-                      "server_id_4": "0" * 16, "ultraserver_mode": "4"}
-        elif board in SWITCHED:
-            values = {"ultraserver_mode": "4", "node_id": "0", "node_cnt": "1",
-                      "reservation_id": "0" * 16}
-        for name, value in values.items():
+        for name, value in golden(self.choices["board"], "class").items():
             self.write(f"sys/class/neuron_device/{name}", value + "\n")
 
     def since(self, *version):
@@ -178,23 +144,22 @@ class Node:
 
     def device(self, number):
         """Makes one device; says whether its node in dev is a device special file."""
-        facts = board_facts(self.choices["board"])
-        family = re.match(r"[a-z]+\d*", self.choices["board"].removeprefix("ml.")).group()
+        module = golden(self.choices["board"], "module")
         base = f"sys/devices/virtual/neuron_device/neuron{number}"
-        cores = int(facts["cores_per_device"])
-        for path, text in self.device_texts(number, family, cores).items():
+        cores = int(golden(self.choices["board"], "board")["cores_per_device"])
+        for path, text in self.device_texts(number, module, cores).items():
             self.write(f"{base}/{path}", text)
         # Readable for everybody since module 2.28.
         readable = 0o444 if self.since(2, 28) else 0o400
-        self.write(f"{base}/connected_devices", self.connected(number, family), readable)
+        self.write(f"{base}/connected_devices", self.connected(number, module), readable)
         (self.root / base / "reset").chmod(0o644)
+        self.pci(golden(self.choices["board"], str(number)))
         os.symlink("../../../../class/neuron_device", self.root / base / "subsystem")
         os.symlink(f"../../devices/virtual/neuron_device/neuron{number}",
                    self.root / f"sys/class/neuron_device/neuron{number}")
         return self.special(number)
 
-    def device_texts(self, number, family, cores):
-        arch, instance, name = FAMILIES[family]
+    def device_texts(self, number, module, cores):
         serial = hashlib.sha256(f"{self.choices['board']} {number}".encode()).hexdigest()[:16]
         hardware = "stats/hardware"
         texts = {
@@ -203,9 +168,9 @@ class Node:
             "core_count": str(cores),  # no newline: the module keeps it so for the device plugin
             "reset": "1\n",
             "info/serial_number": serial + "\n",
-            "info/architecture/arch_type": arch + "\n",
-            "info/architecture/instance_type": instance + "\n",
-            "info/architecture/device_name": name + "\n",
+            "info/architecture/arch_type": module["arch_type"] + "\n",
+            "info/architecture/instance_type": module["instance_type"] + "\n",
+            "info/architecture/device_name": module["device_name"] + "\n",
         }
         counters = ["sram_ecc_uncorrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected"]
         if self.since(2, 30):
@@ -221,10 +186,18 @@ class Node:
                     texts[f"neuron_core{core}/stats/status/{status}/{count}"] = "0\n"
         return texts
 
-    def connected(self, number, family):
-        if self.choices["devices"] != 16 or family not in TORUS:
-            return "\n"
-        return TORUS[family].split()[number].replace(",", ", ") + "\n"
+    def pci(self, published):
+        """The PCI device that a Neuron device is, as far as the board knows it."""
+        address = published.get("resource.kubernetes.io/pciBusID")
+        if address:
+            node = published["resource.kubernetes.io/numaNode"].removeprefix("int ")
+            self.write(f"sys/bus/pci/devices/{address.removeprefix('string ')}/numa_node", node + "\n")
+
+    def connected(self, number, module):
+        """The module knows the links of whole boards alone."""
+        links = module.get("connected_devices", "").split()
+        whole = self.choices["devices"] == len(links)
+        return (links[number].replace(",", ", ") if whole else "") + "\n"
 
     def special(self, number):
         path = self.root / f"dev/neuron{number}"
@@ -279,8 +252,8 @@ class Node:
         number = self.number(name)
         if (self.root / f"sys/class/neuron_device/neuron{number}").is_symlink():
             raise Unusable(f"{name}: already on this node")
-        if self.choices["devices"] == 16 and number >= 16:
-            raise Unusable(f"{name}: a full torus ends at neuron15 (more: make --devices 17)")
+        if number >= self.choices["devices"]:
+            raise Unusable(f"{name}: this node has {self.choices['devices']} (more: make --devices)")
         (self.root / f"dev/neuron{number}").unlink(missing_ok=True)
         return self.device(number)
 
@@ -308,8 +281,7 @@ def boot_id(before):
 
 
 def make(arguments):
-    facts = board_facts(arguments.board)
-    count = int(facts["devices"]) if arguments.devices is None else arguments.devices
+    count = int(golden(arguments.board, "board")["devices"]) if arguments.devices is None else arguments.devices
     if not 0 <= count <= DEVICES_MOST:
         raise Unusable(f"--devices {count}: the kernel module has 0 to {DEVICES_MOST} devices")
     node = Node(arguments.dir)

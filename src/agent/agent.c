@@ -96,6 +96,12 @@ static void log_devices(struct agent *a)
     log_end(a);
 }
 
+/* Judges the health of the devices as this look, or an older one, found them. */
+static bool look_done(struct agent *a, bool certain)
+{
+    return device_states_take(a, ledger_numbers(a), certain);
+}
+
 void agent_found(struct agent *a, const struct found_node *found)
 {
     struct devices *next = &a->scratch.devices;
@@ -105,6 +111,7 @@ void agent_found(struct agent *a, const struct found_node *found)
     report_issues(a, issues);
     bool returned = a->devices_missing;
     if (keeps_devices(a, next)) {
+        (void)look_done(a, false); /* what is unhealthy stays so, and nothing else becomes it */
         return;
     }
     bool same = a->found && devices_same(next, &a->devices);
@@ -117,6 +124,20 @@ void agent_found(struct agent *a, const struct found_node *found)
     }
     if (!same) {
         node_check_type(a);
+    }
+    if (look_done(a, !a->devices.unknown) || !same) {
+        publish_changed(a);
+    }
+}
+
+/* What a store holds counts from its opening on: a device in use is listed in the first slices. */
+static void store_step(struct agent *a)
+{
+    bool before = a->ledger.usable;
+    ledger_step(a);
+    bool opened = a->ledger.usable && !before;
+    bool certain = !a->devices.unknown && !a->devices_missing;
+    if (opened && a->found && look_done(a, certain)) {
         publish_changed(a);
     }
 }
@@ -230,6 +251,7 @@ static const struct {
     [API_WRITE_EVENT] = {pass_record, k8s_event_writer_end},
     [API_APPLY_CLAIM_STATUS] = {pass_record, claim_status_end},
     [API_LOOK_CLAIM] = {reconcile_record, reconcile_end},
+    [API_LIST_CLAIMS] = {rebuild_record, rebuild_end},
 };
 
 static void report_version(struct agent *a)
@@ -350,6 +372,7 @@ static void hand_over(struct agent *a)
     bool wanted = a->registration.registered && a->found && !a->stopping;
     if (handover_step(a, wanted)) {
         calls_retire(a);
+        rebuild_retire(a);
         claim_status_retire(a);
         ledger_retire(a);
         publish_suspend(a);
@@ -364,6 +387,7 @@ static void owner_step(struct agent *a)
         publish_step(a); /* what a round waits for goes before a watch that can wait */
         claim_status_step(a);
         reconcile_step(a);
+        rebuild_step(a);
     }
     if (reconcile_asks_node(a)) {
         node_read(a);
@@ -373,7 +397,8 @@ static void owner_step(struct agent *a)
 static uint64_t owner_deadline(const struct agent *a)
 {
     uint64_t at = earlier(publish_deadline(a), claim_status_deadline(a));
-    return a->ledger.busy ? UINT64_MAX : earlier(at, reconcile_deadline(a));
+    at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
+    return a->ledger.busy ? UINT64_MAX : at;
 }
 
 /* --- the step --- */
@@ -388,7 +413,7 @@ void agent_step(struct agent *a)
         log_text(a, "node", a->settings->node_name);
         log_end(a);
     }
-    ledger_step(a);
+    store_step(a);
     for (unsigned link = 0; link < GRPC_LINKS; link++) {
         serve_link(a, link);
     }
@@ -406,6 +431,7 @@ void agent_step(struct agent *a)
     k8s_event_writer_step(a);
     peer_failures_step(a);
     health_step(a);
+    device_streams_step(a);
     pages_step(a);
     stop_step(a);
 }
@@ -443,6 +469,7 @@ uint64_t agent_deadline(const struct agent *a)
     uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
     at = earlier(at, peer_failures_deadline(a));
     at = earlier(at, pages_deadline(a));
+    at = earlier(at, device_streams_deadline(a));
     at = earlier(at, registration_deadline(a));
     at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));

@@ -105,7 +105,8 @@ void agent_stop(struct agent *a, uint64_t now_ms);
 /*
  * A connection was accepted: its link index, or -1 when the table of its kind is full (close it).
  * An older one may have been chosen to end instead: ask again when its last bytes are taken. `peer`
- * distinguishes peers (process id, address): no peer may hold all places.
+ * distinguishes peers (process id, address): no peer may hold all places. Over TCP
+ * it is 0 for processes of this network namespace, which alone may read the log.
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*

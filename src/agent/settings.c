@@ -114,6 +114,14 @@ static enum status take_command(struct view word, enum settings_command *command
 static enum status take_operand(struct settings *out, struct view word, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
+    if (row->directory != NULL && word.len > 0u && out->operand[0] == '\0') {
+        if (text_copy(out->operand, sizeof out->operand, word) == STATUS_OK) {
+            return STATUS_OK;
+        }
+        writer_text(why, row->name);
+        writer_text(why, ": the path is too long");
+        return PEER_MALFORMED;
+    }
     for (unsigned i = 0;
          i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL && out->operand[0] == '\0'; i++) {
         if (view_is(word, row->operand[i])) {
@@ -132,6 +140,7 @@ static enum status take_word(struct given *given, struct words *words, bool *see
     struct view word = view_text(words->args[words->next]);
     enum status s = STATUS_OK;
     if (view_is(word, "--help") || view_is(word, "-h")) {
+        out->topic = out->command;
         out->command = COMMAND_HELP;
     } else if (view_is(word, "--version")) {
         out->command = COMMAND_VERSION;
@@ -142,6 +151,9 @@ static enum status take_word(struct given *given, struct words *words, bool *see
     } else {
         s = take_command(word, &out->command, why);
         *seen = true;
+        if (out->command == COMMAND_HELP && words->next + 1u < words->count) {
+            s = take_command(view_text(words->args[words->next + 1u]), &out->topic, why);
+        }
     }
     words->next++;
     return s;
@@ -151,11 +163,12 @@ static enum status take_word(struct given *given, struct words *words, bool *see
 static enum status operand_check(const struct settings *out, struct writer *why)
 {
     const struct command_row *row = &command_rows[out->command];
-    if (row->operand[0] == NULL || out->operand[0] != '\0') {
+    if ((row->operand[0] == NULL && row->directory == NULL) || out->operand[0] != '\0') {
         return STATUS_OK;
     }
     writer_text(why, row->name);
     writer_text(why, " needs ");
+    writer_text(why, (row->directory != NULL) ? row->directory : "");
     for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
         writer_text(why, (i == 0u) ? "" : " or ");
         writer_text(why, row->operand[i]);
@@ -281,6 +294,36 @@ static enum status derive_sockets(struct settings *out, struct writer *why)
         s = derive_socket(out->service_socket, &service, out->pod_uid, why);
     }
     return s;
+}
+
+bool settings_source(const struct settings_input *in, unsigned index, struct writer *out)
+{
+    struct given given;
+    struct words words = {.args = in->args, .count = in->count, .next = 0};
+    if (index >= SETTINGS_COUNT) {
+        return false;
+    }
+    memset(&given, 0, sizeof given);
+    for (unsigned i = 0; i < words.count && words.next < words.count; i++) {
+        if (!view_starts(view_text(words.args[words.next]), "-")) {
+            words.next++;
+        } else if (take_flag(&given, &words, out) != STATUS_OK) {
+            return false; /* what was parsed has no such word */
+        } else {
+            /* its value was taken too */
+        }
+    }
+    take_environment(&given, in->env);
+    const struct setting_row *row = &setting_rows[index];
+    const struct setting_source *source = &given.source[index];
+    const char *otherwise = (row->default_value != NULL) ? row->default_value : row->default_text;
+    writer_text(out, row->flag);
+    writer_text(out, "=");
+    writer_shown(out, (source->name != NULL) ? source->text : view_text(otherwise), PATH_CAP);
+    writer_text(out, "   # ");
+    writer_text(out, (source->name != NULL) ? source->name : "default");
+    writer_text(out, "\n");
+    return true;
 }
 
 enum status settings_parse(struct settings *out, const char *const *args, unsigned count,

@@ -26,6 +26,7 @@ enum settings_command {
     COMMAND_CLAIMS,
     COMMAND_CHECK,
     COMMAND_PROBE,
+    COMMAND_BUNDLE,
     COMMAND_COMPLETION,
     COMMAND_VERSION,
     COMMAND_HELP,
@@ -44,7 +45,8 @@ enum ultraserver_devices {
 /* All settings of a run; texts end in NUL, an empty one is not set. */
 struct settings {
     enum settings_command command;
-    char operand[16]; /* second word; only what the command takes */
+    enum settings_command topic; /* COMMAND_HELP: of this command; COMMAND_RUN: of all */
+    char operand[PATH_CAP];      /* second word; only what the command takes */
     enum settings_output output;
     char board[64]; /* empty: this node */
     char node_name[NAME_CAP];
@@ -76,6 +78,13 @@ struct settings {
     char service_socket[SOCKET_PATH_CAP];
 };
 
+/* What settings are read from. */
+struct settings_input {
+    const char *const *args; /* without the program name */
+    unsigned count;
+    const char *const *env; /* "NAME=value" texts, NULL-terminated */
+};
+
 /*
  * Parses `args` (without the program name) and `env` ("NAME=value" texts, NULL-terminated); the
  * texts are not kept. A flag wins over its variable; `--flag value` and `--flag=value`; the last of
@@ -88,10 +97,16 @@ struct settings {
 MUST_USE enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                                     const char *const *env, struct writer *why);
 /*
- * Appends part `part` (from 0) of the text of --help, at most 1 KiB: the head, then each flag with
- * its variable, default and meaning, then the exit codes. False: there is no such part.
+ * Appends setting `index` (from 0) of an input that was parsed, as one line: flag, value, and
+ * whether flag, variable or default gave it. False: there is none.
  */
-bool settings_help(struct writer *out, unsigned part);
+bool settings_source(const struct settings_input *in, unsigned index, struct writer *out);
+/*
+ * Appends part `part` (from 0) of the text of --help, at most 2 KiB. Of COMMAND_RUN: the head, then
+ * each flag with its variable, default and meaning, then the exit codes. Of another command: what
+ * it does, examples, the flags that it reads, its usage. False: there is no such part.
+ */
+bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
 /* Appends the script that completes commands and flags in bash, at most 2 KiB. */
 void settings_completion(struct writer *out);
 

@@ -37,6 +37,7 @@ struct setting_row {
     enum setting_kind kind;
     uint16_t offset;                          /* within struct settings */
     uint16_t size;                            /* of the field */
+    uint16_t readers;                         /* commands besides run, a bit each */
     uint32_t least_ms;                        /* KIND_DURATION */
     const char *choices[SETTING_CHOICES_MAX]; /* KIND_CHOICE; unused ones are NULL */
 };
@@ -48,7 +49,10 @@ struct command_row {
     const char *name;
     const char *operand[COMMAND_OPERANDS_MAX]; /* the words that it takes, one of which must follow;
                                                   unused ones are NULL */
-    const char *help;                          /* one line of --help */
+    const char *directory;                     /* the name of a path that must follow; else NULL */
+    const char *help;    /* one line of --help, and the first of the command's own */
+    const char *more;    /* rest of its description, or NULL */
+    const char *example; /* NULL: the command has no help of its own */
 };
 /* By number of the command, in the order of --help. */
 extern const struct command_row command_rows[COMMANDS];

@@ -7,8 +7,18 @@
 #define FIELD(member)                                                                              \
     .offset = offsetof(struct settings, member), .size = sizeof(((struct settings *)0)->member)
 
+/* Commands that read a setting, as bits. */
+#define READ_BY(command) (uint16_t)(1u << (unsigned)(command))
+#define BY_PROBE (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
+#define BY_CLAIMS (READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
+#define BY_DEVICES (READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_SLICES))
+#define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES))
+#define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
+#define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK))
+
 const struct setting_row setting_rows[SETTINGS_COUNT] = {
     {.flag = "--node-name",
+     .readers = READ_BY(COMMAND_SLICES) | READ_BY(COMMAND_BUNDLE),
      .variable = "NODE_NAME",
      .kind = KIND_NODE_NAME,
      FIELD(node_name),
@@ -21,24 +31,28 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_text = "the pod's service account",
      .help = "path of one kubeconfig file (YAML or JSON); its current context is used"},
     {.flag = "--cdi-root",
+     .readers = BY_CLAIMS,
      .variable = "CDI_ROOT",
      .kind = KIND_FOLDER,
      FIELD(cdi_root),
      .default_value = "/var/run/cdi",
      .help = "directory where the agent writes one CDI file for each prepared claim"},
     {.flag = "--kubelet-registrar-directory-path",
+     .readers = READ_BY(COMMAND_CHECK),
      .variable = "KUBELET_REGISTRAR_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(registrar_dir),
      .default_value = "/var/lib/kubelet/plugins_registry",
      .help = "directory where the kubelet looks for registration sockets"},
     {.flag = "--kubelet-plugins-directory-path",
+     .readers = BY_STORE,
      .variable = "KUBELET_PLUGINS_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(plugins_dir),
      .default_value = "/var/lib/kubelet/plugins",
      .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME},
     {.flag = "--pod-uid",
+     .readers = READ_BY(COMMAND_CHECK),
      .variable = "POD_UID",
      .kind = KIND_UID,
      FIELD(pod_uid),
@@ -64,18 +78,21 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_text = "all addresses",
      .help = "IP address of this node on which the gRPC health service listens"},
     {.flag = "--metrics-port",
+     .readers = BY_PROBE,
      .variable = "METRICS_PORT",
      .kind = KIND_PORT,
      FIELD(metrics_port),
      .default_value = "51516",
-     .help = "HTTP pages /metrics, /healthz and /readyz; -1: off; 0: any free port, see the log"},
+     .help = "HTTP pages such as /metrics and /readyz; -1: off; 0: any free port, see the log"},
     {.flag = "--metrics-bind-address",
+     .readers = BY_PROBE,
      .variable = "METRICS_BIND_ADDRESS",
      .kind = KIND_ADDRESS,
      FIELD(metrics_address),
      .default_text = "all addresses",
      .help = "IP address of this node on which these pages are served"},
     {.flag = "--sysfs-root",
+     .readers = BY_NODE,
      .variable = "SYSFS_ROOT",
      .kind = KIND_FOLDER,
      FIELD(sysfs_root),
@@ -88,12 +105,14 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_value = "/proc",
      .help = "where the boot ID (sys/kernel/random/boot_id) is found"},
     {.flag = "--dev-root",
+     .readers = BY_NODE | READ_BY(COMMAND_CLAIMS),
      .variable = "DEV_ROOT",
      .kind = KIND_FOLDER,
      FIELD(dev_root),
      .default_value = "/dev",
      .help = "directory of the device nodes on the host; containers always see /dev/neuronN"},
     {.flag = "--instance-type",
+     .readers = BY_NODE,
      .variable = "INSTANCE_TYPE",
      .kind = KIND_TEXT,
      FIELD(instance_type),
@@ -122,7 +141,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_TAINT,
      FIELD(taint_key),
      .default_value = DRIVER_NAME "/unhealthy:NoSchedule",
-     .help = "taint of an unhealthy device; empty: it is not published instead; no effect yet"},
+     .help = "taint of an unhealthy device; empty: it is not published instead"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
@@ -148,7 +167,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(health_ms),
      .default_value = "5s",
      .least_ms = HEALTH_INTERVAL_MIN_MS,
-     .help = "how often the devices are looked for; their health is not read yet"},
+     .help = "how often the devices are looked for and their health is read"},
     {.flag = "--log-format",
      .variable = "LOG_FORMAT",
      .kind = KIND_CHOICE,
@@ -165,33 +184,64 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
          {[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"},
      .help = "events below this level are not logged"},
     {.flag = "--output",
+     .readers = BY_OUTPUT,
      .kind = KIND_CHOICE,
      FIELD(output),
      .default_value = "text",
      .choices = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"},
      .help = "also -o: form in which devices, slices, claims and check print"},
     {.flag = "--board",
+     .readers = BY_DEVICES,
      .kind = KIND_TEXT,
      FIELD(board),
      .default_text = "this node",
      .help = "instance type of which devices and slices print what a node of it has"}};
 
+#define SELF "  " AGENT_NAME " "
+
 const struct command_row command_rows[COMMANDS] = {
     [COMMAND_RUN] = {.name = "run", .help = "serve the kubelet and publish the devices (default)"},
     [COMMAND_DEVICES] = {.name = "devices",
-                         .help = "print the devices and the claims that hold them"},
-    [COMMAND_SLICES] = {.name = "slices", .help = "print the ResourceSlice that is published"},
-    [COMMAND_CLAIMS] = {.name = "claims", .help = "print the prepared claims"},
+                         .help = "print the devices, their health and the claims that hold them",
+                         .more = "A device that is gone is one that the instance type has, or a\n"
+                                 "claim holds, and the kernel does not show.",
+                         .example =
+                             SELF "devices\n" SELF "devices --board trn2.48xlarge -o yaml\n"},
+    [COMMAND_SLICES] = {.name = "slices",
+                        .help = "print the ResourceSlice that is published",
+                        .more = "Labels of the Node, which become attributes, are not in it.",
+                        .example = SELF "slices -o json\n" SELF "slices --board trn2.48xlarge\n"},
+    [COMMAND_CLAIMS] = {.name = "claims",
+                        .help = "print the prepared claims",
+                        .more = "Each with its devices, configuration and the state of its CDI\n"
+                                "file, as the claim store of this node has them.",
+                        .example = SELF "claims\n" SELF "claims -o json\n"},
     [COMMAND_CHECK] = {.name = "check",
-                       .help = "print one line for each reason why the node is not ready"},
+                       .help = "print one line for each reason why the node is not ready",
+                       .more = "Reads the node's directories, and the agent's /readyz and\n"
+                               "/statusz. The exit code is 0 when there is no reason, else 1.",
+                       .example = SELF "check\n" SELF "check -o json\n"},
     [COMMAND_PROBE] = {.name = "probe",
                        .operand = {"liveness", "readiness"},
-                       .help = "exit with 0 while the agent is alive, or ready"},
+                       .help = "exit with 0 while the agent is alive, or ready",
+                       .example = SELF "probe readiness\n"},
+    [COMMAND_BUNDLE] = {.name = "bundle",
+                        .directory = "DIRECTORY",
+                        .help = "write what a report of a problem needs into a directory",
+                        .more =
+                            "Slices, claims, CDI files, claim store, versions, settings, and\n"
+                            "the agent's pages and last log lines; no token and no kubeconfig.\n"
+                            "The directory is made, or is empty. The exit code is 0 when\n"
+                            "every file was written, else 1.",
+                        .example = SELF "bundle /tmp/neuron\n"},
     [COMMAND_COMPLETION] = {.name = "completion",
                             .operand = {"bash"},
-                            .help = "print the script for the completion of a shell"},
+                            .help = "print the script for the completion of a shell",
+                            .example = "  source <(" AGENT_NAME " completion bash)\n"},
     [COMMAND_VERSION] = {.name = "version", .help = "print version and build (also --version)"},
-    [COMMAND_HELP] = {.name = "help", .help = "print this text (also --help)"}};
+    [COMMAND_HELP] = {.name = "help",
+                      .help =
+                          "print this text (also --help), or with a command that of the command"}};
 
 #define SETTING_KINDS ((unsigned)KIND_ADDRESS + 1u)
 
@@ -238,14 +288,21 @@ static void help_row(struct writer *out, const struct setting_row *row)
     writer_text(out, "\n");
 }
 
-static void help_command(struct writer *out, const struct command_row *row)
+static void write_command(struct writer *out, const struct command_row *row)
 {
-    writer_text(out, "  ");
     writer_text(out, row->name);
     for (unsigned i = 0; i < COMMAND_OPERANDS_MAX && row->operand[i] != NULL; i++) {
         writer_text(out, (i == 0u) ? " " : "|");
         writer_text(out, row->operand[i]);
     }
+    writer_text(out, (row->directory != NULL) ? " " : "");
+    writer_text(out, (row->directory != NULL) ? row->directory : "");
+}
+
+static void help_command(struct writer *out, const struct command_row *row)
+{
+    writer_text(out, "  ");
+    write_command(out, row);
     writer_text(out, "\n      ");
     writer_text(out, row->help);
     writer_text(out, "\n");
@@ -253,10 +310,12 @@ static void help_command(struct writer *out, const struct command_row *row)
 
 static void help_head(struct writer *out)
 {
-    writer_text(out, AGENT_NAME " " AGENT_VERSION ": Kubernetes DRA driver " DRIVER_NAME
-                                " for AWS Neuron devices\n\n"
-                                "Usage: " AGENT_NAME " [COMMAND] [FLAG VALUE | FLAG=VALUE]...\n\n"
-                                "Commands (all but run only read, and may run beside an agent):\n");
+    writer_text(out, AGENT_NAME
+                " " AGENT_VERSION ": Kubernetes DRA driver " DRIVER_NAME
+                " for AWS Neuron devices\n\n"
+                "Usage: " AGENT_NAME " [COMMAND] [FLAG VALUE | FLAG=VALUE]...\n\n"
+                "Commands (all but run may run beside an agent, and change nothing of it;\n"
+                " see COMMAND --help):\n");
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         help_command(out, &command_rows[i]);
     }
@@ -265,18 +324,55 @@ static void help_head(struct writer *out)
                      " durations as in 1h30m, 10m, 1.5s, 500ms):\n");
 }
 
-bool settings_help(struct writer *out, unsigned part)
+static void help_tail(struct writer *out)
+{
+    writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage;\n"
+                     "of probe, check and bundle: 0 yes, 1 no.\n");
+}
+
+static void topic_head(struct writer *out, const struct command_row *row)
+{
+    writer_text(out, AGENT_NAME " ");
+    writer_text(out, row->name);
+    writer_text(out, ": ");
+    writer_text(out, row->help);
+    writer_text(out, (row->more != NULL) ? ".\n\n" : ".\n");
+    writer_text(out, (row->more != NULL) ? row->more : "");
+    writer_text(out, (row->more != NULL) ? "\n\nExamples:\n" : "\nExamples:\n");
+    writer_text(out, row->example);
+    writer_text(out, "\nOptions (the others of " AGENT_NAME " --help have no effect):\n");
+}
+
+static void topic_tail(struct writer *out, const struct command_row *row)
+{
+    writer_text(out, "\nUsage:\n" SELF);
+    write_command(out, row);
+    writer_text(out, " [OPTION]...\n");
+}
+
+bool settings_help(struct writer *out, enum settings_command topic, unsigned part)
 {
     ASSERT(out != NULL);
-    if (part == 0u) {
+    const struct command_row *command = &command_rows[topic];
+    bool one = command->example != NULL; /* else of the whole program */
+    if (part > SETTINGS_COUNT + 1u) {
+        return false;
+    }
+    if (part == 0u && one) {
+        topic_head(out, command);
+    } else if (part == 0u) {
         help_head(out);
     } else if (part <= SETTINGS_COUNT) {
-        help_row(out, &setting_rows[part - 1u]);
-    } else if (part == SETTINGS_COUNT + 1u) {
-        writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage;\n"
-                         "of probe and check: 0 yes, 1 no.\n");
+        const struct setting_row *row = &setting_rows[part - 1u];
+        if (!one || (row->readers >> (unsigned)topic & 1u) != 0u) {
+            help_row(out, row);
+        }
+    } else if (one) {
+        topic_tail(out, command);
+    } else {
+        help_tail(out);
     }
-    return part <= SETTINGS_COUNT + 1u;
+    return true;
 }
 
 void settings_completion(struct writer *out)

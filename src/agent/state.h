@@ -23,10 +23,13 @@
 #include "agent/claims/fetch.h"
 #include "agent/claims/handover.h"
 #include "agent/claims/ledger_open.h"
+#include "agent/claims/rebuild.h"
 #include "agent/claims/reconcile.h"
 #include "agent/claims/replies.h"
+#include "agent/serve/device_streams.h"
 #include "agent/serve/health.h"
 #include "agent/serve/links.h"
+#include "agent/publish/device_states.h"
 #include "agent/publish/node.h"
 #include "agent/serve/pages.h"
 #include "agent/serve/peer_failures.h"
@@ -79,10 +82,12 @@ struct agent {
     struct api_client api_client;
     struct version version;
     struct node_object node;
+    struct device_states device_states;
     struct publish publish;
     struct k8s_event_writer k8s_event_writer;
     struct claim_status claim_status;
     struct reconcile reconcile;
+    struct rebuild rebuild;
     struct fetch fetch[FETCHES_MAX];
     struct call call[CALLS_MAX];
     struct reply reply[CALLS_MAX];
@@ -91,6 +96,7 @@ struct agent {
     struct grpc_buffers buffers;
     struct response response[RESPONSES_MAX];
     struct health_subscription health_subscription[GRPC_LINKS][HEALTH_SUBSCRIPTIONS_PER_LINK];
+    struct device_stream device_stream[SERVICE_LINKS][DEVICE_STREAMS_PER_LINK];
     struct server_link link[GRPC_LINKS];
     struct page_link page[METRICS_LINKS];
     struct peer_failures peer_failures;

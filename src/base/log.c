@@ -18,6 +18,9 @@ static const char *const level_names[LOG_LEVELS] = {
 
 /* Room that a cut line keeps for saying so and for its end. */
 enum { LOG_TAIL_BYTES = 24 };
+/* What gives way at once: not less than a line needs. */
+#define LOG_DROP_BYTES (LOG_BUFFER_BYTES / 4u)
+_Static_assert(LOG_DROP_BYTES >= LOG_LINE_BYTES_MAX, "a line fits what gave way");
 
 void log_init(struct log *l, enum log_level level, enum log_format format)
 {
@@ -25,6 +28,8 @@ void log_init(struct log *l, enum log_level level, enum log_format format)
     l->format = format;
     l->wall_ms = 0;
     l->len = 0;
+    l->written = 0;
+    l->dropped = 0;
     l->lost = 0;
     l->cut = false;
     l->line = writer_of(0, 0);
@@ -161,8 +166,16 @@ static void close_line(struct log *l)
     l->line = writer_of(0, 0);
 }
 
-static bool room_for_line(const struct log *l)
+/* Makes room for a line: what is written out gives way, in pieces, so that little is moved. */
+static bool make_room(struct log *l)
 {
+    if (sizeof l->buffer - l->len < LOG_LINE_BYTES_MAX) {
+        size_t n = (l->written < LOG_DROP_BYTES) ? l->written : LOG_DROP_BYTES;
+        memmove(l->buffer, l->buffer + n, l->len - n);
+        l->len -= n;
+        l->written -= n;
+        l->dropped += n;
+    }
     return sizeof l->buffer - l->len >= LOG_LINE_BYTES_MAX;
 }
 
@@ -181,7 +194,7 @@ void log_line_begin(struct log *l, enum log_level level, const char *event)
     if (level > l->level) {
         return;
     }
-    if (!room_for_line(l)) {
+    if (!make_room(l)) {
         l->lost++;
         return;
     }
@@ -197,16 +210,33 @@ void log_line_end(struct log *l)
 
 struct view log_pending(const struct log *l)
 {
-    ASSERT(l->len <= sizeof l->buffer);
-    return view_of(l->buffer, l->len);
+    ASSERT(l->written <= l->len && l->len <= sizeof l->buffer);
+    return view_of(l->buffer + l->written, l->len - l->written);
 }
 
 void log_taken(struct log *l, size_t n)
 {
-    ASSERT(n <= l->len && !line_open(l));
-    memmove(l->buffer, l->buffer + n, l->len - n);
-    l->len -= n;
-    if (l->lost > 0u && room_for_line(l)) {
+    ASSERT(n <= l->len - l->written && !line_open(l));
+    l->written += n;
+    if (l->lost > 0u && make_room(l)) {
         report_lost(l);
     }
+}
+
+struct view log_last(const struct log *l, uint64_t *at)
+{
+    struct view lines = view_of(l->buffer, l->len);
+    uint64_t from = (*at > l->dropped) ? *at - l->dropped : 0u;
+    ASSERT(from <= l->len);
+    if (from == 0u && l->dropped > 0u) {
+        from = view_find(lines, (uint8_t)'\n') + 1u; /* the first line may have lost its start */
+        ASSERT(from <= l->len);
+    }
+    *at = l->dropped + from;
+    return view_from(lines, (size_t)from);
+}
+
+uint64_t log_end_position(const struct log *l)
+{
+    return l->dropped + l->len;
 }

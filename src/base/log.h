@@ -21,12 +21,14 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Form of every line. */
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* Lines not yet written out, and the one being built. */
+/* The last lines, those not yet written out behind the others, and the one being built. */
 struct log {
     enum log_level level; /* lines above it are dropped */
     enum log_format format;
     uint64_t wall_ms;   /* Unix milliseconds, handed in by whoever steps the program */
-    size_t len;         /* bytes waiting in `buffer` */
+    size_t len;         /* bytes in `buffer` */
+    size_t written;     /* the first of them are written out, and kept until room is needed */
+    uint64_t dropped;   /* bytes that gave way before */
     uint64_t lost;      /* lines that did not fit and are not yet reported */
     bool cut;           /* a field of the line being built did not fit */
     struct writer line; /* the line being built; inactive while data is NULL */
@@ -38,7 +40,7 @@ void log_init(struct log *l, enum log_level level, enum log_format format);
 /*
  * Starts a line; fields are added until log_line_end. A line over LOG_LINE_BYTES_MAX keeps the
  * fields that fit and ends with `truncated=true`. The fields of a line that the level filters out
- * are ignored. A line for which the buffer has no room is counted as lost.
+ * are ignored. A line for which too much waits in the buffer is counted as lost.
  */
 void log_line_begin(struct log *l, enum log_level level, const char *event);
 /* One field of the line being built; `key` is plain ASCII, `value` any text. */
@@ -52,10 +54,17 @@ void log_line_end(struct log *l);
 /* Lines waiting to be written out. Valid until the next call. */
 struct view log_pending(const struct log *l);
 /*
- * Removes the first `n` pending bytes, which were written out. Lines lost before are reported here
- * by a line `event=log_lines_lost count=N`, as soon as it has room.
+ * Says that the first `n` pending bytes are written out. Lines lost before are reported here by a
+ * line `event=log_lines_lost count=N`, as soon as it has room.
  */
 void log_taken(struct log *l, size_t n);
+/*
+ * The last lines, written out or not, from position *at of the whole log on. Where what was there
+ * gave way, from the first line that is whole; *at becomes its position. Valid until the next call.
+ */
+struct view log_last(const struct log *l, uint64_t *at);
+/* Position at which the whole log ends. */
+uint64_t log_end_position(const struct log *l);
 
 /*
  * Appends one field in the text form, key=value, whatever the log's own form is; cut off where the

@@ -48,14 +48,28 @@ static void write_results(const struct claim_record *r, struct writer *out)
     writer_text(out, "\n");
 }
 
+static void write_id(const struct claim_id *id, struct writer *out)
+{
+    writer_text(out, id->namespace_);
+    writer_text(out, "/");
+    writer_text(out, id->name);
+    writer_text(out, "\n  uid: ");
+    writer_text(out, id->uid);
+    writer_text(out, "\n");
+}
+
+void command_outline_text(const struct store_outline *o, struct writer *out)
+{
+    write_id(&o->id, out);
+    writer_text(out, o->released ? "  unprepared; its CDI file could not be removed yet\n"
+                                 : "  prepared by a newer agent, which knows its devices\n");
+    ASSERT(!out->full);
+}
+
 void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out)
 {
-    writer_text(out, r->id.namespace_);
-    writer_text(out, "/");
-    writer_text(out, r->id.name);
-    writer_text(out, "\n  uid: ");
-    writer_text(out, r->id.uid);
-    writer_text(out, "\n  prepared for: ");
+    write_id(&r->id, out);
+    writer_text(out, "  prepared for: ");
     if (r->consumer.name[0] != '\0') {
         writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
         writer_text(out, " ");
@@ -69,6 +83,23 @@ void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct
     writer_text(out, cdi_states[cdi]);
     writer_text(out, "\n");
     ASSERT(!out->full);
+}
+
+/* The members of the claim's object. */
+static void id_document(const struct claim_id *id, struct document *d)
+{
+    document_text(d, "namespace", id->namespace_);
+    document_text(d, "name", id->name);
+    document_text(d, "uid", id->uid);
+}
+
+void command_outline_document(const struct store_outline *o, struct document *d)
+{
+    document_object_begin(d);
+    id_document(&o->id, d);
+    document_bool(d, "released", o->released);
+    document_object_end(d);
+    ASSERT(!d->json.out->full);
 }
 
 static void result_document(const struct claim_result *result, struct document *d)
@@ -86,9 +117,7 @@ static void result_document(const struct claim_result *result, struct document *
 void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d)
 {
     document_object_begin(d);
-    document_text(d, "namespace", r->id.namespace_);
-    document_text(d, "name", r->id.name);
-    document_text(d, "uid", r->id.uid);
+    id_document(&r->id, d);
     if (r->consumer.name[0] != '\0') {
         document_member_begin(d, "consumer");
         document_text(d, "kind", claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));

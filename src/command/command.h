@@ -42,8 +42,8 @@ enum cdi_state { CDI_GOOD, CDI_MISSING, CDI_DIFFERENT, CDI_UNREADABLE, CDI_STATE
 enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
 
 /*
- * Judges a slot by the bytes of its two halves. SLOT_CLAIM: *r is the record. SLOT_OUTLINE: it was
- * written by a newer agent, or its claim was released; *o is what is known of it.
+ * Judges a slot by the bytes of its two halves. SLOT_CLAIM: *r is the record. SLOT_OUTLINE: a newer
+ * agent wrote the record, or its claim was released; *o has the fields that any release reads.
  */
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
@@ -67,6 +67,9 @@ bool command_slices(const struct inventory *v, const char *node_name, unsigned p
 /* One claim of the store. */
 void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out);
 void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d);
+/* A claim that this release does not understand, or that was released. */
+void command_outline_text(const struct store_outline *o, struct writer *out);
+void command_outline_document(const struct store_outline *o, struct document *d);
 
 /* An HTTP response as a view of its body; its status code, or 0 when it is no response. */
 unsigned command_response(struct view response, struct view *body);

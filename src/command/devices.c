@@ -5,11 +5,30 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-#define COLOURS 6u /* of a terminal that are readable on black and on white: 31 to 36 */
-#define NAME_COLUMN 18u
+#define COLOUR_RED 1u /* for health alone */
+/* Colours of a terminal that are readable on black and on white; claims take 32 to 36. */
+#define COLOUR_CLAIMS 2u
+#define COLOURS 5u
+#define COLUMN_GAP 2u
 #define CORES_COLUMN 7u
-#define STATE_COLUMN 7u
 #define LETTERS 26u
+
+/* What one look shows of a device; an agent that runs knows the looks before it too. */
+enum device_health {
+    DEVICE_HEALTHY,
+    DEVICE_UNKNOWN, /* as with kernel modules before 2.28, whose devices have no such file */
+    DEVICE_UNHEALTHY,
+    DEVICE_UNREADABLE, /* its core_count */
+    DEVICE_GONE,
+    DEVICE_HEALTHS
+};
+static const char *const health_names[DEVICE_HEALTHS] = {[DEVICE_HEALTHY] = "healthy",
+                                                         [DEVICE_UNKNOWN] = "unknown",
+                                                         [DEVICE_UNHEALTHY] = "unhealthy",
+                                                         [DEVICE_UNREADABLE] = "unreadable",
+                                                         [DEVICE_GONE] = "gone"};
+/* The longest name, what stands between, and the reasons. */
+#define HEALTH_COLUMN_CAP (HEALTH_TEXT_CAP + 16u)
 
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id, const char *pod)
 {
@@ -28,47 +47,79 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
     }
 }
 
-static const struct holder *holder_of(const struct inventory *v, unsigned index)
+/* The device of this number as the kernel shows it, or NULL. */
+static const struct device *device_of(const struct inventory *v, unsigned number)
 {
-    ASSERT(index < v->devices.count);
-    return &v->holder[v->devices.device[index].number];
+    int index = devices_numbered(&v->devices, number);
+    return (index < 0) ? NULL : &v->devices.device[index];
 }
 
-static bool is_held(const struct inventory *v, unsigned index)
+static bool is_held(const struct inventory *v, unsigned number)
 {
-    return holder_of(v, index)->claim[0] != '\0';
+    ASSERT(number < DEVICES_MAX);
+    return v->holder[number].claim[0] != '\0';
 }
 
-static bool is_same(const struct holder *x, const struct holder *y)
+static bool is_same(const struct inventory *v, unsigned x, unsigned y)
 {
-    return view_is(view_text(x->claim), y->claim);
+    return view_is(view_text(v->holder[x].claim), v->holder[y].claim);
+}
+
+/* Whether the board or the kernel has such a device, or a claim holds it. */
+static bool is_listed(const struct inventory *v, unsigned number)
+{
+    unsigned expected = (v->devices.board != NULL) ? v->devices.board->devices : 0u;
+    return number < expected || device_of(v, number) != NULL || is_held(v, number);
+}
+
+static enum device_health health_of(const struct inventory *v, unsigned number)
+{
+    static const enum device_health of_reading[3] = {[HEALTH_UNKNOWN] = DEVICE_UNKNOWN,
+                                                     [HEALTH_HEALTHY] = DEVICE_HEALTHY,
+                                                     [HEALTH_UNHEALTHY] = DEVICE_UNHEALTHY};
+    const struct device *d = device_of(v, number);
+    if (d == NULL) {
+        return DEVICE_GONE;
+    }
+    return (d->core_count == 0u) ? DEVICE_UNREADABLE
+                                 : of_reading[device_reading_health(&d->reading)];
+}
+
+static bool is_bad(const struct inventory *v, unsigned number)
+{
+    return health_of(v, number) > DEVICE_UNKNOWN;
+}
+
+/* "healthy", or with the reasons, "unhealthy: hbm, sram". */
+static void health_text(const struct inventory *v, unsigned number, char text[HEALTH_COLUMN_CAP])
+{
+    struct writer w = writer_of(text, HEALTH_COLUMN_CAP);
+    enum device_health health = health_of(v, number);
+    writer_text(&w, health_names[health]);
+    if (health == DEVICE_UNHEALTHY) {
+        writer_text(&w, ": ");
+        device_health_text(&w, HEALTH_UNHEALTHY, device_of(v, number)->reading.reasons);
+    }
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
 }
 
 /* Whether no device before this one is held by the same claim. */
-static bool is_first(const struct inventory *v, unsigned index)
+static bool is_first(const struct inventory *v, unsigned number)
 {
-    bool first = is_held(v, index);
-    for (unsigned i = 0; i < index && first; i++) {
-        first = !is_same(holder_of(v, i), holder_of(v, index));
+    bool first = is_held(v, number);
+    for (unsigned i = 0; i < number && first; i++) {
+        first = !is_same(v, i, number);
     }
     return first;
 }
 
 /* Which of the claims it is, in the order of their lowest devices. */
-static unsigned order_of(const struct inventory *v, unsigned index)
+static unsigned order_of(const struct inventory *v, unsigned number)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < index && !is_same(holder_of(v, i), holder_of(v, index)); i++) {
+    for (unsigned i = 0; i < number && !is_same(v, i, number); i++) {
         n += is_first(v, i) ? 1u : 0u;
-    }
-    return n;
-}
-
-static unsigned held_count(const struct inventory *v)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < v->devices.count; i++) {
-        n += is_held(v, i) ? 1u : 0u;
     }
     return n;
 }
@@ -84,89 +135,149 @@ static void padded(struct writer *out, const char *text, size_t width)
     }
 }
 
-static void number_padded(struct writer *out, unsigned value, unsigned width)
+static void number_text(struct writer *w, const char *before, unsigned value)
 {
-    char text[16];
-    struct writer w = writer_of(text, sizeof text);
-    writer_decimal(&w, value);
-    enum status ended = writer_end_text(&w);
+    writer_text(w, before);
+    writer_decimal(w, value);
+    enum status ended = writer_end_text(w);
     ASSERT(ended == STATUS_OK);
-    padded(out, text, width);
 }
 
-static size_t claim_column(const struct inventory *v)
+static size_t wider(size_t width, const char *text)
 {
-    size_t width = sizeof "CLAIM";
-    for (unsigned i = 0; i < v->devices.count; i++) {
-        size_t len = view_text(holder_of(v, i)->claim).len;
-        width = (len > width) ? len : width;
+    size_t len = view_text(text).len + COLUMN_GAP;
+    return (len > width) ? len : width;
+}
+
+/* Widths of the columns before the last one. */
+struct columns {
+    size_t name;
+    size_t health;
+    size_t claim;
+};
+
+static struct columns columns_of(const struct inventory *v)
+{
+    char text[HEALTH_COLUMN_CAP];
+    struct columns c = {.health = wider(0, health_names[DEVICE_HEALTHY]),
+                        .claim = wider(0, "CLAIM")};
+    c.name = wider(0, DEVICE_NAME_PREFIX "10");
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        c.claim = wider(c.claim, v->holder[i].claim);
+        if (is_listed(v, i)) {
+            health_text(v, i, text);
+            c.health = wider(c.health, text);
+        }
     }
-    return width + 2u;
+    return c;
 }
 
 static void write_head(const struct inventory *v, struct writer *out)
 {
-    padded(out, "NAME", NAME_COLUMN);
+    struct columns c = columns_of(v);
+    padded(out, "NAME", c.name);
     padded(out, "CORES", CORES_COLUMN);
-    padded(out, "STATE", STATE_COLUMN);
-    padded(out, "CLAIM", claim_column(v));
+    padded(out, "HEALTH", c.health);
+    padded(out, "CLAIM", c.claim);
     writer_text(out, "POD\n");
 }
 
-static void write_row(const struct inventory *v, unsigned index, struct writer *out)
+static void colour(const struct inventory *v, unsigned number, struct writer *out)
 {
-    const struct device *d = &v->devices.device[index];
-    const struct holder *h = holder_of(v, index);
-    bool held = is_held(v, index);
-    padded(out, d->name, NAME_COLUMN);
-    number_padded(out, d->core_count, CORES_COLUMN);
-    padded(out, held ? "held" : "free", STATE_COLUMN);
-    padded(out, held ? h->claim : "-", claim_column(v));
-    writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
-    writer_text(out, "\n");
-}
-
-static void letter(const struct inventory *v, unsigned index, struct writer *out)
-{
-    unsigned order = order_of(v, index);
     if (v->colour) {
         writer_text(out, "\033"
                          "[1;3");
-        writer_decimal(out, 1u + order % COLOURS);
+        writer_decimal(out, number);
         writer_text(out, "m");
     }
-    writer_u8(out, (uint8_t)('A' + order % LETTERS));
+}
+
+static void colour_end(const struct inventory *v, struct writer *out)
+{
     writer_text(out, v->colour ? "\033"
                                  "[0m"
                                : "");
 }
 
+static void write_row(const struct inventory *v, unsigned number, struct writer *out)
+{
+    char text[DEVICE_NAME_CAP];
+    char health[HEALTH_COLUMN_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    const struct device *d = device_of(v, number);
+    const struct holder *h = &v->holder[number];
+    struct columns c = columns_of(v);
+    number_text(&w, DEVICE_NAME_PREFIX, number);
+    padded(out, text, c.name);
+    w = writer_of(text, sizeof text);
+    bool cores = d != NULL && d->core_count > 0u;
+    number_text(&w, "", cores ? d->core_count : 0u);
+    padded(out, cores ? text : "-", CORES_COLUMN);
+    bool red = is_bad(v, number);
+    if (red) {
+        colour(v, COLOUR_RED, out);
+    }
+    health_text(v, number, health);
+    padded(out, health, c.health);
+    if (red) {
+        colour_end(v, out);
+    }
+    padded(out, (h->claim[0] != '\0') ? h->claim : "-", c.claim);
+    writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
+    writer_text(out, "\n");
+}
+
+static void letter(const struct inventory *v, unsigned number, struct writer *out)
+{
+    unsigned order = order_of(v, number);
+    colour(v, COLOUR_CLAIMS + order % COLOURS, out);
+    writer_u8(out, (uint8_t)('A' + order % LETTERS));
+    colour_end(v, out);
+}
+
 static void write_cell(const struct inventory *v, unsigned number, struct writer *out)
 {
-    int index = devices_numbered(&v->devices, number);
     writer_text(out, (number < 10u) ? "   " : "  ");
     writer_decimal(out, number);
-    writer_text(out, " ");
-    if (index < 0) {
-        writer_text(out, "!"); /* the board has it, the node does not */
-    } else if (is_held(v, (unsigned)index)) {
-        letter(v, (unsigned)index, out);
+    bool good = !is_bad(v, number);
+    if (is_held(v, number)) {
+        writer_text(out, good ? " " : "!");
+        letter(v, number, out);
     } else {
-        writer_text(out, ".");
+        writer_text(out, good ? " ." : " !");
     }
+}
+
+static void write_count(const char *before, unsigned n, const char *after, struct writer *out)
+{
+    writer_text(out, before);
+    writer_decimal(out, n);
+    writer_text(out, after);
+}
+
+static void write_summary(const struct inventory *v, struct writer *out)
+{
+    unsigned held = 0;
+    unsigned bad = 0;
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        held += is_held(v, i) ? 1u : 0u;
+        bad += (is_listed(v, i) && is_bad(v, i)) ? 1u : 0u;
+    }
+    writer_text(out, "\n");
+    writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
+                                                           : "unknown instance type");
+    write_count(": ", v->devices.count, " devices", out);
+    write_count(", ", held, " held", out);
+    if (bad > 0u) {
+        write_count(", ", bad, " unhealthy or gone", out);
+    }
+    writer_text(out, "\n");
 }
 
 static void write_grid(const struct inventory *v, struct writer *out)
 {
     const struct board *board = v->devices.board;
-    writer_text(out, "\n");
-    writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
-                                                           : "unknown instance type");
-    writer_text(out, ", ");
-    writer_decimal(out, held_count(v));
-    writer_text(out, " of ");
-    writer_decimal(out, v->devices.count);
-    writer_text(out, " devices held\n");
+    write_summary(v, out);
     unsigned rows = (board != NULL) ? board->grid_rows : 0u;
     for (unsigned x = 0; x < rows; x++) {
         writer_text(out, (x == 0u) ? "\n" : "");
@@ -175,17 +286,14 @@ static void write_grid(const struct inventory *v, struct writer *out)
         }
         writer_text(out, "\n");
     }
-    writer_text(out, (rows > 0u) ? "\n   .  free     !  missing\n" : "");
+    writer_text(out, (rows > 0u) ? "\n   .  free     !  unhealthy or gone\n" : "");
 }
 
-static void write_legend(const struct inventory *v, unsigned index, struct writer *out)
+static void write_legend(const struct inventory *v, unsigned number, struct writer *out)
 {
-    const struct holder *h = holder_of(v, index);
-    if (!is_first(v, index)) {
-        return;
-    }
+    const struct holder *h = &v->holder[number];
     writer_text(out, "   ");
-    letter(v, index, out);
+    letter(v, number, out);
     writer_text(out, "  ");
     writer_text(out, h->claim);
     if (h->pod[0] != '\0') {
@@ -211,25 +319,35 @@ void command_issue(const struct probe_issue *issue, struct writer *out)
     writer_text(out, issue->remedy);
 }
 
+/* Parts of the text: the head, a row for each number, the grid, its legend, the issues. */
+enum {
+    PART_ROWS = 1,
+    PART_GRID = PART_ROWS + DEVICES_MAX,
+    PART_LEGEND,
+    PART_ISSUES = PART_LEGEND + DEVICES_MAX
+};
+
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out)
 {
-    unsigned count = v->devices.count;
-    unsigned grid = count + 1u;
-    unsigned issues = grid + count + 1u;
+    if (part >= (unsigned)PART_ISSUES + v->issues.count) {
+        return false;
+    }
     if (part == 0u) {
         write_head(v, out);
-    } else if (part < grid) {
-        write_row(v, part - 1u, out);
-    } else if (part == grid) {
+    } else if (part < (unsigned)PART_GRID) {
+        if (is_listed(v, part - PART_ROWS)) {
+            write_row(v, part - PART_ROWS, out);
+        }
+    } else if (part == (unsigned)PART_GRID) {
         write_grid(v, out);
-    } else if (part < issues) {
-        write_legend(v, part - grid - 1u, out);
-    } else if (part < issues + v->issues.count) {
-        writer_text(out, (part == issues) ? "\n" : "");
-        command_issue(&v->issues.issue[part - issues], out);
-        writer_text(out, "\n");
+    } else if (part < (unsigned)PART_ISSUES) {
+        if (is_first(v, part - PART_LEGEND)) {
+            write_legend(v, part - PART_LEGEND, out);
+        }
     } else {
-        return false;
+        writer_text(out, (part == (unsigned)PART_ISSUES) ? "\n" : "");
+        command_issue(&v->issues.issue[part - PART_ISSUES], out);
+        writer_text(out, "\n");
     }
     ASSERT(!out->full);
     return true;
@@ -237,16 +355,28 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
 
 /* --- document --- */
 
-static void device_document(const struct inventory *v, unsigned index, struct document *d)
+static void device_document(const struct inventory *v, unsigned number, struct document *d)
 {
-    const struct device *device = &v->devices.device[index];
-    const struct holder *h = holder_of(v, index);
+    char name[DEVICE_NAME_CAP];
+    struct writer w = writer_of(name, sizeof name);
+    const struct device *device = device_of(v, number);
+    const struct holder *h = &v->holder[number];
+    number_text(&w, DEVICE_NAME_PREFIX, number);
     document_object_begin(d);
-    document_text(d, "name", device->name);
-    document_number(d, "number", device->number);
-    document_number(d, "cores", device->core_count);
-    document_bool(d, "held", is_held(v, index));
-    if (is_held(v, index)) {
+    document_text(d, "name", name);
+    document_number(d, "number", number);
+    document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
+    document_text(d, "health", health_names[health_of(v, number)]);
+    if (device != NULL && device->reading.reasons != 0u) {
+        char reasons[HEALTH_TEXT_CAP];
+        w = writer_of(reasons, sizeof reasons);
+        device_health_text(&w, HEALTH_UNHEALTHY, device->reading.reasons);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        document_text(d, "reasons", reasons);
+    }
+    document_bool(d, "held", is_held(v, number));
+    if (is_held(v, number)) {
         document_text(d, "claim", h->claim);
     }
     if (h->pod[0] != '\0') {
@@ -266,20 +396,22 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
 
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d)
 {
-    unsigned count = v->devices.count;
-    unsigned last = count + 2u + v->issues.count;
+    unsigned issues = PART_ROWS + DEVICES_MAX + 1u;
+    unsigned last = issues + v->issues.count;
     if (part == 0u) {
         document_object_begin(d);
         document_text(d, "instanceType", v->devices.instance_type);
         document_text(d, "neuronDriverVersion", v->devices.driver_version);
         document_array_begin(d, "devices");
-    } else if (part <= count) {
-        device_document(v, part - 1u, d);
-    } else if (part == count + 1u) {
+    } else if (part < (unsigned)PART_GRID) {
+        if (is_listed(v, part - PART_ROWS)) {
+            device_document(v, part - PART_ROWS, d);
+        }
+    } else if (part == (unsigned)PART_GRID) {
         document_array_end(d);
         document_array_begin(d, "issues");
     } else if (part < last) {
-        issue_document(&v->issues.issue[part - count - 2u], d);
+        issue_document(&v->issues.issue[part - issues], d);
     } else if (part == last) {
         document_array_end(d);
         document_object_end(d);

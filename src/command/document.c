@@ -6,8 +6,7 @@
 #include "base/chars.h"
 
 #define DOCUMENT_INDENT 2u
-/* "false" has five characters: a longer word that begins with a letter is a text to every reader.
- */
+/* The longest word that YAML does not read as text is "false": longer ones need no quotes. */
 #define WORD_AMBIGUOUS_MAX 5u
 
 struct document document_of(struct writer *out, bool yaml)

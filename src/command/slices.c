@@ -19,8 +19,10 @@ bool command_board(const char *type, struct found_node *out)
         struct found_device *d = &out->devices[i];
         d->number = i;
         d->node_exists = true;
+        d->reading.known = true; /* nothing is wrong with a device that is not there */
+        text_set(d->numa_node, sizeof d->numa_node, "-1"); /* only the machine knows it */
         struct writer w = writer_of(d->core_count, sizeof d->core_count);
-        writer_decimal(&w, board->cores_per_device);
+        writer_decimal(&w, board_family(type)->cores_per_device);
         enum status ended = writer_end_text(&w);
         ASSERT(ended == STATUS_OK);
     }

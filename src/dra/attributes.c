@@ -73,6 +73,19 @@ static void add_groups(struct attributes *out, const struct board *board, unsign
     add_string(out, "resource.aws.com/devicegroup8_id", efa->group8[number / LARGE_GROUP]);
 }
 
+/* Of Kubernetes, so that claims can be aligned with devices of other drivers. */
+static void add_standard(struct attributes *out, const struct board *board,
+                         const struct device *device)
+{
+    if (!device->at_pci_address) {
+        return;
+    }
+    if (device->numa_node >= 0) {
+        add_int(out, "resource.kubernetes.io/numaNode", device->numa_node);
+    }
+    add_string(out, "resource.kubernetes.io/pciBusID", board_pci_address(board, device->number));
+}
+
 static void add_grid(struct attributes *out, const struct board *board, unsigned number)
 {
     unsigned cells = (board != NULL) ? (unsigned)board->grid_rows * board->grid_columns : 0u;
@@ -104,12 +117,11 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
     add_int(out, "deviceId", device->number);
     add_version(out, "draDriverVersion", AGENT_VERSION);
     add_string(out, "instanceType", d->instance_type);
-    if (d->board != NULL) {
-        add_bool(out, "lncConfigurable", d->board->lnc_allowed != 0u);
-    }
+    add_bool(out, "lncConfigurable", d->lnc_allowed != 0u);
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);
     add_groups(out, d->board, device->number);
+    add_standard(out, d->board, device);
     add_string(out, "resourceType", "neuron_device");
     add_grid(out, d->board, device->number);
 }

@@ -383,7 +383,7 @@ static enum status read_config(const struct claim_builder *b, const struct claim
     }
     enum status s = config_decode(in->parameters, c, why);
     if (s == STATUS_OK) {
-        s = config_check(c, b->devices->board, b->devices->instance_type, why);
+        s = config_check(c, b->devices->lnc_allowed, b->devices->instance_type, why);
     }
     return s;
 }

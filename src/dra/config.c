@@ -339,7 +339,7 @@ enum status config_decode(struct view json, struct config *out, struct writer *w
     return s;
 }
 
-/* --- against the board --- */
+/* --- against the node --- */
 
 static enum status not_configurable(const char *what, const char *instance_type, struct writer *why)
 {
@@ -349,18 +349,18 @@ static enum status not_configurable(const char *what, const char *instance_type,
     return PEER_UNSUPPORTED;
 }
 
-enum status config_check(const struct config *c, const struct board *board,
-                         const char *instance_type, struct writer *why)
+enum status config_check(const struct config *c, unsigned lnc_allowed, const char *instance_type,
+                         struct writer *why)
 {
     ASSERT(c->value < VALUE_LIMIT);
     if (c->kind == CONFIG_ULTRASERVER) {
         return not_configurable("UltraServer mode", instance_type, why);
     }
     ASSERT(c->kind == CONFIG_NEURON);
-    if (board == NULL || board->lnc_allowed == 0u) {
+    if (lnc_allowed == 0u) {
         return not_configurable("LNC value", instance_type, why);
     }
-    if ((board->lnc_allowed >> c->value & 1u) == 0u) {
+    if ((lnc_allowed >> c->value & 1u) == 0u) {
         writer_text(why, "LNC value ");
         writer_decimal(why, c->value);
         writer_text(why, " is not supported by instance type ");

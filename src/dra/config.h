@@ -2,8 +2,8 @@
 /*
  * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
  * their fields and the error texts that users see in pod events; knows no claim, and no hardware
- * but the board row. Source of kinds and texts: AWS Neuron DRA documentation; wording of decoding
- * errors: the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
+ * but the LNC values of a node. Source of kinds and texts: AWS Neuron DRA documentation; wording of
+ * decoding errors: the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
  *
  * Invariants:
  * I1 On failure *out is as before.
@@ -17,7 +17,6 @@
 #define DRA_CONFIG_H
 
 #include "base/bytes.h"
-#include "boards/board.h"
 #include "cfg/limits.h"
 
 /* The two kinds of opaque configuration. */
@@ -47,12 +46,12 @@ struct config {
 MUST_USE enum status config_decode(struct view json, struct config *out, struct writer *why);
 
 /*
- * Checks a decoded configuration against the board (NULL: unknown type). PEER_UNSUPPORTED, with one
- * line: LNC on a type without it is exactly "LNC value is not configurable for instance type
- * <type>"; an LNC value that the type does not have; UltraServerConfig on a type that is no
- * UltraServer.
+ * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
+ * PEER_UNSUPPORTED, with one line: LNC on a type without it is exactly "LNC value is not
+ * configurable for instance type <type>"; an LNC value that the type does not have;
+ * UltraServerConfig on a type that is no UltraServer.
  */
-MUST_USE enum status config_check(const struct config *c, const struct board *board,
+MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,
                                   const char *instance_type, struct writer *why);
 
 #endif

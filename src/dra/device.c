@@ -19,6 +19,8 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_NO_DEVICES] = "no-devices",
     [PROBE_ISSUE_NO_TYPE] = "no-instance-type",
     [PROBE_ISSUE_UNKNOWN_TYPE] = "unknown-instance-type",
+    [PROBE_ISSUE_UNKNOWN_FAMILY] = "unknown-instance-family",
+    [PROBE_ISSUE_REFUSED_TYPE] = "refused-instance-type",
     [PROBE_ISSUE_COUNT] = "device-count",
     [PROBE_ISSUE_CORES] = "core-count",
     [PROBE_ISSUE_NEIGHBOURS] = "connected-devices",
@@ -32,11 +34,15 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
 static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_NO_MODULE] = "load the kernel module: modprobe neuron (aws-neuronx-dkms)",
     [PROBE_ISSUE_NO_DEVICES] =
-        "run the agent on Trainium nodes only; on one, see dmesg for the neuron module",
+        "run the agent on nodes with Neuron devices only; on one, see dmesg for the neuron module",
     [PROBE_ISSUE_NO_TYPE] =
         "topology, device groups and LNC are left out; give --instance-type, e.g. trn2.48xlarge",
     [PROBE_ISSUE_UNKNOWN_TYPE] =
+        "topology and device groups are left out; use an agent that knows the type",
+    [PROBE_ISSUE_UNKNOWN_FAMILY] =
         "topology, device groups and LNC are left out; use an agent that knows the type",
+    [PROBE_ISSUE_REFUSED_TYPE] =
+        "Inf1 left the kernel module in 2.25; use Inf2 or Trn, or keep the agent off these nodes",
     [PROBE_ISSUE_COUNT] =
         "see dmesg for devices that the neuron module lost, or correct --instance-type",
     [PROBE_ISSUE_CORES] =
@@ -153,9 +159,16 @@ static void build_type(struct devices *d, const struct found_node *found,
         report_node(issues, PROBE_ISSUE_NO_TYPE, name);
         return;
     }
+    const struct board_family *family = board_family(d->instance_type);
     d->board = board_find(d->instance_type);
-    if (d->board == NULL) {
+    if (family == NULL) {
+        report_node(issues, PROBE_ISSUE_UNKNOWN_FAMILY, type);
+    } else if (family->refused) {
+        report_node(issues, PROBE_ISSUE_REFUSED_TYPE, type);
+    } else if (d->board == NULL) {
         report_node(issues, PROBE_ISSUE_UNKNOWN_TYPE, type);
+    } else {
+        /* all is known */
     }
 }
 
@@ -184,14 +197,27 @@ static void build_boot_id(struct devices *d, const struct found_node *found,
 static void build_cores(const struct devices *d, struct device *device,
                         const struct found_device *found, struct probe_issues *issues)
 {
+    const struct board_family *family = board_family(d->instance_type);
     struct view text = found_text(found->core_count);
     uint64_t count = 0;
     if (view_decimal(text, CORE_COUNT_MAX, &count) != STATUS_OK) {
         count = 0;
     }
     device->core_count = (uint16_t)count;
-    if (count == 0u || (d->board != NULL && count != d->board->cores_per_device)) {
+    if (count == 0u || (d->board != NULL && count != family->cores_per_device)) {
         report(issues, PROBE_ISSUE_CORES, device->number, text);
+    }
+}
+
+/* The node that the kernel gives; it writes -1 for none. */
+static void build_pci(struct device *device, const struct found_device *found)
+{
+    uint64_t node = 0;
+    struct view text = view_text(found->numa_node);
+    device->at_pci_address = text.len > 0u;
+    device->numa_node = -1;
+    if (view_decimal(text, INT16_MAX, &node) == STATUS_OK) {
+        device->numa_node = (int16_t)node;
     }
 }
 
@@ -287,7 +313,8 @@ static bool has_character_devices(const struct found_node *found)
 static void add(struct devices *d, const struct found_device *found, bool usable,
                 struct probe_issues *issues)
 {
-    struct device device = {.number = found->number, .place = found->place};
+    struct device device = {
+        .number = found->number, .place = found->place, .reading = found->reading};
     unsigned place = place_of(d, found->number);
     build_name(&device);
     if (found->number >= DEVICES_MAX) {
@@ -299,9 +326,27 @@ static void add(struct devices *d, const struct found_device *found, bool usable
         report(issues, PROBE_ISSUE_NO_NODE, found->number, view_text(device.name));
     } else {
         build_cores(d, &device, found, issues);
+        build_pci(&device, found);
         build_neighbours(&device, found, issues);
         insert(d, place, &device);
     }
+}
+
+/* Known types have what their family has; an unknown one has it when its devices look the same. */
+static void build_lnc(struct devices *d)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    bool known = family != NULL && d->count > 0u;
+    for (unsigned i = 0; i < d->count && d->board == NULL && known; i++) {
+        known = d->device[i].core_count == family->cores_per_device;
+    }
+    d->lnc_allowed = known ? family->lnc_allowed : 0u;
+}
+
+static bool is_refused(const struct devices *d)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    return family != NULL && family->refused;
 }
 
 static void report_table(const struct devices *d, const struct found_node *found,
@@ -329,12 +374,29 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     build_version(d, found, issues);
     build_boot_id(d, found, issues);
     bool special = has_character_devices(found);
-    for (unsigned i = 0; i < found->count; i++) {
+    bool refused = is_refused(d);
+    for (unsigned i = 0; i < found->count && !refused; i++) {
         const struct found_device *device = &found->devices[i];
         add(d, device, device->node_exists && (device->place.node != 0u || !special), issues);
     }
-    report_table(d, found, issues);
+    build_lnc(d);
+    if (!refused) {
+        report_table(d, found, issues);
+    }
     ASSERT(devices_valid(d));
+}
+
+void devices_keep(struct devices *d, unsigned number)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    struct device device = {.number = (uint16_t)number};
+    ASSERT(number < DEVICES_MAX);
+    if (devices_numbered(d, number) >= 0) {
+        return;
+    }
+    device.core_count = (family != NULL) ? family->cores_per_device : 0u;
+    build_name(&device);
+    insert(d, place_of(d, device.number), &device);
 }
 
 /* --- questions --- */
@@ -395,6 +457,12 @@ static bool same_node(const struct devices *a, const struct devices *b)
     return same && node_labels_same(&a->labels, &b->labels) && a->count == b->count;
 }
 
+static bool same_device(const struct device *a, const struct device *b)
+{
+    return a->number == b->number && a->core_count == b->core_count &&
+           a->at_pci_address == b->at_pci_address && a->numa_node == b->numa_node;
+}
+
 /* Attributes follow from exactly these: the row follows from the type, the name from the number. */
 bool devices_same(const struct devices *a, const struct devices *b)
 {
@@ -403,8 +471,7 @@ bool devices_same(const struct devices *a, const struct devices *b)
         return false;
     }
     for (unsigned i = 0; i < a->count; i++) {
-        if (a->device[i].number != b->device[i].number ||
-            a->device[i].core_count != b->device[i].core_count) {
+        if (!same_device(&a->device[i], &b->device[i])) {
             return false;
         }
     }

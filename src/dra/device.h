@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "boards/board.h"
 #include "cfg/limits.h"
+#include "dra/health.h"
 
 /* --- what the host found: raw texts, exactly as read --- */
 
@@ -29,6 +30,9 @@ struct device_place {
     uint64_t node;   /* major and minor of <dev-root>/neuronN; 0: no character device */
 };
 
+/* numa_node of a PCI device: a number of at most ten digits, a sign, NUL. */
+#define NUMA_VALUE_CAP 12u
+
 /* One device as sysfs shows it. */
 struct found_device {
     uint16_t number;  /* N of class/neuron_device/neuronN */
@@ -36,6 +40,8 @@ struct found_device {
     struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
+    char numa_node[NUMA_VALUE_CAP]; /* of the board's PCI address; empty: nothing is there */
+    struct device_reading reading;  /* of its health, at this look */
 };
 
 /* The node as sysfs, DMI and procfs show it. */
@@ -55,10 +61,15 @@ struct found_node {
 struct device {
     uint16_t number;     /* device index N, published as deviceId */
     uint16_t core_count; /* 0: not known */
+    bool at_pci_address; /* the board's PCI address of this device exists */
+    int16_t numa_node;   /* of that address; -1: none, or not known */
     uint8_t neighbours;  /* entries in `neighbour`; 0: none or not known */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
-    char name[DEVICE_NAME_CAP]; /* neuron-device-N */
+    struct device_reading reading; /* see dra/health.h */
+    char name[DEVICE_NAME_CAP];    /* neuron-device-N */
+    bool tainted;                  /* published with the taint of the table */
+    int64_t taint_s;               /* when the taint came, Unix time */
 };
 
 #define NETWORK_LAYERS 3u /* of EC2 instance topology; 1 is the widest */
@@ -68,13 +79,16 @@ struct node_labels {      /* of the Node object; empty: not (yet) there */
 };
 
 struct devices {
-    const struct board *board;               /* NULL: unknown type */
+    const struct board *board; /* NULL: unknown type */
+    uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or not known */
     char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: not known */
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
     bool unknown; /* no look at the node has succeeded yet: none of them says anything */
     uint16_t count;
+    const char *taint_key; /* of the tainted ones; NULL as long as none is */
+    const char *taint_effect;
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
 };
 
@@ -82,16 +96,18 @@ struct devices {
 enum probe_issue_kind {
     PROBE_ISSUE_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
     PROBE_ISSUE_NO_DEVICES,
-    PROBE_ISSUE_NO_TYPE,      /* product name unreadable */
-    PROBE_ISSUE_UNKNOWN_TYPE, /* type has no row: topology, groups and LNC are left out */
-    PROBE_ISSUE_COUNT,        /* number of devices differs from the row */
-    PROBE_ISSUE_CORES,        /* core_count is no number from 1 to 255, or not the row's */
-    PROBE_ISSUE_NEIGHBOURS,   /* connected_devices is not a list of numbers */
-    PROBE_ISSUE_NO_NODE,      /* /dev/neuronN absent or no device: the device is left out */
-    PROBE_ISSUE_DUPLICATE,    /* number seen twice: the second is left out */
-    PROBE_ISSUE_IGNORED,      /* entries of class/neuron_device that were left out */
-    PROBE_ISSUE_VERSION,      /* module version too long or not printable: left out */
-    PROBE_ISSUE_BOOT_ID,      /* boot id unreadable: records of claims carry none */
+    PROBE_ISSUE_NO_TYPE,        /* product name unreadable */
+    PROBE_ISSUE_UNKNOWN_TYPE,   /* type has no row, its family is known: LNC follows from that */
+    PROBE_ISSUE_UNKNOWN_FAMILY, /* type has no row and no family: LNC is left out too */
+    PROBE_ISSUE_REFUSED_TYPE,   /* family that is refused: no device is published */
+    PROBE_ISSUE_COUNT,          /* number of devices differs from the row */
+    PROBE_ISSUE_CORES,          /* core_count is no number from 1 to 255, or not the row's */
+    PROBE_ISSUE_NEIGHBOURS,     /* connected_devices is not a list of numbers */
+    PROBE_ISSUE_NO_NODE,        /* /dev/neuronN absent or no device: the device is left out */
+    PROBE_ISSUE_DUPLICATE,      /* number seen twice: the second is left out */
+    PROBE_ISSUE_IGNORED,        /* entries of class/neuron_device that were left out */
+    PROBE_ISSUE_VERSION,        /* module version too long or not printable: left out */
+    PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
     PROBE_ISSUE_KINDS
 };
 #define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
@@ -120,6 +136,11 @@ const char *probe_issue_name(enum probe_issue_kind kind);
  * kernel module), so what follows from the number stays certain. The labels in `d` are kept.
  */
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
+/*
+ * Adds a device that was not found but is in use, with the cores of its family, unless it is in the
+ * table. What its files would say is not known.
+ */
+void devices_keep(struct devices *d, unsigned number);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
@@ -150,7 +171,8 @@ struct attributes {
 /*
  * The attributes of device `index`, with the exact names and types of AWS's driver, as far as they
  * are certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
- * whether a claim may ask for an LNC). What the API server would refuse is left out.
+ * whether a claim may ask for an LNC), and Kubernetes' own numaNode and pciBusID (KEP-6072,
+ * KEP-4381) where the board's PCI address exists. What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

@@ -13,8 +13,17 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->first = 0;
     c->count = 0;
     c->open = false;
+    c->tainted = false;
+    c->untainted = 0;
     c->differs = false;
     c->attributes.count = 0;
+}
+
+/* The wanted device that is stored under the last name; NULL: there is none, or none began. */
+static const struct device *wanted_device(const struct slice_compare *c)
+{
+    unsigned at = c->first + c->count - 1u;
+    return (c->open && at < c->wanted->count) ? &c->wanted->device[at] : NULL;
 }
 
 /* A stored name that is not the wanted one there differs, and so do its attributes. */
@@ -26,6 +35,7 @@ void slice_compare_name(struct slice_compare *c, struct view name)
     c->differs = c->differs || c->open || found < 0 || at != c->first + c->count;
     c->open = true;
     c->count++;
+    c->tainted = false;
     c->matched = 0;
     c->attributes.count = 0;
     if (found >= 0) {
@@ -65,8 +75,25 @@ static bool all_matched(const struct slice_compare *c)
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
+/* Our taint has no value. When it was added is for the server to say. */
+void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
+                         const char *effect)
+{
+    const struct device *d = wanted_device(c);
+    bool wanted = d != NULL && d->tainted && !c->tainted && value[0] == '\0' &&
+                  same_text(key, c->wanted->taint_key) &&
+                  same_text(effect, c->wanted->taint_effect);
+    c->tainted = c->tainted || wanted;
+    c->differs = c->differs || !wanted;
+}
+
 void slice_compare_device(struct slice_compare *c, bool extra)
 {
+    const struct device *d = wanted_device(c);
+    if (d != NULL && d->tainted && !c->tainted) {
+        c->untainted |= UINT64_C(1) << d->number;
+        c->differs = true;
+    }
     c->differs = c->differs || !c->open || extra || !all_matched(c);
     c->open = false;
     c->attributes.count = 0;

@@ -17,6 +17,8 @@ struct slice_compare {
     unsigned first;               /* index in `wanted` of the first stored device */
     unsigned count;               /* stored devices that began */
     uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
+    bool tainted;                 /* the last one has the wanted taint */
+    uint64_t untainted;           /* bit N: neuron-device-N lacks it, and has nothing instead */
     bool open;                    /* a device began and did not end */
     bool differs;                 /* sticky */
     struct attributes attributes; /* wanted ones of the device under way; none past the last */
@@ -28,9 +30,11 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
 void slice_compare_name(struct slice_compare *c, struct view name);
 /* One attribute of the stored device that started last. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
+/* One taint of the stored device that started last. */
+void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
+                         const char *effect);
 /*
- * The stored device ends; `extra` says that it has fields that we never write (capacity, taints,
- * …).
+ * The stored device ends; `extra` says that it has fields that we never write (capacity, …).
  */
 void slice_compare_device(struct slice_compare *c, bool extra);
 /*

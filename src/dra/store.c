@@ -25,6 +25,7 @@ enum {
     HEADER_FORMAT_AT = 8,
     HEADER_SLOTS_AT = 12,
     HEADER_HALF_AT = 16,
+    HEADER_FLAGS_AT = 20,
     HEADER_GENERATION_AT = 24,
     HEADER_COVERED = 32
 };
@@ -60,7 +61,7 @@ void store_header_write(struct writer *out, const struct store_header *h)
     writer_u32(out, STORE_FORMAT);
     writer_u32(out, CLAIMS_MAX);
     writer_u32(out, STORE_HALF_BYTES);
-    writer_u32(out, 0);
+    writer_u32(out, h->flags);
     writer_u64(out, h->generation);
     ASSERT(!out->full && out->len - start == HEADER_COVERED);
     writer_u32(out, crc32c(0, view_from(writer_view(out), start)));
@@ -79,6 +80,7 @@ enum status store_header_read(struct view bytes, struct store_header *h)
         u32_at(bytes, HEADER_HALF_AT) != STORE_HALF_BYTES) {
         return PEER_UNSUPPORTED;
     }
+    h->flags = u32_at(bytes, HEADER_FLAGS_AT);
     h->generation = u64_at(bytes, HEADER_GENERATION_AT);
     return STATUS_OK;
 }

@@ -17,7 +17,9 @@
  *        8      4  format: 1. A reader leaves a store of another format alone
  *       12      4  number of slots: 256
  *       16      4  bytes of a half: 8192
- *       20      4  reserved: 0
+ *       20      4  flags. Bit 0: the claims of the node have to be listed at the API server,
+ *                  because no store was there before this one, or a part of it was lost. The
+ *                  others are 0; agents that know none of them skip all
  *       24      8  generation: 1; not looked at
  *       32      4  sum of bytes 0 to 31
  *       36   4060  mean nothing
@@ -66,10 +68,12 @@
 #define STORE_HALF_HEADER 24u    /* bytes before the record of a half */
 #define STORE_HEADER_WRITTEN 36u /* bytes of a header copy; what follows means nothing */
 
-/* What a header holds besides its constants: how often the file was created again. */
+/* What a header holds besides its constants: how often the file was created again, and flags. */
 struct store_header {
     uint64_t generation;
+    uint32_t flags;
 };
+#define STORE_UNLISTED 1u /* in `flags`: bit 0 */
 /* One header copy: STORE_HEADER_WRITTEN bytes. */
 void store_header_write(struct writer *out, const struct store_header *h);
 /*

@@ -2,34 +2,29 @@
 /* The commands beside `run`; see commands.h. Each is one process that ends after its output. */
 #include "host/commands.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/serve/statusz.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "host/sockets.h"
+#include "host/commands_internal.h"
+#include "host/servers.h"
 #include "host/system.h"
-
-/* How long the agent's page may take: it responds in one turn of its loop. */
-#define PAGE_WAIT_S 5
-/* A directory of the settings, and the longest file name in it. */
-#define COMMAND_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP + 16u)
 
 /* --- output --- */
 
-static enum status flush(struct command_memory *m, struct writer *why)
+enum status commands_flush(struct command_memory *m, struct writer *why)
 {
     int error = 0;
     ASSERT(!m->out.full);
-    enum status s = descriptor_write(STDOUT_FILENO, writer_view(&m->out), -1, &error);
+    enum status s = descriptor_write(m->out_fd, writer_view(&m->out), -1, &error);
     m->out.len = 0;
     if (s != STATUS_OK) {
-        writer_text(why, "standard output cannot be written: ");
+        writer_text(why, (m->out_fd == STDOUT_FILENO) ? "standard output" : "the file");
+        writer_text(why, " cannot be written: ");
         writer_errno(why, error);
     }
     return s;
@@ -37,13 +32,13 @@ static enum status flush(struct command_memory *m, struct writer *why)
 
 static bool is_text(const struct command_memory *m)
 {
-    return m->settings->output == OUTPUT_TEXT;
+    return m->output == OUTPUT_TEXT;
 }
 
 static bool write_part(struct command_memory *m, unsigned part)
 {
     const struct settings *s = m->settings;
-    if (s->command == COMMAND_SLICES) {
+    if (m->command == COMMAND_SLICES) {
         const char *node = (s->node_name[0] != '\0') ? s->node_name : "node";
         return command_slices(&m->inventory, node, part, &m->document);
     }
@@ -68,7 +63,7 @@ static enum status board_load(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-static enum status node_load(struct command_memory *m, struct writer *why)
+enum status commands_node(struct command_memory *m, struct writer *why)
 {
     int error = probe_node(m->settings, &m->probe);
     if (error != 0) {
@@ -100,16 +95,15 @@ static enum status store_open(struct command_memory *m)
 {
     char path[COMMAND_PATH_CAP];
     struct store_header header;
-    struct writer w = writer_of(path, sizeof path);
-    writer_text(&w, m->state_dir);
-    writer_text(&w, "/" STORE_FILE_NAME);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
+    path_join(path, sizeof path, m->state_dir, STORE_FILE_NAME);
+    if (m->store_fd >= 0) {
+        (void)close(m->store_fd);
+    }
     m->store_fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (m->store_fd < 0) {
         return errno_status(errno);
     }
-    s = store_header_read(store_part(m, 0, m->half[0], STORE_HEADER_WRITTEN), &header);
+    enum status s = store_header_read(store_part(m, 0, m->half[0], STORE_HEADER_WRITTEN), &header);
     if (s == HOST_DAMAGED) {
         s = store_header_read(
             store_part(m, STORE_HEADER_BYTES / 2u, m->half[0], STORE_HEADER_WRITTEN), &header);
@@ -155,16 +149,11 @@ static enum cdi_state cdi_look(struct command_memory *m)
     char name[CDI_FILE_NAME_CAP];
     char path[COMMAND_PATH_CAP];
     int error = 0;
-    struct writer w = writer_of(path, sizeof path);
     struct writer stored = writer_of(m->cdi[0], sizeof m->cdi[0]);
     struct writer wanted = writer_of(m->cdi[1], sizeof m->cdi[1]);
     cdi_file_name(m->record.id.uid, name);
-    writer_text(&w, m->settings->cdi_root);
-    writer_text(&w, "/");
-    writer_text(&w, name);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
-    s = file_read_whole(path, &stored, &error);
+    path_join(path, sizeof path, m->settings->cdi_root, name);
+    enum status s = file_read_whole(path, &stored, &error);
     if (s != STATUS_OK) {
         return (s == HOST_ABSENT) ? CDI_MISSING : CDI_UNREADABLE;
     }
@@ -206,41 +195,18 @@ static enum status holders_load(struct command_memory *m, struct writer *why)
 
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
-    bool offline = m->settings->board[0] != '\0';
-    enum status s = offline ? board_load(m, why) : node_load(m, why);
-    if (s == STATUS_OK && !offline && m->settings->command == COMMAND_DEVICES) {
+    bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
+    enum status s = offline ? board_load(m, why) : commands_node(m, why);
+    if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
         s = holders_load(m, why);
     }
     for (unsigned part = 0; s == STATUS_OK && write_part(m, part); part++) {
-        s = flush(m, why);
+        s = commands_flush(m, why);
     }
     return s;
 }
 
 /* --- claims --- */
-
-static void outline_text(struct command_memory *m)
-{
-    writer_text(&m->out, m->outline.id.namespace_);
-    writer_text(&m->out, "/");
-    writer_text(&m->out, m->outline.id.name);
-    writer_text(&m->out, "\n  uid: ");
-    writer_text(&m->out, m->outline.id.uid);
-    writer_text(&m->out, m->outline.released
-                             ? "\n  unprepared; its CDI file could not be removed yet\n"
-                             : "\n  prepared by a newer agent, which knows its devices\n");
-}
-
-static void outline_document(struct command_memory *m)
-{
-    struct document *d = &m->document;
-    document_object_begin(d);
-    document_text(d, "namespace", m->outline.id.namespace_);
-    document_text(d, "name", m->outline.id.name);
-    document_text(d, "uid", m->outline.id.uid);
-    document_bool(d, "released", m->outline.released);
-    document_object_end(d);
-}
 
 static void write_claim(struct command_memory *m, unsigned slot, enum slot_state state)
 {
@@ -249,9 +215,9 @@ static void write_claim(struct command_memory *m, unsigned slot, enum slot_state
     } else if (state == SLOT_CLAIM) {
         command_claim_document(&m->record, cdi_look(m), &m->document);
     } else if (state == SLOT_OUTLINE && is_text(m)) {
-        outline_text(m);
+        command_outline_text(&m->outline, &m->out);
     } else if (state == SLOT_OUTLINE) {
-        outline_document(m);
+        command_outline_document(&m->outline, &m->document);
     } else if (is_text(m)) {
         writer_text(&m->out, "slot ");
         writer_decimal(&m->out, slot);
@@ -280,7 +246,7 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
         if (state != SLOT_FREE) {
             write_claim(m, slot, state);
             any = true;
-            s = flush(m, why);
+            s = commands_flush(m, why);
         }
     }
     if (!is_text(m)) {
@@ -290,102 +256,22 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
     } else {
         writer_text(&m->out, any ? "" : "No claims are prepared.\n");
     }
-    return (s == STATUS_OK) ? flush(m, why) : s;
+    return (s == STATUS_OK) ? commands_flush(m, why) : s;
 }
 
-/* --- the agent's pages --- */
-
-static int page_connect(const struct settings *s)
-{
-    struct ip_address address = {0};
-    const char *text = (s->metrics_address[0] != '\0') ? s->metrics_address : "127.0.0.1";
-    address.v6 = inet_pton(AF_INET6, text, address.bytes) == 1;
-    if (!address.v6 && inet_pton(AF_INET, text, address.bytes) != 1) {
-        errno = EINVAL;
-        return -1;
-    }
-    int fd = socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && address_connect(fd, &address, (uint16_t)s->metrics_port) != 0) {
-        int error = errno;
-        (void)close(fd);
-        errno = error;
-        fd = -1;
-    }
-    return fd;
-}
-
-/* Sends the request, and reads to the end of the connection. An errno, or 0. */
-static int page_exchange(int fd, const char *path, struct writer *out)
-{
-    uint8_t bytes[64];
-    struct writer request = writer_of(bytes, sizeof bytes);
-    int error = 0;
-    writer_text(&request, "GET ");
-    writer_text(&request, path);
-    writer_text(&request, " HTTP/1.0\r\n\r\n");
-    ASSERT(!request.full);
-    enum status s = descriptor_write(fd, writer_view(&request), -1, &error);
-    ssize_t n = (s == STATUS_OK) ? 1 : 0;
-    for (unsigned i = 0; i < CDI_BYTES_MAX && n > 0 && writer_room(out) > 0u; i++) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        int ready = poll(&wait, 1, PAGE_WAIT_S * 1000);
-        n = (ready == 1) ? read(fd, &out->data[out->len], writer_room(out)) : -1;
-        error = (ready == 0) ? ETIMEDOUT : ((n < 0) ? errno : 0);
-        out->len += (n > 0) ? (size_t)n : 0u;
-    }
-    return error;
-}
-
-static void agent_unreachable(const struct command_memory *m, const char *path, int error,
-                              struct writer *why)
-{
-    writer_text(why, "no agent responds to ");
-    writer_text(why, path);
-    writer_text(why, " at port ");
-    writer_decimal(why, (uint64_t)m->settings->metrics_port);
-    writer_text(why, ": ");
-    writer_errno(why, error);
-    writer_text(why, "; is it running here, with this --metrics-port?");
-}
-
-/*
- * The page of the agent: its code, 0 with a line in `why` when nobody responds. The body is valid
- * until the next page.
- */
-static unsigned page_get(struct command_memory *m, const char *path, struct view *body,
-                         struct writer *why)
-{
-    struct writer response = writer_of(m->cdi[0], sizeof m->cdi[0]);
-    *body = view_of(NULL, 0);
-    if (m->settings->metrics_port <= 0) {
-        writer_text(why, "--metrics-port must be the agent's port, from 1 on: ");
-        writer_text(why, path);
-        writer_text(why, " is asked there");
-        return 0;
-    }
-    int fd = page_connect(m->settings);
-    int error = (fd < 0) ? errno : page_exchange(fd, path, &response);
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    unsigned code = (error == 0) ? command_response(writer_view(&response), body) : 0u;
-    if (code == 0u) {
-        agent_unreachable(m, path, (error == 0) ? EPROTO : error, why);
-    }
-    return code;
-}
+/* --- probe --- */
 
 static enum status run_probe(struct command_memory *m, struct writer *why)
 {
     struct view body;
     bool ready = view_is(view_text(m->settings->operand), "readiness");
     unsigned code = page_get(m, ready ? "/readyz" : "/healthz", &body, why);
-    m->answer_no = code != 200u;
+    m->answer_no = code != HTTP_OK;
     if (code == 0u) {
         return HOST_IO;
     }
     writer_append(&m->out, view_first(body, writer_room(&m->out)));
-    return flush(m, why);
+    return commands_flush(m, why);
 }
 
 /* --- check --- */
@@ -399,14 +285,14 @@ static enum status reason(struct command_memory *m, struct view text, struct wri
     } else {
         document_element(&m->document, text);
     }
-    return flush(m, why);
+    return commands_flush(m, why);
 }
 
 static enum status check_node(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s = node_load(m, &line);
+    enum status s = commands_node(m, &line);
     if (s != STATUS_OK) {
         return reason(m, writer_view(&line), why);
     }
@@ -445,10 +331,22 @@ static enum status check_store(struct command_memory *m, struct writer *why)
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     enum status s = store_open(m);
-    if (s == STATUS_OK) {
+    unsigned damaged = 0;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
+        damaged += (slot_load(m, slot) == SLOT_DAMAGED) ? 1u : 0u;
+    }
+    if (s == STATUS_OK && damaged == 0u) {
         return STATUS_OK;
     }
-    store_trouble(m, s, &line);
+    if (s == STATUS_OK) {
+        writer_text(&line, m->state_dir);
+        writer_text(&line, "/" STORE_FILE_NAME " has ");
+        writer_decimal(&line, damaged);
+        writer_text(&line,
+                    " damaged slots; see store_damaged in the agent's log, and check the disk");
+    } else {
+        store_trouble(m, s, &line);
+    }
     return reason(m, writer_view(&line), why);
 }
 
@@ -457,17 +355,42 @@ static enum status check_cdi(struct command_memory *m, struct writer *why)
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     struct stat st;
-    if (path_stat(m->settings->cdi_root, &st) == 0 && S_ISDIR(st.st_mode)) {
+    int error = (path_stat(m->settings->cdi_root, &st) == 0) ? 0 : errno;
+    if (error == 0 && S_ISDIR(st.st_mode)) {
         return STATUS_OK;
     }
     writer_text(&line, "CDI directory ");
     writer_text(&line, m->settings->cdi_root);
-    writer_text(&line,
-                " does not exist; see --cdi-root, and cdi_spec_dirs of the container runtime");
+    writer_text(&line, (error == 0) ? " is no directory" : ": ");
+    if (error != 0) {
+        writer_errno(&line, error);
+    }
+    writer_text(&line, "; see --cdi-root, and cdi_spec_dirs of the container runtime");
     return reason(m, writer_view(&line), why);
 }
 
-/* What only the agent knows: the kubelet's registration, its rights at the API server, slices. */
+/* What leaves the agent ready: missing rights at the API server, a kubelet with bugs. */
+static enum status check_troubles(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    struct view body;
+    enum status s = STATUS_OK;
+    /* An older agent has no such page. */
+    unsigned code = page_get(m, "/statusz", &body, &line);
+    while (code == HTTP_OK && body.len > 0u && s == STATUS_OK) {
+        size_t end = view_find(body, '\n');
+        struct view text = view_first(body, end);
+        if (view_starts(text, STATUSZ_TROUBLE)) {
+            text = view_from(text, sizeof STATUSZ_TROUBLE - 1u);
+            s = reason(m, view_first(text, COMMAND_PART_BYTES / 2u), why);
+        }
+        body = view_from(body, end + 1u);
+    }
+    return s;
+}
+
+/* What only the agent knows: the kubelet's registration, slices. */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
@@ -478,18 +401,18 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
         return reason(m, writer_view(&line), why);
     }
     enum status s = STATUS_OK;
-    if (code != 200u && body.len == 0u) {
+    if (code != HTTP_OK && body.len == 0u) {
         writer_text(&line, "the response of /readyz has no reason, but the status ");
         writer_decimal(&line, code);
         writer_text(&line, "; check that --metrics-port is the agent's");
         s = reason(m, writer_view(&line), why);
     }
-    while (code != 200u && body.len > 0u && s == STATUS_OK) {
+    while (code != HTTP_OK && body.len > 0u && s == STATUS_OK) {
         size_t end = view_find(body, '\n');
         s = reason(m, view_first(view_first(body, end), COMMAND_PART_BYTES / 2u), why);
         body = view_from(body, end + 1u);
     }
-    return s;
+    return (s == STATUS_OK) ? check_troubles(m, why) : s;
 }
 
 static enum status check_end(struct command_memory *m, struct writer *why)
@@ -503,7 +426,7 @@ static enum status check_end(struct command_memory *m, struct writer *why)
         document_object_end(&m->document);
         document_end(&m->document);
     }
-    return flush(m, why);
+    return commands_flush(m, why);
 }
 
 static enum status run_check(struct command_memory *m, struct writer *why)
@@ -533,25 +456,17 @@ static enum status run_check(struct command_memory *m, struct writer *why)
 
 /* --- all --- */
 
-enum status commands_run(struct command_memory *m, const struct settings *settings,
-                         struct writer *why)
+enum status commands_print(struct command_memory *m, struct writer *why)
 {
     enum status s = STATUS_OK;
-    m->settings = settings;
-    struct writer path = writer_of(m->state_dir, sizeof m->state_dir);
-    writer_text(&path, settings->plugins_dir);
-    writer_text(&path, "/" DRIVER_NAME);
-    if (writer_end_text(&path) != STATUS_OK) {
-        writer_text(why, "--kubelet-plugins-directory-path is too long");
-        return PEER_MALFORMED;
-    }
-    m->store_fd = -1;
+    bool yaml =
+        m->output == OUTPUT_YAML || (m->command == COMMAND_SLICES && m->output == OUTPUT_TEXT);
     m->out = writer_of(m->part, sizeof m->part);
-    m->inventory.colour = isatty(STDOUT_FILENO) == 1;
-    bool yaml = settings->output == OUTPUT_YAML ||
-                (settings->command == COMMAND_SLICES && settings->output == OUTPUT_TEXT);
     m->document = document_of(&m->out, yaml);
-    switch (settings->command) {
+    memset(&m->inventory, 0, sizeof m->inventory);
+    m->inventory.colour = isatty(m->out_fd) == 1;
+    m->reasons = 0;
+    switch (m->command) {
     case COMMAND_CLAIMS:
         s = run_claims(m, why);
         break;
@@ -563,11 +478,21 @@ enum status commands_run(struct command_memory *m, const struct settings *settin
         break;
     case COMMAND_COMPLETION:
         settings_completion(&m->out);
-        s = flush(m, why);
+        s = commands_flush(m, why);
         break;
     default:
         s = run_inventory(m, why);
         break;
     }
     return s;
+}
+
+void commands_begin(struct command_memory *m, const struct settings *settings)
+{
+    m->settings = settings;
+    m->command = settings->command;
+    m->output = settings->output;
+    servers_directory(settings, m->state_dir);
+    m->store_fd = -1;
+    m->out_fd = STDOUT_FILENO;
 }

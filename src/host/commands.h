@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commands beside `run`: reads the node, the claim store, CDI files and the agent's own pages,
- * and prints what src/command makes of them. Takes no lock and writes no file, so that it disturbs
- * no agent that runs beside it.
+ * and prints what src/command makes of them, or writes it into the directory of a bundle. Takes no
+ * lock and writes no file of the agent, so that it disturbs none that runs beside it.
  */
 #ifndef HOST_COMMANDS_H
 #define HOST_COMMANDS_H
@@ -13,12 +13,16 @@
 /* What a command needs; in the place of the loop's memory, because the loop does not run. */
 struct command_memory {
     const struct settings *settings;
+    enum settings_command command; /* of the settings; of `bundle` the one that prints now */
+    enum settings_output output;
+    int out_fd;   /* where the output goes */
     int store_fd; /* of the claim store, for reading; -1 */
     struct probe probe;
     struct inventory inventory;
     struct document document;
     struct writer out; /* over `part` */
-    bool answer_no;    /* probe and check: exit code 1 */
+    bool answer_no;    /* probe, check and bundle: exit code 1 */
+    bool incomplete;   /* a file of a bundle is missing */
     unsigned reasons;
     struct claim_record record;
     struct store_outline outline;
@@ -26,14 +30,16 @@ struct command_memory {
     uint8_t half[2][STORE_HALF_BYTES];
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
+    uint8_t reason[HOST_TEXT_CAP]; /* why a file of a bundle is missing */
 };
 
+/* Before the others, once; `m` is all zero before. */
+void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
- * Runs the command of the settings. STATUS_OK: done, with m->answer_no for what it says.
- * PEER_MALFORMED: bad usage. HOST_*: it could not; `why` gets one line with reason and remedy.
- * `m` is all zero before.
+ * Prints what m->command prints, but COMMAND_BUNDLE, in the form of m->output to m->out_fd.
+ * STATUS_OK: done, with m->answer_no for what it says. PEER_MALFORMED: bad usage. HOST_*: it could
+ * not; `why` gets one line with reason and remedy.
  */
-MUST_USE enum status commands_run(struct command_memory *m, const struct settings *settings,
-                                  struct writer *why);
+MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
 
 #endif

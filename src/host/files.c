@@ -34,12 +34,7 @@ static void path_of(char path[FILE_PATH_CAP], const struct host_files *f, enum f
                     const char *name)
 {
     ASSERT(name[0] != '\0' && memchr(name, '/', strlen(name)) == NULL);
-    struct writer w = writer_of(path, FILE_PATH_CAP);
-    writer_text(&w, directory_of(f, dir));
-    writer_text(&w, "/");
-    writer_text(&w, name);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    path_join(path, FILE_PATH_CAP, directory_of(f, dir), name);
 }
 
 /*

@@ -19,6 +19,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "host/apilink.h"
+#include "host/bundle.h"
 #include "host/commands.h"
 #include "host/files.h"
 #include "host/loop_time.h"
@@ -419,17 +420,11 @@ static enum status signals_begin(struct host *h)
     return (h->signal_fd >= 0) ? STATUS_OK : HOST_IO;
 }
 
-/* The directory of the service socket and the claim store. */
 static enum status state_begin(struct host *h, struct writer *why)
 {
-    const char *socket_path = h->settings->service_socket;
-    const char *slash = strrchr(socket_path, '/');
     int error = 0;
-    ASSERT(slash != NULL && slash != socket_path);
-    enum status s = text_copy(h->state_dir, sizeof h->state_dir,
-                              view_of(socket_path, strlen(socket_path) - strlen(slash)));
-    ASSERT(s == STATUS_OK);
-    s = directory_make(h->state_dir, 0750, &error);
+    servers_directory(h->settings, h->state_dir);
+    enum status s = directory_make(h->state_dir, 0750, &error);
     if (s != STATUS_OK) {
         writer_text(why, "directory ");
         writer_text(why, h->state_dir);
@@ -469,7 +464,9 @@ static void sandbox_begin(struct host *h)
 {
     const struct settings *s = h->settings;
     char text[HOST_TEXT_CAP];
+    char wide_text[HOST_TEXT_CAP];
     struct writer w = writer_of(text, sizeof text);
+    struct writer wide = writer_of(wide_text, sizeof wide_text);
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
     paths.write[0] = h->state_dir;
@@ -477,12 +474,17 @@ static void sandbox_begin(struct host *h)
     paths.write[2] = s->registrar_dir;
     paths.read[0] = in_pod ? s->sysfs_root : "/"; /* files of a kubeconfig can be anywhere */
     paths.read[1] = s->proc_root;
-    paths.read[2] = "/etc";
-    paths.read[3] = SERVICE_ACCOUNT_DIR;
-    sandbox_enter(&paths, &w);
+    paths.fixed[0] = "/etc";
+    paths.fixed[1] = SERVICE_ACCOUNT_DIR;
+    sandbox_enter(&paths, &w, &wide);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
     agent_host_log(h->agent, LOG_ID_SANDBOX, text);
+    ended = writer_end_text(&wide);
+    ASSERT(ended == STATUS_OK);
+    if (wide.len > 0u) {
+        agent_host_log(h->agent, LOG_ID_SANDBOX_WIDE, wide_text);
+    }
 }
 
 /* The service socket comes first: the kubelet dials it as soon as it has seen the registration
@@ -569,11 +571,14 @@ enum status host_run(const struct settings *settings, struct writer *why)
     return s;
 }
 
-enum status host_command(const struct settings *settings, bool *no, struct writer *why)
+enum status host_command(const struct settings *settings, const struct settings_input *input,
+                         bool *no, struct writer *why)
 {
     struct command_memory *m = &the_host.command;
     ASSERT(settings->command != COMMAND_RUN);
-    enum status s = commands_run(m, settings, why);
+    commands_begin(m, settings);
+    enum status s = (settings->command == COMMAND_BUNDLE) ? bundle_write(m, input, why)
+                                                          : commands_print(m, why);
     *no = m->answer_no;
     return s;
 }

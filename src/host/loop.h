@@ -18,6 +18,7 @@ MUST_USE enum status host_run(const struct settings *settings, struct writer *wh
  * Runs another command instead, to its end. *no: it says no (commands.h). PEER_MALFORMED: bad
  * usage; `why` as above. Call once.
  */
-MUST_USE enum status host_command(const struct settings *settings, bool *no, struct writer *why);
+MUST_USE enum status host_command(const struct settings *settings,
+                                  const struct settings_input *input, bool *no, struct writer *why);
 
 #endif

@@ -18,10 +18,11 @@
 #include "host/system.h"
 
 #define PROBE_PATH_CAP (PATH_CAP + 64u)
-/* A folder or file name of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
-#define DEVICE_PATH_CAP 64u
+/* A folder or file path of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
+#define DEVICE_PATH_CAP 80u
 
 static const char device_prefix[] = "neuron";
+#define HEALTH_STATUS "stats/hardware/health_status/"
 
 /* The process lacks memory or descriptors: this says nothing about the file. */
 static bool is_shortage(int error)
@@ -29,8 +30,11 @@ static bool is_shortage(int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
 }
 
-/* One read: sysfs gives a value whole or not at all. `*error` keeps the last shortage. */
-static void value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], int *error)
+/*
+ * One read: sysfs gives a value whole or not at all. `*error` keeps the last shortage. False: it
+ * could not be read.
+ */
+static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], int *error)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
     value[0] = 0;
@@ -46,16 +50,7 @@ static void value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     if (n > 0) {
         text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
     }
-}
-
-static void path_join(char *path, size_t cap, const char *root, const char *rest)
-{
-    struct writer w = writer_of(path, cap);
-    writer_text(&w, root);
-    writer_text(&w, "/");
-    writer_text(&w, rest);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    return n >= 0;
 }
 
 /* --- one look --- */
@@ -74,7 +69,7 @@ static void node_value(struct look *l, const char *root, const char *rest, bool 
     if (all || value[0] == '\0') {
         char path[PROBE_PATH_CAP];
         path_join(path, sizeof path, root, rest);
-        value_at(AT_FDCWD, path, value, &l->error);
+        (void)value_at(AT_FDCWD, path, value, &l->error);
     }
 }
 
@@ -98,14 +93,70 @@ static void device_value(struct look *l, const char *name, const char *file, boo
     if (all || value[0] == '\0') {
         char path[DEVICE_PATH_CAP];
         path_join(path, sizeof path, name, file);
-        value_at(l->fd, path, value, &l->error);
+        (void)value_at(l->fd, path, value, &l->error);
     }
+}
+
+/* A file of the device that may change; false: it could not be read. */
+static bool device_file(struct look *l, const char *name, const char *file,
+                        char value[SYSFS_VALUE_CAP])
+{
+    char path[DEVICE_PATH_CAP];
+    path_join(path, sizeof path, name, file);
+    return value_at(l->fd, path, value, &l->error);
+}
+
+/* Modules before 2.28 have none of the files of health, those before 2.30 some of the counters. */
+static void health_look(struct look *l, const char *name, struct device_reading *r)
+{
+    static const char ecc[][48] = {"stats/hardware/sram_ecc_uncorrected",
+                                   "stats/hardware/mem_ecc_uncorrected",
+                                   "stats/hardware/mem_ecc_repairable_uncorrected"};
+    char value[SYSFS_VALUE_CAP];
+    *r = (struct device_reading){0};
+    bool there = device_file(l, name, HEALTH_STATUS "unhealthy_components", value);
+    device_reading_components(r, view_text(value), there);
+    if (device_file(l, name, "reset", value)) {
+        device_reading_reset(r, view_text(value));
+    }
+    for (unsigned i = 0; i < sizeof ecc / sizeof ecc[0]; i++) {
+        bool counts = device_file(l, name, ecc[i], value) &&
+                      device_reading_counter(&r->ecc, view_text(value));
+        r->counted = r->counted || counts;
+    }
+    bool counts = device_file(l, name, HEALTH_STATUS "hw_error_event", value) &&
+                  device_reading_counter(&r->errors, view_text(value));
+    r->counted = r->counted || counts;
 }
 
 /* What a node is: 0 for what is no character device. */
 static uint64_t node_of(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
+}
+
+/* The kernel module does not say which PCI device a Neuron device is: the board's table does. */
+static void numa_look(struct look *l, bool all, struct found_device *d)
+{
+    static const char folder[] = "bus/pci/devices/";
+    const char *address = board_pci_address(board_find(l->out->product_name), d->number);
+    if (address[0] == '\0') {
+        d->numa_node[0] = '\0';
+    } else if (all || d->numa_node[0] == '\0') {
+        char rest[DEVICE_PATH_CAP];
+        char value[SYSFS_VALUE_CAP];
+        struct writer w = writer_of(rest, sizeof rest);
+        writer_text(&w, folder);
+        writer_text(&w, address);
+        writer_text(&w, "/numa_node");
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        value[0] = '\0';
+        node_value(l, l->settings->sysfs_root, rest, true, value);
+        text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
+    } else {
+        /* the value stays: the look that takes its turn reads it again */
+    }
 }
 
 static void device_look(struct look *l, const char *name, bool all, struct found_device *d)
@@ -121,6 +172,8 @@ static void device_look(struct look *l, const char *name, bool all, struct found
     device_value(l, name, "core_count", all, d->core_count);
     /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
     device_value(l, name, "connected_devices", all, d->connected_devices);
+    numa_look(l, all, d);
+    health_look(l, name, &d->reading);
 }
 
 /* Number of a directory "neuronN", written as the kernel writes it; false for any other name. */

@@ -21,12 +21,13 @@ struct probe {
 /*
  * Looks at the node: p->found is what is there now. What is absent or cannot be read stays empty; a
  * value longer than its room is cut. `settings` gives the roots, and the instance type where it is
- * set. Bounded: twice DIRECTORY_READS_MAX reads of the class directory and two files for each of
- * DEVICES_MAX devices.
+ * set. Bounded: twice DIRECTORY_READS_MAX reads of the class directory and eight files for each of
+ * DEVICES_MAX devices, and one of its PCI device where the board names that.
  *
  * The kernel makes the entry of a device in the class directory with the device, and never changes
  * what its files say. So while the names and inodes there are those of the last look, only the
- * nodes are looked at, what was empty, and one device in turn, whose files are read again.
+ * nodes are looked at, what was empty, the files of health, which do change, and one device in
+ * turn, whose files are read again.
  *
  * Returns 0, or the errno of a failure that says nothing about the node: no memory or no descriptor
  * left, a class directory that exists and cannot be read. p->found must not be used then: what it

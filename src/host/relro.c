@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dispatch tables and message descriptors hold addresses. musl's start-up code (rcrt1.o) has
- * relocated them before main; nobody but this file protects them from being written afterwards.
+ * Dispatch tables and message descriptors hold addresses. start.c has relocated them before main;
+ * nobody but this file protects them from being written afterwards.
  */
 #include "host/relro.h"
 

@@ -90,67 +90,86 @@ static bool is_link(const char *path)
     return link_stat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-static struct view without_slashes(struct view path)
-{
-    struct view kept = path;
-    for (size_t i = 0; i < path.len && kept.len > 1u && view_ends(kept, "/"); i++) {
-        kept.len--;
-    }
-    return kept;
-}
-
-/* The directory that a rule for `path` is about, opened. */
-static int rule_open(const char *path)
+/* The directory that a rule for `path` is about, opened; *root: that is the root. */
+static int rule_open(const char *path, bool fixed, bool *root)
 {
     char at[PATH_CAP];
     int fd = -1;
-    text_cut(at, sizeof at, without_slashes(view_text(path)));
-    bool more = is_mount_point(at) || is_link(at) || path_up(at);
+    text_cut(at, sizeof at, view_text(path));
+    bool more = fixed || is_mount_point(at) || is_link(at) || path_up(at);
     for (unsigned i = 0; i < PATH_CAP && fd < 0 && more; i++) {
         fd = path_open(at, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        *root = at[1] == '\0';
         more = path_up(at);
     }
     return fd;
 }
 
-static bool rule_add(long ruleset, const char *path, uint64_t access)
+/* A set of rules in the making, and what is reported of it. */
+struct rules {
+    long ruleset;
+    uint64_t known;      /* rights */
+    const char *failed;  /* path of a rule that could not be added, or NULL */
+    struct writer *wide; /* a line about a rule for the whole file system */
+};
+
+static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fixed)
 {
-    int fd = rule_open(path);
-    struct path_beneath_attribute rule = {.allowed_access = access, .parent_fd = fd};
-    bool good = fd >= 0 && syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0) == 0;
+    bool root = false;
+    int fd = rule_open(path, fixed, &root);
+    struct path_beneath_attribute rule = {.allowed_access = access & r->known, .parent_fd = fd};
+    bool good = fd >= 0 && syscall(ADD_RULE, r->ruleset, RULE_PATH_BENEATH, &rule, 0) == 0;
+    int error = errno;
     if (fd >= 0) {
         (void)close(fd);
     }
+    bool meant = path[1] == '\0' && access == ACCESS_READ;
+    if (good && root && !meant && r->wide->len == 0u) {
+        writer_text(r->wide, "the rule for ");
+        writer_text(r->wide, path);
+        writer_text(r->wide, " lets the agent ");
+        writer_text(r->wide, (access == ACCESS_READ) ? "read" : "change");
+        writer_text(r->wide, " everything: the directory that it is for is /");
+    }
+    if (!good) {
+        r->failed = path;
+        errno = error;
+    }
     return good;
 }
 
-static bool rules_add(long ruleset, const struct sandbox_paths *paths, uint64_t known)
+static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
 {
     bool good = true;
     for (unsigned i = 0; i < sizeof paths->write / sizeof paths->write[0] && good; i++) {
-        good = rule_add(ruleset, paths->write[i], ACCESS_CHANGE & known);
+        good = rule_add(r, paths->write[i], ACCESS_CHANGE, false);
     }
     for (unsigned i = 0; i < sizeof paths->read / sizeof paths->read[0] && good; i++) {
-        good = rule_add(ruleset, paths->read[i], ACCESS_READ);
+        good = rule_add(r, paths->read[i], ACCESS_READ, false);
+    }
+    for (unsigned i = 0; i < sizeof paths->fixed / sizeof paths->fixed[0] && good; i++) {
+        good = rule_add(r, paths->fixed[i], ACCESS_READ, true);
     }
     return good;
 }
 
-/* The kernel's ABI version, or 0: paths are not restricted. */
-static long restrict_paths(const struct sandbox_paths *paths)
+/* The kernel's ABI version, or 0: paths are not restricted, and errno says why. */
+static long restrict_paths(const struct sandbox_paths *paths, struct rules *r)
 {
     long abi = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
     if (abi <= 0) {
         return 0;
     }
-    uint64_t known = rights_known(abi);
-    struct ruleset_attribute handled = {.handled_access_fs = known};
-    long ruleset = syscall(CREATE_RULESET, &handled, sizeof handled, 0);
-    if (ruleset < 0) {
+    r->known = rights_known(abi);
+    struct ruleset_attribute handled = {.handled_access_fs = r->known};
+    r->ruleset = syscall(CREATE_RULESET, &handled, sizeof handled, 0);
+    if (r->ruleset < 0) {
         return 0;
     }
-    bool good = rules_add(ruleset, paths, known) && syscall(RESTRICT_SELF, ruleset, 0) == 0;
-    (void)close((int)ruleset);
+    bool good = rules_add(r, paths) && syscall(RESTRICT_SELF, r->ruleset, 0) == 0;
+    int error = errno;
+    (void)close((int)r->ruleset);
+    errno = error;
     return good ? abi : 0;
 }
 
@@ -213,16 +232,22 @@ static bool restrict_calls(void)
 
 /* --- both --- */
 
-void sandbox_enter(const struct sandbox_paths *paths, struct writer *text)
+void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide)
 {
     /* Without it only a privileged process may restrict itself. */
     bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-    long abi = bound ? restrict_paths(paths) : 0;
+    struct rules rules = {.wide = wide};
+    long abi = bound ? restrict_paths(paths, &rules) : 0;
     if (abi > 0) {
         writer_text(text, "paths are restricted by landlock, ABI ");
         writer_decimal(text, (uint64_t)abi);
     } else {
-        writer_text(text, "paths are not restricted: landlock is not available");
+        int error = errno;
+        writer_text(text, "paths are not restricted: landlock");
+        writer_text(text, (rules.failed != NULL) ? "'s rule for " : "");
+        writer_text(text, (rules.failed != NULL) ? rules.failed : " is not available");
+        writer_text(text, ": ");
+        writer_errno(text, error);
     }
     /* Last: the filter does not allow the calls above. */
     writer_text(text, (bound && restrict_calls())

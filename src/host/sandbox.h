@@ -10,18 +10,22 @@
 
 #include "base/bytes.h"
 
-/* Directories, by absolute paths; each may be absent. */
+/* Directories, by paths as settings_parse leaves them: absolute, no slash at the end. Each may be
+ * absent. */
 struct sandbox_paths {
     const char *write[3]; /* what is below may be read, made, changed and removed */
-    const char *read[4];  /* what is below may be read */
+    const char *read[2];  /* what is below may be read */
+    const char *fixed[2]; /* the same, and it is never removed and made again */
 };
 
 /*
  * Restricts this process for good. A directory that is no mount point could be removed and made
- * again, so its parent is what the rule is for; for one that is absent it is the next directory
- * above that is there. `text` gets one line for the log: what is in force, and for what the kernel
- * has no means. Never fails: the agent runs as well without. Call once, with one thread.
+ * again, so its parent is what the rule is for, unless it is fixed; for one that is absent it is
+ * the next directory above that is there. `text` gets one line for the log: what is in force, and
+ * for what the kernel has no means, or what failed. `wide` gets a line when a rule is for the whole
+ * file system, unless its path is the root itself and only read. Never fails: the agent runs as
+ * well without. Call once, with one thread.
  */
-void sandbox_enter(const struct sandbox_paths *paths, struct writer *text);
+void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struct writer *wide);
 
 #endif

@@ -27,6 +27,16 @@ static void port_set(struct server *s, int32_t port, const char *address)
     s->listener.port = s->wanted ? (uint16_t)port : 0u;
 }
 
+void servers_directory(const struct settings *settings, char path[PATH_CAP])
+{
+    const char *socket_path = settings->service_socket;
+    const char *slash = strrchr(socket_path, '/');
+    ASSERT(slash != NULL && slash != socket_path);
+    enum status s =
+        text_copy(path, PATH_CAP, view_of(socket_path, strlen(socket_path) - strlen(slash)));
+    ASSERT(s == STATUS_OK);
+}
+
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
                   const char *service_dir)
 {

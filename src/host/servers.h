@@ -27,6 +27,8 @@ struct server {
 /* One for each enum link_kind. */
 #define SERVERS 4u
 
+/* The directory of the service socket, which is that of the claim store too. */
+void servers_directory(const struct settings *settings, char path[PATH_CAP]);
 /*
  * One server for each enum link_kind, at that index; none is open yet. `service_dir`: of the
  * service socket, borrowed.

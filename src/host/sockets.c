@@ -278,7 +278,17 @@ static uint32_t address_folded(const struct sockaddr_in6 *from)
         folded ^= word;
     }
     ASSERT(s == STATUS_OK);
-    return folded;
+    return (folded != 0u) ? folded : 1u;
+}
+
+/* Whether the peer's address is ours: no other host, and no other pod, can have it. */
+static bool is_local(int fd, const struct sockaddr_in6 *from)
+{
+    struct sockaddr_in6 own = {0};
+    socklen_t len = sizeof own;
+    bool known = getsockname(fd, (struct sockaddr *)&own, &len) == 0;
+    own.sin6_port = from->sin6_port;
+    return known && view_equal(view_of(&own, sizeof own), view_of(from, sizeof *from));
 }
 
 enum status listener_accept(const struct listener *l, struct accepted *out)
@@ -300,7 +310,7 @@ enum status listener_accept(const struct listener *l, struct accepted *out)
     if (l->path != NULL) {
         return check_peer(out);
     }
-    out->peer = address_folded(&from);
+    out->peer = is_local(out->fd, &from) ? 0u : address_folded(&from);
     int on = 1;
     /* For speed alone: small responses must not wait for a full segment. */
     (void)setsockopt(out->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -51,7 +51,8 @@ MUST_USE int address_connect(int fd, const struct ip_address *a, uint16_t port);
 /* What listener_accept found. */
 struct accepted {
     int fd;        /* STATUS_OK: non-blocking, the caller's from now on */
-    uint32_t peer; /* STATUS_OK: process id over a unix socket, else the address, folded */
+    uint32_t peer; /* STATUS_OK: process id over a unix socket, else the address, folded;
+                      0: of this network namespace */
     uid_t uid;     /* HOST_DENIED: whose connection it was */
     int error;     /* HOST_IO: errno */
 };

@@ -213,6 +213,16 @@ static int stat_at(int fd, const char *path, struct stat *st, int flags)
     return (int)syscall(SYS_newfstatat, fd, path, st, flags);
 }
 
+void path_join(char *path, size_t cap, const char *directory, const char *rest)
+{
+    struct writer w = writer_of(path, cap);
+    writer_text(&w, directory);
+    writer_text(&w, "/");
+    writer_text(&w, rest);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
 int path_stat(const char *path, struct stat *st)
 {
     return stat_at(AT_FDCWD, path, st, 0);

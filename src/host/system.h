@@ -40,6 +40,8 @@ MUST_USE enum status descriptor_write(int fd, struct view bytes, off_t offset, i
  */
 MUST_USE enum status directory_make(const char *path, mode_t mode, int *error);
 
+/* The path of `rest` in a directory. The room must be enough for both. */
+void path_join(char *path, size_t cap, const char *directory, const char *rest);
 /* stat(2). 0, or -1 with the cause in errno; so the next three. */
 MUST_USE int path_stat(const char *path, struct stat *st);
 /* lstat(2): of a symbolic link itself. */

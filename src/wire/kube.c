@@ -16,7 +16,6 @@
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 #define HTTP_STATUS_MAX 999u
-#define AS_METADATA ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 /* The last choice lets errors of intermediaries through; their type distinguishes them from
  * responses. */
 #define JSON_TOO ",application/json"
@@ -37,6 +36,7 @@ ROOM(projection_MetaRecord, namespace, NAMESPACE_CAP);
 ROOM(projection_MetaRecord, uid, UID_CAP);
 ROOM(projection_MetaRecord, owner_uid, UID_CAP);
 ROOM(projection_MetaRecord, resource_version, RESOURCE_VERSION_CAP);
+ROOM(projection_NodeInfoRecord, kubelet_version, KUBELET_VERSION_CAP);
 ROOM(projection_ResultRecord, request, REQUEST_CAP);
 ROOM(projection_ResultRecord, driver, DRIVER_CAP);
 ROOM(projection_ResultRecord, pool, NAME_CAP);
@@ -52,28 +52,35 @@ ROOM(projection_SliceSpecRecord, driver, DRIVER_CAP);
 ROOM(projection_SliceSpecRecord, pool_name, NAME_CAP);
 ROOM(projection_SliceSpecRecord, node_name, NAME_CAP);
 ROOM(projection_ListMetaRecord, resource_version, RESOURCE_VERSION_CAP);
+ROOM(projection_ListMetaRecord, continue_token, CONTINUE_CAP);
 
 static const struct kube_rule any_rows[] = {KUBE_ROWS_ANY};
 static const struct kube_rule status_rows[] = {KUBE_ROWS_STATUS};
 static const struct kube_rule group_rows[] = {KUBE_ROWS_APIGROUP};
 static const struct kube_rule node_rows[] = {KUBE_ROWS_NODE};
 static const struct kube_rule claim_rows[] = {KUBE_ROWS_RESOURCE_CLAIM};
+static const struct kube_rule claim_list_rows[] = {KUBE_ROWS_RESOURCE_CLAIM_LIST};
 static const struct kube_rule slice_rows[] = {KUBE_ROWS_RESOURCE_SLICE};
 static const struct kube_rule beta_slice_rows[] = {KUBE_ROWS_RESOURCE_SLICE_V1BETA1};
 static const struct kube_rule list_rows[] = {KUBE_ROWS_RESOURCE_SLICE_LIST};
 static const struct kube_rule beta_list_rows[] = {KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1};
 
 #define TABLE(rows) {(rows), (uint8_t)(sizeof(rows) / sizeof(rows)[0]), KUBE_ROOT}
-#define SHAPES ((unsigned)KUBE_SHAPE_GROUP + 1u)
+#define SHAPES ((unsigned)KUBE_SHAPE_CLAIM_LIST + 1u)
 #define BETA_SHAPES ((unsigned)KUBE_SHAPE_SLICE_WATCH + 1u)
 
 static const struct kube_rules status_table = TABLE(status_rows);
 
 static const struct kube_rules shape_tables[SHAPES] = {
-    [KUBE_SHAPE_NODE] = TABLE(node_rows),         [KUBE_SHAPE_CLAIM] = TABLE(claim_rows),
-    [KUBE_SHAPE_SLICE] = TABLE(slice_rows),       [KUBE_SHAPE_SLICE_LIST] = TABLE(list_rows),
-    [KUBE_SHAPE_SLICE_WATCH] = TABLE(slice_rows), [KUBE_SHAPE_NODE_WATCH] = TABLE(node_rows),
-    [KUBE_SHAPE_STATUS] = TABLE(any_rows),        [KUBE_SHAPE_GROUP] = TABLE(group_rows),
+    [KUBE_SHAPE_NODE] = TABLE(node_rows),
+    [KUBE_SHAPE_CLAIM] = TABLE(claim_rows),
+    [KUBE_SHAPE_SLICE] = TABLE(slice_rows),
+    [KUBE_SHAPE_SLICE_LIST] = TABLE(list_rows),
+    [KUBE_SHAPE_SLICE_WATCH] = TABLE(slice_rows),
+    [KUBE_SHAPE_NODE_WATCH] = TABLE(node_rows),
+    [KUBE_SHAPE_STATUS] = TABLE(any_rows),
+    [KUBE_SHAPE_GROUP] = TABLE(group_rows),
+    [KUBE_SHAPE_CLAIM_LIST] = TABLE(claim_list_rows),
 };
 
 /* Shapes that v1beta1 lays out otherwise. */
@@ -118,7 +125,7 @@ static bool shape_is_watch(enum kube_shape shape)
 
 void kube_response_init(struct kube_response *r, enum kube_shape shape)
 {
-    ASSERT((unsigned)shape <= (unsigned)KUBE_SHAPE_GROUP);
+    ASSERT((unsigned)shape < SHAPES);
     r->shape = shape;
     r->http_status = 0;
     r->is_protobuf = false;
@@ -487,6 +494,21 @@ enum status kube_path_claim(struct writer *out, const char *version, const char 
     return end_path(out, before);
 }
 
+enum status kube_path_claims(struct writer *out, const char *version, const char *continue_token)
+{
+    struct writer before = *out;
+
+    writer_text(out, RESOURCE_PATH);
+    write_encoded(out, version);
+    writer_text(out, "/resourceclaims?limit=");
+    writer_decimal(out, CLAIM_LIST_PAGE);
+    if (continue_token != NULL) {
+        writer_text(out, "&continue=");
+        write_encoded(out, continue_token);
+    }
+    return end_path(out, before);
+}
+
 /*
  * What a manager applied and does not apply again is removed, so each node has its own: a claim can
  * have devices of several. A manager's name has 128 bytes at most (metav1 FieldManagerMaxLength);
@@ -561,16 +583,9 @@ static void send_header(struct h2 *c, const char *name, const char *value)
     h2_header(c, name, view_text(value), false);
 }
 
-/*
- * Kubernetes API concepts, "Alternate representations of resources": types in order of preference.
- * An object that cannot be had as metadata alone still comes as a whole.
- */
+/* Kubernetes API concepts, "Alternate representations of resources": in order of preference. */
 static const char *accept_of(const struct kube_request *r)
 {
-    if (r->metadata_only) {
-        return r->watch ? PROTOBUF AS_METADATA ";stream=watch," PROTOBUF AS_METADATA JSON_TOO
-                        : PROTOBUF AS_METADATA "," PROTOBUF JSON_TOO;
-    }
     return r->watch ? PROTOBUF ";stream=watch," PROTOBUF JSON_TOO : PROTOBUF JSON_TOO;
 }
 

@@ -34,18 +34,19 @@
  * another HTTP status than 200 holds one object, without frames.
  */
 enum kube_shape {
-    KUBE_SHAPE_NODE, /* a Node, or its PartialObjectMetadata */
+    KUBE_SHAPE_NODE,
     KUBE_SHAPE_CLAIM,
     KUBE_SHAPE_SLICE, /* response to POST and PUT */
     KUBE_SHAPE_SLICE_LIST,
     KUBE_SHAPE_SLICE_WATCH, /* framed watch events of slices */
-    KUBE_SHAPE_NODE_WATCH,  /* framed watch events of PartialObjectMetadata */
+    KUBE_SHAPE_NODE_WATCH,  /* framed watch events of Nodes */
     /*
      * response to DELETE: Status or the object, whose content does not matter; also to POST and
      * PATCH of an Event and to PATCH of a claim's status
      */
     KUBE_SHAPE_STATUS,
-    KUBE_SHAPE_GROUP /* an APIGroup: the versions it is served in */
+    KUBE_SHAPE_GROUP,     /* an APIGroup: the versions it is served in */
+    KUBE_SHAPE_CLAIM_LIST /* one page of the claims of all namespaces */
 };
 
 /* The API group of claims and slices; a GET of it answers with its APIGroup. */
@@ -116,7 +117,6 @@ struct kube_request {
     struct view path;      /* with query */
     struct view authority; /* host:port as in the kubeconfig or service variables */
     struct view token;     /* bearer token, empty: none; sent as never-indexed field */
-    bool metadata_only;    /* Accept …;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 */
     bool watch;            /* the response comes framed (Accept …;stream=watch) */
     uint64_t body_len;     /* content-length when has_body */
     bool has_body;
@@ -144,6 +144,13 @@ MUST_USE enum status kube_path_node_watch(struct writer *out, const char *node,
 /* One claim. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_claim(struct writer *out, const char *version, const char *ns,
                                      const char *name);
+/*
+ * One page of the claims of all namespaces, CLAIM_LIST_PAGE of them: the first one, or with
+ * `continue_token` not NULL the one that the token of the page before names. Fails as
+ * kube_path_node does.
+ */
+MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
+                                      const char *continue_token);
 /*
  * Status of one claim, for server-side apply by the driver on that node. Fails as kube_path_node
  * does.

@@ -238,6 +238,28 @@ func TestPod(t *testing.T) {
 	}
 }
 
+// TestEveryBoard: a node of each type that the agent knows gets its pod.
+func TestEveryBoard(t *testing.T) {
+	types := map[string]bool{}
+	for _, term := range daemonSet(t).Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, match := range term.MatchExpressions {
+			for _, value := range match.Values {
+				types[value] = types[value] || match.Key == "node.kubernetes.io/instance-type"
+			}
+		}
+	}
+	boards, err := filepath.Glob(filepath.Join(root, "tests", "vectors", "boards", "*.txt"))
+	if err != nil || len(boards) == 0 {
+		t.Fatalf("no boards: %v", err)
+	}
+	for _, board := range boards {
+		name := strings.TrimSuffix(filepath.Base(board), ".txt")
+		if !types[name] || !types["ml."+name] {
+			t.Errorf("draDriver.instanceTypes lacks %s", name)
+		}
+	}
+}
+
 // TestVariables: the agent knows each variable that it is given.
 func TestVariables(t *testing.T) {
 	help, err := exec.Command(os.Getenv("AGENT"), "--help").Output()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -276,6 +277,8 @@ func kindOf(r *http.Request) string {
 		return "update"
 	case r.Method == "DELETE" && strings.HasPrefix(path, "resourceslices/"):
 		return "delete"
+	case r.Method == "GET" && path == "resourceclaims":
+		return "claims"
 	case r.Method == "GET" && strings.HasPrefix(path, "namespaces/"):
 		return "claim"
 	case r.Method == "PATCH" && strings.HasSuffix(path, "/status"):
@@ -328,6 +331,8 @@ func (s *apiServer) serve(kind string, w http.ResponseWriter, r *http.Request, b
 		s.serveDelete(w, r, body)
 	case "claim":
 		s.serveClaim(w, r)
+	case "claims":
+		s.serveClaims(w, r)
 	case "event", "series":
 		s.serveEvent(kind, w, r, body)
 	case "status":
@@ -433,12 +438,6 @@ func (s *apiServer) serveNode(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	node := s.node.DeepCopy()
 	s.mu.Unlock()
-	if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
-		w.Header().Set("Content-Type", protobufType)
-		s.reply(w, 200, envelope("meta.k8s.io/v1", "PartialObjectMetadata",
-			&meta.PartialObjectMetadata{ObjectMeta: node.ObjectMeta}))
-		return
-	}
 	s.reply(w, 200, envelope("v1", "Node", node))
 }
 
@@ -486,6 +485,29 @@ func (s *apiServer) serveClaim(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reply(w, 200, envelope(groupName+"/"+version, "ResourceClaim", claimIn(version, claim)))
+}
+
+// serveClaims lists the claims of all namespaces, one page at a time; the token is the place of the next one.
+func (s *apiServer) serveClaims(w http.ResponseWriter, r *http.Request) {
+	version, _ := versionOf(r)
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	list := &resource.ResourceClaimList{}
+	s.mu.Lock()
+	list.ResourceVersion = strconv.Itoa(s.version)
+	names := slices.Sorted(maps.Keys(s.claims))
+	for i := from; i < len(names) && i < from+limit; i++ {
+		list.Items = append(list.Items, *s.claims[names[i]].DeepCopy())
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.fail(w, 400, meta.StatusReasonBadRequest, "limit")
+		return
+	}
+	if from+limit < len(names) {
+		list.Continue = strconv.Itoa(from + limit)
+	}
+	s.reply(w, 200, envelope(groupName+"/"+version, "ResourceClaimList", claimListIn(version, list)))
 }
 
 func selected(r *http.Request, slice *resource.ResourceSlice) bool {

@@ -5,14 +5,18 @@ package conformance
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	resource "k8s.io/api/resource/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,7 +60,7 @@ func TestCommandsBesideAgent(t *testing.T) {
 	a.waitLog(0, "event=slice_published")
 	before := a.files()
 
-	contains(t, a.commandOK(address, "devices"), "neuron-device-4   8      held   default/llama", "2 of 16 devices held",
+	contains(t, a.commandOK(address, "devices"), "neuron-device-4   8      unknown  default/llama", "16 devices, 2 held",
 		"   4 A   5 A   6 .   7 .")
 	contains(t, a.commandOK(address, "claims"), "default/llama", "uid: "+string(claim.UID),
 		"neuron-device-4 (request train, logicalNeuronCore 1)", "CDI file: good")
@@ -139,11 +143,205 @@ func TestCommandsWithoutAgent(t *testing.T) {
 	if got = a.command(closedPort(t), "claims"); got.code != 1 || strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("claims: %+v", got)
 	}
-	contains(t, a.commandOK(closedPort(t), "devices"), "0 of 16 devices held")
+	contains(t, a.commandOK(closedPort(t), "devices"), "16 devices, 0 held")
 
 	script := run(t, nil, "completion", "bash").stdout
 	cmd := exec.Command("bash", "-c", script+`COMP_WORDS=(neuron-dra-agent dev); COMP_CWORD=1; _neuron_dra_agent; echo "${COMPREPLY[@]}"`)
 	if words, err := cmd.Output(); err != nil || strings.TrimSpace(string(words)) != "devices" {
 		t.Errorf("completion of dev: %q, %v", words, err)
+	}
+}
+
+// bundle runs the command; the lines that it printed, by file, without what comes before the file's name.
+func (a *agent) bundle(address, dir string) (outcome, map[string]string) {
+	a.t.Helper()
+	got := a.command(address, "bundle", dir)
+	lines := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(got.stdout), "\n") {
+		word, rest, _ := strings.Cut(line, " ")
+		name, reason, _ := strings.Cut(rest, ": ")
+		lines[filepath.Base(name)] = strings.TrimSpace(word + " " + reason)
+	}
+	return got, lines
+}
+
+// A bundle has what a report of a problem needs and no secret, beside an agent and without one.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	claim := api.addClaim(newClaim("llama", "train=4"))
+	k.prepareOK(named(claim))
+	a.waitLog(0, "event=slice_published")
+	waitFor(t, "readiness", func() bool { code, _ := page(t, address, "/readyz"); return code == 200 })
+	before := a.files()
+
+	dir := filepath.Join(t.TempDir(), "new", "bundle")
+	got, lines := a.bundle(address, dir)
+	if got.code != 0 || got.stderr != "" {
+		t.Fatalf("bundle: %+v", got)
+	}
+	want := map[string]string{
+		"versions.txt": "kernel: ", "settings.txt": "--cdi-root=" + a.cdiDir() + "   # --cdi-root\n", "check.txt": "ready\n",
+		"devices.txt": "default/llama", "slices.yaml": "kind: ResourceSlice", "claims.yaml": "uid: ", "claims.store": "NEURDRA1",
+		"statusz.txt": "kubelet: ", "readyz.txt": "ok\n", "metrics.txt": "neuron_dra_claims_held 1\n", "log.txt": "event=claim_prepared",
+		filepath.Base(a.cdiFile(claim)): a.cdiBytes(claim),
+	}
+	for name, content := range want {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		check(t, err)
+		contains(t, string(text), content)
+		if lines[name] != "wrote" {
+			t.Errorf("%s: line %q", name, lines[name])
+		}
+		for _, secret := range []string{goodToken, "PRIVATE KEY", "certificate-authority-data"} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s has %q", name, secret)
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	check(t, err)
+	if len(entries) != len(want) || len(lines) != len(want) {
+		t.Errorf("%d files, %d lines, not %d", len(entries), len(lines), len(want))
+	}
+	if after := a.files(); !reflect.DeepEqual(before, after) {
+		t.Errorf("files before %v, after %v", before, after)
+	}
+	if got := a.command(address, "bundle", dir); got.code != 2 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
+		t.Errorf("a directory that is not empty: %+v", got)
+	}
+
+	a.kill()
+	dir = t.TempDir()
+	got, lines = a.bundle(address, dir)
+	if got.code != 1 || got.stderr != "" || len(lines) != len(want) {
+		t.Errorf("without an agent: %+v", got)
+	}
+	for name, line := range lines {
+		paged := slices.Contains([]string{"statusz.txt", "readyz.txt", "metrics.txt", "log.txt"}, name)
+		_, err := os.Stat(filepath.Join(dir, name))
+		if paged != strings.HasPrefix(line, "missing no agent responds to /") || paged != os.IsNotExist(err) {
+			t.Errorf("%s: line %q, %v", name, line, err)
+		}
+	}
+}
+
+// A file that cannot be read leaves a line with the reason, and the other files are written.
+func TestBundleWithoutStore(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn2.48xlarge")
+	check(t, os.Remove(a.cdiDir()))
+	got, lines := a.bundle(closedPort(t), t.TempDir())
+	if got.code != 1 || lines["versions.txt"] != "wrote" || lines["slices.yaml"] != "wrote" {
+		t.Errorf("bundle: %+v", got)
+	}
+	contains(t, lines["claims.yaml"], "missing ", "claims.store does not exist")
+	contains(t, lines["claims.store"], "missing ", "no such file")
+	contains(t, lines[filepath.Base(a.cdiDir())], "missing no such file")
+}
+
+// What check finds beside readiness: a kubelet with known bugs, and permissions that are missing.
+func TestCheckTroubles(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	api.node.Status.NodeInfo.KubeletVersion = "v1.34.1"
+	api.setFaults(func(kind string, w http.ResponseWriter, _ *http.Request) bool {
+		if kind == "events" || kind == "event" {
+			api.fail(w, 403, meta.StatusReasonForbidden, "events is forbidden")
+			return true
+		}
+		return false
+	})
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	a.waitLog(0, "event=slice_published")
+	k.prepareError(named(newClaim("nobody", "train=4"))) // becomes an Event
+	waitFor(t, "the refused Event", func() bool { _, text := page(t, address, "/statusz"); return strings.Contains(text, "events") })
+	got := a.command(address, "check")
+	if got.code != 1 || got.stderr != "" {
+		t.Errorf("check: %+v", got)
+	}
+	contains(t, got.stdout, "the API server forbids the agent to create events; ",
+		"kubelet v1.34.1 prepares no claim after 30 idle minutes", "kubelet v1.34.1 skips claims of a pod")
+	if n := strings.Count(got.stdout, "\n"); n != 3 {
+		t.Errorf("%d lines: %s", n, got.stdout)
+	}
+}
+
+// The reason that check gives for a directory is the kernel's, and it counts the damaged slots of the store.
+func TestCheckFiles(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	a.register()
+	api.published()
+	a.kill()
+	store, err := os.OpenFile(filepath.Join(a.pluginDir(), "claims.store"), os.O_RDWR, 0)
+	check(t, err)
+	defer store.Close()
+	for _, slot := range []int64{0, 7} {
+		_, err := store.WriteAt(make([]byte, 16384), 8192+slot*16384)
+		check(t, err)
+	}
+	check(t, os.Remove(a.cdiDir()))
+	contains(t, a.command(address, "check").stdout, "claims.store has 2 damaged slots; ",
+		"CDI directory "+a.cdiDir()+": no such file or directory; ")
+	check(t, os.WriteFile(a.cdiDir(), nil, 0o600))
+	contains(t, a.command(address, "check").stdout, "CDI directory "+a.cdiDir()+" is no directory; ")
+}
+
+// A server that drips its response keeps no command for longer than a page may take.
+func TestDrippingPage(t *testing.T) {
+	t.Parallel()
+	listener := listenApart(t, "127.0.0.1")
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for err := error(nil); err == nil; time.Sleep(50 * time.Millisecond) {
+					_, err = c.Write([]byte("x"))
+				}
+			}()
+		}
+	}()
+	a := newAgent(t, "trn2.48xlarge")
+	got := a.command(listener.Addr().String(), "probe", "readiness")
+	if got.code != 1 || !strings.Contains(got.stderr, "no agent responds to /readyz") || !strings.Contains(got.stderr, "timed out") {
+		t.Errorf("probe: %+v", got)
+	}
+}
+
+// The log is served to who has the address that it is asked at, and nobody else; it has no secret.
+func TestLogPage(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	a.register()
+	api.published()
+	a.waitLog(0, "event=slice_published")
+	code, text := page(t, address, "/logz")
+	if code != 200 {
+		t.Errorf("status %d", code)
+	}
+	stranger := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
+	r, err := stranger.Get("http://" + address + "/logz")
+	check(t, err)
+	r.Body.Close()
+	if r.StatusCode != 404 {
+		t.Errorf("status %d for another address", r.StatusCode)
+	}
+	contains(t, text, "event=slice_published", "event=registered")
+	if strings.Contains(text, goodToken) {
+		t.Error("the log has the token")
 	}
 }

@@ -72,6 +72,24 @@ func listIn(version string, list *resource.ResourceSliceList) marshaler {
 	return list
 }
 
+func claimListIn(version string, list *resource.ResourceClaimList) marshaler {
+	switch version {
+	case "v1beta1":
+		to := &v1beta1.ResourceClaimList{ListMeta: list.ListMeta}
+		for i := range list.Items {
+			to.Items = append(to.Items, *claimIn(version, &list.Items[i]).(*v1beta1.ResourceClaim))
+		}
+		return to
+	case "v1beta2":
+		to := &v1beta2.ResourceClaimList{ListMeta: list.ListMeta}
+		for i := range list.Items {
+			to.Items = append(to.Items, *claimIn(version, &list.Items[i]).(*v1beta2.ResourceClaim))
+		}
+		return to
+	}
+	return list
+}
+
 func claimIn(version string, claim *resource.ResourceClaim) marshaler {
 	switch version {
 	case "v1beta1":

@@ -199,6 +199,40 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
+// The store and the CDI files are gone: the API server says which claims are in use, in every version and over several
+// pages. Their files are as they were, and their devices go to nobody else.
+func TestStoreAndFilesGone(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v1", "v1beta2", "v1beta1"} {
+		api := startAPIServer(t)
+		api.serveOnly(version)
+		for i := range 600 {
+			api.addClaim(newClaim(fmt.Sprintf("another-%d", i))) // of nobody, and without devices
+		}
+		a, k := running(t, api, "trn2.48xlarge")
+		used := configure(newClaim("used", "req=2", "more=5"), resource.AllocationConfigSourceClaim, lnc(1))
+		used.Status.ReservedFor = []resource.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p-1"}}
+		api.addClaim(used)
+		k.prepareOK(named(used))
+		before := a.cdiBytes(used)
+		a.kill()
+		check(t, os.Remove(filepath.Join(a.pluginDir(), "claims.store")))
+		check(t, os.Remove(a.cdiFile(used)))
+		mark := a.log.count()
+		a.start()
+		k = a.register()
+		a.waitLog(mark, "event=claims_listed", "pages=2 claims=601 rebuilt=1")
+		if a.cdiBytes(used) != before {
+			t.Error("another CDI file than before")
+		}
+		rival := api.addClaim(newClaim("rival", "req=5"))
+		contains(t, k.prepareError(named(rival)), "is already held by claim default/used")
+		k.prepareOK(named(used))
+		k.unprepareOK(named(used))
+		k.prepareOK(named(rival))
+	}
+}
+
 // A reboot: the CDI directory is empty, the boot id another; the kubelet prepares again.
 func TestReboot(t *testing.T) {
 	t.Parallel()
@@ -236,5 +270,50 @@ func TestLeftOverTemporaryFile(t *testing.T) {
 	waitFor(t, "only the foreign file", func() bool { return len(files(t, a.cdiDir())) == 1 })
 	if !exists(foreignFile) {
 		t.Error("a file of somebody else is gone")
+	}
+}
+
+// An old copy of the store is put back, while the agent is down or runs: what was prepared since is repeated, its devices
+// go to nobody else, and the agent is ready.
+func TestOldStorePutBack(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{true, false} {
+		t.Run(map[bool]string{true: "down", false: "running"}[down], func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			a, k := running(t, api, "trn2.48xlarge")
+			store := filepath.Join(a.pluginDir(), "claims.store")
+			first := named(api.addClaim(newClaim("first", "req=0")))
+			k.prepareOK(first)
+			copied := must(os.ReadFile(store))
+			k.unprepareOK(first)
+			since := []*dra.Claim{named(api.addClaim(newClaim("since-0", "req=0"))), named(api.addClaim(newClaim("since-5", "req=5")))}
+			for _, c := range since {
+				k.prepareOK(c)
+			}
+			if down {
+				a.kill()
+			}
+			check(t, os.WriteFile(store, copied, 0o600))
+			if down {
+				a.start()
+				k = a.register()
+			}
+			held := func() {
+				t.Helper()
+				for _, device := range []string{"0", "5"} {
+					rival := newClaim("rival-"+device, "req="+device)
+					contains(t, k.prepareError(named(api.addClaim(rival))), "already held by claim")
+				}
+				for _, c := range since {
+					k.prepareOK(c)
+				}
+			}
+			held()
+			a.kill()
+			a.start()
+			k = a.register()
+			held()
+		})
 	}
 }

@@ -33,7 +33,7 @@ type point struct {
 }
 
 // Of a call that an operation makes more often, about as many are chosen: the first, the last and some between.
-// FAULT_POINTS=all takes every one, and in a start also those that concern no file.
+// FAULT_POINTS=all, as `make faults` sets it, takes every one, and in a start also those that concern no file.
 const pointsOfOneName = 4
 
 var allPoints = os.Getenv("FAULT_POINTS") == "all"
@@ -121,6 +121,29 @@ func (all results) at(p point) *result {
 	}
 	all[p.name].points++
 	return all[p.name]
+}
+
+// joined sums the results of several nodes.
+func joined(parts []results) results {
+	sum := results{}
+	for _, part := range parts {
+		for name, r := range part {
+			s := sum[name]
+			if s == nil {
+				s = &result{}
+				sum[name] = s
+			}
+			s.points += r.points
+			s.trials += r.trials
+			s.ok += r.ok
+			s.refused += r.refused
+			s.silent += r.silent
+			s.lost += r.lost
+			s.twice += r.twice
+			s.back += r.back
+		}
+	}
+	return sum
 }
 
 func (r *result) add(operation, name string) {
@@ -240,78 +263,101 @@ func TestEverySystemCallFails(t *testing.T) {
 	}
 }
 
-// The same for a start that finds the header of its store zeroed and makes the store again.
-func TestEverySystemCallOfARepairFails(t *testing.T) {
-	t.Parallel()
-	n := newFaultNode(t)
-	store := filepath.Join(n.a.pluginDir(), "claims.store")
-	trace := filepath.Join(n.a.dir, "start")
-	// spoil kills the process and zeroes what a start looks at first; what earlier trials kept aside goes.
-	spoil := func() {
-		n.a.wanted = true
-		n.a.kill()
-		for _, name := range files(t, n.a.pluginDir()) {
-			if strings.HasPrefix(name, "claims.store.damaged") {
-				check(t, os.Remove(filepath.Join(n.a.pluginDir(), name)))
-			}
-		}
-		f, err := os.OpenFile(store, os.O_WRONLY, 0)
-		check(t, err)
-		_, err = f.WriteAt(make([]byte, 8192), 0)
-		check(t, err)
-		check(t, f.Close())
-	}
-	// started waits until the store is open, or the process has ended, or it is clear that neither comes.
-	started := func(mark int) (opened bool) {
-		for end := time.Now().Add(faultLimit); n.a.running() && time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if _, more := n.a.log.find(mark, "event=store_opened"); more == nil {
-				return true
-			}
-			if _, more := n.a.log.find(mark, "event=store_failed"); more == nil {
-				return false
-			}
-		}
-		return false
-	}
-	strace := func(args ...string) []string { return append([]string{"/usr/bin/strace", "-D"}, args...) }
-	spoil()
-	n.a.by = strace("-o", trace)
-	mark := n.a.log.count()
-	n.a.start()
-	if !started(mark) {
-		t.Fatal("the store was not opened under strace")
-	}
+// repairNode is a node whose agent is started, over and over, on a store whose header is zeroed.
+type repairNode struct{ *faultNode }
+
+// spoil kills the process and zeroes what a start looks at first; what earlier trials kept aside goes.
+func (n *repairNode) spoil() {
 	n.a.wanted = true
 	n.a.kill()
-	calls := callNames(slices.Collect(strings.Lines(string(must(os.ReadFile(trace))))))
-	calls = slices.DeleteFunc(calls, func(name string) bool {
-		return name == "execve" || name == "exit_group" || !allPoints && !slices.Contains(fileCalls, name)
-	})
-	n.restart()
-	results := results{}
-	for _, p := range points(calls) {
-		r := results.at(p)
-		for _, fault := range faults {
-			claim, rival := n.claims()
-			r.trials++
-			n.k.prepareOK(named(claim))
-			spoil()
-			n.a.by = strace("-o", "/dev/null", "-e", p.inject(fault))
-			mark := n.a.log.count()
-			n.a.start()
-			n.a.wanted = true // the fault may end it
-			switch {
-			case started(mark):
-				r.ok++
-			case n.a.running():
-				r.refused++
-			default:
-				r.silent++
-			}
-			n.inspect(r, "start: "+p.inject(fault), claim, rival, true, false)
+	for _, name := range files(n.t, n.a.pluginDir()) {
+		if strings.HasPrefix(name, "claims.store.damaged") {
+			check(n.t, os.Remove(filepath.Join(n.a.pluginDir(), name)))
 		}
 	}
-	for name, r := range results {
-		r.add("start with repair", name)
+	f, err := os.OpenFile(filepath.Join(n.a.pluginDir(), "claims.store"), os.O_WRONLY, 0)
+	check(n.t, err)
+	_, err = f.WriteAt(make([]byte, 8192), 0)
+	check(n.t, err)
+	check(n.t, f.Close())
+}
+
+// started starts the process under strace and waits until the store is open, or the process has ended, or it is clear
+// that neither comes.
+func (n *repairNode) started(args ...string) (opened bool) {
+	n.a.by = append([]string{"/usr/bin/strace", "-D"}, args...)
+	mark := n.a.log.count()
+	n.a.start()
+	n.a.wanted = true // the fault may end it
+	for end := time.Now().Add(faultLimit); n.a.running() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, more := n.a.log.find(mark, "event=store_opened"); more == nil {
+			return true
+		}
+		if _, more := n.a.log.find(mark, "event=store_failed"); more == nil {
+			return false
+		}
+	}
+	return false
+}
+
+// calls names every system call of a start with repair.
+func (n *repairNode) calls() []string {
+	trace := filepath.Join(n.a.dir, "start")
+	n.spoil()
+	if !n.started("-o", trace) {
+		n.t.Fatal("the store was not opened under strace")
+	}
+	n.a.kill()
+	calls := callNames(slices.Collect(strings.Lines(string(must(os.ReadFile(trace))))))
+	n.restart()
+	return slices.DeleteFunc(calls, func(name string) bool {
+		return name == "execve" || name == "exit_group" || !allPoints && !slices.Contains(fileCalls, name)
+	})
+}
+
+// trial lets one start fail at one point in one way.
+func (n *repairNode) trial(r *result, p point, f fault) {
+	claim, rival := n.claims()
+	r.trials++
+	n.k.prepareOK(named(claim))
+	n.spoil()
+	switch opened := n.started("-o", "/dev/null", "-e", p.inject(f)); {
+	case opened:
+		r.ok++
+	case n.a.running():
+		r.refused++
+	default:
+		r.silent++
+	}
+	n.inspect(r, "start: "+p.inject(f), claim, rival, true, false)
+}
+
+// The same for a start that finds the header of its store zeroed and makes the store again. Its points, 2,000 when all are
+// taken, are shared by several nodes: a trial is mostly waiting.
+func TestEverySystemCallOfARepairFails(t *testing.T) {
+	t.Parallel()
+	nodes := 1
+	if allPoints {
+		nodes = 16
+	}
+	chosen := points((&repairNode{newFaultNode(t)}).calls())
+	all := make([]results, nodes)
+	t.Cleanup(func() {
+		for name, r := range joined(all) {
+			r.add("start with repair", name)
+		}
+	})
+	for i := range nodes {
+		t.Run(fmt.Sprint("node ", i), func(t *testing.T) {
+			t.Parallel()
+			n, mine := &repairNode{newFaultNode(t)}, results{}
+			for k := i; k < len(chosen); k += nodes {
+				r := mine.at(chosen[k])
+				for _, f := range faults {
+					n.trial(r, chosen[k], f)
+				}
+			}
+			all[i] = mine
+		})
 	}
 }

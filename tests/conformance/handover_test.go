@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,4 +162,31 @@ func TestPluginDirectoryRemoved(t *testing.T) {
 	if text := again.prepareError(named(api.addClaim(newClaim("twice", "req=0")))); !strings.Contains(text, "already held") {
 		t.Errorf("device 0 was given twice: %q", text)
 	}
+}
+
+// The owner of the store hangs: the next agent grants nothing and is not ready, its error names the way out, and it serves as
+// soon as the owner goes on.
+func TestOwnerHangs(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, old := running(t, api, "trn2.48xlarge")
+	held, c := named(api.addClaim(newClaim("held", "req=0"))), named(api.addClaim(newClaim("new", "req=1")))
+	old.prepareOK(held)
+	check(t, a.cmd.Process.Signal(syscall.SIGSTOP))
+	b := a.surge("two", "trn2.48xlarge")
+	b.args = append(b.args, "--metrics-port", "0", "--metrics-bind-address", "127.0.0.1")
+	b.start()
+	next := b.registerPod("two")
+	for _, text := range []string{next.prepareError(c), next.prepareError(held)} {
+		contains(t, text, "another agent uses this store", "end the other agent of this node")
+	}
+	status, reasons := page(t, b.metricsAddress(), "/readyz")
+	if status != 503 {
+		t.Errorf("/readyz: %d", status)
+	}
+	contains(t, reasons, "another agent uses this store")
+	check(t, a.cmd.Process.Signal(syscall.SIGCONT))
+	waitFor(t, "prepare once the owner goes on", prepareWorks(next, c))
+	next.prepareOK(held)
+	waitFor(t, "readiness", func() bool { status, _ := page(t, b.metricsAddress(), "/readyz"); return status == 200 })
 }

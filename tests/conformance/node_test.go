@@ -5,10 +5,10 @@ package conformance
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,13 +26,8 @@ func (s *apiServer) changeNode(change func(*meta.ObjectMeta)) {
 
 // serveNodeWatch tells the Node as it is when no version is named, then each change of it.
 func (s *apiServer) serveNodeWatch(w http.ResponseWriter, r *http.Request) {
-	if !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
-		s.fail(w, 406, meta.StatusReasonNotAcceptable, "metadata only")
-		return
-	}
-	event := func(kind string, object meta.ObjectMeta) {
-		s.write(w, frame(kind, envelope("meta.k8s.io/v1", "PartialObjectMetadata",
-			&meta.PartialObjectMetadata{ObjectMeta: object})))
+	event := func(kind string, node *core.Node) {
+		s.write(w, frame(kind, envelope("v1", "Node", node)))
 	}
 	w.Header().Set("Content-Type", protobufType+";stream=watch")
 	w.WriteHeader(200)
@@ -43,11 +38,11 @@ func (s *apiServer) serveNodeWatch(w http.ResponseWriter, r *http.Request) {
 	}
 	for {
 		s.mu.Lock()
-		node, changed := s.node.ObjectMeta.DeepCopy(), s.changed
-		bookmark := meta.ObjectMeta{ResourceVersion: strconv.Itoa(s.version)}
+		node, changed := s.node.DeepCopy(), s.changed
+		bookmark := &core.Node{ObjectMeta: meta.ObjectMeta{ResourceVersion: strconv.Itoa(s.version)}}
 		s.mu.Unlock()
 		if kind == "ADDED" || told != node.ResourceVersion {
-			event(kind, *node)
+			event(kind, node)
 			told, kind = node.ResourceVersion, "MODIFIED"
 		}
 		select {

@@ -70,7 +70,7 @@ func TestGetInfoWithoutAPIServer(t *testing.T) {
 				times = append(times, time.Since(begin))
 				conn.Close()
 				want := &registration.PluginInfo{Type: "DRAPlugin", Name: driverName, Endpoint: a.serviceSocket(),
-					SupportedVersions: []string{"v1.DRAPlugin", "v1beta1.DRAPlugin"}}
+					SupportedVersions: []string{"v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"}}
 				if info.Type != want.Type || info.Name != want.Name || info.Endpoint != want.Endpoint ||
 					!reflect.DeepEqual(info.SupportedVersions, want.SupportedVersions) {
 					t.Fatalf("PluginInfo %v, want %v", info, want)

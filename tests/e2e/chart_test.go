@@ -33,57 +33,58 @@ func hostPaths() []string {
 		"--set", "draDriver.hostPaths.sysfs=" + filepath.Join(kube.Run, "node", "sys")}
 }
 
-// typeReadme types what the README says. Only the paths of the host and the socket of its containerd are the test's.
+// typeReadme types what the README says.
 func typeReadme(t *testing.T) {
 	t.Helper()
-	bin := t.TempDir()
-	for name, script := range map[string]string{
-		"make":    `exec env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL ` + must(exec.LookPath("make")) + ` "$@"`,
-		"kubectl": `exec ` + kube.Programs["kubectl"] + ` "$@"`,
-		"helm":    `exec ` + kube.Programs["helm"] + ` "$@" ` + strings.Join(hostPaths(), " "),
-		"ctr":     `exec ` + kube.Programs["ctr"] + ` --address ` + filepath.Join(kube.Short, "containerd.sock") + ` "$@"`,
-	} {
-		overwrite(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
-		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, line := range shellBlock(t, "README.md", "## Install") {
+	typeLines(t, shellBlock(t, "README.md", "## Install")...)
+}
+
+// typeLines types them in the shell. Only the paths of the host and the socket of its containerd are the test's.
+func typeLines(t *testing.T, lines ...string) {
+	t.Helper()
+	user := newShell(t)
+	for _, line := range lines {
 		// On 1.33 the examples have to be changed, as cfg/deploy/README.md says.
 		if name, found := strings.CutPrefix(line, "kubectl apply -f cfg/deploy/examples/"); found && kube.Seen[0] != "v1" {
 			apply(t, example(t, strings.TrimSuffix(name, ".yaml")))
 			continue
 		}
-		command := exec.Command("sh", "-ec", line)
-		command.Dir = root
-		command.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG="+kube.Kubeconfig)
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s%s", line, err, out, agentPods())
-		}
+		user.typeLine(t, line)
 	}
 }
 
-// TestChart installs the agent as a user does and takes it away again. The cluster's own agent, a process of the host,
-// rests meanwhile.
-func TestChart(t *testing.T) {
+// withoutAgent stops the cluster's own agent, a process of the host, and removes its objects until the test ends. The result
+// is what is installed then.
+func withoutAgent(t *testing.T, releases ...string) string {
+	t.Helper()
 	control(t, "agent", "stop")
 	t.Cleanup(func() {
-		_, _ = helm("uninstall", release, "--namespace", "kube-system", "--ignore-not-found", "--wait")
+		for _, name := range releases {
+			_, _ = helm("uninstall", name, "--namespace", "kube-system", "--ignore-not-found", "--wait")
+		}
 		control(t, "account")
 		control(t, "agent", "start")
 	})
 	manifests := filepath.Join(root, "cfg", "deploy", "manifests")
 	mustKubectl(t, "delete", "deviceclass", driver)
 	mustKubectl(t, "delete", "-f", filepath.Join(manifests, "rbac.yaml"), "-f", filepath.Join(manifests, "namespace.yaml"))
-	before := installed(t)
+	return installed(t)
+}
+
+// TestChart installs the agent as a user does and takes it away again.
+func TestChart(t *testing.T) {
+	before := withoutAgent(t, release)
 	typeReadme(t)
 	steps(t, []step{
 		{"a pod with a claim runs", func(t *testing.T) { runExample(t, "single-device", 1) }},
+		{"a pod with the extended resource", extendedResource},
+		{"what the README says to look at", lookAtIt},
 		{"the pod's restrictions", restrictions},
 		{"misspelt configurations are refused", configsRefused},
 		{"right configurations are accepted", configsAccepted},
 		{"slices of other nodes are refused", slicesConfined},
 		{"upgrade under a pod", upgrade},
+		{"who holds claims", whoHolds},
 	})
 	uninstall(t, before)
 }
@@ -207,7 +208,7 @@ func configsRefused(t *testing.T) {
 		}
 	}
 	// The words are the agent's own, as misspeltField reads them from the pod's event without the policy.
-	manifest := changed(t, example(t, "lnc-1"), "logicalNeuronCore:", "logicalNeuronCoreCount:")
+	manifest := changed(t, example(t, "lnc-config"), "logicalNeuronCore:", "logicalNeuronCoreCount:")
 	refusedAtApply(t, manifest, `strict decoding error: unknown field "logicalNeuronCoreCount"`)
 }
 
@@ -275,28 +276,74 @@ func slicesConfined(t *testing.T) {
 	mustKubectl(t, "delete", "resourceslice", "confined")
 }
 
-// upgrade replaces the agent's pod while a pod holds a claim; the slice stays stored all the time.
+// anotherImage is in the node's containerd under another tag and with another digest: the image of a release that differs
+// in nothing but its version.
+func anotherImage(t *testing.T) (tag string) {
+	t.Helper()
+	tag = "0.0.0-upgrade"
+	folder := t.TempDir()
+	for _, name := range []string{"cfg/identity.h", "tools/pins"} {
+		text := string(must(os.ReadFile(filepath.Join(root, name))))
+		text = regexp.MustCompile(`(AGENT_VERSION )"[^"]+"`).ReplaceAllString(text, `$1"`+tag+`"`)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, filepath.Join(folder, name), text)
+	}
+	build := exec.Command("go", "run", ".", "--root", folder, "--out", folder, "--binary", kube.Agent, "--build", tag, "--musl", "0")
+	build.Dir = filepath.Join(root, "tools", "image")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	newShell(t).typeLine(t, "ctr -n k8s.io images import "+filepath.Join(folder, release+".tar"))
+	return tag
+}
+
+// upgrade replaces the agent by that of another image while a pod holds a claim and others come, and goes back; the slice
+// stays stored all the time.
 func upgrade(t *testing.T) {
+	tag := anotherImage(t)
 	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
 	waitRunning(t, "kept")
 	slice := mustSlice(t)
-	old := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID)
-	// With values as they are set for AWS's chart.
-	args := append([]string{"upgrade", release, filepath.Join(root, "cfg", "deploy", "chart"), "--namespace", "kube-system", "--wait",
-		"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true",
-		"--set", "draDriver.podAnnotations.example\\.com/changed=yes"}, hostPaths()...)
-	if out, err := helm(args...); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, out, agentPods())
+	image := func() string {
+		return mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].image}")
 	}
-	mustKubectl(t, "-n", agentNamespace, "rollout", "status", "daemonset/"+daemonSet, "--timeout=60s")
-	eventually(t, "the old pod gone", soon, func() error {
-		if now := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID); strings.Contains(now, old) || now == "" {
-			return fmt.Errorf("there was %s, there is %s", old, now)
+	first := image()
+	for _, change := range []struct {
+		series, image string
+		args          []string
+	}{
+		// With values as they are set for AWS's chart.
+		{"helm-upgrade", "localhost/" + release + ":" + tag, append([]string{"upgrade", release, filepath.Join(root, "cfg", "deploy", "chart"),
+			"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true",
+			"--set", "draDriver.image.tag=" + tag}, hostPaths()...)},
+		{"helm-rollback", first, []string{"rollback", release}},
+	} {
+		old, slow := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID), slowPrepares(t)
+		if n := whilePodsCome(t, change.series, func() {
+			if out, err := helm(append(change.args, "--namespace", "kube-system", "--wait")...); err != nil {
+				t.Errorf("%v\n%s\n%s", err, out, agentPods())
+			}
+			mustKubectl(t, "-n", agentNamespace, "rollout", "status", "daemonset/"+daemonSet, "--timeout=60s")
+			eventually(t, "the old pod gone", soon, func() error {
+				if now := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID); strings.Contains(now, old) || now == "" {
+					return fmt.Errorf("there was %s, there is %s", old, now)
+				}
+				return nil
+			})
+		}); n > 0 {
+			t.Errorf("%s: the kubelet got %d errors", change.series, n)
 		}
-		return nil
-	})
-	if now := mustSlice(t); now.Metadata.UID != slice.Metadata.UID {
-		t.Errorf("the slice %s was replaced by %s", slice.Metadata.UID, now.Metadata.UID)
+		if now := slowPrepares(t); now != slow {
+			t.Errorf("%s: the kubelet waited for more than 5 s for the claims of %v pods", change.series, now-slow)
+		}
+		if now := image(); now != change.image {
+			t.Errorf("%s: the image is %s, want %s", change.series, now, change.image)
+		}
+		if now := mustSlice(t); now.Metadata.UID != slice.Metadata.UID {
+			t.Errorf("the slice %s was replaced by %s", slice.Metadata.UID, now.Metadata.UID)
+		}
 	}
 	waitRunning(t, "kept")
 	checkContainer(t, "kept", "app", devicesOf(t, "kept", "neurons", 1))
@@ -308,7 +355,13 @@ func uninstall(t *testing.T, before string) {
 	if out, err := helm("uninstall", release, "--namespace", "kube-system", "--wait"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	eventually(t, "everything that the chart made gone", soon, func() error {
+	nothingLeft(t, before)
+}
+
+// nothingLeft waits until what was installed is gone.
+func nothingLeft(t *testing.T, before string) {
+	t.Helper()
+	eventually(t, "everything that was installed gone", soon, func() error {
 		if now := installed(t); now != before {
 			return fmt.Errorf("there was\n%sand is\n%s", before, now)
 		}

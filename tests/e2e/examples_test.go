@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -53,15 +51,29 @@ func sizeClasses(t *testing.T) {
 	})
 }
 
-// everyExample comes after the tests that run them.
-func everyExample(t *testing.T) {
-	entries, err := os.ReadDir(filepath.Join(root, "cfg", "deploy", "examples"))
-	if err != nil {
-		t.Fatal(err)
+// driverOfRelease waits on this node for its version of the kernel module, and runs where the node has it.
+func driverOfRelease(t *testing.T) {
+	manifest := example(t, "2.26-driver-trn2")
+	apply(t, manifest)
+	waitPending(t, "driver-2-26")
+	clean(t)
+	checkBlock(t, runManifest(t, changed(t, manifest, "2.24.7.0", "2.26.5.0"), 8))
+}
+
+// extendedResource: the scheduler makes the pod's claim, and the agent prepares it as any other. Before 1.36 the chart
+// has no class for it and the pod waits for a device plugin.
+func extendedResource(t *testing.T) {
+	const name = "extended-resource"
+	apply(t, example(t, name))
+	if minor := kubeletMinor(t); minor < 36 {
+		waitEvent(t, name, "FailedScheduling", "Insufficient aws.amazon.com/neuron")
+		return
 	}
-	for _, entry := range entries {
-		if !examplesRun[entry.Name()] {
-			t.Errorf("no test runs %s", entry.Name())
-		}
+	waitRunning(t, name)
+	claim := mustKubectl(t, "get", "pod", name, "-o", "jsonpath={.status.extendedResourceClaimStatus.resourceClaimName}")
+	devices := strings.Fields(mustKubectl(t, "get", "resourceclaim", claim, "-o", "jsonpath={.status.allocation.devices.results[*].device}"))
+	if len(devices) != 2 {
+		t.Errorf("claim %s was given %v, want two devices", claim, devices)
 	}
+	checkContainer(t, name, "app", devices)
 }

@@ -10,6 +10,7 @@ import (
 
 	"e2e/proxy"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -96,13 +97,13 @@ func otherNodes(x *proxy.Exchange) {
 		*name, *uid = "somebody-else", "11111111-2222-4333-8444-555555555555"
 		labels["topology.k8s.aws/network-node-layer-1"] = "nn-foreign"
 	}
-	change := func(p *metav1.PartialObjectMetadata) { spoil(&p.Name, &p.UID, p.Labels) }
+	change := func(n *corev1.Node) { spoil(&n.Name, &n.UID, n.Labels) }
 	if x.Kind == "node watch" {
 		x.EditEvents(func(_ string, object []byte) []byte { return proxy.Edit(object, change) })
 		return
 	}
 	status, header, body := x.Forward()
-	body = proxy.Edit(body, func(list *metav1.PartialObjectMetadataList) {
+	body = proxy.Edit(body, func(list *corev1.NodeList) {
 		for i := range list.Items {
 			change(&list.Items[i])
 		}

@@ -5,7 +5,6 @@ package e2e
 import (
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -193,10 +192,6 @@ func (w *world) holds(begin time.Time) {
 func (w *world) wellBehaved() {
 	w.t.Helper()
 	for _, r := range w.proxy.Requests() {
-		accept := r.Header.Get("Accept")
-		if strings.HasPrefix(r.Kind, "node") && !strings.Contains(accept, "as=PartialObjectMetadata") {
-			w.t.Errorf("%s asks for more of the Node than its metadata: %q", r.Kind, accept)
-		}
 		if r.Kind == "delete" {
 			options := deleteOptions(r.Body)
 			if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {

@@ -6,22 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 )
-
-// shellBlock are the lines of the first block of commands below a heading, as they are printed there.
-func shellBlock(t *testing.T, file, heading string) []string {
-	t.Helper()
-	text := string(must(os.ReadFile(filepath.Join(root, file))))
-	_, after, found := strings.Cut(text, "\n"+heading+"\n")
-	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(after)
-	if !found || block == nil {
-		t.Fatalf("%s has no block of commands below %q", file, heading)
-	}
-	return strings.Split(strings.TrimSpace(block[1]), "\n")
-}
 
 // TestOutsidePod types what the README says of an agent that is a process of the host. All but the last command end; the last one is the agent, which has to publish
 // its devices with the rights and the token that the commands before it made. Only the paths of the host are the test's.

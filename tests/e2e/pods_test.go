@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -127,7 +128,18 @@ func checkBlock(t *testing.T, devices []string) {
 // runExample runs an example's pod with one request called neurons and checks what it sees.
 func runExample(t *testing.T, name string, count int, env ...string) []string {
 	t.Helper()
-	apply(t, example(t, name))
+	return runManifest(t, example(t, name), count, env...)
+}
+
+// runManifest does the same with an example that a test has changed.
+func runManifest(t *testing.T, manifest string, count int, env ...string) []string {
+	t.Helper()
+	found := regexp.MustCompile(`kind: Pod\nmetadata:\n  name: (\S+)\n`).FindStringSubmatch(manifest)
+	if found == nil {
+		t.Fatalf("no pod in\n%s", manifest)
+	}
+	name := found[1]
+	apply(t, manifest)
 	waitRunning(t, name)
 	devices := devicesOf(t, name, "neurons", count)
 	checkContainer(t, name, "app", devices, env...)
@@ -144,7 +156,7 @@ func connectedFour(t *testing.T) {
 	manifest := example(t, "connected-4")
 	names := []string{"four-a", "four-b", "four-c", "four-d"}
 	for _, name := range names {
-		apply(t, renamed(t, manifest, "connected-4", name))
+		apply(t, renamed(t, manifest, "connected-4-test", name))
 	}
 	waitRunning(t, names...)
 	holder := map[string]string{}
@@ -162,7 +174,7 @@ func connectedFour(t *testing.T) {
 	if len(holder) != 16 {
 		t.Errorf("four pods hold %d devices, want 16", len(holder))
 	}
-	apply(t, renamed(t, manifest, "connected-4", "four-e"))
+	apply(t, renamed(t, manifest, "connected-4-test", "four-e"))
 	waitPending(t, "four-e")
 	// It waited for devices and nothing else: it runs once a group is free.
 	mustKubectl(t, "delete", "pod", "four-b")
@@ -170,9 +182,9 @@ func connectedFour(t *testing.T) {
 	checkContainer(t, "four-e", "app", devicesOf(t, "four-e", "neurons", 4))
 }
 
-func connectedEight(t *testing.T)   { checkBlock(t, runExample(t, "connected-8", 8)) }
+func connectedEight(t *testing.T)   { checkBlock(t, runExample(t, "l-trn2", 8)) }
 func connectedSixteen(t *testing.T) { checkBlock(t, runExample(t, "connected-16", 16)) }
-func allDevices(t *testing.T)       { checkBlock(t, runExample(t, "all-devices", 16)) }
+func allDevices(t *testing.T)       { checkBlock(t, runExample(t, "all-neurons", 16)) }
 
 func seventeen(t *testing.T) {
 	apply(t, changed(t, example(t, "connected-16"), "count: 16", "count: 17"))
@@ -180,14 +192,13 @@ func seventeen(t *testing.T) {
 }
 
 func driverVersion(t *testing.T) {
-	runExample(t, "driver-version", 1)
-	other := changed(t, example(t, "driver-version"), "2.26.5.0", "9.99.99.0")
-	other = changed(t, other, "neuron-driver-version", "other-driver-version")
-	apply(t, renamed(t, other, "driver-version", "other-version"))
-	waitPending(t, "other-version")
+	runExample(t, "neuron-with-driver-version", 1)
+	clean(t)
+	apply(t, changed(t, example(t, "neuron-with-driver-version"), "2.26.5.0", "9.99.99.0"))
+	waitPending(t, "neuron-with-driver-version")
 }
 
-func lncOne(t *testing.T) { runExample(t, "lnc-1", 1, "NEURON_LOGICAL_NC_CONFIG=1") }
+func lncOne(t *testing.T) { runExample(t, "lnc-config", 1, "NEURON_LOGICAL_NC_CONFIG=1") }
 func lncTwo(t *testing.T) { runExample(t, "lnc-2", 1, "NEURON_LOGICAL_NC_CONFIG=2") }
 
 func twoContainers(t *testing.T) {
@@ -218,11 +229,10 @@ func refused(t *testing.T, name, manifest, why string) {
 }
 
 func misspeltField(t *testing.T) {
-	manifest := changed(t, example(t, "lnc-1"), "logicalNeuronCore:", "logicalNeuronCoreCount:")
-	refused(t, "lnc-1", manifest, `strict decoding error: unknown field "logicalNeuronCoreCount"`)
+	manifest := changed(t, example(t, "lnc-config"), "logicalNeuronCore:", "logicalNeuronCoreCount:")
+	refused(t, "lnc-test", manifest, `strict decoding error: unknown field "logicalNeuronCoreCount"`)
 }
 
 func lncOnTrn1(t *testing.T) {
-	manifest := changed(t, example(t, "lnc-1"), "trn2.48xlarge", "trn1.2xlarge")
-	refused(t, "lnc-1", manifest, "LNC value is not configurable for instance type trn1.2xlarge")
+	refused(t, "neuron-lnc-1", example(t, "neuron-lnc-1"), "LNC value is not configurable for instance type trn1.2xlarge")
 }

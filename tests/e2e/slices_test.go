@@ -109,6 +109,12 @@ func common(t *testing.T, board string, id, cores int, lnc bool) map[string]attr
 	}
 }
 
+// The bus of each device of a trn2.48xlarge, and the NUMA node of each row, as AWS documents them.
+var (
+	trn2PCI  = []string{"cc", "b5", "b6", "cb", "6f", "58", "59", "6e", "9b", "84", "85", "9a", "f8", "e1", "e2", "f7"}
+	trn2NUMA = []int{1, 0, 0, 1}
+)
+
 // The public EFA map of the trn2 family: the bus of the EFA of each device, and the ids of the blocks.
 var (
 	trn2EFA    = []string{"c9", "b4", "b3", "ca", "6c", "57", "56", "6d", "98", "83", "82", "99", "f5", "e0", "df", "f6"}
@@ -121,6 +127,8 @@ var (
 func trn2Device(t *testing.T, id int) map[string]attribute {
 	t.Helper()
 	want := common(t, "trn2.48xlarge", id, 8, true)
+	want["resource.kubernetes.io/pciBusID"] = text("0000:" + trn2PCI[id] + ":00.0")
+	want["resource.kubernetes.io/numaNode"] = number(trn2NUMA[id/4])
 	want["topology_x"] = number(id / 4)
 	want["topology_y"] = number(id % 4)
 	want["topology4_id"] = number(id / 4)

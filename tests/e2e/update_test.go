@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 const coreAPI = "/api/v1/namespaces/default"
@@ -130,8 +133,61 @@ func whilePodsCome(t *testing.T, series string, change func()) (refusals int) {
 			refusals += one.Count
 		}
 	}
-	t.Logf("%s: %d pods came, the kubelet got %d errors", series, count, refusals)
+	t.Logf("%s: %d pods came, the kubelet got %d errors, the slowest one started after %s", series, count, refusals,
+		longestStart(t, series))
 	return refusals
+}
+
+// longestStart is the longest time from a pod of the series to its container.
+func longestStart(t *testing.T, series string) (longest time.Duration) {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Metadata struct{ CreationTimestamp time.Time }
+			Status   struct {
+				ContainerStatuses []struct {
+					State struct{ Terminated struct{ StartedAt time.Time } }
+				}
+			}
+		}
+	}
+	mustAsk(t, "GET", coreAPI+"/pods?labelSelector=series%3D"+series, nil, &list)
+	for _, one := range list.Items {
+		for _, container := range one.Status.ContainerStatuses {
+			longest = max(longest, container.State.Terminated.StartedAt.Sub(one.Metadata.CreationTimestamp))
+		}
+	}
+	return longest
+}
+
+// slowPrepares is how often the kubelet has waited for more than 5 seconds until the claims of a pod were prepared, by its own
+// histogram. Its bounds lie closely enough: the last one below 5 is 4.7.
+func slowPrepares(t *testing.T) (slow float64) {
+	t.Helper()
+	text := mustKubectl(t, "get", "--raw", "/api/v1/nodes/"+kube.Node+"/proxy/metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families := must(parser.TextToMetricFamilies(strings.NewReader(text)))
+	family := families["dra_operations_duration_seconds"]
+	if family == nil {
+		t.Fatal("the kubelet does not count how long it prepares the claims of a pod")
+	}
+	for _, metric := range family.Metric {
+		prepares := false
+		for _, label := range metric.Label {
+			prepares = prepares || label.GetValue() == "PrepareResources"
+		}
+		if !prepares {
+			continue
+		}
+		fast := uint64(0)
+		for _, bucket := range metric.Histogram.Bucket {
+			if bucket.GetUpperBound() <= 5 {
+				fast = bucket.GetCumulativeCount()
+			}
+		}
+		slow += float64(metric.Histogram.GetSampleCount() - fast)
+	}
+	return slow
 }
 
 // comingPod ends by itself, well if it sees one Neuron device.

@@ -295,11 +295,14 @@ static void forget_unprepares(void)
     }
 }
 
-/* I7: a fetch that belongs to no operation would keep its place from every later call. */
+/*
+ * I7: a fetch that belongs to no operation, nor to a page of the list of claims, would keep its
+ * place from every later call.
+ */
 static void check_fetches(void)
 {
     unsigned used = 0;
-    unsigned owned = 0;
+    unsigned owned = agent->rebuild.running ? 1u : 0u;
     for (unsigned i = 0; i < FETCHES_MAX; i++) {
         used += (agent->fetch[i].state != FETCH_FREE) ? 1u : 0u;
     }

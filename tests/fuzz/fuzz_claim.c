@@ -38,6 +38,7 @@ static void prepare(void)
     memcpy(devices.instance_type, "trn2.48xlarge", 14);
     memcpy(devices.boot_id, "boot-1", 7);
     devices.board = board_find(devices.instance_type);
+    devices.lnc_allowed = board_family(devices.instance_type)->lnc_allowed;
     devices.count = 16;
     for (unsigned i = 0; i < devices.count; i++) {
         struct writer name = writer_of(devices.device[i].name, DEVICE_NAME_CAP);

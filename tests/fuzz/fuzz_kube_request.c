@@ -73,8 +73,11 @@ static enum status write_path(struct writer *w, unsigned which, const struct tex
         return kube_path_slices(w, t->version, t->ns, t->name, t->resource_version);
     case 7:
         return kube_path_slices(w, t->version, t->ns, t->name, NULL);
-    default:
+    case 8:
+    case 9:
         return kube_path_slice(w, t->version, (which == 8u) ? t->name : NULL);
+    default:
+        return kube_path_claims(w, t->version, (which == 10u) ? t->name : NULL);
     }
 }
 
@@ -113,6 +116,16 @@ static void read_slice_path(struct view p, unsigned which, const struct texts *t
     CHECK((which == 7u) == (p.len == 0u));
 }
 
+static void read_list_path(struct view p, unsigned which, const struct texts *t)
+{
+    expect(&p, "/apis/resource.k8s.io/", t->version);
+    expect(&p, "/resourceclaims?limit=", "500");
+    if (which == 10u) {
+        expect(&p, "&continue=", t->name);
+    }
+    CHECK(p.len == 0u);
+}
+
 static void read_other_path(struct view p, unsigned which, const struct texts *t)
 {
     if (which == 0u) {
@@ -134,6 +147,8 @@ static void read_path(struct view path, unsigned which, const struct texts *t)
 {
     if (which == 2u || which == 3u) {
         read_claim_path(path, which, t);
+    } else if (which >= 10u) {
+        read_list_path(path, which, t);
     } else if (which >= 6u) {
         read_slice_path(path, which, t);
     } else {
@@ -345,7 +360,6 @@ static void try_headers(const struct texts *t, uint8_t how, uint64_t number)
                                    .path = writer_view(&p),
                                    .authority = view_text("10.0.0.1:443"),
                                    .token = view_text((how & 16u) != 0u ? "secret.token" : ""),
-                                   .metadata_only = (how & 2u) != 0u,
                                    .watch = (how & 4u) != 0u,
                                    .body_len = number,
                                    .has_body = (how & 1u) != 0u,
@@ -372,7 +386,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text_cut(t.ns, sizeof t.ns, fuzz_text(&in));
     text_cut(t.resource_version, sizeof t.resource_version, fuzz_text(&in));
     text_cut(t.name, sizeof t.name, fuzz_text(&in));
-    for (unsigned which = 0; which < 10u; which++) {
+    for (unsigned which = 0; which < 12u; which++) {
         try_path(which, &t, cap);
     }
     try_envelope(&t, fuzz_rest(&in));

@@ -36,6 +36,7 @@ static const pb_msgdesc_t *const messages[] = {
     [KUBE_STATUS] = projection_StatusRecord_fields,
     [KUBE_META] = projection_MetaRecord_fields,
     [KUBE_LABEL] = projection_LabelRecord_fields,
+    [KUBE_NODE_INFO] = projection_NodeInfoRecord_fields,
     [KUBE_RESULT] = projection_ResultRecord_fields,
     [KUBE_CONFIG] = projection_ConfigRecord_fields,
     [KUBE_ALLOCATION] = projection_AllocationRecord_fields,
@@ -48,6 +49,7 @@ static const pb_msgdesc_t *const messages[] = {
     [KUBE_GROUP_VERSION] = projection_TypeMeta_fields,
     [KUBE_CONSUMER] = projection_ConsumerRecord_fields,
     [KUBE_SLICE_NAME] = projection_DeviceRecord_fields,
+    [KUBE_SLICE_TAINT] = projection_TaintRecord_fields,
     [KUBE_STATUS_CAUSE] = projection_StatusRecord_fields,
 };
 
@@ -179,7 +181,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t room[131072];
     struct fuzz in = fuzz_of(data, size);
     uint8_t how = fuzz_u8(&in);
-    enum kube_shape shape = (enum kube_shape)(how & 7u);
+    /* the shapes are more than the three bits that old inputs have for them */
+    enum kube_shape shape =
+        (how & 0x10u) != 0u ? KUBE_SHAPE_CLAIM_LIST : (enum kube_shape)(how & 7u);
     struct view input = view_from(view_of(data, size), 1);
     head(&in, shape);
     struct view body = (how & 8u) != 0u ? frame(&in, room, sizeof room) : fuzz_rest(&in);

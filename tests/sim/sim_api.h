@@ -46,7 +46,8 @@ enum sim_asked {
     SIM_ASK_CLAIM = 256,
     SIM_ASK_EVENT = 512,
     SIM_ASK_STATUS = 1024, /* PATCH of a claim's status */
-    SIM_ASK_ALL = 2047
+    SIM_ASK_CLAIMS = 2048, /* list of claims */
+    SIM_ASK_ALL = 4095
 };
 
 /* What can go wrong with the requests of a set; each has an entry of its own. */
@@ -60,7 +61,7 @@ enum sim_fault_kind {
     SIM_FAULT_PAGE,       /* not done; 200 with a page of text, as an intermediary says it */
     SIM_FAULT_CUT,        /* done, but the answer ends in its midst */
     SIM_FAULT_UNSELECTED, /* lists and watches ignore their selector */
-    SIM_FAULT_DROPPED,    /* what is stored lacks the attributes named `key`, or all devices */
+    SIM_FAULT_DROPPED,    /* what is stored lacks what `key` names, or all devices */
     SIM_FAULT_UNTOLD,     /* watches are told nothing of what changes meanwhile */
     SIM_FAULT_EXPIRED,    /* watches begin with the ERROR event of 410 */
     /* A fuzzer's corpus names the kinds above by their numbers. */
@@ -99,6 +100,8 @@ struct sim_query { /* what stands behind the '?' */
     bool has_version;
     bool wrong; /* something of it is not understood */
     uint64_t version;
+    uint64_t limit;      /* of a list; 0: none */
+    uint64_t from;       /* place in the store at which the page begins, by its token */
     uint64_t timeout_ms; /* of a watch */
 };
 

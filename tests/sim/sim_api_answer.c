@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of the API server model: envelopes, lists, Status. See sim_api_internal.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -280,18 +281,46 @@ bool sim_selected(const struct sim_api *a, const struct sim_stream *s, const str
                                     matches(selector->node, sim_field_bytes(spec, SPEC_NODE)));
 }
 
+/* Whether the object belongs to the list that is asked for. */
+static bool is_listed(const struct sim_api *a, const struct sim_stream *s, unsigned i)
+{
+    const struct sim_object *o = &a->store.object[i];
+    return o->state == SIM_LIVE && o->kind == s->target.kind &&
+           matches(s->target.ns, view_text(o->ns)) && sim_selected(a, s, o);
+}
+
+/* Where the next page begins; the end of the store: there is none. */
+static unsigned page_end(const struct sim_api *a, const struct sim_stream *s)
+{
+    uint64_t items = 0;
+    unsigned i = (unsigned)s->query.from;
+    for (; i < a->store.top; i++) {
+        items += is_listed(a, s, i) ? 1u : 0u;
+        if (s->query.limit > 0 && items > s->query.limit) {
+            break;
+        }
+    }
+    return i;
+}
+
 static void put_list_meta(const struct sim_api *a, const struct sim_stream *s, struct writer *w)
 {
     uint8_t bytes[64];
     uint8_t number[20];
+    char token[24];
     struct writer meta = writer_of(bytes, sizeof bytes);
     struct writer version = writer_of(number, sizeof number);
+    unsigned end = page_end(a, s);
+    (void)snprintf(token, sizeof token, "%u", end);
     if (!sim_fault_meets(a, SIM_FAULT_UNVERSIONED, s)) {
         writer_decimal(&version, a->store.version);
     }
     sim_put_text(&meta, LIST_SELF_LINK, "");
     sim_put_bytes(&meta, LIST_VERSION, writer_view(&version));
-    sim_put_text(&meta, LIST_CONTINUE, sim_fault_meets(a, SIM_FAULT_PAGED, s) ? "next" : "");
+    sim_put_text(&meta, LIST_CONTINUE,
+                 sim_fault_meets(a, SIM_FAULT_PAGED, s) ? "next"
+                 : (end < a->store.top)                 ? token
+                                                        : "");
     sim_put_bytes(w, LIST_META, writer_view(&meta));
 }
 
@@ -315,13 +344,11 @@ void sim_answer_list(struct sim_api *a, struct sim_stream *s)
 {
     struct writer list = writer_of(a->scratch, sizeof a->scratch);
     struct writer w = out_of(s);
+    unsigned end = page_end(a, s);
     put_list_meta(a, s, &list);
-    for (unsigned i = 0; i < a->store.top; i++) {
-        const struct sim_object *o = &a->store.object[i];
-        bool here = o->state == SIM_LIVE && o->kind == s->target.kind &&
-                    matches(s->target.ns, view_text(o->ns));
-        if (here && sim_selected(a, s, o)) {
-            put_item(s, o, &list);
+    for (unsigned i = (unsigned)s->query.from; i < end; i++) {
+        if (is_listed(a, s, i)) {
+            put_item(s, &a->store.object[i], &list);
         }
     }
     if (list.full) {

@@ -71,7 +71,10 @@ static enum sim_asked asked_of(const struct sim_stream *s)
     if (s->target.kind == SIM_SLICE) {
         return asked_of_slices(s);
     }
-    return s->target.kind == SIM_NODE ? SIM_ASK_NODE : SIM_ASK_CLAIM;
+    if (s->target.kind == SIM_NODE) {
+        return SIM_ASK_NODE;
+    }
+    return s->target.name[0] == 0 ? SIM_ASK_CLAIMS : SIM_ASK_CLAIM;
 }
 
 /* Words of 429 and of what an overloaded server says: no Status, as its filters answer. */

@@ -138,6 +138,15 @@ static void read_selector(struct sim_query *q, struct view text)
     }
 }
 
+static void read_page(struct sim_query *q, struct view key, struct view value)
+{
+    if (view_is(key, "limit")) {
+        q->wrong = q->wrong || view_decimal(value, UINT32_MAX, &q->limit) != STATUS_OK;
+    } else if (view_is(key, "continue")) {
+        q->wrong = q->wrong || view_decimal(value, SIM_OBJECTS_MAX, &q->from) != STATUS_OK;
+    }
+}
+
 static void read_parameter(struct sim_query *q, struct view key, struct view value)
 {
     uint64_t number = 0;
@@ -222,7 +231,7 @@ static bool read_group(const struct sim_api *a, const struct segments *s, struct
     if (s->count > 4 && view_is(s->at[3], "namespaces")) {
         return read_claim(s, t);
     }
-    return read_tail(s, 3, SIM_SLICE, t);
+    return read_tail(s, 3, SIM_SLICE, t) || (s->count == 4 && read_tail(s, 3, SIM_CLAIM, t));
 }
 
 /* .../v1/namespaces/NAMESPACE/events, and one of them. */
@@ -261,5 +270,6 @@ void sim_path_read(const struct sim_api *a, struct sim_stream *s)
         struct view value = part(&query, '&');
         struct view key = part(&value, '=');
         read_parameter(&s->query, key, value);
+        read_page(&s->query, key, value);
     }
 }

@@ -15,6 +15,8 @@
 struct disk disk = {.pool_used = 1, .frozen = 1};
 
 static uint8_t pool[DISK_POOL_PAGES][DISK_PAGE];
+/* Bytes of each page that were written, from its start; those behind them are zeros. */
+static uint16_t filled[DISK_POOL_PAGES];
 static jmp_buf killed;
 static bool may_kill; /* `killed` is a place to jump to */
 
@@ -41,7 +43,8 @@ static uint16_t page_new(uint16_t from)
         page = (uint16_t)disk.pool_used;
         disk.pool_used++;
     }
-    memcpy(pool[page], pool[from], DISK_PAGE);
+    filled[page] = filled[from];
+    memcpy(pool[page], pool[from], filled[from]);
     return page;
 }
 
@@ -73,14 +76,40 @@ static void page_revert(struct disk_page *p)
     p->pending = false;
 }
 
-/* The bytes of a page that may be written. */
-static uint8_t *page_own(struct disk_page *p)
+/* The number of a page that may be written. */
+static uint16_t page_own(struct disk_page *p)
 {
     if (p->now < disk.frozen || p->now == p->committed) {
         p->now = page_new(p->now);
     }
     p->pending = true;
-    return pool[p->now];
+    return p->now;
+}
+
+static void page_put(struct disk_page *p, size_t within, struct view bytes)
+{
+    uint16_t page = page_own(p);
+    size_t end = within + bytes.len;
+    if (within > filled[page]) {
+        memset(pool[page] + filled[page], 0, within - filled[page]);
+    }
+    memcpy(pool[page] + within, bytes.data, bytes.len);
+    filled[page] = (end > filled[page]) ? (uint16_t)end : filled[page];
+}
+
+/* An extension later finds zeros behind `len`. */
+static void page_cut(struct disk_page *p, size_t len)
+{
+    uint16_t page = page_own(p);
+    filled[page] = (len < filled[page]) ? (uint16_t)len : filled[page];
+}
+
+/* Bytes of a page from `within` on: those that were written, or zeros; at least one. */
+static struct view page_view(uint16_t page, size_t within)
+{
+    bool zeros = within >= filled[page];
+    return zeros ? view_of(pool[0] + within, DISK_PAGE - within)
+                 : view_of(pool[page] + within, filled[page] - within);
 }
 
 void disk_freeze(void)
@@ -113,8 +142,8 @@ void disk_set_len(struct disk_file *f, uint64_t len)
     struct disk_page *page = disk_pages(f);
     size_t within = (size_t)(len % DISK_PAGE);
     unsigned kept = disk_pages_of(len);
-    if (len < f->len && within > 0u) { /* an extension later finds zeros */
-        memset(page_own(&page[kept - 1u]) + within, 0, DISK_PAGE - within);
+    if (len < f->len && within > 0u) {
+        page_cut(&page[kept - 1u], within);
         page_settle(&page[kept - 1u]);
     }
     for (unsigned i = kept; i < disk_pages_of(f->len); i++) {
@@ -134,7 +163,7 @@ static void put(struct disk_file *f, uint64_t offset, struct view bytes, bool du
         struct disk_page *p = &disk_pages(f)[offset / DISK_PAGE];
         size_t within = (size_t)(offset % DISK_PAGE);
         struct view piece = view_first(bytes, DISK_PAGE - within);
-        memcpy(page_own(p) + within, piece.data, piece.len);
+        page_put(p, within, piece);
         if (durable) {
             page_settle(p);
         }
@@ -151,8 +180,8 @@ void disk_set(struct disk_file *f, uint64_t offset, struct view bytes)
 void disk_get(const struct disk_file *f, uint64_t offset, struct writer *out)
 {
     while (offset < f->len && writer_room(out) > 0u) {
-        struct view piece = view_of(pool[disk_pages(f)[offset / DISK_PAGE].now], DISK_PAGE);
-        piece = view_from(piece, (size_t)(offset % DISK_PAGE));
+        uint16_t page = disk_pages(f)[offset / DISK_PAGE].now;
+        struct view piece = page_view(page, (size_t)(offset % DISK_PAGE));
         piece = view_first(view_first(piece, writer_room(out)), (size_t)(f->len - offset));
         writer_append(out, piece);
         offset += piece.len;
@@ -301,6 +330,7 @@ void disk_clear(void)
     }
     memset(disk.locked_by_other, 0, sizeof disk.locked_by_other);
     memset(disk.locked, 0, sizeof disk.locked);
+    disk.running = 0;
     disk.refuse_from = 0;
     disk_repair();
     memset(disk.device, 0, sizeof disk.device);
@@ -453,16 +483,34 @@ static enum status disk_remove(void *ctx, enum files_dir dir, const char *name, 
     return leave(now, s);
 }
 
+void disk_process(unsigned number)
+{
+    disk.running = (uint8_t)number;
+}
+
+void disk_process_ended(unsigned number)
+{
+    for (unsigned i = 0; i < 2u; i++) {
+        disk.locked[i] = (disk.locked[i] == number + 1u) ? 0u : disk.locked[i];
+    }
+}
+
+static enum files_holder holder_of(enum files_lock which)
+{
+    bool other = disk.locked[which] != 0u && disk.locked[which] != disk.running + 1u;
+    return other ? HOLDER_AGENT : disk.locked_by_other[which];
+}
+
 /* What other processes have locked; only making the file can be refused. */
 static enum status disk_lock(void *ctx, const char *name, enum files_lock which)
 {
     enum fault now = enter(ctx, name, false);
     bool absent = disk_find(FILES_STATE, name) == NULL;
     enum status s = prevented(now, disk.refuse[FILES_STATE] && absent);
-    s = (prevented(now, false) == STATUS_OK && disk.locked_by_other[which] != 0u) ? HOST_BUSY : s;
+    s = (prevented(now, false) == STATUS_OK && holder_of(which) != 0u) ? HOST_BUSY : s;
     if (s == STATUS_OK) {
         (void)disk_make(FILES_STATE, name);
-        disk.locked[which] = true;
+        disk.locked[which] = (uint8_t)(disk.running + 1u);
     }
     return leave(now, s);
 }
@@ -470,13 +518,13 @@ static enum status disk_lock(void *ctx, const char *name, enum files_lock which)
 static void disk_unlock(void *ctx, enum files_lock which)
 {
     ASSERT(ctx == &disk);
-    disk.locked[which] = false;
+    disk.locked[which] = (disk.locked[which] == disk.running + 1u) ? 0u : disk.locked[which];
 }
 
 static enum files_holder disk_holder(void *ctx, enum files_lock which)
 {
     ASSERT(ctx == &disk);
-    return disk.locked_by_other[which];
+    return holder_of(which);
 }
 
 static enum status disk_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)

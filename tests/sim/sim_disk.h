@@ -83,7 +83,8 @@ struct disk {
     bool refuse_read[2];
     struct disk_bad bad[DISK_BAD_MAX];
     enum files_holder locked_by_other[2]; /* by lock: another process has it */
-    bool locked[2];                       /* the agent has it */
+    uint8_t locked[2];    /* by lock: which process has it, by its number + 1; 0: none has */
+    uint8_t running;      /* number of the process that calls the port */
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
     enum status last;     /* of the last call that failed */
     /* where devices are now; as in a found_node of zeros unless the owner says otherwise */
@@ -114,6 +115,11 @@ bool disk_survives(void (*step)(struct agent *a), struct agent *a);
  * commit failed is lost without asking.
  */
 void disk_power_cut(bool (*lost)(void *ctx), void *ctx);
+
+/* The process of that number calls the port from now on: 0, or 1 where two run. */
+void disk_process(unsigned number);
+/* A process has ended: its locks are gone. */
+void disk_process_ended(unsigned number);
 
 /* The pages that exist now are kept as they are for the life of the program. */
 void disk_freeze(void);

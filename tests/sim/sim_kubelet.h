@@ -129,6 +129,8 @@ struct sim_batch {
     unsigned count;
 };
 
+/* Registration socket of the plugin that sim_kubelet_call calls; "": none is registered. */
+const char *sim_kubelet_called(struct sim_kubelet *k, const char *driver);
 /*
  * Calls the driver's newest registered plugin that is connected; *call names it in the event to
  * come. PEER_NOT_FOUND: the driver is not registered. STATUS_MORE: it is, but not connected now.

@@ -36,6 +36,12 @@ static struct sim_plugin *plugin_of(struct sim_kubelet *k, const char *driver)
     return best;
 }
 
+const char *sim_kubelet_called(struct sim_kubelet *k, const char *driver)
+{
+    const struct sim_plugin *p = plugin_of(k, driver);
+    return p == NULL ? "" : p->socket;
+}
+
 static void write_claims(struct writer *w, const struct sim_batch *batch)
 {
     for (unsigned i = 0; i < batch->count; i++) {

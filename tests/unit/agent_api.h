@@ -71,6 +71,7 @@ struct api_claim {
     const char *more_parameters; /* for all other requests; NULL: none */
     const char *consumer_uid;    /* NULL: one and the same */
     bool unallocated;
+    bool unreserved;
     bool for_group; /* reserved for a PodGroup, not for a pod */
     enum api_fault fault;
     unsigned http; /* 0: 200, 999: 404 as a line of text */
@@ -106,9 +107,14 @@ static struct {
     bool node_silent; /* a watch of the Node opens and tells nothing */
     bool node_absent;
     const char *node_uid;
+    const char *kubelet; /* version; NULL: one without troubles */
     unsigned retry_after;
     unsigned list_http;
+    bool lists_claims; /* to whoever lists them; else they seem to be none */
+    unsigned claims_http;
+    unsigned claims_gone;          /* further pages that are refused with 410 */
     unsigned streams_max;          /* that it announces */
+    bool drops_taints;             /* stores devices without their taints */
     bool drops_devices;            /* stores slices without their devices */
     bool no_version;               /* lists carry no resourceVersion */
     bool pages;                    /* lists name a next page */
@@ -201,7 +207,9 @@ static void put_claim(struct writer *object, const struct api_claim *c)
     put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
     put_str(&consumer, 5,
             c->consumer_uid != NULL ? c->consumer_uid : "11111111-2222-3333-4444-555555555555");
-    put_view(&status, 2, writer_view(&consumer));
+    if (!c->unreserved) {
+        put_view(&status, 2, writer_view(&consumer));
+    }
     put_meta(object, c->name, c->ns, c->uid, view_of(NULL, 0));
     put_str(object, 2, "");
     if (!c->unallocated) {
@@ -264,6 +272,11 @@ static struct sim_object *api_node_store(void)
         }
     }
     put_meta(&object, NODE_NAME, "", "", writer_view(&labels));
+    struct writer info = writer_of(pair_bytes, sizeof pair_bytes);
+    struct writer status = writer_of(bytes, sizeof bytes);
+    put_str(&info, 7, (api.kubelet != NULL) ? api.kubelet : "v1.36.3");
+    put_view(&status, 7, writer_view(&info));
+    put_view(&object, 3, writer_view(&status));
     assert_int_equal(sim_api_put(&server, SIM_NODE, writer_view(&object)), STATUS_OK);
     stored = api_find(SIM_NODE, "", NODE_NAME);
     assert_int_equal(text_copy(stored->uid, sizeof stored->uid, view_text(api.node_uid)),

@@ -419,7 +419,7 @@ UNUSED_OK static void pass(uint64_t ms)
 
 static void start(void)
 {
-    static struct agent *memory; /* of the one instance: a new process begins with zeros */
+    static struct agent *memory; /* one: a new process starts with zeroed memory */
     if (memory != NULL) {
         memset(memory, 0, sizeof *memory);
     }

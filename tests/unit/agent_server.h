@@ -183,11 +183,10 @@ static void meet_group(const struct sim_api_event *e)
     }
 }
 
-/* The agent asks for the Node's metadata alone, and for one Node. */
+/* The agent asks for one Node. */
 static void meet_node(const struct sim_api_event *e)
 {
     (void)api_node_store();
-    assert_non_null(strstr(e->accept, "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"));
     if (e->watch) {
         assert_non_null(strstr(e->accept, "stream=watch"));
         assert_non_null(strstr(e->path, "fieldSelector=metadata.name%3D" NODE_NAME "&"));
@@ -234,6 +233,30 @@ static void meet_write(const struct sim_api_event *e)
     }
 }
 
+/*
+ * The claims of all namespaces, as far as the test wants them listed: most tests have claims that
+ * nobody was given yet when the agent starts.
+ */
+static void meet_claims(const struct sim_api_event *e)
+{
+    static uint8_t bytes[96];
+    struct writer out = writer_of(bytes, sizeof bytes);
+    put_envelope(&out, "resource.k8s.io/v1", "ResourceClaimList", view_of("\x0a\0", 2));
+    refuse(e, api.claims_http, NULL);
+    if (api.claims_gone > 0 && strstr(e->path, "&continue=") != NULL) {
+        api.claims_gone--;
+        refuse(e, 410, NULL);
+    }
+    for (unsigned i = 0; i < API_CLAIMS && api.lists_claims; i++) {
+        if (api.claim[i].uid[0] != 0) {
+            (void)api_claim_store(api.claim[i].ns, api.claim[i].name);
+        }
+    }
+    if (!api.lists_claims && api.claims_http == 0) {
+        meet(e, SIM_FAULT_PAGE, (struct sim_fault){.type = PROTOBUF, .body = writer_view(&out)});
+    }
+}
+
 static void meet_slices(const struct sim_api_event *e)
 {
     assert_true(!e->watch || strstr(e->accept, "stream=watch") != NULL);
@@ -255,6 +278,9 @@ static void meet_request(const struct sim_api_event *e)
         break;
     case SIM_ASK_CLAIM:
         meet_claim(e);
+        break;
+    case SIM_ASK_CLAIMS:
+        meet_claims(e);
         break;
     case SIM_ASK_GROUP:
         meet_group(e);
@@ -341,7 +367,10 @@ static void api_say(void)
     }
     standing(SIM_FAULT_UNTOLD, api.node_silent, SIM_ASK_NODE);
     standing(SIM_FAULT_UNSELECTED, api.any_selector, SIM_ASK_LIST | SIM_ASK_WATCH);
-    standing(SIM_FAULT_DROPPED, api.drops_devices, SIM_ASK_CREATE | SIM_ASK_UPDATE);
+    const struct sim_fault dropped = {
+        .asked = (api.drops_devices || api.drops_taints) ? SIM_ASK_CREATE | SIM_ASK_UPDATE : 0,
+        .key = api.drops_taints ? SIM_TAINTS : NULL};
+    sim_api_fault(&server, SIM_FAULT_DROPPED, &dropped);
     standing(SIM_FAULT_UNVERSIONED, api.no_version, SIM_ASK_LIST);
     standing(SIM_FAULT_PAGED, api.pages, SIM_ASK_LIST);
 }

@@ -62,14 +62,20 @@ static inline void found_add(struct found_node *found, unsigned number, unsigned
  */
 static inline void found_board(struct found_node *found, const struct board *board)
 {
+    unsigned cores = board_family(board->instance_type)->cores_per_device;
     found_empty(found, board->instance_type);
     for (unsigned first = 0; first < 10 && first < board->devices; first++) {
-        found_add(found, first, board->cores_per_device);
+        found_add(found, first, cores);
         for (unsigned n = first * 10; first > 0 && n < first * 10 + 10 && n < board->devices; n++) {
-            found_add(found, n, board->cores_per_device);
+            found_add(found, n, cores);
         }
     }
     assert_int_equal(found->count, board->devices);
+    for (unsigned i = 0; board->pci != NULL && i < found->count; i++) {
+        struct found_device *device = &found->devices[i];
+        bool first = device->number >= 4 && device->number <= 11;
+        (void)snprintf(device->numa_node, sizeof device->numa_node, "%s", first ? "0" : "1");
+    }
 }
 
 static inline void labels_set(struct devices *d)

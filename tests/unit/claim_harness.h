@@ -18,8 +18,7 @@
 
 static const struct claim_id wanted = {.uid = UID, .namespace_ = "training", .name = "llama-0"};
 
-static const struct board trn2 = {
-    .instance_type = "trn2.48xlarge", .devices = 16, .lnc_allowed = 1u << 1 | 1u << 2};
+static const struct board trn2 = {.instance_type = "trn2.48xlarge", .devices = 16};
 static const struct board trn1 = {.instance_type = "trn1.2xlarge", .devices = 1};
 
 /* `count` devices whose numbers begin at `first`. */
@@ -28,6 +27,7 @@ static inline void fill_devices(struct devices *d, const struct board *board, un
 {
     memset(d, 0, sizeof *d);
     d->board = board;
+    d->lnc_allowed = board_family(board->instance_type)->lnc_allowed;
     (void)snprintf(d->instance_type, sizeof d->instance_type, "%s", board->instance_type);
     (void)snprintf(d->boot_id, sizeof d->boot_id, "%s", BOOT_ID);
     d->count = (uint16_t)count;

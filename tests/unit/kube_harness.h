@@ -67,6 +67,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_STATUS] = "STATUS",
         [KUBE_META] = "META",
         [KUBE_LABEL] = "LABEL",
+        [KUBE_NODE_INFO] = "INFO",
         [KUBE_RESULT] = "RESULT",
         [KUBE_CONFIG] = "CONFIG",
         [KUBE_ALLOCATION] = "ALLOCATION",
@@ -79,6 +80,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_GROUP_VERSION] = "VERSION",
         [KUBE_CONSUMER] = "CONSUMER",
         [KUBE_SLICE_NAME] = "NAME",
+        [KUBE_SLICE_TAINT] = "TAINT",
         [KUBE_STATUS_CAUSE] = "CAUSE",
     };
     struct reader in = reader_of(r->message);

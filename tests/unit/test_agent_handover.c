@@ -100,6 +100,48 @@ static void test_given_up_for_another(void **state)
     assert_true(disk.locked[LOCK_OWNER] && world.agent->ledger.usable);
 }
 
+/*
+ * A lock that the disk refuses tells nothing of the owner, who may hold the claim: an unprepare
+ * waits. If the disk goes on refusing, it is done all the same.
+ */
+static void test_lock_refused(void **state)
+{
+    (void)state;
+    begin();
+    node_up();
+    prepare_well(0, 2);
+    kill_agent();
+    other_has(LOCK_OWNER, HOLDER_AGENT);
+    disk_fault(FAULT_ERROR, 1, false, HOST_IO);
+    disk.lasting = true;
+    start();
+    register_driver();
+    const struct peer_call *c = call_send(service_open(), UNPREPARE, claims_request(0, 1));
+    settle();
+    assert_false(c->ended);
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    pass(2000);
+    assert_false(c->ended);
+    other_has(LOCK_OWNER, HOLDER_NOBODY);
+    pass(STORE_BUSY_MS);
+    assert_string_equal(unprepare_error(call_reply_of(c), 0), "");
+    assert_int_equal(held(), 1);
+    kill_agent();
+    disk_unlink(disk_find(FILES_STATE, STORE_LOCK_NAME));
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    start();
+    register_driver();
+    const struct peer_call *d = call_send(service_open(), UNPREPARE, claims_request(1, 1));
+    pass(STORE_WAIT_MS - 1000);
+    assert_false(d->ended);
+    pass(2000);
+    assert_string_equal(unprepare_error(call_reply_of(d), 1), "");
+    assert_int_equal(said("event=claim_unprepared"), 2);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(40000);
+    assert_int_equal(held(), 0);
+}
+
 /* --- the agent that goes --- */
 
 static void test_retires(void **state)
@@ -133,6 +175,33 @@ static void test_retires(void **state)
     assert_int_equal(slice_devices(api_slice_only()), 3);
     assert_true(agent_ready(world.agent));
     prepare_well(0, 3);
+}
+
+/*
+ * Two agents that start at once: the other one asks for the store, and the kubelet calls this one,
+ * which registered last. Its first call gets the store back.
+ */
+static void test_retired_and_called(void **state)
+{
+    (void)state;
+    begin();
+    node_up();
+    struct peer *p = service_open();
+    other_has(LOCK_NEXT, HOLDER_AGENT);
+    pass(HANDOVER_CHECK_MS);
+    other_has(LOCK_OWNER, HOLDER_AGENT);
+    other_has(LOCK_NEXT, HOLDER_NOBODY);
+    pass(10000);
+    assert_false(disk.locked[LOCK_OWNER] || disk.locked[LOCK_NEXT]);
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(STORE_BUSY_MS);
+    assert_true(disk.locked[LOCK_NEXT]);
+    other_has(LOCK_OWNER, HOLDER_NOBODY); /* it sees that and retires */
+    pass(STORE_BUSY_MS);
+    assert_string_equal(prepare_error(call_reply_of(c), 0), "");
+    assert_true(disk.locked[LOCK_OWNER] && !disk.locked[LOCK_NEXT]);
+    pass(2000);
+    assert_true(agent_ready(world.agent));
 }
 
 /* Another agent is to be the next, and the owner looks. */
@@ -219,9 +288,14 @@ static void test_calls_that_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_takes_over),           cmocka_unit_test(test_older_owner),
-        cmocka_unit_test(test_given_up_for_another), cmocka_unit_test(test_retires),
-        cmocka_unit_test(test_running_calls),        cmocka_unit_test(test_calls_that_end),
+        cmocka_unit_test(test_takes_over),
+        cmocka_unit_test(test_older_owner),
+        cmocka_unit_test(test_given_up_for_another),
+        cmocka_unit_test(test_lock_refused),
+        cmocka_unit_test(test_retires),
+        cmocka_unit_test(test_retired_and_called),
+        cmocka_unit_test(test_running_calls),
+        cmocka_unit_test(test_calls_that_end),
         cmocka_unit_test(test_lock_file_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

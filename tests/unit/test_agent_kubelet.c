@@ -20,7 +20,11 @@ static void test_get_info(void **state)
                                "\x22\x0c"
                                "v1.DRAPlugin"
                                "\x22\x11"
-                               "v1beta1.DRAPlugin";
+                               "v1beta1.DRAPlugin"
+                               "\x22\x14"
+                               "v1.DRAResourceHealth"
+                               "\x22\x1a"
+                               "v1alpha1.DRAResourceHealth";
     (void)state;
     world_new();
     api.reachable = false;

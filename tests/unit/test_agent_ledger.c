@@ -130,6 +130,7 @@ static void test_unprepared_before_the_first_reading(void **state)
     start();
     unprepare_well(1, 1);
     unprepare_well(1, 1);
+    disk_unlink(cdi_of(2));
     unprepare_well(2, 1);
     /* what cannot be kept in mind anywhere is refused, and nothing of it is touched */
     disk_refuse(FILES_CDI, HOST_DENIED);
@@ -286,6 +287,16 @@ static void power_cut(void)
     pass(3000);
 }
 
+/* As a reboot does, for it is in memory. */
+static void empty_cdi_root(void)
+{
+    for (unsigned i = 0; i < disk.top; i++) {
+        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
+            disk_unlink(&disk.file[i]);
+        }
+    }
+}
+
 /* What the store did not take of an unprepare is made good at the stop, before a reboot. */
 static void test_stop_flushes(void **state)
 {
@@ -300,11 +311,7 @@ static void test_stop_flushes(void **state)
     settle();
     assert_true(world.exited);
     kill_agent();
-    for (unsigned i = 0; i < disk.top; i++) { /* /run is in memory */
-        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
-            disk_unlink(&disk.file[i]);
-        }
-    }
+    empty_cdi_root();
     power_cut();
     assert_int_equal(held(), 1);
     assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
@@ -317,10 +324,27 @@ static void test_failed_flush_of_an_unprepare(void **state)
     begin();
     prepare_well(0, 2);
     disk_fault(FAULT_ERROR, 3, true, HOST_IO); /* record, CDI file, flush */
+    disk.lasting = true;
     unprepare_well(0, 1);
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     assert_true(world.agent->ledger.dirty);
     pass(60000);
     assert_false(world.agent->ledger.dirty);
+    power_cut();
+    assert_int_equal(held(), 1);
+    assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
+}
+
+/* One that fails once is made up for before the answer: not even a power cut brings it back. */
+static void test_failed_flush_and_a_power_cut(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk_fault(FAULT_ERROR, 3, true, HOST_IO);
+    unprepare_well(0, 1);
+    assert_true(disk.calls > 3);
+    empty_cdi_root();
     power_cut();
     assert_int_equal(held(), 1);
     assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
@@ -520,6 +544,30 @@ static void test_store_gone_before_start(void **state)
     assert_int_equal(held(), 0);
 }
 
+/*
+ * With both witnesses gone the kubelet's next prepare of the claim brings both back. Until then
+ * only the scheduler keeps its device from others.
+ */
+static void test_store_and_files_gone_before_start(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    disk_unlink(store());
+    empty_cdi_root();
+    start();
+    assert_int_equal(held(), 0);
+    assert_string_equal(prepare_error(prepare_soon(0, 2), 0), "");
+    assert_int_equal(held(), 2);
+    assert_int_equal(disk_count(FILES_CDI), 2);
+    api.claim[2].result[0].device = "neuron-device-0";
+    error_has(prepare_soon(2, 1), 2, "is already held by claim ml/claim-0");
+    restart();
+    assert_int_equal(held(), 2);
+    unprepare_well(0, 2);
+}
+
 /* --- what claims are told --- */
 
 static void test_remedy_of_a_conflict(void **state)
@@ -608,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_release_refused_and_done),
         cmocka_unit_test(test_stop_flushes),
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
+        cmocka_unit_test(test_failed_flush_and_a_power_cut),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),
         cmocka_unit_test(test_replaced),
@@ -616,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_unreadable_in_the_reply),
         cmocka_unit_test(test_passing_failure_at_start),
         cmocka_unit_test(test_store_gone_before_start),
+        cmocka_unit_test(test_store_and_files_gone_before_start),
         cmocka_unit_test(test_remedy_of_a_conflict),
         cmocka_unit_test(test_device_is_gone),
         cmocka_unit_test(test_devices_unknown),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics port of the whole agent: /metrics, /healthz and /readyz, what they show in each state
+ * The pages of the whole agent's metrics port, what they show in each state
  * of the agent, and that clients that read slowly, break off or come in numbers disturb nobody.
  */
 #include "agent_kubelet.h"
@@ -104,7 +104,8 @@ static void test_pages(void **state)
     start();
     page_is("/healthz", "200 OK", "ok\n");
     page_is("/healthz?verbose", "200 OK", "ok\n");
-    page_is("/", "404 Not Found", "no such page; there are /metrics, /healthz and /readyz\n");
+    page_is("/", "404 Not Found",
+            "no such page; there are /metrics, /healthz, /readyz and /statusz\n");
     node_up();
     page_is("/readyz", "200 OK", "ok\n");
 }
@@ -121,7 +122,9 @@ static void test_reasons(void **state)
             "socket\n"
             "the stored ResourceSlices are not known to be the wanted ones: the Node is not "
             "known yet\n"
-            "the API server cannot be asked: 10.0.0.1:443: connection refused\n");
+            "the API server cannot be asked: 10.0.0.1:443: connection refused\n"
+            "the claim store is new or lost a part: no new claim is prepared until the claims in "
+            "use on this node were listed at the API server\n");
     text_cut(world.agent->registration.last_error, CLAIM_ERROR_CAP, view_text("no\nway"));
     const char *answer = page_get("/readyz");
     assert_non_null(strstr(answer, "has not registered the driver: no way\n"));
@@ -142,6 +145,118 @@ static void test_reasons(void **state)
     world.agent->devices.unknown = true;
     page_is("/readyz", "503 Service Unavailable",
             "the devices of the node are not known: the sysfs root cannot be read\n");
+}
+
+#define STATUS_HEAD "agent: " AGENT_VERSION ", build unit\n"
+#define API_V1_LINE "API: resource.k8s.io/v1\n"
+#define FORBIDDEN "trouble: the API server forbids the agent to "
+#define ALLOW                                                                                      \
+    "; allow it in the agent's ClusterRole, or see the log for the policy that denied it\n"
+
+static void test_status(void **state)
+{
+    (void)state;
+    world_new();
+    api.reachable = false;
+    start();
+    page_is("/statusz", "200 OK", STATUS_HEAD "kubelet: not known\nAPI: not known\n");
+    api.reachable = true;
+    node_up();
+    page_is("/statusz", "200 OK", STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE);
+}
+
+/* What is forbidden is named until it is allowed, also where it leaves the agent ready. */
+static void test_forbidden(void **state)
+{
+    (void)state;
+    world_new();
+    api.node_watch_http = 403;
+    api.write_http = 403;
+    start();
+    register_driver();
+    pass(5000);
+    page_is("/statusz", "200 OK",
+            STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE FORBIDDEN
+                        "create or update resourceslices" ALLOW FORBIDDEN "watch nodes" ALLOW);
+    api.write_http = 0;
+    pass(600000);
+    page_is("/readyz", "200 OK", "ok\n");
+    page_is("/statusz", "200 OK",
+            STATUS_HEAD "kubelet: v1.36.3\n" API_V1_LINE FORBIDDEN "watch nodes" ALLOW);
+}
+
+static void test_kubelet_bugs(void **state)
+{
+    static const struct {
+        const char *version;
+        bool idle;
+        bool skips;
+    } rows[] = {{"v1.34.0", true, true},   {"v1.34.1-eks-113cf36", true, true},
+                {"v1.34.2", false, true},  {"v1.34.3+k3s1", false, true},
+                {"v1.34.4", false, false}, {"v1.34.10", false, false},
+                {"v1.35.0", false, false}, {"v1.34.", false, false},
+                {"v1.34.x", false, false}, {"v1.33.1", false, false}};
+    (void)state;
+    world_new();
+    start();
+    node_up();
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        api.kubelet = rows[i].version;
+        api_node_touch();
+        pass(1000);
+        const char *body = body_of(page_get("/statusz"));
+        assert_non_null(strstr(body, rows[i].version));
+        assert_int_equal(strstr(body, "after 30 idle minutes") != NULL, rows[i].idle);
+        assert_int_equal(strstr(body, "skips claims of a pod") != NULL, rows[i].skips);
+    }
+}
+
+/* The last lines, for who is in the same network namespace. */
+static void test_log_page(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    node_up();
+    struct view lines = agent_log(world.agent);
+    agent_log_taken(world.agent, lines.len);
+    const char *body = body_of(page_get("/logz"));
+    assert_true(view_starts(view_text(body), "ts="));
+    assert_true(view_ends(view_text(body), "\n"));
+    assert_non_null(strstr(body, "event=registered"));
+    int link = page_connect_from(7);
+    page[0] = 0;
+    page_ask(link, "GET /logz HTTP/1.0\r\n\r\n");
+    while (page_take(link, SIZE_MAX)) {
+    }
+    assert_true(view_starts(view_text(page), "HTTP/1.1 404 "));
+    assert_null(strstr(page, "event="));
+}
+
+/* Lines that give way while the page is sent leave a gap; it ends where the log ended. */
+static void test_log_page_in_a_flood(void **state)
+{
+    (void)state;
+    world_new();
+    start();
+    node_up();
+    for (unsigned i = 0; i < 400; i++) {
+        agent_host_log(world.agent, LOG_ID_SANDBOX, "before");
+        agent_log_taken(world.agent, agent_log(world.agent).len);
+    }
+    int link = page_connect();
+    page[0] = 0;
+    page_ask(link, "GET /logz HTTP/1.0\r\n\r\n");
+    assert_true(page_take(link, 100));
+    for (unsigned i = 0; i < 400; i++) {
+        agent_host_log(world.agent, LOG_ID_SANDBOX, "meanwhile");
+        agent_log_taken(world.agent, agent_log(world.agent).len);
+    }
+    while (page_take(link, SIZE_MAX)) {
+    }
+    assert_true(agent_link_done(world.agent, (unsigned)link));
+    assert_true(view_ends(view_text(page), "\n"));
+    assert_non_null(strstr(page, "before"));
 }
 
 /* --- metrics --- */
@@ -617,6 +732,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_kubelet_bugs),
+        cmocka_unit_test(test_log_page),
+        cmocka_unit_test(test_log_page_in_a_flood),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_metrics_at_start),
         cmocka_unit_test(test_metrics_at_work),

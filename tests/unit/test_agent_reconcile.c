@@ -227,14 +227,20 @@ static void test_file_of_another_uid(void **state)
 
 /* --- files that could not be removed --- */
 
-static void test_leftover(void **state)
+/* Claim 0 of two is unprepared, and its CDI file stays. */
+static void leave_file(void)
 {
-    (void)state;
     begin();
     prepare_well(0, 2);
     disk_refuse(FILES_CDI, HOST_DENIED);
     struct peer *p = service_open();
     assert_string_equal(unprepare_error(call_now(p, UNPREPARE, claims_request(0, 1)), 0), "");
+}
+
+static void test_leftover(void **state)
+{
+    (void)state;
+    leave_file();
     assert_non_null(cdi_of(0));
     pass(ROUND);
     assert_non_null(cdi_of(0));
@@ -249,11 +255,7 @@ static void test_leftover(void **state)
 static void test_leftover_of_an_earlier_process(void **state)
 {
     (void)state;
-    begin();
-    prepare_well(0, 2);
-    disk_refuse(FILES_CDI, HOST_DENIED);
-    struct peer *p = service_open();
-    assert_string_equal(unprepare_error(call_now(p, UNPREPARE, claims_request(0, 1)), 0), "");
+    leave_file();
     restart();
     assert_int_equal(held(), 1);
     assert_int_equal(world.agent->ledger.freeing, 1);
@@ -286,6 +288,22 @@ static void test_tombstone(void **state)
     restart();
     assert_int_equal(held(), 1);
     assert_string_equal(prepare_error(prepare_soon(0, 1), 0), "");
+}
+
+/* The store takes nothing, and the tombstone is removed: a repeated unprepare makes another. */
+static void test_tombstone_removed(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    unprepare_well(0, 1);
+    disk_unlink(tombstone_of(0));
+    unprepare_well(0, 1);
+    kill_agent();
+    disk_refuse(FILES_STATE, STATUS_OK);
+    start();
+    assert_int_equal(held(), 0);
 }
 
 /* Beside a CDI file it is of an earlier life of the claim. */
@@ -532,6 +550,32 @@ static void test_boot_id_of_a_full_disk(void **state)
     assert_int_equal(held(), 2);
 }
 
+/* Prepared again in this boot, which the disk did not take: the CDI file tells the next process. */
+static void test_boot_id_in_the_cdi_file_alone(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    kill_agent();
+    boot("another-boot");
+    node_up();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    (void)prepare_now(0, 1);
+    kill_agent();
+    disk_refuse(FILES_STATE, STATUS_OK);
+    start();
+    register_driver();
+    pass(2000);
+    assert_string_not_equal(rival_error(), "");
+    assert_int_equal(held(), 1);
+    /* the record has the boot's id by now */
+    disk_unlink(cdi_of(0));
+    restart();
+    register_driver();
+    pass(2000);
+    assert_string_not_equal(rival_error(), "");
+}
+
 static void test_copied_machine(void **state)
 {
     static const char *const more[] = {"--node-name", "node-b"};
@@ -582,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_leftover),
         cmocka_unit_test(test_leftover_of_an_earlier_process),
         cmocka_unit_test(test_tombstone),
+        cmocka_unit_test(test_tombstone_removed),
         cmocka_unit_test(test_tombstone_beside_a_file),
         cmocka_unit_test(test_other_names),
         cmocka_unit_test(test_stale_claim),
@@ -595,6 +640,7 @@ int main(void)
         cmocka_unit_test(test_look_at_once),
         cmocka_unit_test(test_gives_way_after_a_reboot),
         cmocka_unit_test(test_boot_id_of_a_full_disk),
+        cmocka_unit_test(test_boot_id_in_the_cdi_file_alone),
         cmocka_unit_test(test_copied_machine),
         cmocka_unit_test(test_renamed_node),
     };

@@ -89,10 +89,9 @@ static void test_rotten_record(void **state)
     all_is_well();
 }
 
-/* What brings back a claim that was unprepared does not take its device from the next one. */
-static void test_revived_record(void **state)
+/* Claim 7 has the device of claim 0, whose unprepare rots in its slot. */
+static void revive(void)
 {
-    (void)state;
     begin();
     unsigned slot = slot_of(0);
     unprepare_well(0, 1);
@@ -100,6 +99,13 @@ static void test_revived_record(void **state)
     assert_string_equal(rival(7, "neuron-device-0"), "");
     assert_int_not_equal(slot_of(7), slot);
     rot(slot, true);
+}
+
+/* What brings back a claim that was unprepared does not take its device from the next one. */
+static void test_revived_record(void **state)
+{
+    (void)state;
+    revive();
     restart();
     log_has("event=store_conflict");
     assert_int_equal(ledger_find(world.agent, api.claim[0].uid), -1);
@@ -116,12 +122,7 @@ static void test_revived_record(void **state)
 static void test_revived_record_repaired(void **state)
 {
     (void)state;
-    begin();
-    unsigned slot = slot_of(0);
-    unprepare_well(0, 1);
-    world.agent->ledger.entry[slot].damaged = true; /* not chosen again */
-    assert_string_equal(rival(7, "neuron-device-0"), "");
-    rot(slot, true);
+    revive();
     file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
     restart();
     log_has("event=store_conflict");
@@ -143,6 +144,28 @@ static void test_revived_record_alone(void **state)
     unprepare_well(0, 1);
     restart();
     assert_int_equal(held(), 2);
+}
+
+/* An old copy of the store is put back: what was prepared since is repeated all the same. */
+static void test_old_copy_put_back(void **state)
+{
+    (void)state;
+    static uint8_t copy[STORE_FILE_BYTES];
+    begin();
+    struct writer w = writer_of(copy, sizeof copy);
+    disk_get(store(), 0, &w);
+    unprepare_well(0, 1);
+    assert_string_equal(rival(7, "neuron-device-0"), "");
+    prepare_well(3, 1);
+    disk_set(store(), 0, view_of(copy, sizeof copy));
+    log_forget();
+    prepare_well(1, 3);
+    prepare_well(7, 1);
+    log_has("event=store_half_damaged");
+    restart();
+    prepare_well(1, 3);
+    prepare_well(7, 1);
+    assert_non_null(strstr(rival(4, "neuron-device-0"), "already held by claim ml/claim-"));
 }
 
 static void test_zeroed_slots(void **state)
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_revived_record),
         cmocka_unit_test(test_revived_record_repaired),
         cmocka_unit_test(test_revived_record_alone),
+        cmocka_unit_test(test_old_copy_put_back),
         cmocka_unit_test(test_zeroed_slots),
         cmocka_unit_test(test_unreadable_half),
         cmocka_unit_test(test_unreadable_header),

@@ -69,8 +69,8 @@ static void test_each_version_alone(void **state)
     for (unsigned i = 0; i < API_VERSIONS; i++) {
         up(SERVES(i), GROUP_TELLS);
         check_published();
-        /* group, Node, list, create, watch: the same five for every version */
-        assert_int_equal(all_asked(), 5);
+        /* group, Node, list, create, watch, list of claims: the same six for every version */
+        assert_int_equal(all_asked(), 6);
         assert_int_equal(group_asked(), 1);
         assert_int_equal(api_asked(list[i]), 2);
         log_has(said[i]);
@@ -89,7 +89,7 @@ static void test_best_of_several(void **state)
         }
         up(served, GROUP_TELLS);
         check_published();
-        assert_int_equal(all_asked(), 5);
+        assert_int_equal(all_asked(), 6);
         assert_int_equal(world.agent->version.now, best);
     }
 }
@@ -324,7 +324,7 @@ static void test_group_tells_nothing(void **state)
             assert_int_equal(all_asked() - api_asked("GET /apis/resource.k8s.io/v1/namespaces/") -
                                  api_asked("GET /apis/resource.k8s.io/v1beta2/namespaces/") -
                                  api_asked("GET /apis/resource.k8s.io/v1beta1/namespaces/"),
-                             5 + i);
+                             6 + i);
             assert_int_equal(world.agent->version.now, i);
         }
     }

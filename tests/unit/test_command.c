@@ -54,6 +54,7 @@ static void node(unsigned count)
     fill_devices(&inventory.devices, board_find("trn2.48xlarge"), 0, count);
     for (unsigned i = 0; i < count; i++) {
         inventory.devices.device[i].core_count = 8;
+        inventory.devices.device[i].reading.known = true;
     }
 }
 
@@ -82,15 +83,17 @@ static void test_table(void **state)
     hold("llama", "llama-0", 4, 4);
     hold("chat", "", 10, 1);
     whole(table_part);
-    has("NAME              CORES  STATE  CLAIM           POD\n"
-        "neuron-device-0   8      free   -               -\n");
-    has("neuron-device-4   8      held   training/llama  llama-0\n");
-    has("neuron-device-10  8      held   training/chat   -\n");
-    has("trn2.48xlarge, 5 of 15 devices held\n");
+    has("NAME              CORES  HEALTH   CLAIM           POD\n"
+        "neuron-device-0   8      healthy  -               -\n");
+    has("neuron-device-4   8      healthy  training/llama  llama-0\n");
+    has("neuron-device-10  8      healthy  training/chat   -\n");
+    has("neuron-device-15  -      gone     -               -\n\n");
+    has("trn2.48xlarge: 15 devices, 5 held, 1 unhealthy or gone\n");
     has("   0 .   1 .   2 .   3 .\n"
         "   4 A   5 A   6 A   7 A\n"
         "   8 .   9 .  10 B  11 .\n"
         "  12 .  13 .  14 .  15 !\n");
+    has("   .  free     !  unhealthy or gone\n");
     has("   A  training/llama, pod llama-0\n   B  training/chat\n");
 }
 
@@ -101,7 +104,54 @@ static void test_colour(void **state)
     hold("llama", "llama-0", 0, 1);
     inventory.colour = true;
     whole(table_part);
-    has("   0 \033[1;31mA\033[0m   1 .");
+    has("   0 \033[1;32mA\033[0m   1 .");
+    has("neuron-device-1   8      healthy  -");
+    inventory.devices.device[1].core_count = 0;
+    whole(table_part);
+    has("neuron-device-1   -      \033[1;31munreadable  \033[0m-");
+}
+
+/* A device that a claim holds stays in view when it is gone, on a board that is not known too. */
+static void test_gone_devices(void **state)
+{
+    (void)state;
+    node(4);
+    inventory.devices.device[2].core_count = 0;
+    hold("llama", "llama-0", 15, 1);
+    hold("chat", "", 2, 1);
+    whole(table_part);
+    has("neuron-device-2   -      unreadable  training/chat   -\n");
+    has("neuron-device-15  -      gone        training/llama  llama-0\n");
+    has("trn2.48xlarge: 4 devices, 2 held, 13 unhealthy or gone\n");
+    has("   0 .   1 .   2!A   3 .\n");
+    has("  12 !  13 !  14 !  15!B\n");
+    inventory.devices.board = NULL;
+    document.yaml = true;
+    whole(document_part);
+    has("- name: neuron-device-15\n  number: 15\n  cores: 0\n  health: \"gone\"\n  held: true\n");
+    has("  health: unreadable\n");
+    assert_null(strstr(text, "neuron-device-4"));
+}
+
+/* Reasons are in the table and in the document; a device that says nothing is no bad one. */
+static void test_unhealthy_devices(void **state)
+{
+    (void)state;
+    node(16);
+    device_reading_components(&inventory.devices.device[1].reading, view_text("hbm,sram"), true);
+    inventory.devices.device[2].reading.known = false;
+    hold("llama", "llama-0", 1, 1);
+    whole(table_part);
+    has("NAME              CORES  HEALTH                CLAIM           POD\n"
+        "neuron-device-0   8      healthy               -               -\n"
+        "neuron-device-1   8      unhealthy: hbm, sram  training/llama  llama-0\n"
+        "neuron-device-2   8      unknown               -               -\n");
+    has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone\n");
+    has("   0 .   1!A   2 .   3 .\n");
+    document.yaml = true;
+    whole(document_part);
+    has("  health: unhealthy\n  reasons: \"hbm, sram\"\n  held: true\n");
+    has("  health: unknown\n  held: false\n");
 }
 
 static void test_admin_holds_nothing(void **state)
@@ -112,7 +162,7 @@ static void test_admin_holds_nothing(void **state)
     record_add(&record, "probe", 3)->admin_access = true;
     command_hold(&inventory, claim_numbers(&record), &record.id, record.consumer.name);
     whole(table_part);
-    has("0 of 16 devices held\n");
+    has("trn2.48xlarge: 16 devices, 0 held\n");
 }
 
 static void test_devices_as_document(void **state)
@@ -131,6 +181,7 @@ static void test_devices_as_document(void **state)
                                               "- name: neuron-device-0\n"
                                               "  number: 0\n"
                                               "  cores: 8\n"
+                                              "  health: healthy\n"
                                               "  held: true\n"
                                               "  claim: training/llama\n"
                                               "  pod: llama-0\n"
@@ -290,6 +341,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_colour),
+        cmocka_unit_test(test_gone_devices),
+        cmocka_unit_test(test_unhealthy_devices),
         cmocka_unit_test(test_admin_holds_nothing),
         cmocka_unit_test(test_devices_as_document),
         cmocka_unit_test(test_yaml_quotes),

@@ -260,50 +260,47 @@ static void test_every_changed_byte(void **state)
     }
 }
 
-/* --- against the board --- */
+/* --- against the node --- */
 
-static const struct board with_both = {.instance_type = "trn2.48xlarge",
-                                       .lnc_allowed = 1u << 1 | 1u << 2};
-static const struct board with_two = {.instance_type = "trn9.test", .lnc_allowed = 1u << 2};
-static const struct board without = {.instance_type = "trn1.2xlarge"};
+enum { ANY_LNC = 1 << 1 | 1 << 2, LNC_TWO = 1 << 2, NO_LNC = 0 };
 
 static void test_check(void **state)
 {
     static const struct {
         struct config config;
-        const struct board *board;
+        unsigned lnc_allowed;
         const char *type;
         const char *why; /* NULL: allowed */
     } rows[] = {
-        {{.kind = CONFIG_NEURON, .value = 1}, &with_both, "trn2.48xlarge", NULL},
-        {{.kind = CONFIG_NEURON, .value = 2}, &with_both, "trn2.48xlarge", NULL},
-        {{.kind = CONFIG_NEURON, .value = 2}, &with_two, "trn9.test", NULL},
+        {{.kind = CONFIG_NEURON, .value = 1}, ANY_LNC, "trn2.48xlarge", NULL},
+        {{.kind = CONFIG_NEURON, .value = 2}, ANY_LNC, "trn2.48xlarge", NULL},
+        {{.kind = CONFIG_NEURON, .value = 2}, LNC_TWO, "trn9.test", NULL},
         {{.kind = CONFIG_NEURON, .value = 1},
-         &with_two,
+         LNC_TWO,
          "trn9.test",
          "LNC value 1 is not supported by instance type trn9.test"},
         {{.kind = CONFIG_NEURON, .value = 1},
-         &without,
+         NO_LNC,
          "trn1.2xlarge",
          "LNC value is not configurable for instance type trn1.2xlarge"},
         {{.kind = CONFIG_NEURON, .value = 2},
-         &without,
+         NO_LNC,
          "trn1.2xlarge",
          "LNC value is not configurable for instance type trn1.2xlarge"},
         {{.kind = CONFIG_NEURON, .value = 2},
-         NULL,
+         NO_LNC,
          "trn7.new",
          "LNC value is not configurable for instance type trn7.new"},
         {{.kind = CONFIG_NEURON, .value = 2},
-         NULL,
+         NO_LNC,
          "",
          "LNC value is not configurable for instance type (unknown)"},
         {{.kind = CONFIG_ULTRASERVER, .value = 4},
-         &with_both,
+         ANY_LNC,
          "trn2.48xlarge",
          "UltraServer mode is not configurable for instance type trn2.48xlarge"},
         {{.kind = CONFIG_ULTRASERVER, .value = 1},
-         NULL,
+         NO_LNC,
          "trn7.new",
          "UltraServer mode is not configurable for instance type trn7.new"},
     };
@@ -311,7 +308,7 @@ static void test_check(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct writer why = writer_of(why_text, REASON_CAP);
         memset(why_text, 0, sizeof why_text);
-        enum status s = config_check(&rows[i].config, rows[i].board, rows[i].type, &why);
+        enum status s = config_check(&rows[i].config, rows[i].lnc_allowed, rows[i].type, &why);
         assert_int_equal(s, (rows[i].why == NULL) ? STATUS_OK : PEER_UNSUPPORTED);
         assert_string_equal(why_text, (rows[i].why == NULL) ? "" : rows[i].why);
     }

@@ -195,7 +195,7 @@ static void test_sixty_four_devices(void **state)
         assert_int_equal(devices.device[i].number, i);
     }
     assert_int_equal(issues.count, 1);
-    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_TYPE, PROBE_ISSUE_NO_NUMBER));
+    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_FAMILY, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void test_duplicates_keep_the_first(void **state)
@@ -329,15 +329,84 @@ static void test_unknown_type_publishes_what_sysfs_proves(void **state)
     found_empty(&found, "ml.trn9.96xlarge");
     found_add(&found, 5, 12);
     build();
-    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_TYPE, PROBE_ISSUE_NO_NUMBER));
+    assert_true(has_issue(PROBE_ISSUE_UNKNOWN_FAMILY, PROBE_ISSUE_NO_NUMBER));
     assert_int_equal(issues.count, 1);
     devices.labels = (struct node_labels){0};
     assert_string_equal(attributes_text(), "5 coreCount int 12\n"
                                            "5 deviceId int 5\n"
                                            "5 draDriverVersion version AGENT_VERSION\n"
                                            "5 instanceType string trn9.96xlarge\n"
+                                           "5 lncConfigurable bool false\n"
                                            "5 neuronDriverVersion string 2.26.5.0\n"
                                            "5 resourceType string neuron_device\n");
+}
+
+/* LNC of a type without a row: its family's, when the devices are as the family's. */
+static void test_unknown_type_has_the_lnc_of_its_family(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        unsigned cores[2];
+        const char *value;
+    } rows[] = {
+        {"trn2x.96xlarge", {8, 8}, "bool true"},  {"ml.trn3x.96xlarge", {8, 8}, "bool true"},
+        {"trn2x.96xlarge", {8, 4}, "bool false"}, {"trn2x.96xlarge", {0, 8}, "bool false"},
+        {"trn1x.96xlarge", {2, 2}, "bool false"}, {"inf2x.96xlarge", {2, 2}, "bool false"},
+        {"trn9.96xlarge", {8, 8}, "bool false"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        found_empty(&found, rows[i].type);
+        found_add(&found, 0, rows[i].cores[0]);
+        found_add(&found, 1, rows[i].cores[1]);
+        build();
+        assert_null(devices.board);
+        assert_string_equal(attribute(0, "lncConfigurable"), rows[i].value);
+        assert_string_equal(attribute(0, "topology_x"), "absent");
+        bool known = strcmp(rows[i].type, "trn9.96xlarge") != 0;
+        assert_true(has_issue(known ? PROBE_ISSUE_UNKNOWN_TYPE : PROBE_ISSUE_UNKNOWN_FAMILY,
+                              PROBE_ISSUE_NO_NUMBER));
+    }
+}
+
+static void test_inf1_is_refused_by_name(void **state)
+{
+    (void)state;
+    found_empty(&found, "ml.inf1.6xlarge");
+    found_add(&found, 0, 4);
+    found_add(&found, 1, 4);
+    build();
+    assert_int_equal(devices.count, 0);
+    assert_int_equal(devices.lnc_allowed, 0);
+    assert_int_equal(issues.count, 1);
+    assert_true(has_issue(PROBE_ISSUE_REFUSED_TYPE, PROBE_ISSUE_NO_NUMBER));
+    assert_string_equal(issues.issue[0].text, "inf1.6xlarge");
+    assert_non_null(strstr(issues.issue[0].remedy, "Inf1"));
+}
+
+/* --- PCI --- */
+
+static void test_numa_node_and_pci_address(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *text, *node, *address;
+    } rows[] = {
+        {"trn2.48xlarge", "1", "int 1", "string 0000:cc:00.0"},
+        {"trn2.48xlarge", "0", "int 0", "string 0000:cc:00.0"},
+        {"trn2.48xlarge", "-1", "absent", "string 0000:cc:00.0"},
+        {"trn2.48xlarge", "one", "absent", "string 0000:cc:00.0"},
+        {"trn2.48xlarge", "40000", "absent", "string 0000:cc:00.0"},
+        {"trn2.48xlarge", "", "absent", "absent"},
+        {"trn1.32xlarge", "", "absent", "absent"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        found_board(&found, board_find(rows[i].type));
+        (void)snprintf(found.devices[0].numa_node, NUMA_VALUE_CAP, "%s", rows[i].text);
+        build();
+        assert_string_equal(attribute(0, "resource.kubernetes.io/numaNode"), rows[i].node);
+        assert_string_equal(attribute(0, "resource.kubernetes.io/pciBusID"), rows[i].address);
+    }
 }
 
 /* --- neighbours --- */
@@ -379,13 +448,13 @@ static const struct {
     {PRODUCT, ".", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
     {PRODUCT, "trn1.2.xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
     {PRODUCT, "trn1.", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn1", PROBE_ISSUE_NO_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "trn1", PROBE_ISSUE_NO_TYPE, "lncConfigurable", "bool false"},
     {PRODUCT, "Standard PC (Q35 + ICH9, 2009)", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
     {PRODUCT, "trn1.2xlarge\x01", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
     {PRODUCT, "trn\xff.2xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
     {PRODUCT, SIXTY_FOUR ".2xlarge", PROBE_ISSUE_NO_TYPE, "instanceType", "absent"},
-    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_TYPE, "instanceType", "string trn9.2xlarge"},
-    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_TYPE, "lncConfigurable", "absent"},
+    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_FAMILY, "instanceType", "string trn9.2xlarge"},
+    {PRODUCT, "trn9.2xlarge", PROBE_ISSUE_UNKNOWN_FAMILY, "lncConfigurable", "bool false"},
     {PRODUCT, "ml.trn1.2xlarge\n", -1, "instanceType", "string trn1.2xlarge"},
     {PRODUCT, "  trn1.2xlarge \r\n", -1, "lncConfigurable", "bool false"},
     {VERSION, "", PROBE_ISSUE_NO_MODULE, "neuronDriverVersion", "absent"},
@@ -540,6 +609,9 @@ int main(void)
         cmocka_unit_test(test_ignored_entries_are_told),
         cmocka_unit_test(test_issues_past_the_table_are_counted),
         cmocka_unit_test(test_unknown_type_publishes_what_sysfs_proves),
+        cmocka_unit_test(test_unknown_type_has_the_lnc_of_its_family),
+        cmocka_unit_test(test_inf1_is_refused_by_name),
+        cmocka_unit_test(test_numa_node_and_pci_address),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_garbage_is_reported_and_left_out),
         cmocka_unit_test(test_texts_without_end),

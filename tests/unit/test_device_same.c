@@ -57,6 +57,11 @@ static void test_same(void **state)
     found.devices[15].number = 20;
     check_same(false);
     found_board(&found, board_find("trn2.48xlarge"));
+    found.devices[3].numa_node[0] = '5';
+    check_same(false);
+    found.devices[3].numa_node[0] = '\0';
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
     others.labels.network_layer[2][0] = '\0';
     check_same(false);
 }

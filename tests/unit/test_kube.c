@@ -79,10 +79,14 @@ static void test_node(void **state)
     (void)state;
     put_metadata(message_new(&object_), 1, "node-a", "");
     put_text(message_new(&inner), 8, "an image list, of no interest");
+    static struct message info;
+    put_text(message_new(&info), 6, "containerd://2.0.0");
+    put_text(&info, 7, "v1.34.1");
+    put_message(&inner, 7, &info);
     put_message(&object_, 3, &inner);
-    check(KUBE_SHAPE_NODE, "200", envelope("meta.k8s.io/v1", "PartialObjectMetadata", &object_),
-          "TYPE{1=meta.k8s.io/v1 2=PartialObjectMetadata}\nLABEL{1=topology 2=spine}\n"
-          META_TEXT("node-a", "") "END{}\nok");
+    check(KUBE_SHAPE_NODE, "200", envelope("v1", "Node", &object_),
+          "TYPE{1=v1 2=Node}\nLABEL{1=topology 2=spine}\n"
+          META_TEXT("node-a", "") "INFO{1=v1.34.1}\nEND{}\nok");
 }
 /* clang-format on */
 
@@ -116,7 +120,7 @@ static void test_slice_with_fields_of_others(void **state)
     run(&whole, envelope("resource.k8s.io/v1", "ResourceSlice", &object_), 1, 1);
     assert_non_null(strstr(whole.text, "SPEC{1=neuron.aws.com 2=node-a 3=#4 4=#1 5=node-a 6=#1}"));
     put_text(message_new(&device), 1, "d");
-    put_text(&device, 8, "a taint");
+    put_text(&device, 10, "a binding condition");
     put_attribute(&device, 2, "list", 8, "one");
     put_message(message_new(&body_), 6, &device);
     put_message(message_new(&object_), 2, &body_);
@@ -152,6 +156,106 @@ static void test_list(void **state)
 }
 /* clang-format on */
 
+/* clang-format off */
+#define LISTED_CLAIM_TEXT                                                                          \
+    "RESULT{1=req-1 2=neuron.aws.com 3=node-a 4=neuron-device-3 6=a-share}\n"                      \
+    "RESULT{1=req-2/sub 2=gpu.example.com 3=node-a 4=neuron-device-3 5=#1 6=a-share}\n"            \
+    "ALLOCATION{}\nCONSUMER{1=pods 2=pod-1 3=pod-uid}\nEND{}\n"
+/* clang-format on */
+
+/* An item of a list of claims; `junk` bytes stand in each place that is skipped. */
+static void put_listed_claim(struct message *list, const char *name, size_t junk)
+{
+    static char filler[MESSAGE_MAX];
+    static struct message devices;
+    static struct message outer;
+    static struct message item;
+
+    memset(filler, 'j', junk);
+    put_metadata(message_new(&item), 1, name, "team-a");
+    put_bytes(&item, 2, filler, junk); /* spec */
+    put_result(message_new(&devices), "req-1", "neuron.aws.com", -1);
+    put_bytes(&devices, 9, filler, junk);
+    put_result(&devices, "req-2/sub", "gpu.example.com", 1);
+    put_message(message_new(&outer), 1, &devices);
+    put_bytes(&outer, 3, filler, junk); /* nodeSelector */
+    put_message(message_new(&devices), 1, &outer);
+    put_text(message_new(&outer), 3, "pods");
+    put_text(&outer, 4, "pod-1");
+    put_text(&outer, 5, "pod-uid");
+    put_message(&devices, 2, &outer);
+    put_bytes(&devices, 4, filler, junk); /* status.devices */
+    put_message(&item, 3, &devices);
+    put_message(list, 2, &item);
+}
+
+static void begin_claim_list(struct message *list, const char *token)
+{
+    static struct message meta;
+
+    put_text(message_new(&meta), 2, "99");
+    put_text(&meta, 3, token);
+    put_varint(&meta, 4, 12000); /* remainingItemCount */
+    put_message(message_new(list), 1, &meta);
+}
+
+/* clang-format off */
+static void test_claim_list(void **state)
+{
+    static struct message list;
+    static struct message item;
+
+    (void)state;
+    begin_claim_list(&list, "eyJ");
+    put_listed_claim(&list, "c-1", 3);
+    put_text(message_new(&item), 1, "");
+    put_message(&list, 2, &item); /* a claim of nothing but metadata */
+    put_text(&list, 9, "not an item");
+    put_listed_claim(&list, "c-2", 0);
+    check(KUBE_SHAPE_CLAIM_LIST, "200",
+          envelope("resource.k8s.io/v1beta1", "ResourceClaimList", &list),
+          "TYPE{1=resource.k8s.io/v1beta1 2=ResourceClaimList}\nLIST{1=99 2=eyJ}\n"
+          META_TEXT("c-1", "team-a") LISTED_CLAIM_TEXT
+          "META{}\nEND{}\n"
+          META_TEXT("c-2", "team-a") LISTED_CLAIM_TEXT "ok");
+}
+/* clang-format on */
+
+/* Items may be of any size: what is skipped of them takes no room. */
+static void test_claim_list_of_huge_items(void **state)
+{
+    static struct message list;
+
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) {
+        begin_claim_list(&list, "t");
+        put_listed_claim(&list, "c-1", 40 * i);
+        start(KUBE_SHAPE_CLAIM_LIST, "200");
+        run(&whole, envelope("resource.k8s.io/v1", "ResourceClaimList", &list), 1 + i, 13);
+        assert_non_null(strstr(whole.text, LISTED_CLAIM_TEXT));
+        assert_non_null(strstr(whole.text, "END{}\nok"));
+    }
+}
+
+/* A token that has no room is left out, and the record says so: the list must not seem complete. */
+static void test_claim_list_with_a_long_token(void **state)
+{
+    static struct message list;
+    static char token[CONTINUE_CAP + 1];
+
+    (void)state;
+    memset(token, 't', CONTINUE_CAP - 1);
+    begin_claim_list(&list, token);
+    start(KUBE_SHAPE_CLAIM_LIST, "200");
+    run(&whole, envelope("resource.k8s.io/v1", "ResourceClaimList", &list), 5, 5);
+    assert_non_null(strstr(whole.text, "LIST{1=99 2=ttt"));
+    token[CONTINUE_CAP - 1] = 't';
+    begin_claim_list(&list, token);
+    start(KUBE_SHAPE_CLAIM_LIST, "200");
+    run(&whole, envelope("resource.k8s.io/v1", "ResourceClaimList", &list), 5, 5);
+    assert_non_null(strstr(whole.text, "LIST!{1=99}"));
+}
+
 static void put_version(struct message *out, unsigned field, const char *group_version)
 {
     static struct message version;
@@ -180,7 +284,7 @@ static void test_group(void **state)
 static void test_status_in_every_shape(void **state)
 {
     (void)state;
-    for (int shape = KUBE_SHAPE_NODE; shape <= KUBE_SHAPE_GROUP; shape++) {
+    for (int shape = KUBE_SHAPE_NODE; shape <= KUBE_SHAPE_CLAIM_LIST; shape++) {
         /* a watch that is refused has no frames */
         check((enum kube_shape)shape, "404", status_object(), STATUS_TEXT "ok");
     }
@@ -284,6 +388,9 @@ int main(void)
         cmocka_unit_test(test_slice_of_v1beta1),
         cmocka_unit_test(test_slice_with_fields_of_others),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_claim_list),
+        cmocka_unit_test(test_claim_list_of_huge_items),
+        cmocka_unit_test(test_claim_list_with_a_long_token),
         cmocka_unit_test(test_group),
         cmocka_unit_test(test_status_in_every_shape),
         cmocka_unit_test(test_long_status_message),

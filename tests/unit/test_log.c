@@ -287,6 +287,36 @@ static void test_taken_in_pieces(void **state)
     assert_int_equal(*at, 0);
 }
 
+/* What was written out can be read until the room is needed, and then from a whole line on. */
+static void test_last_lines(void **state)
+{
+    uint64_t at = 0;
+    char number[32];
+    (void)state;
+    open_log(LOG_TEXT);
+    one_line("first");
+    log_taken(&log_, log_pending(&log_).len);
+    one_line("second");
+    struct view all = log_last(&log_, &at);
+    assert_int_equal(at, 0);
+    assert_non_null(strstr(text_of(all), "event=first"));
+    assert_non_null(strstr(text_of(all), "event=second"));
+    at = log_.written;
+    assert_view(log_last(&log_, &at), text_of(log_pending(&log_)));
+    for (unsigned i = 0; i < 1000; i++) {
+        (void)snprintf(number, sizeof number, "n-%u-", i);
+        one_line(number);
+        log_taken(&log_, log_pending(&log_).len);
+        at = 0;
+        all = log_last(&log_, &at);
+        assert_true(view_starts(all, "ts="));
+        assert_true(view_ends(all, "\n"));
+        assert_non_null(strstr(text_of(all), number));
+    }
+    assert_int_equal(log_.lost, 0);
+    assert_true(all.len > LOG_BUFFER_BYTES / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_lost_lines),
         cmocka_unit_test(test_loss_is_said_when_all_was_taken),
         cmocka_unit_test(test_taken_in_pieces),
+        cmocka_unit_test(test_last_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,15 @@ static void test_whole_node(void **state)
     }
     put("sys/class/neuron_device/ultraserver_mode", "\n");
     put("sys/class/neuron_device/node_id_4", "-1\n");
+    put("sys/bus/pci/devices/0000:cc:00.0/numa_node", "1\n");
+    put("sys/bus/pci/devices/0000:b5:00.0/numa_node", "-1\n");
     look();
+    assert_string_equal(device(0)->numa_node, "1");
+    assert_string_equal(device(1)->numa_node, "-1");
+    assert_string_equal(device(2)->numa_node, "");
+    put("sys/bus/pci/devices/0000:b6:00.0/numa_node", "0\n");
+    look();
+    assert_string_equal(device(2)->numa_node, "0");
     assert_string_equal(found->product_name, "trn2.48xlarge");
     assert_string_equal(found->driver_version, "2.30.2.0");
     assert_string_equal(found->boot_id, "3f0c9e1a-0000-4000-8000-000000000001");

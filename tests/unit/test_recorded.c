@@ -222,7 +222,6 @@ static void client_ask(const struct recorded_step *s)
         .authority = view_text("127.0.0.1:6443"),
         .token = view_text("a token"),
         .watch = has(s, "watch=true"),
-        .metadata_only = has(s, "/api/v1/nodes"),
         .has_body = body,
         .body_len = 4,
     };

@@ -6,11 +6,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,7 +72,8 @@ static int teardown(void **state)
 
 /* What the child saw; 0 errors: it worked. */
 struct seen {
-    char text[256];
+    char text[512];
+    char wide[256];
     int linked;
     int made, renamed, removed, made_again, socket_bound;
     int read_value, wrote_value;
@@ -126,7 +130,23 @@ static void look_at_calls(struct seen *seen)
     seen->stopped_other = error_of(syscall(SYS_kill, 1, 0));
 }
 
-static struct seen enter(void)
+#define ADD_RULE 445 /* landlock_add_rule(2) */
+
+/* As a kernel that refuses every rule. */
+static void refuse_rules(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ADD_RULE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static struct seen enter_with(const char *cdi, bool refused)
 {
     struct seen seen;
     int ends[2];
@@ -137,13 +157,18 @@ static struct seen enter(void)
     if (child == 0) {
         char plugin[160];
         char sys[160];
-        (void)snprintf(plugin, sizeof plugin, "%s/kubelet/plugin/", root);
+        (void)snprintf(plugin, sizeof plugin, "%s/kubelet/plugin", root);
         (void)snprintf(sys, sizeof sys, "%s/devices/sys", root);
         char link[160];
         (void)snprintf(link, sizeof link, "%s/kubelet/link", root);
-        const struct sandbox_paths paths = {{plugin, link, plugin}, {sys, sys, sys, sys}};
+        const struct sandbox_paths paths = {
+            {plugin, link, (cdi != NULL) ? cdi : plugin}, {sys, sys}, {sys, sys}};
         struct writer w = writer_of(seen.text, sizeof seen.text);
-        sandbox_enter(&paths, &w);
+        struct writer wide = writer_of(seen.wide, sizeof seen.wide);
+        if (refused) {
+            refuse_rules();
+        }
+        sandbox_enter(&paths, &w, &wide);
         look_at_files(&seen);
         look_at_calls(&seen);
         int code = (write(ends[1], &seen, sizeof seen) == (ssize_t)sizeof seen) ? 0 : 1;
@@ -156,6 +181,36 @@ static struct seen enter(void)
     (void)close(ends[0]);
     (void)close(ends[1]);
     return seen;
+}
+
+static struct seen enter(void)
+{
+    return enter_with(NULL, false);
+}
+
+/* A directory whose parent is the root opens all of it, and that is reported by its name. */
+static void test_wide_rule(void **state)
+{
+    (void)state;
+    struct seen seen = enter_with("/absent-in-this-test", false);
+    if (strstr(seen.text, "restricted by landlock, ABI ") != NULL) {
+        assert_string_equal(seen.wide, "the rule for /absent-in-this-test lets the agent change "
+                                       "everything: the directory that it is for is /");
+        assert_int_equal(seen.made_elsewhere, 0);
+    }
+    assert_string_equal(enter().wide, "");
+}
+
+/* A rule that the kernel refuses is named, with the kernel's reason. */
+static void test_refused_rule(void **state)
+{
+    (void)state;
+    struct seen seen = enter_with(NULL, true);
+    if (strstr(seen.text, "is not available") == NULL) {
+        assert_non_null(strstr(seen.text, "paths are not restricted: landlock's rule for /"));
+        assert_non_null(strstr(seen.text, "/kubelet/plugin: permission denied; system calls"));
+    }
+    assert_int_equal(seen.made_elsewhere, 0);
 }
 
 static void test_paths(void **state)
@@ -206,6 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_paths, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wide_rule, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused_rule, setup, teardown),
         cmocka_unit_test(test_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

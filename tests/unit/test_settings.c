@@ -501,7 +501,8 @@ static void test_other_commands(void **state)
     static const char *const names[COMMANDS] = {
         [COMMAND_DEVICES] = "devices",       [COMMAND_SLICES] = "slices --board trn2.48xlarge",
         [COMMAND_CLAIMS] = "claims -o json", [COMMAND_CHECK] = "check --output=yaml",
-        [COMMAND_PROBE] = "probe readiness", [COMMAND_COMPLETION] = "completion bash"};
+        [COMMAND_PROBE] = "probe readiness", [COMMAND_COMPLETION] = "completion bash",
+        [COMMAND_BUNDLE] = "bundle ./here"};
     (void)state;
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         if (names[i] != NULL) {
@@ -518,6 +519,11 @@ static void test_other_commands(void **state)
                         "/var/lib/kubelet/plugins/neuron.aws.com/dra-u.sock");
     expect_bad("probe", "probe needs liveness or readiness; see --help");
     expect_bad("completion", "completion needs bash; see --help");
+    expect_bad("bundle", "bundle needs DIRECTORY; see --help");
+    expect_bad("bundle a b", "unexpected argument \"b\"; see --help");
+    char line[PATH_CAP + 16u] = "bundle ";
+    memset(&line[7], 'x', PATH_CAP);
+    expect_bad(line, "bundle: the path is too long");
     expect_bad("probe health", "unexpected argument \"health\"; see --help");
     expect_bad("probe liveness readiness", "unexpected argument \"readiness\"; see --help");
     expect_bad("devices all", "unexpected argument \"all\"; see --help");
@@ -570,13 +576,64 @@ static void test_short_why(void **state)
     assert_memory_equal(small + 16, "########", 8);
 }
 
+/* The help of each command: what it does, an example, its own flags, its usage. */
+static void test_help_of_a_command(void **state)
+{
+    static char text[8192];
+    (void)state;
+    expect_good("devices --help");
+    assert_int_equal(settings.topic, COMMAND_DEVICES);
+    expect_good("help bundle");
+    assert_int_equal(settings.command, COMMAND_HELP);
+    assert_int_equal(settings.topic, COMMAND_BUNDLE);
+    expect_bad("help me", "unknown command \"me\"; see --help");
+    struct writer w = writer_of(text, sizeof text);
+    for (unsigned part = 0; settings_help(&w, COMMAND_BUNDLE, part); part++) {
+    }
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    static const char *const parts[] = {
+        "neuron-dra-agent bundle: write what", "\nExamples:\n  neuron-dra-agent bundle /",
+        "\nOptions (", "\n  --cdi-root DIRECTORY\n",
+        "\nUsage:\n  neuron-dra-agent bundle DIRECTORY [OPTION]...\n"};
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        assert_non_null(strstr(text, parts[i]));
+    }
+    assert_null(strstr(text, "--board"));
+}
+
+/* Each setting with the flag, the variable or the default that gave it. */
+static void test_sources(void **state)
+{
+    static char text[8192];
+    static const char *const args[] = {
+        "bundle", "-o", "yaml", "--metrics-port", "-1", "d", "--cdi-root=/a", "--cdi-root", "/b"};
+    static const char *const env[] = {"NODE_NAME=n\n1", "SECRET=x", "CDI_ROOT=/c", NULL};
+    const struct settings_input input = {.args = args, .count = 9, .env = env};
+    unsigned count = 0;
+    (void)state;
+    struct writer w = writer_of(text, sizeof text);
+    while (settings_source(&input, count, &w)) {
+        count++;
+    }
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_int_equal(count, 26);
+    static const char *const lines[] = {
+        "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
+        "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
+        "--sysfs-root=/sys   # default\n",        "--pod-uid=none   # default\n"};
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_non_null(strstr(text, lines[i]));
+    }
+    assert_null(strstr(text, "SECRET"));
+}
+
 static void test_help(void **state)
 {
     (void)state;
     static char text[8192];
     struct writer w = writer_of(text, sizeof text);
     unsigned count = 0;
-    while (settings_help(&w, count)) {
+    while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
     assert_int_equal(count, 28); /* head, 26 flags, exit codes */
@@ -625,7 +682,8 @@ int main(void)
         cmocka_unit_test(test_durations),      cmocka_unit_test(test_taints),
         cmocka_unit_test(test_other_commands), cmocka_unit_test(test_completion),
         cmocka_unit_test(test_quoting),        cmocka_unit_test(test_short_why),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help),           cmocka_unit_test(test_help_of_a_command),
+        cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

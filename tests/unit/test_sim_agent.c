@@ -214,7 +214,7 @@ static void find_devices(void)
 
 static void agent_begin(void)
 {
-    static struct agent *memory; /* of the one instance: a new process begins with zeros */
+    static struct agent *memory; /* one: a new process starts with zeroed memory */
     if (memory != NULL) {
         memset(memory, 0, sizeof *memory);
     }

@@ -354,14 +354,15 @@ def next_steps(cluster):
     kubectl = cluster.programs["kubectl"]
     quote = shlex.quote
     # The larger examples select a trn2.48xlarge; one device every board has.
-    pod = "connected-4" if cluster.board == "trn2.48xlarge" else "single-device"
+    large = cluster.board == "trn2.48xlarge"
+    example, pod = ("connected-4", "connected-4-test") if large else ("single-device",) * 2
     return "\n".join((
         f"The cluster runs Kubernetes {cluster.k8s} with the agent on a simulated {cluster.board}.",
         "Type next:",
         f"  export KUBECONFIG={quote(cluster.kubeconfig)}",
         f"  alias kubectl={quote(kubectl)}",
         "  kubectl get resourceslices -o yaml",
-        f"  kubectl apply -f {quote(os.path.join(examples, pod + '.yaml'))}",
+        f"  kubectl apply -f {quote(os.path.join(examples, example + '.yaml'))}",
         f"  kubectl wait --for=condition=Ready pod/{pod} --timeout=60s",
         f"  kubectl exec {pod} -- ls -l /dev",
         f"Logs are in {cluster.path('logs')}; `make cluster-down` ends it.", ""))

@@ -317,7 +317,7 @@ class Demo:
         screen.step("Beside the agent: neuron-dra-agent devices, neuron-dra-agent check")
         code, text = self.agent.command("devices")
         screen.quote(text)
-        screen.fact(code == 0 and f"5 of {DEVICES} devices held" in text, "devices shows 5 devices as held", text)
+        screen.fact(code == 0 and f"{DEVICES} devices, 5 held" in text, "devices shows 5 devices as held", text)
         code, text = self.agent.command("check")
         screen.quote(text)
         screen.fact((code, text) == (0, "ready\n"), "check finds no reason why the node is not ready", text)

@@ -220,6 +220,16 @@ static void lose(struct agent *a, const char *why)
     }
 }
 
+static uint32_t kind_bit(enum api_kind kind)
+{
+    return 1u << (unsigned)kind;
+}
+
+bool api_forbidden(const struct agent *a, enum api_kind kind)
+{
+    return (a->api_client.forbidden & kind_bit(kind)) != 0u;
+}
+
 static bool is_watch(enum api_kind kind)
 {
     return kind == API_WATCH_SLICES || kind == API_WATCH_NODE;
@@ -442,6 +452,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     kube_response_init(&x->response, r->shape);
+    a->api_client.forbidden &= ~kind_bit(r->kind);
     if (lacks) {
         leave_room(a, slot);
     }
@@ -484,7 +495,7 @@ static bool path_unknown(const struct api_result *r)
         return false;
     }
     bool text = r->reason[0] == '\0' && r->message[0] != '{'; /* JSON: a Status as well */
-    return r->kind == API_LIST_SLICES || text ||
+    return r->kind == API_LIST_SLICES || r->kind == API_LIST_CLAIMS || text ||
            view_is(view_first(message, sizeof unknown - 1u), unknown);
 }
 
@@ -526,6 +537,7 @@ static void response_complete(struct agent *a, unsigned slot)
     if ((http == HTTP_TOO_MANY_REQUESTS || http == HTTP_SERVICE_UNAVAILABLE) && asked > 0u) {
         c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
     }
+    c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
     finish(a, slot, s);
 }
 

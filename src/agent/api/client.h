@@ -32,10 +32,11 @@ enum api_kind {
     API_WATCH_NODE,
     API_WRITE_EVENT, /* POST or PATCH of a Kubernetes Event */
     API_APPLY_CLAIM_STATUS,
-    API_LOOK_CLAIM /* GET of a held claim: whether it still is */
+    API_LOOK_CLAIM, /* GET of a held claim: whether it still is */
+    API_LIST_CLAIMS /* one page */
 };
 /* Number of kinds, API_NONE included. */
-#define API_KINDS ((unsigned)API_LOOK_CLAIM + 1u)
+#define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
 
 /* Places for requests: each owner has its own, and one request at a time in it. */
 enum {
@@ -140,6 +141,7 @@ struct api_client {
     uint64_t retry_after_ms;                   /* when the pause of Retry-After ends */
     uint64_t refused_ms;                       /* no earlier is a refused token shown again */
     uint64_t reread_ms; /* when the file of a refused token is read next; 0: not waited for */
+    uint32_t forbidden; /* bit per api_kind: the last one was refused with 403 */
     struct api_piece piece;
     struct api_exchange exchange[API_SLOTS];
 };
@@ -193,6 +195,8 @@ void api_hurry(struct agent *a);
 
 /* --- state of the connection --- */
 
+/* Whether the last request of the kind was refused with 403, Forbidden. */
+bool api_forbidden(const struct agent *a, enum api_kind kind);
 /* Whether requests may be started now. */
 bool api_ready(const struct agent *a);
 /* Whether there is a connection that takes requests. */

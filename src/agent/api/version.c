@@ -232,10 +232,16 @@ static void list_refused(struct agent *a, enum api_version version)
     }
 }
 
+/* A list exists as long as its version does. */
+static bool is_list(enum api_kind kind)
+{
+    return kind == API_LIST_SLICES || kind == API_LIST_CLAIMS;
+}
+
 void version_heard(struct agent *a, const struct api_result *r)
 {
     struct version *v = &a->version;
-    bool list = r->kind == API_LIST_SLICES;
+    bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
         return; /* of another group, or a result from before the last choice */
     }

@@ -13,6 +13,7 @@
 
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
+#include "agent/claims/unlisted.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -176,6 +177,9 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         return s;
     }
     s = ledger_read(a, slot, r);
+    if (s == HOST_DAMAGED && reconcile_restore(a, slot)) {
+        s = ledger_read(a, slot, r);
+    }
     if (s != STATUS_OK) {
         writer_text(why, "the stored record of this claim cannot be read (");
         writer_text(why, ledger_reason(a, s));
@@ -259,6 +263,11 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     int holder = firm_holder(a, r);
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
+    if (unlisted_holds(a)) {
+        unlisted_reason(a, &why);
+        fail_with(a, o, &why);
+        return;
+    }
     if (holder >= 0) {
         write_conflict(a, (unsigned)holder, r, &why);
         fail_with(a, o, &why);
@@ -378,12 +387,21 @@ static void collect_fetch(struct agent *a, unsigned index)
     fetch_release(a, fetch);
 }
 
+/* The list of claims does not get on: whoever waits for it is answered soon. */
+static bool list_fails(const struct agent *a)
+{
+    return unlisted_failing(a) && api_ready(a) && version_readable(a);
+}
+
 /* A call that queues for its first GET may wait longer than one whose server is away. */
 static uint64_t wait_deadline(const struct agent *a, const struct operation *o)
 {
     const struct call *c = &a->call[o->call];
     if (o->compares) {
         return o->deadline_ms;
+    }
+    if (list_fails(a)) {
+        return earlier(o->deadline_ms, c->start_ms + STORE_WAIT_MS);
     }
     bool queues = api_ready(a) && version_readable(a) && !c->asked;
     return earlier(o->deadline_ms + (queues ? CLAIM_QUEUE_MS : 0u), c->end_ms);
@@ -394,7 +412,9 @@ static void wait_over(struct agent *a, struct operation *o)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    if (o->error[0] != '\0' && api_ready(a)) {
+    if (unlisted_holds(a) && api_ready(a) && version_readable(a)) {
+        unlisted_reason(a, &why);
+    } else if (o->error[0] != '\0' && api_ready(a)) {
         writer_text(&why, o->error);
     } else {
         writer_text(&why, "the claim cannot be read from the API server: ");
@@ -522,11 +542,23 @@ static void settle_written(struct agent *a)
     }
 }
 
+/*
+ * A tombstone survives a kill but no power cut, because the CDI root is in memory: so an unprepare
+ * tries a failed flush once more. A disk that refuses that too ends no pod's termination: after a
+ * reboot its record gives way.
+ */
+static bool flush_written(struct agent *a, const struct call *c, struct writer *why)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    return ledger_sync(a, why) == STATUS_OK ||
+           (c->unprepare && ledger_sync(a, &nowhere) == STATUS_OK);
+}
+
 static void call_flush(struct agent *a, struct call *c)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    bool flushed = ledger_sync(a, &why) == STATUS_OK;
+    bool flushed = flush_written(a, c, &why);
     if (flushed) {
         settle_written(a);
     }
@@ -549,12 +581,14 @@ static void call_flush(struct agent *a, struct call *c)
 
 /*
  * Whether another agent has the store, or gets it once the calls that came before have ended, or
- * the next step makes it again.
+ * the next step makes it again. While the disk refuses the lock, another agent may have the store
+ * and hold the claim on: an unprepare waits for a later try, but not for ever.
  */
 static bool waits_for_store(const struct agent *a, const struct call *c)
 {
     bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
-    return a->ledger.busy || leaving || (ledger_reopens(a) && !c->unprepare);
+    bool unlocked = !a->handover.locked && a->now_ms < c->start_ms + STORE_WAIT_MS;
+    return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
 }
 
 static void operation_step(struct agent *a, const struct call *c, unsigned index)
@@ -643,6 +677,12 @@ static bool start_fetch(struct agent *a, unsigned index)
     return true;
 }
 
+static bool waits_for_fetch(const struct agent *a, const struct operation *o)
+{
+    bool may = o->compares || !unlisted_holds(a);
+    return o->state == OPERATION_WAITING && o->next_ms == 0u && may;
+}
+
 /*
  * Fair between calls: round by round, the n-th waiting claim of each call gets its GET before
  * anybody's next one.
@@ -659,8 +699,7 @@ static void start_fetches(struct agent *a)
             more = true;
             unsigned at = c->operation[round];
             const struct operation *o = &a->operation[at];
-            bool waits = o->state == OPERATION_WAITING && o->next_ms == 0u;
-            if (!waits || !may_fetch(a, c)) {
+            if (!waits_for_fetch(a, o) || !may_fetch(a, c)) {
                 continue;
             }
             if (!start_fetch(a, at)) {
@@ -678,6 +717,16 @@ bool calls_open_before(const struct agent *a, uint64_t start_ms)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
         if (a->call[i].state != CALL_FREE && a->call[i].start_ms < start_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool calls_open_since(const struct agent *a, uint64_t start_ms)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (a->call[i].state != CALL_FREE && a->call[i].start_ms >= start_ms) {
             return true;
         }
     }
@@ -719,8 +768,11 @@ void calls_step(struct agent *a)
 static uint64_t call_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = UINT64_MAX;
+    if (!a->handover.locked && (c->unprepare || waits_for_store(a, c))) {
+        return c->start_ms + STORE_WAIT_MS;
+    }
     if (waits_for_store(a, c)) {
-        return a->ledger.busy ? c->start_ms + STORE_WAIT_MS : UINT64_MAX;
+        return UINT64_MAX;
     }
     for (unsigned i = 0; i < c->count; i++) {
         const struct operation *o = &a->operation[c->operation[i]];

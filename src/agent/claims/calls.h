@@ -84,6 +84,8 @@ void calls_step(struct agent *a);
 uint64_t calls_deadline(const struct agent *a);
 /* Whether a call is open that came before that time. */
 bool calls_open_before(const struct agent *a, uint64_t start_ms);
+/* Whether a call is open that came then or later. */
+bool calls_open_since(const struct agent *a, uint64_t start_ms);
 /* The store is another agent's from now on: what still runs waits for it, or fails. */
 void calls_retire(struct agent *a);
 /* Ends every running call with UNAVAILABLE, because the agent stops. */

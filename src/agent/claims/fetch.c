@@ -43,6 +43,30 @@ static int free_fetch(const struct agent *a)
     return -1;
 }
 
+struct claim_builder *fetch_builder(struct agent *a, unsigned fetch)
+{
+    ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state == FETCH_RUNNING);
+    return &a->fetch[fetch].builder;
+}
+
+struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id)
+{
+    struct claim_builder *b = fetch_builder(a, fetch);
+    claim_begin(b, &a->devices, a->settings->node_name, id);
+    b->zero_numbering = a->settings->zero_numbering;
+    return b;
+}
+
+int fetch_lend(struct agent *a, const struct api_request *r)
+{
+    int at = free_fetch(a);
+    if (at < 0 || api_start(a, slot_of((unsigned)at), r) != STATUS_OK) {
+        return -1;
+    }
+    a->fetch[at].state = FETCH_RUNNING;
+    return at;
+}
+
 bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind, const struct claim_id *id,
                 uint64_t limit_ms)
 {
@@ -70,15 +94,14 @@ int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, ui
     struct fetch *f = &a->fetch[at];
     f->state = FETCH_RUNNING;
     f->history = (uint8_t)history;
-    claim_begin(&f->builder, &a->devices, a->settings->node_name, id);
-    f->builder.zero_numbering = a->settings->zero_numbering;
+    (void)fetch_begin(a, (unsigned)at, id);
     return at;
 }
 
 void fetch_release(struct agent *a, unsigned fetch)
 {
     ASSERT(fetch < FETCHES_MAX && a->fetch[fetch].state != FETCH_FREE);
-    if (a->fetch[fetch].state == FETCH_RUNNING) {
+    if (a->fetch[fetch].state == FETCH_RUNNING && api_slot_busy(a, slot_of(fetch))) {
         api_cancel(a, slot_of(fetch));
     }
     a->fetch[fetch].state = FETCH_FREE;
@@ -163,9 +186,8 @@ static void config(struct claim_builder *b, const struct kube_record *record)
     claim_config_add(b, &in);
 }
 
-void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+void fetch_feed(struct claim_builder *b, const struct kube_record *record)
 {
-    struct claim_builder *b = &fetch_of(a, r)->builder;
     switch (record->record) {
     case KUBE_META:
         meta(b, record->message);
@@ -185,6 +207,11 @@ void fetch_record(struct agent *a, const struct api_result *r, const struct kube
     default:
         break; /* nothing of a claim */
     }
+}
+
+void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
+{
+    fetch_feed(&fetch_of(a, r)->builder, record);
 }
 
 /* --- end --- */

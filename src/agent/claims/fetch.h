@@ -46,7 +46,19 @@ MUST_USE bool fetch_send(struct agent *a, unsigned slot, enum api_kind kind,
  * now: all fetches are in use, the connection has no room, or the API version is not known yet.
  */
 int fetch_start(struct agent *a, const struct claim_id *id, unsigned history, uint64_t limit_ms);
-/* Frees a fetch. A GET that still runs is cancelled. */
+/*
+ * Starts a request of another kind in the place of a fetch, whose builder the kind's owner fills,
+ * claim after claim, until fetch_release. Returns the index of the fetch, or -1 as fetch_start
+ * does.
+ */
+int fetch_lend(struct agent *a, const struct api_request *r);
+/* The builder of a running fetch, for this claim; `id` is borrowed. */
+struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id);
+/* That builder, again. */
+struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);
+/* A record of the claim that is built. */
+void fetch_feed(struct claim_builder *b, const struct kube_record *record);
+/* Frees a fetch. A request that still runs is cancelled. */
 void fetch_release(struct agent *a, unsigned fetch);
 /* A record of the response to a GET that runs. */
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record);

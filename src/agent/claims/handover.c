@@ -10,13 +10,18 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
-/* Another agent has the store: this one asks for it, unless it had it before. */
+/*
+ * Another agent has the store: this one asks for it. One that gave the store away asks again only
+ * when a call comes: the kubelet calls the agent that registered last, and of two that start at
+ * once, or that a kubelet which was restarted finds, that need not be the one that asked last.
+ */
 static void ask(struct agent *a)
 {
     struct handover *h = &a->handover;
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
-    if (h->wanted && !h->next && !h->owned && !h->older) {
+    bool asks = h->wanted && !h->next && !h->older;
+    if (asks && (!h->owned || calls_open_since(a, h->leaving_ms))) {
         h->next = f->lock(f->ctx, STORE_LOCK_NAME, LOCK_NEXT) == STATUS_OK;
     }
     if (!h->wanted && h->next) {
@@ -35,6 +40,7 @@ enum status handover_take(struct agent *a)
         s = HOST_BUSY;
     }
     if (s == HOST_BUSY) {
+        h->locked = false;
         ask(a);
     }
     if (s != STATUS_OK) {
@@ -46,6 +52,7 @@ enum status handover_take(struct agent *a)
     h->next = false;
     h->older = false;
     h->owned = true;
+    h->locked = true;
     h->check_ms = a->now_ms + HANDOVER_CHECK_MS;
     return STATUS_OK;
 }
@@ -87,6 +94,7 @@ bool handover_step(struct agent *a, bool wanted)
 void handover_retire(struct agent *a)
 {
     a->handover.leaving = false;
+    a->handover.locked = false;
     a->files->unlock(a->files->ctx, LOCK_OWNER);
     log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
             "this one serves no claim until the other one has ended");

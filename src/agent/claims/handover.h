@@ -7,7 +7,8 @@
  *
  * Invariants:
  * I1 An agent that does not own the store reads and writes nothing of it, and writes no slice.
- * I2 An agent that gave the store away asks for it no more; it takes it when nobody else has it.
+ * I2 An agent that gave the store away asks for it again only for a call of the kubelet; it takes
+ *    it when nobody else has it.
  * I3 A call that came before the owner began to leave ends there, or fails so that it is repeated.
  */
 #ifndef AGENT_CLAIMS_HANDOVER_H
@@ -20,6 +21,7 @@ struct handover {
     bool wanted;         /* the kubelet sends its calls to this agent */
     bool next;           /* LOCK_NEXT is ours */
     bool owned;          /* the store was ours once */
+    bool locked;         /* LOCK_OWNER is ours */
     bool older;          /* the owner is an agent of a release that hands nothing over */
     bool leaving;        /* another agent is next: no new call begins */
     unsigned looks;      /* since the lock file was last looked at, see HANDOVER_LOCK_LOOKS */

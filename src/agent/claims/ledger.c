@@ -33,9 +33,14 @@ int ledger_known(const struct agent *a, const char *uid)
     return (slot >= 0 && !a->ledger.entry[slot].opaque) ? slot : -1;
 }
 
+int ledger_freeing_slot(const struct agent *a, const char *uid)
+{
+    return find_state(a, uid, LEDGER_FREEING);
+}
+
 bool ledger_freeing(const struct agent *a, const char *uid)
 {
-    return find_state(a, uid, LEDGER_FREEING) >= 0;
+    return ledger_freeing_slot(a, uid) >= 0;
 }
 
 bool ledger_reopens(const struct agent *a)
@@ -71,6 +76,16 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
         }
     }
     return -1;
+}
+
+uint64_t ledger_numbers(const struct agent *a)
+{
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        numbers |= (e->state == LEDGER_HELD) ? e->numbers : 0u;
+    }
+    return numbers;
 }
 
 /* The device by which the pod of a claim is kept: the lowest one that it holds exclusively. */

@@ -54,6 +54,7 @@ struct kept_record {
 struct ledger {
     bool usable;             /* the store is open */
     bool busy;               /* another agent uses it: nothing of it may be touched */
+    bool unlisted;           /* claims that the store should have may be missing: STORE_UNLISTED */
     bool known;              /* this process opened the store, and is its owner since */
     bool dirty;              /* written since the last good sync */
     bool doubt;              /* what was loaded was not flushed yet */
@@ -116,6 +117,8 @@ void ledger_set_freeing(struct agent *a, unsigned slot);
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
 /* Slot of another claim that holds one of the device numbers, or -1. */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
+/* All device numbers that claims hold exclusively, bit N. */
+uint64_t ledger_numbers(const struct agent *a);
 /*
  * CDI file, then record; both replace those of a claim that is held. FULL_TABLE: no free slot;
  * FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open, or the disk refused. All is
@@ -151,6 +154,10 @@ MUST_USE enum status ledger_assure(struct agent *a, unsigned slot, struct writer
  */
 MUST_USE enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r,
                                        struct writer *why);
+/* Whether the claim has a CDI file, readable or not. */
+bool ledger_has_cdi_file(const struct agent *a, const char *uid);
+/* STATUS_OK: the claim has a tombstone. HOST_ABSENT: it has none. Other HOST_*: not known. */
+MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
 /* The record that the claim's CDI file holds. HOST_*: none; HOST_DAMAGED: nor is it readable. */
 MUST_USE enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_record *r);
 /*

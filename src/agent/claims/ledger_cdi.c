@@ -137,13 +137,27 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
     return (s == STATUS_OK && !view_is(view_text(uid), r->id.uid)) ? HOST_DAMAGED : s;
 }
 
-bool cdi_exists(struct agent *a, const char *uid)
+/* HOST_ABSENT: there is no such file. Other HOST_*: not known. */
+static enum status look_for(const struct agent *a, const char *name)
 {
-    char name[CDI_FILE_NAME_CAP];
     uint8_t first;
     struct writer byte = writer_of(&first, sizeof first);
+    enum status s = a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte);
+    return (s == FULL_BUFFER) ? STATUS_OK : s;
+}
+
+bool ledger_has_cdi_file(const struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
     cdi_file_name(uid, name);
-    return a->files->read(a->files->ctx, FILES_CDI, name, 0, &byte) != HOST_ABSENT;
+    return look_for(a, name) != HOST_ABSENT;
+}
+
+enum status ledger_tombstone(const struct agent *a, const char *uid)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_tombstone_name(uid, name);
+    return look_for(a, name);
 }
 
 /* --- removing --- */

@@ -53,12 +53,12 @@ static void release(struct agent *a, unsigned slot)
     e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     enum status s = HOST_IO;
     if (a->ledger.usable) { /* one that is not open may be another agent's by now */
-        s = freeing_write(a, slot);
+        s = slot_write(a, slot);
     }
     if (a->ledger.usable && s != STATUS_OK) {
         store_failed(a, "written", s);
     }
-    if (buried == HOST_ABSENT && s != STATUS_OK) {
+    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger.unlisted)) {
         buried = cdi_mark_gone(a, e->id.uid);
         e->file = buried != STATUS_OK;
     }
@@ -156,17 +156,21 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
 /* --- unprepare --- */
 
 /*
- * What a store that is not open holds of a claim would come back with it: the tombstone says that
- * it has to go. A claim without a CDI file was never prepared here, as a rule: no file is made for
- * it, and should the store hold it all the same, the reconciliation finds out.
+ * What a store that is not open holds of a claim would come back with it, or with the list of
+ * claims that a lost store asks for: the tombstone says that it has to go. A claim without a CDI
+ * file gets one too: its file may have been removed, and its claim live on, allocated to another
+ * node, so that the API server would never release it here.
  */
 static enum status remove_unread(struct agent *a, const char *uid, struct writer *why)
 {
     enum status s = cdi_bury(a, uid);
-    s = (s == HOST_ABSENT) ? STATUS_OK : s;
+    s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
     if (s != STATUS_OK) {
         cdi_failed(a, uid, s);
-        writer_text(why, a->ledger.trouble);
+        bool well = a->ledger.usable && a->ledger.failing == STATUS_OK;
+        writer_text(why, well ? "no tombstone can be made in the CDI root, and the "
+                                "claims of this node are still to be listed"
+                              : a->ledger.trouble);
     }
     return s;
 }
@@ -175,7 +179,7 @@ enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    enum status s = e->refused ? half_write(a, slot, record_bytes(a, slot)) : STATUS_OK;
+    enum status s = e->refused ? slot_write(a, slot) : STATUS_OK;
     if (s != STATUS_OK) {
         ledger_trouble_text(a, STORE_FILE_NAME, "written", s, why);
     }
@@ -196,11 +200,23 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
     ledger_set_free(a, slot);
     e->state = LEDGER_HELD;
     a->ledger.held++;
-    enum status s = half_write(a, slot, record_bytes(a, slot));
+    enum status s = slot_write(a, slot);
     status_ignore(s, "ledger_assure tries it again");
     writer_text(why, a->ledger.trouble);
     writer_text(why, "; and the claim's CDI file cannot be removed");
     return HOST_IO;
+}
+
+/*
+ * The next flush removes what is left. Until the store takes that, the tombstone is all that the
+ * next process would go by, and it may have been removed.
+ */
+static enum status remove_again(struct agent *a, const char *uid, struct writer *why)
+{
+    int slot = ledger_freeing_slot(a, uid);
+    bool refused = slot >= 0 && a->ledger.entry[slot].refused;
+    return (refused && ledger_tombstone(a, uid) != STATUS_OK) ? remove_unread(a, uid, why)
+                                                              : STATUS_OK;
 }
 
 enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
@@ -216,9 +232,9 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
         return check_released(a, (unsigned)slot, why);
     }
     if (ledger_freeing(a, uid)) {
-        return STATUS_OK; /* the next flush removes what is left */
+        return remove_again(a, uid, why);
     }
-    if (!l->known) {
+    if (!l->known || l->unlisted) {
         return remove_unread(a, uid, why);
     }
     enum status s = cdi_remove(a, uid);

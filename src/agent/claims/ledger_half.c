@@ -178,7 +178,7 @@ enum status ledger_record(struct agent *a, unsigned slot, const struct claim_rec
 static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    if (!cdi_exists(a, e->id.uid)) {
+    if (!ledger_has_cdi_file(a, e->id.uid)) {
         return NULL; /* before the record of another slot gives way */
     }
     struct kept_record *k = kept_place(&a->ledger, slot);
@@ -354,9 +354,9 @@ void flush_doubted(struct agent *a)
     l->doubt = false;
 }
 
-enum status freeing_write(struct agent *a, unsigned slot)
+enum status slot_write(struct agent *a, unsigned slot)
 {
-    return half_write(a, slot, freeing_bytes(a, slot));
+    return half_write(a, slot, record_bytes(a, slot));
 }
 
 /*
@@ -370,7 +370,7 @@ static void retry_refused(struct agent *a)
     for (unsigned i = 0; i < CLAIMS_MAX && l->usable && any; i++) {
         const struct ledger_entry *e = &l->entry[i];
         if (e->refused && e->state != LEDGER_FREE) {
-            enum status s = half_write(a, i, record_bytes(a, i));
+            enum status s = slot_write(a, i);
             status_ignore(s, "the next flush tries it again");
         }
     }
@@ -405,12 +405,13 @@ static void settle_slot(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     bool elsewhere = ledger_find(a, e->id.uid) >= 0; /* prepared again, in another slot */
-    if (!elsewhere) {
+    /* While the claims are listed, a page may name it that was written before. */
+    if (!elsewhere && !a->ledger.unlisted) {
         cdi_unmark(a, e->id.uid);
     }
     if (e->file && (elsewhere || cdi_remove(a, e->id.uid) == STATUS_OK)) {
         e->file = false;
-        enum status s = freeing_write(a, slot);
+        enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");
     } else if (!e->file) {
         ledger_set_free(a, slot);

@@ -15,6 +15,8 @@
  * -1: there is none.
  */
 int ledger_free_slot(const struct agent *a, const char *uid);
+/* The slot in which what is left of `uid` waits to be freed, or -1. */
+int ledger_freeing_slot(const struct agent *a, const char *uid);
 
 /* --- halves of the store --- */
 
@@ -37,11 +39,11 @@ MUST_USE enum status half_read(struct agent *a, const char *file, unsigned slot,
  */
 MUST_USE enum status half_write(struct agent *a, unsigned slot, struct view record);
 /*
- * Writes that the claim in this slot was unprepared: the slot is free, or, while its CDI file
- * cannot be removed, released. HOST_*: as of half_write.
+ * Writes what the slot holds: its record, or that its claim was unprepared. Then the slot is free,
+ * or, while the CDI file cannot be removed, released. HOST_*: as of half_write.
  */
-MUST_USE enum status freeing_write(struct agent *a, unsigned slot);
-/* Writes what the slot holds once more. HOST_DAMAGED: it cannot be read. */
+MUST_USE enum status slot_write(struct agent *a, unsigned slot);
+/* Writes the half that counts once more. HOST_DAMAGED: it cannot be read. */
 MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 /* Writes what counts into the damaged half too; what the disk refuses stays damaged. */
 void half_heal(struct agent *a, unsigned slot);
@@ -73,8 +75,6 @@ MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, stru
 MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
 /* Makes a tombstone where there was no CDI file. */
 MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
-/* Also when it cannot be read. */
-bool cdi_exists(struct agent *a, const char *uid);
 /* HOST_*: it is still there. */
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
 void cdi_unmark(struct agent *a, const char *uid);

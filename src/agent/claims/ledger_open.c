@@ -6,7 +6,8 @@
  * A store that exists but has no valid header, or a slot without an intact half, is damaged and
  * never new: it is kept aside, and its readable records are carried over into a new one. One that
  * is taken away while the agent runs is made again from memory. Claims whose record is lost are
- * found by their CDI files (reconcile.c).
+ * found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which a flag of
+ * the header asks until that is done.
  */
 #include "agent/claims/ledger_open.h"
 
@@ -79,6 +80,7 @@ static void disown(struct agent *a)
     memset(l->entry, 0, sizeof l->entry);
     l->usable = false;
     l->known = false;
+    l->unlisted = false;
     l->dirty = false;
     l->doubt = false;
     l->failed_flushes = 0;
@@ -99,13 +101,15 @@ static enum status check_length(const struct agent *a, const char *name)
     return (byte.len == sizeof last) ? STATUS_OK : HOST_DAMAGED;
 }
 
-/* One copy; HOST_IO: it cannot be read. */
-static enum status read_copy(struct agent *a, const char *name, unsigned copy)
+/* One copy, whose flags are added to *flags; HOST_IO: it cannot be read. */
+static enum status read_copy(struct agent *a, const char *name, unsigned copy, uint32_t *flags)
 {
-    struct store_header h;
+    struct store_header h = {0};
     struct writer bytes = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
     enum status s = state_read(a, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES, &bytes);
-    return (s == STATUS_OK) ? store_header_read(writer_view(&bytes), &h) : s;
+    s = (s == STATUS_OK) ? store_header_read(writer_view(&bytes), &h) : s;
+    *flags |= (s == STATUS_OK) ? h.flags : 0u;
+    return s;
 }
 
 /* Whether anything of the slots can be read: else it is not the store that is damaged. */
@@ -128,7 +132,8 @@ static bool any_readable(const struct agent *a, const char *name)
 static enum status write_copy(struct agent *a, const char *name, unsigned copy)
 {
     const struct files *f = a->files;
-    const struct store_header header = {.generation = 1};
+    const struct store_header header = {.generation = 1,
+                                        .flags = a->ledger.unlisted ? STORE_UNLISTED : 0u};
     memset(a->scratch.half, 0, sizeof a->scratch.half);
     struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
     store_header_write(&out, &header);
@@ -163,23 +168,33 @@ static enum status judge_unreadable(const struct agent *a, const char *name)
     return any_readable(a, name) ? HOST_DAMAGED : HOST_IO;
 }
 
+static void take_flags(struct agent *a, uint32_t flags)
+{
+    if (!a->ledger.known) {
+        a->ledger.unlisted = (flags & STORE_UNLISTED) != 0u;
+    }
+}
+
 /*
- * One valid copy is enough. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in
- * it can be read.
+ * One valid copy is enough; what either one says of the list of claims counts, if this process does
+ * not know better. HOST_DAMAGED: there is none, or the file is short; HOST_IO: nothing in it can be
+ * read.
  */
 static enum status read_header(struct agent *a, const char *name, bool heal)
 {
-    enum status first = read_copy(a, name, 0);
+    uint32_t flags = 0;
+    enum status first = read_copy(a, name, 0, &flags);
     if (is_no_verdict(first)) {
         return first;
     }
-    enum status second = read_copy(a, name, 1);
+    enum status second = read_copy(a, name, 1, &flags);
     if (is_no_verdict(second)) {
         return second;
     }
     if (is_bad_copy(first) && is_bad_copy(second)) {
         return (first == second && first == HOST_IO) ? judge_unreadable(a, name) : HOST_DAMAGED;
     }
+    take_flags(a, flags);
     if (heal && first != second) {
         heal_copy(a, (first == STATUS_OK) ? 1 : 0);
     }
@@ -285,7 +300,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     unsigned stays = first ? one : two;
     unsigned other = first ? two : one;
     /* What a lost half brought back was unprepared before its device was given away. */
-    if (same || (e[other].damaged && !cdi_exists(a, e[other].id.uid))) {
+    if (same || (e[other].damaged && !ledger_has_cdi_file(a, e[other].id.uid))) {
         ledger_set_freeing(a, other);
     }
     log_conflict(a, stays, other);
@@ -431,6 +446,8 @@ static enum status create(struct agent *a, struct opening *o, const char *aside)
     const struct files *f = a->files;
     o->file = store_new;
     o->doing = "created";
+    /* What was there before this process, and is not any more, only the API server knows. */
+    a->ledger.unlisted = a->ledger.unlisted || !a->ledger.known;
     enum status s = format(a);
     if (s == STATUS_OK && (aside != NULL || a->ledger.known)) {
         s = carry_over(a);
@@ -554,7 +571,7 @@ static void open_store(struct agent *a)
     /* Before anything is looked at: the files of another agent are not ours to judge or repair. */
     enum status s = handover_take(a);
     if (s != STATUS_OK) {
-        if (s == HOST_BUSY) {
+        if (s == HOST_BUSY && !l->busy) {
             disown(a);
         }
         not_usable(a, &o, s);
@@ -590,6 +607,32 @@ void ledger_retire(struct agent *a)
     disown(a);
     not_usable(a, &o, HOST_BUSY);
     handover_retire(a);
+}
+
+/* --- the list of claims --- */
+
+/* One copy is safe before the other one is touched. */
+enum status ledger_listed(struct agent *a)
+{
+    const struct files *f = a->files;
+    struct ledger *l = &a->ledger;
+    struct writer nowhere = writer_of(NULL, 0);
+    ASSERT(l->usable && l->unlisted);
+    enum status s = ledger_sync(a, &nowhere);
+    l->unlisted = s != STATUS_OK;
+    for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
+        s = write_copy(a, STORE_FILE_NAME, copy);
+        s = (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0) : s;
+    }
+    if (s != STATUS_OK && !l->unlisted) {
+        l->unlisted = true;
+        store_failed(a, "written", s);
+    } else if (s == STATUS_OK) {
+        l->failing = STATUS_OK; /* all of it is on the disk */
+    } else {
+        /* the flush said so */
+    }
+    return s;
 }
 
 /* --- with each step --- */

@@ -10,6 +10,11 @@
 
 /* Flushes what is pending, as far as the disk takes it. */
 void ledger_flush(struct agent *a);
+/*
+ * All claims of the API server were seen: makes that and the records of those that were taken in
+ * safe, and ends ledger.unlisted. HOST_*: the disk refused it, and they are to be listed again.
+ */
+MUST_USE enum status ledger_listed(struct agent *a);
 /* Opens the store when that is due, and repeats what the disk refused. */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);

@@ -135,6 +135,22 @@ void prepared_log_other(struct agent *a, const struct claim_record *before,
     log_end(a);
 }
 
+void prepared_log_adopted(struct agent *a, const struct claim_record *r, const char *from)
+{
+    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    log_begin(a, LOG_ID_CLAIM_ADOPTED);
+    log_about(a, &r->id);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_number(a, "devices", r->count);
+    log_text(a, "from", from);
+    if (holder >= 0) {
+        log_text(a, "device_also_held_by", a->ledger.entry[holder].id.uid);
+    }
+    log_end(a);
+}
+
 /* --- all lines --- */
 
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)

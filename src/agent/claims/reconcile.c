@@ -9,6 +9,7 @@
 
 #include "agent/api/retry.h"
 #include "agent/claims/fetch.h"
+#include "agent/claims/prepared_log.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -53,11 +54,23 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
     return of_another_boot(a, r) && texts_differ(r->pool, a->settings->node_name);
 }
 
+/* Takes up the look at a slot; one that has another record since starts over. */
+static struct claim_look *look_of(struct agent *a, unsigned slot)
+{
+    struct claim_look *look = &a->reconcile.look[slot];
+    uint64_t sequence = a->ledger.entry[slot].sequence;
+    if (look->sequence != sequence) {
+        *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
+                                    .sequence = sequence};
+    }
+    return look;
+}
+
 bool reconcile_gives_way(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
     if (a->ledger.entry[slot].opaque || ledger_record(a, slot, &r) != STATUS_OK ||
-        !of_another_boot(a, r)) {
+        !of_another_boot(a, r) || look_of(a, slot)->again) {
         return false;
     }
     return release(a, slot,
@@ -74,13 +87,9 @@ void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim
     }
     *changed = **r;
     text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
-    enum status s = ledger_put(a, changed, &slot, &why);
-    if (s == STATUS_OK) {
-        *r = changed;
-    } else {
-        s = ledger_record(a, slot, r);
-        ASSERT(s == STATUS_OK || *r != NULL);
-    }
+    bool stored = ledger_put(a, changed, &slot, &why) == STATUS_OK;
+    look_of(a, slot)->again = !stored;
+    *r = changed;
 }
 
 /* --- the CDI root --- */
@@ -114,29 +123,18 @@ static const char *next_name(struct view names, size_t *at)
     return name;
 }
 
-static bool is_listed(struct view names, const char *name)
+bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
+                     struct writer *why)
 {
-    size_t at = 0;
-    const char *other = next_name(names, &at);
-    while (other != NULL && !view_is(view_text(other), name)) {
-        other = next_name(names, &at);
+    unsigned slot = CLAIMS_MAX;
+    bool saved = ledger_adopt(a, r, &slot, why) == STATUS_OK;
+    if (!saved && slot < CLAIMS_MAX) {
+        ledger_adopt_unsaved(a, r, slot);
     }
-    return other != NULL;
-}
-
-static void log_adopted(struct agent *a, const struct claim_record *r)
-{
-    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
-    log_begin(a, LOG_ID_CLAIM_ADOPTED);
-    log_about(a, &r->id);
-    log_text(a, "namespace", r->id.namespace_);
-    log_text(a, "claim", r->id.name);
-    log_text(a, "claim_uid", r->id.uid);
-    log_number(a, "devices", r->count);
-    if (holder >= 0) {
-        log_text(a, "device_also_held_by", a->ledger.entry[holder].id.uid);
+    if (slot < CLAIMS_MAX) {
+        prepared_log_adopted(a, r, from);
     }
-    log_end(a);
+    return slot < CLAIMS_MAX;
 }
 
 /* Whether the claim of a CDI file without a record is held now, or is none of this machine. */
@@ -144,7 +142,6 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
-    unsigned slot = CLAIMS_MAX;
     struct claim_record *r = &a->reconcile.record;
     enum status s = ledger_read_cdi(a, uid, r);
     if (s != STATUS_OK) {
@@ -156,26 +153,33 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
         remove_file(a, name, NULL);
         return true;
     }
-    s = ledger_adopt(a, r, &slot, &why);
-    if (s != STATUS_OK) {
+    bool held = reconcile_adopt(a, r, "CDI file", &why);
+    if (why.len > 0u) {
         text[why.len] = '\0';
         log_file(a, name, text, "free the claim store's disk, or unprepare claims");
     }
-    if (s != STATUS_OK && slot < CLAIMS_MAX) {
-        ledger_adopt_unsaved(a, r, slot);
-        s = STATUS_OK;
+    return held;
+}
+
+/* Where the disk did not take this boot's id into the record, the CDI file has it alone. */
+static void see_boot(struct agent *a, unsigned slot, const char *uid)
+{
+    const struct claim_record *record = NULL;
+    struct claim_record *file = &a->reconcile.record;
+    if (ledger_record(a, slot, &record) == STATUS_OK && of_another_boot(a, record) &&
+        ledger_read_cdi(a, uid, file) == STATUS_OK &&
+        view_is(view_text(file->boot_id), a->devices.boot_id)) {
+        look_of(a, slot)->again = true;
     }
-    if (s == STATUS_OK) {
-        log_adopted(a, r);
-    }
-    return s == STATUS_OK;
 }
 
 /* A CDI file. Of a claim that is not held it is a leftover, or the only witness. */
 static bool see_file(struct agent *a, const char *name, const char *uid, bool opening)
 {
     char aside[CDI_FILE_NAME_CAP];
-    if (ledger_find(a, uid) >= 0) {
+    int held = ledger_find(a, uid);
+    if (held >= 0) {
+        see_boot(a, (unsigned)held, uid);
         return true;
     }
     if (ledger_freeing(a, uid)) {
@@ -193,30 +197,27 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
  * A tombstone frees the record that its process could not free. Beside a CDI file it means nothing:
  * the claim was prepared again.
  */
-static void see_tombstone(struct agent *a, const char *name, const char *uid, bool alone,
-                          bool opening)
+static void see_tombstone(struct agent *a, const char *name, const char *uid, bool opening)
 {
     int slot = ledger_find(a, uid);
-    if (opening && slot >= 0 && alone) {
+    if (opening && slot >= 0 && !ledger_has_cdi_file(a, uid)) {
         (void)release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
-    } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty)) {
+    } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
         remove_file(a, name, NULL);
     } else {
-        /* its record is freed with the next flush */
+        /* its record is freed with the next flush, or the API server may still list its claim */
     }
     a->reconcile.files_ms = earlier(a->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
 
-static bool see_name(struct agent *a, struct view names, const char *name, bool opening)
+static bool see_name(struct agent *a, const char *name, bool opening)
 {
     char uid[UID_CAP];
-    char file[CDI_FILE_NAME_CAP];
     if (cdi_name_uid(name, CDI_FILE_SUFFIX, uid)) {
         return see_file(a, name, uid, opening);
     }
     if (cdi_name_uid(name, CDI_TOMBSTONE_SUFFIX, uid)) {
-        cdi_file_name(uid, file);
-        see_tombstone(a, name, uid, !is_listed(names, file), opening);
+        see_tombstone(a, name, uid, opening);
     }
     return true;
 }
@@ -237,7 +238,7 @@ static void look_through(struct agent *a, bool opening)
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
     const char *name = next_name(writer_view(&out), &at);
     while (name != NULL) {
-        complete = see_name(a, writer_view(&out), name, opening) && complete;
+        complete = see_name(a, name, opening) && complete;
         name = next_name(writer_view(&out), &at);
     }
     k->complete = complete;
@@ -246,8 +247,7 @@ static void look_through(struct agent *a, bool opening)
 
 /* --- the CDI files of held claims --- */
 
-/* A record that rots in the store is written again, from memory or from the CDI file. */
-static bool restore(struct agent *a, unsigned slot)
+bool reconcile_restore(struct agent *a, unsigned slot)
 {
     struct writer nowhere = writer_of(NULL, 0);
     const struct claim_record *kept = NULL;
@@ -274,7 +274,7 @@ static bool check_slot(struct agent *a, unsigned slot)
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *r = NULL;
     enum status s = ledger_read(a, slot, &r);
-    if (s == HOST_DAMAGED && restore(a, slot)) {
+    if (s == HOST_DAMAGED && reconcile_restore(a, slot)) {
         s = ledger_read(a, slot, &r);
     }
     if (s != STATUS_OK) {
@@ -283,6 +283,9 @@ static bool check_slot(struct agent *a, unsigned slot)
     if (is_foreign(a, r)) {
         return release(a, slot,
                        "prepared on another machine, from which this one's disk was copied");
+    }
+    if (look_of(a, slot)->again) {
+        reconcile_prepared_again(a, slot, &r);
     }
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
@@ -305,26 +308,15 @@ static void files_step(struct agent *a)
 
 /* --- the claims of the API server --- */
 
-/* Takes up the look at a slot; one that has another record since starts over. */
-static struct claim_look *look_of(struct agent *a, unsigned slot)
-{
-    struct claim_look *look = &a->reconcile.look[slot];
-    uint64_t sequence = a->ledger.entry[slot].sequence;
-    if (look->sequence != sequence) {
-        *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
-                                    .sequence = sequence};
-    }
-    return look;
-}
-
 void reconcile_opened(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
     uint64_t first_ms = a->now_ms + agent_random(a) % RECONCILE_SPREAD_MS;
     look_through(a, true);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        k->look[i] =
-            (struct claim_look){.due_ms = first_ms, .sequence = a->ledger.entry[i].sequence};
+        struct claim_look *look = look_of(a, i);
+        look->due_ms = first_ms;
+        look->gone = false;
     }
     k->look_ms = first_ms;
 }
@@ -430,8 +422,9 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 static void gone(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);
-    if (look->gone && a->node.presence == NODE_PRESENT) {
-        (void)release(a, slot, "the API server does not know the claim any more");
+    if (look->gone && a->node.presence == NODE_PRESENT &&
+        release(a, slot, "the API server does not know the claim any more")) {
+        return;
     }
     look->gone = true;
     look->due_ms = a->now_ms + RECONCILE_CONFIRM_MS;

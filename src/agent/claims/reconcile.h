@@ -20,6 +20,7 @@ struct claim_look {
     uint64_t due_ms;
     uint64_t sequence; /* of the record that it is about */
     bool gone;         /* the API server said once that the claim is gone */
+    bool again;        /* prepared in this boot, which the disk did not let the record say */
 };
 
 struct reconcile {
@@ -55,10 +56,24 @@ void reconcile_look(struct agent *a, unsigned slot);
  */
 bool reconcile_gives_way(struct agent *a, unsigned slot);
 /*
- * The claim in this slot is prepared again: its record gets this boot's id, if the disk takes it.
- * *r is the slot's record, before and after.
+ * Holds a claim that has a CDI file and no record; `from` says who knew of it. `why` gets a line if
+ * the record could not be written: then the CDI file alone is what the next process finds. false:
+ * there is no place for the claim.
+ */
+bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
+                     struct writer *why);
+/*
+ * The claim in this slot is prepared again: its record gets this boot's id. While the disk does not
+ * take that, the claim's CDI file has it, and it is tried again. *r: the record before and after,
+ * valid until the next one is put or read.
  */
 void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r);
+/*
+ * The record of this held slot cannot be read any more (HOST_DAMAGED), as when it rots or an old
+ * copy of the store is put back: writes it again, from memory or from the claim's CDI file, and
+ * logs that. false: neither has it, or the disk refuses.
+ */
+bool reconcile_restore(struct agent *a, unsigned slot);
 /* Of the response to a GET. */
 void reconcile_record(struct agent *a, const struct api_result *r,
                       const struct kube_record *record);

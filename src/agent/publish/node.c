@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Node, as metadata only. Its watch starts without a version, so that the current state comes
+ * The Node. Its watch starts without a version, so that the current state comes
  * first, and goes on from the last version seen. Where a role grants no watch on nodes, or the
  * watch stays silent, the Node is read instead, and again with each round of the publisher.
  */
@@ -145,6 +145,14 @@ static void take_label(struct node_facts *now, struct view message)
     }
 }
 
+static void take_info(struct node_facts *now, struct view message)
+{
+    projection_NodeInfoRecord i = projection_NodeInfoRecord_init_zero;
+    if (decode(message, projection_NodeInfoRecord_fields, &i)) {
+        text_cut(now->kubelet_version, sizeof now->kubelet_version, view_text(i.kubelet_version));
+    }
+}
+
 void node_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
     (void)r;
@@ -152,6 +160,8 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
         take_meta(a, record->message);
     } else if (record->record == KUBE_LABEL) {
         take_label(&a->node.now, record->message);
+    } else if (record->record == KUBE_NODE_INFO) {
+        take_info(&a->node.now, record->message);
     } else {
         /* nothing else of a Node matters */
     }
@@ -290,10 +300,9 @@ static void send_get(struct agent *a)
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node(&out, a->settings->node_name);
     ASSERT(s == STATUS_OK);
-    const struct api_request r = {
-        .kind = API_GET_NODE,
-        .shape = KUBE_SHAPE_NODE,
-        .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true}};
+    const struct api_request r = {.kind = API_GET_NODE,
+                                  .shape = KUBE_SHAPE_NODE,
+                                  .head = {.method = "GET", .path = writer_view(&out)}};
     memset(&n->now, 0, sizeof n->now);
     s = api_start(a, API_SLOT_NODE, &r);
     n->get_due_ms = (s == STATUS_OK) ? UINT64_MAX : api_later(a);
@@ -309,7 +318,7 @@ static void open_watch(struct agent *a)
     const struct api_request r = {
         .kind = API_WATCH_NODE,
         .shape = KUBE_SHAPE_NODE_WATCH,
-        .head = {.method = "GET", .path = writer_view(&out), .metadata_only = true, .watch = true}};
+        .head = {.method = "GET", .path = writer_view(&out), .watch = true}};
     /* Without a Node there is nothing to report, and that is known. */
     watch_open(a, &n->watch, &r, (n->presence == NODE_ABSENT) ? UINT64_MAX : NODE_SILENT_MS);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Node object of this node (node.c): its UID, which owns the slices, and the labels that become
- * attributes. Owns struct node_object; never writes to the API server. Internal to src/agent.
+ * The Node object of this node (node.c): its UID, which owns the slices, the labels that become
+ * attributes, and the kubelet's version. Owns struct node_object; never writes to the API server.
+ * Internal to src/agent.
  */
 #ifndef AGENT_PUBLISH_NODE_H
 #define AGENT_PUBLISH_NODE_H
@@ -16,6 +17,7 @@ struct node_facts {
     char resource_version[RESOURCE_VERSION_CAP];
     char instance_type[ATTRIBUTE_VALUE_CAP]; /* of the label; may carry "ml."; empty: no label */
     struct node_labels labels;
+    char kubelet_version[KUBELET_VERSION_CAP]; /* empty: not known */
 };
 
 /* Whether there is a Node of our name. */

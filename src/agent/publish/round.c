@@ -409,12 +409,25 @@ static void write_record(struct agent *a, const struct kube_record *record)
 
 static void log_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
 {
-    log_begin(a, part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED);
+    enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
+    log_begin(a, (part->stored.untainted != 0u) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
     log_text(a, "how", (verb == SLICE_UPDATE) ? "updated" : "created");
     log_number(a, "devices", part->count);
     log_number(a, "generation", part->stored.generation);
     log_end(a);
+}
+
+/* Whether a device was sent with a taint that the server does not keep: it is left out next. */
+static bool taints_dropped(const struct agent *a)
+{
+    const struct devices *d = &a->publish.wanted.devices;
+    bool dropped = false;
+    for (unsigned i = 0; i < d->count; i++) {
+        dropped = dropped || (d->device[i].tainted &&
+                              device_states_listing(a, d->device[i].number) != LISTED_TAINTED);
+    }
+    return dropped;
 }
 
 static void written(struct agent *a, const struct api_result *result)
@@ -429,8 +442,12 @@ static void written(struct agent *a, const struct api_result *result)
         return;
     }
     log_written(a, part, r->request.verb);
+    device_states_untaintable(a, part->stored.untainted);
     if (plan_next_write(plan) == NULL) {
         complete(a, true);
+        if (taints_dropped(a)) {
+            round_content_changed(a);
+        }
         pacing_wrote(a, plan_lossy(plan) && plan->overflow == 0u);
     }
 }

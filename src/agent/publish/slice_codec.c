@@ -63,14 +63,51 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
-/* v1beta1: the attributes stand in one message, in the place where v1 has them. */
+static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const struct device *d)
+{
+    SET(*t, has_key, key, devices->taint_key);
+    SET(*t, has_effect, effect, devices->taint_effect);
+    t->has_timeAdded = true;
+    t->timeAdded.has_seconds = true;
+    t->timeAdded.seconds = d->taint_s;
+}
+
+/* One device of a slice while it is written. */
+struct device_fields {
+    struct slice_request *request;
+    const struct device *device;
+};
+
+/* v1beta1: what v1 has in the device itself stands in one message in the place of attributes. */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
+    const struct device_fields *f = *arg;
     kube_BasicDevice basic = kube_BasicDevice_init_zero;
     basic.attributes.funcs.encode = write_attributes;
-    basic.attributes.arg = *arg;
+    basic.attributes.arg = f->request->attributes;
+    basic.has_taints = f->device->tainted;
+    if (basic.has_taints) {
+        set_taint(&basic.taints, &f->request->wanted->devices, f->device);
+    }
     return pb_encode_tag_for_field(out, field) &&
            pb_encode_submessage(out, kube_BasicDevice_fields, &basic);
+}
+
+static void set_device(kube_Device *d, struct device_fields *f)
+{
+    const struct slice_request *r = f->request;
+    SET(*d, has_name, name, f->device->name);
+    if (r->version == API_V1BETA1) {
+        d->attributes.funcs.encode = write_basic;
+        d->attributes.arg = f;
+        return;
+    }
+    d->attributes.funcs.encode = write_attributes;
+    d->attributes.arg = r->attributes;
+    d->has_taints = f->device->tainted;
+    if (d->has_taints) {
+        set_taint(&d->taints, &r->wanted->devices, f->device);
+    }
 }
 
 static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
@@ -79,10 +116,9 @@ static bool write_devices(pb_ostream_t *out, const pb_field_t *field, void *cons
     const struct devices *devices = &r->wanted->devices;
     for (unsigned i = r->first; i < r->first + r->count; i++) {
         kube_Device d = kube_Device_init_zero;
-        SET(d, has_name, name, devices->device[i].name);
+        struct device_fields f = {.request = r, .device = &devices->device[i]};
         device_attributes(devices, i, r->attributes);
-        d.attributes.funcs.encode = (r->version == API_V1BETA1) ? write_basic : write_attributes;
-        d.attributes.arg = r->attributes;
+        set_device(&d, &f);
         if (!pb_encode_tag_for_field(out, field) ||
             !pb_encode_submessage(out, kube_Device_fields, &d)) {
             return false;
@@ -283,6 +319,13 @@ static void observe_attribute(struct slice_observer *o, struct view message)
     slice_compare_attribute(&o->compare, &stored);
 }
 
+static void observe_taint(struct slice_observer *o, const struct kube_record *record)
+{
+    projection_TaintRecord r = projection_TaintRecord_init_zero;
+    bool ok = !record->truncated && decode(record->message, projection_TaintRecord_fields, &r);
+    slice_compare_taint(&o->compare, ok ? r.key : "", r.value, ok ? r.effect : "");
+}
+
 static void observe_device(struct slice_observer *o, const struct kube_record *record)
 {
     projection_DeviceRecord r = projection_DeviceRecord_init_zero;
@@ -318,6 +361,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     seen->exact = slice_compare_end(&o->compare) && !unknown && view_is(owner, o->wanted->owner);
     seen->first = o->compare.first;
     seen->count = o->compare.count;
+    seen->untainted = o->compare.untainted;
     seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
 }
 
@@ -332,6 +376,9 @@ bool slice_observe(struct slice_observer *o, const struct kube_record *record)
         break;
     case KUBE_SLICE_ATTRIBUTE:
         observe_attribute(o, record->message);
+        break;
+    case KUBE_SLICE_TAINT:
+        observe_taint(o, record);
         break;
     case KUBE_SLICE_NAME:
     case KUBE_SLICE_DEVICE:

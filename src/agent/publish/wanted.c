@@ -50,6 +50,27 @@ static void log_attributes_left_out(struct agent *a, unsigned index)
     }
 }
 
+/* How the device is published; false: not at all. */
+static bool take_health(struct agent *a, struct device *device)
+{
+    enum device_listing listing = device_states_listing(a, device->number);
+    uint64_t age_ms = a->now_ms - a->device_states.device[device->number].since_ms;
+    device->tainted = listing == LISTED_TAINTED;
+    uint64_t since_s = (a->wall_ms - age_ms) / 1000u;
+    device->taint_s = (int64_t)since_s;
+    return listing != LISTED_NOT;
+}
+
+/* Devices that are gone and that a claim holds are published like those that are there. */
+static void keep_devices(const struct agent *a, struct devices *wanted)
+{
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((a->device_states.kept >> n & 1u) != 0u) {
+            devices_keep(wanted, n);
+        }
+    }
+}
+
 /* All but the devices whose name the server would refuse. */
 static void take_devices(struct agent *a)
 {
@@ -57,14 +78,19 @@ static void take_devices(struct agent *a)
     unsigned kept = 0;
     *wanted = a->devices;
     wanted->labels = a->node.facts.labels;
-    for (unsigned i = 0; i < a->devices.count; i++) {
-        const struct device *device = &a->devices.device[i];
+    wanted->taint_key = a->settings->taint_key;
+    wanted->taint_effect = a->settings->taint_effect;
+    keep_devices(a, wanted);
+    for (unsigned i = 0; i < wanted->count; i++) {
+        struct device *device = &wanted->device[i];
         enum issue issue = device_name_issue(device);
         if (issue != ISSUE_NONE) {
             log_left_out(a, device, "name", device->name, issue);
-        } else {
+        } else if (take_health(a, device)) {
             wanted->device[kept] = *device;
             kept++;
+        } else {
+            /* logged as unhealthy */
         }
     }
     wanted->count = (uint16_t)kept;

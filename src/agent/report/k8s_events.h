@@ -19,6 +19,8 @@
  */
 #define K8S_EVENT_REASONS(X)                                                                       \
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
+    X(LOG_ID_DEVICE_UNHEALTHY, true, "NeuronDeviceUnhealthy", "CheckHealth")                       \
+    X(LOG_ID_DEVICE_RECOVERED, false, "NeuronDeviceRecovered", "CheckHealth")                      \
     X(LOG_ID_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                              \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, true, "InstanceTypeMismatch", "Discover")               \
     X(LOG_ID_SOCKET_OPEN_FAILED, true, "SocketOpenFailed", "Listen")                               \

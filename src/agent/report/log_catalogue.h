@@ -17,6 +17,9 @@
     X(LOG_ID_STOPPED, LOG_INFO, "stopped", "the agent stopped", "none")                            \
     X(LOG_ID_SANDBOX, LOG_INFO, "sandbox", "the agent gave up the rights that it does not need",   \
       "none; where the kernel has no means, the pod's own restrictions remain")                    \
+    X(LOG_ID_SANDBOX_WIDE, LOG_WARN, "sandbox_wide",                                               \
+      "a rule of the sandbox is for the whole file system",                                        \
+      "make the directory that the text names a mount point, or give one below another directory") \
     /* sockets and their peers */                                                                  \
     X(LOG_ID_SOCKET_OPENED, LOG_INFO, "socket_opened", "a server socket is open", "none")          \
     X(LOG_ID_SOCKET_OPEN_FAILED, LOG_WARN, "socket_open_failed",                                   \
@@ -54,6 +57,12 @@
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
       "depends on the issue; every line has its own")                                              \
+    X(LOG_ID_DEVICE_UNHEALTHY, LOG_WARN, "device_unhealthy",                                       \
+      "a device is unhealthy: new pods do not get it, and it stays listed for those that have it", \
+      "see dmesg and the files of the device in --sysfs-root; delete its pods and reset it, or "   \
+      "replace the instance")                                                                      \
+    X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
+      "nothing is wrong any more with a device that was unhealthy", "none")                        \
     X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
       "the Node object was replaced, or its labels that become attributes changed", "none")        \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, LOG_WARN, "instance_type_mismatch_found",               \
@@ -106,6 +115,11 @@
     X(LOG_ID_SLICE_FIELDS_DROPPED, LOG_ERROR, "slice_fields_dropped",                              \
       "the API server stored less than the agent sent",                                            \
       "check the version and the feature gates of the API server")                                 \
+    X(LOG_ID_DEVICE_TAINT_DROPPED, LOG_INFO, "device_taint_dropped",                               \
+      "the API server does not keep the taint of an unhealthy device; it is left out of the "      \
+      "slice instead, unless a claim holds it",                                                    \
+      "none; Kubernetes 1.36 keeps taints by default, before that by the feature gate "            \
+      "DRADeviceTaints")                                                                           \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
       "the API server would reject the slice because of this device or attribute; the rest is "    \
       "published",                                                                                 \
@@ -141,8 +155,13 @@
     X(LOG_ID_CDI_FILE_REBUILT, LOG_WARN, "cdi_file_rebuilt",                                       \
       "the CDI file of a prepared claim was missing or changed; the agent wrote it again", "none") \
     X(LOG_ID_CLAIM_ADOPTED, LOG_WARN, "claim_adopted",                                             \
-      "a CDI file had no record in the claim store; the agent holds its claim",                    \
+      "a claim had no record in the claim store, but a CDI file, or it is in use here by what "    \
+      "the API server says; the agent holds it",                                                   \
       "none: unprepare frees the claim, and the agent does once the API server does not know it")  \
+    X(LOG_ID_CLAIMS_LISTED, LOG_INFO, "claims_listed",                                             \
+      "the claim store was new or damaged, so the claims of the cluster were listed; those in "    \
+      "use on this node are held",                                                                 \
+      "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
       "a held claim is in use no more; its devices are free again", "none")                        \
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \

@@ -5,6 +5,7 @@
  */
 #include "agent/serve/links.h"
 
+#include "agent/serve/device_streams.h"
 #include "agent/serve/health.h"
 #include "agent/serve/peer_failures.h"
 #include "agent/serve/responses.h"
@@ -13,11 +14,11 @@
 
 /* --- methods --- */
 
-enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, CHECK, WATCH };
+enum method { GET_INFO, NOTIFY_STATUS, PREPARE, UNPREPARE, WATCH_DEVICES, CHECK, WATCH };
 
 /*
- * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 (the same messages by number),
- * grpc.health.v1.
+ * Sources: kubelet pluginregistration v1, dra v1 and v1beta1 and dra-health v1 and
+ * v1alpha1 (the same messages by number), grpc.health.v1.
  */
 #define HEALTH_METHODS                                                                             \
     {"/grpc.health.v1.Health/Check", CHECK}, {"/grpc.health.v1.Health/Watch", WATCH},
@@ -31,6 +32,8 @@ static const struct grpc_method service_methods[] = {
     {"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources", PREPARE},
     {"/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources", UNPREPARE},
+    {"/v1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
+    {"/v1alpha1.DRAResourceHealth/NodeWatchResources", WATCH_DEVICES},
     HEALTH_METHODS /* the kubelet's own checks */
 };
 static const struct grpc_method health_methods[] = {HEALTH_METHODS};
@@ -61,6 +64,9 @@ void method_call(struct agent *a, unsigned link, const struct grpc_event *event)
         break;
     case UNPREPARE:
         start_call(a, link, event, true);
+        break;
+    case WATCH_DEVICES:
+        device_streams_watch(a, link, event);
         break;
     case CHECK:
         health_check(a, link, event);
@@ -142,7 +148,8 @@ static uint32_t rank_of(const struct agent *a, unsigned link, unsigned held, uns
     const struct server_link *l = &a->link[link];
     /* A health check is answered at once: a call that is still open there is half sent and may be
      * cut off, as may a subscription or a request that does not arrive on any socket. */
-    unsigned cut = health_subscriptions(a, link) + grpc_calls_slow(&l->grpc, a->now_ms);
+    unsigned cut = health_subscriptions(a, link) + device_streams_open(a, link) +
+                   grpc_calls_slow(&l->grpc, a->now_ms);
     bool idle = l->kind == LINK_HEALTH || grpc_calls_open(&l->grpc) == cut;
     unsigned tolerated = idle ? own : own + 1u;
     bool may = (idle && l->peer == peer) || held > tolerated;

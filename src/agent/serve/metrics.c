@@ -39,6 +39,7 @@ enum {
     FAMILY_LOG_EVENTS,
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
+    FAMILY_HEALTH,
     FAMILY_CALLS,
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
@@ -118,6 +119,11 @@ static const struct family families[FAMILIES] = {
                          .type = GAUGE,
                          .rows = DEVICES_MAX,
                          .labels = {"device", "kind", "name", "uid"}},
+    [FAMILY_HEALTH] = {.name = "device_healthy",
+                       .help = "1: healthy, 0: not; no series while that is not known.",
+                       .type = GAUGE,
+                       .rows = DEVICES_MAX,
+                       .labels = {"device"}},
     [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
                       .help = "Durations of the kubelet's calls until the response was sent.",
                       .type = HISTOGRAM,
@@ -155,7 +161,18 @@ static const struct {
     [API_WRITE_EVENT] = {"create", "events"},
     [API_APPLY_CLAIM_STATUS] = {"patch", "resourceclaims/status"},
     [API_LOOK_CLAIM] = {"reconcile", "resourceclaims"},
+    [API_LIST_CLAIMS] = {"list", "resourceclaims"},
 };
+
+const char *metrics_verb(enum api_kind kind)
+{
+    return request_names[kind].verb;
+}
+
+const char *metrics_resource(enum api_kind kind)
+{
+    return request_names[kind].resource;
+}
 
 static const char *const status_classes[HTTP_STATUS_CLASSES] = {"none", "1xx", "2xx",
                                                                 "3xx",  "4xx", "5xx"};
@@ -244,6 +261,19 @@ static bool device_series(const struct agent *a, unsigned number, struct series 
     return true;
 }
 
+/* False: there is no device of this number, or its health is not known. */
+static bool health_series(const struct agent *a, unsigned number, struct series *s)
+{
+    int at = devices_numbered(&a->devices, number);
+    enum health health = (enum health)a->device_states.device[number].state;
+    if (at < 0 || health == HEALTH_UNKNOWN) {
+        return false;
+    }
+    s->label[0] = a->devices.device[at].name;
+    s->value = (health == HEALTH_HEALTHY) ? 1 : 0;
+    return true;
+}
+
 static bool info_series(const struct agent *a, unsigned family, struct series *s)
 {
     s->value = 1;
@@ -308,6 +338,9 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
     }
     if (c->family == FAMILY_CONSUMER) {
         return consumer_series(a, row, s);
+    }
+    if (c->family == FAMILY_HEALTH) {
+        return health_series(a, row, s);
     }
     return (c->family == FAMILY_DEVICE) ? device_series(a, row, s) : info_series(a, c->family, s);
 }

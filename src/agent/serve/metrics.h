@@ -23,4 +23,8 @@ struct metrics_cursor {
  */
 bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct writer *out);
 
+/* Verb and resource of a request, as in the labels of its metric; not of API_NONE. */
+const char *metrics_verb(enum api_kind kind);
+const char *metrics_resource(enum api_kind kind);
+
 #endif

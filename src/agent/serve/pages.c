@@ -7,6 +7,7 @@
 
 #include "agent/serve/peer_failures.h"
 #include "agent/serve/readiness.h"
+#include "agent/serve/statusz.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -15,7 +16,9 @@
 #define PAGES(X)                                                                                   \
     X(PAGE_METRICS, "/metrics", "the metrics in Prometheus' text format 0.0.4")                    \
     X(PAGE_READY, "/readyz", "200 and ok while ready; else 503 and one line for each reason")      \
-    X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")
+    X(PAGE_HEALTH, "/healthz", "200 and ok while the agent's loop runs")                           \
+    X(PAGE_STATUS, "/statusz", "versions, and one line for each trouble that /readyz lacks")       \
+    X(PAGE_LOG, "/logz", "the last log lines; 404 for a peer outside the agent's network namespace")
 
 #define PAGE_NUMBER(id, path, response) id,
 enum { PAGES(PAGE_NUMBER) PAGE_UNKNOWN, PAGE_BUSY, PAGE_COUNT };
@@ -144,25 +147,28 @@ static bool scrape_allowed(struct agent *a, const struct page_link *newcomer)
 
 /* --- one page --- */
 
-static uint8_t page_at(struct view path)
+static uint8_t page_at(const struct page_link *p, struct view path)
 {
     uint8_t page = 0;
     while (page < (unsigned)PAGE_UNKNOWN && !view_is(path, paths[page])) {
         page++;
     }
-    return page;
+    bool refused = page == (unsigned)PAGE_LOG && p->peer != 0u;
+    return refused ? (uint8_t)PAGE_UNKNOWN : page;
 }
 
 static void start(struct agent *a, struct page_link *p, struct view path)
 {
     enum http1_code code = HTTP1_OK;
-    p->page = page_at(path);
+    p->page = page_at(p, path);
     if (p->page == (unsigned)PAGE_METRICS && !scrape_allowed(a, p)) {
         p->page = PAGE_BUSY;
         code = HTTP1_UNAVAILABLE;
     }
     p->cursor = (struct metrics_cursor){0};
     p->line = 0;
+    p->log_at = 0;
+    p->log_end = log_end_position(&a->report.log);
     if (p->page == (unsigned)PAGE_READY) {
         code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
     }
@@ -175,11 +181,18 @@ static void start(struct agent *a, struct page_link *p, struct view path)
                                    : "text/plain; charset=utf-8");
 }
 
-/* As many reasons as there is room for; true: all. */
-static bool write_reasons(const struct agent *a, struct page_link *p, struct writer *out)
+/* The next line of a page of lines; false: there is none. */
+static bool write_line(const struct agent *a, const struct page_link *p, struct writer *out)
+{
+    return (p->page == (unsigned)PAGE_READY) ? ready_reason(a, p->line, out)
+                                             : statusz_line(a, p->line, out);
+}
+
+/* As many lines as there is room for; true: all. */
+static bool write_lines(const struct agent *a, struct page_link *p, struct writer *out)
 {
     struct writer line = *out;
-    while (ready_reason(a, p->line, &line)) {
+    while (write_line(a, p, &line)) {
         for (size_t i = out->len; i < line.len; i++) { /* a text of a peer stays one line */
             line.data[i] = (line.data[i] < ' ') ? ' ' : line.data[i];
         }
@@ -194,18 +207,34 @@ static bool write_reasons(const struct agent *a, struct page_link *p, struct wri
     return true;
 }
 
+/* As much as there is room for; where lines gave way meanwhile, the page goes on behind them. */
+static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
+{
+    uint64_t at = p->log_at;
+    struct view lines = log_last(&a->report.log, &at);
+    uint64_t left = (p->log_end > at) ? p->log_end - at : 0u;
+    writer_text(out, (at != p->log_at && p->log_at > 0u) ? "\n" : "");
+    lines = view_first(view_first(lines, (size_t)left), writer_room(out));
+    writer_append(out, lines);
+    p->log_at = at + lines.len;
+    return p->log_at >= p->log_end;
+}
+
 /* The next piece; true: it was the last one. */
 static bool write_page(const struct agent *a, struct page_link *p, struct writer *out)
 {
     if (p->page == (unsigned)PAGE_METRICS) {
         return metrics_write(a, &p->cursor, out);
     }
-    if (p->page == (unsigned)PAGE_READY) {
-        return write_reasons(a, p, out);
+    if (p->page == (unsigned)PAGE_READY || p->page == (unsigned)PAGE_STATUS) {
+        return write_lines(a, p, out);
+    }
+    if (p->page == (unsigned)PAGE_LOG) {
+        return write_log(a, p, out);
     }
     static const char *const texts[PAGE_COUNT] = {
         [PAGE_HEALTH] = "ok\n",
-        [PAGE_UNKNOWN] = "no such page; there are /metrics, /healthz and /readyz\n",
+        [PAGE_UNKNOWN] = "no such page; there are /metrics, /healthz, /readyz and /statusz\n",
         [PAGE_BUSY] = "too many scrapes at one time; try again\n"};
     writer_text(out, texts[p->page]);
     return true;

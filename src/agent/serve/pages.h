@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of the metrics port over HTTP/1.1 (pages.c): /metrics, /healthz, /readyz. Owns struct
- * page_link, one connection each. Internal to src/agent.
+ * The pages of the metrics port over HTTP/1.1 (pages.c): /metrics, /healthz, /readyz, /statusz and
+ * /logz. Owns struct page_link, one connection each. Internal to src/agent.
  */
 #ifndef AGENT_SERVE_PAGES_H
 #define AGENT_SERVE_PAGES_H
@@ -12,11 +12,13 @@
 /* One connection and the page that it gets. */
 struct page_link {
     bool open;
-    uint32_t peer; /* see agent_link_open */
-    bool reported; /* its failure was logged */
-    bool writing;  /* a page is being sent */
-    uint8_t page;  /* which one */
-    uint16_t line; /* of /readyz: the next one */
+    uint32_t peer;    /* see agent_link_open */
+    bool reported;    /* its failure was logged */
+    bool writing;     /* a page is being sent */
+    uint8_t page;     /* which one */
+    uint16_t line;    /* of /readyz and /statusz: the next one */
+    uint64_t log_at;  /* of /logz: position of the next byte */
+    uint64_t log_end; /* where the log ended when the page started */
     struct metrics_cursor cursor;
     struct http1 http;
 };

@@ -3,6 +3,7 @@
  * The byte ports of agent.h: hands each link's bytes to the one who owns the link: gRPC connections
  * to links.c, pages to pages.c, the API connection to src/agent/api. Owns no state.
  */
+#include "agent/serve/device_streams.h"
 #include "agent/serve/health.h"
 #include "agent/serve/pages.h"
 #include "agent/serve/responses.h"
@@ -26,6 +27,7 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
     if (link >= 0) {
         responses_forget(a, (unsigned)link);
         health_forget(a, (unsigned)link);
+        device_streams_forget(a, (unsigned)link);
     }
     return link;
 }

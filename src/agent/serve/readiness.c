@@ -7,6 +7,7 @@
  * ends in a rolling update only when this one is ready.
  */
 #include "agent/serve/readiness.h"
+#include "agent/claims/unlisted.h"
 #include "agent/state.h"
 #include "base/assert.h"
 
@@ -20,7 +21,8 @@ enum {
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
     REASON_SLICES,
-    REASON_API, /* with REASON_SLICES only: why they are not right */
+    REASON_API,    /* with REASON_SLICES only: why they are not right */
+    REASON_CLAIMS, /* they are not listed yet */
     REASONS
 };
 
@@ -46,6 +48,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_MISSING] = a->devices_missing,
         [REASON_SLICES] = slices,
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
+        [REASON_CLAIMS] = unlisted_holds(a),
     };
     unsigned mask = 0;
     for (unsigned i = 0; i < (unsigned)REASONS; i++) {
@@ -111,9 +114,12 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");
         writer_text(out, publish_reason(a));
         break;
-    default:
+    case REASON_API:
         writer_text(out, "the API server cannot be asked: ");
         writer_text(out, version_waits_for(a));
+        break;
+    default:
+        unlisted_reason(a, out);
         break;
     }
 }

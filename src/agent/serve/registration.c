@@ -17,15 +17,16 @@
 void registration_get_info(struct agent *a, unsigned link, const struct grpc_event *event)
 {
     /* The order matters: kubelet 1.34 and later takes the first entry that it knows. */
-    static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+    static const char *const versions[] = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
+                                           "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
     pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
     text_set(info.type, sizeof info.type, "DRAPlugin");
     text_set(info.name, sizeof info.name, DRIVER_NAME);
     text_set(info.endpoint, sizeof info.endpoint, a->settings->service_socket);
-    for (unsigned i = 0; i < 2u; i++) {
+    for (unsigned i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         text_set(info.supported_versions[i], sizeof info.supported_versions[i], versions[i]);
     }
-    info.supported_versions_count = 2;
+    info.supported_versions_count = sizeof versions / sizeof versions[0];
     uint8_t bytes[RESPONSE_BYTES_MAX];
     pb_ostream_t out = pb_ostream_from_buffer(bytes, sizeof bytes);
     bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);

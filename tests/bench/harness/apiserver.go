@@ -148,7 +148,7 @@ func (s *apiServer) answer(r *request) (code int, body []byte) {
 	case r.method == http.MethodGet && strings.HasPrefix(r.path, claimsPrefix):
 		return s.claim(r.path)
 	case r.method == http.MethodGet && strings.HasPrefix(r.path, nodesPath):
-		return node(r, strings.TrimPrefix(r.path, nodesPath))
+		return node(strings.TrimPrefix(r.path, nodesPath))
 	case r.method == http.MethodGet && r.path == slicesPath:
 		return s.list(r)
 	case strings.HasPrefix(r.path, slicesPath):
@@ -189,13 +189,8 @@ func (s *apiServer) claim(path string) (int, []byte) {
 	return http.StatusOK, body
 }
 
-func node(r *request, name string) (int, []byte) {
-	node := nodeObject(name)
-	if strings.Contains(r.accept, "as=PartialObjectMetadata") {
-		return http.StatusOK, envelope("meta.k8s.io/v1", "PartialObjectMetadata",
-			&meta.PartialObjectMetadata{ObjectMeta: node.ObjectMeta})
-	}
-	return http.StatusOK, envelope("v1", "Node", node)
+func node(name string) (int, []byte) {
+	return http.StatusOK, envelope("v1", "Node", nodeObject(name))
 }
 
 func selected(r *request, slice *resource.ResourceSlice) bool {

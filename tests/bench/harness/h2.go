@@ -23,9 +23,9 @@ const (
 
 // request is one request as a whole.
 type request struct {
-	method, path, accept string
-	query                url.Values
-	body                 []byte
+	method, path string
+	query        url.Values
+	body         []byte
 }
 
 // h2stream is what one request has not had yet.
@@ -149,11 +149,6 @@ func (c *h2conn) begin(f *http2.MetaHeadersFrame) error {
 	}
 	s := &h2stream{window: c.initial, ended: make(chan struct{}), request: request{
 		method: f.PseudoValue("method"), path: target.Path, query: target.Query()}}
-	for _, field := range f.RegularFields() {
-		if field.Name == "accept" {
-			s.request.accept = field.Value
-		}
-	}
 	c.streams[f.StreamID] = s
 	if f.StreamEnded() {
 		return c.complete(f.StreamID, s)

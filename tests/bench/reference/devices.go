@@ -27,11 +27,17 @@ const (
 // efa is the PCI bus of the EFA interface beside each Neuron device of a trn2 node.
 var efa = [16]string{"c9", "b4", "b3", "ca", "6c", "57", "56", "6d", "98", "83", "82", "99", "f5", "e0", "df", "f6"}
 
+// pci is the PCI bus of each device.
+var pci = [16]string{"cc", "b5", "b6", "cb", "6f", "58", "59", "6e", "9b", "84", "85", "9a", "f8", "e1", "e2", "f7"}
+
 // node is what sysfs shows.
 type node struct {
 	moduleVersion string
 	cores         map[int]int64 // by device number
+	numa          map[int]int64
 }
+
+func address(number int) string { return "0000:" + pci[number] + ":00.0" }
 
 func readText(path ...string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(path...))
@@ -46,7 +52,7 @@ func discover(sysfs string) (*node, error) {
 	if product != instanceType {
 		return nil, fmt.Errorf("instance type %q: only %s is known", product, instanceType)
 	}
-	n := &node{cores: map[int]int64{}}
+	n := &node{cores: map[int]int64{}, numa: map[int]int64{}}
 	if n.moduleVersion, err = readText(sysfs, "module/neuron/version"); err != nil {
 		return nil, err
 	}
@@ -64,6 +70,12 @@ func discover(sysfs string) (*node, error) {
 			return nil, err
 		}
 		if n.cores[number], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, err
+		}
+		if text, err = readText(sysfs, "bus/pci/devices", address(number), "numa_node"); err != nil {
+			return nil, err
+		}
+		if n.numa[number], err = strconv.ParseInt(text, 10, 64); err != nil {
 			return nil, err
 		}
 	}
@@ -120,6 +132,8 @@ func (n *node) attributes(number, cores int64, labels map[string]string) map[res
 			all[resource.QualifiedName(fmt.Sprintf("networkNodeLayer%d", layer))] = text(value)
 		}
 	}
+	all["resource.kubernetes.io/numaNode"] = integer(n.numa[int(number)])
+	all["resource.kubernetes.io/pciBusID"] = text(address(int(number)))
 	for _, size := range []int{1, 4, 8, 16} {
 		all[resource.QualifiedName(fmt.Sprintf("%s%d_id", groupPrefix, size))] = text(group(int(number), size))
 	}

@@ -73,6 +73,8 @@ func KindOf(method, path string, watch bool) string {
 		return "claim status"
 	case has("/resourceclaims/"):
 		return "claim"
+	case strings.HasSuffix(path, "/resourceclaims") && method == "GET":
+		return "claims"
 	case has("/events"):
 		return "event"
 	}

@@ -16,6 +16,7 @@ import time
 import grpc
 
 PATIENCE = 20.0
+DEVICES = 16  # of the agent's node
 GET_INFO = "/pluginregistration.Registration/GetInfo"
 NOTIFY = "/pluginregistration.Registration/NotifyRegistrationStatus"
 PREPARE = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"
@@ -168,8 +169,12 @@ def case_health():
     fails(grpc.StatusCode.NOT_FOUND, "", lambda: call(HEALTH, CHECK, field(1, b"other")))
 
 
-def not_served(channel, method):
-    fails(grpc.StatusCode.UNIMPLEMENTED, "unknown method on this socket", lambda: list(stream(channel, method)))
+def reported(method):
+    """The first report of the devices' health, then the client has enough."""
+    reports = stream(SERVICE, method)
+    expect(len(fields(next(reports), 1)) == DEVICES, f"{method}: not {DEVICES} devices")
+    reports.cancel()
+    fails(grpc.StatusCode.CANCELLED, "", lambda: next(reports))
 
 
 def watch(channel, name, state, **options):
@@ -209,8 +214,8 @@ def case_health_stream():
 
 
 def case_resource_health():
-    not_served(SERVICE, "/v1alpha1.DRAResourceHealth/NodeWatchResources")
-    not_served(SERVICE, "/v1.DRAResourceHealth/NodeWatchResources")
+    reported("/v1alpha1.DRAResourceHealth/NodeWatchResources")
+    reported("/v1.DRAResourceHealth/NodeWatchResources")
 
 
 def case_cancel():

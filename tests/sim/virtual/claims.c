@@ -5,8 +5,10 @@
  * away. After every action what must always hold is looked at: no claim that was answered is lost,
  * none that was unprepared is back, no device is held twice, and an agent that says ready prepares.
  * At rest, CDI files are those of the claims that are held, and nothing is held that is gone from
- * the API server. A schedule is a list made from its seed before it is played: one that fails is
- * played again without one action after the other, and what is left is printed.
+ * the API server. In some schedules a second agent comes and goes, as in a rolling update: then
+ * never two own the claim store, only the owner writes slices, and in an update without faults each
+ * call is answered well, and soon. A schedule is a list made from its seed before it is played: one
+ * that fails is played again without one action after the other, and what is left is printed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,15 +17,19 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 #include "tests/sim/sim_disk.h"
-#include "tests/sim/virtual/row.h"
+#include "tests/sim/virtual/claims.h"
 
-#define CLAIMS 10
 #define DEVICES 6     /* fewer than claims: they meet */
 #define SPARE DEVICES /* the last one, that only the look at readiness takes */
 #define ACTIONS_MAX 48
 #define RECONCILE_MS SECONDS(60)
 /* At rest: two looks at the API server for each claim, and the waits of retries before. */
 #define REST_MS MINUTES(8)
+/* Each fourth schedule has a second agent. */
+#define PAIRED(seed) ((seed) % 4 == 0)
+/* How long a call may take in a rolling update, and how often one comes. */
+#define UPDATE_CALL_MS SECONDS(2)
+#define UPDATE_GAP_MS 100u
 /* Schedules that may fail before a run ends: each is shrunk, and the first ones say enough. */
 #define FAILURES_MAX 2
 
@@ -43,6 +49,7 @@ enum act {
     ACT_STORE_GONE,
     ACT_STORE_ZEROS,
     ACT_STORE_CUT,
+    ACT_ALL_GONE, /* store and CDI files: only the API server knows the claims */
     ACT_CDI_GONE,
     ACT_CDI_EDITED,
     ACT_API_AWAY,
@@ -50,7 +57,13 @@ enum act {
     ACT_GIVEN_UP, /* a claim goes from the API server, and the kubelet never unprepares it */
     ACT_WAIT,
     ACT_REST,
-    ACTS
+    /* with a second agent */
+    ACT_SECOND,
+    ACT_STOP,
+    ACT_KILL_ONE,
+    ACT_UPDATE,
+    ACTS,
+    ACTS_ALONE = ACT_SECOND
 };
 
 static const struct {
@@ -70,6 +83,7 @@ static const struct {
     [ACT_STORE_GONE] = {"the store is removed", 1},
     [ACT_STORE_ZEROS] = {"the store is zeroed", 1},
     [ACT_STORE_CUT] = {"the store is cut", 1},
+    [ACT_ALL_GONE] = {"store and CDI directory are emptied", 2},
     [ACT_CDI_GONE] = {"the CDI directory is emptied", 2},
     [ACT_CDI_EDITED] = {"a CDI file is edited", 1},
     [ACT_API_AWAY] = {"the API server is away", 2},
@@ -77,6 +91,10 @@ static const struct {
     [ACT_GIVEN_UP] = {"a claim is gone without unprepare", 2},
     [ACT_WAIT] = {"time passes", 6},
     [ACT_REST] = {"rest", 3},
+    [ACT_SECOND] = {"another agent starts", 16},
+    [ACT_STOP] = {"one of two agents is stopped", 5},
+    [ACT_KILL_ONE] = {"one of two agents is killed", 6},
+    [ACT_UPDATE] = {"an update to another agent, with calls", 3},
 };
 
 struct action {
@@ -93,7 +111,7 @@ struct list {
 static void list_make(struct world *w, struct list *l)
 {
     unsigned sum = 0;
-    for (unsigned i = 0; i < ACTS; i++) {
+    for (unsigned i = 0; i < (PAIRED(w->seed) ? ACTS : ACTS_ALONE); i++) {
         sum += acts[i].weight;
     }
     *l = (struct list){.count = 8u + (unsigned)world_random(w, ACTIONS_MAX - 8u)};
@@ -108,48 +126,7 @@ static void list_make(struct world *w, struct list *l)
     }
 }
 
-/* --- what the kubelet was told of each claim --- */
-
-enum known {
-    UNPREPARED,
-    PREPARED,
-    UNKNOWN /* a call was not answered, or its record was lost by two faults */
-};
-
-struct claim {
-    bool allocated; /* it is at the API server */
-    bool moved;     /* it is prepared, and allocated another device since */
-    bool rotted;    /* its newest half, and the process has not read it since */
-    unsigned device;
-    unsigned round; /* of its UID */
-    unsigned boot;  /* in which it was prepared */
-    enum known known;
-    char name[WORLD_CLAIM_CAP];
-    char uid[WORLD_CLAIM_CAP];
-};
-
-struct play {
-    struct world *w;
-    struct row *r;
-    struct claim claim[CLAIMS];
-    uint64_t number; /* of the action */
-    unsigned boot;
-    bool refused;       /* a directory refuses writes */
-    bool store_refused; /* it is that of the store */
-    bool damaged;       /* the store was changed and not read since, or cannot be repaired */
-    bool cdi_damaged;   /* CDI files were changed and cannot be written again */
-    bool away;
-};
-
-static struct agent *agent_of(const struct play *p)
-{
-    return p->w->agent;
-}
-
-static bool is_held(const struct play *p, const struct claim *c)
-{
-    return ledger_find(agent_of(p), c->uid) >= 0;
-}
+/* --- what is known of each claim --- */
 
 static bool device_taken(const struct play *p, unsigned device, const struct claim *except)
 {
@@ -167,109 +144,6 @@ static bool cdi_refused(const struct play *p)
     return p->refused && !p->store_refused;
 }
 
-/* --- what must hold --- */
-
-static void check_devices(const struct play *p)
-{
-    uint64_t seen = 0;
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
-        if (e->state == LEDGER_HELD) {
-            expect(p->r, (seen & e->numbers) == 0u, "a device of claim %s is held twice",
-                   e->id.uid);
-            seen |= e->numbers;
-        }
-    }
-}
-
-static void check_claims(const struct play *p)
-{
-    for (unsigned i = 0; i < CLAIMS && agent_of(p)->ledger.usable; i++) {
-        const struct claim *c = &p->claim[i];
-        bool held = is_held(p, c);
-        expect(p->r, c->known != PREPARED || held, "claim %s was prepared and is lost", c->uid);
-        expect(p->r, c->known != UNPREPARED || !held, "claim %s was unprepared and is held",
-               c->uid);
-    }
-}
-
-static bool spare(const struct play *p, bool unprepare)
-{
-    bool well = world_call(p->w, unprepare, "spare", "claim-uid-spare");
-    while (!p->w->answered.done && p->w->answered.text[0] != 0 &&
-           strcmp(p->w->answered.text, "no answer") == 0) {
-        world_pass(p->w, SECONDS(1));
-    }
-    return well || (p->w->answered.done && p->w->answered.well);
-}
-
-/*
- * A disk that has just failed, or a store that was just removed, is found out by the claim that
- * meets it: then the next one is prepared, or the agent is not ready.
- */
-static void check_ready(const struct play *p)
-{
-    if (p->away || !agent_ready(agent_of(p))) {
-        return;
-    }
-    bool well = spare(p, false) || (agent_ready(agent_of(p)) && spare(p, false));
-    expect(p->r, well || !agent_ready(agent_of(p)), "ready, and a new claim was not prepared: %s",
-           p->w->answered.text);
-    expect(p->r, spare(p, true), "the spare claim was not unprepared: %s", p->w->answered.text);
-}
-
-static void check_always(const struct play *p)
-{
-    check_devices(p);
-    check_claims(p);
-    check_ready(p);
-    expect(p->r, !p->w->exited, "the agent ended");
-}
-
-static void check_cdi(const struct play *p, const struct claim *c)
-{
-    static uint8_t wanted_bytes[CDI_BYTES_MAX];
-    static uint8_t stored_bytes[CDI_BYTES_MAX];
-    struct writer wanted = writer_of(wanted_bytes, sizeof wanted_bytes);
-    struct writer stored = writer_of(stored_bytes, sizeof stored_bytes);
-    const struct claim_record *r = NULL;
-    char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(c->uid, name);
-    const struct disk_file *f = disk_find(FILES_CDI, name);
-    int slot = ledger_find(agent_of(p), c->uid);
-    bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
-    expect(p->r, readable, "the record of claim %s cannot be read", c->uid);
-    expect(p->r, f != NULL, "claim %s has no CDI file", c->uid);
-    if (readable && f != NULL) {
-        expect(p->r, cdi_write(r, p->w->settings.dev_root, &wanted) == STATUS_OK, "claim %s",
-               c->uid);
-        disk_get(f, 0, &stored);
-        expect(p->r, view_equal(writer_view(&wanted), writer_view(&stored)),
-               "claim %s has another CDI file than its record", c->uid);
-    }
-}
-
-/* Nothing is wrong any more, and there was time. */
-static void check_rest(const struct play *p)
-{
-    unsigned held = 0;
-    expect(p->r, disk_find(FILES_STATE, STORE_FILE_NAME) != NULL, "the store is not made again");
-    for (unsigned i = 0; i < CLAIMS && !p->r->failed; i++) {
-        const struct claim *c = &p->claim[i];
-        bool here = is_held(p, c);
-        expect(p->r, c->allocated || !here, "claim %s is gone and still holds its device", c->uid);
-        if (here) {
-            check_cdi(p, c);
-            held++;
-        }
-    }
-    expect(p->r, agent_of(p)->ledger.usable, "the store is not usable: %s",
-           agent_of(p)->ledger.trouble);
-    expect(p->r, disk_count(FILES_CDI) == held, "%u CDI files of %u claims", disk_count(FILES_CDI),
-           held);
-    expect(p->r, agent_ready(agent_of(p)), "not ready");
-}
-
 /* --- actions --- */
 
 static bool store_sound(const struct play *p)
@@ -281,8 +155,17 @@ static bool store_sound(const struct play *p)
     return sound;
 }
 
+static void kill_all(struct play *p)
+{
+    world_kill(p->w);
+    if (p->w->second != NULL) {
+        world_kill(p->w->second);
+    }
+}
+
 static void start(struct play *p)
 {
+    kill_all(p);
     world_start(p->w);
     world_pass(p->w, SECONDS(3));
     p->damaged = p->store_refused && !store_sound(p);
@@ -322,17 +205,15 @@ static void allocate(struct play *p, struct claim *c)
         c->round++;
         (void)snprintf(c->name, sizeof c->name, "claim-%u", i);
         (void)snprintf(c->uid, sizeof c->uid, "claim-uid-%u-%u", i, c->round);
-        world_claim_put(c->name, c->uid, c->device);
+        world_claim_put(c->name, c->uid, c->device, false);
     }
 }
 
-/* The API server was asked, so the claim has the device that it is allocated now. */
-static void check_allocation(const struct play *p, const struct claim *c)
+static void reserve(struct claim *c, bool reserved)
 {
-    int slot = ledger_find(agent_of(p), c->uid);
-    if (slot >= 0 && !p->away) {
-        expect(p->r, agent_of(p)->ledger.entry[slot].numbers == UINT64_C(1) << c->device,
-               "claim %s was prepared with a device that is not its own", c->uid);
+    c->reserved = reserved;
+    if (c->allocated) {
+        world_claim_put(c->name, c->uid, c->device, reserved);
     }
 }
 
@@ -345,14 +226,15 @@ static void act_reallocate(struct play *p, struct claim *c)
             c->known = UNKNOWN; /* it gives way to a claim that has its old device */
         }
         c->device = device;
-        world_claim_put(c->name, c->uid, c->device);
+        world_claim_put(c->name, c->uid, c->device, c->reserved);
     }
 }
 
 /* Whether nothing stands in the way of a claim that is prepared again. */
 static bool is_simple(const struct play *p, const struct claim *c)
 {
-    bool sound = !p->refused && !p->damaged && !c->rotted && !c->moved;
+    bool sound =
+        !p->refused && !p->damaged && !c->rotted && !c->moved && !agent_of(p)->ledger.unlisted;
     return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
 }
 
@@ -365,6 +247,7 @@ static void act_prepare(struct play *p, struct claim *c)
         return;
     }
     bool simple = is_simple(p, c);
+    reserve(c, true);
     (void)world_call(p->w, false, c->name, c->uid);
     bool well = answer(p);
     expect(p->r, well || !simple || !p->w->answered.done,
@@ -381,22 +264,16 @@ static void act_prepare(struct play *p, struct claim *c)
     }
 }
 
-static bool has_file(const struct claim *c)
-{
-    char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(c->uid, name);
-    return disk_find(FILES_CDI, name) != NULL;
-}
-
 static void act_unprepare(struct play *p, struct claim *c)
 {
     if (c->uid[0] == 0) {
         return;
     }
-    /* no witness of it can be read: it is taken for one that never was prepared here */
-    bool unknown = !agent_of(p)->ledger.known && !has_file(c);
     (void)world_call(p->w, true, c->name, c->uid);
-    c->known = answer(p) && !unknown ? UNPREPARED : UNKNOWN;
+    /* In a store that was removed nobody finds it, nor in a CDI root that takes no tombstone. */
+    bool lost = p->damaged && cdi_refused(p);
+    c->known = (answer(p) && !lost) ? UNPREPARED : UNKNOWN;
+    reserve(c, c->reserved && c->known != UNPREPARED);
     if (c->known == UNPREPARED && c->allocated && p->number % 4 != 0) {
         world_claim_delete(c->name);
         c->allocated = false;
@@ -426,16 +303,14 @@ static void doubt_claims(struct play *p, bool unflushed)
 
 static void act_reboot(struct play *p)
 {
-    const struct ledger *l = &agent_of(p)->ledger;
-    bool unflushed = p->store_refused || l->dirty || l->freeing > 0;
-    world_kill(p->w);
+    kill_all(p);
     disk_power_cut(NULL, NULL);
     for (unsigned i = 0; i < disk.top; i++) {
         if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
             disk_unlink(&disk.file[i]); /* /run is in memory */
         }
     }
-    doubt_claims(p, unflushed);
+    doubt_claims(p, p->store_refused);
     p->boot++;
     p->cdi_damaged = cdi_refused(p);
     (void)snprintf(p->w->found.boot_id, sizeof p->w->found.boot_id,
@@ -530,7 +405,6 @@ static void act_store(struct play *p, enum act act)
     }
     spoil_store(p, f, act);
     if (p->number / 7 % 2 == 0) {
-        world_kill(p->w);
         start(p);
     } else if (act == ACT_STORE_GONE && !p->refused) {
         meet_removed(p);
@@ -563,11 +437,26 @@ static void act_cdi(struct play *p, bool all)
         }
     }
     if (p->number % 2 == 0) {
-        world_kill(p->w);
         start(p);
     } else {
         world_pass(p->w, 2 * RECONCILE_MS);
     }
+}
+
+/* What was prepared and is not reserved at the API server was given up. */
+static void act_all_gone(struct play *p)
+{
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    if (p->refused) {
+        return;
+    }
+    kill_all(p);
+    for (unsigned i = 0; i < disk.top; i++) {
+        if (disk.file[i].used) {
+            disk_unlink(&disk.file[i]);
+        }
+    }
+    start(p);
 }
 
 static void act_rest(struct play *p)
@@ -583,7 +472,6 @@ static void act_rest(struct play *p)
     p->cdi_damaged = false;
     p->away = false;
     if (!store_sound(p)) {
-        world_kill(p->w);
         start(p);
     }
     world_pass(p->w, REST_MS);
@@ -594,6 +482,102 @@ static void act_rest(struct play *p)
         }
     }
     check_rest(p);
+}
+
+/* --- a second agent --- */
+
+/* That does not run, or NULL. */
+static struct world *idle_one(const struct play *p)
+{
+    if (p->w->agent == NULL) {
+        return p->w;
+    }
+    return p->w->second->agent == NULL ? p->w->second : NULL;
+}
+
+static void act_second(struct play *p)
+{
+    struct world *idle = idle_one(p);
+    if (idle != NULL) {
+        world_start(idle);
+        world_pass(p->w, p->number % SECONDS(3));
+    }
+}
+
+static struct world *one_of_two(const struct play *p)
+{
+    return p->number % 2 == 0 ? p->w : p->w->second;
+}
+
+static void act_stop(struct play *p)
+{
+    if (two_run(p)) {
+        expect(p->r, world_stop(one_of_two(p), SECONDS(30)), "an agent does not stop");
+    }
+}
+
+static void act_kill_one(struct play *p)
+{
+    if (two_run(p)) {
+        world_kill(one_of_two(p));
+        if (p->number / 2 % 2 == 0) {
+            world_start(one_of_two(p)); /* the kubelet restarts its container */
+        }
+        world_settle(p->w); /* the kubelet notices */
+    }
+}
+
+/* Calls for the spare claim come one after the other for some time. */
+static void call_for(struct play *p, uint64_t ms)
+{
+    uint64_t end = p->w->now_ms + ms;
+    for (unsigned n = 0; p->w->now_ms < end && !p->r->failed; n++) {
+        bool unprepare = n % 4 == 3;
+        uint64_t begin = p->w->now_ms;
+        (void)world_call(p->w, unprepare, "spare", "claim-uid-spare");
+        while (!p->w->answered.done && p->w->now_ms < begin + UPDATE_CALL_MS) {
+            world_pass(p->w, UPDATE_GAP_MS);
+        }
+        expect(p->r, p->w->answered.done && p->w->answered.well,
+               "%s in a rolling update: not well within 2 s: %s",
+               unprepare ? "unprepare" : "prepare", p->w->answered.text);
+        world_pass(p->w, UPDATE_GAP_MS);
+    }
+    (void)spare(p, true);
+}
+
+/* With nothing wrong, no call of the kubelet fails while an agent gives way to another one. */
+static void act_update(struct play *p)
+{
+    struct world *next = idle_one(p);
+    bool sound = !p->refused && !p->away && store_sound(p) && disk.fault == FAULT_NONE;
+    if (next == NULL || !sound || !agent_ready(agent_of(p))) {
+        return;
+    }
+    struct world *old = next == p->w ? p->w->second : p->w;
+    world_start(next);
+    call_for(p, SECONDS(8));
+    expect(p->r, world_owns(next) && agent_ready(next->agent), "the new agent did not take over");
+    expect(p->r, world_stop(old, SECONDS(30)), "the old agent does not stop");
+    call_for(p, SECONDS(3));
+}
+
+static void act_pair(struct play *p, enum act act)
+{
+    switch (act) {
+    case ACT_SECOND:
+        act_second(p);
+        break;
+    case ACT_STOP:
+        act_stop(p);
+        break;
+    case ACT_KILL_ONE:
+        act_kill_one(p);
+        break;
+    default:
+        act_update(p);
+        break;
+    }
 }
 
 static void act_given_up(struct claim *c)
@@ -609,7 +593,6 @@ static void act_other(struct play *p, enum act act)
 {
     switch (act) {
     case ACT_KILL:
-        world_kill(p->w);
         start(p);
         break;
     case ACT_API_AWAY:
@@ -663,6 +646,9 @@ static void act(struct play *p, const struct action *a)
     case ACT_STORE_CUT:
         act_store(p, a->act);
         break;
+    case ACT_ALL_GONE:
+        act_all_gone(p);
+        break;
     case ACT_CDI_GONE:
     case ACT_CDI_EDITED:
         act_cdi(p, a->act == ACT_CDI_GONE);
@@ -671,7 +657,7 @@ static void act(struct play *p, const struct action *a)
         act_given_up(c);
         break;
     default:
-        act_other(p, a->act);
+        (a->act >= ACTS_ALONE ? act_pair : act_other)(p, a->act);
         break;
     }
     start_again(p);
@@ -685,12 +671,16 @@ static void act(struct play *p, const struct action *a)
 static void play(struct world *w, struct row *r, uint64_t seed, const struct list *l)
 {
     static const struct action rest = {.act = ACT_REST};
+    static struct world second;
     struct play p = {.w = w, .r = r};
     world_new(w, seed);
     r->begin_ms = w->now_ms;
     w->settings.reconcile_ms = RECONCILE_MS;
+    if (PAIRED(seed)) {
+        world_pair(w, &second);
+    }
     world_devices(w, DEVICES + 1, false);
-    world_claim_put("spare", "claim-uid-spare", SPARE);
+    world_claim_put("spare", "claim-uid-spare", SPARE, false);
     start(&p);
     world_pass(w, SECONDS(30));
     for (unsigned i = 0; i < l->count && !r->failed; i++) {

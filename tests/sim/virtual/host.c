@@ -35,18 +35,27 @@ void world_cut(struct world *w, const char *why)
 
 void world_net(struct world *w, enum net net, bool cut)
 {
-    ASSERT(net < NET_STATES);
+    ASSERT(net < NET_STATES && w->first == NULL);
     w->net = net;
-    w->slow_ms = w->now_ms;
-    if (cut) {
-        world_cut(w, "10.0.0.1:443: connection reset by peer");
+    for (; w != NULL; w = w->second) {
+        w->slow_ms = w->now_ms;
+        if (cut) {
+            world_cut(w, "10.0.0.1:443: connection reset by peer");
+        }
     }
+}
+
+/* The path to the API server is that of the node. */
+static enum net net_of(const struct world *w)
+{
+    return w->first != NULL ? w->first->net : w->net;
 }
 
 static void tell_token(struct world *w)
 {
-    memcpy(w->known_token, w->token, sizeof w->token);
-    agent_api_identity(w->agent, view_text(w->token), view_text(AUTHORITY));
+    const char *token = world_node(w)->token;
+    memcpy(w->known_token, token, sizeof w->known_token);
+    agent_api_identity(w->agent, view_text(token), view_text(AUTHORITY));
     w->token_ms = w->now_ms + NET_TOKEN_MS;
 }
 
@@ -79,7 +88,7 @@ static void opened(struct world *w)
 /* Whether somebody answers a new connection. */
 static bool answers(const struct world *w)
 {
-    return w->net != NET_SILENT && w->net != NET_ONE_WAY;
+    return net_of(w) != NET_SILENT && net_of(w) != NET_ONE_WAY;
 }
 
 static void connect_api(struct world *w)
@@ -88,7 +97,7 @@ static void connect_api(struct world *w)
     w->tally.connects++;
     w->connecting = true;
     w->connect_ms = w->now_ms + NET_CONNECT_MS;
-    if (w->net == NET_REFUSED) {
+    if (net_of(w) == NET_REFUSED) {
         failed(w, PEER_CLOSED, AUTHORITY ": connection refused");
     } else if (answers(w)) {
         opened(w);
@@ -142,13 +151,13 @@ static size_t carries(const struct world *w, bool to_agent, size_t slow)
     static const size_t out[NET_STATES] = {
         [NET_OPEN] = WIRE_BYTES, [NET_RESETTING] = WIRE_BYTES, [NET_ONE_WAY] = WIRE_BYTES};
     static const size_t in[NET_STATES] = {[NET_OPEN] = WIRE_BYTES, [NET_RESETTING] = WIRE_BYTES};
-    return w->net == NET_SLOW ? slow : (to_agent ? in : out)[w->net];
+    return net_of(w) == NET_SLOW ? slow : (to_agent ? in : out)[net_of(w)];
 }
 
 static size_t send_bytes(struct world *w)
 {
     size_t n = wire_to_model(w, carries(w, false, w->slow_out));
-    w->slow_out -= w->net == NET_SLOW ? n : 0;
+    w->slow_out -= net_of(w) == NET_SLOW ? n : 0;
     if (n > 0) {
         sim_api_step(&world_api, w->now_ms, WALL_MS(w->now_ms) / 1000);
     }
@@ -158,7 +167,7 @@ static size_t send_bytes(struct world *w)
 static size_t receive_bytes(struct world *w)
 {
     size_t n = model_to_agent(w, carries(w, true, w->slow_in));
-    w->slow_in -= w->net == NET_SLOW ? n : 0;
+    w->slow_in -= net_of(w) == NET_SLOW ? n : 0;
     return n;
 }
 
@@ -223,7 +232,7 @@ static void read_token(struct world *w)
 {
     if (w->link >= 0 && w->now_ms >= w->token_ms) {
         w->token_ms = w->now_ms + NET_TOKEN_MS;
-        if (strcmp(w->known_token, w->token) != 0) {
+        if (strcmp(w->known_token, world_node(w)->token) != 0) {
             tell_token(w);
             w->poked = true;
         }
@@ -233,7 +242,7 @@ static void read_token(struct world *w)
 void world_host_time(struct world *w)
 {
     wait_connected(w);
-    if (w->link >= 0 && w->net == NET_RESETTING && w->now_ms >= w->opened_ms + NET_RESET_MS) {
+    if (w->link >= 0 && net_of(w) == NET_RESETTING && w->now_ms >= w->opened_ms + NET_RESET_MS) {
         world_cut(w, AUTHORITY ": connection reset by peer");
     }
     if (w->now_ms >= w->slow_ms) {
@@ -251,11 +260,11 @@ uint64_t world_host_deadline(const struct world *w)
         return at;
     }
     at = w->token_ms < at ? w->token_ms : at;
-    if (w->net == NET_RESETTING && w->opened_ms + NET_RESET_MS < at) {
+    if (net_of(w) == NET_RESETTING && w->opened_ms + NET_RESET_MS < at) {
         at = w->opened_ms + NET_RESET_MS;
     }
     bool waiting = w->wire_len > 0 || sim_api_tx(&world_api, (unsigned)w->link).len > 0;
-    if (w->net == NET_SLOW && waiting && w->slow_ms < at) {
+    if (net_of(w) == NET_SLOW && waiting && w->slow_ms < at) {
         at = w->slow_ms;
     }
     return at;
@@ -265,6 +274,7 @@ uint64_t world_host_deadline(const struct world *w)
 
 static void keep_log(struct world *w, struct view v)
 {
+    ASSERT(w->first == NULL);
     if (v.len >= sizeof w->log - w->log_len) {
         size_t half = w->log_len / 2;
         memmove(w->log, w->log + half, w->log_len - half);
@@ -281,7 +291,10 @@ static void keep_log(struct world *w, struct view v)
 static void take_log(struct world *w)
 {
     struct view v = agent_log(w->agent);
-    keep_log(w, v);
+    if (w->first != NULL && v.len > 0) {
+        keep_log(w->first, view_text("second: "));
+    }
+    keep_log(world_node(w), v);
     agent_log_taken(w->agent, v.len);
 }
 
@@ -323,6 +336,8 @@ static void carry_out(struct world *w, enum agent_order order)
         w->exited = true;
         break;
     case ORDER_CLOSE_REGISTRATION:
+        world_kubelet_up(w, false);
+        break;
     case ORDER_NONE:
         break;
     }
@@ -350,20 +365,40 @@ void world_kill(struct world *w)
         w->kubelet_link[k] = -1;
     }
     w->agent = NULL;
+    disk_process_ended(w->first != NULL);
+}
+
+bool world_stop(struct world *w, uint64_t ms)
+{
+    uint64_t end = w->now_ms + ms;
+    bool up = w->kubelet_up;
+    agent_stop(w->agent, w->now_ms);
+    w->poked = true;
+    world_settle(w);
+    while (w->agent != NULL && !w->exited && w->now_ms < end) {
+        world_pass(w, 10);
+    }
+    bool ended = w->agent == NULL || w->exited;
+    world_kill(w);
+    w->exited = false;
+    world_kubelet_up(w, up); /* and no socket, because no process runs */
+    return ended;
 }
 
 void world_start(struct world *w)
 {
-    static struct agent *memory; /* of the one instance: a new process begins with zeros */
+    static struct agent *memory[2]; /* one an agent: a new process starts with zeroed memory */
+    unsigned i = w->first != NULL ? 1 : 0;
     world_kill(w);
-    if (memory != NULL) {
-        memset((void *)memory, 0, agent_bytes);
+    if (memory[i] != NULL) {
+        memset((void *)memory[i], 0, agent_bytes);
     }
     w->exited = false;
     tally_process(&w->tally);
-    memory = agent_init(&w->settings, &disk_files, w->seed * 2 + 1, w->now_ms, WALL_MS(w->now_ms));
-    w->agent = memory;
-    agent_found(memory, &w->found);
+    memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, &disk_files, w->seed * 2 + 1,
+                                                    w->now_ms, WALL_MS(w->now_ms));
+    w->agent = memory[i];
+    agent_found(w->agent, &world_node(w)->found);
     w->poked = true;
     world_kubelet_up(w, w->kubelet_up);
     world_settle(w);

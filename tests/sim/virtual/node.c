@@ -8,7 +8,6 @@
 #include "cfg/identity.h"
 #include "tests/sim/virtual/world.h"
 
-#define SOCKET "/plugins_registry/neuron.aws.com-reg.sock"
 /* The kubelet writes the status of its Node this often although nothing changed. */
 #define BEAT_MS 300000
 
@@ -42,18 +41,29 @@ static bool link_bytes(struct world *w, unsigned k)
     return in + out > 0;
 }
 
+static void close_link(struct world *w, unsigned k)
+{
+    if (w->kubelet_link[k] >= 0) {
+        agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
+        w->poked = true;
+    }
+}
+
 static void carry_out(struct world *w, enum sim_order order, unsigned k, const char *path)
 {
     if (order == SIM_ORDER_CLOSE) {
-        if (w->kubelet_link[k] >= 0) {
-            agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
-            w->poked = true;
+        close_link(w, k);
+        if (w->second != NULL) {
+            close_link(w->second, k);
         }
         return;
     }
-    enum link_kind kind = strcmp(path, SOCKET) == 0 ? LINK_REGISTRATION : LINK_SERVICE;
-    w->kubelet_link[k] = w->agent != NULL ? agent_link_open(w->agent, kind, 0, w->now_ms) : -1;
-    sim_kubelet_connected(&world_kubelet, k, w->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
+    bool second = w->second != NULL && strstr(path, SECOND_UID) != NULL;
+    struct world *to = second ? w->second : w;
+    bool registration = strcmp(path, to->settings.registration_socket) == 0;
+    enum link_kind kind = registration ? LINK_REGISTRATION : LINK_SERVICE;
+    to->kubelet_link[k] = to->agent != NULL ? agent_link_open(to->agent, kind, 0, w->now_ms) : -1;
+    sim_kubelet_connected(&world_kubelet, k, to->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
 }
 
 static bool orders(struct world *w)
@@ -87,8 +97,9 @@ bool world_node_turn(struct world *w)
 {
     sim_kubelet_step(&world_kubelet, w->now_ms);
     bool moved = orders(w);
-    for (unsigned k = 0; k < SIM_LINKS_MAX && w->agent != NULL; k++) {
+    for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
         moved = link_bytes(w, k) || moved;
+        moved = (w->second != NULL && link_bytes(w->second, k)) || moved;
     }
     events(w);
     return moved;
@@ -97,7 +108,8 @@ bool world_node_turn(struct world *w)
 void world_kubelet_up(struct world *w, bool up)
 {
     w->kubelet_up = up;
-    enum status s = sim_kubelet_socket(&world_kubelet, SOCKET, up && w->agent != NULL);
+    enum status s =
+        sim_kubelet_socket(&world_kubelet, w->settings.registration_socket, up && w->agent != NULL);
     ASSERT(s == STATUS_OK);
 }
 
@@ -136,12 +148,12 @@ void world_kubelet_restart(struct world *w, bool wipe)
 
 /* --- claims that the scheduler allocated --- */
 
-void world_claim_put(const char *name, const char *uid, unsigned device)
+void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved)
 {
-    uint8_t bytes[6][512];
-    struct writer w[6];
+    uint8_t bytes[7][512];
+    struct writer w[7];
     char text[32];
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 7; i++) {
         w[i] = writer_of(bytes[i], sizeof bytes[i]);
     }
     sim_put_text(&w[0], 1, name); /* metadata */
@@ -155,6 +167,12 @@ void world_claim_put(const char *name, const char *uid, unsigned device)
     sim_put_bytes(&w[2], 1, writer_view(&w[1]));
     sim_put_bytes(&w[3], 1, writer_view(&w[2]));
     sim_put_bytes(&w[4], 1, writer_view(&w[3]));
+    sim_put_text(&w[6], 3, "pods"); /* consumer */
+    sim_put_text(&w[6], 4, name);
+    sim_put_text(&w[6], 5, uid);
+    if (reserved) {
+        sim_put_bytes(&w[4], 2, writer_view(&w[6]));
+    }
     sim_put_bytes(&w[5], 1, writer_view(&w[0]));
     sim_put_bytes(&w[5], 3, writer_view(&w[4]));
     enum status s = sim_api_put(&world_api, SIM_CLAIM, writer_view(&w[5]));
@@ -180,7 +198,7 @@ void claims_put(void)
     char uid[WORLD_CLAIM_CAP];
     for (unsigned i = 0; i < HELD_CLAIMS; i++) {
         held_name(i, name, uid);
-        world_claim_put(name, uid, i);
+        world_claim_put(name, uid, i, false);
     }
 }
 
@@ -235,9 +253,11 @@ bool world_holds(const struct world *w, unsigned index)
 
 static void tell(struct world *w, const struct found_node *found)
 {
-    if (w->agent != NULL) {
-        agent_found(w->agent, found);
-        w->poked = true;
+    for (; w != NULL; w = w->second) {
+        if (w->agent != NULL) {
+            agent_found(w->agent, found);
+            w->poked = true;
+        }
     }
 }
 

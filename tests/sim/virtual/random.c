@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "agent/state.h"
 #include "tests/sim/virtual/row.h"
 
 #define TROUBLES_MAX 64
@@ -250,6 +251,25 @@ static void quiet_point(struct schedule *s)
     expect(s->r, !s->w->exited, "the agent ended");
 }
 
+static bool device_tainted(const struct world *w)
+{
+    uint64_t here = 0;
+    for (unsigned i = 0; i < w->found.count; i++) {
+        here |= UINT64_C(1) << w->found.devices[i].number;
+    }
+    return (w->agent->device_states.unhealthy & here) != 0u;
+}
+
+/* A device that came and went often has a taint until it has stayed for a while. */
+static void taints_end(const struct schedule *s)
+{
+    uint64_t end_ms = s->w->now_ms + HEALTH_HOLD_MAX_MS + MINUTES(1);
+    while (device_tainted(s->w) && s->w->now_ms < end_ms) {
+        world_pass(s->w, MINUTES(1));
+    }
+    expect(s->r, !device_tainted(s->w), "a device that is back has a taint");
+}
+
 static void all_over(struct schedule *s)
 {
     struct world *w = s->w;
@@ -258,6 +278,7 @@ static void all_over(struct schedule *s)
     row_recover(w, s->r, left > RECOVERY_MS ? left : RECOVERY_MS);
     quiet_point(s);
     world_pass(w, RECOVERY_MS);
+    taints_end(s);
     unsigned writes = tally_writes(&w->tally);
     world_pass(w, MINUTES(15));
     expect(s->r, tally_writes(&w->tally) == writes, "writes although all was well");

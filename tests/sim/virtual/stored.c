@@ -25,6 +25,11 @@ enum {
 
 const size_t agent_bytes = sizeof(struct agent);
 
+bool world_owns(const struct world *w)
+{
+    return w != NULL && w->agent != NULL && w->agent->ledger.usable;
+}
+
 static struct view spec_of(const struct sim_object *o)
 {
     return sim_field_bytes(view_of(o->body, o->body_len), OBJECT_SPEC);
@@ -149,9 +154,15 @@ static const char *slice_wrong(const struct world *w, const struct sim_object *o
                                                                    : "the owner is not the Node";
 }
 
+/* The devices of the node, and those that are gone while a claim holds them. */
 static uint64_t devices_wanted(const struct world *w)
 {
+    const struct world *owner = (w->second != NULL && world_owns(w->second)) ? w->second : w;
     uint64_t set = 0;
+    for (unsigned i = 0; owner->agent != NULL && i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &owner->agent->ledger.entry[i];
+        set |= (e->state == LEDGER_HELD) ? e->numbers : 0u;
+    }
     for (unsigned i = 0; i < w->found.count; i++) {
         set |= UINT64_C(1) << w->found.devices[i].number;
     }

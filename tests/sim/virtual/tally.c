@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+/* Of a path in a version that is not served. */
+static enum tally_verb other_verb(const char *path)
+{
+    if (strstr(path, "/resourceclaims") != NULL) {
+        return TALLY_CLAIM;
+    }
+    return strstr(path, "watch=true") != NULL ? TALLY_WATCH : TALLY_GET;
+}
+
 static enum tally_verb verb_of(const struct sim_api_event *e)
 {
     switch (e->asked) {
@@ -22,9 +31,10 @@ static enum tally_verb verb_of(const struct sim_api_event *e)
     case SIM_ASK_STATUS:
         return TALLY_STATUS;
     case SIM_ASK_CLAIM:
+    case SIM_ASK_CLAIMS:
         return TALLY_CLAIM;
     default:
-        return strstr(e->path, "watch=true") != NULL ? TALLY_WATCH : TALLY_GET;
+        return other_verb(e->path);
     }
 }
 

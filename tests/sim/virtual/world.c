@@ -29,12 +29,36 @@ uint64_t world_random(struct world *w, uint64_t bound)
 
 static void settings_set(struct world *w)
 {
-    static const char *const args[] = {"run", "--node-name", NODE_NAME};
+    static const char *const args[] = {"run", "--node-name", NODE_NAME, "--pod-uid", SECOND_UID};
     static const char *const env[] = {NULL};
     char text[256];
     struct writer why = writer_of(text, sizeof text);
-    enum status s = settings_parse(&w->settings, args, sizeof args / sizeof args[0], env, &why);
+    unsigned count = w->first != NULL ? sizeof args / sizeof args[0] : 3;
+    enum status s = settings_parse(&w->settings, args, count, env, &why);
     ASSERT(s == STATUS_OK);
+}
+
+struct world *world_node(struct world *w)
+{
+    return w->first != NULL ? w->first : w;
+}
+
+static struct world *watched; /* whose API server it is */
+
+static bool is_of(const struct world *w, unsigned connection)
+{
+    return w != NULL && w->link == (int)connection;
+}
+
+/* Who does not have the claim store writes no slice: two would write by turns for ever. */
+static void see_request(struct sim_api *a, unsigned connection, const struct sim_api_event *e)
+{
+    unsigned writes = SIM_ASK_CREATE | SIM_ASK_UPDATE | SIM_ASK_DELETE;
+    ASSERT(a == &world_api);
+    struct world *by = is_of(watched->second, connection) ? watched->second : watched;
+    if (is_of(by, connection) && (e->asked & writes) != 0 && !e->cancelled && !world_owns(by)) {
+        watched->foreign_writes++;
+    }
 }
 
 void world_new(struct world *w, uint64_t seed)
@@ -42,8 +66,9 @@ void world_new(struct world *w, uint64_t seed)
     static const struct sim_kubelet_config release = {
         .knows_v1 = true, .retries_notify = true, .notice_ms = 100};
     const struct sim_api_config served = {
-        .token = w->server_token, .serves = {true, true, true}, .seed = seed};
+        .token = w->server_token, .serves = {true, true, true}, .seed = seed, .seen = see_request};
     memset(w, 0, sizeof *w);
+    watched = w;
     w->seed = seed;
     w->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     w->now_ms = START_MS;
@@ -65,6 +90,22 @@ void world_new(struct world *w, uint64_t seed)
     claims_put();
 }
 
+void world_pair(struct world *w, struct world *second)
+{
+    memset(second, 0, sizeof *second);
+    w->second = second;
+    second->first = w;
+    second->seed = w->seed + 1;
+    second->now_ms = w->now_ms;
+    second->link = -1;
+    second->kubelet_up = true;
+    for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
+        second->kubelet_link[k] = -1;
+    }
+    settings_set(second);
+    second->settings.reconcile_ms = w->settings.reconcile_ms;
+}
+
 /* --- one moment --- */
 
 static void count_requests(struct world *w)
@@ -75,22 +116,22 @@ static void count_requests(struct world *w)
     }
 }
 
-static bool agent_turn(struct world *w, bool moved)
+/* `due`: by time, or because bytes moved. */
+static bool agent_turn(struct world *w, bool due)
 {
-    if (w->agent == NULL || w->exited) {
+    if (w == NULL || w->agent == NULL || w->exited || !(due || w->poked)) {
         return false;
     }
-    bool due = moved || w->poked || agent_deadline(w->agent) <= w->now_ms;
-    if (!due) {
-        return false;
-    }
+    struct world *node = world_node(w);
     bool told = w->poked;
     w->poked = false;
-    w->steps++;
+    node->steps++; /* one is one call of agent_step, by whichever agent of the node */
+    disk_process(w != node);
     if (!disk_survives(agent_step, w->agent)) {
         world_kill(w); /* a fault of the disk ended the process */
         return true;
     }
+    node->two_owners += world_owns(node) && world_owns(node->second) ? 1 : 0;
     return world_host_turn(w) || told;
 }
 
@@ -103,20 +144,44 @@ static _Noreturn void never_idle(const struct world *w)
     exit(1);
 }
 
+static bool is_due(const struct world *w)
+{
+    return w != NULL && w->agent != NULL && !w->exited && agent_deadline(w->agent) <= w->now_ms;
+}
+
+/* What one turn of the node came to. */
+struct turn {
+    bool moved;
+    bool due;
+    bool stepped;
+};
+
+static struct turn node_turn(struct world *w)
+{
+    struct turn t = {.moved = world_host_bytes(w)};
+    bool other = w->second != NULL && world_host_bytes(w->second);
+    count_requests(w);
+    bool kubelet = world_node_turn(w);
+    bool due = is_due(w);
+    bool other_due = is_due(w->second);
+    t.due = due || other_due;
+    t.stepped = agent_turn(w, due || t.moved || kubelet);
+    t.moved = t.moved || kubelet || other;
+    t.stepped = agent_turn(w->second, other_due || other || kubelet) || t.stepped;
+    return t;
+}
+
 void world_settle(struct world *w)
 {
     unsigned idle = 0;
+    w = world_node(w);
     for (unsigned i = 0; i < TURNS_MAX; i++) {
         sim_api_step(&world_api, w->now_ms, WALL_MS(w->now_ms) / 1000);
-        bool moved = world_host_bytes(w);
-        count_requests(w);
-        moved = world_node_turn(w) || moved;
-        bool due = w->agent != NULL && agent_deadline(w->agent) <= w->now_ms;
-        bool stepped = agent_turn(w, moved);
-        if (!moved && !stepped && !due) {
+        struct turn t = node_turn(w);
+        if (!t.moved && !t.stepped && !t.due) {
             return;
         }
-        idle = moved || stepped ? 0 : idle + 1;
+        idle = t.moved || t.stepped ? 0 : idle + 1;
         if (idle > IDLE_TURNS) {
             never_idle(w);
         }
@@ -131,16 +196,22 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t next_due(const struct world *w)
+static uint64_t process_due(const struct world *w)
 {
     uint64_t at = w->agent != NULL ? agent_deadline(w->agent) : NEVER;
+    return least(at, world_host_deadline(w));
+}
+
+static uint64_t next_due(const struct world *w)
+{
+    uint64_t at = process_due(w);
+    at = w->second != NULL ? least(at, process_due(w->second)) : at;
     at = least(at, sim_api_deadline(&world_api));
     at = least(at, sim_kubelet_deadline(&world_kubelet));
-    at = least(at, world_host_deadline(w));
     return least(at, world_node_deadline(w));
 }
 
-static void set_time(struct world *w, uint64_t now_ms)
+static void set_process_time(struct world *w, uint64_t now_ms)
 {
     ASSERT(now_ms >= w->now_ms);
     w->now_ms = now_ms;
@@ -148,11 +219,20 @@ static void set_time(struct world *w, uint64_t now_ms)
         agent_time(w->agent, now_ms, WALL_MS(now_ms));
     }
     world_host_time(w);
+}
+
+static void set_time(struct world *w, uint64_t now_ms)
+{
+    set_process_time(w, now_ms);
+    if (w->second != NULL) {
+        set_process_time(w->second, now_ms);
+    }
     world_node_time(w);
 }
 
 void world_pass(struct world *w, uint64_t ms)
 {
+    w = world_node(w);
     uint64_t end = w->now_ms + ms;
     world_settle(w);
     while (w->now_ms < end) {

@@ -16,6 +16,8 @@
 
 #define NODE_NAME "node-a"
 #define OTHER_NODE "node-b"
+/* --pod-uid of the second agent; it is part of the names of its sockets. */
+#define SECOND_UID "5ec0d000-0000-4000-8000-000000000002"
 #define OTHER_DRIVER "gpu.example.com"
 #define WALL_MS(now_ms) (UINT64_C(1700000000000) + (now_ms))
 /* Bytes that the network holds of what the agent sent: more than the agent has under way. */
@@ -63,7 +65,13 @@ struct answered { /* the kubelet's last call */
 };
 
 struct world {
-    struct agent *agent; /* NULL: no process runs */
+    /*
+     * In a rolling update a second agent runs on the node. It is another world, of which the
+     * process counts, its connections and its settings; all else is that of the first.
+     */
+    struct world *first;  /* of the second: that one; NULL: this is the first */
+    struct world *second; /* NULL: there is none */
+    struct agent *agent;  /* NULL: no process runs */
     struct settings settings;
     struct found_node found;
     uint64_t seed;
@@ -100,6 +108,8 @@ struct world {
     uint64_t beat_ms;       /* when the kubelet writes the Node's status again */
     unsigned beats;
     struct foreign foreign[FOREIGN_SLICES];
+    unsigned two_owners;     /* steps after which both agents had the claim store */
+    unsigned foreign_writes; /* of slices, by an agent that had not */
     struct tally tally;
     size_t log_len;
     char log[WORLD_LOG_BYTES];
@@ -112,6 +122,10 @@ extern struct sim_kubelet world_kubelet;
 
 /* A new node, with nothing running: an API server, a kubelet, a trn2.48xlarge. */
 void world_new(struct world *w, uint64_t seed);
+/* There may be a second agent on the node of `w`; none of both runs. */
+void world_pair(struct world *w, struct world *second);
+/* The world that has the node: the first. */
+struct world *world_node(struct world *w);
 /* Everything that happens at this moment. */
 void world_settle(struct world *w);
 /* Lets time pass. */
@@ -124,6 +138,8 @@ uint64_t world_random(struct world *w, uint64_t bound);
 /* A new process of the agent; an old one is killed before. */
 void world_start(struct world *w);
 void world_kill(struct world *w);
+/* SIGTERM; whether the process has ended within `ms`. */
+bool world_stop(struct world *w, uint64_t ms);
 /* The path becomes so; `cut`: the connection that stands is reset. */
 void world_net(struct world *w, enum net net, bool cut);
 /* The transport of the API connection ends. */
@@ -152,7 +168,7 @@ uint64_t world_node_deadline(const struct world *w);
 /* Claims that the scheduler allocated, one per device from 0 on. */
 void claims_put(void);
 /* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
-void world_claim_put(const char *name, const char *uid, unsigned device);
+void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved);
 void world_claim_delete(const char *name);
 /* The kubelet calls for one claim; whether it was answered well at once. */
 bool world_call(struct world *w, bool unprepare, const char *name, const char *uid);
@@ -181,6 +197,12 @@ void world_node_again(struct world *w, const char *uid);
 
 /* Size of the agent's one instance. */
 extern const size_t agent_bytes;
+/* A second instance: agent_init of another copy of agent.c. */
+struct agent *second_init(const struct settings *settings, const struct files *files, uint64_t seed,
+                          uint64_t now_ms, uint64_t wall_ms);
+
+/* Whether the process of this world has the claim store. */
+bool world_owns(const struct world *w);
 
 /* Whether stored slices are the wanted ones and the agent knows; `why`: what is not. Never NULL. */
 bool world_well(struct world *w, const char **why);

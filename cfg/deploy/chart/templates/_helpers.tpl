@@ -26,3 +26,11 @@ v1beta2
 {{- fail "the API server serves no resource.k8s.io: Kubernetes 1.34 does by default; 1.33 needs --feature-gates=DynamicResourceAllocation=true and --runtime-config=resource.k8s.io/v1beta1=true" }}
 {{- end }}
 {{- end }}
+
+{{/* "yes" when this release makes an object that another may have made before it: the object is not there, or is its own.
+Takes a list: the context, apiVersion, kind, name. */}}
+{{- define "agent.makes" -}}
+{{- $there := lookup (index . 1) (index . 2) "" (index . 3) }}
+{{- $owner := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there }}
+{{- if or (empty $there) (eq $owner (index . 0).Release.Name) }}yes{{ end }}
+{{- end }}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inferentia2 boards. Two NeuronCores of fixed size a device: logical cores are not configurable.
+ * Six devices are a chain, twelve a ring; no type has an EFA map.
+ */
+#include "boards/board.h"
+#include "generated/families.h"
+
+static const struct board rows[] = {
+    {
+        .instance_type = "inf2.xlarge",
+        .devices = 1,
+    },
+    {
+        .instance_type = "inf2.8xlarge",
+        .devices = 1,
+    },
+    {
+        .instance_type = "inf2.24xlarge",
+        .devices = 6,
+    },
+    {
+        .instance_type = "inf2.48xlarge",
+        .devices = 12,
+    },
+};
+
+const struct board_family inf2_family = {
+    .name = "inf2",
+    .cores_per_device = 2,
+    .memory_gib = 32,
+    .lnc_default = 1,
+    .boards = sizeof rows / sizeof rows[0],
+    .board = rows,
+};

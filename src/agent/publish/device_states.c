@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of all devices, their log lines, and what follows for the slices. */
+#include "agent/publish/device_states.h"
+
+#include "agent/state.h"
+#include "base/assert.h"
+#include "cfg/identity.h"
+
+static uint64_t bit(unsigned number)
+{
+    return UINT64_C(1) << number;
+}
+
+static void log_state(struct agent *a, enum log_id id, unsigned number)
+{
+    const struct health_track *h = &a->device_states.device[number];
+    char text[HEALTH_TEXT_CAP];
+    char name[DEVICE_NAME_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    struct writer n = writer_of(name, sizeof name);
+    device_health_text(&w, (enum health)h->state, h->reasons);
+    writer_text(&n, DEVICE_NAME_PREFIX);
+    writer_decimal(&n, number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    ended = writer_end_text(&n);
+    ASSERT(ended == STATUS_OK);
+    log_begin(a, id);
+    log_text(a, "device", name);
+    if (text[0] != '\0') { /* a device that is healthy needs no words */
+        log_text(a, "text", text);
+    }
+    log_end(a);
+}
+
+/* A state is logged when it begins, a reason once while the device is unhealthy. */
+static void changed(struct agent *a, unsigned number, bool was_unhealthy)
+{
+    struct device_states *s = &a->device_states;
+    const struct health_track *h = &s->device[number];
+    bool unhealthy = h->state == (uint8_t)HEALTH_UNHEALTHY;
+    s->changes++;
+    if (unhealthy && (h->reasons & ~s->logged[number]) != 0u) {
+        s->logged[number] |= h->reasons;
+        log_state(a, LOG_ID_DEVICE_UNHEALTHY, number);
+    }
+    if (was_unhealthy && !unhealthy) {
+        s->logged[number] = 0;
+        log_state(a, LOG_ID_DEVICE_RECOVERED, number);
+    }
+    s->unhealthy = unhealthy ? s->unhealthy | bit(number) : s->unhealthy & ~bit(number);
+    s->untaintable &= s->unhealthy;
+}
+
+/* The look at a device; a device that was never there, and that nobody has, has none. */
+static bool reading_of(const struct agent *a, unsigned number, bool certain,
+                       struct device_reading *r)
+{
+    const struct device_states *s = &a->device_states;
+    int at = devices_numbered(&a->devices, number);
+    *r = (struct device_reading){0};
+    if (at >= 0 && certain) {
+        *r = a->devices.device[at].reading;
+    } else if (at < 0 && certain) {
+        r->reasons = HEALTH_REASON_GONE;
+    } else {
+        /* what holds for it now is not known */
+    }
+    return at >= 0 || s->device[number].seen || (s->held & bit(number)) != 0u;
+}
+
+bool device_states_take(struct agent *a, uint64_t held, bool certain)
+{
+    struct device_states *s = &a->device_states;
+    uint64_t unhealthy = s->unhealthy;
+    uint64_t kept = s->kept;
+    uint64_t listed = s->unhealthy & s->held;
+    s->held = held;
+    s->kept = 0;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        struct device_reading reading;
+        bool was_unhealthy = (s->unhealthy & bit(n)) != 0u;
+        if (!reading_of(a, n, certain, &reading)) {
+            continue;
+        }
+        if (device_health_take(&s->device[n], &reading, a->now_ms)) {
+            changed(a, n, was_unhealthy);
+        }
+        bool gone = devices_numbered(&a->devices, n) < 0;
+        s->kept |= (gone && (held & bit(n)) != 0u) ? bit(n) : 0u;
+    }
+    return s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
+}
+
+enum device_listing device_states_listing(const struct agent *a, unsigned number)
+{
+    const struct device_states *s = &a->device_states;
+    bool taints = a->settings->taint_key[0] != '\0' && (s->untaintable & bit(number)) == 0u;
+    enum device_listing listing = LISTED;
+    if ((s->unhealthy & bit(number)) == 0u) {
+        listing = LISTED;
+    } else if (taints) {
+        listing = LISTED_TAINTED;
+    } else if ((s->held & bit(number)) == 0u) {
+        listing = LISTED_NOT;
+    } else {
+        /* whoever looks at the claim finds its device */
+    }
+    return listing;
+}
+
+void device_states_untaintable(struct agent *a, uint64_t devices)
+{
+    a->device_states.untaintable |= devices & a->device_states.unhealthy;
+}

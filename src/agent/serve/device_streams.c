@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of the devices' health, entry by entry: a report of all devices is nowhere in memory. */
+#include "agent/serve/device_streams.h"
+
+#include <string.h>
+
+#include "agent/serve/responses.h"
+#include "agent/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "cfg/identity.h"
+#include "generated/dra.pb.h"
+#include "pb_encode.h"
+
+/* Names of a pool and a device, the text, numbers, tags and lengths. */
+#define ENTRY_BYTES_MAX (NAME_CAP + DEVICE_NAME_CAP + HEALTH_TEXT_CAP + 64u)
+
+static struct device_stream *streams_of(struct agent *a, unsigned link)
+{
+    ASSERT(link >= REGISTRATION_LINKS && link < REGISTRATION_LINKS + SERVICE_LINKS);
+    return a->device_stream[link - REGISTRATION_LINKS];
+}
+
+static bool is_service(unsigned link)
+{
+    return link >= REGISTRATION_LINKS && link < REGISTRATION_LINKS + SERVICE_LINKS;
+}
+
+void device_streams_watch(struct agent *a, unsigned link, const struct grpc_event *event)
+{
+    struct device_stream *own = streams_of(a, link);
+    for (unsigned i = 0; i < DEVICE_STREAMS_PER_LINK; i++) {
+        if (!grpc_call_alive(&a->link[link].grpc, own[i].id)) {
+            memset(&own[i], 0, sizeof own[i]);
+            own[i].id = event->call;
+            return;
+        }
+    }
+    response_status(a, link, event->call, GRPC_RESOURCE_EXHAUSTED,
+                    "too many health streams on one connection");
+}
+
+unsigned device_streams_open(const struct agent *a, unsigned link)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; is_service(link) && i < DEVICE_STREAMS_PER_LINK; i++) {
+        const struct device_stream *s = &a->device_stream[link - REGISTRATION_LINKS][i];
+        n += grpc_call_alive(&a->link[link].grpc, s->id) ? 1u : 0u;
+    }
+    return n;
+}
+
+void device_streams_forget(struct agent *a, unsigned link)
+{
+    if (is_service(link)) {
+        memset(streams_of(a, link), 0, sizeof a->device_stream[0]);
+    }
+}
+
+/* --- one report --- */
+
+/* The entry of a device, as an element of field 1; empty: it is not in the report. */
+static struct view entry(const struct agent *a, const struct device_stream *s, unsigned number,
+                         uint8_t bytes[ENTRY_BYTES_MAX])
+{
+    dra_DeviceHealth m = dra_DeviceHealth_init_zero;
+    pb_ostream_t out = pb_ostream_from_buffer(bytes, ENTRY_BYTES_MAX);
+    if ((s->devices >> number & 1u) == 0u) {
+        return view_of(NULL, 0);
+    }
+    m.has_device = true;
+    text_set(m.device.pool_name, sizeof m.device.pool_name, a->settings->node_name);
+    struct writer name = writer_of(m.device.device_name, sizeof m.device.device_name);
+    writer_text(&name, DEVICE_NAME_PREFIX);
+    writer_decimal(&name, number);
+    enum status named = writer_end_text(&name);
+    struct writer text = writer_of(m.message, sizeof m.message);
+    device_health_text(&text, (enum health)s->state[number], s->reasons[number]);
+    enum status ended = writer_end_text(&text);
+    ASSERT(named == STATUS_OK && ended == STATUS_OK);
+    m.health = (dra_HealthStatus)s->state[number];
+    m.last_updated_time = s->time_s;
+    uint32_t lease_s = DEVICE_LEASE_MS / 1000u;
+    m.health_check_timeout_seconds = (int64_t)lease_s;
+    bool ok = pb_encode_tag(&out, PB_WT_STRING, dra_NodeWatchResourcesResponse_devices_tag) &&
+              pb_encode_submessage(&out, dra_DeviceHealth_fields, &m);
+    ASSERT(ok);
+    return view_of(bytes, out.bytes_written);
+}
+
+static uint32_t report_len(const struct agent *a, const struct device_stream *s)
+{
+    uint8_t bytes[ENTRY_BYTES_MAX];
+    size_t len = 0;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        len += entry(a, s, n, bytes).len;
+    }
+    return (uint32_t)len;
+}
+
+static void report_take(const struct agent *a, struct device_stream *s)
+{
+    const struct device_states *states = &a->device_states;
+    s->devices = 0;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        const struct health_track *h = &states->device[n];
+        s->devices |= h->seen ? UINT64_C(1) << n : 0u;
+        s->state[n] = h->state;
+        s->reasons[n] = h->reasons;
+    }
+    uint64_t now_s = a->wall_ms / 1000u;
+    s->time_s = (int64_t)now_s;
+    s->next = 0;
+    s->at = 0;
+}
+
+/* A report is due: with the first look, after a change, and when the last one is old. */
+static bool is_due(const struct agent *a, const struct device_stream *s)
+{
+    return a->found &&
+           (!s->started || s->changes != a->device_states.changes || a->now_ms >= s->due_ms);
+}
+
+static void report_start(struct agent *a, struct grpc_server *server, struct device_stream *s)
+{
+    report_take(a, s);
+    if (grpc_reply_begin(server, s->id, report_len(a, s)) == STATUS_OK) {
+        s->started = true;
+        s->busy = true;
+        s->changes = a->device_states.changes;
+        s->due_ms = a->now_ms + DEVICE_REPORT_MS;
+    }
+}
+
+static void report_send(const struct agent *a, struct grpc_server *server, struct device_stream *s)
+{
+    uint8_t bytes[ENTRY_BYTES_MAX];
+    enum status sent = STATUS_OK;
+    while (s->next < DEVICES_MAX && sent == STATUS_OK) {
+        struct view left = view_from(entry(a, s, s->next, bytes), s->at);
+        size_t taken = 0;
+        sent = (left.len > 0u) ? grpc_reply_bytes(server, s->id, left, &taken) : STATUS_OK;
+        bool whole = sent == STATUS_OK && taken == left.len;
+        s->at = whole ? 0u : (uint16_t)(s->at + taken);
+        s->next = (uint8_t)(s->next + (whole ? 1u : 0u));
+        sent = whole ? STATUS_OK : STATUS_MORE;
+    }
+    s->busy = s->next < DEVICES_MAX;
+}
+
+static void stream_step(struct agent *a, struct grpc_server *server, struct device_stream *s)
+{
+    if (!grpc_call_alive(server, s->id)) {
+        return;
+    }
+    if (!s->busy && is_due(a, s)) {
+        report_start(a, server, s);
+    }
+    if (s->busy) {
+        report_send(a, server, s);
+    }
+    if (a->stopping) {
+        /* Without room now it is tried again, until the time to stop is over. */
+        enum status st =
+            grpc_finish(server, s->id, GRPC_UNAVAILABLE, "the agent is stopping; try again");
+        ASSERT(st == STATUS_OK || st == STATUS_MORE);
+    }
+}
+
+void device_streams_step(struct agent *a)
+{
+    for (unsigned i = 0; i < SERVICE_LINKS * DEVICE_STREAMS_PER_LINK; i++) {
+        unsigned link = i / DEVICE_STREAMS_PER_LINK;
+        struct server_link *l = &a->link[REGISTRATION_LINKS + link];
+        if (l->open && !l->failed) {
+            stream_step(a, &l->grpc, &a->device_stream[link][i % DEVICE_STREAMS_PER_LINK]);
+        }
+    }
+}
+
+/* A report under way, and one that finds no room, wait for the peer. */
+uint64_t device_streams_deadline(const struct agent *a)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < SERVICE_LINKS * DEVICE_STREAMS_PER_LINK; i++) {
+        unsigned link = i / DEVICE_STREAMS_PER_LINK;
+        const struct server_link *l = &a->link[REGISTRATION_LINKS + link];
+        const struct device_stream *s = &a->device_stream[link][i % DEVICE_STREAMS_PER_LINK];
+        bool waits = l->open && !l->failed && s->started && !s->busy && s->due_ms > a->now_ms;
+        if (waits && grpc_call_alive(&l->grpc, s->id)) {
+            at = earlier(at, s->due_ms);
+        }
+    }
+    return at;
+}

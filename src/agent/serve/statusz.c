@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page /statusz, see statusz.h. Changes no state. */
+#include "agent/serve/statusz.h"
+
+#include "agent/serve/metrics.h"
+#include "agent/state.h"
+#include "cfg/identity.h"
+
+/* --- versions --- */
+
+enum { LINE_AGENT, LINE_KUBELET, LINE_API, VERSION_LINES };
+
+static void write_version(const struct agent *a, unsigned line, struct writer *out)
+{
+    const char *kubelet = a->node.facts.kubelet_version;
+    switch (line) {
+    case LINE_AGENT:
+        writer_text(out, "agent: " AGENT_VERSION ", build " BUILD_ID);
+        break;
+    case LINE_KUBELET:
+        writer_text(out, "kubelet: ");
+        writer_text(out, (kubelet[0] != '\0') ? kubelet : "not known");
+        break;
+    default:
+        writer_text(out, "API: ");
+        writer_text(out, version_ready(a) ? version_group(version_now(a)) : "not known");
+        break;
+    }
+}
+
+/* --- troubles --- */
+
+/* Troubles by number: that of a request's kind, then those of the kubelet. */
+enum { TROUBLE_KUBELET_IDLE = API_KINDS, TROUBLE_KUBELET_SKIPS, TROUBLES };
+
+/* Kubernetes issue 133920, fixed in 1.34.2; a pod's claims behind a prepared one, in 1.34.4. */
+#define KUBELET_BUGS "v1.34."
+#define KUBELET_IDLE_FIXED 2u
+#define KUBELET_SKIPS_FIXED 4u
+
+/* The patch release of a kubelet 1.34, else UINT64_MAX. */
+static uint64_t kubelet_patch(const struct agent *a)
+{
+    struct view version = view_text(a->node.facts.kubelet_version);
+    struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
+    uint64_t number = UINT64_MAX;
+    /* All of these have one digit; what a distribution appends does not count. */
+    bool good =
+        view_starts(version, KUBELET_BUGS) &&
+        (patch.len == 1u || (patch.len > 1u && (patch.data[1] < '0' || patch.data[1] > '9')));
+    enum status s = good ? view_decimal(view_first(patch, 1), 9, &number) : PEER_MALFORMED;
+    return (s == STATUS_OK) ? number : UINT64_MAX;
+}
+
+static bool has_trouble(const struct agent *a, unsigned trouble)
+{
+    bool has = false;
+    if (trouble == TROUBLE_KUBELET_IDLE) {
+        has = kubelet_patch(a) < KUBELET_IDLE_FIXED;
+    } else if (trouble == TROUBLE_KUBELET_SKIPS) {
+        has = kubelet_patch(a) < KUBELET_SKIPS_FIXED;
+    } else {
+        has = api_forbidden(a, (enum api_kind)trouble);
+    }
+    return has;
+}
+
+static void write_trouble(const struct agent *a, unsigned trouble, struct writer *out)
+{
+    writer_text(out, STATUSZ_TROUBLE);
+    if (trouble < API_KINDS) {
+        const char *verb = metrics_verb((enum api_kind)trouble);
+        writer_text(out, "the API server forbids the agent to ");
+        writer_text(out, (trouble == (unsigned)API_WRITE_SLICE)  ? "create or update"
+                         : (trouble == (unsigned)API_LOOK_CLAIM) ? "get"
+                                                                 : verb);
+        writer_text(out, " ");
+        writer_text(out, metrics_resource((enum api_kind)trouble));
+        writer_text(out,
+                    "; allow it in the agent's ClusterRole, or see the log for the policy that "
+                    "denied it");
+        return;
+    }
+    writer_text(out, "kubelet ");
+    writer_text(out, a->node.facts.kubelet_version);
+    writer_text(out, (trouble == TROUBLE_KUBELET_IDLE)
+                         ? " prepares no claim after 30 idle minutes until it is restarted; update "
+                           "it to 1.34.4"
+                         : " skips claims of a pod that follow an already prepared one; update it "
+                           "to 1.34.4");
+}
+
+bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
+{
+    unsigned left = index - VERSION_LINES;
+    if (index < (unsigned)VERSION_LINES) {
+        write_version(a, index, out);
+        return true;
+    }
+    for (unsigned i = 0; i < (unsigned)TROUBLES; i++) {
+        if (has_trouble(a, i) && left == 0u) {
+            write_trouble(a, i, out);
+            return true;
+        }
+        left -= has_trouble(a, i) ? 1u : 0u;
+    }
+    return false;
+}

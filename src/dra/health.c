@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts of the kernel module become reasons, and reasons a state. Logs and publishes nothing. */
+#include "dra/health.h"
+
+#include "base/assert.h"
+
+/* In the order of the bits; the first ten as the kernel module spells them. */
+static const char reason_names[][32] = {
+    "hbm",
+    "firmware_service_api",
+    "firmware_service_processor",
+    "sram",
+    "link_intraserver",
+    "link_host",
+    "link_efa",
+    "link_interserver",
+    "link_switch",
+    "axi_fabric",
+    "unknown component",
+    "device unreachable",
+    "initialisation failed",
+    "reset failed",
+    "uncorrectable memory errors",
+    "hardware errors",
+    "device gone",
+};
+#define REASONS 17u
+_Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted");
+#define COMPONENTS 10u
+_Static_assert(HEALTH_REASON_COMPONENTS == ((uint32_t)1 << COMPONENTS) - 1u,
+               "a bit for each component");
+_Static_assert(HEALTH_REASON_GONE == (uint32_t)1 << (REASONS - 1u), "a name for each bit");
+
+/* --- one look --- */
+
+static uint32_t component_bit(struct view word)
+{
+    for (unsigned i = 0; i < COMPONENTS; i++) {
+        if (view_is(word, reason_names[i])) {
+            return UINT32_C(1) << i;
+        }
+    }
+    return HEALTH_REASON_COMPONENT;
+}
+
+/* Words that stand in place of the list. */
+static bool take_word(struct device_reading *r, struct view text)
+{
+    bool taken = true;
+    if (view_is(text, "device_unreachable")) {
+        r->reasons |= HEALTH_REASON_UNREACHABLE;
+    } else if (view_is(text, "init_error")) {
+        r->reasons |= HEALTH_REASON_INIT;
+    } else if (view_is(text, "busy")) {
+        r->known = false;
+    } else {
+        taken = false;
+    }
+    return taken;
+}
+
+void device_reading_components(struct device_reading *r, struct view text, bool there)
+{
+    struct view list = view_trim(text);
+    r->known = there;
+    if (take_word(r, list)) {
+        return;
+    }
+    while (list.len > 0u) {
+        size_t comma = view_find(list, ',');
+        struct view word = view_trim(view_first(list, comma));
+        r->reasons |= (word.len > 0u) ? component_bit(word) : 0u;
+        list = view_from(list, comma + 1u);
+    }
+}
+
+void device_reading_reset(struct device_reading *r, struct view text)
+{
+    struct view state = view_trim(text);
+    if (view_is(state, "0")) {
+        r->known = false;
+    } else if (view_is(state, "2")) {
+        r->reasons |= HEALTH_REASON_RESET;
+    } else {
+        /* ready, or a kernel module that does not say */
+    }
+}
+
+bool device_reading_counter(uint64_t *sum, struct view text)
+{
+    uint64_t value = 0;
+    if (view_decimal(view_trim(text), UINT64_MAX / 4u, &value) != STATUS_OK) {
+        return false;
+    }
+    *sum += value;
+    return true;
+}
+
+enum health device_reading_health(const struct device_reading *r)
+{
+    if (r->reasons != 0u) {
+        return HEALTH_UNHEALTHY;
+    }
+    return r->known ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
+}
+
+/* --- from look to look --- */
+
+/*
+ * A counter that falls was cleared: what it counted is over. The kernel module shows 0 where it
+ * could not read the device, so it takes two looks to believe that.
+ */
+static void take_counter(struct health_track *h, uint32_t reason, uint64_t *kept, uint64_t now,
+                         uint64_t now_ms)
+{
+    bool fell = now < *kept;
+    bool first = fell && (h->fallen & reason) == 0u;
+    h->fallen = fell ? h->fallen | reason : h->fallen & ~reason;
+    if (fell) {
+        h->rising &= first ? h->rising : ~reason;
+    } else if (now > *kept) {
+        h->rising |= reason;
+        h->rose_ms = now_ms;
+    } else {
+        /* nothing new */
+    }
+    *kept = first ? *kept : now;
+}
+
+static void take_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
+{
+    if (now_ms - h->rose_ms >= HEALTH_ERROR_MS) {
+        h->rising = 0;
+    }
+    if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
+        h->counted = false; /* what comes back may be another device */
+    }
+    if (!r->counted) {
+        return;
+    }
+    if (!h->counted) {
+        h->ecc = r->ecc;
+        h->errors = r->errors;
+    }
+    h->counted = true;
+    take_counter(h, HEALTH_REASON_ECC, &h->ecc, r->ecc, now_ms);
+    take_counter(h, HEALTH_REASON_ERROR, &h->errors, r->errors, now_ms);
+}
+
+static void fall(struct health_track *h, uint64_t now_ms)
+{
+    bool lately = h->falls > 0u && now_ms - h->fell_ms < HEALTH_FALLS_MS;
+    h->falls = lately ? h->falls + 1u : 1u;
+    h->hold_ms = lately ? h->hold_ms : 0u;
+    if (h->falls > HEALTH_FALLS_FREE) {
+        uint64_t twice = (h->hold_ms == 0u) ? HEALTH_HOLD_MS : h->hold_ms * 2u;
+        h->hold_ms = (twice < HEALTH_HOLD_MAX_MS) ? twice : HEALTH_HOLD_MAX_MS;
+    }
+    h->fell_ms = now_ms;
+}
+
+/* The state that a look without any reason leads to. */
+static enum health state_without_reason(const struct health_track *h,
+                                        const struct device_reading *r, uint64_t now_ms)
+{
+    uint64_t wait_ms = h->hold_ms;
+    bool only_gone = h->reasons == HEALTH_REASON_GONE;
+    if (!r->known && !only_gone && wait_ms < HEALTH_UNKNOWN_MS) {
+        wait_ms = HEALTH_UNKNOWN_MS;
+    }
+    if (h->state == (uint8_t)HEALTH_UNHEALTHY && now_ms - h->bad_ms < wait_ms) {
+        return HEALTH_UNHEALTHY;
+    }
+    return r->known ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
+}
+
+bool device_health_take(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
+{
+    take_counters(h, r, now_ms);
+    uint32_t reasons = r->reasons | h->rising;
+    enum health before = (enum health)h->state;
+    enum health after = HEALTH_UNHEALTHY;
+    if (reasons != 0u) {
+        h->bad_ms = now_ms;
+    } else {
+        after = state_without_reason(h, r, now_ms);
+        reasons = (after == HEALTH_UNHEALTHY) ? h->reasons : 0u;
+    }
+    bool changed = !h->seen || after != before || reasons != h->reasons;
+    if (after == HEALTH_UNHEALTHY && before != HEALTH_UNHEALTHY) {
+        fall(h, now_ms);
+    }
+    h->since_ms = (after == before) ? h->since_ms : now_ms;
+    h->seen = true;
+    h->state = (uint8_t)after;
+    h->reasons = reasons;
+    return changed;
+}
+
+void device_health_text(struct writer *w, enum health state, uint32_t reasons)
+{
+    const char *between = "";
+    if (state == HEALTH_UNKNOWN) {
+        writer_text(w, "unhealthy_components cannot be read, or a reset is under way");
+    }
+    for (unsigned i = 0; i < REASONS; i++) {
+        if ((reasons >> i & 1u) != 0u) {
+            writer_text(w, between);
+            writer_text(w, reason_names[i]);
+            between = ", ";
+        }
+    }
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command `bundle`, see bundle.h. Everything in it is printed by another command, served by a
+ * page, or copied from a file of the agent's own; so no credential is. What cannot be had is
+ * reported, and the rest is written.
+ */
+#include "host/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "host/commands_internal.h"
+#include "host/system.h"
+
+/* --- single files --- */
+
+static enum status copy_failed(struct writer *why, const char *from, int error)
+{
+    writer_text(why, from);
+    writer_text(why, " cannot be read: ");
+    writer_errno(why, error);
+    return errno_status(error);
+}
+
+/* Until the end of the file, an error or the bound: *n is of the last read. */
+static enum status copy_bytes(struct command_memory *m, int fd, ssize_t *n, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    size_t copied = 0;
+    *n = 1;
+    while (*n > 0 && s == STATUS_OK && copied < BUNDLE_FILE_BYTES_MAX) {
+        *n = read(fd, m->part, sizeof m->part);
+        m->out.len = (*n > 0) ? (size_t)*n : 0u;
+        copied += m->out.len;
+        s = (*n > 0) ? commands_flush(m, why) : STATUS_OK;
+    }
+    return s;
+}
+
+static enum status copy(struct command_memory *m, const char *from, struct writer *why)
+{
+    ssize_t n = -1;
+    int fd = path_open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    enum status s = (fd >= 0) ? copy_bytes(m, fd, &n, why) : STATUS_OK;
+    int error = (n > 0) ? EFBIG : errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return (s == STATUS_OK && n != 0) ? copy_failed(why, from, error) : s;
+}
+
+static enum status write_settings(struct command_memory *m, const struct settings_input *input,
+                                  struct writer *why)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; s == STATUS_OK && settings_source(input, i, &m->out); i++) {
+        s = commands_flush(m, why);
+    }
+    return s;
+}
+
+static void known_or_not(struct writer *out, const char *what, const char *value)
+{
+    writer_text(out, what);
+    writer_text(out, (value[0] != '\0') ? value : "not known");
+    writer_text(out, "\n");
+}
+
+/* Not inlined, as its buffers are not part of the frame of `check` then. */
+__attribute__((noinline)) static enum status write_versions(struct command_memory *m,
+                                                            struct writer *why)
+{
+    struct utsname kernel;
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer unused = writer_of(bytes, sizeof bytes);
+    bool known = uname(&kernel) == 0;
+    (void)(commands_node(m, &unused) == STATUS_OK); /* slices.yaml has the reason */
+    writer_text(&m->out, AGENT_NAME " " AGENT_VERSION ", build " BUILD_ID "\n");
+    known_or_not(&m->out, "kernel: ", known ? kernel.release : "");
+    known_or_not(&m->out, "architecture: ", known ? kernel.machine : "");
+    known_or_not(&m->out, "Neuron kernel module: ", m->inventory.devices.driver_version);
+    known_or_not(&m->out, "instance type: ", m->inventory.devices.instance_type);
+    return commands_flush(m, why);
+}
+
+/* --- the table of them --- */
+
+enum entry_kind {
+    ENTRY_COMMAND,
+    ENTRY_PAGE,
+    ENTRY_SETTINGS,
+    ENTRY_VERSIONS,
+    ENTRY_STORE,
+    ENTRY_CDI
+};
+
+struct entry {
+    enum entry_kind kind;
+    char name[16]; /* of the file; empty: it has that of a file that is copied */
+    enum settings_command command;
+    enum settings_output output;
+    char page[12];
+};
+
+static const struct entry entries[] = {
+    {.name = "versions.txt", .kind = ENTRY_VERSIONS},
+    {.name = "settings.txt", .kind = ENTRY_SETTINGS},
+    {.name = "check.txt", .kind = ENTRY_COMMAND, .command = COMMAND_CHECK},
+    {.name = "devices.txt", .kind = ENTRY_COMMAND, .command = COMMAND_DEVICES},
+    {.name = "slices.yaml",
+     .kind = ENTRY_COMMAND,
+     .command = COMMAND_SLICES,
+     .output = OUTPUT_YAML},
+    {.name = "claims.yaml",
+     .kind = ENTRY_COMMAND,
+     .command = COMMAND_CLAIMS,
+     .output = OUTPUT_YAML},
+    {.name = STORE_FILE_NAME, .kind = ENTRY_STORE},
+    {.name = "statusz.txt", .kind = ENTRY_PAGE, .page = "/statusz"},
+    {.name = "readyz.txt", .kind = ENTRY_PAGE, .page = "/readyz"},
+    {.name = "metrics.txt", .kind = ENTRY_PAGE, .page = "/metrics"},
+    {.name = "log.txt", .kind = ENTRY_PAGE, .page = "/logz"},
+};
+
+static enum status entry_fill(struct command_memory *m, const struct settings_input *input,
+                              const struct entry *e, const char *name, struct writer *why)
+{
+    char from[COMMAND_PATH_CAP];
+    enum status s = STATUS_OK;
+    m->out = writer_of(m->part, sizeof m->part);
+    switch (e->kind) {
+    case ENTRY_COMMAND:
+        m->command = e->command;
+        m->output = e->output;
+        s = commands_print(m, why);
+        break;
+    case ENTRY_PAGE:
+        s = page_copy(m, e->page, why);
+        break;
+    case ENTRY_SETTINGS:
+        s = write_settings(m, input, why);
+        break;
+    case ENTRY_VERSIONS:
+        s = write_versions(m, why);
+        break;
+    default:
+        path_join(from, sizeof from,
+                  (e->kind == ENTRY_STORE) ? m->state_dir : m->settings->cdi_root, name);
+        s = copy(m, from, why);
+        break;
+    }
+    return s;
+}
+
+/* --- the directory --- */
+
+/* One line on standard output. */
+static enum status say(struct command_memory *m, const char *path, struct view reason,
+                       struct writer *why)
+{
+    m->out = writer_of(m->part, sizeof m->part);
+    m->out_fd = STDOUT_FILENO;
+    writer_text(&m->out, (reason.len == 0u) ? "wrote " : "missing ");
+    writer_text(&m->out, path);
+    writer_text(&m->out, (reason.len == 0u) ? "" : ": ");
+    writer_append(&m->out, reason);
+    writer_text(&m->out, "\n");
+    return commands_flush(m, why);
+}
+
+/* HOST_*: standard output cannot be written. A file that cannot be filled is removed again. */
+static enum status entry_write(struct command_memory *m, const struct settings_input *input,
+                               const struct entry *e, const char *name, struct writer *why)
+{
+    char path[COMMAND_PATH_CAP];
+    struct writer line = writer_of(m->reason, sizeof m->reason);
+    enum status s = HOST_IO;
+    path_join(path, sizeof path, m->settings->operand, name);
+    m->out_fd = path_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (m->out_fd >= 0) {
+        s = entry_fill(m, input, e, name, &line);
+        (void)close(m->out_fd);
+    } else {
+        writer_errno(&line, errno);
+    }
+    if (s != STATUS_OK) {
+        (void)unlink(path);
+        m->incomplete = true;
+    }
+    return say(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
+}
+
+/* The CDI files of the agent; *error: why the directory cannot be read, or 0. */
+static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
+{
+    uint8_t *bytes = m->half[0]; /* copying uses m->part alone */
+    enum status s = STATUS_OK;
+    int fd = path_open(m->settings->cdi_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long n = (fd >= 0) ? 1 : -1;
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+        struct directory_entry found;
+        size_t at = 0;
+        n = syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]);
+        while (n > 0 && s == STATUS_OK && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
+            const struct entry e = {.kind = ENTRY_CDI};
+            bool ours = view_starts(view_text(found.name), CDI_FILE_PREFIX);
+            s = ours ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
+        }
+    }
+    *error = (n < 0) ? errno : 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return s;
+}
+
+static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
+{
+    struct writer line = writer_of(m->reason, sizeof m->reason);
+    int error = 0;
+    enum status s = cdi_write_all(m, &error, why);
+    if (s == STATUS_OK && error != 0) {
+        writer_errno(&line, error);
+        m->incomplete = true;
+        s = say(m, m->settings->cdi_root, writer_view(&line), why);
+    }
+    return s;
+}
+
+/* An errno, or 0: the directory is there and empty. */
+static int directory_ready(struct command_memory *m, const char *path)
+{
+    uint8_t *bytes = m->half[0];
+    struct directory_entry found;
+    size_t at = 0;
+    int error = 0;
+    if (directory_make(path, 0700, &error) != STATUS_OK) {
+        return error;
+    }
+    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long n = (fd >= 0) ? syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]) : -1;
+    error = (n < 0) ? errno : 0;
+    while (n > 0 && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
+        bool itself = view_is(view_text(found.name), ".") || view_is(view_text(found.name), "..");
+        error = itself ? error : ENOTEMPTY;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return error;
+}
+
+enum status bundle_write(struct command_memory *m, const struct settings_input *input,
+                         struct writer *why)
+{
+    const char *directory = m->settings->operand;
+    int error = directory_ready(m, directory);
+    enum status s = STATUS_OK;
+    if (error != 0) {
+        writer_text(why, directory);
+        writer_text(why, (error == ENOTEMPTY) ? " is not empty" : ": ");
+        writer_text(why, (error == ENOTEMPTY) ? "" : errno_text(error));
+        writer_text(why, "; give a directory that is empty, or that can be made");
+        return (error == ENOTEMPTY) ? PEER_MALFORMED : errno_status(error);
+    }
+    for (unsigned i = 0; i < sizeof entries / sizeof entries[0] && s == STATUS_OK; i++) {
+        s = entry_write(m, input, &entries[i], entries[i].name, why);
+    }
+    s = (s == STATUS_OK) ? cdi_copy_all(m, why) : s;
+    m->answer_no = m->incomplete;
+    return s;
+}

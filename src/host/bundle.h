@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `bundle`: a directory of files for a report of a problem (bundle.c). */
+#ifndef HOST_BUNDLE_H
+#define HOST_BUNDLE_H
+
+#include "host/commands.h"
+
+/*
+ * Writes the files; `input` is what the settings were read from. Results as of commands_print, and
+ * m->answer_no when a file is missing. PEER_MALFORMED: the directory is not empty.
+ */
+MUST_USE enum status bundle_write(struct command_memory *m, const struct settings_input *input,
+                                  struct writer *why);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's own pages, as commands read them: HTTP/1.0, in bounded time. Holds no state. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/commands_internal.h"
+#include "host/sockets.h"
+#include "host/system.h"
+
+/* How long a page may take, connection and all: the agent responds within a turn of its loop. */
+#define PAGE_MAX_MS 5000u
+
+/* One page under way. */
+struct page {
+    int fd;
+    uint64_t end_ms;
+    int sink;      /* where the body goes; -1: it stays in `bytes` */
+    unsigned code; /* once the head was read; 0: not yet, or there is none */
+    struct writer bytes;
+};
+
+/* An errno, or 0: the descriptor is ready. */
+static int page_wait(const struct page *p, short events)
+{
+    uint64_t now_ms = clock_now_ms();
+    struct pollfd wait = {.fd = p->fd, .events = events};
+    uint64_t left_ms = (now_ms < p->end_ms) ? p->end_ms - now_ms : 0u;
+    int ready = poll(&wait, 1, (int)left_ms);
+    return (ready == 1) ? 0 : ((ready == 0) ? ETIMEDOUT : errno);
+}
+
+/* An errno, or 0: the socket connects. */
+static int page_socket(struct page *p, const struct settings *s)
+{
+    struct ip_address address = {0};
+    const char *text = (s->metrics_address[0] != '\0') ? s->metrics_address : "127.0.0.1";
+    address.v6 = inet_pton(AF_INET6, text, address.bytes) == 1;
+    if (!address.v6 && inet_pton(AF_INET, text, address.bytes) != 1) {
+        return EINVAL;
+    }
+    p->fd = socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool connects =
+        p->fd >= 0 &&
+        (address_connect(p->fd, &address, (uint16_t)s->metrics_port) == 0 || errno == EINPROGRESS);
+    return connects ? 0 : errno;
+}
+
+static int page_connect(struct page *p, const struct settings *s)
+{
+    int refused = 0;
+    socklen_t len = sizeof refused;
+    int error = page_socket(p, s);
+    error = (error == 0) ? page_wait(p, POLLOUT) : error;
+    if (error == 0 && getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &refused, &len) != 0) {
+        error = errno;
+    }
+    return (error == 0) ? refused : error;
+}
+
+static int page_ask(const struct page *p, const char *path)
+{
+    uint8_t bytes[64];
+    struct writer request = writer_of(bytes, sizeof bytes);
+    int error = 0;
+    writer_text(&request, "GET ");
+    writer_text(&request, path);
+    writer_text(&request, " HTTP/1.0\r\n\r\n");
+    ASSERT(!request.full);
+    enum status s = descriptor_write(p->fd, writer_view(&request), -1, &error);
+    return (s == STATUS_OK) ? 0 : error;
+}
+
+/* Passes on what was read, without the head. An errno, or 0. */
+static int page_pass(struct page *p)
+{
+    int error = 0;
+    struct view body = writer_view(&p->bytes);
+    if (p->code == 0u) {
+        p->code = command_response(writer_view(&p->bytes), &body);
+    }
+    if (p->sink < 0 || p->code == HTTP_NOT_FOUND) {
+        return 0;
+    }
+    enum status s = descriptor_write(p->sink, body, -1, &error);
+    p->bytes.len = 0;
+    return (s == STATUS_OK) ? 0 : error;
+}
+
+/* Reads once; *end: nothing more comes. An errno, or 0. */
+static int page_read_some(struct page *p, bool *end)
+{
+    int error = page_wait(p, POLLIN);
+    if (error != 0) {
+        return error;
+    }
+    ssize_t n = read(p->fd, &p->bytes.data[p->bytes.len], writer_room(&p->bytes));
+    *end = n <= 0;
+    p->bytes.len += (n > 0) ? (size_t)n : 0u;
+    return (n < 0) ? errno : 0;
+}
+
+/* Reads to the end of the connection, or of the room. An errno, or 0. */
+static int page_read(struct page *p)
+{
+    int error = 0;
+    bool end = false;
+    /* Each round reads a byte at least, or waits; both end with the time. */
+    while (!end && error == 0) {
+        error = (clock_now_ms() < p->end_ms) ? page_read_some(p, &end) : ETIMEDOUT;
+        if (error == 0 && (end || writer_room(&p->bytes) == 0u)) {
+            error = page_pass(p);
+            end = end || writer_room(&p->bytes) == 0u;
+        }
+    }
+    return error;
+}
+
+static void page_failed(const struct settings *s, const char *path, int error, struct writer *why)
+{
+    writer_text(why, "no agent responds to ");
+    writer_text(why, path);
+    writer_text(why, " at port ");
+    writer_decimal(why, (uint64_t)s->metrics_port);
+    writer_text(why, ": ");
+    writer_errno(why, error);
+    writer_text(why, "; is it running here, with this --metrics-port?");
+}
+
+/* The code of the page, 0 with a line in `why`. */
+static unsigned page_run(struct command_memory *m, const char *path, struct page *p,
+                         struct writer *why)
+{
+    if (m->settings->metrics_port <= 0) {
+        writer_text(why, "--metrics-port must be the agent's port, from 1 on: ");
+        writer_text(why, path);
+        writer_text(why, " is asked there");
+        return 0;
+    }
+    p->bytes = writer_of(m->cdi[0], sizeof m->cdi[0]);
+    p->end_ms = clock_now_ms() + PAGE_MAX_MS;
+    int error = page_connect(p, m->settings);
+    error = (error == 0) ? page_ask(p, path) : error;
+    error = (error == 0) ? page_read(p) : error;
+    if (p->fd >= 0) {
+        (void)close(p->fd);
+    }
+    if (error != 0 || p->code == 0u) {
+        page_failed(m->settings, path, (error == 0) ? EPROTO : error, why);
+        return 0;
+    }
+    return p->code;
+}
+
+unsigned page_get(struct command_memory *m, const char *path, struct view *body, struct writer *why)
+{
+    struct page p = {.fd = -1, .sink = -1};
+    *body = view_of(NULL, 0);
+    unsigned code = page_run(m, path, &p, why);
+    return (code != 0u) ? command_response(writer_view(&p.bytes), body) : 0u;
+}
+
+enum status page_copy(struct command_memory *m, const char *path, struct writer *why)
+{
+    struct page p = {.fd = -1, .sink = m->out_fd};
+    unsigned code = page_run(m, path, &p, why);
+    if (code == HTTP_NOT_FOUND) {
+        writer_text(why, "the agent does not serve ");
+        writer_text(why, path);
+        writer_text(why, " here; it serves the log in its own pod alone, and older agents do not");
+    }
+    return (code == 0u || code == HTTP_NOT_FOUND) ? HOST_ABSENT : STATUS_OK;
+}

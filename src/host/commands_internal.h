@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the commands share: commands.c, which prints, command_pages.c, which reads the
+ * agent's pages, and bundle.c. Internal to them.
+ */
+#ifndef HOST_COMMANDS_INTERNAL_H
+#define HOST_COMMANDS_INTERNAL_H
+
+#include "host/commands.h"
+#include "wire/http_status.h"
+
+/* A directory of the settings, and the longest file name in it. */
+#define COMMAND_PATH_CAP (PATH_CAP + CDI_FILE_NAME_CAP + 16u)
+
+/* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
+MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
+/* Looks at the node: m->inventory without holders. HOST_*: a line in `why`. */
+MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
+/*
+ * A page of the agent: its code, 0 with a line in `why` when nobody responds. The body is valid
+ * until the next page; one that is larger than m->cdi[0] is cut.
+ */
+unsigned page_get(struct command_memory *m, const char *path, struct view *body,
+                  struct writer *why);
+/* Writes a whole page to m->out_fd. HOST_*: it is not there or cannot be written; as above. */
+MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
+
+#endif

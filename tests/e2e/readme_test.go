@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// elsewhere are the blocks of commands that are not for a test on this cluster, with the reason.
+var elsewhere = map[string]string{
+	"README.md ## Two commands":                               "make test runs make demo; make test is what runs these tests",
+	"cfg/deploy/README.md ### Coming from another driver":     "names groups of EKS; TestMigration goes these steps on one node",
+	"tests/fuzz/README.md # Fuzzing":                          "make test runs its targets for a shorter time; AFL++ is not installed",
+	"tools/cluster/README.md # A real cluster on one machine": "a second cluster beside this one",
+	"tools/cluster/README.md ## The matrix":                   "clusters of other releases, which have to be built",
+}
+
+// typed are the blocks that tests have read.
+var typed = map[string]bool{}
+
+// shellBlocks are the commands in the documents of the repository, by file and heading, from fenced and indented blocks, and
+// the places where commands hide in a block of another language.
+func shellBlocks() (map[string][]string, []string) {
+	found, hidden := map[string][]string{}, []string{}
+	files := must(run("", "git", "-C", root, "ls-files", "*.md"))
+	command := regexp.MustCompile(`^(\$ |    +)?(kubectl|helm|make|ctr|neuron-dra-agent|skopeo) `)
+	for _, file := range strings.Fields(files) {
+		heading, fence, language := "", false, ""
+		for number, line := range strings.Split(string(must(os.ReadFile(filepath.Join(root, file)))), "\n") {
+			key := file + " " + heading
+			switch rest, marks := strings.CutPrefix(strings.TrimLeft(line, " "), "```"); {
+			case marks:
+				fence, language = !fence, rest
+			case fence && language == "sh", !fence && strings.HasPrefix(line, "    ") && command.MatchString(line):
+				found[key] = append(found[key], line)
+			case fence && command.MatchString(line):
+				hidden = append(hidden, fmt.Sprintf("%s:%d: a command in a block that is not sh", file, number+1))
+			case !fence && strings.HasPrefix(line, "#"):
+				heading = line
+			}
+		}
+	}
+	return found, hidden
+}
+
+// shellBlock are the commands below a heading, as they are printed there.
+func shellBlock(t *testing.T, file, heading string) []string {
+	t.Helper()
+	blocks, _ := shellBlocks()
+	key := file + " " + heading
+	if blocks[key] == nil {
+		t.Fatalf("%s has no block of commands below %q", file, heading)
+	}
+	typed[key] = true
+	return blocks[key]
+}
+
+// TestShellBlocks finds a block of commands that is hidden from the tests, and a reason without its block.
+func TestShellBlocks(t *testing.T) {
+	blocks, hidden := shellBlocks()
+	for _, one := range hidden {
+		t.Error(one)
+	}
+	for key, reason := range elsewhere {
+		if blocks[key] == nil {
+			t.Errorf("there is no block %q", key)
+		}
+		t.Logf("not typed: %s: %s", key, reason)
+	}
+}
+
+// leftOut are the examples and the blocks of commands that no test has read; it is asked after a whole run.
+func leftOut() []string {
+	var left []string
+	for _, path := range must(filepath.Glob(filepath.Join(root, "cfg", "deploy", "examples", "*.yaml"))) {
+		if !examplesRun[filepath.Base(path)] {
+			left = append(left, "no test runs "+path)
+		}
+	}
+	blocks, _ := shellBlocks()
+	for key := range blocks {
+		if !typed[key] && elsewhere[key] == "" {
+			left = append(left, "no test types the commands of "+key)
+		}
+	}
+	return left
+}
+
+// shell is a user's: its commands work on this cluster, and the agent's are those of its pod.
+type shell struct{ path string }
+
+func newShell(t *testing.T) shell {
+	t.Helper()
+	bin := t.TempDir()
+	for name, script := range map[string]string{
+		"make":    `exec env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL ` + must(exec.LookPath("make")) + ` "$@"`,
+		"kubectl": `exec ` + kube.Programs["kubectl"] + ` "$@"`,
+		"helm":    `exec ` + kube.Programs["helm"] + ` "$@" ` + strings.Join(hostPaths(), " "),
+		"ctr":     `exec ` + kube.Programs["ctr"] + ` --address ` + filepath.Join(kube.Short, "containerd.sock") + ` "$@"`,
+	} {
+		overwrite(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return shell{bin}
+}
+
+// typeLine runs one line as bash does at a prompt; its standard output.
+func (s shell) typeLine(t *testing.T, line string) string {
+	t.Helper()
+	command := exec.Command("bash", "-ec", line)
+	command.Dir = root
+	command.Env = append(os.Environ(), "PATH="+s.path+":"+os.Getenv("PATH"), "KUBECONFIG="+kube.Kubeconfig)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s%s", line, err, out, stderr.String(), agentPods())
+	}
+	return string(out)
+}
+
+// lookAtIt types what the README says of a running agent, while a pod holds a device.
+func lookAtIt(t *testing.T) {
+	runExample(t, "single-device", 1)
+	user := newShell(t)
+	var out []string
+	lines := shellBlock(t, "README.md", "## Look at it")
+	for _, line := range lines {
+		line = strings.Replace(line, "/var/lib/kubelet", filepath.Join(kube.Short, "kubelet"), 1)
+		out = append(out, user.typeLine(t, lines[0]+"\n"+line)) // the first defines a function
+	}
+	bundle := filepath.Join(kube.Short, "kubelet", "plugins", driver, "bundle")
+	defer func() { _ = os.RemoveAll(bundle) }()
+	if len(must(os.ReadDir(bundle))) == 0 {
+		t.Error("the bundle is empty")
+	}
+	for i, words := range []string{"", "single-device", "single-device", "", "", "trn2.48xlarge", ""} {
+		if !strings.Contains(out[i], words) {
+			t.Errorf("line %d of the block lacks %q:\n%s", i, words, out[i])
+		}
+	}
+}
+
+// whoHolds types what the operator's document says to do before the chart is uninstalled.
+func whoHolds(t *testing.T) {
+	runExample(t, "single-device", 1)
+	user, out := newShell(t), ""
+	for _, line := range shellBlock(t, "cfg/deploy/README.md", "### Uninstalling") {
+		out += user.typeLine(t, line)
+	}
+	if !regexp.MustCompile(`(?m)^default +single-device-neurons-\S+ +neuron\.aws\.com +single-device$`).MatchString(out) {
+		t.Errorf("the pod that holds the claim is not named:\n%s", out)
+	}
+}

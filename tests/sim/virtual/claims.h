@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A schedule of claims while it is played: what the calls for each claim came to (claims.c), and
+ * what must hold (claims_check.c). Internal to these two.
+ */
+#ifndef TESTS_SIM_VIRTUAL_CLAIMS_H
+#define TESTS_SIM_VIRTUAL_CLAIMS_H
+
+#include "tests/sim/virtual/row.h"
+
+#define CLAIMS 10
+
+enum known {
+    UNPREPARED,
+    PREPARED,
+    UNKNOWN /* a call was not answered, or its record was lost by two faults */
+};
+
+struct claim {
+    bool allocated; /* it is at the API server */
+    bool reserved;  /* there, for a pod: from before its prepare until it is unprepared */
+    bool moved;     /* it is prepared, and allocated another device since */
+    bool rotted;    /* its newest half, and the process has not read it since */
+    unsigned device;
+    unsigned round; /* of its UID */
+    unsigned boot;  /* in which it was prepared */
+    enum known known;
+    char name[WORLD_CLAIM_CAP];
+    char uid[WORLD_CLAIM_CAP];
+};
+
+struct play {
+    struct world *w;
+    struct row *r;
+    struct claim claim[CLAIMS];
+    uint64_t number; /* of the action */
+    unsigned boot;
+    bool refused;       /* a directory refuses writes */
+    bool store_refused; /* it is that of the store */
+    bool damaged;       /* the store was changed and not read since, or cannot be repaired */
+    bool cdi_damaged;   /* CDI files were changed and cannot be written again */
+    bool away;
+};
+
+/* The agent that has the claim store; if none has, one that runs. */
+struct agent *agent_of(const struct play *p);
+bool two_run(const struct play *p);
+bool is_held(const struct play *p, const struct claim *c);
+/* The claim that only the look at readiness prepares; whether it was answered well. */
+bool spare(const struct play *p, bool unprepare);
+
+/* After each action. */
+void check_always(const struct play *p);
+/* Nothing is wrong any more, and there was time. */
+void check_rest(const struct play *p);
+/* The API server was asked, so the claim has the device that it is allocated now. */
+void check_allocation(const struct play *p, const struct claim *c);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold in a schedule of claims; see claims.h. */
+#include "tests/sim/virtual/claims.h"
+
+#include <string.h>
+
+#include "agent/serve/readiness.h"
+#include "agent/state.h"
+#include "cfg/identity.h"
+#include "tests/sim/sim_disk.h"
+
+/* The kubelet has registered an agent that starts, and the store has changed hands. */
+#define SETTLED_MS SECONDS(3)
+
+struct agent *agent_of(const struct play *p)
+{
+    const struct world *second = p->w->second;
+    bool other = second != NULL && (p->w->agent == NULL || world_owns(second));
+    return other ? second->agent : p->w->agent;
+}
+
+bool two_run(const struct play *p)
+{
+    return p->w->agent != NULL && p->w->second != NULL && p->w->second->agent != NULL;
+}
+
+bool is_held(const struct play *p, const struct claim *c)
+{
+    return ledger_find(agent_of(p), c->uid) >= 0;
+}
+
+static void check_devices(const struct play *p)
+{
+    uint64_t seen = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
+        if (e->state == LEDGER_HELD) {
+            expect(p->r, (seen & e->numbers) == 0u, "a device of claim %s is held twice",
+                   e->id.uid);
+            seen |= e->numbers;
+        }
+    }
+}
+
+static void check_claims(const struct play *p)
+{
+    for (unsigned i = 0; i < CLAIMS && agent_of(p)->ledger.usable; i++) {
+        const struct claim *c = &p->claim[i];
+        bool held = is_held(p, c);
+        bool listed = !agent_of(p)->ledger.unlisted;
+        expect(p->r, c->known != PREPARED || held || !listed, "claim %s was prepared and is lost",
+               c->uid);
+        expect(p->r, c->known != UNPREPARED || !held, "claim %s was unprepared and is held",
+               c->uid);
+    }
+}
+
+bool spare(const struct play *p, bool unprepare)
+{
+    bool well = world_call(p->w, unprepare, "spare", "claim-uid-spare");
+    while (!p->w->answered.done && p->w->answered.text[0] != 0 &&
+           strcmp(p->w->answered.text, "no answer") == 0) {
+        world_pass(p->w, SECONDS(1));
+    }
+    return well || (p->w->answered.done && p->w->answered.well);
+}
+
+/*
+ * Whether the kubelet calls the agent that has the store. It calls the one that registered last,
+ * and a handover takes its time.
+ */
+static bool is_called(const struct play *p)
+{
+    const struct world *owner = world_owns(p->w->second) ? p->w->second : p->w;
+    return !two_run(p) ||
+           (world_owns(owner) && strcmp(owner->settings.registration_socket,
+                                        sim_kubelet_called(&world_kubelet, DRIVER_NAME)) == 0);
+}
+
+/*
+ * A disk that has just failed, or a store that was just removed, is found out by the claim that
+ * meets it: then the next one is prepared, or the agent is not ready.
+ */
+static void check_ready(const struct play *p)
+{
+    if (!is_called(p)) {
+        world_pass(p->w, SETTLED_MS);
+    }
+    if (p->away || !agent_ready(agent_of(p))) {
+        return;
+    }
+    bool well = spare(p, false) || (agent_ready(agent_of(p)) && spare(p, false));
+    expect(p->r, well || !agent_ready(agent_of(p)), "ready, and a new claim was not prepared: %s",
+           p->w->answered.text);
+    expect(p->r, spare(p, true), "the spare claim was not unprepared: %s", p->w->answered.text);
+}
+
+static void check_owner(const struct play *p)
+{
+    const struct world *w = p->w;
+    expect(p->r, w->two_owners == 0, "two agents had the claim store");
+    expect(p->r, w->foreign_writes == 0, "a slice was written by an agent without the claim store");
+    expect(p->r, !two_run(p) || !agent_ready(w->agent) || !agent_ready(w->second->agent),
+           "two agents are ready");
+}
+
+void check_always(const struct play *p)
+{
+    check_owner(p);
+    check_devices(p);
+    check_claims(p);
+    check_ready(p);
+    expect(p->r, !p->w->exited && (p->w->second == NULL || !p->w->second->exited),
+           "the agent ended");
+}
+
+static void check_cdi(const struct play *p, const struct claim *c)
+{
+    static uint8_t wanted_bytes[CDI_BYTES_MAX];
+    static uint8_t stored_bytes[CDI_BYTES_MAX];
+    struct writer wanted = writer_of(wanted_bytes, sizeof wanted_bytes);
+    struct writer stored = writer_of(stored_bytes, sizeof stored_bytes);
+    const struct claim_record *r = NULL;
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(c->uid, name);
+    const struct disk_file *f = disk_find(FILES_CDI, name);
+    int slot = ledger_find(agent_of(p), c->uid);
+    bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
+    expect(p->r, readable, "the record of claim %s cannot be read", c->uid);
+    expect(p->r, f != NULL, "claim %s has no CDI file", c->uid);
+    if (readable && f != NULL) {
+        expect(p->r, cdi_write(r, p->w->settings.dev_root, &wanted) == STATUS_OK, "claim %s",
+               c->uid);
+        disk_get(f, 0, &stored);
+        expect(p->r, view_equal(writer_view(&wanted), writer_view(&stored)),
+               "claim %s has another CDI file than its record", c->uid);
+    }
+}
+
+void check_rest(const struct play *p)
+{
+    /* A store that was damaged may have it back: without proof its device is held. */
+    unsigned held = ledger_find(agent_of(p), "claim-uid-spare") >= 0 ? 1u : 0u;
+    expect(p->r, disk_find(FILES_STATE, STORE_FILE_NAME) != NULL, "the store is not made again");
+    for (unsigned i = 0; i < CLAIMS && !p->r->failed; i++) {
+        const struct claim *c = &p->claim[i];
+        bool here = is_held(p, c);
+        expect(p->r, c->allocated || !here, "claim %s is gone and still holds its device", c->uid);
+        if (here) {
+            check_cdi(p, c);
+            held++;
+        }
+    }
+    expect(p->r, agent_of(p)->ledger.usable, "the store is not usable: %s",
+           agent_of(p)->ledger.trouble);
+    expect(p->r, disk_count(FILES_CDI) == held, "%u CDI files of %u claims", disk_count(FILES_CDI),
+           held);
+    expect(p->r, agent_ready(agent_of(p)), "not ready");
+}
+
+void check_allocation(const struct play *p, const struct claim *c)
+{
+    int slot = ledger_find(agent_of(p), c->uid);
+    if (slot >= 0 && !p->away) {
+        expect(p->r, agent_of(p)->ledger.entry[slot].numbers == UINT64_C(1) << c->device,
+               "claim %s was prepared with a device that is not its own", c->uid);
+    }
+}

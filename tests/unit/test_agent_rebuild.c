@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The claim store is lost, and with it the CDI files: the claims that are in use on the node are
+ * those that the API server lists. None of their devices is given away, before the list or after.
+ */
+#include "agent_kubelet.h"
+
+#define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="
+#define USED 3u
+
+/* Claims 0 to 2 are prepared; the others are nobody's. */
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 8; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    prepare_well(0, USED);
+    api.lists_claims = true;
+    for (unsigned n = USED; n < 8; n++) {
+        api.claim[n].unallocated = true;
+    }
+    log_forget();
+    api_forget();
+}
+
+static struct disk_file *store(void)
+{
+    return disk_find(FILES_STATE, STORE_FILE_NAME);
+}
+
+static void lose_files(void)
+{
+    for (unsigned n = 0; n < 8; n++) {
+        if (cdi_of(n) != NULL) {
+            disk_unlink(cdi_of(n));
+        }
+    }
+}
+
+static void lose_all(void)
+{
+    kill_agent();
+    disk_unlink(store());
+    lose_files();
+}
+
+static void up_again(void)
+{
+    start();
+    register_driver();
+    pass(3000);
+}
+
+static struct view copy_of(unsigned n)
+{
+    static uint8_t bytes[DISK_PAGE];
+    struct view v = file_content(cdi_of(n));
+    memcpy(bytes, v.data, v.len);
+    return view_of(bytes, v.len);
+}
+
+/* Claim 7 is allocated this device; empty: it gets it. */
+static const char *rival_error(const char *device)
+{
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(7, 1));
+    api.claim[7].unallocated = false;
+    api.claim[7].result[0].device = device;
+    pass(STORE_WAIT_MS + 1000u);
+    const char *error = prepare_error(call_reply_of(c), 7);
+    peer_close(p);
+    return error;
+}
+
+static void check_not_ready(const char *want)
+{
+    char text[1024] = "";
+    assert_false(agent_ready(world.agent));
+    for (unsigned i = 0; strstr(text, want) == NULL; i++) {
+        struct writer why = writer_of(text, sizeof text - 1);
+        memset(text, 0, sizeof text);
+        assert_true(ready_reason(world.agent, i, &why));
+    }
+}
+
+/* --- what comes back --- */
+
+static void test_claims_come_back(void **state)
+{
+    (void)state;
+    begin();
+    struct view before = copy_of(1);
+    lose_all();
+    up_again();
+    assert_int_equal(held(), USED);
+    log_has("event=claims_listed pages=1 claims=8 rebuilt=3");
+    assert_int_equal(said("event=claim_adopted"), USED);
+    assert_true(view_equal(file_content(cdi_of(1)), before));
+    assert_true(agent_ready(world.agent));
+    assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    prepare_well(0, USED);
+    assert_int_equal(held(), USED);
+    unprepare_well(0, 1);
+    assert_string_equal(rival_error("neuron-device-0"), "");
+    /* they are in the store, and nothing is listed twice */
+    assert_int_equal(api_asked(LISTS), 1);
+    restart();
+    register_driver();
+    pass(3000);
+    assert_int_equal(held(), USED);
+    assert_int_equal(api_asked(LISTS), 1);
+}
+
+/* Whatever a claim that holds nothing here may lack. */
+static void test_claims_of_others(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[0].unreserved = true;
+    api.claim[1].result[0].pool = "another-node";
+    api.claim[2].result[0].admin = true;
+    api.claim[3].unallocated = false;
+    api.claim[3].result[0].device = "neuron-device-999";
+    lose_all();
+    up_again();
+    assert_int_equal(held(),
+                     1); /* admin access holds no device, but its container has a CDI file */
+    assert_non_null(cdi_of(2));
+    assert_int_equal(disk_count(FILES_CDI), 1);
+    assert_int_equal(said("event=claim_failed"), 1);
+    log_has("device neuron-device-999 not found on node");
+    assert_string_equal(rival_error("neuron-device-2"), "");
+}
+
+/* --- when it is asked for --- */
+
+enum damage { GONE, EMPTY, GARBAGE, ROTTEN_HEADER, ROTTEN_SLOT, ROTTEN_HALF, NO_FILES, DAMAGES };
+
+static void damage(enum damage what)
+{
+    const unsigned slot = 0;
+    unsigned half = world.agent->ledger.entry[slot].half;
+    kill_agent();
+    lose_files();
+    switch (what) {
+    case GONE:
+        disk_unlink(store());
+        break;
+    case EMPTY:
+        disk_set_len(store(), 0);
+        break;
+    case GARBAGE:
+        file_fill(store(), 0, 0x5a, 4202496);
+        break;
+    case ROTTEN_HEADER:
+        file_fill(store(), 0, 0x5a, STORE_HEADER_BYTES);
+        break;
+    case ROTTEN_SLOT:
+        file_fill(store(), store_offset(slot, 0), 0x5a, STORE_SLOT_BYTES);
+        break;
+    case ROTTEN_HALF:
+        file_fill(store(), store_offset(slot, 1 - half), 0x5a, STORE_HALF_BYTES);
+        break;
+    default:
+        break;
+    }
+}
+
+static void test_what_asks_for_a_list(void **state)
+{
+    (void)state;
+    for (unsigned d = 0; d < DAMAGES; d++) {
+        begin();
+        damage((enum damage)d);
+        up_again();
+        assert_int_equal(api_asked(LISTS), d < ROTTEN_HALF ? 1 : 0);
+        assert_int_equal(held(), USED);
+        assert_int_equal(disk_count(FILES_CDI), USED);
+        assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));
+    }
+}
+
+/* Without devices there is nothing to hold; the list waits until some are found. */
+static void test_node_without_devices(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    found_set("trn2.48xlarge", 0, 8);
+    up_again();
+    assert_int_equal(api_asked(LISTS), 0);
+    found_trn2();
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(3000);
+    assert_int_equal(api_asked(LISTS), 1);
+    assert_int_equal(held(), USED);
+}
+
+/* --- until it is done --- */
+
+static void test_nothing_is_granted_before(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.claims_http = 503;
+    up_again();
+    const char *error = rival_error("neuron-device-5"); /* a free one, as only the list can tell */
+    assert_non_null(strstr(error, "the claim store is new or lost a part: no new claim is prepared "
+                                  "until the claims in use on this node were listed"));
+    check_not_ready("no new claim is prepared until the claims in use");
+    assert_int_equal(held(), 0);
+    api.claims_http = 0;
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+    assert_int_equal(held(), USED + 1u); /* the claim that waits is in use, too */
+    assert_string_equal(rival_error("neuron-device-5"), "");
+}
+
+/* A prepare that came before the list was through goes on by itself. */
+static void test_prepare_waits(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.claim[7].unallocated = false;
+    api.claims_http = 500;
+    start();
+    register_driver();
+    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(7, 1));
+    pass(500);
+    assert_false(c->ended);
+    api.claims_http = 0;
+    pass(4000);
+    assert_true(c->ended);
+    assert_string_equal(prepare_error(call_reply_of(c), 7), "");
+}
+
+/* What is asked for survives the process, and is asked for no more once it is done. */
+static void test_killed_before_the_end(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.claims_http = 500;
+    up_again();
+    restart();
+    register_driver();
+    pass(3000);
+    assert_int_equal(held(), 0);
+    assert_true(world.agent->ledger.unlisted);
+    api.claims_http = 0;
+    restart();
+    register_driver();
+    pass(3000);
+    assert_int_equal(held(), USED);
+    api_forget();
+    restart();
+    pass(60000);
+    assert_int_equal(api_asked(LISTS), 0);
+}
+
+/* The disk refuses the records, then the end of the list: neither counts as done. */
+static void test_disk_that_refuses(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.reachable = false;
+    up_again();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    api.reachable = true;
+    pass(60000);
+    assert_true(world.agent->ledger.unlisted);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(120000);
+    assert_false(world.agent->ledger.unlisted);
+    restart();
+    assert_int_equal(held(), USED);
+}
+
+/* Each call of the disk may fail once, from the list's first claim to its end. */
+static void test_disk_that_fails_once(void **state)
+{
+    (void)state;
+    for (unsigned at = 0; at < 40; at++) {
+        begin();
+        lose_all();
+        api.reachable = false;
+        up_again();
+        disk_fault(FAULT_ERROR, at, false, HOST_IO);
+        api.reachable = true;
+        pass(180000);
+        disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+        assert_int_equal(held(), USED);
+        assert_false(world.agent->ledger.unlisted);
+        assert_true(agent_ready(world.agent));
+        restart();
+        assert_int_equal(held(), USED);
+    }
+}
+
+static void test_forbidden(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.claims_http = 403;
+    up_again();
+    assert_int_equal(said("event=api_request_failed"), 1);
+    log_has("doing=\"list resourceclaims\"");
+    log_has("allow the verb list for resourceclaims in the agent's ClusterRole");
+    check_not_ready("which forbids it: allow the verb list for resourceclaims");
+    assert_non_null(strstr(rival_error("neuron-device-5"), "which forbids it"));
+    unprepare_well(1, 1);
+    api_forget();
+    pass(600000);
+    assert_in_range(api_asked(LISTS), 1, 25);
+    api.claims_http = 0;
+    pass(600000);
+    assert_int_equal(held(), USED); /* claim 7 too, and not claim 1, which was unprepared */
+    assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
+    assert_true(agent_ready(world.agent));
+}
+
+/* An unprepare counts, though the API server may list its claim for some time. */
+static void test_unprepared_before_the_list(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    api.claims_http = 500;
+    up_again();
+    unprepare_well(1, 1);
+    pass(20000);
+    restart();
+    register_driver();
+    api.claims_http = 0;
+    pass(60000);
+    assert_int_equal(held(), USED - 1u);
+    assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
+    assert_int_equal(disk_count(FILES_CDI), USED - 1u); /* nor is its tombstone left */
+    assert_string_equal(rival_error("neuron-device-1"), "");
+}
+
+/* The same of a claim that the damaged store still had. */
+static void test_unprepared_of_a_damaged_store(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    file_fill(store(), 0, 0x5a, STORE_HEADER_BYTES);
+    api.claims_http = 500;
+    up_again();
+    assert_int_equal(held(), USED);
+    unprepare_well(1, 1);
+    disk_unlink(cdi_of(2));
+    unprepare_well(2, 1);
+    pass(20000);
+    api.claims_http = 0;
+    pass(60000);
+    assert_false(world.agent->ledger.unlisted);
+    assert_int_equal(held(), 1);
+}
+
+/* --- pages --- */
+
+/* Claims of others, so many that the list has two pages. */
+static void fill_cluster(void)
+{
+    uint8_t bytes[256];
+    char text[32];
+    for (unsigned i = 0; i < CLAIM_LIST_PAGE; i++) {
+        struct writer object = writer_of(bytes, sizeof bytes);
+        (void)snprintf(text, sizeof text, "other-%u", i);
+        put_meta(&object, text, "elsewhere", text, view_of(NULL, 0));
+        assert_int_equal(sim_api_put(&server, SIM_CLAIM, writer_view(&object)), STATUS_OK);
+    }
+}
+
+static void test_pages(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    fill_cluster();
+    up_again();
+    assert_int_equal(api_asked(LISTS), 2);
+    assert_int_equal(api_asked(LISTS "500&continue="), 1);
+    assert_int_equal(held(), USED);
+    log_has("event=claims_listed pages=2 claims=508 rebuilt=3");
+}
+
+/* A token that is too old: the list starts again, and nobody is alarmed. */
+static void test_outdated_token(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    fill_cluster();
+    api.claims_gone = 1;
+    up_again();
+    pass(10000);
+    assert_int_equal(api_asked(LISTS "500\n"), 2);
+    assert_int_equal(api_asked(LISTS "500&continue="), 2);
+    assert_int_equal(held(), USED);
+    assert_int_equal(said("event=api_request_failed"), 0);
+    assert_true(agent_ready(world.agent));
+}
+
+/* A server whose tokens are always too old is no reason to ask all the time. */
+static void test_tokens_always_outdated(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    fill_cluster();
+    api.claims_gone = 1000000;
+    up_again();
+    api_forget();
+    pass(600000);
+    assert_in_range(api_asked(LISTS), 2, 60);
+    log_has("event=api_request_failed");
+    assert_true(world.agent->ledger.unlisted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims_come_back),
+        cmocka_unit_test(test_claims_of_others),
+        cmocka_unit_test(test_what_asks_for_a_list),
+        cmocka_unit_test(test_node_without_devices),
+        cmocka_unit_test(test_nothing_is_granted_before),
+        cmocka_unit_test(test_prepare_waits),
+        cmocka_unit_test(test_killed_before_the_end),
+        cmocka_unit_test(test_disk_that_refuses),
+        cmocka_unit_test(test_disk_that_fails_once),
+        cmocka_unit_test(test_forbidden),
+        cmocka_unit_test(test_unprepared_before_the_list),
+        cmocka_unit_test(test_unprepared_of_a_damaged_store),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_outdated_token),
+        cmocka_unit_test(test_tokens_always_outdated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of a device's health say, and the state that follows from look to look: each
+ * oddity of the kernel module as a row, and how many changes a flapping file can cause.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "dra/health.h"
+
+#define HBM 1u
+#define SRAM 8u
+#define LOOK_MS 5000u
+
+/* --- one look --- */
+
+static const struct {
+    const char *components; /* NULL: absent, or mode 0400 of another user */
+    const char *reset;
+    enum health health;
+    uint32_t reasons;
+} looks[] = {
+    {"\n", "1\n", HEALTH_HEALTHY, 0},
+    {"", "1", HEALTH_HEALTHY, 0},
+    {"  \n", NULL, HEALTH_HEALTHY, 0},
+    {NULL, "1\n", HEALTH_UNKNOWN, 0},
+    {NULL, NULL, HEALTH_UNKNOWN, 0},
+    {"hbm\n", "1\n", HEALTH_UNHEALTHY, HBM},
+    {"hbm", "1\n", HEALTH_UNHEALTHY, HBM},
+    {"hbm,sram\n", "1\n", HEALTH_UNHEALTHY, HBM | SRAM},
+    {"hbm, sram,\n", "1\n", HEALTH_UNHEALTHY, HBM | SRAM},
+    {"hbm,firmware_service_api,firmware_service_processor,sram,link_intraserver,link_host,"
+     "link_efa,link_interserver,link_switch,axi_fabric\n",
+     "1\n", HEALTH_UNHEALTHY, HEALTH_REASON_COMPONENTS},
+    {"flux_capacitor\n", "1\n", HEALTH_UNHEALTHY, HEALTH_REASON_COMPONENT},
+    {"hbm\x01", "1\n", HEALTH_UNHEALTHY, HEALTH_REASON_COMPONENT},
+    {"device_unreachable\n", "1\n", HEALTH_UNHEALTHY, HEALTH_REASON_UNREACHABLE},
+    {"init_error\n", "1\n", HEALTH_UNHEALTHY, HEALTH_REASON_INIT},
+    {"busy\n", "1\n", HEALTH_UNKNOWN, 0},
+    {"\n", "0\n", HEALTH_UNKNOWN, 0},
+    {"\n", "2\n", HEALTH_UNHEALTHY, HEALTH_REASON_RESET},
+    {"\n", "busy\n", HEALTH_HEALTHY, 0},
+    {"hbm\n", "0\n", HEALTH_UNHEALTHY, HBM},
+};
+
+static struct device_reading reading_of(const char *components, const char *reset)
+{
+    struct device_reading r = {0};
+    device_reading_components(&r, view_text(components != NULL ? components : ""),
+                              components != NULL);
+    device_reading_reset(&r, view_text(reset != NULL ? reset : ""));
+    return r;
+}
+
+static void test_looks(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        struct device_reading r = reading_of(looks[i].components, looks[i].reset);
+        if (device_reading_health(&r) != looks[i].health || r.reasons != looks[i].reasons) {
+            fail_msg("row %u: reasons %x", i, r.reasons);
+        }
+    }
+}
+
+static void test_counters(void **state)
+{
+    (void)state;
+    uint64_t sum = 5;
+    assert_true(device_reading_counter(&sum, view_text("7\n")));
+    assert_int_equal(sum, 12);
+    static const char *const none[] = {"", "\n", "-1", "busy", "1 2", "99999999999999999999"};
+    for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_false(device_reading_counter(&sum, view_text(none[i])));
+    }
+    assert_int_equal(sum, 12);
+}
+
+static void test_texts(void **state)
+{
+    static char text[HEALTH_TEXT_CAP];
+    (void)state;
+    struct writer w = writer_of(text, sizeof text);
+    device_health_text(&w, HEALTH_UNHEALTHY, HBM | SRAM);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_string_equal(text, "hbm, sram");
+    w = writer_of(text, sizeof text);
+    device_health_text(&w, HEALTH_UNHEALTHY, HEALTH_REASON_GONE * 2u - 1u);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    w = writer_of(text, sizeof text);
+    device_health_text(&w, HEALTH_HEALTHY, 0);
+    assert_int_equal(w.len, 0);
+}
+
+/* --- from look to look --- */
+
+static struct health_track health;
+static uint64_t now_ms;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&health, 0, sizeof health);
+    now_ms = 10000;
+    return 0;
+}
+
+static bool look(const struct device_reading *r)
+{
+    now_ms += LOOK_MS;
+    return device_health_take(&health, r, now_ms);
+}
+
+static bool look_at(const char *components)
+{
+    struct device_reading r = reading_of(components, "1");
+    return look(&r);
+}
+
+static void test_at_once(void **state)
+{
+    (void)state;
+    assert_true(look_at("\n"));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_false(look_at("\n"));
+    assert_true(look_at("hbm\n"));
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    assert_int_equal(health.since_ms, now_ms);
+    assert_false(look_at("hbm\n"));
+    assert_true(look_at("hbm,sram\n"));
+    assert_int_equal(health.since_ms, now_ms - 2 * LOOK_MS);
+    assert_true(look_at("\n"));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_int_equal(health.reasons, 0);
+}
+
+/* What cannot be read does not heal a device, but not for ever either. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    (void)look_at("\n");
+    assert_true(look_at(NULL));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+    (void)look_at("hbm");
+    for (unsigned i = 1; i < HEALTH_UNKNOWN_MS / LOOK_MS; i++) {
+        assert_false(look_at("busy"));
+        assert_int_equal(health.state, HEALTH_UNHEALTHY);
+        assert_int_equal(health.reasons, HBM);
+    }
+    assert_true(look_at("busy"));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+}
+
+static bool look_counted(uint64_t ecc, uint64_t errors)
+{
+    struct device_reading r = reading_of("", "1");
+    r.counted = true;
+    r.ecc = ecc;
+    r.errors = errors;
+    return look(&r);
+}
+
+static void test_counters_rise(void **state)
+{
+    (void)state;
+    /* history counts for nothing */
+    (void)look_counted(7, 9);
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    (void)look_counted(7, 9);
+    assert_true(look_counted(8, 9));
+    assert_int_equal(health.reasons, HEALTH_REASON_ECC);
+    assert_true(look_counted(8, 10));
+    assert_int_equal(health.reasons, HEALTH_REASON_ECC | HEALTH_REASON_ERROR);
+    for (unsigned i = 1; i < HEALTH_ERROR_MS / LOOK_MS; i++) {
+        assert_false(look_counted(8, 10));
+    }
+    assert_true(look_counted(8, 10));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+}
+
+/* The kernel module shows 0 for a counter that it could not read; cleared is what stays so. */
+static void test_counters_fall(void **state)
+{
+    (void)state;
+    (void)look_counted(7, 0);
+    assert_false(look_counted(0, 0));
+    assert_false(look_counted(7, 0));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    (void)look_counted(8, 0);
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    (void)look_counted(0, 0);
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    assert_true(look_counted(0, 0));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_true(look_counted(1, 0));
+}
+
+/* A device with this number that comes back has counters of its own. */
+static void test_gone_and_back(void **state)
+{
+    (void)state;
+    const struct device_reading gone = {.reasons = HEALTH_REASON_GONE};
+    (void)look_counted(7, 0);
+    assert_true(look(&gone));
+    assert_int_equal(health.reasons, HEALTH_REASON_GONE);
+    assert_true(look_counted(900, 900));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+}
+
+/* It is there again, so it is not gone, although it has no files that say how it is. */
+static void test_back_without_files(void **state)
+{
+    (void)state;
+    const struct device_reading gone = {.reasons = HEALTH_REASON_GONE};
+    const struct device_reading silent = {0};
+    (void)look(&gone);
+    assert_true(look(&silent));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+}
+
+/* Changes of the state while the file changes at each look, for so long. */
+static unsigned flips(unsigned looks_made, unsigned good, unsigned bad)
+{
+    unsigned changes = 0;
+    for (unsigned i = 0; i < looks_made; i++) {
+        uint8_t before = health.state;
+        (void)look_at(i % (good + bad) < good ? "" : "hbm");
+        changes += before != health.state ? 1u : 0u;
+    }
+    return changes;
+}
+
+static void test_flapping(void **state)
+{
+    (void)state;
+    (void)look_at("");
+    /* each look another state: one change more than the free ones, then it stays unhealthy */
+    assert_int_equal(flips(1000, 1, 1), 2 * HEALTH_FALLS_FREE + 1);
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    (void)flips(HEALTH_HOLD_MS / LOOK_MS, 1, 0);
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+}
+
+/* Two minutes good, one look bad, for a day: the longest hold is reached, and little changes. */
+static void test_slow_flapping(void **state)
+{
+    (void)state;
+    (void)look_at("");
+    unsigned day = 24u * 3600u * 1000u / LOOK_MS;
+    assert_in_range(flips(day, 24, 1), 2 * HEALTH_FALLS_FREE + 1, 20);
+    /* after an hour without errors it starts again from nothing */
+    (void)flips(2 * HEALTH_FALLS_MS / LOOK_MS, 1, 0);
+    assert_int_equal(flips(2, 1, 1), 1);
+    assert_true(look_at(""));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test_setup(test_at_once, setup),
+        cmocka_unit_test_setup(test_unknown, setup),
+        cmocka_unit_test_setup(test_counters_rise, setup),
+        cmocka_unit_test_setup(test_counters_fall, setup),
+        cmocka_unit_test_setup(test_gone_and_back, setup),
+        cmocka_unit_test_setup(test_back_without_files, setup),
+        cmocka_unit_test_setup(test_flapping, setup),
+        cmocka_unit_test_setup(test_slow_flapping, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
