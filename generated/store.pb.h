@@ -38,6 +38,8 @@ typedef struct _store_ClaimRecord {
     uint64_t held_devices; /* bit N: the claim alone uses /dev/neuronN, whatever else a reader understands */
     bool has_released;
     bool released; /* unprepared; only its CDI file could not be removed yet */
+    bool has_rebuilt;
+    bool rebuilt; /* taken from the API server's list; the kubelet may never have asked for the claim */
 } store_ClaimRecord;
 
 typedef struct _store_StoredResult {
@@ -62,7 +64,7 @@ extern "C" {
 #endif
 
 /* Initializer values for message structs */
-#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0}
+#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
@@ -81,6 +83,7 @@ extern "C" {
 #define store_ClaimRecord_consumer_kind_tag      12
 #define store_ClaimRecord_held_devices_tag       13
 #define store_ClaimRecord_released_tag           14
+#define store_ClaimRecord_rebuilt_tag            15
 #define store_StoredResult_request_tag           1
 #define store_StoredResult_device_tag            2
 #define store_StoredResult_admin_access_tag      3
@@ -103,7 +106,8 @@ X(a, STATIC,   OPTIONAL, STRING,   pod_name,         10) \
 X(a, STATIC,   OPTIONAL, STRING,   pod_uid,          11) \
 X(a, STATIC,   OPTIONAL, UINT32,   consumer_kind,    12) \
 X(a, STATIC,   OPTIONAL, FIXED64,  held_devices,     13) \
-X(a, STATIC,   OPTIONAL, BOOL,     released,         14)
+X(a, STATIC,   OPTIONAL, BOOL,     released,         14) \
+X(a, STATIC,   OPTIONAL, BOOL,     rebuilt,          15)
 #define store_ClaimRecord_CALLBACK pb_default_field_callback
 #define store_ClaimRecord_DEFAULT NULL
 #define store_ClaimRecord_results_MSGTYPE store_StoredResult

@@ -13,7 +13,8 @@
  * I3 Every valid record fits a half of the store and reads back from it.
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
  * I5 A device that is neither shared nor under admin access is in a record once.
- * I6 A record that is read from a CDI file is valid; from one that cdi_write wrote, it is the same.
+ * I6 A record that is read from a CDI file is valid; from one that cdi_write wrote, it is
+ *    the same, but never `rebuilt`: who has its file alone waits for an unprepare.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H
@@ -64,6 +65,7 @@ struct claim_record {
     struct claim_consumer
         consumer;        /* the first one that it was reserved for when it was prepared */
     bool zero_numbering; /* --device-numbering=zero at prepare time */
+    bool rebuilt;        /* the API server listed it; the kubelet may never have asked for it */
     uint8_t count;       /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };

@@ -221,6 +221,8 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
     m->has_held_devices = true;
     m->held_devices = claim_numbers(r);
+    m->has_rebuilt = r->rebuilt;
+    m->rebuilt = r->rebuilt;
 }
 
 /* FULL_BUFFER leaves `out` unmoved. */
@@ -317,6 +319,7 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->consumer.uid, sizeof r->consumer.uid, known ? m->pod_uid : "");
     r->consumer.kind = known ? (uint8_t)m->consumer_kind : (uint8_t)CONSUMER_POD;
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
+    r->rebuilt = m->rebuilt;
 }
 
 static bool read_record(struct view bytes, struct claim_record *r)

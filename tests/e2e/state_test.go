@@ -69,6 +69,10 @@ var losses = []struct {
 		}
 		overwrite(t, storePath(), string(data))
 	}},
+	{name: "store and CDI directory lost", lose: func(t *testing.T) {
+		removeStore(t)
+		emptyFolder(t, kube.CDI)
+	}},
 	{name: "another boot", lose: func(t *testing.T) {
 		emptyFolder(t, kube.CDI)
 		boot := filepath.Join(kube.Run, "node", "proc", "sys", "kernel", "random", "boot_id")
@@ -93,9 +97,12 @@ func stateLost(t *testing.T) {
 			if !one.runs {
 				control(t, "agent", "start")
 			}
-			if after := cdiContents(t); !reflect.DeepEqual(after, before) {
-				t.Errorf("the CDI files were\n%v\nand are\n%v\n%s", before, after, agentLogTail())
-			}
+			eventually(t, "CDI files as before", soon, func() error {
+				if after := cdiContents(t); !reflect.DeepEqual(after, before) {
+					return fmt.Errorf("they were\n%v\nand are\n%v\n%s", before, after, agentLogTail())
+				}
+				return nil
+			})
 			fresh := fmt.Sprintf("fresh-%d", i)
 			apply(t, renamed(t, example(t, "single-device"), "single-device", fresh))
 			waitRunning(t, append(names, fresh)...)

@@ -98,6 +98,7 @@ static inline void assert_same_record(const struct claim_record *a, const struct
     assert_string_equal(a->consumer.name, b->consumer.name);
     assert_string_equal(a->consumer.uid, b->consumer.uid);
     assert_int_equal(a->zero_numbering, b->zero_numbering);
+    assert_int_equal(a->rebuilt, b->rebuilt);
     assert_int_equal(a->count, b->count);
     for (unsigned i = 0; i < a->count; i++) {
         const struct claim_result *x = &a->result[i];

@@ -134,6 +134,85 @@ static void test_claims_of_others(void **state)
     assert_string_equal(rival_error("neuron-device-2"), "");
 }
 
+/* --- what was rebuilt, and never used --- */
+
+/* More than two looks at each claim. */
+static void pass_looks(void)
+{
+    pass(3u * world.settings.reconcile_ms + RECONCILE_CONFIRM_MS);
+}
+
+/*
+ * A claim whose pod waited when the list was read, and whose pod is gone before the kubelet asked
+ * for it: nobody will unprepare it.
+ */
+static void test_deallocated_before_use(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[4].unallocated = false;
+    lose_all();
+    up_again();
+    assert_int_equal(held(), USED + 1u);
+    restart(); /* the next process knows it, too */
+    register_driver();
+    prepare_well(0, USED); /* as kubelets do after a restart */
+    pass_looks();
+    assert_int_equal(held(), USED + 1u);
+    for (unsigned n = 0; n <= 4u; n++) {
+        api.claim[n].unallocated = true;
+    }
+    pass_looks();
+    assert_int_equal(held(), USED); /* what the kubelet asked for waits for its unprepare */
+    assert_null(cdi_of(4));
+    assert_int_equal(said("event=claim_released"), 1);
+    log_has("deallocated before a pod used it");
+    assert_string_equal(rival_error("neuron-device-4"), "");
+    restart();
+    pass_looks();
+    assert_int_equal(held(), USED + 1u);
+}
+
+/* Once is no proof: the claim was allocated again. */
+static void test_allocated_again(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[4].unallocated = false;
+    lose_all();
+    up_again();
+    for (unsigned look = 0; look < 8u; look++) {
+        api.claim[4].unallocated = (look % 2u) == 0u;
+        unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
+        uint64_t due_ms = world.agent->reconcile.look[slot].due_ms;
+        while (world.agent->reconcile.look[slot].due_ms == due_ms) {
+            pass(1000);
+        }
+    }
+    assert_int_equal(held(), USED + 1u);
+    assert_int_equal(said("event=claim_released"), 0);
+}
+
+/* The disk does not let the record say that the kubelet asked for the claim. */
+static void test_used_while_the_disk_refuses(void **state)
+{
+    (void)state;
+    begin();
+    lose_all();
+    up_again();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    prepare_well(1, 1);
+    api.claim[1].unallocated = true;
+    pass_looks();
+    assert_int_equal(held(), USED);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass_looks();
+    restart();
+    pass_looks();
+    assert_int_equal(held(), USED);
+    assert_int_equal(said("event=claim_released"), 0);
+}
+
 /* --- when it is asked for --- */
 
 enum damage { GONE, EMPTY, GARBAGE, ROTTEN_HEADER, ROTTEN_SLOT, ROTTEN_HALF, NO_FILES, DAMAGES };
@@ -432,6 +511,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claims_come_back),
         cmocka_unit_test(test_claims_of_others),
+        cmocka_unit_test(test_deallocated_before_use),
+        cmocka_unit_test(test_allocated_again),
+        cmocka_unit_test(test_used_while_the_disk_refuses),
         cmocka_unit_test(test_what_asks_for_a_list),
         cmocka_unit_test(test_node_without_devices),
         cmocka_unit_test(test_nothing_is_granted_before),

@@ -37,6 +37,8 @@ static void test_round_trip(void **state)
     round_trip(&r);
     r.boot_id[0] = 0;
     round_trip(&r);
+    r.rebuilt = true;
+    round_trip(&r);
     fill_longest(&r);
     round_trip(&r);
 }

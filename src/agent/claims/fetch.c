@@ -8,6 +8,7 @@
 #include "agent/api/retry.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "cfg/identity.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
@@ -132,6 +133,14 @@ static void result(struct claim_builder *b, const struct kube_record *record)
         .admin_access = r.has_admin_access && r.admin_access,
     };
     claim_result_add(b, &in);
+}
+
+bool fetch_is_ours(const struct agent *a, struct view message)
+{
+    projection_ResultRecord r = projection_ResultRecord_init_zero;
+    return decode(message, projection_ResultRecord_fields, &r) &&
+           view_is(view_text(r.driver), DRIVER_NAME) &&
+           view_is(view_text(r.pool), a->settings->node_name);
 }
 
 static void consumer(struct claim_builder *b, struct view message)

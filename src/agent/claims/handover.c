@@ -46,9 +46,8 @@ enum status handover_take(struct agent *a)
     if (s != STATUS_OK) {
         return s;
     }
-    if (h->next) {
-        f->unlock(f->ctx, LOCK_NEXT);
-    }
+    /* Also where it was refused as ours: the system may have given it all the same. */
+    f->unlock(f->ctx, LOCK_NEXT);
     h->next = false;
     h->older = false;
     h->owned = true;

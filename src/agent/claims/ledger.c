@@ -109,6 +109,7 @@ void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers,
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
+    e->entered = e->sequence;
     e->id = r->id;
     e->zero_numbering = r->zero_numbering;
     e->logical_neuron_core = claim_logical_neuron_core(r);

@@ -137,6 +137,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
         log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
         return;
     }
+    b->record.rebuilt = true;
     bool held = ledger_ensure_cdi(a, &b->record, &why) == STATUS_OK &&
                 reconcile_adopt(a, &b->record, "API server", &why);
     k->rebuilt += held ? 1u : 0u;
@@ -167,14 +168,6 @@ static void begin_claim(struct agent *a, struct view message)
     claim_meta(b, view_text(k->id.uid));
 }
 
-static bool is_ours(const struct agent *a, struct view message)
-{
-    projection_ResultRecord r = projection_ResultRecord_init_zero;
-    return decode(message, projection_ResultRecord_fields, &r) &&
-           view_is(view_text(r.driver), DRIVER_NAME) &&
-           view_is(view_text(r.pool), a->settings->node_name);
-}
-
 /* Results of other nodes and drivers, and what configures them, are not looked at. */
 static void claim_record(struct agent *a, const struct kube_record *record)
 {
@@ -183,7 +176,7 @@ static void claim_record(struct agent *a, const struct kube_record *record)
     bool counts = k->ours;
     switch (record->record) {
     case KUBE_RESULT:
-        counts = is_ours(a, record->message);
+        counts = fetch_is_ours(a, record->message);
         k->ours = k->ours || counts;
         break;
     case KUBE_CONSUMER:

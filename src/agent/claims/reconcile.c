@@ -58,10 +58,10 @@ static bool is_foreign(const struct agent *a, const struct claim_record *r)
 static struct claim_look *look_of(struct agent *a, unsigned slot)
 {
     struct claim_look *look = &a->reconcile.look[slot];
-    uint64_t sequence = a->ledger.entry[slot].sequence;
-    if (look->sequence != sequence) {
+    uint64_t entered = a->ledger.entry[slot].entered;
+    if (look->entered != entered) {
         *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
-                                    .sequence = sequence};
+                                    .entered = entered};
     }
     return look;
 }
@@ -82,10 +82,11 @@ void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     struct claim_record *changed = &a->reconcile.record;
-    if (!of_another_boot(a, *r)) {
+    if (!of_another_boot(a, *r) && !(*r)->rebuilt) {
         return;
     }
     *changed = **r;
+    changed->rebuilt = false;
     text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
     bool stored = ledger_put(a, changed, &slot, &why) == STATUS_OK;
     look_of(a, slot)->again = !stored;
@@ -360,6 +361,7 @@ static void start_look(struct agent *a, unsigned slot)
     k->running = true;
     k->slot = slot;
     k->found_uid[0] = '\0';
+    k->allocated = false;
     text_set(k->uid, sizeof k->uid, id->uid);
 }
 
@@ -413,17 +415,31 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
     struct reconcile *k = &a->reconcile;
     const struct claim_id *id = &a->ledger.entry[k->slot].id;
     ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
+    if (record->record == KUBE_RESULT) {
+        k->allocated = k->allocated || record->truncated || fetch_is_ours(a, record->message);
+    }
     if (record->record == KUBE_META && decode(record->message, projection_MetaRecord_fields, &m) &&
         view_is(view_text(m.name), id->name) && view_is(view_text(m.namespace), id->namespace_)) {
         text_cut(k->found_uid, sizeof k->found_uid, view_text(m.uid));
     }
 }
 
-static void gone(struct agent *a, unsigned slot)
+/*
+ * Whether a claim that exists still is over all the same. One that was listed while its pod waited
+ * was perhaps never asked for, and then nobody unprepares it: it is over when nothing of this node
+ * is allocated to it any more. What the kubelet asked for waits for its unprepare.
+ */
+static bool is_over(struct agent *a, unsigned slot)
+{
+    const struct claim_record *r = NULL;
+    return !a->reconcile.allocated && !a->ledger.entry[slot].opaque &&
+           ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt && !look_of(a, slot)->again;
+}
+
+static void gone(struct agent *a, unsigned slot, const char *reason)
 {
     struct claim_look *look = look_of(a, slot);
-    if (look->gone && a->node.presence == NODE_PRESENT &&
-        release(a, slot, "the API server does not know the claim any more")) {
+    if (look->gone && a->node.presence == NODE_PRESENT && release(a, slot, reason)) {
         return;
     }
     look->gone = true;
@@ -454,10 +470,12 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
         return; /* unprepared meanwhile */
     }
-    if (found && view_is(view_text(k->found_uid), k->uid)) {
-        present(a, k->slot);
+    if (!found || !view_is(view_text(k->found_uid), k->uid)) {
+        gone(a, k->slot, "the API server does not know the claim any more");
+    } else if (is_over(a, k->slot)) {
+        gone(a, k->slot, "rebuilt from the API server, and deallocated before a pod used it");
     } else {
-        gone(a, k->slot);
+        present(a, k->slot);
     }
 }
 

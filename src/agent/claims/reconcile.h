@@ -6,7 +6,8 @@
  * Invariants:
  * I1 No claim is released because of an error: only because the API server says twice that it is
  *    gone, and in between that the Node is there, because the node was booted since and another
- *    claim needs its devices, or because it was prepared on another machine.
+ *    claim needs its devices, or because it was prepared on another machine. One that was rebuilt
+ *    and not prepared since counts as gone, too, when it has no device of this node any more.
  * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
  */
 #ifndef AGENT_CLAIMS_RECONCILE_H
@@ -18,9 +19,9 @@
 /* When the claim in a slot is looked up next, and what the last answer was. */
 struct claim_look {
     uint64_t due_ms;
-    uint64_t sequence; /* of the record that it is about */
-    bool gone;         /* the API server said once that the claim is gone */
-    bool again;        /* prepared in this boot, which the disk did not let the record say */
+    uint64_t entered; /* of the record that it is about, see struct ledger_entry */
+    bool gone;        /* the API server said once that the claim is gone */
+    bool again;       /* prepared in this boot, which the disk did not let the record say */
 };
 
 struct reconcile {
@@ -34,6 +35,7 @@ struct reconcile {
     unsigned slot;
     char uid[UID_CAP];
     char found_uid[UID_CAP]; /* in the response; empty: none yet */
+    bool allocated;          /* and it has devices of this node */
     uint64_t look_ms;        /* no GET is due before */
     uint64_t pause_ms;       /* none may start before */
     uint64_t backoff_ms;
@@ -63,8 +65,9 @@ bool reconcile_gives_way(struct agent *a, unsigned slot);
 bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
                      struct writer *why);
 /*
- * The claim in this slot is prepared again: its record gets this boot's id. While the disk does not
- * take that, the claim's CDI file has it, and it is tried again. *r: the record before and after,
+ * The claim in this slot is prepared again: its record gets this boot's id, and is no longer one
+ * that was only rebuilt. While the disk does not take that, the claim's CDI file has the id, and it
+ * is tried again. *r: the record before and after,
  * valid until the next one is put or read.
  */
 void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r);
