@@ -550,6 +550,29 @@ static void test_boot_id_of_a_full_disk(void **state)
     assert_int_equal(held(), 2);
 }
 
+/* The record of before is written once more, and is no other claim's by that. */
+static void test_boot_id_after_a_full_disk(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    kill_agent();
+    boot("another-boot");
+    node_up();
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    prepare_well(0, 1);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    assert_string_not_equal(rival_error(), "");
+    assert_int_equal(held(), 1);
+    pass(3u * world.settings.reconcile_ms);
+    disk_unlink(cdi_of(0));
+    restart();
+    register_driver();
+    pass(2000);
+    assert_string_not_equal(rival_error(), "");
+}
+
 /* Prepared again in this boot, which the disk did not take: the CDI file tells the next process. */
 static void test_boot_id_in_the_cdi_file_alone(void **state)
 {
@@ -640,6 +663,7 @@ int main(void)
         cmocka_unit_test(test_look_at_once),
         cmocka_unit_test(test_gives_way_after_a_reboot),
         cmocka_unit_test(test_boot_id_of_a_full_disk),
+        cmocka_unit_test(test_boot_id_after_a_full_disk),
         cmocka_unit_test(test_boot_id_in_the_cdi_file_alone),
         cmocka_unit_test(test_copied_machine),
         cmocka_unit_test(test_renamed_node),

@@ -187,11 +187,8 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         return s;
     }
     s = presence_check(a, *r, "prepared", why);
-    if (s == STATUS_OK) {
-        reconcile_prepared_again(a, slot, r);
-        s = ledger_ensure_cdi(a, *r, why);
-    }
-    return s;
+    s = (s == STATUS_OK) ? reconcile_prepared_again(a, slot, r, why) : s;
+    return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
 }
 
 static void prepare_known(struct agent *a, struct operation *o, unsigned slot)

@@ -77,20 +77,30 @@ bool reconcile_gives_way(struct agent *a, unsigned slot)
                    "prepared before the node was booted, and another claim has its devices now");
 }
 
-void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r)
+enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r,
+                                     struct writer *why)
 {
     char text[CLAIM_ERROR_CAP];
-    struct writer why = writer_of(text, sizeof text);
+    struct writer refused = writer_of(text, sizeof text);
     struct claim_record *changed = &a->reconcile.record;
-    if (!of_another_boot(a, *r) && !(*r)->rebuilt) {
-        return;
+    bool rebuilt = (*r)->rebuilt;
+    if (!of_another_boot(a, *r) && !rebuilt) {
+        return STATUS_OK;
     }
     *changed = **r;
     changed->rebuilt = false;
     text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
-    bool stored = ledger_put(a, changed, &slot, &why) == STATUS_OK;
-    look_of(a, slot)->again = !stored;
+    enum status s = ledger_put(a, changed, &slot, &refused);
+    /* Into both halves: one day the older one may be all that is left. */
+    s = (s == STATUS_OK && rebuilt) ? ledger_sync(a, &refused) : s;
+    s = (s == STATUS_OK && rebuilt) ? ledger_adopt(a, changed, &slot, &refused) : s;
+    if (s != STATUS_OK && rebuilt) {
+        writer_append(why, writer_view(&refused));
+        return s;
+    }
+    look_of(a, slot)->again = s != STATUS_OK;
     *r = changed;
+    return STATUS_OK;
 }
 
 /* --- the CDI root --- */
@@ -285,8 +295,8 @@ static bool check_slot(struct agent *a, unsigned slot)
         return release(a, slot,
                        "prepared on another machine, from which this one's disk was copied");
     }
-    if (look_of(a, slot)->again) {
-        reconcile_prepared_again(a, slot, &r);
+    if (look_of(a, slot)->again && reconcile_prepared_again(a, slot, &r, &why) != STATUS_OK) {
+        return false;
     }
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
@@ -433,7 +443,7 @@ static bool is_over(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
     return !a->reconcile.allocated && !a->ledger.entry[slot].opaque &&
-           ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt && !look_of(a, slot)->again;
+           ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
 static void gone(struct agent *a, unsigned slot, const char *reason)

@@ -65,12 +65,13 @@ bool reconcile_gives_way(struct agent *a, unsigned slot);
 bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *from,
                      struct writer *why);
 /*
- * The claim in this slot is prepared again: its record gets this boot's id, and is no longer one
- * that was only rebuilt. While the disk does not take that, the claim's CDI file has the id, and it
- * is tried again. *r: the record before and after,
- * valid until the next one is put or read.
+ * The claim in this slot is prepared again: its record gets this boot's id. While the disk does not
+ * take that, the claim's CDI file has it, and it is tried again. One that was rebuilt is not
+ * prepared before its record says that the kubelet asked for it: else HOST_*, and `why` gets one
+ * line. *r: the record before and after, valid until the next one is put or read.
  */
-void reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r);
+MUST_USE enum status reconcile_prepared_again(struct agent *a, unsigned slot,
+                                              const struct claim_record **r, struct writer *why);
 /*
  * The record of this held slot cannot be read any more (HOST_DAMAGED), as when it rots or an old
  * copy of the store is put back: writes it again, from memory or from the claim's CDI file, and

@@ -54,6 +54,8 @@ enum act {
     ACT_CDI_EDITED,
     ACT_API_AWAY,
     ACT_API_BACK,
+    ACT_WAITING,  /* a claim is reserved for a pod that the kubelet does not prepare yet */
+    ACT_FREED,    /* a claim is no longer allocated: its pod was deleted early, or by force */
     ACT_GIVEN_UP, /* a claim goes from the API server, and the kubelet never unprepares it */
     ACT_WAIT,
     ACT_REST,
@@ -88,6 +90,8 @@ static const struct {
     [ACT_CDI_EDITED] = {"a CDI file is edited", 1},
     [ACT_API_AWAY] = {"the API server is away", 2},
     [ACT_API_BACK] = {"the API server is back", 2},
+    [ACT_WAITING] = {"a pod waits", 4},
+    [ACT_FREED] = {"a claim is deallocated", 4},
     [ACT_GIVEN_UP] = {"a claim is gone without unprepare", 2},
     [ACT_WAIT] = {"time passes", 6},
     [ACT_REST] = {"rest", 3},
@@ -202,7 +206,8 @@ static void allocate(struct play *p, struct claim *c)
     c->device = (unsigned)(p->number / CLAIMS % DEVICES);
     c->allocated = !device_taken(p, c->device, c);
     if (c->allocated) {
-        c->round++;
+        c->round += c->there ? 0u : 1u;
+        c->there = false;
         (void)snprintf(c->name, sizeof c->name, "claim-%u", i);
         (void)snprintf(c->uid, sizeof c->uid, "claim-uid-%u-%u", i, c->round);
         world_claim_put(c->name, c->uid, c->device, false);
@@ -233,8 +238,9 @@ static void act_reallocate(struct play *p, struct claim *c)
 /* Whether nothing stands in the way of a claim that is prepared again. */
 static bool is_simple(const struct play *p, const struct claim *c)
 {
-    bool sound =
-        !p->refused && !p->damaged && !c->rotted && !c->moved && !agent_of(p)->ledger.unlisted;
+    const struct ledger *l = &agent_of(p)->ledger;
+    bool listed = !l->unlisted && (l->usable || !p->away); /* a store that opens may ask for it */
+    bool sound = !p->refused && !p->damaged && !c->rotted && !c->moved && listed;
     return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
 }
 
@@ -248,6 +254,7 @@ static void act_prepare(struct play *p, struct claim *c)
     }
     bool simple = is_simple(p, c);
     reserve(c, true);
+    c->waits = false;
     (void)world_call(p->w, false, c->name, c->uid);
     bool well = answer(p);
     expect(p->r, well || !simple || !p->w->answered.done,
@@ -256,6 +263,8 @@ static void act_prepare(struct play *p, struct claim *c)
         c->known = PREPARED;
         c->boot = p->boot;
         c->moved = c->moved && p->away;
+        c->listed = c->listed && p->store_refused;
+        c->from_file = false;
         check_allocation(p, c);
     } else if (c->known == UNPREPARED) {
         c->known = UNKNOWN;
@@ -273,6 +282,8 @@ static void act_unprepare(struct play *p, struct claim *c)
     /* In a store that was removed nobody finds it, nor in a CDI root that takes no tombstone. */
     bool lost = p->damaged && cdi_refused(p);
     c->known = (answer(p) && !lost) ? UNPREPARED : UNKNOWN;
+    c->waits = false;
+    c->freed = c->freed && c->known != UNPREPARED;
     reserve(c, c->reserved && c->known != UNPREPARED);
     if (c->known == UNPREPARED && c->allocated && p->number % 4 != 0) {
         world_claim_delete(c->name);
@@ -298,6 +309,7 @@ static void doubt_claims(struct play *p, bool unflushed)
         bool doubtful = c->rotted || p->damaged || c->moved ||
                         (unflushed && c->known == UNPREPARED && c->uid[0] != 0);
         c->known = doubtful ? UNKNOWN : c->known;
+        c->freed = c->freed || (doubtful && c->there);
     }
 }
 
@@ -392,6 +404,16 @@ static void meet_removed(struct play *p)
     expect(p->r, p->away || !p->damaged, "the store is not made again");
 }
 
+/* What is read from CDI files waits for an unprepare, whether the kubelet asked for it or not. */
+static void left_to_files(struct play *p)
+{
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        struct claim *c = &p->claim[i];
+        c->from_file = c->waits || c->listed;
+        c->freed = c->freed || (c->there && c->known == UNKNOWN);
+    }
+}
+
 static void act_store(struct play *p, enum act act)
 {
     struct disk_file *f = store_file();
@@ -403,6 +425,7 @@ static void act_store(struct play *p, enum act act)
     if (cdi_refused(p) || act == ACT_STORE_CUT) {
         forget_unprepared(p); /* a cut may take the half that says so, and leave the older record */
     }
+    left_to_files(p);
     spoil_store(p, f, act);
     if (p->number / 7 % 2 == 0) {
         start(p);
@@ -456,7 +479,26 @@ static void act_all_gone(struct play *p)
             disk_unlink(&disk.file[i]);
         }
     }
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        struct claim *c = &p->claim[i];
+        c->known = c->freed ? UNKNOWN : c->known;
+        c->freed = false;
+        c->listed = c->known == PREPARED;
+    }
     start(p);
+}
+
+/* What is not known of a claim that is there, but not allocated, nobody will tell. */
+static void delete_freed(struct play *p)
+{
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        struct claim *c = &p->claim[i];
+        if (c->freed && c->known == UNKNOWN) {
+            world_claim_delete(c->name);
+            c->there = false;
+            c->freed = false;
+        }
+    }
 }
 
 static void act_rest(struct play *p)
@@ -474,6 +516,7 @@ static void act_rest(struct play *p)
     if (!store_sound(p)) {
         start(p);
     }
+    delete_freed(p);
     world_pass(p->w, REST_MS);
     for (unsigned i = 0; i < CLAIMS; i++) {
         struct claim *c = &p->claim[i];
@@ -580,11 +623,42 @@ static void act_pair(struct play *p, enum act act)
     }
 }
 
+static void act_waiting(struct play *p, struct claim *c)
+{
+    if (c->known != UNPREPARED) {
+        return;
+    }
+    if (!c->allocated) {
+        allocate(p, c);
+    }
+    reserve(c, c->allocated);
+    c->waits = c->allocated;
+}
+
+/*
+ * What the kubelet asked for waits for its unprepare, as long as anything but the list of claims
+ * says so.
+ */
+static void act_freed(struct claim *c)
+{
+    if (!c->allocated || c->known == UNKNOWN) {
+        return;
+    }
+    c->allocated = false;
+    c->reserved = false;
+    c->freed = (c->known == PREPARED && !c->listed) || c->from_file;
+    c->known = (c->waits || c->listed) ? UNKNOWN : c->known;
+    c->waits = false;
+    c->there = true;
+    world_claim_put(c->name, c->uid, WORLD_NO_DEVICE, false);
+}
+
 static void act_given_up(struct claim *c)
 {
     if (c->allocated) {
         world_claim_delete(c->name);
         c->allocated = false;
+        c->waits = false;
         c->known = UNKNOWN; /* until rest */
     }
 }
@@ -652,6 +726,12 @@ static void act(struct play *p, const struct action *a)
     case ACT_CDI_GONE:
     case ACT_CDI_EDITED:
         act_cdi(p, a->act == ACT_CDI_GONE);
+        break;
+    case ACT_WAITING:
+        act_waiting(p, c);
+        break;
+    case ACT_FREED:
+        act_freed(c);
         break;
     case ACT_GIVEN_UP:
         act_given_up(c);

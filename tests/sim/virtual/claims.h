@@ -18,12 +18,17 @@ enum known {
 
 struct claim {
     bool allocated; /* it is at the API server */
+    bool there;     /* so it is, without an allocation */
     bool reserved;  /* there, for a pod: from before its prepare until it is unprepared */
+    bool waits;     /* its pod was never prepared, but may be: who lists claims holds it */
+    bool listed;    /* it was prepared, and of that only the list of claims is left */
+    bool freed;     /* it waits for its unprepare, and its allocation is gone */
     bool moved;     /* it is prepared, and allocated another device since */
     bool rotted;    /* its newest half, and the process has not read it since */
     unsigned device;
     unsigned round; /* of its UID */
     unsigned boot;  /* in which it was prepared */
+    bool from_file; /* its CDI file alone was left, which does not tell what was only listed */
     enum known known;
     char name[WORLD_CLAIM_CAP];
     char uid[WORLD_CLAIM_CAP];

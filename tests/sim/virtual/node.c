@@ -166,7 +166,9 @@ void world_claim_put(const char *name, const char *uid, unsigned device, bool re
     sim_put_text(&w[1], 4, text);
     sim_put_bytes(&w[2], 1, writer_view(&w[1]));
     sim_put_bytes(&w[3], 1, writer_view(&w[2]));
-    sim_put_bytes(&w[4], 1, writer_view(&w[3]));
+    if (device != WORLD_NO_DEVICE) {
+        sim_put_bytes(&w[4], 1, writer_view(&w[3]));
+    }
     sim_put_text(&w[6], 3, "pods"); /* consumer */
     sim_put_text(&w[6], 4, name);
     sim_put_text(&w[6], 5, uid);

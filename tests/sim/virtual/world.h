@@ -9,6 +9,8 @@
 #ifndef TESTS_SIM_VIRTUAL_WORLD_H
 #define TESTS_SIM_VIRTUAL_WORLD_H
 
+#include <limits.h>
+
 #include "agent/agent.h"
 #include "tests/sim/sim_api.h"
 #include "tests/sim/sim_kubelet.h"
@@ -167,6 +169,8 @@ void world_node_time(struct world *w);
 uint64_t world_node_deadline(const struct world *w);
 /* Claims that the scheduler allocated, one per device from 0 on. */
 void claims_put(void);
+/* No device: the claim is there, and not allocated. */
+#define WORLD_NO_DEVICE UINT_MAX
 /* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
 void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved);
 void world_claim_delete(const char *name);
