@@ -542,8 +542,8 @@ static void test_boot_id_of_a_full_disk(void **state)
     assert_int_equal(held(), 2);
     assert_false(agent_ready(world.agent));
     disk_refuse(FILES_STATE, STATUS_OK);
-    /* the agent finds out by itself, without another claim */
-    pass(600000);
+    /* the agent finds out by itself, without another claim, and before the next reconciliation */
+    pass(60000);
     assert_true(agent_ready(world.agent));
     prepare_well(0, 1);
     restart();

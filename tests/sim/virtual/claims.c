@@ -279,9 +279,7 @@ static void act_unprepare(struct play *p, struct claim *c)
         return;
     }
     (void)world_call(p->w, true, c->name, c->uid);
-    /* In a store that was removed nobody finds it, nor in a CDI root that takes no tombstone. */
-    bool lost = p->damaged && cdi_refused(p);
-    c->known = (answer(p) && !lost) ? UNPREPARED : UNKNOWN;
+    c->known = answer(p) ? UNPREPARED : UNKNOWN;
     c->waits = false;
     c->freed = c->freed && c->known != UNPREPARED;
     reserve(c, c->reserved && c->known != UNPREPARED);
@@ -301,6 +299,12 @@ static void act_fault(struct play *p)
     }
 }
 
+static void doubt(struct claim *c)
+{
+    c->known = UNKNOWN;
+    c->freed = c->freed || c->there;
+}
+
 /* What a reboot may undo; `unflushed`: the store did not take everything. */
 static void doubt_claims(struct play *p, bool unflushed)
 {
@@ -308,8 +312,9 @@ static void doubt_claims(struct play *p, bool unflushed)
         struct claim *c = &p->claim[i];
         bool doubtful = c->rotted || p->damaged || c->moved ||
                         (unflushed && c->known == UNPREPARED && c->uid[0] != 0);
-        c->known = doubtful ? UNKNOWN : c->known;
-        c->freed = c->freed || (doubtful && c->there);
+        if (doubtful) {
+            doubt(c);
+        }
     }
 }
 
@@ -373,7 +378,9 @@ static void forget_unprepared(struct play *p)
 {
     for (unsigned i = 0; i < CLAIMS; i++) {
         struct claim *c = &p->claim[i];
-        c->known = (c->known == UNPREPARED && c->uid[0] != 0) ? UNKNOWN : c->known;
+        if (c->known == UNPREPARED && c->uid[0] != 0) {
+            doubt(c);
+        }
     }
 }
 
