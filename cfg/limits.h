@@ -411,6 +411,11 @@
 #define HEALTH_FALLS_MS 3600000u
 #define HEALTH_HOLD_MS 60000u
 #define HEALTH_HOLD_MAX_MS 1800000u
+/*
+ * After the kernel module has reported an error of a device, and the node was looked at: how long
+ * nothing more is waited for. A storm of errors costs one look a second.
+ */
+#define ERROR_EVENT_GAP_MS 1000u
 /* One text of reasons with NUL: all seventeen take 270 characters. Never longer. */
 #define HEALTH_TEXT_CAP 320u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
@@ -425,10 +430,10 @@
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones. If the system allows fewer, the program ends with the
- * reason.
+ * standard ones, and one for the errors of each device. If the system allows fewer, the program
+ * ends with the reason.
  */
-#define DESCRIPTORS_NEEDED 64u
+#define DESCRIPTORS_NEEDED (64u + DEVICES_MAX)
 
 /* One error text of the host layer: a path and 500 bytes. Longer: a piece from outside is cut. */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)

@@ -21,6 +21,7 @@
 #include "host/apilink.h"
 #include "host/bundle.h"
 #include "host/commands.h"
+#include "host/error_events.h"
 #include "host/files.h"
 #include "host/loop_time.h"
 #include "host/probe.h"
@@ -30,7 +31,8 @@
 #include "host/system.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER };
-#define SLOT_LINK (SLOT_SERVER + SERVERS)
+#define SLOT_DEVICE (SLOT_SERVER + SERVERS)
+#define SLOT_LINK (SLOT_DEVICE + DEVICES_MAX)
 #define SLOTS (SLOT_LINK + SERVER_LINKS)
 
 /* Everything outside struct agent that lives as long as the process. */
@@ -56,6 +58,7 @@ struct host {
     char state_dir[PATH_CAP];
     struct apilink api;
     struct probe probe;
+    struct error_events errors;
 };
 
 /* The rest is for TLS: its arena, and as much again for its buffers and tables. */
@@ -164,6 +167,7 @@ static void poll_fill(struct host *h)
         int fd = server_room(h, s) ? server_poll(s, h->time.now_ms) : -1;
         h->slots[SLOT_SERVER + i] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
+    error_events_interest(&h->errors, &h->slots[SLOT_DEVICE], h->time.now_ms);
     server_links_interest(&h->links, &h->slots[SLOT_LINK], h->time.now_ms);
 }
 
@@ -172,6 +176,8 @@ static uint64_t due_ms(struct host *h)
 {
     uint64_t at = earlier(agent_deadline(h->agent), earlier(h->probe_ms, h->check_ms));
     at = earlier(at, apilink_deadline(&h->api));
+    uint64_t armed_ms = error_events_armed_ms(&h->errors);
+    at = (armed_ms > h->time.now_ms) ? earlier(at, armed_ms) : at;
     for (unsigned i = 0; i < SERVERS; i++) {
         at = earlier(at, server_deadline(&h->server[i], h->time.now_ms));
         uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
@@ -263,7 +269,9 @@ static void probe_failed(struct host *h, int error)
 /* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
 static void node_look(struct host *h)
 {
-    if (h->time.now_ms < h->probe_ms) {
+    const char *sysfs = h->settings->sysfs_root;
+    if (!error_events_take(&h->errors, sysfs, &h->slots[SLOT_DEVICE], h->time.now_ms) &&
+        h->time.now_ms < h->probe_ms) {
         return;
     }
     h->probe_ms = h->time.now_ms + h->settings->health_ms;
@@ -278,6 +286,7 @@ static void node_look(struct host *h)
         h->probed = true;
     }
     h->probe_error = error;
+    error_events_follow(&h->errors, sysfs, &h->probe);
 }
 
 static void sockets_look(struct host *h)
@@ -512,6 +521,7 @@ static void agent_begin(struct host *h)
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings->kubeconfig);
     server_links_init(&h->links, h->agent);
+    error_events_begin(&h->errors);
 }
 
 /*
@@ -537,6 +547,7 @@ static void host_end(struct host *h)
         server_stop(&h->server[i]);
     }
     server_links_close(&h->links);
+    error_events_end(&h->errors);
     host_files_end(&h->disk);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);

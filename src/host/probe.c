@@ -17,12 +17,14 @@
 #include "base/crc32c.h"
 #include "host/system.h"
 
-#define PROBE_PATH_CAP (PATH_CAP + 64u)
 /* A folder or file path of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
 #define DEVICE_PATH_CAP 80u
+/* Such a path below a root. */
+#define PROBE_PATH_CAP (PATH_CAP + DEVICE_PATH_CAP)
 
 static const char device_prefix[] = "neuron";
 #define HEALTH_STATUS "stats/hardware/health_status/"
+#define ERROR_EVENT HEALTH_STATUS "hw_error_event"
 
 /* The process lacks memory or descriptors: this says nothing about the file. */
 static bool is_shortage(int error)
@@ -124,7 +126,7 @@ static void health_look(struct look *l, const char *name, struct device_reading 
                       device_reading_counter(&r->ecc, view_text(value));
         r->counted = r->counted || counts;
     }
-    bool counts = device_file(l, name, HEALTH_STATUS "hw_error_event", value) &&
+    bool counts = device_file(l, name, ERROR_EVENT, value) &&
                   device_reading_counter(&r->errors, view_text(value));
     r->counted = r->counted || counts;
 }
@@ -340,4 +342,26 @@ int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
     }
     out->node = node_of(&st);
     return (failed == 0) ? 0 : errno;
+}
+
+int probe_open_errors(const char *sysfs_root, unsigned number)
+{
+    uint8_t bytes[SYSFS_VALUE_CAP];
+    char name[DEVICE_PATH_CAP];
+    char file[DEVICE_PATH_CAP];
+    char path[PROBE_PATH_CAP];
+    struct stat st;
+    device_path(name, "class/neuron_device/", number);
+    path_join(file, sizeof file, name, ERROR_EVENT);
+    path_join(path, sizeof path, sysfs_root, file);
+    int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+    /* Others, such as a FIFO without a writer, would be reported without end. */
+    bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (plain && read(fd, bytes, sizeof bytes) >= 0) {
+        return fd;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return -1;
 }

@@ -5,7 +5,9 @@ package conformance
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 const (
 	unhealthyComponents = "stats/hardware/health_status/unhealthy_components"
+	hwErrorEvent        = "stats/hardware/health_status/hw_error_event"
 	healthInterval      = 200 * time.Millisecond
 )
 
@@ -118,6 +121,39 @@ func TestDeviceHealth(t *testing.T) {
 	if hasTaint(api, 7) {
 		t.Error("a device of which nothing is known has a taint")
 	}
+}
+
+// The kernel module notifies hw_error_event (POLLPRI): the error is seen long before the next look, an hour away. The
+// one file of a kernel that notifies and that a test may write is the host name of a UTS namespace.
+func TestErrorEvent(t *testing.T) {
+	t.Parallel()
+	const hostname = "/proc/sys/kernel/hostname"
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	file := filepath.Join(a.node, "sys/class/neuron_device/neuron3", hwErrorEvent)
+	check(t, os.Remove(file))
+	check(t, os.Symlink(hostname, file))
+	a.by = []string{"unshare", "--uts", "/bin/sh", "-c", "echo 0 > " + hostname + ` && exec "$0" "$@"`}
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--health-interval", "1h")
+	a.start()
+	a.waitLog(0, "event=slice_published")
+	count := func(errors string) {
+		t.Helper()
+		write := exec.Command("nsenter", "--target", strconv.Itoa(a.pid()), "--uts", "/bin/sh", "-c",
+			"echo "+errors+" > "+hostname)
+		if out, err := write.CombinedOutput(); err != nil {
+			t.Fatalf("the host name cannot be set: %v: %s", err, out)
+		}
+	}
+	count("1")
+	waitFor(t, "the taint", func() bool { return hasTaint(api, 3) })
+	// a storm of errors: what comes last is seen as well
+	for i := 2; i < 50; i++ {
+		count(strconv.Itoa(i))
+	}
+	simnode(t, "set", "--dir", a.node, "neuron5/"+unhealthyComponents, "hbm\n")
+	count("50")
+	waitFor(t, "what a look shows of another device", func() bool { return hasTaint(api, 5) })
 }
 
 // A device that a claim holds stays listed when it vanishes, with the taint; unprepared, it goes.

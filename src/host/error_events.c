@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors of hw_error_event, see error_events.h. */
+#include "host/error_events.h"
+
+#include <unistd.h>
+
+#include "base/assert.h"
+
+void error_events_begin(struct error_events *e)
+{
+    e->follows = false;
+    e->armed_ms = 0;
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        e->fd[i] = -1;
+    }
+}
+
+static void drop(struct error_events *e, unsigned i)
+{
+    if (e->fd[i] >= 0) {
+        (void)close(e->fd[i]);
+    }
+    e->fd[i] = -1;
+}
+
+void error_events_end(struct error_events *e)
+{
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        drop(e, i);
+    }
+    e->follows = false;
+}
+
+void error_events_follow(struct error_events *e, const char *sysfs_root, const struct probe *p)
+{
+    ASSERT(p->found.count <= DEVICES_MAX);
+    if (!p->known || (e->follows && e->listing == p->listing)) {
+        return;
+    }
+    error_events_end(e);
+    for (unsigned i = 0; i < p->found.count; i++) {
+        e->number[i] = p->found.devices[i].number;
+        e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
+    }
+    e->follows = true;
+    e->listing = p->listing;
+}
+
+void error_events_interest(const struct error_events *e, struct pollfd *slots, uint64_t now_ms)
+{
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        int fd = (now_ms >= e->armed_ms) ? e->fd[i] : -1;
+        slots[i] = (struct pollfd){.fd = fd, .events = POLLPRI};
+    }
+}
+
+uint64_t error_events_armed_ms(const struct error_events *e)
+{
+    return e->armed_ms;
+}
+
+bool error_events_take(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
+                       uint64_t now_ms)
+{
+    bool news = false;
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        if (e->fd[i] >= 0 && slots[i].fd == e->fd[i] && slots[i].revents != 0) {
+            /* Read before the look at the node: what comes after this is reported again. */
+            drop(e, i);
+            e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
+            e->armed_ms = now_ms + ERROR_EVENT_GAP_MS;
+            news = true;
+        }
+    }
+    return news;
+}
