@@ -255,6 +255,7 @@ static void act_prepare(struct play *p, struct claim *c)
     bool simple = is_simple(p, c);
     reserve(c, true);
     c->waits = false;
+    c->from_file = c->from_file || c->listed; /* until it is answered well */
     (void)world_call(p->w, false, c->name, c->uid);
     bool well = answer(p);
     expect(p->r, well || !simple || !p->w->answered.done,
@@ -460,6 +461,9 @@ static void act_cdi(struct play *p, bool all)
     p->cdi_damaged = cdi_refused(p);
     if (all && p->store_refused) {
         forget_unprepared(p); /* of some claims the tombstone was here alone */
+    }
+    if (!all && p->refused) {
+        return; /* what a refused prepare left is no witness */
     }
     for (unsigned i = 0; i < disk.top && store_sound(p); i++) {
         if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
