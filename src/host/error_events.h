@@ -21,6 +21,7 @@ struct error_events {
     uint16_t number[DEVICES_MAX]; /* of the devices */
 };
 
+/* Before the first look at the node: no file is open. */
 void error_events_begin(struct error_events *e);
 /*
  * After a look at the node: when its devices are others than before, their files are opened, three
@@ -37,6 +38,7 @@ uint64_t error_events_armed_ms(const struct error_events *e);
  */
 bool error_events_take(struct error_events *e, const char *sysfs_root, const struct pollfd *slots,
                        uint64_t now_ms);
+/* Closes what is open, at the end of the process. */
 void error_events_end(struct error_events *e);
 
 #endif

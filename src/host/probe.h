@@ -41,9 +41,9 @@ MUST_USE int probe_node(const struct settings *settings, struct probe *p);
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
 /*
- * Opens hw_error_event of this device and reads it once, so that poll(2) reports by POLLPRI what the
- * kernel module counts from now on. Returns the descriptor, the caller's to close, or -1: there is
- * no such file, or it is no plain one.
+ * Opens hw_error_event of this device and reads it once, so that poll(2) reports by POLLPRI what
+ * the kernel module counts from now on. Returns the descriptor, the caller's to close, or -1: there
+ * is no such file, or it is no plain one.
  */
 MUST_USE int probe_open_errors(const char *sysfs_root, unsigned number);
 

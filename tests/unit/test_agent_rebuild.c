@@ -212,7 +212,27 @@ static void test_newest_half_rots_after_use(void **state)
     assert_int_equal(said("event=claim_released"), 0);
 }
 
-/* The disk does not let the record say that the kubelet asked for the claim: so it is not answered. */
+/* Nor does one damaged half make it forget that nobody asked for the claim yet. */
+static void test_newest_half_rots_before_use(void **state)
+{
+    (void)state;
+    begin();
+    api.claim[4].unallocated = false;
+    lose_all();
+    up_again();
+    assert_int_equal(held(), USED + 1u);
+    unsigned slot = (unsigned)ledger_find(world.agent, api.claim[4].uid);
+    unsigned half = world.agent->ledger.entry[slot].half;
+    kill_agent();
+    file_fill(store(), store_offset(slot, half), 0x5a, STORE_HALF_BYTES);
+    api.claim[4].unallocated = true;
+    up_again();
+    pass_looks();
+    assert_int_equal(held(), USED);
+    assert_int_equal(said("event=claim_released"), 1);
+}
+
+/* The disk does not let the record say that the kubelet asked for it: the claim is not answered. */
 static void test_used_while_the_disk_refuses(void **state)
 {
     (void)state;
@@ -532,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_deallocated_before_use),
         cmocka_unit_test(test_allocated_again),
         cmocka_unit_test(test_newest_half_rots_after_use),
+        cmocka_unit_test(test_newest_half_rots_before_use),
         cmocka_unit_test(test_used_while_the_disk_refuses),
         cmocka_unit_test(test_what_asks_for_a_list),
         cmocka_unit_test(test_node_without_devices),

@@ -77,6 +77,17 @@ bool reconcile_gives_way(struct agent *a, unsigned slot)
                    "prepared before the node was booted, and another claim has its devices now");
 }
 
+/*
+ * A record that was just written, into the other half of its slot too: whether a claim was rebuilt
+ * is in no CDI file, so that either half may be all that is left of it.
+ */
+static enum status into_other_half(struct agent *a, const struct claim_record *r, unsigned *slot,
+                                   struct writer *why)
+{
+    enum status s = ledger_sync(a, why);
+    return (s == STATUS_OK) ? ledger_adopt(a, r, slot, why) : s;
+}
+
 enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struct claim_record **r,
                                      struct writer *why)
 {
@@ -91,9 +102,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     changed->rebuilt = false;
     text_set(changed->boot_id, sizeof changed->boot_id, a->devices.boot_id);
     enum status s = ledger_put(a, changed, &slot, &refused);
-    /* Into both halves: one day the older one may be all that is left. */
-    s = (s == STATUS_OK && rebuilt) ? ledger_sync(a, &refused) : s;
-    s = (s == STATUS_OK && rebuilt) ? ledger_adopt(a, changed, &slot, &refused) : s;
+    s = (s == STATUS_OK && rebuilt) ? into_other_half(a, changed, &slot, &refused) : s;
     if (s != STATUS_OK && rebuilt) {
         writer_append(why, writer_view(&refused));
         return s;
@@ -141,6 +150,10 @@ bool reconcile_adopt(struct agent *a, const struct claim_record *r, const char *
     bool saved = ledger_adopt(a, r, &slot, why) == STATUS_OK;
     if (!saved && slot < CLAIMS_MAX) {
         ledger_adopt_unsaved(a, r, slot);
+    }
+    if (saved && r->rebuilt) {
+        enum status s = into_other_half(a, r, &slot, why);
+        status_ignore(s, "the half that was written counts, and `why` says it");
     }
     if (slot < CLAIMS_MAX) {
         prepared_log_adopted(a, r, from);

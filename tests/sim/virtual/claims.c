@@ -244,6 +244,16 @@ static bool is_simple(const struct play *p, const struct claim *c)
     return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
 }
 
+static void prepared(const struct play *p, struct claim *c)
+{
+    c->known = PREPARED;
+    c->boot = p->boot;
+    c->moved = c->moved && p->away;
+    c->listed = c->listed && p->store_refused;
+    c->from_file = false;
+    check_allocation(p, c);
+}
+
 static void act_prepare(struct play *p, struct claim *c)
 {
     if (!c->allocated && c->known == UNPREPARED) {
@@ -261,12 +271,7 @@ static void act_prepare(struct play *p, struct claim *c)
     expect(p->r, well || !simple || !p->w->answered.done,
            "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
     if (well) {
-        c->known = PREPARED;
-        c->boot = p->boot;
-        c->moved = c->moved && p->away;
-        c->listed = c->listed && p->store_refused;
-        c->from_file = false;
-        check_allocation(p, c);
+        prepared(p, c);
     } else if (c->known == UNPREPARED) {
         c->known = UNKNOWN;
     } else {
@@ -455,6 +460,18 @@ static void spoil_file(struct disk_file *f, bool removed, uint64_t number)
     }
 }
 
+/* What a prepare that was cut off or refused left behind: no witness of a claim. */
+static bool is_leftover(const struct play *p, const struct disk_file *f)
+{
+    char name[CDI_FILE_NAME_CAP];
+    bool held = false;
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        cdi_file_name(p->claim[i].uid, name);
+        held = held || (strcmp(f->name, name) == 0 && is_held(p, &p->claim[i]));
+    }
+    return !held;
+}
+
 static void act_cdi(struct play *p, bool all)
 {
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
@@ -462,11 +479,9 @@ static void act_cdi(struct play *p, bool all)
     if (all && p->store_refused) {
         forget_unprepared(p); /* of some claims the tombstone was here alone */
     }
-    if (!all && p->refused) {
-        return; /* what a refused prepare left is no witness */
-    }
     for (unsigned i = 0; i < disk.top && store_sound(p); i++) {
-        if (disk.file[i].used && disk.file[i].dir == FILES_CDI) {
+        if (disk.file[i].used && disk.file[i].dir == FILES_CDI &&
+            (all || !is_leftover(p, &disk.file[i]))) {
             spoil_file(&disk.file[i], all, p->number);
         }
     }

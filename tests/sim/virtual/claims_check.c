@@ -50,8 +50,8 @@ static void check_claims(const struct play *p)
         bool listed = !agent_of(p)->ledger.unlisted;
         expect(p->r, c->known != PREPARED || held || !listed, "claim %s was prepared and is lost",
                c->uid);
-        expect(p->r, c->known != UNPREPARED || c->waits || !held, "claim %s was unprepared and is held",
-               c->uid);
+        expect(p->r, c->known != UNPREPARED || c->waits || !held,
+               "claim %s was unprepared and is held", c->uid);
     }
 }
 
@@ -145,7 +145,8 @@ void check_rest(const struct play *p)
     for (unsigned i = 0; i < CLAIMS && !p->r->failed; i++) {
         const struct claim *c = &p->claim[i];
         bool here = is_held(p, c);
-        expect(p->r, c->allocated || c->freed || !here, "claim %s is gone and still holds its device", c->uid);
+        expect(p->r, c->allocated || c->freed || !here,
+               "claim %s is gone and still holds its device", c->uid);
         if (here) {
             check_cdi(p, c);
             held++;
