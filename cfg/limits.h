@@ -746,6 +746,12 @@
 /* Reads of one directory: 64 times 4 KiB are some 6000 entries. More: ignored. */
 #define DIRECTORY_READS_MAX 64u
 #define DIRECTORY_READ_BYTES 4096u
+/*
+ * Sockets with "neuron" in their name that one look for a device plugin connects to: a plugin has
+ * one for each of its two resources, and the kubelet empties the directory at its start. More: the
+ * next one counts as served.
+ */
+#define DEVICE_PLUGIN_SOCKETS_MAX 16u
 /* Bytes of one file that `bundle` copies: twice the claim store. More: left out. */
 #define BUNDLE_FILE_BYTES_MAX ((size_t)8u * 1024u * 1024u)
 /*

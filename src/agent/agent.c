@@ -153,6 +153,21 @@ void agent_service(struct agent *a, bool serves)
     a->service_lost = !serves;
 }
 
+void agent_device_plugin(struct agent *a, const char *name)
+{
+    bool before = a->device_plugin[0] != '\0';
+    bool now = name[0] != '\0';
+    text_cut(a->device_plugin, sizeof a->device_plugin, view_text(name));
+    if (now != before) {
+        log_begin(a, now ? LOG_ID_DEVICE_PLUGIN_FOUND : LOG_ID_DEVICE_PLUGIN_GONE);
+        log_text(a, "directory", a->settings->device_plugins_dir);
+        if (now) {
+            log_text(a, "socket", a->device_plugin);
+        }
+        log_end(a);
+    }
+}
+
 void agent_stop(struct agent *a, uint64_t now_ms)
 {
     if (a->stopping) {

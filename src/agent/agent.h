@@ -97,6 +97,12 @@ void agent_api_ended(struct agent *a, const char *why);
 void agent_host_log(struct agent *a, int log_id, const char *text);
 /* Whether the kubelet can connect to the service socket; until this is called, it can. */
 void agent_service(struct agent *a, bool serves);
+/*
+ * A device plugin gives away the devices of this node too: the name of its socket in
+ * settings.device_plugins_dir, in any bytes; empty: none does. Until this is called, none does.
+ * Whether there is one is logged when it changes; the agent is not ready meanwhile.
+ */
+void agent_device_plugin(struct agent *a, const char *name);
 /* SIGTERM or SIGINT. */
 void agent_stop(struct agent *a, uint64_t now_ms);
 

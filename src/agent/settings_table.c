@@ -60,11 +60,13 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .help =
          "UID of the agent's pod, part of the socket names; lets two agents overlap in an update"},
     {.flag = "--kubelet-device-plugins-directory-path",
+     .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE),
      .variable = "KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH",
      .kind = KIND_FOLDER,
      FIELD(device_plugins_dir),
      .default_text = "device-plugins next to the plugins directory",
-     .help = "where the Neuron device plugin would have its socket; no effect yet"},
+     .help = "a socket there with \"neuron\" in its name is that of a Neuron device plugin, beside "
+             "which the agent is not ready"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,

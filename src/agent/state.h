@@ -64,7 +64,8 @@ struct agent {
     bool devices_missing; /* the last look found none: those of the look before it are kept */
     uint64_t missing_ms;  /* when that was first so */
     bool service_lost;    /* the kubelet cannot connect to the service socket */
-    uint32_t issues_sum;  /* of the issues that were logged last; 0: none */
+    char device_plugin[SOCKET_PATH_CAP]; /* socket of one that runs on the node; empty: none */
+    uint32_t issues_sum;                 /* of the issues that were logged last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */

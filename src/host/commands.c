@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/serve/readiness.h"
 #include "agent/serve/statusz.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
 #include "host/commands_internal.h"
+#include "host/device_plugin.h"
 #include "host/servers.h"
 #include "host/system.h"
 
@@ -390,6 +392,26 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
     return s;
 }
 
+/* An agent that runs has it among its reasons. */
+static enum status check_device_plugin(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    char name[SOCKET_PATH_CAP] = "";
+    int error = device_plugin_look(m->settings->device_plugins_dir, name);
+    if (error != 0) {
+        writer_text(&line, m->settings->device_plugins_dir);
+        writer_text(&line, ": ");
+        writer_errno(&line, error);
+        writer_text(&line, "; see --kubelet-device-plugins-directory-path");
+    } else if (name[0] != '\0') {
+        ready_device_plugin(m->settings, name, &line);
+    } else {
+        return STATUS_OK;
+    }
+    return reason(m, writer_view(&line), why);
+}
+
 /* What only the agent knows: the kubelet's registration, slices. */
 static enum status check_agent(struct command_memory *m, struct writer *why)
 {
@@ -398,7 +420,8 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     struct view body;
     unsigned code = page_get(m, "/readyz", &body, &line);
     if (code == 0u) {
-        return reason(m, writer_view(&line), why);
+        enum status told = reason(m, writer_view(&line), why);
+        return (told == STATUS_OK) ? check_device_plugin(m, why) : told;
     }
     enum status s = STATUS_OK;
     if (code != HTTP_OK && body.len == 0u) {

@@ -21,6 +21,7 @@
 #include "host/apilink.h"
 #include "host/bundle.h"
 #include "host/commands.h"
+#include "host/device_plugin.h"
 #include "host/error_events.h"
 #include "host/files.h"
 #include "host/loop_time.h"
@@ -48,6 +49,7 @@ struct host {
     struct loop_time time;
     uint64_t probe_ms; /* when the node is looked at again */
     int probe_error;   /* errno of the last look, 0 when it succeeded */
+    int plugin_error;  /* the same of the look for a device plugin */
     bool probed;       /* the agent has received one look at the node at least */
     uint64_t check_ms; /* when the socket files are looked at again */
     bool eager;        /* bytes still moved at the end of the last turn */
@@ -56,6 +58,7 @@ struct host {
     struct server_links links;
     struct pollfd slots[SLOTS];
     char state_dir[PATH_CAP];
+    char device_plugin[SOCKET_PATH_CAP]; /* name of its socket; empty: there is none */
     struct apilink api;
     struct probe probe;
     struct error_events errors;
@@ -266,6 +269,24 @@ static void probe_failed(struct host *h, int error)
     agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
 }
 
+static void plugin_look(struct host *h)
+{
+    char text[HOST_TEXT_CAP];
+    const char *directory = h->settings->device_plugins_dir;
+    int error = device_plugin_look(directory, h->device_plugin);
+    if (error != 0 && error != h->plugin_error) {
+        struct writer w = writer_of(text, sizeof text);
+        writer_text(&w, directory);
+        writer_text(&w, ": ");
+        writer_errno(&w, error);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        agent_host_log(h->agent, LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, text);
+    }
+    h->plugin_error = error;
+    agent_device_plugin(h->agent, h->device_plugin);
+}
+
 /* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
 static void node_look(struct host *h)
 {
@@ -287,6 +308,7 @@ static void node_look(struct host *h)
     }
     h->probe_error = error;
     error_events_follow(&h->errors, sysfs, &h->probe);
+    plugin_look(h);
 }
 
 static void sockets_look(struct host *h)
@@ -483,6 +505,7 @@ static void sandbox_begin(struct host *h)
     paths.write[2] = s->registrar_dir;
     paths.read[0] = in_pod ? s->sysfs_root : "/"; /* files of a kubeconfig can be anywhere */
     paths.read[1] = s->proc_root;
+    paths.read[2] = s->device_plugins_dir;
     paths.fixed[0] = "/etc";
     paths.fixed[1] = SERVICE_ACCOUNT_DIR;
     sandbox_enter(&paths, &w, &wide);

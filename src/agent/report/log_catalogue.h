@@ -63,6 +63,18 @@
       "replace the instance")                                                                      \
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
       "nothing is wrong any more with a device that was unhealthy", "none")                        \
+    X(LOG_ID_DEVICE_PLUGIN_FOUND, LOG_WARN, "device_plugin_found",                                 \
+      "a Neuron device plugin serves a socket on this node: it gives away the devices that the "   \
+      "agent gives away too; the agent is not ready meanwhile",                                    \
+      "let one of the two run on this node: a nodeSelector keeps the device plugin's DaemonSet "   \
+      "or the agent's away")                                                                       \
+    X(LOG_ID_DEVICE_PLUGIN_GONE, LOG_INFO, "device_plugin_gone",                                   \
+      "no Neuron device plugin serves a socket on this node any more", "none")                     \
+    X(LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, LOG_WARN, "device_plugin_search_failed",                 \
+      "the directory of device plugins cannot be read: whether a Neuron device plugin runs on "    \
+      "this node stays as it was last known",                                                      \
+      "give the agent the right to read the directory, or correct "                                \
+      "--kubelet-device-plugins-directory-path")                                                   \
     X(LOG_ID_NODE_CHANGED, LOG_INFO, "node_changed",                                               \
       "the Node object was replaced, or its labels that become attributes changed", "none")        \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, LOG_WARN, "instance_type_mismatch_found",               \

@@ -32,6 +32,7 @@ enum {
     FAMILY_CAPACITY,
     FAMILY_STORE_USABLE,
     FAMILY_QUARANTINED,
+    FAMILY_DEVICE_PLUGIN,
     /* with labels */
     FAMILY_BUILD,
     FAMILY_NODE,
@@ -88,6 +89,8 @@ static const struct family families[FAMILIES] = {
     [FAMILY_STORE_USABLE] = SCALAR("store_usable", "1 while the claim store is open."),
     [FAMILY_QUARANTINED] =
         SCALAR("store_quarantined_slots", "Slots of the claim store that cannot be read."),
+    [FAMILY_DEVICE_PLUGIN] =
+        SCALAR("device_plugin", "1 while a Neuron device plugin has a socket on this node."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -191,19 +194,20 @@ static int64_t quarantined(const struct agent *a)
 static int64_t scalar(const struct agent *a, unsigned family)
 {
     ASSERT(family < SCALARS);
-    const int64_t scalars[SCALARS] = {[FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
-                                      [FAMILY_READY] = agent_ready(a) ? 1 : 0,
-                                      [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
-                                      [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
-                                      [FAMILY_POOL_GENERATION] = a->publish.plan.generation,
-                                      [FAMILY_SLICE_VERIFIED] =
-                                          (int64_t)a->publish.round.current_wall_ms,
-                                      [FAMILY_DEVICES] = a->devices.count,
-                                      [FAMILY_PUBLISHED] = a->publish.wanted.devices.count,
-                                      [FAMILY_CLAIMS] = a->ledger.held,
-                                      [FAMILY_CAPACITY] = CLAIMS_MAX,
-                                      [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
-                                      [FAMILY_QUARANTINED] = quarantined(a)};
+    const int64_t scalars[SCALARS] = {
+        [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
+        [FAMILY_READY] = agent_ready(a) ? 1 : 0,
+        [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
+        [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
+        [FAMILY_POOL_GENERATION] = a->publish.plan.generation,
+        [FAMILY_SLICE_VERIFIED] = (int64_t)a->publish.round.current_wall_ms,
+        [FAMILY_DEVICES] = a->devices.count,
+        [FAMILY_PUBLISHED] = a->publish.wanted.devices.count,
+        [FAMILY_CLAIMS] = a->ledger.held,
+        [FAMILY_CAPACITY] = CLAIMS_MAX,
+        [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
+        [FAMILY_QUARANTINED] = quarantined(a),
+        [FAMILY_DEVICE_PLUGIN] = (a->device_plugin[0] != '\0') ? 1 : 0};
     return scalars[family];
 }
 

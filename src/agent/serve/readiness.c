@@ -5,6 +5,11 @@
  * Ready means that a claim which is allocated now would be prepared. So whoever does not own the
  * claim store is not ready, but for one case: an agent of an older release hands nothing over, and
  * ends in a rolling update only when this one is ready.
+ *
+ * And it means that nobody else has the devices of that claim. Beside a device plugin the claim
+ * would be prepared and its devices given away twice, which no pod notices at first. So the agent
+ * is not ready there: the rollout of its DaemonSet stops at the first such node, not at the last.
+ * Nothing else depends on it: claims are prepared and unprepared as ever.
  */
 #include "agent/serve/readiness.h"
 #include "agent/claims/unlisted.h"
@@ -20,6 +25,7 @@ enum {
     REASON_CDI_FILE,
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
+    REASON_DEVICE_PLUGIN,
     REASON_SLICES,
     REASON_API,    /* with REASON_SLICES only: why they are not right */
     REASON_CLAIMS, /* they are not listed yet */
@@ -46,6 +52,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_CDI_FILE] = owner && a->ledger.usable && !a->reconcile.complete,
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
+        [REASON_DEVICE_PLUGIN] = a->device_plugin[0] != '\0',
         [REASON_SLICES] = slices,
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
         [REASON_CLAIMS] = unlisted_holds(a),
@@ -72,6 +79,15 @@ static void write_registration(const struct agent *a, struct writer *out)
         writer_text(out, r->asked ? "it called GetInfo and has reported nothing since"
                                   : "it has not connected to the registration socket");
     }
+}
+
+void ready_device_plugin(const struct settings *settings, const char *name, struct writer *out)
+{
+    writer_text(out, "a Neuron device plugin runs on this node and gives away the same devices: let "
+                     "only one of the two run here; its socket is ");
+    writer_text(out, settings->device_plugins_dir);
+    writer_text(out, "/");
+    writer_shown(out, view_text(name), SOCKET_PATH_CAP);
 }
 
 static void write_reason(const struct agent *a, unsigned reason, struct writer *out)
@@ -109,6 +125,9 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
     case REASON_MISSING:
         writer_text(out, "the last look found none of the node's devices: is the Neuron kernel "
                          "module loaded?");
+        break;
+    case REASON_DEVICE_PLUGIN:
+        ready_device_plugin(a->settings, a->device_plugin, out);
         break;
     case REASON_SLICES:
         writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");

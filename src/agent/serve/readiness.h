@@ -4,11 +4,13 @@
  * reads what the other rooms know. Internal to src/agent.
  *
  * Ready means: the kubelet has registered the driver, the stored slices are the wanted ones, the
- * claim store can be used, and the agent is not stopping.
+ * claim store can be used, no device plugin gives away the same devices, and the agent is not
+ * stopping.
  */
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H
 
+#include "agent/settings.h"
 #include "base/bytes.h"
 
 struct agent;
@@ -17,5 +19,7 @@ struct agent;
 bool agent_ready(const struct agent *a);
 /* Appends reason `index` (from 0) why it is not ready, as one line; false: there is none. */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
+/* Appends the reason that a device plugin is, by the name of its socket; `check` has it too. */
+void ready_device_plugin(const struct settings *settings, const char *name, struct writer *out);
 
 #endif
