@@ -147,6 +147,64 @@ static void test_reasons(void **state)
             "the devices of the node are not known: the sysfs root cannot be read\n");
 }
 
+static void plugin_is(const char *name)
+{
+    agent_device_plugin(world.agent, name);
+    world.poked = true;
+    settle();
+}
+
+#define PLUGIN_REASON                                                                              \
+    "a Neuron device plugin runs on this node and gives away the same devices: let only one of "   \
+    "the two run here; its socket is /var/lib/kubelet/device-plugins/"
+
+/* Beside a device plugin the agent is not ready, and does its work all the same. */
+static void test_device_plugin(void **state)
+{
+    (void)state;
+    world_new();
+    (void)claim_add(0);
+    node_up();
+    metrics_get();
+    has_line("neuron_dra_device_plugin 0");
+    plugin_is("neuron.sock");
+    page_is("/readyz", "503 Service Unavailable", PLUGIN_REASON "neuron.sock\n");
+    page_is("/healthz", "200 OK", "ok\n");
+    metrics_get();
+    has_line("neuron_dra_device_plugin 1");
+    has_line("neuron_dra_ready 0");
+    has_line("neuron_dra_log_events_total{event=\"device_plugin_found\"} 1");
+    prepare_well(0, 1);
+    unprepare_well(0, 1);
+    plugin_is("neuroncore.sock"); /* another one of its sockets */
+    page_is("/readyz", "503 Service Unavailable", PLUGIN_REASON "neuroncore.sock\n");
+    plugin_is("");
+    page_is("/readyz", "200 OK", "ok\n");
+    metrics_get();
+    has_line("neuron_dra_device_plugin 0");
+    has_line("neuron_dra_log_events_total{event=\"device_plugin_found\"} 1");
+    has_line("neuron_dra_log_events_total{event=\"device_plugin_gone\"} 1");
+}
+
+/* A process of the node chooses the name: it stays one line, and its length fits the page. */
+static void test_device_plugin_name(void **state)
+{
+    char name[300];
+    (void)state;
+    world_new();
+    node_up();
+    plugin_is("neuron\n\"\xff.sock");
+    page_is("/readyz", "503 Service Unavailable", PLUGIN_REASON "neuron???.sock\n");
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    plugin_is(name);
+    name[SOCKET_PATH_CAP - 1u] = 0;
+    assert_non_null(strstr(page_get("/readyz"), name));
+    assert_true(view_ends(view_text(page), "n\n"));
+    memset(world.settings.device_plugins_dir, 'd', PATH_CAP - 1u);
+    assert_true(view_ends(view_text(page_get("/readyz")), "n\n"));
+}
+
 #define STATUS_HEAD "agent: " AGENT_VERSION ", build unit\n"
 #define API_V1_LINE "API: resource.k8s.io/v1\n"
 #define FORBIDDEN "trouble: the API server forbids the agent to "
@@ -738,6 +796,8 @@ int main(void)
         cmocka_unit_test(test_log_page),
         cmocka_unit_test(test_log_page_in_a_flood),
         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_device_plugin),
+        cmocka_unit_test(test_device_plugin_name),
         cmocka_unit_test(test_metrics_at_start),
         cmocka_unit_test(test_metrics_at_work),
         cmocka_unit_test(test_metrics_of_a_consumer),

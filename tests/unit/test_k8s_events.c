@@ -97,6 +97,71 @@ static void test_node(void **state)
     assert_non_null(strstr(e->note, "reason=\"endpoint already registered\" remedy="));
 }
 
+static void plugin_is(const char *name)
+{
+    agent_device_plugin(world.agent, name);
+    world.poked = true;
+    settle();
+}
+
+/* Told once, however often it is looked for, and whichever of its sockets is found. */
+static void test_device_plugin(void **state)
+{
+    (void)state;
+    begin();
+    plugin_is("");
+    assert_int_equal(took.asked, 0);
+    for (unsigned i = 0; i < 10; i++) {
+        plugin_is((i < 5) ? "neuron.sock" : "neuroncore.sock");
+        pass(5 * SECOND);
+    }
+    const struct stored_event *e = event_only("NeuronDevicePluginFound");
+    assert_string_equal(e->type, "Warning");
+    assert_string_equal(e->action, "Discover");
+    assert_string_equal(e->kind, "Node");
+    assert_string_equal(e->about_name, NODE_NAME);
+    assert_string_equal(e->note,
+                        "directory=/var/lib/kubelet/device-plugins socket=neuron.sock "
+                        "remedy=\"let one of the two run on this node: a nodeSelector keeps the "
+                        "device plugin's DaemonSet or the agent's away\"");
+    assert_int_equal(e->count, 0);
+    assert_int_equal(said("event=device_plugin_found directory=/var/lib/kubelet/device-plugins "
+                          "socket=neuron.sock remedy="),
+                     1);
+    assert_int_equal(said("event=device_plugin_"), 1);
+    for (unsigned i = 0; i < 10; i++) {
+        plugin_is("");
+        pass(5 * SECOND);
+    }
+    e = event_only("NeuronDevicePluginGone");
+    assert_string_equal(e->type, "Normal");
+    assert_string_equal(e->note, "directory=/var/lib/kubelet/device-plugins");
+    assert_int_equal(said("event=device_plugin_gone directory=/var/lib/kubelet/device-plugins\n"),
+                     1);
+    assert_int_equal(events_stored(), 2);
+    /* an agent that starts beside one says it too */
+    plugin_is("neuron.sock");
+    log_forget();
+    kill_agent();
+    start();
+    plugin_is("neuron.sock");
+    assert_int_equal(said("event=device_plugin_found"), 1);
+}
+
+/* A plugin that starts and ends at every look costs as many requests as any Event that repeats. */
+static void test_device_plugin_flaps(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < 720; i++) {
+        plugin_is(((i & 1u) == 0u) ? "neuron\n\xff.sock" : "");
+        pass(5 * SECOND);
+    }
+    assert_int_equal(events_stored(), 2);
+    assert_true(took.asked <= 120);
+    assert_int_equal(world.agent->report.count[LOG_ID_DEVICE_PLUGIN_FOUND], 360);
+}
+
 /* What the agent finds before it knows the Node waits for its UID. */
 static void test_node_uid_is_waited_for(void **state)
 {
@@ -567,6 +632,8 @@ int main(void)
         cmocka_unit_test(test_healthy_node_has_none),
         cmocka_unit_test(test_claim),
         cmocka_unit_test(test_node),
+        cmocka_unit_test(test_device_plugin),
+        cmocka_unit_test(test_device_plugin_flaps),
         cmocka_unit_test(test_node_uid_is_waited_for),
         cmocka_unit_test(test_node_without_uid),
         cmocka_unit_test(test_what_passes_by_itself),

@@ -83,8 +83,9 @@ static void write_registration(const struct agent *a, struct writer *out)
 
 void ready_device_plugin(const struct settings *settings, const char *name, struct writer *out)
 {
-    writer_text(out, "a Neuron device plugin runs on this node and gives away the same devices: let "
-                     "only one of the two run here; its socket is ");
+    writer_text(out,
+                "a Neuron device plugin runs on this node and gives away the same devices: let "
+                "only one of the two run here; its socket is ");
     writer_text(out, settings->device_plugins_dir);
     writer_text(out, "/");
     writer_shown(out, view_text(name), SOCKET_PATH_CAP);
