@@ -6,10 +6,11 @@
  * "neuron" in its name counts, if it is served. Owns nothing; decides nothing and logs nothing.
  *
  * A plugin that was killed leaves its socket behind. Such a one is told from a served one by
- * connect(2), which fails with ECONNREFUSED, and in no other case. A connection that is made is
- * closed at once: a gRPC server takes that for a port scan and logs nothing. A socket that cannot
- * be asked (no right to connect, a path that is too long for unix(7)) counts as served: a warning
- * too many costs less than devices given away twice.
+ * connect(2), which fails with ECONNREFUSED then, and in no other case (unix(7)). /proc/net/unix
+ * would say it too, but a pod sees only the sockets of its own network namespace there. The
+ * connection is closed at once: a server that uses Go's gRPC has no line about it in its log. A
+ * socket that cannot be asked (no right to connect, a path that is too long for unix(7)) counts as
+ * served: a warning too many costs less than devices that are given away twice.
  */
 #ifndef HOST_DEVICE_PLUGIN_H
 #define HOST_DEVICE_PLUGIN_H

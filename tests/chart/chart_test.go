@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,6 +183,7 @@ func TestValues(t *testing.T) {
 		"draDriver.enabeld=true":                    "'enabeld' not allowed",
 		"draDriver.image.pullPolicy=Sometimes":      "/draDriver/image/pullPolicy",
 		"draDriver.hostPaths.kubelet=relative":      "/draDriver/hostPaths/kubelet",
+		"draDriver.hostPaths.devicePlugins=":        "/draDriver/hostPaths/devicePlugins",
 		"draDriver.instanceTypes[0]=p5.48xlarge":    "/draDriver/instanceTypes/0",
 		"devicePlugin.enabled=true":                 "/devicePlugin/enabled",
 		"dradriver.enabled=true":                    "'dradriver' not allowed",
@@ -224,7 +226,7 @@ func TestPod(t *testing.T) {
 		mounts[mount.MountPath] = mount.ReadOnly
 	}
 	for path, readOnly := range map[string]bool{"/var/lib/kubelet/plugins_registry": false, "/var/run/cdi": false,
-		"/var/lib/kubelet/plugins/neuron.aws.com": false, "/dev": true} {
+		"/var/lib/kubelet/plugins/neuron.aws.com": false, "/var/lib/kubelet/device-plugins": true, "/dev": true} {
 		if found, there := mounts[path]; !there || found != readOnly {
 			t.Errorf("%s: mounted %v, read-only %v, want %v", path, there, found, readOnly)
 		}
@@ -232,6 +234,14 @@ func TestPod(t *testing.T) {
 	}
 	if len(mounts) != 0 {
 		t.Errorf("more mounts: %v", mounts)
+	}
+	// The kubelet has it there whatever its root is, and a node without it gets its pod.
+	elsewhere := daemonSet(t, "--set", "draDriver.hostPaths.kubelet=/k").Spec.Template.Spec
+	if !slices.ContainsFunc(elsewhere.Volumes, func(v core.Volume) bool {
+		return v.HostPath.Path == "/var/lib/kubelet/device-plugins" && *v.HostPath.Type == core.HostPathDirectoryOrCreate
+	}) || !slices.Contains(elsewhere.Containers[0].Env, core.EnvVar{Name: "KUBELET_DEVICE_PLUGINS_DIRECTORY_PATH",
+		Value: "/var/lib/kubelet/device-plugins"}) {
+		t.Errorf("no device-plugins directory: %+v", elsewhere.Volumes)
 	}
 	if update := daemonSet(t).Spec.UpdateStrategy.RollingUpdate; update.MaxSurge.IntValue() != 1 || update.MaxUnavailable.IntValue() != 0 {
 		t.Errorf("it is updated by %+v", update)

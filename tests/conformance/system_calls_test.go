@@ -148,16 +148,17 @@ func TestSystemCalls(t *testing.T) {
 }
 
 // What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next: the
-// looks for another agent that is to own the store next take nine, the one device that each look reads again twelve, and
-// the health of each device fourteen: four files are read, and the two that this kernel module does not have are looked
-// for. The server's bookmarks come once a minute, as those of a real one.
+// looks for another agent that is to own the store next take nine, the one device that each look reads again twelve, the
+// look for a device plugin four, and the health of each device fourteen: four files are read, and the two that this kernel
+// module does not have are looked for. The server's bookmarks come once a minute, as those of a real one.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
-	const most, intervals = 43 + 16*14, 4
+	const most, intervals = 47 + 16*14, 4
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
 	api.up()
 	a, _ := running(t, api, "trn2.48xlarge")
+	check(t, os.Mkdir(filepath.Join(a.dir, "device-plugins"), 0o750))
 	isLook := func(line string) bool {
 		return strings.HasPrefix(line, "open") && strings.Contains(line, `class/neuron_device"`)
 	}

@@ -85,6 +85,7 @@ func TestChart(t *testing.T) {
 		{"slices of other nodes are refused", slicesConfined},
 		{"upgrade under a pod", upgrade},
 		{"who holds claims", whoHolds},
+		{"beside a device plugin", besideDevicePlugin},
 	})
 	uninstall(t, before)
 }

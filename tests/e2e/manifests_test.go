@@ -23,7 +23,7 @@ func overlay(t *testing.T) string {
 		readOnly   bool
 	}{
 		{"registrar", filepath.Join(kubelet, "plugins_registry"), false}, {"plugin", plugin, false}, {"cdi", kube.CDI, false},
-		{"dev", filepath.Join(node, "dev"), true}, {"sysfs", filepath.Join(node, "sys"), true},
+		{"device-plugins", devicePlugins, true}, {"dev", filepath.Join(node, "dev"), true}, {"sysfs", filepath.Join(node, "sys"), true},
 	} {
 		mounts = append(mounts, object{"name": one.name, "mountPath": one.path, "readOnly": one.readOnly})
 		volumes = append(volumes, object{"name": one.name, "hostPath": object{"path": one.path, "type": "DirectoryOrCreate"}})

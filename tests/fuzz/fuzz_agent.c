@@ -332,6 +332,7 @@ static void devices_change(struct fuzz *in)
     find_devices(n % 9u);
     world.found.unknown = (n & 0x80u) != 0u;
     agent_found(agent, &world.found);
+    agent_device_plugin(agent, ((n & 0x40u) != 0u) ? "neuron\n\"\xff.sock" : "");
     world.poked = true;
 }
 
