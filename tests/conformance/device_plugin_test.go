@@ -20,8 +20,9 @@ import (
 
 const pluginReason = "a Neuron device plugin runs on this node and gives away the same devices: let only one of the two run here; its socket is "
 
-// devicePlugins is the kubelet's directory for device plugins, here away from the agent's own directories.
-func (a *agent) devicePlugins() string { return filepath.Join(a.dir, "k", "device-plugins") }
+// devicePlugins is the kubelet's directory for device plugins. What is above it is not above the agent's own directories, so
+// that no other rule of the sandbox lets the agent read it.
+func (a *agent) devicePlugins() string { return filepath.Join(a.dir+"k", "device-plugins") }
 
 // withDevicePlugins is an agent that looks there, often; the kubelet's own socket is there already. Without a kubeconfig it is
 // restricted as in a pod, whose files have not come yet.
@@ -29,6 +30,7 @@ func withDevicePlugins(t *testing.T) *agent {
 	t.Helper()
 	a := newAgent(t, "trn2.48xlarge")
 	check(t, os.MkdirAll(a.devicePlugins(), 0o750))
+	t.Cleanup(func() { _ = os.RemoveAll(a.dir + "k") })
 	a.args = append(a.args, "--metrics-port", "0", "--health-interval", healthInterval.String(),
 		"--kubelet-device-plugins-directory-path", a.devicePlugins())
 	a.env = []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}
