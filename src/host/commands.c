@@ -397,7 +397,7 @@ static enum status check_device_plugin(struct command_memory *m, struct writer *
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
-    char name[SOCKET_PATH_CAP] = "";
+    char name[SOCKET_PATH_CAP] = {0};
     int error = device_plugin_look(m->settings->device_plugins_dir, name);
     if (error != 0) {
         writer_text(&line, m->settings->device_plugins_dir);

@@ -271,10 +271,10 @@ static void probe_failed(struct host *h, int error)
 
 static void plugin_look(struct host *h)
 {
-    char text[HOST_TEXT_CAP];
     const char *directory = h->settings->device_plugins_dir;
     int error = device_plugin_look(directory, h->device_plugin);
     if (error != 0 && error != h->plugin_error) {
+        char text[HOST_TEXT_CAP];
         struct writer w = writer_of(text, sizeof text);
         writer_text(&w, directory);
         writer_text(&w, ": ");
