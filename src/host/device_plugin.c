@@ -10,7 +10,7 @@
 #include "host/sockets.h"
 #include "host/system.h"
 
-struct search {
+struct plugin_search {
     const char *directory;
     char *name;       /* SOCKET_PATH_CAP bytes */
     unsigned sockets; /* that were looked at */
@@ -27,7 +27,7 @@ static bool is_neuron(struct view name)
     return is;
 }
 
-static bool is_served(struct search *l, const char *name)
+static bool is_served(struct plugin_search *l, const char *name)
 {
     char path[HOST_TEXT_CAP];
     struct stat st;
@@ -43,7 +43,7 @@ static bool is_served(struct search *l, const char *name)
            !socket_is_dead(path);
 }
 
-static void records_look(struct search *l, struct view records)
+static void records_look(struct plugin_search *l, struct view records)
 {
     struct directory_entry e;
     size_t at = 0;
@@ -56,7 +56,7 @@ static void records_look(struct search *l, struct view records)
 }
 
 /* 0, or an errno. */
-static int directory_look(struct search *l, int fd)
+static int directory_look(struct plugin_search *l, int fd)
 {
     uint8_t bytes[DIRECTORY_READ_BYTES];
     long n = 1;
@@ -69,7 +69,7 @@ static int directory_look(struct search *l, int fd)
 
 int device_plugin_look(const char *directory, char name[SOCKET_PATH_CAP])
 {
-    struct search l = {.directory = directory, .name = name};
+    struct plugin_search l = {.directory = directory, .name = name};
     if (name[0] != '\0' && is_served(&l, name)) {
         return 0;
     }
