@@ -292,6 +292,11 @@
  * for get and list"). More: in further pages.
  */
 #define CLAIM_LIST_PAGE 500u
+/*
+ * Time for `reservations` to list all claims: enough for a new pod's network, an API server that
+ * restarts, and 50,000 claims; well within that of the chart's Job. Later: it fails, and says why.
+ */
+#define RESERVATIONS_LIMIT_MS 30000u
 /* Text of a Status message, or of a response that is not protobuf, with NUL. Longer: cut. */
 #define KUBE_MESSAGE_CAP 512u
 /*

@@ -2,7 +2,8 @@
 /*
  * The program's entry: reads the settings and returns the exit code.
  * Exit codes: 0 stopped cleanly by a signal, 1 cannot run, 2 bad usage; of probe, check and bundle,
- * 0 yes and 1 no. Each failure is one line on stderr.
+ * 0 yes and 1 no; of reservations, 0 none, 1 some and 2 not known. Each failure is one line on
+ * stderr.
  */
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #include "host/relro.h"
 #include "host/system.h"
 
-enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2 };
+enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 2 };
 #define WHY_BYTES 2048u
 
 static int print(const struct writer *w)
@@ -81,7 +82,8 @@ static int run_command(const struct settings *settings, const struct settings_in
     bool no = false;
     enum status s = host_command(settings, input, &no, why);
     if (s != STATUS_OK) {
-        return refuse(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : EXIT_CANNOT_RUN);
+        int cannot = (settings->command == COMMAND_RESERVATIONS) ? EXIT_UNKNOWN : EXIT_CANNOT_RUN;
+        return refuse(writer_view(why), (s == PEER_MALFORMED) ? EXIT_USAGE : cannot);
     }
     return no ? EXIT_CANNOT_RUN : EXIT_STOPPED;
 }

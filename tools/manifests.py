@@ -26,8 +26,8 @@ MADE = "# Written by `make manifests` from cfg/deploy/chart.\n"
 def rendered():
     """File name -> text."""
     helm = os.path.join(build.build(build.HELM), "helm")
-    done = subprocess.run([helm, "template", RELEASE, str(CHART), "--kube-version", KUBERNETES], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([helm, "template", RELEASE, str(CHART), "--kube-version", KUBERNETES, "--no-hooks"],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if done.returncode:
         raise SystemExit(f"manifests.py: {done.stderr.strip()}")
     files = {}

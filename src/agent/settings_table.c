@@ -14,7 +14,8 @@
 #define BY_DEVICES (READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_SLICES))
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES))
 #define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
-#define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK))
+#define BY_CLUSTER READ_BY(COMMAND_RESERVATIONS)
+#define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
 const struct setting_row setting_rows[SETTINGS_COUNT] = {
     {.flag = "--node-name",
@@ -25,6 +26,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_text = "required by run",
      .help = "name of this node in Kubernetes; its devices form a pool of the same name"},
     {.flag = "--kubeconfig",
+     .readers = BY_CLUSTER,
      .variable = "KUBECONFIG",
      .kind = KIND_FILE,
      FIELD(kubeconfig),
@@ -191,7 +193,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(output),
      .default_value = "text",
      .choices = {[OUTPUT_TEXT] = "text", [OUTPUT_JSON] = "json", [OUTPUT_YAML] = "yaml"},
-     .help = "also -o: form in which devices, slices, claims and check print"},
+     .help = "also -o: form in which devices, slices, claims, reservations and check print"},
     {.flag = "--board",
      .readers = BY_DEVICES,
      .kind = KIND_TEXT,
@@ -218,6 +220,14 @@ const struct command_row command_rows[COMMANDS] = {
                         .more = "Each with its devices, configuration and the state of its CDI\n"
                                 "file, as the claim store of this node has them.",
                         .example = SELF "claims\n" SELF "claims -o json\n"},
+    [COMMAND_RESERVATIONS] = {.name = "reservations",
+                              .help = "print the claims of the cluster that pods hold or wait for",
+                              .more =
+                                  "Reads the API server. The exit code is 0 when there is none\n"
+                                  "and the driver may be uninstalled, 1 when there is one, and\n"
+                                  "2 when it cannot be told.",
+                              .example = SELF "reservations\n" SELF
+                                              "reservations --kubeconfig admin.conf -o json\n"},
     [COMMAND_CHECK] = {.name = "check",
                        .help = "print one line for each reason why the node is not ready",
                        .more = "Reads the node's directories, and the agent's /readyz and\n"
@@ -329,7 +339,8 @@ static void help_head(struct writer *out)
 static void help_tail(struct writer *out)
 {
     writer_text(out, "\nExit codes: 0 stopped when asked to, 1 cannot run, 2 bad usage;\n"
-                     "of probe, check and bundle: 0 yes, 1 no.\n");
+                     "of probe, check and bundle: 0 yes, 1 no;\n"
+                     "of reservations: 0 none, 1 some, 2 not known.\n");
 }
 
 static void topic_head(struct writer *out, const struct command_row *row)

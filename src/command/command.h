@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands beside `run` print: devices, slices, claims, check, and the completion of a
- * shell. Owns texts only: the host reads files, and hands in what they say. A command runs beside
- * an agent, and changes nothing.
+ * What the commands beside `run` print: devices, slices, claims, reservations, check, and the
+ * completion of a shell. Owns texts only: the host reads files, and hands in what they say. A
+ * command runs beside an agent, and changes nothing.
  *
  * Text is made in parts, of at most COMMAND_PART_BYTES each, so that output of any size costs fixed
  * memory. The host empties the writer after each part.
@@ -70,6 +70,12 @@ void command_claim_document(const struct claim_record *r, enum cdi_state cdi, st
 /* A claim that this release does not understand, or that was released. */
 void command_outline_text(const struct store_outline *o, struct writer *out);
 void command_outline_document(const struct store_outline *o, struct document *d);
+
+/* A claim of the cluster that is reserved: one line, or an object. */
+void command_reservation_text(const struct claim_reservation *c, struct writer *out);
+void command_reservation_document(const struct claim_reservation *c, struct document *d);
+/* What follows `found` such lines: that there are none, or what to do. */
+void command_reservations_end(uint32_t found, struct writer *out);
 
 /* An HTTP response as a view of its body; its status code, or 0 when it is no response. */
 unsigned command_response(struct view response, struct view *body);

@@ -57,6 +57,15 @@ struct claim_consumer {
     uint8_t kind; /* enum claim_consumer_kind */
 };
 
+/* What the API server has of a claim that somebody holds, or waits to use. It is only shown. */
+struct claim_reservation {
+    struct claim_id id;
+    char pool[NAME_CAP];          /* of its first device of this driver: the node */
+    char resource[NAMESPACE_CAP]; /* plural kind of the first consumer, as in "pods" */
+    char consumer[NAME_CAP];      /* its name */
+    uint32_t consumers;           /* all of them, more than 0 */
+};
+
 /* What is kept of a prepared claim, and all that a reply, a CDI file or an undo needs. */
 struct claim_record {
     struct claim_id id;

@@ -18,18 +18,23 @@
 
 /* --- output --- */
 
-enum status commands_flush(struct command_memory *m, struct writer *why)
+enum status output_flush(struct writer *out, int fd, struct writer *why)
 {
     int error = 0;
-    ASSERT(!m->out.full);
-    enum status s = descriptor_write(m->out_fd, writer_view(&m->out), -1, &error);
-    m->out.len = 0;
+    ASSERT(!out->full);
+    enum status s = descriptor_write(fd, writer_view(out), -1, &error);
+    out->len = 0;
     if (s != STATUS_OK) {
-        writer_text(why, (m->out_fd == STDOUT_FILENO) ? "standard output" : "the file");
+        writer_text(why, (fd == STDOUT_FILENO) ? "standard output" : "the file");
         writer_text(why, " cannot be written: ");
         writer_errno(why, error);
     }
     return s;
+}
+
+enum status commands_flush(struct command_memory *m, struct writer *why)
+{
+    return output_flush(&m->out, m->out_fd, why);
 }
 
 static bool is_text(const struct command_memory *m)

@@ -36,10 +36,12 @@ struct command_memory {
 /* Before the others, once; `m` is all zero before. */
 void commands_begin(struct command_memory *m, const struct settings *settings);
 /*
- * Prints what m->command prints, but COMMAND_BUNDLE, in the form of m->output to m->out_fd.
- * STATUS_OK: done, with m->answer_no for what it says. PEER_MALFORMED: bad usage. HOST_*: it could
- * not; `why` gets one line with reason and remedy.
+ * Prints what m->command prints, but COMMAND_BUNDLE and COMMAND_RESERVATIONS, in the form of
+ * m->output to m->out_fd. STATUS_OK: done, with m->answer_no for what it says. PEER_MALFORMED: bad
+ * usage. HOST_*: it could not; `why` gets one line with reason and remedy.
  */
 MUST_USE enum status commands_print(struct command_memory *m, struct writer *why);
+/* Writes `out` to the descriptor and empties it. HOST_*: `why` gets one line. */
+MUST_USE enum status output_flush(struct writer *out, int fd, struct writer *why);
 
 #endif

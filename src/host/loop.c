@@ -26,6 +26,7 @@
 #include "host/files.h"
 #include "host/loop_time.h"
 #include "host/probe.h"
+#include "host/reservations.h"
 #include "host/sandbox.h"
 #include "host/server_links.h"
 #include "host/servers.h"
@@ -72,6 +73,7 @@ _Static_assert(sizeof(struct host) <= HOST_BYTES_MAX - 2u * TLS_ARENA_BYTES,
 static union {
     struct host loop;
     struct command_memory command;
+    struct reservations_memory reservations;
 } the_host;
 
 /* --- log --- */
@@ -610,6 +612,9 @@ enum status host_command(const struct settings *settings, const struct settings_
 {
     struct command_memory *m = &the_host.command;
     ASSERT(settings->command != COMMAND_RUN);
+    if (settings->command == COMMAND_RESERVATIONS) {
+        return reservations_print(&the_host.reservations, settings, no, why);
+    }
     commands_begin(m, settings);
     enum status s = (settings->command == COMMAND_BUNDLE) ? bundle_write(m, input, why)
                                                           : commands_print(m, why);

@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	resource "k8s.io/api/resource/v1"
@@ -69,6 +72,7 @@ var types = map[string]func() any{
 	"v1/ServiceAccount":                               func() any { return &core.ServiceAccount{} },
 	"v1/ConfigMap":                                    func() any { return &core.ConfigMap{} },
 	"apps/v1/DaemonSet":                               func() any { return &apps.DaemonSet{} },
+	"batch/v1/Job":                                    func() any { return &batch.Job{} },
 	"resource.k8s.io/v1/DeviceClass":                  func() any { return &resource.DeviceClass{} },
 	"resource.k8s.io/v1beta1/DeviceClass":             func() any { return &resourcebeta.DeviceClass{} },
 	"rbac.authorization.k8s.io/v1/ClusterRole":        func() any { return &rbac.ClusterRole{} },
@@ -188,6 +192,8 @@ func TestValues(t *testing.T) {
 		"devicePlugin.enabled=true":                 "/devicePlugin/enabled",
 		"dradriver.enabled=true":                    "'dradriver' not allowed",
 		"draDriver.tolerations=all":                 "/draDriver/tolerations",
+		"draDriver.uninstall.force=yes":             "/draDriver/uninstall/force",
+		"draDriver.uninstall.forced=true":           "'forced' not allowed",
 		"draDriver.monitoring.podMonitor.enabled=1": "/draDriver/monitoring/podMonitor/enabled",
 	} {
 		if _, err := template(t, "--set", bad); err == nil || !strings.Contains(err.Error(), word) {
@@ -245,6 +251,71 @@ func TestPod(t *testing.T) {
 	}
 	if update := daemonSet(t).Spec.UpdateStrategy.RollingUpdate; update.MaxSurge.IntValue() != 1 || update.MaxUnavailable.IntValue() != 0 {
 		t.Errorf("it is updated by %+v", update)
+	}
+}
+
+// TestUninstallCheck: what looks for claims before an uninstallation exists as hooks alone, has one right and needs nothing
+// of the node.
+func TestUninstallCheck(t *testing.T) {
+	found, forced := rendered(t), rendered(t, "--set", "draDriver.uninstall.force=true")
+	weights := map[string]int{}
+	var job *batch.Job
+	for name, object := range found {
+		if !strings.HasSuffix(name, "/neuron-dra-driver-uninstall") {
+			continue
+		}
+		if forced[name] != nil {
+			t.Errorf("%s is there though nobody shall ask", name)
+		}
+		marks := object.(interface{ GetAnnotations() map[string]string }).GetAnnotations()
+		if marks["helm.sh/hook"] != "pre-delete" || marks["helm.sh/hook-delete-policy"] != "before-hook-creation,hook-succeeded" {
+			t.Errorf("%s: %v", name, marks)
+		}
+		weight, err := strconv.Atoi(marks["helm.sh/hook-weight"])
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		weights[regexp.MustCompile(`/([^/]+)/[^/]+$`).FindStringSubmatch(name)[1]] = weight
+		switch one := object.(type) {
+		case *rbac.ClusterRole:
+			want := []rbac.PolicyRule{{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"}, Verbs: []string{"list"}}}
+			if !reflect.DeepEqual(one.Rules, want) {
+				t.Errorf("rights %v, want %v", one.Rules, want)
+			}
+		case *batch.Job:
+			job = one
+		}
+	}
+	if len(weights) != 4 || len(forced)+4 != len(found) || weights["ClusterRole"] >= weights["ClusterRoleBinding"] ||
+		weights["ServiceAccount"] >= weights["ClusterRoleBinding"] || weights["ClusterRoleBinding"] >= weights["Job"] {
+		t.Fatalf("the order is %v", weights)
+	}
+	pod, agent := job.Spec.Template.Spec, daemonSet(t).Spec.Template.Spec
+	if *job.Spec.BackoffLimit != 0 || *job.Spec.ActiveDeadlineSeconds != 120 || pod.RestartPolicy != core.RestartPolicyNever {
+		t.Errorf("it is tried more than once, or for ever: %+v", job.Spec)
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) != 0 || len(pod.Containers) != 1 {
+		t.Errorf("something of the host: %+v", pod)
+	}
+	rights, _ := json.Marshal(pod.Containers[0].SecurityContext)
+	want := `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsGroup":65532,"runAsNonRoot":true,` +
+		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
+	if string(rights) != want {
+		t.Errorf("rights\n%s, want\n%s", rights, want)
+	}
+	if pod.Containers[0].Image != agent.Containers[0].Image || !reflect.DeepEqual(pod.Affinity, agent.Affinity) ||
+		!reflect.DeepEqual(pod.Tolerations, agent.Tolerations) {
+		t.Error("it does not run where the agent runs")
+	}
+	for key, value := range daemonSet(t).Spec.Selector.MatchLabels {
+		if key == "app.kubernetes.io/name" && job.Spec.Template.Labels[key] == value {
+			t.Error("the DaemonSet takes its pod for an agent")
+		}
+	}
+	for name := range rendered(t, "--no-hooks") {
+		if strings.Contains(name, "uninstall") {
+			t.Errorf("%s is no hook", name)
+		}
 	}
 }
 

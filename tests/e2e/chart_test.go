@@ -84,7 +84,6 @@ func TestChart(t *testing.T) {
 		{"right configurations are accepted", configsAccepted},
 		{"slices of other nodes are refused", slicesConfined},
 		{"upgrade under a pod", upgrade},
-		{"who holds claims", whoHolds},
 		{"beside a device plugin", besideDevicePlugin},
 	})
 	uninstall(t, before)
@@ -102,7 +101,7 @@ func installed(t *testing.T) string {
 	t.Helper()
 	return mustKubectl(t, "get", "namespaces,clusterroles,clusterrolebindings,deviceclasses,validatingadmissionpolicies,"+
 		"validatingadmissionpolicybindings", "-o", "name") +
-		mustKubectl(t, "get", "daemonsets,configmaps,serviceaccounts,secrets", "-A", "-o", "name")
+		mustKubectl(t, "get", "daemonsets,jobs,configmaps,serviceaccounts,secrets", "-A", "-o", "name")
 }
 
 // agentProcessID is the process of the only agent in a pod.

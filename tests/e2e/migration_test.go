@@ -66,7 +66,7 @@ func TestMigration(t *testing.T) {
 		runExample(t, "single-device", 1)
 		mustKubectl(t, "delete", "pod", "single-device")
 	}
-	mustHelm("uninstall", other, "--wait")
+	mustHelm("uninstall", other, "--wait", "--no-hooks") // AWS's chart asks nobody
 	mustHelm("upgrade", release, chart, "--reuse-values", "--wait")
 	if owner := class(); owner != release {
 		t.Errorf("the DeviceClass is that of %q, want %s", owner, release)
@@ -74,7 +74,7 @@ func TestMigration(t *testing.T) {
 	runExample(t, "single-device", 1)
 
 	// Nobody can unprepare its claim until the driver is installed again.
-	mustHelm("uninstall", release, "--wait")
+	mustHelm("uninstall", release, "--wait", "--no-hooks")
 	mustKubectl(t, "delete", "pod", "single-device", "--wait=false", "--grace-period=1")
 	time.Sleep(5 * time.Second)
 	if phase := getPod(t, "single-device").Status.Phase; phase == "" {

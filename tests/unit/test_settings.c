@@ -502,7 +502,7 @@ static void test_other_commands(void **state)
         [COMMAND_DEVICES] = "devices",       [COMMAND_SLICES] = "slices --board trn2.48xlarge",
         [COMMAND_CLAIMS] = "claims -o json", [COMMAND_CHECK] = "check --output=yaml",
         [COMMAND_PROBE] = "probe readiness", [COMMAND_COMPLETION] = "completion bash",
-        [COMMAND_BUNDLE] = "bundle ./here"};
+        [COMMAND_BUNDLE] = "bundle ./here",  [COMMAND_RESERVATIONS] = "reservations -o json"};
     (void)state;
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         if (names[i] != NULL) {

@@ -34,3 +34,54 @@ Takes a list: the context, apiVersion, kind, name. */}}
 {{- $owner := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there }}
 {{- if or (empty $there) (eq $owner (index . 0).Release.Name) }}yes{{ end }}
 {{- end }}
+
+{{/* Where a pod with the agent's image can run: what the DaemonSet and the check before an uninstallation share. */}}
+{{- define "agent.placement" -}}
+{{- $d := .Values.draDriver }}
+{{- with $d.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $d.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with $d.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $d.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $d.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $d.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+affinity:
+  {{- if $d.affinity }}
+  {{- toYaml $d.affinity | nindent 2 }}
+  {{- else }}
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+      - matchExpressions:
+        - key: node.kubernetes.io/instance-type
+          operator: In
+          values:
+          {{- range $d.instanceTypes }}
+          - {{ . }}
+          - ml.{{ . }}
+          {{- end }}
+        - key: eks.amazonaws.com/compute-type
+          operator: NotIn
+          values: [fargate, hybrid, auto]
+  {{- end }}
+{{- end }}
+
+{{- define "agent.image" -}}
+image: {{ printf "%s:%s" .Values.draDriver.image.repository (default .Chart.AppVersion .Values.draDriver.image.tag) | quote }}
+imagePullPolicy: {{ .Values.draDriver.image.pullPolicy }}
+{{- end }}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The claims of the cluster that are reserved, for people and for programs. */
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "command/command.h"
+
+/* Names come from a server that the user chose: none of them reaches a terminal as it is. */
+static void name(struct writer *out, const char *text)
+{
+    writer_shown(out, view_text(text), NAME_CAP);
+}
+
+void command_reservation_text(const struct claim_reservation *c, struct writer *out)
+{
+    writer_text(out, "claim ");
+    name(out, c->id.namespace_);
+    writer_text(out, "/");
+    name(out, c->id.name);
+    writer_text(out, " on node ");
+    name(out, c->pool);
+    writer_text(out, " is reserved for ");
+    name(out, c->resource);
+    writer_text(out, "/");
+    name(out, c->consumer);
+    if (c->consumers > 1u) {
+        writer_text(out, " and ");
+        writer_decimal(out, c->consumers - 1u);
+        writer_text(out, " more");
+    }
+    writer_text(out, "\n");
+    ASSERT(!out->full);
+}
+
+void command_reservation_document(const struct claim_reservation *c, struct document *d)
+{
+    document_object_begin(d);
+    document_text(d, "namespace", c->id.namespace_);
+    document_text(d, "name", c->id.name);
+    document_text(d, "uid", c->id.uid);
+    document_text(d, "node", c->pool);
+    document_text(d, "resource", c->resource);
+    document_text(d, "consumer", c->consumer);
+    document_number(d, "consumers", c->consumers);
+    document_object_end(d);
+    ASSERT(!d->json.out->full);
+}
+
+void command_reservations_end(uint32_t found, struct writer *out)
+{
+    if (found == 0u) {
+        writer_text(out, "No claim of " DRIVER_NAME " is reserved.\n");
+        return;
+    }
+    writer_text(out, "Without the driver their pods cannot end: end these pods first, then "
+                     "uninstall again; `helm uninstall --no-hooks` does not ask. Claims: ");
+    writer_decimal(out, found);
+    writer_text(out, "\n");
+}
