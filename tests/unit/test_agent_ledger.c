@@ -279,6 +279,31 @@ static void test_release_refused_and_done(void **state)
     assert_int_equal(held(), 0);
 }
 
+/*
+ * The disk fails the tombstone that it has made of a claim without a CDI file, and takes no write
+ * of its store. The claim is held, so it has no tombstone as soon as its record is on the disk.
+ */
+static void test_tombstone_refused_and_done(void **state)
+{
+    (void)state;
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    begin();
+    prepare_well(0, 2);
+    disk_unlink(cdi_of(0));
+    disk_fault(FAULT_ERROR_WRITTEN, 2, true, HOST_IO);
+    disk.lasting = true;
+    assert_int_equal(ledger_remove(world.agent, api.claim[0].uid, &why), HOST_IO);
+    disk_fault(FAULT_NONE, 0, true, STATUS_OK);
+    disk.lasting = false;
+    assert_int_equal(held(), 2);
+    assert_int_equal(ledger_tombstone(world.agent, api.claim[0].uid), STATUS_OK);
+    assert_int_equal(ledger_sync(world.agent, &why), STATUS_OK);
+    assert_int_equal(ledger_tombstone(world.agent, api.claim[0].uid), HOST_ABSENT);
+    restart();
+    assert_int_equal(held(), 2);
+}
+
 static void power_cut(void)
 {
     kill_agent();
@@ -654,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_undo_refused),
         cmocka_unit_test(test_undo_refused_and_prepared_again),
         cmocka_unit_test(test_release_refused_and_done),
+        cmocka_unit_test(test_tombstone_refused_and_done),
         cmocka_unit_test(test_stop_flushes),
         cmocka_unit_test(test_failed_flush_of_an_unprepare),
         cmocka_unit_test(test_failed_flush_and_a_power_cut),

@@ -34,7 +34,7 @@ struct ledger_entry {
     bool doubted;  /* it was loaded, and may be in the page cache alone */
     bool damaged;  /* the other half is damaged, or the disk refuses it */
     bool refused;  /* the disk refused the last write, in both halves */
-    bool file;     /* FREEING: the claim's CDI file could not be renamed */
+    bool file;     /* FREEING: the claim's CDI file was not renamed; HELD: it may have been */
     bool opaque;   /* HELD: of its record only the outline is understood */
     bool zero_numbering;
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */

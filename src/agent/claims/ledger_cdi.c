@@ -186,10 +186,10 @@ enum status cdi_remove(struct agent *a, const char *uid)
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }
 
-void cdi_unmark(struct agent *a, const char *uid)
+enum status cdi_unmark(struct agent *a, const char *uid)
 {
     char tombstone[CDI_FILE_NAME_CAP];
     cdi_tombstone_name(uid, tombstone);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
-    status_ignore(s, "one without a record means nothing, and reconciliation removes it");
+    return (s == HOST_ABSENT) ? STATUS_OK : s;
 }

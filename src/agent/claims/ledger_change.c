@@ -39,6 +39,7 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
     ledger_set_free(a, slot);
     e->state = LEDGER_HELD;
     e->opaque = false;
+    e->file = false;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
     return STATUS_OK;
@@ -143,7 +144,8 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     }
     s = ledger_adopt(a, r, slot, why);
     if (s == STATUS_OK && freeing) {
-        cdi_unmark(a, r->id.uid);
+        enum status unmarked = cdi_unmark(a, r->id.uid);
+        status_ignore(unmarked, "beside a CDI file it means nothing");
     } else if (s != STATUS_OK && !held) {
         a->ledger.entry[*slot].id = r->id;
         release(a, *slot);
@@ -188,8 +190,8 @@ enum status ledger_assure(struct agent *a, unsigned slot, struct writer *why)
 
 /*
  * A claim that the next process would find as before, because neither the store nor its CDI file
- * can be changed, stays held. A disk may fail a write that it has done: so its record is written
- * again, and entry.refused is left true if that fails as well.
+ * can be changed, stays held. A disk may fail what it has done: so its record is written again, and
+ * a tombstone removed; entry.refused is left true if that fails as well.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
@@ -241,6 +243,7 @@ enum status ledger_remove(struct agent *a, const char *uid, struct writer *why)
     if (s != STATUS_OK) {
         cdi_failed(a, uid, s);
     }
-    cdi_unmark(a, uid);
+    s = cdi_unmark(a, uid);
+    status_ignore(s, "a tombstone of no record means nothing");
     return STATUS_OK;
 }

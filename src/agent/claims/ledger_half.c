@@ -355,9 +355,17 @@ void flush_doubted(struct agent *a)
     l->doubt = false;
 }
 
+/* A claim that is held has no tombstone: the disk may have made one that it refused. */
 enum status slot_write(struct agent *a, unsigned slot)
 {
-    return half_write(a, slot, record_bytes(a, slot));
+    struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status s = half_write(a, slot, record_bytes(a, slot));
+    if (s == STATUS_OK && e->state == LEDGER_HELD && e->file) {
+        s = cdi_unmark(a, e->id.uid);
+        e->file = s != STATUS_OK;
+        e->refused = e->file;
+    }
+    return s;
 }
 
 /*
@@ -408,7 +416,8 @@ static void settle_slot(struct agent *a, unsigned slot)
     bool elsewhere = ledger_find(a, e->id.uid) >= 0; /* prepared again, in another slot */
     /* While the claims are listed, a page may name it that was written before. */
     if (!elsewhere && !a->ledger.unlisted) {
-        cdi_unmark(a, e->id.uid);
+        enum status unmarked = cdi_unmark(a, e->id.uid);
+        status_ignore(unmarked, "a tombstone of no record means nothing");
     }
     if (e->file && (elsewhere || cdi_remove(a, e->id.uid) == STATUS_OK)) {
         e->file = false;

@@ -77,7 +77,8 @@ MUST_USE enum status cdi_bury(struct agent *a, const char *uid);
 MUST_USE enum status cdi_mark_gone(struct agent *a, const char *uid);
 /* HOST_*: it is still there. */
 MUST_USE enum status cdi_remove(struct agent *a, const char *uid);
-void cdi_unmark(struct agent *a, const char *uid);
+/* The tombstone goes, if there is one. HOST_*: it may still be there; reconciliation removes it. */
+MUST_USE enum status cdi_unmark(struct agent *a, const char *uid);
 void cdi_failed(struct agent *a, const char *uid, enum status s);
 
 #endif

@@ -502,7 +502,7 @@ static enum status create_again(struct agent *a, struct opening *o, bool absent)
         e->unsynced = false;
         e->doubted = false;
         e->damaged = false;
-        e->refused = false;
+        e->refused = e->state == LEDGER_HELD && e->file;
     }
     l->dirty = l->dirty && s != STATUS_OK;
     l->doubt = l->doubt && s != STATUS_OK;
