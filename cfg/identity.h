@@ -20,6 +20,7 @@
  */
 #define CDI_TOMBSTONE_SUFFIX ".gone"
 #define DEVICE_NAME_PREFIX "neuron-device-"
+#define NODE_DEVICE_NAME "neuron-node" /* all devices of a node of an UltraServer, as one */
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
 /* locked by the agent that uses the store; never removed, because the store file may be replaced */

@@ -71,6 +71,17 @@
  */
 #define SYSFS_VALUE_CAP 256u
 /*
+ * One class file of an UltraServer node: 16 hexadecimal digits, or a list of four modes. A longer
+ * value is cut, and then is no such text.
+ */
+#define ULTRASERVER_TEXT_CAP 24u
+/* Modes of the kernel module and the runtime: 1 four nodes, 2 and 3 two, 4 one. */
+#define ULTRASERVER_MODE_MAX 4u
+/* Nodes that a claim can ask to be one machine (AWS Neuron DRA documentation: 1, 2 or 4). */
+#define ULTRASERVER_NODES_MAX 4u
+/* server_id_2, server_id_4, reservation_id: 16 hexadecimal digits, NUL. */
+#define SERVER_ID_CAP 17u
+/*
  * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
  * we publish fewer than twenty; a stored device with more counts as different.
  */

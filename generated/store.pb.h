@@ -40,6 +40,14 @@ typedef struct _store_ClaimRecord {
     bool released; /* unprepared; only its CDI file could not be removed yet */
     bool has_rebuilt;
     bool rebuilt; /* taken from the API server's list; the kubelet may never have asked for the claim */
+    bool has_node_devices;
+    uint64_t node_devices; /* of results without device_index: bit N: /dev/neuronN belongs to the node's device */
+    bool has_ultraserver_mode;
+    uint32_t ultraserver_mode; /* the runtime's mode that the results' node counts mean here */
+    bool has_ultraserver_server_id;
+    char ultraserver_server_id[17]; /* of the set of nodes; absent: none */
+    bool has_ultraserver_node_id;
+    uint32_t ultraserver_node_id; /* of this node in that set */
 } store_ClaimRecord;
 
 typedef struct _store_StoredResult {
@@ -52,7 +60,7 @@ typedef struct _store_StoredResult {
     bool has_share_id;
     char share_id[64];
     bool has_device_index;
-    uint32_t device_index; /* N of /dev/neuronN on the host */
+    uint32_t device_index; /* N of /dev/neuronN on the host; absent: all devices of the node */
     bool has_logical_neuron_core;
     uint32_t logical_neuron_core; /* absent: not configured */
     bool has_ultraserver_mode;
@@ -64,7 +72,7 @@ extern "C" {
 #endif
 
 /* Initializer values for message structs */
-#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0}
+#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0, false, 0, false, 0, false, "", false, 0}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
@@ -84,6 +92,10 @@ extern "C" {
 #define store_ClaimRecord_held_devices_tag       13
 #define store_ClaimRecord_released_tag           14
 #define store_ClaimRecord_rebuilt_tag            15
+#define store_ClaimRecord_node_devices_tag       16
+#define store_ClaimRecord_ultraserver_mode_tag   17
+#define store_ClaimRecord_ultraserver_server_id_tag 18
+#define store_ClaimRecord_ultraserver_node_id_tag 19
 #define store_StoredResult_request_tag           1
 #define store_StoredResult_device_tag            2
 #define store_StoredResult_admin_access_tag      3
@@ -107,7 +119,11 @@ X(a, STATIC,   OPTIONAL, STRING,   pod_uid,          11) \
 X(a, STATIC,   OPTIONAL, UINT32,   consumer_kind,    12) \
 X(a, STATIC,   OPTIONAL, FIXED64,  held_devices,     13) \
 X(a, STATIC,   OPTIONAL, BOOL,     released,         14) \
-X(a, STATIC,   OPTIONAL, BOOL,     rebuilt,          15)
+X(a, STATIC,   OPTIONAL, BOOL,     rebuilt,          15) \
+X(a, STATIC,   OPTIONAL, FIXED64,  node_devices,     16) \
+X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_mode,  17) \
+X(a, STATIC,   OPTIONAL, STRING,   ultraserver_server_id,  18) \
+X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_node_id,  19)
 #define store_ClaimRecord_CALLBACK pb_default_field_callback
 #define store_ClaimRecord_DEFAULT NULL
 #define store_ClaimRecord_results_MSGTYPE store_StoredResult

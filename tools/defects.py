@@ -21,6 +21,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -177,7 +178,7 @@ def dry_run(defects):
             edited(defect)
             if source and not source.is_file():
                 raise Unfit(f"there is no target {defect['target']}")
-            if "test" in defect and f"({defect['test']})" not in source.read_text():
+            if "test" in defect and not re.search(rf"\({defect['test']}[,)]", source.read_text()):
                 raise Unfit(f"{source.name} has no {defect['test']}")
         except Unfit as why:
             unfit += 1

@@ -139,7 +139,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
                  [ULTRASERVER_BOTH] = "both",
                  [ULTRASERVER_DEVICES] = "devices"},
      .help =
-         "what a node of an UltraServer publishes: the node, its devices, or both; no effect yet"},
+         "what a node of an UltraServer publishes: itself as one device, also for auto and both, "
+         "or its devices"},
     {.flag = "--unhealthy-taint",
      .variable = "UNHEALTHY_TAINT",
      .kind = KIND_TAINT,

@@ -31,17 +31,22 @@ enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct c
 
 static void write_results(const struct claim_record *r, struct writer *out)
 {
+    char name[DEVICE_NAME_CAP];
     writer_text(out, "  devices:");
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *result = &r->result[i];
         writer_text(out, (i == 0u) ? " " : ", ");
-        writer_text(out, DEVICE_NAME_PREFIX);
-        writer_decimal(out, result->number);
+        claim_device_name(result, name);
+        writer_text(out, name);
         writer_text(out, " (request ");
         writer_text(out, result->request);
         if (result->logical_neuron_core != 0u) {
             writer_text(out, ", logicalNeuronCore ");
             writer_decimal(out, result->logical_neuron_core);
+        }
+        if (result->ultraserver_mode != 0u) {
+            writer_text(out, ", ultraserverMode ");
+            writer_decimal(out, result->ultraserver_mode);
         }
         writer_text(out, result->admin_access ? ", admin access)" : ")");
     }
@@ -104,11 +109,19 @@ void command_outline_document(const struct store_outline *o, struct document *d)
 
 static void result_document(const struct claim_result *result, struct document *d)
 {
+    char name[DEVICE_NAME_CAP];
+    claim_device_name(result, name);
     document_object_begin(d);
     document_text(d, "request", result->request);
-    document_number(d, "number", result->number);
+    document_text(d, "name", name);
+    if (!result->node) {
+        document_number(d, "number", result->number);
+    }
     if (result->logical_neuron_core != 0u) {
         document_number(d, "logicalNeuronCore", result->logical_neuron_core);
+    }
+    if (result->ultraserver_mode != 0u) {
+        document_number(d, "ultraserverMode", result->ultraserver_mode);
     }
     document_bool(d, "adminAccess", result->admin_access);
     document_object_end(d);

@@ -60,14 +60,19 @@ static void add_network(struct attributes *out, const struct node_labels *labels
     add_string(out, "networkNodeLayer3", labels->network_layer[2]);
 }
 
-static void add_groups(struct attributes *out, const struct board *board, unsigned number)
+static void add_groups(struct attributes *out, const struct board *board,
+                       const struct device *device)
 {
     const struct efa_map *efa = (board != NULL) ? board->efa : NULL;
+    unsigned number = device->number;
     if (efa == NULL || number >= BOARD_GROUPED_DEVICES) {
         return;
     }
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
+    if (device->node) {
+        return; /* the smaller groups are parts of it */
+    }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);
     add_string(out, "resource.aws.com/devicegroup8_id", efa->group8[number / LARGE_GROUP]);
@@ -103,6 +108,21 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     add_int(out, "topology_y", number % board->grid_columns);
 }
 
+/* The node's place is known or left out, as a whole. */
+static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
+{
+    const struct ultraserver_place *pair = &u->place[ULTRASERVER_PAIR];
+    const struct ultraserver_place *quad = &u->place[ULTRASERVER_QUAD];
+    if (pair->server_id[0] != '\0') {
+        add_int(out, "ultraserverNodeId2", pair->node_id);
+    }
+    if (quad->server_id[0] != '\0') {
+        add_int(out, "ultraserverNodeId4", quad->node_id);
+    }
+    add_string(out, "ultraserverServerId2", pair->server_id);
+    add_string(out, "ultraserverServerId4", quad->server_id);
+}
+
 static void build(const struct devices *d, unsigned index, struct attributes *out)
 {
     ASSERT(index < d->count);
@@ -114,16 +134,21 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
     if (device->core_count > 0u) {
         add_int(out, "coreCount", device->core_count);
     }
-    add_int(out, "deviceId", device->number);
+    if (device->node) {
+        add_int(out, "deviceCount", (d->board != NULL) ? d->board->devices : 0u);
+    } else {
+        add_int(out, "deviceId", device->number);
+    }
     add_version(out, "draDriverVersion", AGENT_VERSION);
     add_string(out, "instanceType", d->instance_type);
     add_bool(out, "lncConfigurable", d->lnc_allowed != 0u);
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);
-    add_groups(out, d->board, device->number);
+    add_groups(out, d->board, device);
     add_standard(out, d->board, device);
-    add_string(out, "resourceType", "neuron_device");
+    add_string(out, "resourceType", device->node ? "neuron_node" : "neuron_device");
     add_grid(out, d->board, device->number);
+    add_ultraserver(out, &d->ultraserver);
 }
 
 /* Leaves those that the server takes, or those that it would refuse. */

@@ -88,7 +88,7 @@ static void member_number(struct json_writer *j, const char *name, unsigned valu
     }
 }
 
-/* A text that ends in a number: device names and paths. */
+/* A path that ends in a number. */
 static void member_numbered(struct json_writer *j, const char *name, const char *dir,
                             const char *stem, unsigned number)
 {
@@ -107,10 +107,12 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
 /* What is not set is left out. */
 static void result_object(struct writer *out, const struct claim_result *r)
 {
+    char device[DEVICE_NAME_CAP];
     struct json_writer j = json_writer_of(out, 0);
+    claim_device_name(r, device);
     json_object_begin(&j);
     member(&j, "request", r->request);
-    member_numbered(&j, "device", "", DEVICE_NAME_PREFIX, r->number);
+    member(&j, "device", device);
     if (r->admin_access) {
         json_name(&j, "adminAccess");
         json_bool(&j, true);
@@ -140,6 +142,45 @@ static void result_annotation(struct json_writer *j, const struct claim_record *
     json_string(j, writer_view(&value));
 }
 
+/* A string that ends in a number. */
+static void string_numbered(struct json_writer *j, const char *before, unsigned value)
+{
+    char text[ENV_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, before);
+    writer_decimal(&w, value);
+    ASSERT(!w.full);
+    json_string(j, writer_view(&w));
+}
+
+/* Values of annotations are strings. */
+static void member_decimal(struct json_writer *j, const char *name, unsigned value)
+{
+    json_name(j, name);
+    string_numbered(j, "", value);
+}
+
+/* What a claim of one device does not have. */
+static void node_annotations(struct json_writer *j, const struct claim_record *r)
+{
+    const struct ultraserver_use *u = &r->ultraserver;
+    if (r->node_devices != 0u) {
+        char text[CLAIM_NUMBERS_CAP];
+        struct writer w = writer_of(text, sizeof text);
+        claim_numbers_write(&w, r->node_devices);
+        ASSERT(!w.full);
+        json_name(j, ANNOTATION("node-devices"));
+        json_string(j, writer_view(&w));
+    }
+    if (u->mode != 0u) {
+        member_decimal(j, ANNOTATION("ultraserver-mode"), u->mode);
+    }
+    if (u->place.server_id[0] != '\0') {
+        member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
+        member_decimal(j, ANNOTATION("ultraserver-node-id"), u->place.node_id);
+    }
+}
+
 static void annotations(struct json_writer *j, const struct claim_record *r)
 {
     json_name(j, "annotations");
@@ -150,6 +191,7 @@ static void annotations(struct json_writer *j, const struct claim_record *r)
     member(j, ANNOTATION("pool"), r->pool);
     member(j, ANNOTATION("boot-id"), r->boot_id);
     member(j, ANNOTATION("device-numbering"), r->zero_numbering ? "zero" : "host");
+    node_annotations(j, r);
     for (unsigned i = 0; i < r->count; i++) {
         result_annotation(j, r, i);
     }
@@ -167,7 +209,7 @@ static unsigned container_number(const struct claim_record *r, unsigned number)
         return number;
     }
     for (unsigned i = 0; i < r->count; i++) {
-        devices |= UINT64_C(1) << r->result[i].number;
+        devices |= claim_result_numbers(r, i);
     }
     for (unsigned n = 0; n < number; n++) {
         rank += (unsigned)(devices >> n) & 1u;
@@ -191,49 +233,66 @@ static bool request_written(const struct claim_record *r, unsigned at)
     return false;
 }
 
-/* Two results of one request can be shares of one device: it has one node. */
-static bool node_written(const struct claim_record *r, unsigned at)
+static void write_nodes(struct json_writer *j, const struct claim_record *r, uint64_t devices,
+                        const char *dev_root)
 {
-    for (unsigned k = 0; k < at; k++) {
-        if (same_request(r, k, at) && r->result[k].number == r->result[at].number) {
-            return true;
+    for (unsigned number = 0; number < DEVICES_MAX; number++) {
+        if ((devices >> number & 1u) != 0u) {
+            json_object_begin(j);
+            member_numbered(j, "path", "/dev", "/neuron", container_number(r, number));
+            member_numbered(j, "hostPath", dev_root, "/neuron", number);
+            member(j, "permissions", "rw");
+            json_object_end(j);
         }
     }
-    return false;
 }
 
+/* Two results of one request can be shares of one device: it has one node. */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)
 {
+    uint64_t written = 0;
     json_name(j, "deviceNodes");
     json_array_begin(j);
     for (unsigned i = first; i < r->count; i++) {
-        unsigned number = r->result[i].number;
-        if (!same_request(r, first, i) || node_written(r, i)) {
-            continue;
-        }
-        json_object_begin(j);
-        member_numbered(j, "path", "/dev", "/neuron", container_number(r, number));
-        member_numbered(j, "hostPath", dev_root, "/neuron", number);
-        member(j, "permissions", "rw");
-        json_object_end(j);
+        uint64_t devices = same_request(r, first, i) ? claim_result_numbers(r, i) & ~written : 0u;
+        write_nodes(j, r, devices, dev_root);
+        written |= devices;
     }
     json_array_end(j);
 }
 
-static void environment(struct json_writer *j, const struct claim_result *r)
+static void variable_text(struct json_writer *j, const char *name, const char *value)
 {
     char text[ENV_CAP];
     struct writer w = writer_of(text, sizeof text);
-    if (r->logical_neuron_core == 0u) {
+    writer_text(&w, name);
+    writer_text(&w, value);
+    ASSERT(!w.full);
+    json_string(j, writer_view(&w));
+}
+
+static void environment(struct json_writer *j, const struct claim_record *r,
+                        const struct claim_result *result)
+{
+    const struct ultraserver_use *u = &r->ultraserver;
+    bool lnc = result->logical_neuron_core != 0u;
+    bool mode = result->ultraserver_mode != 0u;
+    if (!lnc && !mode) {
         return;
     }
-    writer_text(&w, "NEURON_LOGICAL_NC_CONFIG=");
-    writer_decimal(&w, r->logical_neuron_core);
-    ASSERT(!w.full);
     json_name(j, "env");
     json_array_begin(j);
-    json_string(j, writer_view(&w));
+    if (lnc) {
+        string_numbered(j, "NEURON_LOGICAL_NC_CONFIG=", result->logical_neuron_core);
+    }
+    if (mode) {
+        string_numbered(j, "NEURON_RT_ULTRASERVER_MODE=", u->mode);
+    }
+    if (mode && u->place.server_id[0] != '\0') {
+        variable_text(j, "NEURON_RT_ULTRASERVER_SERVER_ID=", u->place.server_id);
+        string_numbered(j, "NEURON_RT_ULTRASERVER_NODE_ID=", u->place.node_id);
+    }
     json_array_end(j);
 }
 
@@ -249,7 +308,7 @@ static void device_object(struct json_writer *j, const struct claim_record *r, u
     json_string(j, writer_view(&name));
     json_name(j, "containerEdits");
     json_object_begin(j);
-    environment(j, &r->result[first]);
+    environment(j, r, &r->result[first]);
     device_nodes(j, r, first, dev_root);
     json_object_end(j);
     json_object_end(j);

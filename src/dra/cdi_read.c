@@ -12,7 +12,20 @@
 #include "dra/claim.h"
 
 /* Annotations that are there once, and the members of a result. */
-enum { KEY_NAMESPACE, KEY_NAME, KEY_UID, KEY_POOL, KEY_BOOT_ID, KEY_NUMBERING, KEYS };
+enum {
+    KEY_NAMESPACE,
+    KEY_NAME,
+    KEY_UID,
+    KEY_POOL,
+    KEY_BOOT_ID,
+    KEY_NUMBERING,
+    KEY_NODE_DEVICES,
+    KEY_MODE,
+    KEY_SERVER_ID,
+    KEY_NODE_ID,
+    KEYS
+};
+#define KEYS_NEEDED KEY_NODE_DEVICES /* those before it; the others are of some claims alone */
 enum {
     MEMBER_REQUEST,
     MEMBER_DEVICE,
@@ -28,7 +41,11 @@ static const char *const keys[KEYS] = {[KEY_NAMESPACE] = ANNOTATION("claim-names
                                        [KEY_UID] = ANNOTATION("claim-uid"),
                                        [KEY_POOL] = ANNOTATION("pool"),
                                        [KEY_BOOT_ID] = ANNOTATION("boot-id"),
-                                       [KEY_NUMBERING] = ANNOTATION("device-numbering")};
+                                       [KEY_NUMBERING] = ANNOTATION("device-numbering"),
+                                       [KEY_NODE_DEVICES] = ANNOTATION("node-devices"),
+                                       [KEY_MODE] = ANNOTATION("ultraserver-mode"),
+                                       [KEY_SERVER_ID] = ANNOTATION("ultraserver-server-id"),
+                                       [KEY_NODE_ID] = ANNOTATION("ultraserver-node-id")};
 static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_DEVICE] = "device",
                                              [MEMBER_ADMIN_ACCESS] = "adminAccess",
@@ -103,9 +120,13 @@ static bool take_bool(const struct json_token *value, bool *to)
     return *to || value->kind == JSON_FALSE;
 }
 
-static bool take_device(const struct json_token *value, uint16_t *number)
+static bool take_device(const struct json_token *value, bool *node, uint16_t *number)
 {
     uint64_t n = 0;
+    *node = value->kind == JSON_STRING && view_is(value->text, NODE_DEVICE_NAME);
+    if (*node) {
+        return true;
+    }
     struct view digits = view_from(value->text, sizeof DEVICE_NAME_PREFIX - 1u);
     bool ok = value->kind == JSON_STRING && view_starts(value->text, DEVICE_NAME_PREFIX) &&
               view_decimal(digits, DEVICES_MAX - 1u, &n) == STATUS_OK;
@@ -121,7 +142,7 @@ static bool take_member(struct members_reader *m, struct claim_result *to)
     case MEMBER_REQUEST:
         return take_text(&m->value, to->request, sizeof to->request);
     case MEMBER_DEVICE:
-        return take_device(&m->value, &to->number);
+        return take_device(&m->value, &to->node, &to->number);
     case MEMBER_ADMIN_ACCESS:
         return take_bool(&m->value, &to->admin_access);
     case MEMBER_SHARE_ID:
@@ -179,6 +200,30 @@ static bool take_numbering(const struct json_token *value, bool *zero)
     return *zero || (value->kind == JSON_STRING && view_is(value->text, "host"));
 }
 
+/* "0,1,2" */
+static bool take_numbers(struct view list, uint64_t *numbers)
+{
+    struct view rest = list;
+    bool good = rest.len > 0u;
+    for (unsigned i = 0; i < DEVICES_MAX && good && rest.len > 0u; i++) {
+        uint64_t n = 0;
+        size_t comma = view_find(rest, ',');
+        good = view_decimal(view_first(rest, comma), DEVICES_MAX - 1u, &n) == STATUS_OK;
+        *numbers |= UINT64_C(1) << n;
+        rest = view_from(rest, comma + 1u);
+    }
+    return good && rest.len == 0u;
+}
+
+/* A number that is written as a string. */
+static bool take_decimal(const struct json_token *value, uint8_t *to)
+{
+    uint64_t n = 0;
+    bool ok = value->kind == JSON_STRING && view_decimal(value->text, UINT8_MAX, &n) == STATUS_OK;
+    *to = (uint8_t)n;
+    return ok;
+}
+
 static bool take_annotation(struct members_reader *m, struct claim_record *r)
 {
     switch (member_of(m, keys, KEYS)) {
@@ -194,6 +239,14 @@ static bool take_annotation(struct members_reader *m, struct claim_record *r)
         return take_text(&m->value, r->boot_id, sizeof r->boot_id);
     case KEY_NUMBERING:
         return take_numbering(&m->value, &r->zero_numbering);
+    case KEY_NODE_DEVICES:
+        return m->value.kind == JSON_STRING && take_numbers(m->value.text, &r->node_devices);
+    case KEY_MODE:
+        return take_decimal(&m->value, &r->ultraserver.mode);
+    case KEY_SERVER_ID:
+        return take_text(&m->value, r->ultraserver.place.server_id, SERVER_ID_CAP);
+    case KEY_NODE_ID:
+        return take_decimal(&m->value, &r->ultraserver.place.node_id);
     default:
         break;
     }
@@ -213,7 +266,8 @@ static bool take_annotations(struct json_reader *in, struct claim_record *r)
         ok = take_annotation(&m, r);
     }
     *in = m.in;
-    return ok && m.in.failed == STATUS_OK && m.seen == (1u << (unsigned)KEYS) - 1u;
+    unsigned needed = (1u << (unsigned)KEYS_NEEDED) - 1u;
+    return ok && m.in.failed == STATUS_OK && (m.seen & needed) == needed;
 }
 
 static bool take_file(struct view file, struct claim_record *r)

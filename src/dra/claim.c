@@ -97,9 +97,25 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
+    bool node = result->number == 0u && r->node_devices != 0u;
+    bool device = result->number < DEVICES_MAX && (!result->node || node);
+    bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
-           share_like(view_text(result->share_id)) && result->number < DEVICES_MAX &&
-           configured_alike(r, at);
+           share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
+}
+
+/* What no result uses would be lost in a file or a store. */
+static bool node_facts_valid(const struct claim_record *r)
+{
+    bool node = false;
+    bool mode = false;
+    for (unsigned i = 0; i < r->count; i++) {
+        node = node || r->result[i].node;
+        mode = mode || r->result[i].ultraserver_mode != 0u;
+    }
+    bool devices = r->node_devices != 0u;
+    bool translated = r->ultraserver.mode != 0u;
+    return ultraserver_use_valid(&r->ultraserver) && node == devices && mode == translated;
 }
 
 bool claim_record_valid(const struct claim_record *r)
@@ -116,7 +132,37 @@ bool claim_record_valid(const struct claim_record *r)
             return false;
         }
     }
-    return true;
+    return node_facts_valid(r);
+}
+
+uint64_t claim_result_numbers(const struct claim_record *r, unsigned at)
+{
+    ASSERT(at < RESULTS_MAX && r->result[at].number < DEVICES_MAX);
+    return r->result[at].node ? r->node_devices : UINT64_C(1) << r->result[at].number;
+}
+
+void claim_numbers_write(struct writer *out, uint64_t numbers)
+{
+    const char *comma = "";
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((numbers >> n & 1u) != 0u) {
+            writer_text(out, comma);
+            writer_decimal(out, n);
+            comma = ",";
+        }
+    }
+}
+_Static_assert(DEVICES_MAX <= 100u, "a number and a comma are at most three bytes");
+
+void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP])
+{
+    struct writer w = writer_of(out, DEVICE_NAME_CAP);
+    writer_text(&w, result->node ? NODE_DEVICE_NAME : DEVICE_NAME_PREFIX);
+    if (!result->node) {
+        writer_decimal(&w, result->number);
+    }
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
 }
 
 uint64_t claim_numbers(const struct claim_record *r)
@@ -124,23 +170,26 @@ uint64_t claim_numbers(const struct claim_record *r)
     uint64_t mask = 0;
     ASSERT(r->count <= RESULTS_MAX);
     for (unsigned i = 0; i < r->count; i++) {
-        ASSERT(r->result[i].number < DEVICES_MAX);
-        mask |= r->result[i].admin_access ? 0u : UINT64_C(1) << r->result[i].number;
+        mask |= r->result[i].admin_access ? 0u : claim_result_numbers(r, i);
     }
     return mask;
 }
 
+static bool same_result(const struct claim_result *p, const struct claim_result *q)
+{
+    return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
+           p->logical_neuron_core == q->logical_neuron_core &&
+           p->ultraserver_mode == q->ultraserver_mode &&
+           view_is(view_text(p->request), q->request) &&
+           view_is(view_text(p->share_id), q->share_id);
+}
+
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y)
 {
-    bool same = x->count == y->count;
+    bool same = x->count == y->count && x->node_devices == y->node_devices &&
+                ultraserver_use_same(&x->ultraserver, &y->ultraserver);
     for (unsigned i = 0; i < x->count && same; i++) {
-        const struct claim_result *p = &x->result[i];
-        const struct claim_result *q = &y->result[i];
-        same = p->number == q->number && p->admin_access == q->admin_access &&
-               p->logical_neuron_core == q->logical_neuron_core &&
-               p->ultraserver_mode == q->ultraserver_mode &&
-               view_is(view_text(p->request), q->request) &&
-               view_is(view_text(p->share_id), q->share_id);
+        same = same_result(&x->result[i], &y->result[i]);
     }
     return same;
 }
@@ -228,6 +277,12 @@ static void unknown_device(struct claim_builder *b, struct view device)
         writer_text(&why, ": its devices are not known, the sysfs root cannot be read");
         return;
     }
+    if (view_is(device, NODE_DEVICE_NAME) && d->ultraserver.member) {
+        writer_text(&why, ": it is all devices of the type, of which only ");
+        writer_decimal(&why, d->count);
+        writer_text(&why, " are here");
+        return;
+    }
     writer_text(&why, "; devices here: ");
     writer_text(&why, (d->count == 0u) ? "none" : d->device[0].name);
     if (d->count > 1u) {
@@ -259,7 +314,8 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
         const struct claim_result *have = &r->result[i];
         bool shared = !view_is(view_text(have->share_id), next->share_id);
         bool exempt = have->admin_access || next->admin_access || shared;
-        if (have->number == next->number && !exempt) {
+        bool same = have->node || next->node || have->number == next->number;
+        if (same && !exempt) {
             return true;
         }
     }
@@ -287,12 +343,17 @@ static bool copy_names(struct claim_builder *b, const struct claim_result_in *in
            text_copy(r->share_id, sizeof r->share_id, in->share_id) == STATUS_OK;
 }
 
-static void add_device(struct claim_builder *b, const struct claim_result_in *in, unsigned device)
+/* `device`: index in the table; negative: the device for the whole node. */
+static void add_device(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
-    ASSERT(b->record.count < RESULTS_MAX && device < b->devices->count);
+    ASSERT(b->record.count < RESULTS_MAX && device < (int)b->devices->count);
     struct claim_result *r = &b->record.result[b->record.count];
-    r->number = b->devices->device[device].number;
+    r->node = device < 0;
+    r->number = r->node ? 0u : b->devices->device[device].number;
     r->admin_access = in->admin_access;
+    if (r->node) {
+        b->record.node_devices = devices_numbers(b->devices);
+    }
     if (!copy_names(b, in, r)) {
         claim_malformed(b, "a request name or share ID of its results is not valid");
     } else if (held_twice(&b->record, r)) {
@@ -320,12 +381,13 @@ void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
         return;
     }
     int at = devices_find(b->devices, in->device);
-    if (at < 0) {
+    bool node = view_is(in->device, NODE_DEVICE_NAME) && devices_are_node(b->devices);
+    if (at < 0 && !node) {
         unknown_device(b, in->device);
     } else if (b->record.count >= RESULTS_MAX) {
         claim_malformed(b, "it has more results than the API allows");
     } else {
-        add_device(b, in, (unsigned)at);
+        add_device(b, in, at);
     }
 }
 
@@ -383,7 +445,8 @@ static enum status read_config(const struct claim_builder *b, const struct claim
     }
     enum status s = config_decode(in->parameters, c, why);
     if (s == STATUS_OK) {
-        s = config_check(c, b->devices->lnc_allowed, b->devices->instance_type, why);
+        s = config_check(c, b->devices->lnc_allowed, &b->devices->ultraserver,
+                         b->devices->instance_type, why);
     }
     return s;
 }
@@ -487,8 +550,38 @@ static const char *lacking(const struct claim_builder *b)
     return 0;
 }
 
+/* A node is in one set of nodes at a time, whatever requests ask for it. */
+static void take_mode(struct claim_builder *b)
+{
+    struct claim_record *r = &b->record;
+    unsigned nodes = 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        unsigned asked = r->result[i].ultraserver_mode;
+        if (nodes != 0u && asked != 0u && asked != nodes) {
+            struct writer why = claim_failure(b, PEER_UNSUPPORTED);
+            writer_text(&why, " asks for two UltraServer modes");
+        }
+        nodes = (asked != 0u) ? asked : nodes;
+    }
+    if (nodes == 0u || b->failed != STATUS_OK) {
+        return;
+    }
+    char text[CLAIM_ERROR_CAP];
+    struct writer reason = writer_of(text, sizeof text);
+    const struct devices *d = b->devices;
+    enum status s =
+        ultraserver_mode(&d->ultraserver, nodes, d->instance_type, &r->ultraserver, &reason);
+    if (s != STATUS_OK) { /* since the configuration was read, the node was looked at again */
+        struct writer why = failure(b, s);
+        writer_append(&why, writer_view(&reason));
+    }
+}
+
 enum status claim_end(struct claim_builder *b)
 {
+    if (b->failed == STATUS_OK) {
+        take_mode(b);
+    }
     if (b->failed != STATUS_OK) {
         return b->failed;
     }

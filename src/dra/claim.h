@@ -12,7 +12,8 @@
  * I2 A claim that failed has one line of printable ASCII as its reason.
  * I3 Every valid record fits a half of the store and reads back from it.
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
- * I5 A device that is neither shared nor under admin access is in a record once.
+ * I5 A device that is neither shared nor under admin access is in a record once, be it as itself or
+ *    as one of the node's.
  * I6 A record that is read from a CDI file is valid; from one that cdi_write wrote, it is
  *    the same, but never `rebuilt`: who has its file alone waits for an unprepare.
  */
@@ -37,11 +38,15 @@ bool claim_uid_like(const char *uid);
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
+/* All device numbers in a list. */
+#define CLAIM_NUMBERS_CAP (DEVICES_MAX * 3u)
+
 /* One device that the claim got, and what it asked of it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name, without "/sub" */
     char share_id[UID_CAP];         /* empty: none */
-    uint16_t number;                /* device number N < DEVICES_MAX; the name is neuron-device-N */
+    bool node;                      /* all devices of the node: the name is NODE_DEVICE_NAME */
+    uint16_t number;                /* else device N < DEVICES_MAX: the name is neuron-device-N */
     uint8_t logical_neuron_core;    /* 0: not asked for */
     uint8_t ultraserver_mode;       /* node count asked for, 0: none */
     bool admin_access;
@@ -72,10 +77,12 @@ struct claim_record {
     char pool[NAME_CAP];
     char boot_id[UID_CAP]; /* empty: it could not be read */
     struct claim_consumer
-        consumer;        /* the first one that it was reserved for when it was prepared */
-    bool zero_numbering; /* --device-numbering=zero at prepare time */
-    bool rebuilt;        /* the API server listed it; the kubelet may never have asked for it */
-    uint8_t count;       /* 1 to RESULTS_MAX */
+        consumer;          /* the first one that it was reserved for when it was prepared */
+    bool zero_numbering;   /* --device-numbering=zero at prepare time */
+    bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
+    uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
+    struct ultraserver_use ultraserver; /* of all results that ask for an UltraServer mode */
+    uint8_t count;                      /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
 
@@ -84,7 +91,10 @@ struct claim_record {
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
-/* Whether two records have the same devices for the same requests, configured alike. */
+/*
+ * Whether two records have the same devices for the same requests, configured alike, and the node
+ * the same place in its UltraServer where that matters.
+ */
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y);
 /* The first LNC that the claim asks for; 0: none. */
 uint8_t claim_logical_neuron_core(const struct claim_record *r);
@@ -171,6 +181,12 @@ const char *claim_consumer_name(enum claim_consumer_kind kind);
 
 /* Bit N: device number N is held exclusively. Results with admin access hold nothing. */
 uint64_t claim_numbers(const struct claim_record *r);
+/* Bit N: device number N is one of result `at`, however it is held. */
+uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
+/* The device numbers of a mask as "0,1,2"; at most CLAIM_NUMBERS_CAP bytes. */
+void claim_numbers_write(struct writer *out, uint64_t numbers);
+/* Published name of the result's device. */
+void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP]);
 
 /* --- CDI --- */
 
@@ -189,7 +205,8 @@ void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
  * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the
- * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG). Nothing applies to the file as a
+ * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE,
+ * _SERVER_ID and _NODE_ID). Nothing applies to the file as a
  * whole, so that a container gets what its requests name and nothing more. FULL_BUFFER: over
  * CDI_BYTES_MAX or the room of `out`, which then holds a useless part.
  */

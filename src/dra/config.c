@@ -341,24 +341,20 @@ enum status config_decode(struct view json, struct config *out, struct writer *w
 
 /* --- against the node --- */
 
-static enum status not_configurable(const char *what, const char *instance_type, struct writer *why)
-{
-    writer_text(why, what);
-    writer_text(why, " is not configurable for instance type ");
-    writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
-    return PEER_UNSUPPORTED;
-}
-
-enum status config_check(const struct config *c, unsigned lnc_allowed, const char *instance_type,
+enum status config_check(const struct config *c, unsigned lnc_allowed,
+                         const struct ultraserver *ultraserver, const char *instance_type,
                          struct writer *why)
 {
     ASSERT(c->value < VALUE_LIMIT);
     if (c->kind == CONFIG_ULTRASERVER) {
-        return not_configurable("UltraServer mode", instance_type, why);
+        struct ultraserver_use use;
+        return ultraserver_mode(ultraserver, c->value, instance_type, &use, why);
     }
     ASSERT(c->kind == CONFIG_NEURON);
     if (lnc_allowed == 0u) {
-        return not_configurable("LNC value", instance_type, why);
+        writer_text(why, "LNC value is not configurable for instance type ");
+        writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
+        return PEER_UNSUPPORTED;
     }
     if ((lnc_allowed >> c->value & 1u) == 0u) {
         writer_text(why, "LNC value ");

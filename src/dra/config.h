@@ -2,8 +2,9 @@
 /*
  * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
  * their fields and the error texts that users see in pod events; knows no claim, and no hardware
- * but the LNC values of a node. Source of kinds and texts: AWS Neuron DRA documentation; wording of
- * decoding errors: the Kubernetes serializer (apimachinery, sigs.k8s.io/json).
+ * but the LNC values of a node and its UltraServer. Source of kinds and texts: AWS Neuron DRA
+ * documentation; wording of decoding errors: the Kubernetes serializer (apimachinery,
+ * sigs.k8s.io/json).
  *
  * Invariants:
  * I1 On failure *out is as before.
@@ -18,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "cfg/limits.h"
+#include "dra/ultraserver.h"
 
 /* The two kinds of opaque configuration. */
 enum config_kind { CONFIG_NEURON, CONFIG_ULTRASERVER };
@@ -48,10 +50,11 @@ MUST_USE enum status config_decode(struct view json, struct config *out, struct 
 /*
  * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
  * PEER_UNSUPPORTED, with one line: LNC on a type without it is exactly "LNC value is not
- * configurable for instance type <type>"; an LNC value that the type does not have;
- * UltraServerConfig on a type that is no UltraServer.
+ * configurable for instance type <type>"; an LNC value that the type does not have; an
+ * UltraServerConfig that ultraserver_mode refuses.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,
-                                  const char *instance_type, struct writer *why);
+                                  const struct ultraserver *ultraserver, const char *instance_type,
+                                  struct writer *why);
 
 #endif

@@ -29,6 +29,7 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_IGNORED] = "ignored-entries",
     [PROBE_ISSUE_VERSION] = "module-version",
     [PROBE_ISSUE_BOOT_ID] = "boot-id",
+    [PROBE_ISSUE_ULTRASERVER] = "ultraserver-mode",
 };
 
 static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
@@ -55,6 +56,8 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
         "neuronDriverVersion is left out; see module/neuron/version in --sysfs-root",
     [PROBE_ISSUE_BOOT_ID] =
         "records of claims carry none; see sys/kernel/random/boot_id in --proc-root",
+    [PROBE_ISSUE_ULTRASERVER] =
+        "UltraServerConfig is refused; wait 10 minutes after the module's load, then see dmesg",
 };
 
 const char *probe_issue_name(enum probe_issue_kind kind)
@@ -332,6 +335,16 @@ static void add(struct devices *d, const struct found_device *found, bool usable
     }
 }
 
+static void build_ultraserver(struct devices *d, const struct found_node *found,
+                              struct probe_issues *issues)
+{
+    bool member = d->board != NULL && d->board->ultraserver;
+    bool good = ultraserver_build(&d->ultraserver, &found->ultraserver, member);
+    if (!good || d->ultraserver.electing) {
+        report_node(issues, PROBE_ISSUE_ULTRASERVER, view_text(found->ultraserver.modes));
+    }
+}
+
 /* Known types have what their family has; an unknown one has it when its devices look the same. */
 static void build_lnc(struct devices *d)
 {
@@ -373,6 +386,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     build_type(d, found, issues);
     build_version(d, found, issues);
     build_boot_id(d, found, issues);
+    build_ultraserver(d, found, issues);
     bool special = has_character_devices(found);
     bool refused = is_refused(d);
     for (unsigned i = 0; i < found->count && !refused; i++) {
@@ -397,6 +411,25 @@ void devices_keep(struct devices *d, unsigned number)
     device.core_count = (family != NULL) ? family->cores_per_device : 0u;
     build_name(&device);
     insert(d, place_of(d, device.number), &device);
+}
+
+bool devices_are_node(const struct devices *d)
+{
+    return d->ultraserver.member && d->board != NULL && d->count == d->board->devices;
+}
+
+void devices_as_node(struct devices *d)
+{
+    struct device node = {.node = true, .name = NODE_DEVICE_NAME};
+    for (unsigned i = 0; i < d->count; i++) {
+        const struct device *one = &d->device[i];
+        bool first = one->tainted && (!node.tainted || one->taint_s < node.taint_s);
+        node.taint_s = first ? one->taint_s : node.taint_s;
+        node.tainted = node.tainted || one->tainted;
+        node.core_count = (uint16_t)(node.core_count + one->core_count);
+    }
+    d->count = devices_are_node(d) ? 1u : 0u;
+    d->device[0] = node;
 }
 
 /* --- questions --- */
@@ -454,7 +487,8 @@ static bool same_node(const struct devices *a, const struct devices *b)
 {
     bool same = same_text(a->instance_type, b->instance_type) &&
                 same_text(a->driver_version, b->driver_version);
-    return same && node_labels_same(&a->labels, &b->labels) && a->count == b->count;
+    return same && node_labels_same(&a->labels, &b->labels) &&
+           ultraserver_same(&a->ultraserver, &b->ultraserver) && a->count == b->count;
 }
 
 static bool same_device(const struct device *a, const struct device *b)
@@ -487,6 +521,16 @@ int devices_numbered(const struct devices *d, unsigned number)
         }
     }
     return -1;
+}
+
+uint64_t devices_numbers(const struct devices *d)
+{
+    uint64_t numbers = 0;
+    ASSERT(d->count <= DEVICES_MAX);
+    for (unsigned i = 0; i < d->count; i++) {
+        numbers |= UINT64_C(1) << d->device[i].number;
+    }
+    return numbers;
 }
 
 int devices_find(const struct devices *d, struct view name)

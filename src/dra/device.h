@@ -21,6 +21,7 @@
 #include "boards/board.h"
 #include "cfg/limits.h"
 #include "dra/health.h"
+#include "dra/ultraserver.h"
 
 /* --- what the host found: raw texts, exactly as read --- */
 
@@ -49,7 +50,8 @@ struct found_node {
     char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
-    bool unknown; /* the probe failed: `count` is 0 and means nothing */
+    struct found_ultraserver ultraserver; /* read where the type is a node of one */
+    bool unknown;                         /* the probe failed: `count` is 0 and means nothing */
     uint16_t count;
     uint16_t ignored;                         /* left out: over DEVICES_MAX, or not neuronN */
     struct found_device devices[DEVICES_MAX]; /* any order */
@@ -67,7 +69,8 @@ struct device {
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
     struct device_reading reading; /* see dra/health.h */
-    char name[DEVICE_NAME_CAP];    /* neuron-device-N */
+    char name[DEVICE_NAME_CAP];    /* neuron-device-N, or neuron-node */
+    bool node;                     /* all devices of the node as one; number 0, no place */
     bool tainted;                  /* published with the taint of the table */
     int64_t taint_s;               /* when the taint came, Unix time */
 };
@@ -85,6 +88,7 @@ struct devices {
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
+    struct ultraserver ultraserver;
     bool unknown; /* no look at the node has succeeded yet: none of them says anything */
     uint16_t count;
     const char *taint_key; /* of the tainted ones; NULL as long as none is */
@@ -108,6 +112,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_IGNORED,        /* entries of class/neuron_device that were left out */
     PROBE_ISSUE_VERSION,        /* module version too long or not printable: left out */
     PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
+    PROBE_ISSUE_ULTRASERVER,    /* ultraserver_mode is busy, or no list of modes */
     PROBE_ISSUE_KINDS
 };
 #define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
@@ -141,6 +146,16 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
  * table. What its files would say is not known.
  */
 void devices_keep(struct devices *d, unsigned number);
+/*
+ * Whether all devices that the type has are there: what can be published, and prepared, as one
+ * device for the node. False for types that are no nodes of an UltraServer.
+ */
+bool devices_are_node(const struct devices *d);
+/*
+ * Makes one device of all, NODE_DEVICE_NAME, with the cores of all; it is tainted, since the first
+ * of them is, when one is. None when devices_are_node is false.
+ */
+void devices_as_node(struct devices *d);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
@@ -149,6 +164,8 @@ bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 bool devices_same(const struct devices *a, const struct devices *b);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
+/* Bit N: number N is in the table. */
+uint64_t devices_numbers(const struct devices *d);
 /* Index in the table by published name, or -1. */
 int devices_find(const struct devices *d, struct view name);
 
@@ -172,7 +189,10 @@ struct attributes {
  * The attributes of device `index`, with the exact names and types of AWS's driver, as far as they
  * are certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
  * whether a claim may ask for an LNC), and Kubernetes' own numaNode and pciBusID (KEP-6072,
- * KEP-4381) where the board's PCI address exists. What the API server would refuse is left out.
+ * KEP-4381) where the board's PCI address exists. On a node of an UltraServer, ultraserverServerId2
+ * and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it is in, and as which of
+ * them. The device for the whole node has deviceCount in the place of what one device has. What the
+ * API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

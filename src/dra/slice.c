@@ -91,7 +91,7 @@ void slice_compare_device(struct slice_compare *c, bool extra)
 {
     const struct device *d = wanted_device(c);
     if (d != NULL && d->tainted && !c->tainted) {
-        c->untainted |= UINT64_C(1) << d->number;
+        c->untainted |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;
         c->differs = true;
     }
     c->differs = c->differs || !c->open || extra || !all_matched(c);

@@ -18,7 +18,7 @@ struct slice_compare {
     unsigned count;               /* stored devices that began */
     uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
     bool tainted;                 /* the last one has the wanted taint */
-    uint64_t untainted;           /* bit N: neuron-device-N lacks it, and has nothing instead */
+    uint64_t untainted;           /* bit N: neuron-device-N, or the node's device, lacks it */
     bool open;                    /* a device began and did not end */
     bool differs;                 /* sticky */
     struct attributes attributes; /* wanted ones of the device under way; none past the last */

@@ -156,26 +156,17 @@ int store_pick(const struct store_half halves[2])
 
 /* --- records: writing --- */
 
-static void device_name(char out[DEVICE_NAME_CAP], unsigned number)
-{
-    struct writer w = writer_of(out, DEVICE_NAME_CAP);
-    writer_text(&w, DEVICE_NAME_PREFIX);
-    writer_decimal(&w, number);
-    enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK);
-}
-
 static void fill_result(const struct claim_result *r, store_StoredResult *m)
 {
     m->has_request = true;
     text_set(m->request, sizeof m->request, r->request);
     m->has_device = true;
-    device_name(m->device, r->number);
+    claim_device_name(r, m->device);
     m->has_admin_access = r->admin_access;
     m->admin_access = r->admin_access;
     m->has_share_id = r->share_id[0] != '\0';
     text_set(m->share_id, sizeof m->share_id, r->share_id);
-    m->has_device_index = true;
+    m->has_device_index = !r->node;
     m->device_index = r->number;
     m->has_logical_neuron_core = r->logical_neuron_core != 0u;
     m->logical_neuron_core = r->logical_neuron_core;
@@ -223,6 +214,15 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     m->held_devices = claim_numbers(r);
     m->has_rebuilt = r->rebuilt;
     m->rebuilt = r->rebuilt;
+    m->has_node_devices = r->node_devices != 0u;
+    m->node_devices = r->node_devices;
+    m->has_ultraserver_mode = r->ultraserver.mode != 0u;
+    m->ultraserver_mode = r->ultraserver.mode;
+    m->has_ultraserver_server_id = r->ultraserver.place.server_id[0] != '\0';
+    text_set(m->ultraserver_server_id, sizeof m->ultraserver_server_id,
+             r->ultraserver.place.server_id);
+    m->has_ultraserver_node_id = m->has_ultraserver_server_id;
+    m->ultraserver_node_id = r->ultraserver.place.node_id;
 }
 
 /* FULL_BUFFER leaves `out` unmoved. */
@@ -275,18 +275,19 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 static bool take_result(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
-    if (!m->has_request || !m->has_device_index || m->device_index >= DEVICES_MAX ||
+    memset(to, 0, sizeof *to);
+    to->node = !m->has_device_index;
+    if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device) ||
         m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
         return false;
     }
-    device_name(name, m->device_index);
+    to->number = (uint16_t)m->device_index;
+    claim_device_name(to, name);
     if (m->has_device && !view_is(view_text(m->device), name)) {
         return false;
     }
-    memset(to, 0, sizeof *to);
     text_set(to->request, sizeof to->request, m->request);
     text_set(to->share_id, sizeof to->share_id, m->share_id);
-    to->number = (uint16_t)m->device_index;
     to->logical_neuron_core = (uint8_t)m->logical_neuron_core;
     to->ultraserver_mode = (uint8_t)m->ultraserver_mode;
     to->admin_access = m->admin_access;
@@ -320,6 +321,11 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     r->consumer.kind = known ? (uint8_t)m->consumer_kind : (uint8_t)CONSUMER_POD;
     r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
     r->rebuilt = m->rebuilt;
+    r->node_devices = m->node_devices;
+    r->ultraserver.mode = (uint8_t)m->ultraserver_mode;
+    r->ultraserver.place.node_id = (uint8_t)m->ultraserver_node_id;
+    text_set(r->ultraserver.place.server_id, sizeof r->ultraserver.place.server_id,
+             m->ultraserver_server_id);
 }
 
 static bool read_record(struct view bytes, struct claim_record *r)
@@ -328,7 +334,8 @@ static bool read_record(struct view bytes, struct claim_record *r)
     m.results.funcs.decode = read_result;
     m.results.arg = r;
     pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
-    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > NUMBERING_ZERO) {
+    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > NUMBERING_ZERO ||
+        m.ultraserver_mode > UINT8_MAX || m.ultraserver_node_id > UINT8_MAX) {
         return false;
     }
     take_record(&m, r);
@@ -377,11 +384,12 @@ SAME_CAP(store_ClaimRecord, boot_id, UID_CAP);
 SAME_CAP(store_ClaimRecord, node_name, NAME_CAP);
 SAME_CAP(store_ClaimRecord, pod_name, NAME_CAP);
 SAME_CAP(store_ClaimRecord, pod_uid, UID_CAP);
+SAME_CAP(store_ClaimRecord, ultraserver_server_id, SERVER_ID_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP + 9u * 3u +
-                       33u + 12u + 9u + 2u <=
+                       33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u <=
                    STORE_RECORD_MAX,
                "the longest record fits");

@@ -200,12 +200,24 @@ static enum status holders_load(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
+/* What an agent with these settings publishes of the devices. */
+static void publish_as_node(struct command_memory *m)
+{
+    struct devices *d = &m->inventory.devices;
+    if (d->ultraserver.member && m->settings->ultraserver != ULTRASERVER_DEVICES) {
+        devices_as_node(d);
+    }
+}
+
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
     bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
     enum status s = offline ? board_load(m, why) : commands_node(m, why);
     if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
         s = holders_load(m, why);
+    }
+    if (m->command == COMMAND_SLICES) {
+        publish_as_node(m);
     }
     for (unsigned part = 0; s == STATUS_OK && write_part(m, part); part++) {
         s = commands_flush(m, why);

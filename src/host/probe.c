@@ -89,6 +89,38 @@ static void node_values(struct look *l, bool all)
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
 }
 
+/*
+ * What the nodes of an UltraServer agreed on. It is read until it is there, and then in the look
+ * that takes its turn: an election comes with the load of the module alone.
+ */
+static void ultraserver_value(struct look *l, const char *file, bool all,
+                              char value[ULTRASERVER_TEXT_CAP])
+{
+    char text[SYSFS_VALUE_CAP];
+    bool known = value[0] != '\0' && !view_is(view_text(value), "busy");
+    if (all || !known) {
+        (void)value_at(l->fd, file, text, &l->error);
+        text_cut(value, ULTRASERVER_TEXT_CAP, view_text(text));
+    }
+}
+
+static void ultraserver_look(struct look *l, bool all)
+{
+    const struct board *board = board_find(l->out->product_name);
+    struct found_ultraserver *u = &l->out->ultraserver;
+    if (board == NULL || !board->ultraserver || l->fd < 0) {
+        memset(u, 0, sizeof *u);
+        return;
+    }
+    ultraserver_value(l, "ultraserver_mode", all, u->modes);
+    ultraserver_value(l, "node_id_2", all, u->node_id[ULTRASERVER_PAIR]);
+    ultraserver_value(l, "node_id_4", all, u->node_id[ULTRASERVER_QUAD]);
+    ultraserver_value(l, "server_id_2", all, u->server_id[ULTRASERVER_PAIR]);
+    ultraserver_value(l, "server_id_4", all, u->server_id[ULTRASERVER_QUAD]);
+    ultraserver_value(l, "node_id", all, u->group_node_id);
+    ultraserver_value(l, "reservation_id", all, u->group_id);
+}
+
 static void device_value(struct look *l, const char *name, const char *file, bool all,
                          char value[SYSFS_VALUE_CAP])
 {
@@ -284,6 +316,7 @@ static void look_whole(struct look *l)
         class_open(l);
         (void)class_read(l, true);
     }
+    ultraserver_look(l, true);
     ASSERT(out->count <= DEVICES_MAX);
 }
 
@@ -299,6 +332,9 @@ static bool look_again(struct look *l, unsigned turn)
         device_path(name, "", d->number);
         same = i != turn || directory_inode(l, name) == d->place.folder;
         device_look(l, name, i == turn, d);
+    }
+    if (same) {
+        ultraserver_look(l, turn == out->count);
     }
     return same;
 }

@@ -49,6 +49,19 @@ static void prepare(void)
     }
 }
 
+/* The same devices as those of a plain node, or of a node of an UltraServer. */
+static void choose_node(bool ultraserver)
+{
+    static const struct ultraserver place = {
+        .member = true,
+        .modes = (1u << 1) | (1u << 3) | (1u << 4),
+        .place = {{.server_id = "00000000000000a1", .node_id = 1},
+                  {.server_id = "00000000000000b2", .node_id = 2}}};
+    static const struct ultraserver none;
+    devices.board = board_find(ultraserver ? "trn2u.48xlarge" : "trn2.48xlarge");
+    devices.ultraserver = ultraserver ? place : none;
+}
+
 /* One body, in pieces or whole, into the builder of fetch 0. */
 static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool zero)
 {
@@ -103,7 +116,7 @@ static void look_stored(const struct claim_record *r)
     CHECK(store_record_decode(writer_view(&out), &again) == STATUS_OK);
     CHECK(strcmp(again.id.uid, r->id.uid) == 0 && again.count == r->count);
     CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
-    CHECK(claim_numbers(&again) == claim_numbers(r));
+    CHECK(claim_numbers(&again) == claim_numbers(r) && claim_results_same(&again, r));
     CHECK(strcmp(again.consumer.uid, r->consumer.uid) == 0 &&
           again.zero_numbering == r->zero_numbering);
 }
@@ -123,6 +136,7 @@ static void look_cdi(const struct claim_record *r)
         CHECK(oracle_takes(writer_view(&out)));                                             /* I4 */
         CHECK(cdi_read(writer_view(&out), &again) == STATUS_OK && again.count == r->count); /* I6 */
         CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
+        CHECK(claim_results_same(&again, r));
     }
     for (unsigned i = 0; i < r->count; i++) {
         char id[CDI_ID_CAP];
@@ -137,11 +151,11 @@ static void look_record(const struct claim_builder *b)
     CHECK(claim_record_valid(r) && b->why[0] == '\0'); /* I1 */
     uint64_t held = 0;
     for (unsigned i = 0; i < r->count; i++) {
-        uint64_t bit = UINT64_C(1) << r->result[i].number;
+        uint64_t numbers = claim_result_numbers(r, i);
         bool alone = !r->result[i].admin_access && r->result[i].share_id[0] == '\0';
         CHECK(r->result[i].number < devices.count);
-        CHECK(!alone || (held & bit) == 0u); /* I5: one device, one exclusive holder */
-        held |= alone ? bit : 0u;
+        CHECK(!alone || (held & numbers) == 0u); /* I5: one device, one exclusive holder */
+        held |= alone ? numbers : 0u;
     }
     look_stored(r);
     look_cdi(r);
@@ -155,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     uint8_t how = fuzz_u8(&in);
     struct view object = fuzz_rest(&in);
+    choose_node((how & 0x80u) != 0u);
     struct claim_builder *b = &agent->fetch[0].builder;
     enum status s = read_claim(object, fuzz_cuts_whole(), (how & 1u) != 0u);
     if (s == STATUS_OK) {

@@ -86,7 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(why.len == 0u && c.value >= 1u && c.value <= 4u);
         const char *type = (size & 1u) != 0u ? "trn2.48xlarge" : "trn1.2xlarge";
         unsigned allowed = board_family(type)->lnc_allowed;
-        enum status fits = config_check(&c, allowed, "some.type", &why);
+        struct ultraserver nodes = {.member = (size & 2u) != 0u,
+                                    .electing = (size & 4u) != 0u,
+                                    .modes = (uint8_t)(size & 0x1eu)};
+        enum status fits = config_check(&c, allowed, &nodes, "some.type", &why);
         CHECK(fits == STATUS_OK || fits == PEER_UNSUPPORTED);
         CHECK((fits == STATUS_OK) == (why.len == 0u)); /* I4 */
     } else {

@@ -47,6 +47,14 @@ static void find_node(struct fuzz *in)
         take_text(in, d->connected_devices);
         found.count++;
     }
+    struct found_ultraserver *u = &found.ultraserver;
+    text_cut(u->modes, sizeof u->modes, fuzz_text(in));
+    for (unsigned i = 0; i < ULTRASERVER_SIZES; i++) {
+        text_cut(u->node_id[i], sizeof u->node_id[i], fuzz_text(in));
+        text_cut(u->server_id[i], sizeof u->server_id[i], fuzz_text(in));
+    }
+    text_cut(u->group_node_id, sizeof u->group_node_id, fuzz_text(in));
+    text_cut(u->group_id, sizeof u->group_id, fuzz_text(in));
 }
 
 /* --- second opinions --- */
@@ -189,6 +197,21 @@ static void look_attributes(unsigned index)
     CHECK(device_name_issue(&table.device[index]) == ISSUE_NONE);
 }
 
+/* What a claim for a set of nodes would get is what the files say, or a refusal. */
+static void look_ultraserver(void)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct ultraserver_use use;
+    for (unsigned nodes = 1; nodes <= 4u; nodes *= 2u) {
+        struct writer why = writer_of(text, sizeof text);
+        enum status s = ultraserver_mode(&table.ultraserver, nodes, "some.type", &use, &why);
+        CHECK(ultraserver_use_valid(&use) && (s == STATUS_OK) == (why.len == 0u));
+        CHECK((s == STATUS_OK) == (use.mode != 0u) && !why.full);
+        CHECK(use.mode == 0u || (table.ultraserver.modes >> use.mode & 1u) != 0u);
+        CHECK(use.place.server_id[0] == '\0' || strlen(use.place.server_id) == 16u);
+    }
+}
+
 /* --- slices --- */
 
 /* A stored slice that tells devices [first, last) and one change: the comparison sees it. */
@@ -246,8 +269,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         compare(first, table.count, UINT32_MAX);
         compare(first, first + 1u, change / 4u);
     }
+    look_ultraserver();
     again = table;
     devices_build(&again, &found, &issues);
     CHECK(devices_same(&table, &again) && node_labels_same(&table.labels, &again.labels));
+    bool whole = devices_are_node(&table);
+    devices_as_node(&table);
+    CHECK(table.count == (whole ? 1u : 0u));
+    if (whole) {
+        look_attributes(0);
+        compare(0, 1u, change / 4u);
+    }
     return 0;
 }

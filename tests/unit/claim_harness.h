@@ -56,6 +56,26 @@ static inline struct claim_result *record_add(struct claim_record *r, const char
     return to;
 }
 
+/* The place of the second of four nodes. */
+static inline void record_mode(struct claim_record *r, unsigned mode)
+{
+    r->ultraserver.mode = (uint8_t)mode;
+    (void)snprintf(r->ultraserver.place.server_id, SERVER_ID_CAP, "0123456789abcdef");
+    r->ultraserver.place.node_id = 1;
+}
+
+/* The longest record of a node's device, for one request. */
+static inline void fill_node(struct claim_record *r)
+{
+    record_begin(r);
+    struct claim_result *to = record_add(r, "neurons", 0);
+    to->node = true;
+    to->ultraserver_mode = 4;
+    to->logical_neuron_core = 1;
+    r->node_devices = UINT64_MAX;
+    record_mode(r, 1);
+}
+
 static inline void fill_name(char *text, size_t cap, char c)
 {
     memset(text, c, cap - 1);
@@ -86,6 +106,8 @@ static inline void fill_longest(struct claim_record *r)
         to->ultraserver_mode = UINT8_MAX;
         to->admin_access = true;
     }
+    record_mode(r, ULTRASERVER_MODE_MAX);
+    r->ultraserver.place.node_id = UINT8_MAX;
 }
 
 static inline void assert_same_record(const struct claim_record *a, const struct claim_record *b)
@@ -100,12 +122,15 @@ static inline void assert_same_record(const struct claim_record *a, const struct
     assert_int_equal(a->zero_numbering, b->zero_numbering);
     assert_int_equal(a->rebuilt, b->rebuilt);
     assert_int_equal(a->count, b->count);
+    assert_true(a->node_devices == b->node_devices);
+    assert_true(ultraserver_use_same(&a->ultraserver, &b->ultraserver));
     for (unsigned i = 0; i < a->count; i++) {
         const struct claim_result *x = &a->result[i];
         const struct claim_result *y = &b->result[i];
         assert_string_equal(x->request, y->request);
         assert_string_equal(x->share_id, y->share_id);
         assert_int_equal(x->number, y->number);
+        assert_int_equal(x->node, y->node);
         assert_int_equal(x->logical_neuron_core, y->logical_neuron_core);
         assert_int_equal(x->ultraserver_mode, y->ultraserver_mode);
         assert_int_equal(x->admin_access, y->admin_access);

@@ -127,10 +127,10 @@ struct content {
     struct node node[RESULTS_MAX * 2];
     unsigned devices;
     unsigned envs;
-    char env[RESULTS_MAX][64];
+    char env[RESULTS_MAX * 4][64];
     unsigned annotations;
-    char key[RESULTS_MAX + 8][64];
-    char value[RESULTS_MAX + 8][512];
+    char key[RESULTS_MAX + 9][64];
+    char value[RESULTS_MAX + 9][512];
 };
 
 static void copy_string(char *to, size_t cap, struct view raw)
@@ -247,6 +247,95 @@ static void test_environment_by_request(void **state)
     assert_null(strstr(file, "\n  \"containerEdits\"")); /* nothing for the file as a whole */
 }
 
+/* --- the node of an UltraServer --- */
+
+static void test_node(void **state)
+{
+    static const char expected[] =
+        "{\n"
+        "  \"cdiVersion\": \"0.6.0\",\n"
+        "  \"kind\": \"neuron.aws.com/claim\",\n"
+        "  \"annotations\": {\n"
+        "    \"neuron.aws.com/claim-namespace\": \"training\",\n"
+        "    \"neuron.aws.com/claim-name\": \"llama-0\",\n"
+        "    \"neuron.aws.com/claim-uid\": \"" UID "\",\n"
+        "    \"neuron.aws.com/pool\": \"node-1\",\n"
+        "    \"neuron.aws.com/boot-id\": \"" BOOT_ID "\",\n"
+        "    \"neuron.aws.com/device-numbering\": \"host\",\n"
+        "    \"neuron.aws.com/node-devices\": \"0,5\",\n"
+        "    \"neuron.aws.com/ultraserver-mode\": \"1\",\n"
+        "    \"neuron.aws.com/ultraserver-server-id\": \"0123456789abcdef\",\n"
+        "    \"neuron.aws.com/ultraserver-node-id\": \"1\",\n"
+        "    \"neuron.aws.com/result-0\": \"{\\\"request\\\":\\\"neurons\\\",\\\"device\\\":"
+        "\\\"neuron-node\\\",\\\"logicalNeuronCore\\\":1,\\\"ultraserverMode\\\":4}\"\n"
+        "  },\n"
+        "  \"devices\": [\n"
+        "    {\n"
+        "      \"name\": \"" UID "-neurons\",\n"
+        "      \"containerEdits\": {\n"
+        "        \"env\": [\n"
+        "          \"NEURON_LOGICAL_NC_CONFIG=1\",\n"
+        "          \"NEURON_RT_ULTRASERVER_MODE=1\",\n"
+        "          \"NEURON_RT_ULTRASERVER_SERVER_ID=0123456789abcdef\",\n"
+        "          \"NEURON_RT_ULTRASERVER_NODE_ID=1\"\n"
+        "        ],\n"
+        "        \"deviceNodes\": [\n"
+        "          {\n"
+        "            \"path\": \"/dev/neuron0\",\n"
+        "            \"hostPath\": \"/dev/neuron0\",\n"
+        "            \"permissions\": \"rw\"\n"
+        "          },\n"
+        "          {\n"
+        "            \"path\": \"/dev/neuron5\",\n"
+        "            \"hostPath\": \"/dev/neuron5\",\n"
+        "            \"permissions\": \"rw\"\n"
+        "          }\n"
+        "        ]\n"
+        "      }\n"
+        "    }\n"
+        "  ]\n"
+        "}\n";
+    struct claim_record r;
+    (void)state;
+    fill_node(&r);
+    r.node_devices = (1u << 0) | (1u << 5);
+    assert_string_equal(write_file(&r, "/dev"), expected);
+}
+
+/* A set of one node has no server id: the runtime gets the mode alone. */
+static void test_node_alone(void **state)
+{
+    struct claim_record r;
+    (void)state;
+    fill_node(&r);
+    memset(&r.ultraserver, 0, sizeof r.ultraserver);
+    r.ultraserver.mode = 4;
+    const char *text = write_file(&r, "/dev");
+    assert_non_null(strstr(text, "\"NEURON_RT_ULTRASERVER_MODE=4\""));
+    assert_null(strstr(text, "SERVER_ID"));
+    assert_null(strstr(text, "ultraserver-server-id"));
+    assert_non_null(strstr(text, "/dev/neuron63"));
+}
+
+/* Numbers from zero count all devices of the node; none of a request is there twice. */
+static void test_node_from_zero(void **state)
+{
+    struct claim_record r;
+    (void)state;
+    fill_node(&r);
+    r.zero_numbering = true;
+    r.node_devices = (1u << 4) | (1u << 9);
+    record_add(&r, "neurons", 0)->node = true;
+    r.result[1] = r.result[0];
+    r.result[1].admin_access = true;
+    const char *text = write_file(&r, "/dev");
+    const char *first = strstr(text, "\"path\": \"/dev/neuron0\"");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "\"path\": \"/dev/neuron0\""));
+    assert_non_null(strstr(text, "\"path\": \"/dev/neuron1\""));
+    assert_null(strstr(text, "\"path\": \"/dev/neuron2\""));
+}
+
 /* --- annotations --- */
 
 /*
@@ -260,7 +349,7 @@ static void test_annotation_keys(void **state)
     (void)state;
     fill_longest(&r);
     read_file(write_file(&r, "/dev"), &c);
-    assert_int_equal(c.annotations, 6 + RESULTS_MAX);
+    assert_int_equal(c.annotations, 9 + RESULTS_MAX);
     for (unsigned i = 0; i < c.annotations; i++) {
         const char *name = c.key[i] + strlen("neuron.aws.com/");
         assert_int_equal(strncmp(c.key[i], "neuron.aws.com/", strlen("neuron.aws.com/")), 0);
@@ -324,6 +413,9 @@ int main(void)
         cmocka_unit_test(test_zero_numbering),
         cmocka_unit_test(test_shares_of_one_device_are_one_node),
         cmocka_unit_test(test_environment_by_request),
+        cmocka_unit_test(test_node),
+        cmocka_unit_test(test_node_alone),
+        cmocka_unit_test(test_node_from_zero),
         cmocka_unit_test(test_annotation_keys),
         cmocka_unit_test(test_without_room),
         cmocka_unit_test(test_over_the_limit),

@@ -36,6 +36,13 @@ static void fill_random(struct claim_record *r, uint32_t *seed)
         to->admin_access = next_random(seed) % 3 == 0;
         to->logical_neuron_core = (uint8_t)request[0];
         to->ultraserver_mode = (uint8_t)(request[1] % 5);
+        bool node = next_random(seed) % 64 == 0;
+        to->node = node;
+        to->number = node ? 0 : to->number;
+        r->node_devices |= node ? (uint64_t)next_random(seed) << 8 | 1u : 0u;
+        if (to->ultraserver_mode != 0) {
+            record_mode(r, 1 + next_random(seed) % ULTRASERVER_MODE_MAX);
+        }
         fill_name(to->share_id, 1 + next_random(seed) % UID_CAP, 's');
     }
     fill_name(r->boot_id, 1 + next_random(seed) % UID_CAP, (char)('!' + next_random(seed) % 94));
@@ -49,6 +56,8 @@ static void test_round_trip(void **state)
     uint32_t seed = 1;
     (void)state;
     fill_longest(&r);
+    round_trip(&r);
+    fill_node(&r);
     round_trip(&r);
     for (unsigned i = 0; i < 2000; i++) {
         fill_random(&r, &seed);

@@ -355,13 +355,32 @@ enum damage {
     SHARE_QUOTE,
     NUMBER_HIGH,
     CONFIGURED_UNLIKE,
+    NODE_WITHOUT_DEVICES,
+    DEVICES_WITHOUT_NODE,
+    MODE_UNTRANSLATED,
+    MODE_UNASKED,
+    MODE_HIGH,
+    SERVER_ID_TEXT,
+    NODE_ID_ALONE,
     DAMAGES
 };
 
-static void damage_record(struct claim_record *r, int how)
+/* What only a record of a node's device can have wrong. */
+static void damage_node(struct claim_record *r, enum damage how)
 {
-    struct claim_result *last = &r->result[r->count - 1];
-    switch ((enum damage)how) {
+    fill_node(r);
+    if (how == MODE_HIGH) {
+        r->ultraserver.mode = ULTRASERVER_MODE_MAX + 1;
+    } else if (how == SERVER_ID_TEXT) {
+        r->ultraserver.place.server_id[3] = 'x';
+    } else {
+        r->ultraserver.place.server_id[0] = 0;
+    }
+}
+
+static void damage_names(struct claim_record *r, enum damage how)
+{
+    switch (how) {
     case UID_EMPTY:
         r->id.uid[0] = 0;
         break;
@@ -380,6 +399,15 @@ static void damage_record(struct claim_record *r, int how)
     case BOOT_ID_SPACE:
         r->boot_id[3] = ' ';
         break;
+    default:
+        break;
+    }
+}
+
+static void damage_record(struct claim_record *r, int how)
+{
+    struct claim_result *last = &r->result[r->count - 1];
+    switch ((enum damage)how) {
     case NO_RESULTS:
         r->count = 0;
         break;
@@ -407,7 +435,27 @@ static void damage_record(struct claim_record *r, int how)
     case CONFIGURED_UNLIKE:
         last->logical_neuron_core = 2;
         break;
-    case DAMAGES:
+    case NODE_WITHOUT_DEVICES:
+        last->node = true;
+        last->number = 0;
+        break;
+    case DEVICES_WITHOUT_NODE:
+        r->node_devices = 1;
+        break;
+    case MODE_UNTRANSLATED:
+        r->result[0].ultraserver_mode = 2;
+        last->ultraserver_mode = 2;
+        break;
+    case MODE_UNASKED:
+        r->ultraserver.mode = 1;
+        break;
+    case MODE_HIGH:
+    case SERVER_ID_TEXT:
+    case NODE_ID_ALONE:
+        damage_node(r, (enum damage)how);
+        break;
+    default:
+        damage_names(r, (enum damage)how);
         break;
     }
 }
@@ -433,6 +481,8 @@ static void test_record_valid(void **state)
     good.boot_id[0] = 0;
     assert_true(claim_record_valid(&good));
     fill_longest(&good);
+    assert_true(claim_record_valid(&good));
+    fill_node(&good);
     assert_true(claim_record_valid(&good));
 }
 

@@ -211,6 +211,176 @@ static void test_result_after_config(void **state)
     refused("claim training/llama-0 has a malformed allocation: results follow the configuration");
 }
 
+/* --- a node of an UltraServer --- */
+
+static int setup_trn2u(void **state)
+{
+    static const struct board trn2u = {
+        .instance_type = "trn2u.48xlarge", .devices = 16, .ultraserver = true};
+    (void)state;
+    fill_devices(&devices, &trn2u, 0, 16);
+    devices.ultraserver =
+        (struct ultraserver){.member = true,
+                             .modes = 1u << 1 | 1u << 3 | 1u << 4,
+                             .place = {{.server_id = "00000000000000a1", .node_id = 1},
+                                       {.server_id = "00000000000000b2", .node_id = 2}}};
+    claim_begin(&b, &devices, "node-1", &wanted);
+    return 0;
+}
+
+static void expect_use(unsigned mode, const char *server_id, unsigned node_id)
+{
+    assert_int_equal(b.record.ultraserver.mode, mode);
+    assert_string_equal(b.record.ultraserver.place.server_id, server_id);
+    assert_int_equal(b.record.ultraserver.place.node_id, node_id);
+}
+
+static void test_node(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    prepared();
+    assert_true(b.record.result[0].node);
+    assert_true(claim_numbers(&b.record) == 0xffff);
+    assert_true(claim_result_numbers(&b.record, 0) == 0xffff);
+    expect_use(0, "", 0);
+}
+
+static void test_node_of_four(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    configure("FromClass", "", LNC("1"));
+    configure("FromClaim", "a", MODE("4"));
+    prepared();
+    expect_lnc(0, 1);
+    assert_int_equal(b.record.result[0].ultraserver_mode, 4);
+    expect_use(1, "00000000000000b2", 2);
+}
+
+static void test_node_of_two_other_order(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    configure("FromClaim", "", MODE("2"));
+    configure("FromClaim", "a", LNC("2"));
+    prepared();
+    expect_lnc(0, 2);
+    expect_use(3, "00000000000000a1", 1);
+}
+
+/* What the class has is one thing, what counts is the claim's. */
+static void test_mode_of_the_claim_counts(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    configure("FromClass", "", MODE("4"));
+    configure("FromClaim", "", MODE("1"));
+    prepared();
+    expect_use(4, "", 0);
+}
+
+static void test_mode_not_available(void **state)
+{
+    (void)state;
+    devices.ultraserver.modes = 1u << 4;
+    add("a", "neuron-node");
+    configure("FromClaim", "", MODE("2"));
+    refused("error applying config: UltraServer mode 2 is not available on this node: "
+            "ultraserver_mode of the kernel module offers modes 4 (1: four nodes; 2, 3: two; 4: "
+            "one); check the links between the nodes");
+}
+
+static void test_election(void **state)
+{
+    (void)state;
+    devices.ultraserver.electing = true;
+    add("a", "neuron-node");
+    configure("FromClaim", "", MODE("4"));
+    refused("error applying config: the nodes of the UltraServer are still finding each other "
+            "(ultraserver_mode is busy, for up to 10 minutes after the kernel module was loaded); "
+            "the kubelet tries again");
+}
+
+/* The election begins again between two pieces of one claim. */
+static void test_election_meanwhile(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    configure("FromClaim", "", MODE("4"));
+    devices.ultraserver.electing = true;
+    refused("the nodes of the UltraServer are still finding each other (ultraserver_mode is busy, "
+            "for up to 10 minutes after the kernel module was loaded); the kubelet tries again");
+}
+
+static void test_two_modes(void **state)
+{
+    (void)state;
+    add_admin("a", "neuron-node");
+    add_admin("b", "neuron-node");
+    configure("FromClaim", "a", MODE("4"));
+    configure("FromClaim", "b", MODE("2"));
+    refused("claim training/llama-0 asks for two UltraServer modes");
+}
+
+static void test_node_and_a_device_of_it(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    add("b", "neuron-device-3");
+    refused("claim training/llama-0 has a malformed allocation: device neuron-device-3 is "
+            "allocated to it twice");
+}
+
+static void test_admin_access_holds_nothing(void **state)
+{
+    (void)state;
+    add_admin("a", "neuron-node");
+    add("b", "neuron-device-3");
+    prepared();
+    assert_true(claim_numbers(&b.record) == 1u << 3);
+    assert_true(claim_result_numbers(&b.record, 0) == 0xffff);
+}
+
+static void test_incomplete_node(void **state)
+{
+    (void)state;
+    devices.count = 15;
+    add("a", "neuron-node");
+    refused("device neuron-node not found on node node-1: it is all devices of the type, of which "
+            "only 15 are here");
+}
+
+static void test_node_of_another_type(void **state)
+{
+    (void)state;
+    add("a", "neuron-node");
+    refused("device neuron-node not found on node node-1; devices here: neuron-device-0 ... "
+            "neuron-device-15");
+}
+
+/* What a container is told decides whether a claim that is prepared again is the same. */
+static void test_same_results(void **state)
+{
+    struct claim_record x;
+    struct claim_record y;
+    (void)state;
+    fill_node(&x);
+    y = x;
+    assert_true(claim_results_same(&x, &y));
+    y.node_devices = 1;
+    assert_false(claim_results_same(&x, &y));
+    y = x;
+    y.ultraserver.place.node_id = 2;
+    assert_false(claim_results_same(&x, &y));
+    y = x;
+    y.ultraserver.mode = 3;
+    assert_false(claim_results_same(&x, &y));
+    y = x;
+    y.result[0].node = false;
+    assert_false(claim_results_same(&x, &y));
+}
+
 static void test_request_configured_in_two_ways(void **state)
 {
     (void)state;
@@ -255,6 +425,19 @@ int main(void)
         cmocka_unit_test_setup(test_result_after_config, setup),
         cmocka_unit_test_setup(test_request_configured_in_two_ways, setup),
         cmocka_unit_test_setup(test_most_requests_named, setup),
+        cmocka_unit_test_setup(test_node, setup_trn2u),
+        cmocka_unit_test_setup(test_node_of_four, setup_trn2u),
+        cmocka_unit_test_setup(test_node_of_two_other_order, setup_trn2u),
+        cmocka_unit_test_setup(test_mode_of_the_claim_counts, setup_trn2u),
+        cmocka_unit_test_setup(test_mode_not_available, setup_trn2u),
+        cmocka_unit_test_setup(test_election, setup_trn2u),
+        cmocka_unit_test_setup(test_election_meanwhile, setup_trn2u),
+        cmocka_unit_test_setup(test_two_modes, setup_trn2u),
+        cmocka_unit_test_setup(test_node_and_a_device_of_it, setup_trn2u),
+        cmocka_unit_test_setup(test_admin_access_holds_nothing, setup_trn2u),
+        cmocka_unit_test_setup(test_incomplete_node, setup_trn2u),
+        cmocka_unit_test_setup(test_node_of_another_type, setup),
+        cmocka_unit_test(test_same_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,7 +308,9 @@ static void test_check(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct writer why = writer_of(why_text, REASON_CAP);
         memset(why_text, 0, sizeof why_text);
-        enum status s = config_check(&rows[i].config, rows[i].lnc_allowed, rows[i].type, &why);
+        static const struct ultraserver none;
+        enum status s =
+            config_check(&rows[i].config, rows[i].lnc_allowed, &none, rows[i].type, &why);
         assert_int_equal(s, (rows[i].why == NULL) ? STATUS_OK : PEER_UNSUPPORTED);
         assert_string_equal(why_text, (rows[i].why == NULL) ? "" : rows[i].why);
     }

@@ -49,12 +49,15 @@ static const char *attributes_text(void)
     size_t len = 0;
     for (unsigned index = 0; index < devices.count; index++) {
         struct attributes all;
+        char whose[8];
+        (void)snprintf(whose, sizeof whose, "%u", devices.device[index].number);
         device_attributes(&devices, index, &all);
         for (unsigned i = 0; i < all.count; i++) {
             char value[128];
             value_text(&all.attribute[i], value, sizeof value);
-            len += (size_t)snprintf(text + len, sizeof text - len, "%u %s %s\n",
-                                    devices.device[index].number, all.attribute[i].key, value);
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s %s %s\n",
+                                    devices.device[index].node ? "node" : whose,
+                                    all.attribute[i].key, value);
             assert_in_range(len, 1, sizeof text - 2);
         }
     }
@@ -84,6 +87,99 @@ static void test_attributes_of_every_board_are_golden(void **state)
         assert_non_null(golden);
         assert_string_equal(attributes_text(), golden + 1);
     }
+}
+
+/* The lines of the node stand before those of its devices. */
+static void test_node_of_every_ultraserver_is_golden(void **state)
+{
+    unsigned nodes = 0;
+    (void)state;
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        const char *type = board_at(i)->instance_type;
+        build_type(type);
+        const char *golden = strstr(golden_load(type), "\nnode ");
+        assert_int_equal(golden != NULL, board_at(i)->ultraserver);
+        assert_int_equal(devices_are_node(&devices), board_at(i)->ultraserver);
+        if (golden != NULL) {
+            devices_as_node(&devices);
+            assert_string_equal(devices.device[0].name, "neuron-node");
+            size_t len = strlen(attributes_text());
+            assert_memory_equal(attributes_text(), golden + 1, len);
+            assert_memory_equal(golden + 1 + len, "0 ", 2);
+            nodes++;
+        }
+    }
+    assert_in_range(nodes, 10, 40);
+}
+
+static void build_trn2u(void)
+{
+    build_type("trn2u.48xlarge");
+    assert_int_equal(devices.count, 16);
+}
+
+/* A part of a machine is not given away as the whole. */
+static void test_incomplete_node_is_no_device(void **state)
+{
+    (void)state;
+    build_trn2u();
+    devices.count--;
+    assert_false(devices_are_node(&devices));
+    devices_as_node(&devices);
+    assert_int_equal(devices.count, 0);
+    build_type("trn2.48xlarge");
+    assert_false(devices_are_node(&devices));
+}
+
+/* One bad device is enough, and the first one says since when. */
+static void test_taint_of_the_node(void **state)
+{
+    (void)state;
+    build_trn2u();
+    devices_as_node(&devices);
+    assert_false(devices.device[0].tainted);
+    build_trn2u();
+    devices.device[9].tainted = true;
+    devices.device[9].taint_s = 70;
+    devices.device[12].tainted = true;
+    devices.device[12].taint_s = 50;
+    devices.device[3].taint_s = 10; /* of a taint that is gone */
+    devices_as_node(&devices);
+    assert_true(devices.device[0].tainted);
+    assert_int_equal(devices.device[0].taint_s, 50);
+    assert_int_equal(devices.device[0].core_count, 128);
+}
+
+static void test_place_of_the_node(void **state)
+{
+    (void)state;
+    found_board(&found, board_find("trn2u.48xlarge"));
+    (void)snprintf(found.ultraserver.modes, ULTRASERVER_TEXT_CAP, "1,3,4");
+    (void)snprintf(found.ultraserver.server_id[ULTRASERVER_PAIR], ULTRASERVER_TEXT_CAP,
+                   "00000000000000a1");
+    (void)snprintf(found.ultraserver.server_id[ULTRASERVER_QUAD], ULTRASERVER_TEXT_CAP,
+                   "00000000000000b2");
+    (void)snprintf(found.ultraserver.node_id[ULTRASERVER_PAIR], ULTRASERVER_TEXT_CAP, "1");
+    (void)snprintf(found.ultraserver.node_id[ULTRASERVER_QUAD], ULTRASERVER_TEXT_CAP, "3");
+    devices_build(&devices, &found, &issues);
+    assert_int_equal(issues.count, 0);
+    struct devices before = devices;
+    assert_string_equal(attribute(15, "ultraserverNodeId2"), "int 1");
+    devices_as_node(&devices);
+    assert_string_equal(attribute(0, "ultraserverNodeId2"), "int 1");
+    assert_string_equal(attribute(0, "ultraserverNodeId4"), "int 3");
+    assert_string_equal(attribute(0, "ultraserverServerId2"), "string 00000000000000a1");
+    assert_string_equal(attribute(0, "ultraserverServerId4"), "string 00000000000000b2");
+    /* the kernel module was loaded again, and the nodes found each other in another order */
+    found.ultraserver.node_id[ULTRASERVER_QUAD][0] = '2';
+    devices_build(&devices, &found, &issues);
+    assert_false(devices_same(&devices, &before));
+    (void)snprintf(found.ultraserver.modes, ULTRASERVER_TEXT_CAP, "busy");
+    devices_build(&devices, &found, &issues);
+    assert_true(has_issue(PROBE_ISSUE_ULTRASERVER, PROBE_ISSUE_NO_NUMBER));
+    (void)snprintf(found.ultraserver.modes, ULTRASERVER_TEXT_CAP, "init_error");
+    devices_build(&devices, &found, &issues);
+    assert_true(has_issue(PROBE_ISSUE_ULTRASERVER, PROBE_ISSUE_NO_NUMBER));
 }
 
 static void check_api_limits(const struct attribute *a)
@@ -592,6 +688,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attributes_of_every_board_are_golden),
+        cmocka_unit_test(test_node_of_every_ultraserver_is_golden),
+        cmocka_unit_test(test_incomplete_node_is_no_device),
+        cmocka_unit_test(test_taint_of_the_node),
+        cmocka_unit_test(test_place_of_the_node),
         cmocka_unit_test(test_keys_ascend_and_keep_the_limits_of_the_api),
         cmocka_unit_test(test_trn1_2xlarge_has_the_captured_set),
         cmocka_unit_test(test_version_is_the_agents),

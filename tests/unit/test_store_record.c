@@ -34,6 +34,12 @@ static void test_round_trip(void **state)
     b->logical_neuron_core = 2;
     b->ultraserver_mode = 4;
     memcpy(b->share_id, SHARE_ID, sizeof SHARE_ID);
+    r.ultraserver.mode = 4;
+    round_trip(&r);
+    record_mode(&r, 1);
+    round_trip(&r);
+    record_add(&r, "node", 0)->node = true;
+    r.node_devices = 0xffff;
     round_trip(&r);
     r.boot_id[0] = 0;
     round_trip(&r);

@@ -121,8 +121,10 @@ static void write_device(struct writer *out, const struct claim_record *r, unsig
     const char *values[] = {r->pool, result->share_id};
     bool shared = result->share_id[0] != '\0';
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
-    writer_text(out, ",\"driver\":\"" DRIVER_NAME "\",\"device\":\"" DEVICE_NAME_PREFIX);
-    writer_decimal(out, result->number);
+    char device[DEVICE_NAME_CAP];
+    claim_device_name(result, device);
+    writer_text(out, ",\"driver\":\"" DRIVER_NAME "\",\"device\":\"");
+    writer_text(out, device);
     writer_text(out, "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
                      "\"reason\":\"Prepared\",\"message\":\"prepared for ");
     if (r->consumer.kind == (uint8_t)CONSUMER_POD) {
@@ -144,7 +146,7 @@ static bool entry_written(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *one = &r->result[at];
     for (unsigned i = 0; i < at; i++) {
-        if (r->result[i].number == one->number &&
+        if (r->result[i].number == one->number && r->result[i].node == one->node &&
             view_is(view_text(r->result[i].share_id), one->share_id)) {
             return true;
         }

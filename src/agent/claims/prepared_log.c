@@ -105,20 +105,16 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 
 /* --- another allocation --- */
 
-static void write_devices(const struct claim_record *r, struct writer *out)
-{
-    for (unsigned i = 0; i < r->count; i++) {
-        writer_text(out, (i == 0u) ? "" : ",");
-        writer_decimal(out, r->result[i].number);
-    }
-}
-
 /* Device numbers of a record as a field of the log line being built. */
 static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
 {
-    uint8_t text[RESULTS_MAX * sizeof "64,"];
+    uint8_t text[CLAIM_NUMBERS_CAP];
     struct writer out = writer_of(text, sizeof text);
-    write_devices(r, &out);
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        numbers |= claim_result_numbers(r, i);
+    }
+    claim_numbers_write(&out, numbers);
     log_view(a, key, writer_view(&out));
 }
 

@@ -51,12 +51,16 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
                            struct writer *why)
 {
     size_t before = why->len;
+    uint64_t numbers = 0;
     /* A probe that failed must not cost a running pod its claim. */
     for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
+        numbers |= claim_result_numbers(r, i);
+    }
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);
         writer_text(why, " device " DEVICE_NAME_PREFIX);
-        writer_decimal(why, r->result[i].number);
-        if (!device_is_here(a, r->result[i].number, why)) {
+        writer_decimal(why, n);
+        if ((numbers >> n & 1u) != 0u && !device_is_here(a, n, why)) {
             return PEER_NOT_FOUND;
         }
         why->len = before;

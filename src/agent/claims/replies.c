@@ -77,11 +77,7 @@ _Static_assert(dra_Device_request_names_tag == 1 && dra_Device_pool_name_tag == 
 static void device_of(const struct claim_record *r, unsigned at, struct device_texts *d)
 {
     const struct claim_result *result = &r->result[at];
-    struct writer name = writer_of(d->name, sizeof d->name);
-    writer_text(&name, DEVICE_NAME_PREFIX);
-    writer_decimal(&name, result->number);
-    enum status s = writer_end_text(&name);
-    ASSERT(s == STATUS_OK);
+    claim_device_name(result, d->name);
     cdi_device_id(r->id.uid, result->request, d->cdi_id);
     d->field[0] = result->request;
     d->field[1] = r->pool;

@@ -424,8 +424,9 @@ static bool taints_dropped(const struct agent *a)
     const struct devices *d = &a->publish.wanted.devices;
     bool dropped = false;
     for (unsigned i = 0; i < d->count; i++) {
-        dropped = dropped || (d->device[i].tainted &&
-                              device_states_listing(a, d->device[i].number) != LISTED_TAINTED);
+        const struct device *one = &d->device[i];
+        uint64_t numbers = one->node ? UINT64_MAX : UINT64_C(1) << one->number;
+        dropped = dropped || (one->tainted && (a->device_states.untaintable & numbers) != 0u);
     }
     return dropped;
 }

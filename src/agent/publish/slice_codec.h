@@ -59,7 +59,7 @@ struct slice_seen {
     unsigned
         first; /* with `exact`: its devices are the wanted ones from this on, `count` of them */
     unsigned count;
-    uint64_t untainted; /* bit N: neuron-device-N lacks the wanted taint */
+    uint64_t untainted; /* bit N: see struct slice_compare */
     int64_t generation;
     int64_t slices; /* number of slices in the pool, as this slice states it */
     uint32_t sum;   /* checksum of devices, owner and spec as they were read */

@@ -94,6 +94,9 @@ static void take_devices(struct agent *a)
         }
     }
     wanted->count = (uint16_t)kept;
+    if (wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES) {
+        devices_as_node(wanted);
+    }
 }
 
 void wanted_take(struct agent *a)

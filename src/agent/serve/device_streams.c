@@ -59,20 +59,28 @@ void device_streams_forget(struct agent *a, unsigned link)
 
 /* --- one report --- */
 
+static bool is_reported(const struct device_stream *s, unsigned number)
+{
+    bool device = number < DEVICES_MAX && (s->devices >> number % DEVICES_MAX & 1u) != 0u;
+    return device || (number == DEVICES_MAX && s->node);
+}
+
 /* The entry of a device, as an element of field 1; empty: it is not in the report. */
 static struct view entry(const struct agent *a, const struct device_stream *s, unsigned number,
                          uint8_t bytes[ENTRY_BYTES_MAX])
 {
     dra_DeviceHealth m = dra_DeviceHealth_init_zero;
     pb_ostream_t out = pb_ostream_from_buffer(bytes, ENTRY_BYTES_MAX);
-    if ((s->devices >> number & 1u) == 0u) {
+    if (!is_reported(s, number)) {
         return view_of(NULL, 0);
     }
     m.has_device = true;
     text_set(m.device.pool_name, sizeof m.device.pool_name, a->settings->node_name);
     struct writer name = writer_of(m.device.device_name, sizeof m.device.device_name);
-    writer_text(&name, DEVICE_NAME_PREFIX);
-    writer_decimal(&name, number);
+    writer_text(&name, (number < DEVICES_MAX) ? DEVICE_NAME_PREFIX : NODE_DEVICE_NAME);
+    if (number < DEVICES_MAX) {
+        writer_decimal(&name, number);
+    }
     enum status named = writer_end_text(&name);
     struct writer text = writer_of(m.message, sizeof m.message);
     device_health_text(&text, (enum health)s->state[number], s->reasons[number]);
@@ -92,10 +100,28 @@ static uint32_t report_len(const struct agent *a, const struct device_stream *s)
 {
     uint8_t bytes[ENTRY_BYTES_MAX];
     size_t len = 0;
-    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+    for (unsigned n = 0; n < HEALTH_ENTRIES; n++) {
         len += entry(a, s, n, bytes).len;
     }
     return (uint32_t)len;
+}
+
+/* The node is as healthy as the worst of its devices, and has the reasons of all. */
+static void take_node(const struct agent *a, struct device_stream *s)
+{
+    bool unhealthy = false;
+    bool unknown = s->devices == 0u;
+    uint32_t reasons = 0;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        bool reported = is_reported(s, n);
+        unhealthy = unhealthy || (reported && s->state[n] == (uint8_t)HEALTH_UNHEALTHY);
+        unknown = unknown || (reported && s->state[n] == (uint8_t)HEALTH_UNKNOWN);
+        reasons |= reported ? s->reasons[n] : 0u;
+    }
+    enum health calm = unknown ? HEALTH_UNKNOWN : HEALTH_HEALTHY;
+    s->node = a->devices.ultraserver.member;
+    s->state[DEVICES_MAX] = (uint8_t)(unhealthy ? HEALTH_UNHEALTHY : calm);
+    s->reasons[DEVICES_MAX] = reasons;
 }
 
 static void report_take(const struct agent *a, struct device_stream *s)
@@ -108,6 +134,7 @@ static void report_take(const struct agent *a, struct device_stream *s)
         s->state[n] = h->state;
         s->reasons[n] = h->reasons;
     }
+    take_node(a, s);
     uint64_t now_s = a->wall_ms / 1000u;
     s->time_s = (int64_t)now_s;
     s->next = 0;
@@ -136,7 +163,7 @@ static void report_send(const struct agent *a, struct grpc_server *server, struc
 {
     uint8_t bytes[ENTRY_BYTES_MAX];
     enum status sent = STATUS_OK;
-    while (s->next < DEVICES_MAX && sent == STATUS_OK) {
+    while (s->next < HEALTH_ENTRIES && sent == STATUS_OK) {
         struct view left = view_from(entry(a, s, s->next, bytes), s->at);
         size_t taken = 0;
         sent = (left.len > 0u) ? grpc_reply_bytes(server, s->id, left, &taken) : STATUS_OK;
@@ -145,7 +172,7 @@ static void report_send(const struct agent *a, struct grpc_server *server, struc
         s->next = (uint8_t)(s->next + (whole ? 1u : 0u));
         sent = whole ? STATUS_OK : STATUS_MORE;
     }
-    s->busy = s->next < DEVICES_MAX;
+    s->busy = s->next < HEALTH_ENTRIES;
 }
 
 static void stream_step(struct agent *a, struct grpc_server *server, struct device_stream *s)

@@ -13,19 +13,23 @@
 #include "agent/agent.h"
 #include "wire/grpc.h"
 
-/* One stream; free when its call is not alive. Arrays: by device number. */
+/* The devices by number, and the one that is all of a node of an UltraServer. */
+#define HEALTH_ENTRIES (DEVICES_MAX + 1u)
+
+/* One stream; free when its call is not alive. Arrays: by entry. */
 struct device_stream {
     struct grpc_call_id id;
     bool started;     /* a report was started at all */
     bool busy;        /* one is under way */
-    uint8_t next;     /* number of the device whose entry goes on */
+    uint8_t next;     /* the entry that goes on */
     uint16_t at;      /* bytes of that entry that are sent */
     uint32_t changes; /* those that the report has */
     uint64_t due_ms;  /* when the next one starts without a change */
     int64_t time_s;   /* of the report, Unix time */
     uint64_t devices; /* bit N: in the report */
-    uint8_t state[DEVICES_MAX];
-    uint32_t reasons[DEVICES_MAX];
+    bool node;        /* the device for the whole node is too, as the last entry */
+    uint8_t state[HEALTH_ENTRIES];
+    uint32_t reasons[HEALTH_ENTRIES];
 };
 
 /*

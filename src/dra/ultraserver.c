@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Class files of UltraServer nodes, and modes; see ultraserver.h. */
+#include "dra/ultraserver.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/chars.h"
+
+/* Numbers of the kernel module and of NEURON_RT_ULTRASERVER_MODE. */
+enum { MODE_FOUR_NODES = 1, MODE_TWO_HORIZONTAL = 2, MODE_TWO_VERTICAL = 3, MODE_ONE_NODE = 4 };
+_Static_assert((unsigned)MODE_ONE_NODE == ULTRASERVER_MODE_MAX, "the highest mode");
+
+/* What the kernel module writes while it does not know yet. */
+static const char busy[] = "busy";
+
+static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
+{
+    struct view all = view_of(text, ULTRASERVER_TEXT_CAP);
+    return view_trim(view_first(all, view_find(all, 0)));
+}
+
+/* --- the files --- */
+
+/* The next of a list of modes; false: it is none. */
+static bool next_mode(uint8_t *modes, struct view *list)
+{
+    uint64_t mode = 0;
+    size_t comma = view_find(*list, ',');
+    struct view word = view_trim(view_first(*list, comma));
+    bool more = comma < list->len;
+    *list = view_from(*list, comma + 1u);
+    if (view_decimal(word, ULTRASERVER_MODE_MAX, &mode) != STATUS_OK || (more && list->len == 0u)) {
+        return false;
+    }
+    *modes |= (mode > 0u) ? (uint8_t)((uint32_t)1 << mode) : 0u; /* 0: no mode is set */
+    return true;
+}
+
+/* False: no list. Standard types of older kernel modules have an empty line. */
+static bool build_modes(struct ultraserver *u, struct view list)
+{
+    bool good = true;
+    u->electing = view_is(list, busy);
+    for (unsigned i = 0; i < ULTRASERVER_TEXT_CAP && list.len > 0u && good && !u->electing; i++) {
+        good = next_mode(&u->modes, &list);
+    }
+    u->modes = good ? u->modes : 0u;
+    return good;
+}
+
+static bool is_server_id(struct view id)
+{
+    bool zero = true;
+    bool good = id.len == SERVER_ID_CAP - 1u;
+    for (size_t i = 0; i < id.len; i++) {
+        uint8_t c = id.data[i];
+        good = good && is_hex_digit(c);
+        zero = zero && c == (uint8_t)'0';
+    }
+    return good && !zero; /* zeros: the node is in no such set */
+}
+
+/* Both or none: a server id without the node's number in it says too little. */
+static void build_place(struct ultraserver_place *place, struct view server_id, struct view node_id)
+{
+    uint64_t node = 0;
+    if (is_server_id(server_id) && view_decimal(node_id, UINT8_MAX, &node) == STATUS_OK) {
+        enum status s = text_copy(place->server_id, sizeof place->server_id, server_id);
+        ASSERT(s == STATUS_OK);
+        place->node_id = (uint8_t)node;
+    }
+}
+
+bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member)
+{
+    memset(u, 0, sizeof *u);
+    u->member = member;
+    if (!member) {
+        return true;
+    }
+    for (unsigned i = 0; i < (unsigned)ULTRASERVER_SIZES; i++) {
+        build_place(&u->place[i], text_of(found->server_id[i]), text_of(found->node_id[i]));
+        if (u->place[i].server_id[0] == '\0') {
+            build_place(&u->place[i], text_of(found->group_id), text_of(found->group_node_id));
+        }
+    }
+    return build_modes(u, text_of(found->modes));
+}
+
+static bool same_place(const struct ultraserver_place *a, const struct ultraserver_place *b)
+{
+    return a->node_id == b->node_id && view_is(view_text(a->server_id), b->server_id);
+}
+
+bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
+{
+    bool same = a->member == b->member && a->electing == b->electing && a->modes == b->modes;
+    for (unsigned i = 0; i < (unsigned)ULTRASERVER_SIZES; i++) {
+        same = same && same_place(&a->place[i], &b->place[i]);
+    }
+    return same;
+}
+
+/* --- what a claim gets --- */
+
+/* The mode for so many nodes, if it is offered; 0: none is. */
+static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
+{
+    static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {
+        [1] = {MODE_ONE_NODE, MODE_ONE_NODE},
+        [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL}, /* in the order of AWS's init script */
+        [4] = {MODE_FOUR_NODES, MODE_FOUR_NODES}};
+    ASSERT(nodes <= ULTRASERVER_NODES_MAX);
+    for (unsigned i = 0; i < 2u; i++) {
+        uint8_t mode = of_nodes[nodes][i];
+        if (mode != 0u && ((unsigned)u->modes >> mode & 1u) != 0u) {
+            return mode;
+        }
+    }
+    return 0;
+}
+
+static void write_not_offered(const struct ultraserver *u, unsigned nodes, struct writer *why)
+{
+    const char *before = " offers modes ";
+    writer_text(why, "UltraServer mode ");
+    writer_decimal(why, nodes);
+    writer_text(why, " is not available on this node: ultraserver_mode of the kernel module");
+    for (unsigned mode = 1; mode <= ULTRASERVER_MODE_MAX; mode++) {
+        if (((unsigned)u->modes >> mode & 1u) != 0u) {
+            writer_text(why, before);
+            writer_decimal(why, mode);
+            before = ",";
+        }
+    }
+    writer_text(why, (u->modes == 0u) ? " offers none" : "");
+    writer_text(why, " (1: four nodes; 2, 3: two; 4: one); check the links between the nodes");
+}
+
+enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const char *instance_type,
+                             struct ultraserver_use *use, struct writer *why)
+{
+    uint8_t mode = mode_for(u, nodes);
+    memset(use, 0, sizeof *use);
+    if (!u->member) {
+        writer_text(why, "UltraServer mode is not configurable for instance type ");
+        writer_text(why, (instance_type[0] != '\0') ? instance_type : "(unknown)");
+        return PEER_UNSUPPORTED;
+    }
+    if (u->electing) {
+        writer_text(why, "the nodes of the UltraServer are still finding each other "
+                         "(ultraserver_mode is busy, for up to 10 minutes after the kernel module "
+                         "was loaded); the kubelet tries again");
+        return PEER_UNSUPPORTED;
+    }
+    if (mode == 0u) {
+        write_not_offered(u, nodes, why);
+        return PEER_UNSUPPORTED;
+    }
+    use->mode = mode;
+    if (nodes > 1u) {
+        use->place = u->place[(nodes > 2u) ? ULTRASERVER_QUAD : ULTRASERVER_PAIR];
+    }
+    return STATUS_OK;
+}
+
+bool ultraserver_use_valid(const struct ultraserver_use *use)
+{
+    struct view id = view_text(use->place.server_id);
+    bool placed = id.len > 0u;
+    return use->mode <= ULTRASERVER_MODE_MAX && (!placed || is_server_id(id)) &&
+           (use->mode != 0u || !placed) && (placed || use->place.node_id == 0u);
+}
+
+bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b)
+{
+    return a->mode == b->mode && same_place(&a->place, &b->place);
+}

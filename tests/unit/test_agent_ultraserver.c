@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A node of an UltraServer in the whole agent: what is published, what a claim for the whole node
+ * gets, and that no device of it is given twice.
+ */
+#include "agent_kubelet.h"
+
+#define LOOK_MS 5000u
+#define CONFIG(kind, field, value)                                                                 \
+    "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"" kind "\",\"" field "\":" value "}"
+#define MODE(value) CONFIG("UltraServerConfig", "ultraserverMode", value)
+
+enum { NODE_CLAIM = 0, DEVICE_CLAIM = 3, OTHER_NODE_CLAIM = 5 };
+
+static void place(const char *modes, const char *node_id)
+{
+    struct found_ultraserver *u = &world.found.ultraserver;
+    memset(u, 0, sizeof *u);
+    (void)snprintf(u->modes, sizeof u->modes, "%s", modes);
+    for (unsigned i = 0; i < ULTRASERVER_SIZES; i++) {
+        (void)snprintf(u->node_id[i], sizeof u->node_id[i], "%s", node_id);
+        (void)snprintf(u->server_id[i], sizeof u->server_id[i], "00000000000000a%u", i);
+    }
+}
+
+static struct api_claim *node_claim(unsigned n, const char *parameters)
+{
+    struct api_claim *c = claim_add(n);
+    c->result[0].device = "neuron-node";
+    c->parameters = parameters;
+    return c;
+}
+
+static void begin_with(const char *devices)
+{
+    const char *flags[] = {"--ultraserver-devices", devices};
+    world_new();
+    settings_set(flags, 2);
+    found_set("trn2u.48xlarge", 16, 8);
+    for (unsigned n = 0; n < 16; n++) {
+        world.found.devices[n].reading = (struct device_reading){.known = true};
+    }
+    place("1,3,4", "2");
+    (void)node_claim(NODE_CLAIM, MODE("4"));
+    (void)node_claim(OTHER_NODE_CLAIM, NULL);
+    (void)claim_add(DEVICE_CLAIM);
+    node_up();
+    assert_true(publish_current(world.agent));
+    log_forget();
+    api_forget();
+}
+
+static void begin(void)
+{
+    begin_with("auto");
+}
+
+static void look(void)
+{
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(LOOK_MS);
+}
+
+static void broken(unsigned n)
+{
+    struct device_reading *r = &world.found.devices[n].reading;
+    *r = (struct device_reading){0};
+    device_reading_components(r, view_text("hbm"), true);
+}
+
+/* The published device of this name; empty: there is none. */
+static struct view stored(const char *name)
+{
+    struct reader in = reader_of(slice_spec(api_slice_only()));
+    struct sim_field f;
+    while (proto_next(&in, &f)) {
+        if (f.number == 6 && view_is(proto_get(f.bytes, 1).bytes, name)) {
+            return f.bytes;
+        }
+    }
+    return view_of(NULL, 0);
+}
+
+static unsigned taints(void)
+{
+    return (unsigned)proto_count(stored("neuron-node"), 8);
+}
+
+static bool cdi_has(unsigned n, const char *text)
+{
+    struct view all = file_content(cdi_of(n));
+    return memmem(all.data, all.len, text, strlen(text)) != NULL;
+}
+
+/* --- what is published --- */
+
+static void test_published(void **state)
+{
+    static const char *const as_node[] = {"auto", "node", "both"};
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        begin_with(as_node[i]);
+        assert_int_equal(slice_devices(api_slice_only()), 1);
+        assert_int_not_equal(stored("neuron-node").len, 0);
+    }
+    begin_with("devices");
+    assert_int_equal(slice_devices(api_slice_only()), 16);
+    assert_int_equal(stored("neuron-node").len, 0);
+}
+
+/* One device that is missing: the type is not whole, and no part of it is given away. */
+static void test_incomplete(void **state)
+{
+    (void)state;
+    begin();
+    world.found.count = 15;
+    look();
+    /* it was there: unhealthy, and nobody has it */
+    assert_int_equal(slice_devices(api_slice_only()), 0);
+    assert_string_equal(prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM),
+                        "device neuron-node not found on node node-a: it is all devices of the "
+                        "type, of which only 15 are here");
+    world.found.count = 16;
+    look();
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+}
+
+static void test_taint(void **state)
+{
+    (void)state;
+    begin();
+    broken(3);
+    look();
+    assert_int_equal(taints(), 1);
+    assert_int_equal(api_writes(), 1);
+    broken(7);
+    look();
+    assert_int_equal(taints(), 1);
+    world.found.devices[3].reading = (struct device_reading){.known = true};
+    look();
+    assert_int_equal(taints(), 1);
+    world.found.devices[7].reading = (struct device_reading){.known = true};
+    look();
+    assert_int_equal(taints(), 0);
+}
+
+/* Where the server drops taints, the node is left out, but not while a claim holds it. */
+static void test_taints_dropped(void **state)
+{
+    (void)state;
+    begin();
+    api.drops_taints = true;
+    prepare_well(NODE_CLAIM, 1);
+    broken(3);
+    look();
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    assert_int_equal(taints(), 0);
+    assert_true(publish_current(world.agent));
+    unprepare_well(NODE_CLAIM, 1);
+    look();
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 0);
+    assert_true(publish_current(world.agent));
+}
+
+static void test_vanished_in_use(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(NODE_CLAIM, 1);
+    world.found.count = 15;
+    look();
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    assert_int_equal(taints(), 1);
+}
+
+/* --- what a claim gets --- */
+
+static void test_prepared(void **state)
+{
+    (void)state;
+    begin();
+    struct view reply = prepare_now(NODE_CLAIM, 1);
+    assert_string_equal(prepare_error(reply, NODE_CLAIM), "");
+    struct view device = proto_get(entry_of(reply, NODE_CLAIM), 1).bytes;
+    assert_true(view_is(proto_get(device, 3).bytes, "neuron-node"));
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_MODE=1\""));
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_SERVER_ID=00000000000000a1\""));
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=2\""));
+    assert_true(cdi_has(NODE_CLAIM, "\"/dev/neuron0\"") &&
+                cdi_has(NODE_CLAIM, "\"/dev/neuron15\""));
+    log_has("kind=UltraServerConfig ultraserverMode=4");
+    /* the record says the same to the next process, and to one that rebuilds the file */
+    restart();
+    register_driver();
+    disk_unlink(cdi_of(NODE_CLAIM));
+    prepare_well(NODE_CLAIM, 1);
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=2\""));
+    assert_true(cdi_has(NODE_CLAIM, "\"/dev/neuron15\""));
+}
+
+/* Without a configuration the runtime decides. */
+static void test_prepared_without_a_mode(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(OTHER_NODE_CLAIM, 1);
+    assert_false(cdi_has(OTHER_NODE_CLAIM, "NEURON_RT"));
+}
+
+static void test_given_once(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(NODE_CLAIM, 1);
+    const char *error = prepare_error(prepare_now(DEVICE_CLAIM, 1), DEVICE_CLAIM);
+    assert_non_null(strstr(error, "neuron-device-3 is already held by claim ml/claim-0"));
+    error = prepare_error(prepare_now(OTHER_NODE_CLAIM, 1), OTHER_NODE_CLAIM);
+    assert_non_null(strstr(error, "is already held by claim ml/claim-0"));
+    unprepare_well(NODE_CLAIM, 1);
+    prepare_well(DEVICE_CLAIM, 1);
+    error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "neuron-device-3 is already held by claim ml/claim-3"));
+    restart();
+    register_driver();
+    error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "neuron-device-3 is already held by claim ml/claim-3"));
+}
+
+/* The kubelet asks again until the nodes have found each other. */
+static void test_election(void **state)
+{
+    (void)state;
+    begin();
+    place("busy", "busy");
+    look();
+    log_has("issue=ultraserver-mode value=busy");
+    const char *error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "still finding each other"));
+    assert_null(cdi_of(NODE_CLAIM));
+    place("1,3,4", "0");
+    look();
+    prepare_well(NODE_CLAIM, 1);
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=0\""));
+}
+
+/* The kernel module was loaded again, and the nodes have other numbers: containers to come know. */
+static void test_elected_anew(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(NODE_CLAIM, 1);
+    place("1,3,4", "3");
+    look();
+    prepare_well(NODE_CLAIM, 1);
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=3\""));
+}
+
+static void test_mode_not_offered(void **state)
+{
+    (void)state;
+    begin();
+    place("4", "-1");
+    look();
+    const char *error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "UltraServer mode 4 is not available on this node"));
+}
+
+/* --- the health stream --- */
+
+/* Name and health of the last entry of the first report. */
+static uint64_t last_entry(const struct peer_call *c, char *name, size_t cap)
+{
+    struct reader in = reader_of(view_of(c->bytes + 5, c->len - 5));
+    struct sim_field f;
+    uint64_t health = 0;
+    while (proto_next(&in, &f)) {
+        proto_text(proto_get(f.bytes, 1).bytes, 2, name, cap);
+        health = proto_count(f.bytes, 2) > 0 ? proto_get(f.bytes, 2).value : 0;
+    }
+    return health;
+}
+
+static uint64_t node_health(void)
+{
+    char name[64] = "";
+    struct peer *p = service_open();
+    const struct peer_call *c =
+        call_send(p, "/v1.DRAResourceHealth/NodeWatchResources", view_of(NULL, 0));
+    settle();
+    uint64_t health = last_entry(c, name, sizeof name);
+    assert_string_equal(name, "neuron-node");
+    peer_close(p);
+    return health;
+}
+
+static void test_health(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(node_health(), 1);
+    world.found.devices[9].reading = (struct device_reading){0};
+    look();
+    assert_int_equal(node_health(), 0);
+    broken(3);
+    look();
+    assert_int_equal(node_health(), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_taint),
+        cmocka_unit_test(test_taints_dropped),
+        cmocka_unit_test(test_vanished_in_use),
+        cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_prepared_without_a_mode),
+        cmocka_unit_test(test_given_once),
+        cmocka_unit_test(test_election),
+        cmocka_unit_test(test_elected_anew),
+        cmocka_unit_test(test_mode_not_offered),
+        cmocka_unit_test(test_health),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
