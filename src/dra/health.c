@@ -133,16 +133,19 @@ static void take_counters(struct health_track *h, const struct device_reading *r
         h->rising = 0;
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
-        h->counted = false; /* what comes back may be another device */
+        h->counted = 0; /* what comes back may be another device */
     }
-    if (!r->counted) {
+    if (r->counted == 0u) {
         return;
     }
-    if (!h->counted) {
+    uint32_t others = (uint32_t)h->counted ^ r->counted;
+    if ((others & HEALTH_COUNTED_ECC) != 0u) {
         h->ecc = r->ecc;
+    }
+    if ((others & HEALTH_COUNTED_ERRORS) != 0u) {
         h->errors = r->errors;
     }
-    h->counted = true;
+    h->counted = r->counted;
     take_counter(h, HEALTH_REASON_ECC, &h->ecc, r->ecc, now_ms);
     take_counter(h, HEALTH_REASON_ERROR, &h->errors, r->errors, now_ms);
 }

@@ -8,7 +8,8 @@
  * R1 An unhealthy component, a device that does not answer, a failed initialisation or reset, and a
  *    device that is gone count at the first look, and until the first look without them.
  * R2 A counter of hardware errors that rises counts for HEALTH_ERROR_MS, or until it is cleared.
- *    What a counter had at the first look is history and counts for nothing.
+ *    What a counter had at the first look is history and counts for nothing; so is the sum where
+ *    another set of counters could be read than before: it rose or fell by what they are.
  * R3 A value that cannot be read, and a reset under way, say nothing: an unhealthy device stays so
  *    for HEALTH_UNKNOWN_MS, a healthy one is unknown at once, and so is one that is no longer gone.
  * R4 A device that becomes unhealthy again and again has to stay free of errors before it is
@@ -36,12 +37,15 @@ enum {
     HEALTH_REASON_GONE = 0x10000       /* neither in sysfs nor in /dev */
 };
 
+/* The counters, as bits: the files of uncorrectable errors, and hw_error_event. */
+enum { HEALTH_COUNTED_ECC = 0x7, HEALTH_COUNTED_ERRORS = 0x8 };
+
 /* What one look says; all zero: nothing. */
 struct device_reading {
     uint32_t reasons; /* HEALTH_REASON_… */
     bool known;       /* its components could be read, and no reset is under way */
-    bool counted;     /* the counters could be read */
-    uint64_t ecc;     /* sum of the counters of uncorrectable errors */
+    uint8_t counted;  /* HEALTH_COUNTED_…: the counters that could be read */
+    uint64_t ecc;     /* sum of those of uncorrectable errors */
     uint64_t errors;  /* hw_error_event */
 };
 
@@ -57,7 +61,7 @@ struct health_track {
     bool seen;        /* a look has found the device, or missed it while a claim holds it */
     uint8_t state;    /* enum health */
     uint32_t reasons; /* why it is unhealthy; the last ones while it only has to stay healthy */
-    bool counted;     /* `ecc` and `errors` are those of a look */
+    uint8_t counted;  /* HEALTH_COUNTED_…: `ecc` and `errors` are those of these; 0: of none */
     uint64_t ecc;
     uint64_t errors;
     uint32_t fallen;   /* bits of the counters that were lower at the last look */

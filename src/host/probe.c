@@ -32,6 +32,14 @@ static bool is_shortage(int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
 }
 
+/* No file has a NUL in its text: as another character it makes the text wrong, and not shorter. */
+static void without_nul(uint8_t *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = (bytes[i] == 0u) ? (uint8_t)'?' : bytes[i];
+    }
+}
+
 /*
  * One read: sysfs gives a value whole or not at all. `*error` keeps the last shortage. False: it
  * could not be read.
@@ -50,6 +58,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     }
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
+        without_nul(bytes, (size_t)n);
         text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
     }
     return n >= 0;
@@ -140,6 +149,17 @@ static bool device_file(struct look *l, const char *name, const char *file,
     return value_at(l->fd, path, value, &l->error);
 }
 
+/* A file that counts errors; `bit`: what it is among HEALTH_COUNTED_…. */
+static void counter_look(struct look *l, const char *name, const char *file, uint32_t bit,
+                         struct device_reading *r)
+{
+    char value[SYSFS_VALUE_CAP];
+    uint64_t *sum = (bit == (uint32_t)HEALTH_COUNTED_ERRORS) ? &r->errors : &r->ecc;
+    if (device_file(l, name, file, value) && device_reading_counter(sum, view_text(value))) {
+        r->counted = (uint8_t)(r->counted | bit);
+    }
+}
+
 /* Modules before 2.28 have none of the files of health, those before 2.30 some of the counters. */
 static void health_look(struct look *l, const char *name, struct device_reading *r)
 {
@@ -154,13 +174,9 @@ static void health_look(struct look *l, const char *name, struct device_reading 
         device_reading_reset(r, view_text(value));
     }
     for (unsigned i = 0; i < sizeof ecc / sizeof ecc[0]; i++) {
-        bool counts = device_file(l, name, ecc[i], value) &&
-                      device_reading_counter(&r->ecc, view_text(value));
-        r->counted = r->counted || counts;
+        counter_look(l, name, ecc[i], (uint32_t)1 << i, r);
     }
-    bool counts = device_file(l, name, ERROR_EVENT, value) &&
-                  device_reading_counter(&r->errors, view_text(value));
-    r->counted = r->counted || counts;
+    counter_look(l, name, ERROR_EVENT, HEALTH_COUNTED_ERRORS, r);
 }
 
 /* What a node is: 0 for what is no character device. */

@@ -156,7 +156,7 @@ static void test_unknown(void **state)
 static bool look_counted(uint64_t ecc, uint64_t errors)
 {
     struct device_reading r = reading_of("", "1");
-    r.counted = true;
+    r.counted = HEALTH_COUNTED_ECC | HEALTH_COUNTED_ERRORS;
     r.ecc = ecc;
     r.errors = errors;
     return look(&r);
@@ -195,6 +195,30 @@ static void test_counters_fall(void **state)
     assert_true(look_counted(0, 0));
     assert_int_equal(health.state, HEALTH_HEALTHY);
     assert_true(look_counted(1, 0));
+}
+
+/* A counter that cannot be read for a while is no error when it can be read again. */
+static void test_counters_unreadable(void **state)
+{
+    (void)state;
+    struct device_reading all = reading_of("", "1");
+    all.counted = HEALTH_COUNTED_ECC | HEALTH_COUNTED_ERRORS;
+    all.ecc = 12;
+    all.errors = 3;
+    struct device_reading some = all;
+    some.counted = HEALTH_COUNTED_ECC & ~0x2;
+    some.ecc = 5;
+    some.errors = 0;
+    const struct device_reading *const looks_made[] = {&all, &some, &some, &some, &all, &all};
+    for (unsigned i = 0; i < sizeof looks_made / sizeof looks_made[0]; i++) {
+        (void)look(looks_made[i]);
+        assert_int_equal(health.state, HEALTH_HEALTHY);
+    }
+    some.ecc = 6;
+    (void)look(&some);
+    some.ecc = 7;
+    assert_true(look(&some));
+    assert_int_equal(health.reasons, HEALTH_REASON_ECC);
 }
 
 /* A device with this number that comes back has counters of its own. */
@@ -267,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup(test_unknown, setup),
         cmocka_unit_test_setup(test_counters_rise, setup),
         cmocka_unit_test_setup(test_counters_fall, setup),
+        cmocka_unit_test_setup(test_counters_unreadable, setup),
         cmocka_unit_test_setup(test_gone_and_back, setup),
         cmocka_unit_test_setup(test_back_without_files, setup),
         cmocka_unit_test_setup(test_flapping, setup),

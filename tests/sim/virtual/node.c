@@ -295,6 +295,15 @@ void world_device_gone(struct world *w, unsigned number)
     tell(w, f);
 }
 
+void world_device_says(struct world *w, unsigned number, const char *components)
+{
+    struct device_reading *r = &w->found.devices[number].reading;
+    ASSERT(number < w->found.count);
+    *r = (struct device_reading){0};
+    device_reading_components(r, view_text(components), true);
+    tell(w, &w->found);
+}
+
 void world_look_fails(struct world *w)
 {
     struct found_node f = w->found;

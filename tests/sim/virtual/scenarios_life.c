@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happens on a node in which nothing is broken: starts, quiet days, restarts, devices that
- * come and go, the Node object that changes. See row.h.
+ * come and go or fall ill, the Node object that changes. See row.h.
  */
 #include <stdio.h>
 
@@ -211,6 +211,61 @@ static void look_fails(struct world *w, struct row *r)
     expect(r, tally_writes(&w->tally) == 0, "%u writes", tally_writes(&w->tally));
 }
 
+/* --- health --- */
+
+#define FLIPS 1000u
+#define FLIPPING 12u
+
+/* Times that a device becomes unhealthy until it has to stay healthy for HEALTH_HOLD_MAX_MS. */
+static unsigned falls_to_longest_hold(void)
+{
+    unsigned falls = HEALTH_FALLS_FREE;
+    for (uint64_t hold = HEALTH_HOLD_MS; hold < HEALTH_HOLD_MAX_MS; hold *= 2) {
+        falls++;
+    }
+    return falls;
+}
+
+/* The file says something else at each look: after the free falls the device stays tainted. */
+static void health_flips(struct world *w, struct row *r)
+{
+    row_begin(w, r, 15);
+    row_count_anew(w);
+    for (unsigned i = 0; i < FLIPS; i++) {
+        world_device_says(w, FLIPPING, i % 2 == 0 ? "hbm\n" : "\n");
+        world_pass(w, SECONDS(5));
+    }
+    expect(r, stored_taints() == 1, "%u taints while it flips", stored_taints());
+    world_pass(w, HEALTH_HOLD_MS + NODE_LOOK_MS);
+    row_recover(w, r, REPAIR_MS);
+    expect(r, stored_taints() == 0, "%u taints at rest", stored_taints());
+    expect(r, tally_writes(&w->tally) == 2 * (HEALTH_FALLS_FREE + 1), "%u writes",
+           tally_writes(&w->tally));
+    row_serves(w, r);
+}
+
+/* The file says something else as soon as the slice shows what it said: the most writes. */
+static void health_follows(struct world *w, struct row *r)
+{
+    row_begin(w, r, 16);
+    row_count_anew(w);
+    uint64_t begin = w->now_ms;
+    for (unsigned i = 0; i < FLIPS; i++) {
+        unsigned taints = i % 2 == 0 ? 1 : 0;
+        world_device_says(w, FLIPPING, taints == 1 ? "hbm\n" : "\n");
+        uint64_t until = w->now_ms + HEALTH_HOLD_MAX_MS + NODE_LOOK_MS;
+        while (stored_taints() != taints && w->now_ms < until) {
+            world_pass(w, SECONDS(5));
+        }
+        expect(r, stored_taints() == taints, "%u taints after flip %u", stored_taints(), i);
+    }
+    uint64_t holds = (w->now_ms - begin) / HEALTH_HOLD_MAX_MS;
+    unsigned most = 2 * (falls_to_longest_hold() + (unsigned)holds + 1);
+    row_recover(w, r, REPAIR_MS);
+    expect(r, tally_writes(&w->tally) <= most, "%u writes, %u at most", tally_writes(&w->tally),
+           most);
+}
+
 const struct scenario life_scenarios[] = {
     {"start: 16, 0, 1, 64 devices, labels or none", start},
     {"restart of each, nothing changed", restart},
@@ -226,5 +281,7 @@ const struct scenario life_scenarios[] = {
     {"0, 1, 16 and 64 devices", device_counts},
     {"one device after another comes and goes", devices_flap},
     {"look at the devices fails", look_fails},
+    {"health of a device flips 1,000 times", health_flips},
+    {"health flips whenever the slice shows it", health_follows},
     {NULL, NULL},
 };

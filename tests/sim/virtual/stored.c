@@ -20,7 +20,8 @@ enum {
     POOL_COUNT = 3,
     META_OWNERS = 13,
     OWNER_UID = 4,
-    DEVICE_NAME = 1
+    DEVICE_NAME = 1,
+    DEVICE_TAINTS = 8
 };
 
 const size_t agent_bytes = sizeof(struct agent);
@@ -72,6 +73,31 @@ unsigned stored_slices(uint64_t *least, uint64_t *most)
         *least = generation < *least ? generation : *least;
         *most = generation > *most ? generation : *most;
         n++;
+    }
+    return n;
+}
+
+static bool has_taint(struct view device)
+{
+    struct reader in = reader_of(device);
+    struct sim_field f;
+    bool found = false;
+    while (sim_field_next(&in, &f) == STATUS_OK) {
+        found = found || f.number == DEVICE_TAINTS;
+    }
+    return found;
+}
+
+unsigned stored_taints(void)
+{
+    unsigned at = 0;
+    unsigned n = 0;
+    for (struct sim_object *o = next_ours(&at); o != NULL; o = next_ours(&at)) {
+        struct reader in = reader_of(spec_of(o));
+        struct sim_field f;
+        while (sim_field_next(&in, &f) == STATUS_OK) {
+            n += f.number == SPEC_DEVICES && has_taint(f.bytes) ? 1u : 0u;
+        }
     }
     return n;
 }

@@ -191,6 +191,8 @@ bool world_holds(const struct world *w, unsigned index);
 void world_devices(struct world *w, unsigned count, bool told);
 /* One device is not there any more; the agent is told. */
 void world_device_gone(struct world *w, unsigned number);
+/* The unhealthy_components of a device hold this text from now on; the agent is told. */
+void world_device_says(struct world *w, unsigned number, const char *components);
 /* The look at the devices fails, as when sysfs cannot be read. */
 void world_look_fails(struct world *w);
 void world_node_put(struct world *w);
@@ -212,6 +214,8 @@ bool world_owns(const struct world *w);
 bool world_well(struct world *w, const char **why);
 /* How many slices of ours are stored, and the least and largest generation of them. */
 unsigned stored_slices(uint64_t *least, uint64_t *most);
+/* How many devices are stored with a taint. */
+unsigned stored_taints(void);
 /* One of ours; NULL: none. */
 struct sim_object *stored_one(void);
 /* By hand: each value of an attribute is changed; the slice is doubled; old-style name. */
