@@ -240,6 +240,17 @@ static void test_log_settings(void **state)
     assert_non_null(strstr(event_only("ClaimFailed")->note, "claim=claim-1 claim_uid="));
 }
 
+static void test_log_format(void **state)
+{
+    static const char *const args[] = {"--log-format", "json"};
+    (void)state;
+    world_new();
+    settings_set(args, 2);
+    node_up();
+    assert_memory_equal(world.log, "{\"", 2);
+    assert_non_null(strstr(world.log, "\"event\":\"slice_published\""));
+}
+
 /* --- names and notes --- */
 
 static void test_long_names(void **state)
@@ -639,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_what_passes_by_itself),
         cmocka_unit_test(test_invalid_content),
         cmocka_unit_test(test_log_settings),
+        cmocka_unit_test(test_log_format),
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_impossible_names),
         cmocka_unit_test(test_long_note),

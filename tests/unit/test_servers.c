@@ -5,6 +5,10 @@
  */
 #include "host_harness.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "agent/agent.h"
 #include "agent/serve/readiness.h"
 #include "base/assert.h"
@@ -132,12 +136,52 @@ static void test_socket_taken(void **state)
     end();
 }
 
+/* Whether a connection to the port at 127.0.0.`last` is taken. */
+static bool answers(uint16_t port, uint8_t last)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = port};
+    to.sin_addr.s_addr = htonl(UINT32_C(0x7f000000) + last);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    bool taken = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0;
+    assert_true(taken || errno == ECONNREFUSED);
+    assert_int_equal(close(fd), 0);
+    return taken;
+}
+
+/* --healthcheck-bind-address and --metrics-bind-address: the port is that of one address alone. */
+static void test_bind_addresses(void **state)
+{
+    static const enum link_kind kinds[] = {LINK_HEALTH, LINK_METRICS};
+    (void)state;
+    begin();
+    settings.healthcheck_port = 0;
+    settings.metrics_port = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        const char *address = (i < 2) ? "127.0.0.2" : "";
+        struct server *s = &servers[kinds[i % 2]];
+        struct sockaddr_in bound;
+        socklen_t len = sizeof bound;
+        text_set(settings.healthcheck_address, sizeof settings.healthcheck_address, address);
+        text_set(settings.metrics_address, sizeof settings.metrics_address, address);
+        end();
+        servers_init(servers, &settings, at("plugins/driver"));
+        server_try(s, agent, 2000);
+        assert_true(server_serves(s));
+        assert_int_equal(getsockname(server_poll(s, 2000), (struct sockaddr *)&bound, &len), 0);
+        assert_true(answers(bound.sin_port, 2));
+        assert_int_equal(answers(bound.sin_port, 1), i >= 2);
+    }
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOST_TEST(test_service_directory_removed),
         HOST_TEST(test_registrar_directory_removed),
         HOST_TEST(test_socket_taken),
+        HOST_TEST(test_bind_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
