@@ -32,11 +32,17 @@ static bool is_shortage(int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR;
 }
 
-/* No file has a NUL in its text: as another character it makes the text wrong, and not shorter. */
-static void without_nul(uint8_t *bytes, size_t len)
+/*
+ * No value has a NUL, none fills its room: either makes a text wrong, and not another one that is
+ * shorter and may be good.
+ */
+static void mark_odd(uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         bytes[i] = (bytes[i] == 0u) ? (uint8_t)'?' : bytes[i];
+    }
+    if (len == SYSFS_VALUE_CAP) {
+        bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
     }
 }
 
@@ -58,7 +64,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     }
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
-        without_nul(bytes, (size_t)n);
+        mark_odd(bytes, (size_t)n);
         text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
     }
     return n >= 0;
