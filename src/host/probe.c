@@ -33,16 +33,21 @@ static bool is_shortage(int error)
 }
 
 /*
- * No value has a NUL, none fills its room: either makes a text wrong, and not another one that is
- * shorter and may be good.
+ * No value has a NUL in its midst, none fills its room. A '?' makes such a text wrong: what stands
+ * before the NUL or the end may be good, and say something else.
  */
-static void mark_odd(uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
+static void value_take(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CAP], size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        bytes[i] = (bytes[i] == 0u) ? (uint8_t)'?' : bytes[i];
-    }
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
+    }
+    struct view text = view_trim(view_of(bytes, len));
+    size_t nul = view_find(text, 0);
+    text_cut(value, SYSFS_VALUE_CAP, text);
+    if (nul < text.len) {
+        ASSERT(nul < SYSFS_VALUE_CAP - 1u); /* another byte comes behind it */
+        value[nul] = '?';
+        value[nul + 1u] = '\0';
     }
 }
 
@@ -64,8 +69,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     }
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
-        mark_odd(bytes, (size_t)n);
-        text_cut(value, SYSFS_VALUE_CAP, view_trim(view_of(bytes, (size_t)n)));
+        value_take(value, bytes, (size_t)n);
     }
     return n >= 0;
 }
