@@ -427,11 +427,11 @@ claim-defects: $(unit_TESTS) $(BUILD)/sim/sim $(BUILD)/sim/crash ## mistakes put
 # --- fuzzers ------------------------------------------------------------------------------------------
 
 # Every target is one file with LLVMFuzzerTestOneInput, linked with the layers that make no system calls, the files
-# of src/host that read texts and certificates and the models of the agent's peers. Builds: address (with UBSan) and memory, fast
-# without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
+# of src/host that read texts, certificates and sysfs, and the models of the agent's peers. Builds: address (with
+# UBSan) and memory, fast without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(addprefix src/host/,der.c kubeconfig.c pem.c probe.c resolver.c yaml.c) \
-	$(wildcard src/host/x509*.c) $(SIM_MODELS)
+FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(wildcard src/host/x509*.c) $(SIM_MODELS) \
+	$(addprefix src/host/,der.c kubeconfig.c pem.c probe.c resolver.c system.c yaml.c)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.
 FUZZ_OWN := -fno-sanitize-coverage=trace-cmp
@@ -450,7 +450,7 @@ DEPENDENCIES += $$(fuzz_$(1)_OBJECTS:.o=.d) $$(FUZZ_TARGETS:%=$$(fuzz_$(1)_OBJ)/
 $$(BUILD)/fuzz/$(1)/%: $$(fuzz_$(1)_OBJ)/tests/fuzz/fuzz_%.o $$(fuzz_$(1)_OBJ)/libagent.a $(filter %.o,$(3))
 	$$(call show,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $(2) $(3) -o $$@ $$(filter-out $(3),$$^) \
+	$$(Q)$$(CLANG) $(2) $(3) -o $$@ $$(filter-out $(filter %.o,$(3)),$$^) \
 		$(if $(5),$$$$(sed -n 's/^ [*] Links: //p' tests/fuzz/fuzz_$$*.c))
 
 $$(fuzz_$(1)_OBJ)/libagent.a: $$(fuzz_$(1)_OBJECTS)
@@ -473,9 +473,10 @@ $$(fuzz_$(1)_OBJ)/nanopb/%.o: $$(NANOPB_DIR)/%.c $$(fuzz_$(1)_OBJ)/flags
 endef
 
 ifneq ($(filter $(FUZZ_GOALS),$(MAKECMDGOALS)),)
+FUZZ_MEMORY := -fsanitize=fuzzer -Wl$(COMMA)--wrap=syscall $(BUILD)/obj/fuzz/memory/tests/memory/syscall.o
 FUZZ_ADDRESS := $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 $(eval $(call fuzz_build,address,$(FUZZ_ADDRESS),-fsanitize=fuzzer,,libraries))
-$(eval $(call fuzz_build,memory,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)memory -fno-sanitize-recover=all,-fsanitize=fuzzer,,))
+$(eval $(call fuzz_build,memory,$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link$(COMMA)memory -fno-sanitize-recover=all,$(FUZZ_MEMORY),,))
 $(eval $(call fuzz_build,fast,$(LANGUAGE) -O2 -g -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp,-fsanitize=fuzzer,,libraries))
 FUZZ_REPLAY := $(BUILD)/obj/fuzz/reach/tests/fuzz/replay.o
 $(eval $(call fuzz_build,reach,$(LANGUAGE) -O0 -g -fprofile-instr-generate,$(FUZZ_REPLAY),-fcoverage-mapping,libraries))

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole tree of sysfs, proc and dev in a folder of its own: the input puts good and odd things
+ * into places of it, with looks between them. Checks I1 to I5 of dra/device.h against the tree,
+ * which is read a second time by stat(2), fopen(3) and strtoul(3), rules R1 to R3 of dra/health.h,
+ * that a look leaves no descriptor open, that a look at an unchanged tree says the same, and that
+ * what one look after the other knows becomes what a first look would.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dra/device.h"
+#include "dra/issue.h"
+#include "host/probe.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Things that are put into the tree between two looks, and looks. */
+#define THINGS_MAX 24u
+#define LOOKS_MAX 3u
+#define LOOK_MS 5000u
+#define PATH_BYTES 256u
+/* More than a value may have. */
+#define TEXT_BYTES 600u
+#define FILLED 0x80u
+#define CLASS "sys/class/neuron_device"
+
+static char tree[64];
+static struct settings settings;
+static struct probe probe;
+static struct probe first;
+static struct devices table;
+static struct devices other;
+static struct probe_issues issues;
+static struct health_track tracks[DEVICES_MAX];
+
+/* --- the tree --- */
+
+static const char *at(const char *rest)
+{
+    static char paths[2][PATH_BYTES];
+    static unsigned next;
+    char *path = paths[next++ % 2u];
+    CHECK(snprintf(path, PATH_BYTES, "%s/%s", tree, rest) < (int)PATH_BYTES);
+    return path;
+}
+
+/* nftw(3) is not instrumented: what it hands in would count as never written. */
+#ifdef __clang__
+__attribute__((no_sanitize("memory")))
+#endif
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    return (ftw->level > 0) ? remove(path) : 0;
+}
+
+static void remove_all(const char *path)
+{
+    (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)remove(path);
+}
+
+static void end_tree(void)
+{
+    remove_all(tree);
+}
+
+static void set_root(char root[PATH_CAP], const char *name)
+{
+    text_set(root, PATH_CAP, at(name));
+}
+
+static void begin_tree(void)
+{
+    if (tree[0] == '\0') {
+        const char *folder = (access("/dev/shm", W_OK) == 0) ? "/dev/shm" : "/tmp";
+        (void)snprintf(tree, sizeof tree, "%s/neuron-dra-fuzz-XXXXXX", folder);
+        CHECK(mkdtemp(tree) != NULL && atexit(end_tree) == 0);
+        set_root(settings.sysfs_root, "sys");
+        set_root(settings.proc_root, "proc");
+        set_root(settings.dev_root, "dev");
+    }
+    remove_all(at("sys"));
+    remove_all(at("proc"));
+    remove_all(at("dev"));
+    CHECK(mkdir(at("sys"), 0755) == 0 && mkdir(at("proc"), 0755) == 0);
+    CHECK(mkdir(at("dev"), 0755) == 0);
+}
+
+/* The folders above a path; where something else stands in the place of one, it stays. */
+static void make_above(const char *rest)
+{
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s", at(rest));
+    for (char *slash = strchr(path + strlen(tree) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0755);
+        *slash = '/';
+    }
+}
+
+static void put_bytes(const char *path, const char *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd >= 0) {
+        CHECK(write(fd, bytes, len) == (ssize_t)len);
+        CHECK(close(fd) == 0);
+    }
+}
+
+/* A text of the input; with FILLED in its length, so many bytes more of its first one. */
+static void put_text(struct fuzz *in, const char *path)
+{
+    char bytes[TEXT_BYTES];
+    uint8_t how = fuzz_u8(in);
+    struct view text = fuzz_bytes(in, how & 0x3fu);
+    size_t len = ((how & FILLED) != 0u && text.len > 0u) ? 256u - text.len / 2u : 0u;
+    memset(bytes, (text.len > 0u) ? text.data[0] : 0, sizeof bytes);
+    if (text.len > 0u) {
+        memcpy(bytes + len, text.data, text.len);
+    }
+    put_bytes(path, bytes, len + text.len);
+}
+
+static void put_thing(struct fuzz *in, const char *rest)
+{
+    const char *path = at(rest);
+    const char *name = strrchr(path, '/') + 1;
+    uint8_t what = fuzz_u8(in) % 16u;
+    make_above(rest);
+    if (what != 0u) {
+        remove_all(path);
+    }
+    if (what == 1u) {
+        (void)mkdir(path, 0755);
+    } else if (what == 2u) {
+        (void)mkfifo(path, 0644);
+    } else if (what == 3u) {
+        (void)symlink("nowhere", path);
+    } else if (what == 4u) {
+        (void)symlink(name, path);
+    } else if (what == 5u) {
+        (void)symlink("/dev/null", path);
+    } else if (what == 6u) {
+        (void)symlink("neuron1", path);
+    } else if (what != 7u) {
+        put_text(in, path);
+    } else {
+        /* nothing stands there */
+    }
+}
+
+/* What the module makes for a device that is well. */
+static void put_good(unsigned n)
+{
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u/core_count", n);
+    make_above(path);
+    put_bytes(at(path), "8\n", 2);
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u/connected_devices", n);
+    put_bytes(at(path), "12, 3\n", 6);
+    (void)snprintf(path, sizeof path, "dev/neuron%u", n);
+    put_bytes(at(path), "", 0);
+}
+
+/* Another number for the device: its folder is moved. */
+static void renumber(unsigned from, unsigned to)
+{
+    char path[PATH_BYTES];
+    char old[PATH_BYTES];
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u", from);
+    (void)snprintf(old, sizeof old, "%s", at(path));
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u", to);
+    (void)rename(old, at(path));
+}
+
+#define STATS "stats/hardware/"
+static const char *const of_device[] = {
+    "",
+    "/core_count",
+    "/connected_devices",
+    "/reset",
+    "/" STATS "health_status/unhealthy_components",
+    "/" STATS "health_status/hw_error_event",
+    "/" STATS "sram_ecc_uncorrected",
+    "/" STATS "mem_ecc_uncorrected",
+    "/" STATS "mem_ecc_repairable_uncorrected",
+};
+#define DEVICE_FILES (sizeof of_device / sizeof of_device[0])
+static const char *const of_node[] = {
+    "sys/devices/virtual/dmi/id/product_name",
+    "sys/module/neuron/version",
+    "proc/sys/kernel/random/boot_id",
+    CLASS,
+    CLASS "/neuron01",
+    CLASS "/ultraserver_mode",
+    "sys/bus/pci/devices/0000:cc:00.0/numa_node",
+    "sys/bus/pci/devices/0000:b5:00.0/numa_node",
+};
+#define NODE_FILES (sizeof of_node / sizeof of_node[0])
+
+/* One thing; false: the input wants a look now. */
+static bool change(struct fuzz *in)
+{
+    char path[PATH_BYTES];
+    uint8_t which = fuzz_u8(in) % 32u;
+    if (which < DEVICE_FILES) {
+        unsigned n = fuzz_u8(in) % (DEVICES_MAX + 2u);
+        (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", n, of_device[which]);
+        put_thing(in, path);
+    } else if (which < DEVICE_FILES + NODE_FILES) {
+        put_thing(in, of_node[which - DEVICE_FILES]);
+    } else if (which < 20u) {
+        (void)snprintf(path, sizeof path, "dev/neuron%u", fuzz_u8(in) % (DEVICES_MAX + 2u));
+        put_thing(in, path);
+    } else if (which < 24u) {
+        put_good(fuzz_u8(in) % DEVICES_MAX);
+    } else if (which < 26u) {
+        unsigned from = fuzz_u8(in) % DEVICES_MAX;
+        renumber(from, fuzz_u8(in) % DEVICES_MAX);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* --- second opinions --- */
+
+/* A value as fopen(3) reads it, or NULL: nobody can. `odd`: it has a NUL, or fills its room. */
+static const char *value_of(unsigned number, const char *file, bool *odd)
+{
+    static char text[SYSFS_VALUE_CAP + 1u];
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", number, file);
+    int fd = open(at(path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return NULL;
+    }
+    ssize_t n = read(fd, text, SYSFS_VALUE_CAP);
+    CHECK(close(fd) == 0);
+    if (n < 0) {
+        return NULL;
+    }
+    size_t begin = 0;
+    size_t len = (size_t)n;
+    while (len > 0u && memchr(" \t\r\n", text[len - 1u], 5) != NULL) {
+        len--;
+    }
+    while (begin < len && memchr(" \t\r\n", text[begin], 5) != NULL) {
+        begin++;
+    }
+    *odd = n == (ssize_t)SYSFS_VALUE_CAP || memchr(text + begin, 0, len - begin) != NULL;
+    memmove(text, text + begin, len - begin);
+    text[len - begin] = '\0';
+    return text;
+}
+
+static unsigned long cores_of(unsigned number)
+{
+    bool odd = false;
+    const char *text = value_of(number, "/core_count", &odd);
+    if (text == NULL || odd || *text == '\0' || strspn(text, "0123456789") != strlen(text)) {
+        return 0;
+    }
+    text += strspn(text, "0");
+    unsigned long count = (strlen(text) > 9u) ? 256u : strtoul(text, NULL, 10);
+    return (count > 255u) ? 0u : count;
+}
+
+static bool is_folder(unsigned number)
+{
+    char path[PATH_BYTES];
+    struct stat st;
+    (void)snprintf(path, sizeof path, CLASS "/neuron%u", number);
+    return stat(at(path), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* 0: there is no node; 1: something else stands there; 2: a character device. */
+static unsigned node_of(unsigned number)
+{
+    char path[PATH_BYTES];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "dev/neuron%u", number);
+    if (stat(at(path), &st) != 0) {
+        return 0;
+    }
+    return S_ISCHR(st.st_mode) ? 2u : 1u;
+}
+
+/* R1 and R3: healthy is only what says so in each file that can be read. */
+static void same_health(const struct device *d)
+{
+    bool odd = false;
+    enum health health = device_reading_health(&d->reading);
+    const char *parts = value_of(d->number, of_device[4], &odd);
+    bool silent = parts != NULL && !odd && strspn(parts, ", \t\r\n") == strlen(parts);
+    bool bad = parts != NULL && !silent && (odd || strcmp(parts, "busy") != 0);
+    bool busy = parts == NULL || (!silent && !bad);
+    CHECK((d->reading.reasons & 0x1fffu & ~(unsigned)HEALTH_REASON_RESET) != 0u ? bad : !bad);
+    odd = false;
+    const char *reset = value_of(d->number, of_device[3], &odd);
+    bool resets = reset != NULL && !odd && strcmp(reset, "0") == 0;
+    bool failed = reset != NULL && !odd && strcmp(reset, "2") == 0;
+    CHECK(((d->reading.reasons & HEALTH_REASON_RESET) != 0u) == failed);
+    CHECK((health == HEALTH_HEALTHY) == (silent && !resets && !failed));
+    CHECK((health == HEALTH_UNKNOWN) == ((busy || resets) && !bad && !failed));
+}
+
+/* I2 and I3, as long as no device was left out for want of room. */
+static void same_table(void)
+{
+    unsigned folders = 0;
+    unsigned count = 0;
+    bool special = false;
+    for (unsigned n = 0; n < DEVICES_MAX + 2u; n++) {
+        folders += is_folder(n) ? 1u : 0u;
+        special = special || (is_folder(n) && node_of(n) == 2u);
+    }
+    for (unsigned n = 0; n < DEVICES_MAX && folders <= DEVICES_MAX; n++) {
+        bool is = is_folder(n) && node_of(n) >= (special ? 2u : 1u);
+        int index = devices_numbered(&table, n);
+        CHECK((index >= 0) == is);
+        if (is) {
+            const struct device *d = &table.device[index];
+            CHECK(d->core_count == cores_of(n));
+            same_health(d);
+            count++;
+        }
+    }
+    CHECK(count == table.count || folders > DEVICES_MAX);
+}
+
+/* --- what a look says --- */
+
+static void look_issues(void)
+{
+    CHECK(issues.count <= PROBE_ISSUES_MAX);
+    for (unsigned i = 0; i < issues.count; i++) {
+        CHECK(issues.issue[i].remedy[0] != '\0');
+        for (const char *c = issues.issue[i].text; *c != '\0'; c++) {
+            CHECK(*c >= ' ' && *c <= '~'); /* I4 */
+        }
+    }
+}
+
+static void look_attributes(void)
+{
+    static struct attributes all;
+    for (unsigned i = 0; i < table.count; i++) {
+        device_attributes(&table, i, &all);
+        CHECK(device_name_issue(&table.device[i]) == ISSUE_NONE);
+        for (unsigned k = 0; k < all.count; k++) {
+            CHECK(attribute_issue(&all.attribute[k]) == ISSUE_NONE); /* I5 */
+            CHECK(k == 0u || strcmp(all.attribute[k - 1u].key, all.attribute[k].key) < 0);
+        }
+    }
+}
+
+static bool same_tables(const struct devices *a, const struct devices *b)
+{
+    bool same = devices_same(a, b) && strcmp(a->boot_id, b->boot_id) == 0;
+    for (unsigned i = 0; same && i < a->count; i++) {
+        same = memcmp(&a->device[i].reading, &b->device[i].reading, sizeof a->device[i].reading) ==
+                   0 &&
+               a->device[i].neighbours == b->device[i].neighbours &&
+               memcmp(&a->device[i].place, &b->device[i].place, sizeof a->device[i].place) == 0;
+    }
+    return same;
+}
+
+/* A look, which leaves no descriptor open; false: the class could not be read. */
+static bool look_once(struct probe *p, struct devices *d)
+{
+    int before = dup(STDERR_FILENO);
+    CHECK(before >= 0 && close(before) == 0);
+    int failed = probe_node(&settings, p);
+    int after = dup(STDERR_FILENO);
+    CHECK(after == before && close(after) == 0);
+    CHECK(failed == 0 || failed == ELOOP);
+    if (failed == 0) {
+        devices_build(d, &p->found, &issues);
+        CHECK(devices_valid(d)); /* I1 */
+    }
+    return failed == 0;
+}
+
+static void take_health(uint64_t now_ms)
+{
+    for (unsigned i = 0; i < table.count; i++) {
+        const struct device *d = &table.device[i];
+        struct health_track *h = &tracks[d->number];
+        (void)device_health_take(h, &d->reading, now_ms);
+        CHECK((h->state == (uint8_t)HEALTH_UNHEALTHY) == (h->reasons != 0u));
+        CHECK(h->state != (uint8_t)HEALTH_HEALTHY || d->reading.known);
+        /* what is wrong now counts at once */
+        CHECK((d->reading.reasons & ~h->reasons) == 0u);
+    }
+}
+
+static void look(uint64_t now_ms)
+{
+    bool seen = look_once(&probe, &table);
+    memset(&first, 0, sizeof first);
+    CHECK(look_once(&first, &other) == seen);
+    if (!seen) {
+        return;
+    }
+    take_health(now_ms);
+    /* all files are read again within a turn */
+    for (unsigned i = 0; i < first.found.count + 2u; i++) {
+        CHECK(look_once(&probe, &table));
+    }
+    CHECK(same_tables(&table, &other));
+    CHECK(look_once(&first, &other) && same_tables(&table, &other));
+    same_table();
+    look_issues();
+    look_attributes();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz in = fuzz_of(data, size);
+    begin_tree();
+    memset(&probe, 0, sizeof probe);
+    memset(&table, 0, sizeof table);
+    memset(&other, 0, sizeof other);
+    memset(tracks, 0, sizeof tracks);
+    for (unsigned i = 1; i <= LOOKS_MAX && (i == 1u || fuzz_left(&in) > 0u); i++) {
+        bool more = true;
+        for (unsigned k = 0; k < THINGS_MAX && more && fuzz_left(&in) > 0u; k++) {
+            more = change(&in);
+        }
+        look(i * (uint64_t)LOOK_MS);
+    }
+    return 0;
+}
