@@ -38,7 +38,8 @@ class Flags(Tree):
         self.found(check_flags.ROWS, "--one", "must not say")
 
     def test_wrong_entries(self):
-        for entry, word in (("tests/unit/test_one.c test_on", "no test 'test_on'"), ("tests/unit/test_one.c", "no test ''"),
+        for entry, word in (("tests/unit/test_one.c test_on", "no test 'test_on'"),
+                            ("tests/unit/test_one.c", "no test ''"),
                             ("tests/unit/test_six.c test_one", "there is no tests/unit/test_six.c"),
                             ("tests/unit/test_settings_one.c test_one", "only parses")):
             with self.subTest(entry):

@@ -553,7 +553,7 @@ static void look_on(void)
     devices_build(&devices, &probe.found, &issues);
 }
 
-/* A module that is loaded again may give other devices the numbers; none keeps the other's values. */
+/* A module that is loaded again may give the numbers to others; none keeps the other's values. */
 static void test_renumbered(void **state)
 {
     (void)state;
