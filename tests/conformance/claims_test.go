@@ -27,7 +27,7 @@ func uid(text string) types.UID {
 	return types.UID(fmt.Sprintf("%s-%s-4%s-8%s-%s", h[:8], h[8:12], h[12:15], h[15:18], h[18:30]))
 }
 
-// newClaim makes an allocated claim; a result is "request=number" of a device of this node.
+// newClaim makes an allocated claim; a result is "request=number" of a device of this node, or "request=node" for all of them.
 func newClaim(name string, results ...string) *resource.ResourceClaim {
 	c := &resource.ResourceClaim{
 		ObjectMeta: meta.ObjectMeta{Name: name, Namespace: "default", UID: uid("claim " + name), ResourceVersion: "7"},
@@ -35,9 +35,13 @@ func newClaim(name string, results ...string) *resource.ResourceClaim {
 	}
 	for _, r := range results {
 		request, device, _ := strings.Cut(r, "=")
+		device = "neuron-device-" + device
+		if strings.HasSuffix(r, "=node") {
+			device = nodeDevice
+		}
 		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
 			resource.DeviceRequestAllocationResult{Request: request, Driver: driverName, Pool: nodeName,
-				Device: "neuron-device-" + device})
+				Device: device})
 	}
 	return c
 }

@@ -52,8 +52,15 @@ func (k *kubelet) watchDevices(t *testing.T, version string) <-chan map[string]*
 	return reports
 }
 
-// waitReport takes reports until one has the device in that state.
+// waitReport takes reports of sixteen devices until one has the device in that state.
 func waitReport(t *testing.T, reports <-chan map[string]*drahealth.DeviceHealth, device string,
+	status drahealth.HealthStatus, message string) {
+	t.Helper()
+	waitEntry(t, reports, 16, device, status, message)
+}
+
+// waitEntry takes reports until one of so many entries has the device in that state.
+func waitEntry(t *testing.T, reports <-chan map[string]*drahealth.DeviceHealth, entries int, device string,
 	status drahealth.HealthStatus, message string) {
 	t.Helper()
 	late := time.After(patience)
@@ -64,7 +71,7 @@ func waitReport(t *testing.T, reports <-chan map[string]*drahealth.DeviceHealth,
 				t.Fatal("the stream ended")
 			}
 			d := report[device]
-			if len(report) == 16 && d != nil && d.Health == status && d.Message == message &&
+			if len(report) == entries && d != nil && d.Health == status && d.Message == message &&
 				d.HealthCheckTimeoutSeconds == 30 && time.Since(time.Unix(d.LastUpdatedTime, 0)) < time.Minute {
 				return
 			}

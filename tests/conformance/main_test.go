@@ -17,6 +17,7 @@ import (
 
 const (
 	driverName = "neuron.aws.com"
+	nodeDevice = "neuron-node" // all devices of a node of an UltraServer
 	nodeName   = "node-1.example.internal"
 	nodeUID    = "6f0d9a1c-52f7-4f2b-9a63-0d6f1a2b3c4d"
 )

@@ -48,7 +48,10 @@ func TestDeviceGroupsAreThoseOfAWS(t *testing.T) {
 	for _, board := range strings.Fields(simnode(t, "list")) {
 		oracle := askOracle(t, board)
 		api := startAPIServer(t)
-		running(t, api, board)
+		a := newAgent(t, board)
+		a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--ultraserver-devices=devices")
+		a.start()
+		a.register()
 		for _, device := range api.published().Spec.Devices {
 			number, err := strconv.Atoi(strings.TrimPrefix(device.Name, "neuron-device-"))
 			check(t, err)

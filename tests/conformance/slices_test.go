@@ -74,36 +74,84 @@ func attribute(t testing.TB, kind, text string) (a resource.DeviceAttribute) {
 	return a
 }
 
-// What is created is exactly this, for each board; later starts write nothing.
+// wantedNode is the slice of a board whose devices are one, and whether it is published so. What its devices have in common
+// stays, and the group of all of them.
+func wantedNode(t testing.TB, board string) (slice *resource.ResourceSlice, published bool) {
+	t.Helper()
+	golden := string(must(os.ReadFile("../vectors/boards/" + board + ".txt")))
+	slice = wantedSlice(t, board)
+	node, devices := slice.Spec.Devices[0], len(slice.Spec.Devices)
+	node.Name = nodeDevice
+	for _, name := range []string{"deviceId", "resource.aws.com/devicegroup1_id", "resource.aws.com/devicegroup4_id",
+		"resource.aws.com/devicegroup8_id"} {
+		delete(node.Attributes, resource.QualifiedName(name))
+	}
+	cores := *node.Attributes["coreCount"].IntValue * int64(devices)
+	node.Attributes["coreCount"] = attribute(t, "int", fmt.Sprint(cores))
+	node.Attributes["deviceCount"] = attribute(t, "int", fmt.Sprint(devices))
+	node.Attributes["resourceType"] = attribute(t, "string", "neuron_node")
+	slice.Spec.Devices = []resource.Device{node}
+	return slice, strings.Contains(golden, "\nboard ultraserver yes\n")
+}
+
+// created is the body of the one slice that was made.
+func (s *apiServer) created() *resource.ResourceSlice {
+	s.t.Helper()
+	created := s.log("create")
+	if len(created) != 1 {
+		s.t.Fatalf("%d creates", len(created))
+	}
+	if created[0].query != "" {
+		s.t.Errorf("query %q", created[0].query)
+	}
+	slice := &resource.ResourceSlice{}
+	check(s.t, open(created[0].body, "ResourceSlice", slice))
+	return slice
+}
+
+// publishesOnce starts an agent with these flags: what is created is exactly this; later starts write nothing.
+func publishesOnce(t *testing.T, board string, want *resource.ResourceSlice, flags ...string) {
+	t.Helper()
+	api := startAPIServer(t)
+	a := newAgent(t, board)
+	a.args = append(append(a.args, "--kubeconfig", api.kubeconfig(a.dir)), flags...)
+	a.start()
+	a.register()
+	a.waitLog(0, "event=slice_published")
+	if got := api.created(); !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("%v: created\n%+v\nwant\n%+v", flags, got, want)
+	}
+	for range 2 {
+		mark := a.log.count()
+		a.kill()
+		a.start()
+		a.register()
+		a.waitLog(mark, "event=slice_verified")
+	}
+	if n := api.seen("create", "update", "delete"); n != 1 {
+		t.Errorf("%v: %d writes; one was needed", flags, n)
+	}
+}
+
+// Each board, as its devices and as one device where it is a node of an UltraServer.
 func TestPublishedSlices(t *testing.T) {
 	t.Parallel()
+	nodes := 0
 	for _, board := range strings.Fields(simnode(t, "list")) {
+		node, one := wantedNode(t, board)
+		if one {
+			nodes++
+		}
 		t.Run(board, func(t *testing.T) {
-			api := startAPIServer(t)
-			a, _ := running(t, api, board)
-			created := api.log("create")
-			if len(created) != 1 {
-				t.Fatalf("%d creates", len(created))
-			}
-			got, want := &resource.ResourceSlice{}, wantedSlice(t, board)
-			check(t, open(created[0].body, "ResourceSlice", got))
-			if !equality.Semantic.DeepEqual(got, want) {
-				t.Errorf("created\n%+v\nwant\n%+v", got, want)
-			}
-			if created[0].query != "" {
-				t.Errorf("query %q", created[0].query)
-			}
-			for range 2 {
-				mark := a.log.count()
-				a.kill()
-				a.start()
-				a.register()
-				a.waitLog(mark, "event=slice_verified")
-			}
-			if n := api.seen("create", "update", "delete"); n != 1 {
-				t.Errorf("%d writes; one was needed", n)
+			t.Parallel()
+			publishesOnce(t, board, wantedSlice(t, board), "--ultraserver-devices=devices")
+			if one {
+				publishesOnce(t, board, node)
 			}
 		})
+	}
+	if nodes < 10 {
+		t.Errorf("%d boards are nodes of UltraServers", nodes)
 	}
 }
 
