@@ -167,6 +167,12 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s has %d classes, want %v", release, classes, want)
 		}
 	}
+	// Else a pod that asks for one device would get a whole node of an UltraServer.
+	forPods := rendered(t, "--kube-version", "1.36.0")["resource.k8s.io/v1/"+extended].(*resource.DeviceClass)
+	const devices = `device.driver == 'neuron.aws.com' && device.attributes['neuron.aws.com'].resourceType == 'neuron_device'`
+	if selectors := forPods.Spec.Selectors; len(selectors) != 1 || selectors[0].CEL.Expression != devices {
+		t.Errorf("%s selects %+v", extended, selectors)
+	}
 	if _, err := template(t, "--kube-version", "1.32.0"); err == nil || !strings.Contains(err.Error(), ">=1.33") {
 		t.Errorf("1.32 is accepted: %v", err)
 	}

@@ -7,6 +7,7 @@ require (
 	github.com/prometheus/prometheus v0.308.0
 	k8s.io/api v0.36.3
 	sigs.k8s.io/kueue v0.19.0
+	sigs.k8s.io/lws v0.9.0
 	sigs.k8s.io/yaml v1.6.0
 )
 

@@ -215,6 +215,8 @@ func configsRefused(t *testing.T) {
 func configsAccepted(t *testing.T) {
 	for _, parameters := range []string{
 		"{apiVersion: neuron.aws.com/v1, kind: NeuronConfig, logicalNeuronCore: 2}",
+		"{apiVersion: neuron.aws.com/v1, kind: UltraServerConfig, ultraserverMode: 1}",
+		"{apiVersion: neuron.aws.com/v1alphav1, kind: UltraServerConfig, ultraserverMode: 2}",
 		"{apiVersion: resource.neuron.aws.com/v1alphav1, kind: UltraServerConfig, ultraserverMode: 4}",
 	} {
 		for _, kind := range configuredKinds {

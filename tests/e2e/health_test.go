@@ -24,7 +24,7 @@ spec:
   extendedResourceName: aws.amazon.com/neuron
   selectors:
   - cel:
-      expression: device.driver == 'neuron.aws.com'
+      expression: device.driver == 'neuron.aws.com' && device.attributes['neuron.aws.com'].resourceType == 'neuron_device'
 `
 
 // unhealthyComponents writes the file that the kernel module has for a device.

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const (
+	nodeDevice   = "neuron-node" // all devices of a node
+	ultraExample = "us-4-node-config"
+	ultraPod     = "us-4-node"
+	ultraServer  = "8796a5b4c3d2e1f0"
+)
+
+// elect writes into the simulated node below a folder of a run what the kernel module shows to the node of this number in
+// its UltraServer, each file in one move.
+func elect(t *testing.T, run, modes string, number int) {
+	t.Helper()
+	class := filepath.Join(run, "node", "sys", "class", "neuron_device")
+	for name, text := range map[string]string{"ultraserver_mode": modes, "server_id_4": ultraServer,
+		"node_id_4": fmt.Sprint(number), "server_id_2": fmt.Sprintf("0f1e2d3c4b5a697%d", number/2), "node_id_2": fmt.Sprint(number % 2)} {
+		if modes == "busy" {
+			text = modes
+		}
+		fresh := filepath.Join(run, "fresh")
+		overwrite(t, fresh, text+"\n")
+		if err := os.Rename(fresh, filepath.Join(class, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reelected starts the agent anew on a node of which the kernel module shows something else: it was loaded again.
+func reelected(t *testing.T, modes string) {
+	t.Helper()
+	control(t, "agent", "stop")
+	elect(t, kube.Run, modes, 2)
+	control(t, "agent", "start")
+}
+
+// wholeNode are the devices that a container with the node's device sees.
+func wholeNode() (devices []string) {
+	for number := range 16 {
+		devices = append(devices, fmt.Sprintf("neuron-device-%d", number))
+	}
+	return devices
+}
+
+// ultraEnv is what a container is told of its place, by name.
+func ultraEnv(mode, number int, server string) []string {
+	return []string{fmt.Sprintf("NEURON_RT_ULTRASERVER_MODE=%d", mode), fmt.Sprintf("NEURON_RT_ULTRASERVER_NODE_ID=%d", number),
+		"NEURON_RT_ULTRASERVER_SERVER_ID=" + server}
+}
+
+// hasNode checks that a pod was given the node's device, and what it sees.
+func hasNode(t *testing.T, pod string, env ...string) {
+	t.Helper()
+	if devices := devicesOf(t, pod, "neurons", 1); !reflect.DeepEqual(devices, []string{nodeDevice}) {
+		t.Errorf("pod %s was given %v", pod, devices)
+	}
+	checkContainer(t, pod, "app", wholeNode(), env...)
+}
+
+// TestUltraServer puts a node of an UltraServer under the agent, beside a real scheduler and kubelet.
+func TestUltraServer(t *testing.T) {
+	control(t, "board", "--board", "trn2u.48xlarge", "--driver-version", "2.30.2.0")
+	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
+	steps(t, []step{
+		{"a pod has the node, and a second one waits", ultraOnePod},
+		{"the agent is killed under the pod", ultraKilled},
+		{"two nodes, with LNC", ultraPair},
+		{"no single device", ultraNoSingle},
+		{"busy, then elected", ultraBusy},
+		{"a set that the links do not allow", ultraNotOffered},
+		{"an unhealthy device", ultraUnhealthy},
+		{"the Node's labels", ultraLabels},
+		{"slice deleted by hand under a pod", ultraSliceDeleted},
+	})
+}
+
+func ultraOnePod(t *testing.T) {
+	reelected(t, "1,3,4")
+	manifest := example(t, ultraExample)
+	apply(t, manifest)
+	waitRunning(t, ultraPod)
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+	apply(t, renamed(t, manifest, ultraPod, "second"))
+	waitPending(t, "second")
+	if files, err := cdiFiles(); err != nil || len(files) != 1 {
+		t.Errorf("CDI files %v (%v), want the first pod's", files, err)
+	}
+	// it waited for the node and nothing else
+	mustKubectl(t, "delete", "pod", ultraPod)
+	waitRunning(t, "second")
+	hasNode(t, "second", ultraEnv(1, 2, ultraServer)...)
+}
+
+func ultraKilled(t *testing.T) {
+	apply(t, example(t, ultraExample))
+	waitRunning(t, ultraPod)
+	before := cdiContents(t)
+	control(t, "agent", "kill")
+	control(t, "agent", "start")
+	if after := cdiContents(t); len(before) != 1 || !reflect.DeepEqual(before, after) {
+		t.Errorf("CDI files before %v, after %v", before, after)
+	}
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+}
+
+func ultraPair(t *testing.T) {
+	manifest := changed(t, example(t, ultraExample), "ultraserverMode: 4\n", `ultraserverMode: 2
+      - opaque:
+          driver: neuron.aws.com
+          parameters:
+            apiVersion: neuron.aws.com/v1
+            kind: NeuronConfig
+            logicalNeuronCore: 1
+`)
+	apply(t, manifest)
+	waitRunning(t, ultraPod)
+	hasNode(t, ultraPod, append([]string{"NEURON_LOGICAL_NC_CONFIG=1"}, ultraEnv(3, 0, "0f1e2d3c4b5a6971")...)...)
+}
+
+// ultraNoSingle: who wants a single device waits, with a claim and with the extended resource.
+func ultraNoSingle(t *testing.T) {
+	manifest := changed(t, example(t, ultraExample), "== 'neuron_node'", "== 'neuron_device'")
+	apply(t, manifest)
+	waitPending(t, ultraPod)
+	if serverMinor(t) < 36 {
+		return // there a device plugin would have to offer the resource; see extendedResource
+	}
+	apply(t, extendedClass)
+	t.Cleanup(func() { _, _ = kubectl("delete", "deviceclass", "extended") })
+	apply(t, example(t, "extended-resource"))
+	waitEvent(t, "extended-resource", "FailedScheduling", "0/1 nodes are available")
+}
+
+func ultraBusy(t *testing.T) {
+	reelected(t, "busy")
+	apply(t, example(t, ultraExample))
+	waitEvent(t, ultraPod, "FailedPrepareDynamicResources", "the nodes of the UltraServer are still finding each other")
+	if p := getPod(t, ultraPod); p.Status.Phase != "Pending" {
+		t.Errorf("pod %s is %s, not Pending", ultraPod, p.Status.Phase)
+	}
+	elect(t, kube.Run, "1,3,4", 2)
+	waitRunning(t, ultraPod)
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+}
+
+func ultraNotOffered(t *testing.T) {
+	reelected(t, "4")
+	t.Cleanup(func() { reelected(t, "1,3,4") })
+	refused(t, ultraPod, example(t, ultraExample), "UltraServer mode 4 is not available on this node")
+}
+
+// ultraUnhealthy: a pod that comes waits until all devices are healthy.
+func ultraUnhealthy(t *testing.T) {
+	published(t, nodeDevice, 0)
+	unhealthyComponents(t, 5, "link_interserver\n")
+	published(t, nodeDevice, unhealthyIs(t))
+	apply(t, example(t, ultraExample))
+	waitPending(t, ultraPod)
+	unhealthyComponents(t, 5, healthyComponents)
+	published(t, nodeDevice, 0)
+	waitRunning(t, ultraPod)
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+}
+
+// ultraLabels types what the README says for the label that a LeaderWorkerSet needs.
+func ultraLabels(t *testing.T) {
+	lines := shellBlock(t, "cfg/deploy/README.md", "### UltraServer nodes")
+	newShell(t).typeLine(t, strings.Join(lines, "\n"))
+	const server, number = "neuron.amazonaws.com/ultraserver-server-id-4", "neuron.amazonaws.com/ultraserver-node-id-4"
+	t.Cleanup(func() { mustKubectl(t, "label", "nodes", "--all", server+"-", number+"-") })
+	var node struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if err := get(&node, "node", kube.Node); err != nil {
+		t.Fatal(err)
+	}
+	if labels := node.Metadata.Labels; labels[server] != ultraServer || labels[number] != "2" {
+		t.Errorf("labels %v", labels)
+	}
+}
+
+// ultraSliceDeleted: the slice comes back as it was under a pod that holds the node.
+func ultraSliceDeleted(t *testing.T) {
+	apply(t, example(t, ultraExample))
+	waitRunning(t, ultraPod)
+	old := mustSlice(t)
+	mustKubectl(t, "delete", "resourceslice", old.Metadata.Name)
+	waitNewSlice(t, old)
+	published(t, "neuron-device-0", -1)
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+}
