@@ -107,8 +107,14 @@ func get(into any, args ...string) error {
 // control asks the cluster's runner for something: another board, the agent or the kubelet ended or started.
 func control(t *testing.T, args ...string) {
 	t.Helper()
+	controlOf(t, kube.Name, args...)
+}
+
+// controlOf asks for it of another run: that of a node which joined the cluster.
+func controlOf(t *testing.T, name string, args ...string) {
+	t.Helper()
 	script := filepath.Join(root, "tools", "cluster", "cluster.py")
-	if _, err := run("", "/usr/bin/python3", append(append([]string{script}, args...), "--name", kube.Name)...); err != nil {
+	if _, err := run("", "/usr/bin/python3", append(append([]string{script}, args...), "--name", name)...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,7 +189,10 @@ type meta struct {
 
 type pod struct {
 	Metadata meta `json:"metadata"`
-	Status   struct {
+	Spec     struct {
+		Node string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
 		Phase                 string `json:"phase"`
 		ResourceClaimStatuses []struct {
 			Name string `json:"resourceClaimName"`
@@ -300,7 +309,7 @@ func allocated(p pod) (map[string][]string, error) {
 			return nil, err
 		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
-			if result.Driver != driver || result.Pool != kube.Node {
+			if result.Driver != driver || result.Pool != kube.Node && result.Pool != p.Spec.Node {
 				return nil, fmt.Errorf("claim %s: result %+v is of another driver or pool", status.Name, result)
 			}
 			found[result.Request] = append(found[result.Request], result.Device)

@@ -7,11 +7,44 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
+// ultraSet has one pod for each node of an UltraServer, as a LeaderWorkerSet makes them, which needs a controller of its own.
+// The selector is what its exclusive topology comes to.
+const ultraSet = `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: vllm
+spec:
+  replicas: 4
+  serviceName: vllm
+  podManagementPolicy: Parallel
+  selector:
+    matchLabels: {app: vllm}
+  template:
+    metadata:
+      labels: {app: vllm}
+    spec:
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {neuron.amazonaws.com/ultraserver-server-id-4: "` + ultraServer + `"}
+      containers:
+      - name: app
+        image: busybox
+        imagePullPolicy: IfNotPresent
+        command: ["sleep", "86400"]
+        resources:
+          claims:
+          - name: one-node-from-ultraserver
+      resourceClaims:
+      - name: one-node-from-ultraserver
+        resourceClaimTemplateName: us-4-node-config
+`
+
 const (
+	ultraNodes   = 4
 	nodeDevice   = "neuron-node" // all devices of a node
 	ultraExample = "us-4-node-config"
 	ultraPod     = "us-4-node"
@@ -172,19 +205,29 @@ func ultraUnhealthy(t *testing.T) {
 	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
 }
 
-// ultraLabels types what the README says for the label that a LeaderWorkerSet needs.
-func ultraLabels(t *testing.T) {
+const (
+	serverLabel = "neuron.amazonaws.com/ultraserver-server-id-4"
+	numberLabel = "neuron.amazonaws.com/ultraserver-node-id-4"
+)
+
+// typeUltraLabels types what the README says for the label that a LeaderWorkerSet needs.
+func typeUltraLabels(t *testing.T) {
+	t.Helper()
 	lines := shellBlock(t, "cfg/deploy/README.md", "### UltraServer nodes")
 	newShell(t).typeLine(t, strings.Join(lines, "\n"))
-	const server, number = "neuron.amazonaws.com/ultraserver-server-id-4", "neuron.amazonaws.com/ultraserver-node-id-4"
-	t.Cleanup(func() { mustKubectl(t, "label", "nodes", "--all", server+"-", number+"-") })
+	t.Cleanup(func() { mustKubectl(t, "label", "nodes", "--all", serverLabel+"-", numberLabel+"-") })
+}
+
+// ultraLabels: the Node has its place, by the name that others read.
+func ultraLabels(t *testing.T) {
+	typeUltraLabels(t)
 	var node struct {
 		Metadata struct{ Labels map[string]string }
 	}
 	if err := get(&node, "node", kube.Node); err != nil {
 		t.Fatal(err)
 	}
-	if labels := node.Metadata.Labels; labels[server] != ultraServer || labels[number] != "2" {
+	if labels := node.Metadata.Labels; labels[serverLabel] != ultraServer || labels[numberLabel] != "2" {
 		t.Errorf("labels %v", labels)
 	}
 }
@@ -198,4 +241,90 @@ func ultraSliceDeleted(t *testing.T) {
 	waitNewSlice(t, old)
 	published(t, "neuron-device-0", -1)
 	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+}
+
+// nodeRun is the run of a node by its number: its name and its folder.
+func nodeRun(number int) (name, folder string) {
+	if number == 0 {
+		return kube.Name, kube.Run
+	}
+	suffix := fmt.Sprintf("-node-%d", number)
+	return kube.Name + suffix, kube.Run + suffix
+}
+
+// joinUltraServer makes the cluster the four nodes of an UltraServer, each with its own kubelet and agent, until the test ends.
+func joinUltraServer(t *testing.T) {
+	t.Helper()
+	for number := 1; number < ultraNodes; number++ {
+		node := fmt.Sprint(number)
+		t.Cleanup(func() { control(t, "leave", "--node", node) })
+		control(t, "join", "--node", node, "--board", "trn2u.48xlarge", "--driver-version", "2.30.2.0", "--no-agent")
+		name, folder := nodeRun(number)
+		elect(t, folder, "1,3,4", number)
+		controlOf(t, name, "agent", "start")
+	}
+	control(t, "agent", "stop")
+	elect(t, kube.Run, "1,3,4", 0)
+	control(t, "agent", "start")
+	// An agent that starts finds the slice that it wrote before the nodes had found each other.
+	eventually(t, "four slices with the nodes' places", soon, func() error {
+		places, err := kubectl("get", "resourceslices", "-o", "jsonpath={.items[*].spec.devices[*].attributes.ultraserverNodeId4.int}")
+		numbers := strings.Fields(places)
+		slices.Sort(numbers)
+		if err == nil && strings.Join(numbers, " ") != "0 1 2 3" {
+			err = fmt.Errorf("places %q", places)
+		}
+		return err
+	})
+}
+
+// TestUltraServerNodes: four pods on four nodes, each told its place.
+func TestUltraServerNodes(t *testing.T) {
+	control(t, "board", "--board", "trn2u.48xlarge", "--driver-version", "2.30.2.0")
+	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
+	joinUltraServer(t)
+	steps(t, []step{{"four pods on four nodes", ultraFourPods}})
+	for number := range ultraNodes {
+		_, folder := nodeRun(number)
+		eventually(t, fmt.Sprintf("no CDI file on node %d", number), soon, func() error {
+			if left := must(os.ReadDir(filepath.Join(folder, "cdi"))); len(left) != 0 {
+				return fmt.Errorf("left: %v", left)
+			}
+			return nil
+		})
+	}
+}
+
+func ultraFourPods(t *testing.T) {
+	typeUltraLabels(t)
+	template, _, _ := strings.Cut(example(t, ultraExample), "\n---\n")
+	apply(t, template)
+	apply(t, ultraSet)
+	defer mustKubectl(t, "delete", "statefulset", "vllm") // before the pods are deleted, which it would make again
+	at := map[string]string{}
+	names := []string{"vllm-0", "vllm-1", "vllm-2", "vllm-3"}
+	waitRunning(t, names...)
+	for _, name := range names {
+		var number int
+		node := getPod(t, name).Spec.Node
+		if _, err := fmt.Sscanf(node, "neuron-node-%d", &number); err != nil || at[node] != "" {
+			t.Errorf("pods %s and %s are on node %s (%v)", name, at[node], node, err)
+		}
+		at[node] = name
+		hasNode(t, name, ultraEnv(1, number, ultraServer)...)
+	}
+	// there is no fifth node, and no fifth pod on one of the four
+	mustKubectl(t, "scale", "statefulset", "vllm", "--replicas=5")
+	waitPending(t, "vllm-4")
+	// a pod that is replaced finds the node that it left
+	node := getPod(t, "vllm-2").Spec.Node
+	mustKubectl(t, "scale", "statefulset", "vllm", "--replicas=4")
+	mustKubectl(t, "delete", "pod", "vllm-2")
+	waitRunning(t, "vllm-2")
+	if now := getPod(t, "vllm-2").Spec.Node; now != node {
+		t.Errorf("vllm-2 went from %s to %s", node, now)
+	}
+	var number int
+	fmt.Sscanf(node, "neuron-node-%d", &number)
+	hasNode(t, "vllm-2", ultraEnv(1, number, ultraServer)...)
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real one-node Kubernetes cluster with the agent on a simulated Trainium board.
+"""A real Kubernetes cluster, of one node unless more join, with the agent on simulated boards.
 
 Owns the order in which a run comes up and goes down, and the file cluster.json by which every later
 command finds it. Everything lives below one run folder and one short folder under /run/neuron-dra
@@ -56,9 +56,10 @@ class Cluster:
         self.served, self.agent_served = ["v1"], []
         self.programs, self.processes, self.made, self.sysctls = {}, {}, [], {}
         self.node_name = "neuron-node-0"
+        self.head = {}  # slot and run folder of the cluster that this node joined; empty: its own
 
     KEPT = ("slot", "k8s", "kubelet", "board", "agent", "driver_version", "feature_gates", "served",
-            "agent_served", "programs", "processes", "made", "sysctls", "node_name")
+            "agent_served", "programs", "processes", "made", "sysctls", "node_name", "head")
 
     def path(self, *parts):
         """Below the run folder."""
@@ -68,9 +69,20 @@ class Cluster:
         """Below the short folder, for sockets and what the kubelet nests deeply."""
         return os.path.join(slots.SHORT_ROOT, str(self.slot), *parts)
 
-    def port(self, what):
-        """A port of this run's set."""
-        return slots.FIRST_PORT + self.slot * len(slots.PORTS) + slots.PORTS.index(what)
+    def port(self, what, slot=None):
+        """A port of this run's set, or of another slot's."""
+        slot = self.slot if slot is None else slot
+        return slots.FIRST_PORT + slot * len(slots.PORTS) + slots.PORTS.index(what)
+
+    @property
+    def head_slot(self):
+        """The slot of the run that has the control plane."""
+        return self.head.get("slot", self.slot)
+
+    @property
+    def secrets(self):
+        """The keys of the run that has the control plane."""
+        return os.path.join(self.head.get("run", self.run), "pki")
 
     @property
     def cgroup(self):
@@ -80,12 +92,13 @@ class Cluster:
     @property
     def server(self):
         """The API server's address; by number, so that no name has to be resolved."""
-        return f"https://127.0.0.1:{self.port('apiserver')}"
+        return f"https://127.0.0.1:{self.port('apiserver', self.head_slot)}"
 
     @property
     def agent_server(self):
         """The API server that the agent, kubectl and the tests talk to."""
-        return f"https://127.0.0.1:{self.port('agent-apiserver')}" if self.agent_served else self.server
+        second = f"https://127.0.0.1:{self.port('agent-apiserver', self.head_slot)}"
+        return second if self.agent_served else self.server
 
     @property
     def seen(self):
@@ -95,7 +108,7 @@ class Cluster:
 
     def service_ip(self, number):
         """An address of the service range."""
-        return f"10.202.{self.slot}.{number}"
+        return f"10.202.{self.head_slot}.{number}"
 
     def snapshotter(self):
         """overlayfs, unless the run folder is on one itself: those do not nest."""
@@ -348,6 +361,20 @@ def bring_up(cluster, with_agent):
         start_agent(cluster)
 
 
+def bring_up_node(cluster, with_agent):
+    """A node of its own beside the others of a cluster; the caller cleans up when it fails."""
+    config.write_joined_files(cluster)
+    shutil.copy2(os.path.join(cluster.head["run"], "agent.kubeconfig"), cluster.run)
+    start_namespace(cluster)
+    start_containerd(cluster)
+    start_kubelet(cluster)
+    import_images(cluster)
+    cluster.wait("node", "kubelet", lambda: node_is_ready(cluster), READY_SECONDS)
+    make_board(cluster)
+    if with_agent:
+        start_agent(cluster)
+
+
 def next_steps(cluster):
     """What to type now."""
     examples = os.path.join(build.ROOT, "cfg", "deploy", "examples")
@@ -428,12 +455,25 @@ def end_processes(cluster):
             procs.stop(left, signal.SIGKILL, 1)
 
 
+def joined_nodes(cluster):
+    """The runs that are further nodes of this cluster."""
+    found = []
+    for content in slots.taken_slots():
+        if content.get("head", {}).get("run") == cluster.run:
+            found.append(Cluster(content["name"]))
+            found[-1].fill(content)
+    return found
+
+
 def take_down(cluster):
     """Ends every process of a run and removes everything but its logs."""
+    for node in joined_nodes(cluster):
+        take_down(node)
     end_processes(cluster)
     left = procs.remove_cgroup(cluster.cgroup)
-    subprocess.run(["ip", "address", "delete", cluster.service_ip(1) + "/32", "dev", "lo"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    if not cluster.head:
+        subprocess.run(["ip", "address", "delete", cluster.service_ip(1) + "/32", "dev", "lo"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     slots.restore_machine(cluster)
     for entry in os.listdir(cluster.run) if os.path.isdir(cluster.run) else []:
         if entry != "logs":
@@ -502,6 +542,44 @@ def command_account(cluster, _arguments):
     make_agent_account(cluster)
 
 
+def node_run(cluster, number):
+    """The run of a further node, by its number."""
+    return Cluster(f"{cluster.name}-node-{number}")
+
+
+def command_join(cluster, arguments):
+    """Brings up one more node of a running cluster: kubelet, containerd, board and agent."""
+    loaded(cluster)
+    node = node_run(cluster, arguments.node)
+    if node.load():
+        raise Failure(f"node {arguments.node} of {cluster.name} is there already")
+    procs.remove_tree(node.run)
+    os.makedirs(node.run)
+    for key in ("k8s", "kubelet", "agent", "feature_gates", "served", "agent_served", "programs",
+                "kubeconfig"):
+        setattr(node, key, getattr(cluster, key))
+    node.head = {"slot": cluster.slot, "run": cluster.run}
+    node.node_name = f"neuron-node-{arguments.node}"
+    node.board, node.driver_version = arguments.board, arguments.driver_version
+    slots.take_slot(node)
+    try:
+        bring_up_node(node, arguments.agent)
+    except BaseException:
+        take_down(node)
+        raise
+    del node.processes["runner"]
+    node.save()
+
+
+def command_leave(cluster, arguments):
+    """Takes a node out of the cluster that it joined; saying so twice is no error."""
+    loaded(cluster)
+    node = node_run(cluster, arguments.node)
+    if node.load():
+        take_down(node)
+        cluster.kubectl("delete", "node", node.node_name)
+
+
 def api_versions(text):
     """A list of versions of resource.k8s.io from the command line."""
     found = text.split(",") if text else []
@@ -539,7 +617,13 @@ def parse():
     up.add_argument("--quiet", action="store_true", help="do not say what to type next")
     up.add_argument("--no-agent", dest="agent", action="store_const", const="")
     board = commands.add_parser("board", help="restart the agent on another board")
-    for one in (up, board):
+    join = commands.add_parser("join", help="bring up one more node of a running cluster")
+    join.add_argument("--no-agent", dest="agent", action="store_false")
+    leave = commands.add_parser("leave", help="take such a node away")
+    for one in (join, leave):
+        one.add_argument("--node", type=int, required=True, choices=range(1, slots.SLOTS),
+                         help="number of the node; the first one is 0")
+    for one in (up, board, join):
         one.add_argument("--board", default="trn2.48xlarge", help="EC2 instance type")
         one.add_argument("--driver-version", default="", help="version of the neuron module")
     others = [commands.add_parser(name) for name in ("down", "status", "account")]
@@ -547,13 +631,14 @@ def parse():
         part = commands.add_parser(name, help=f"start, stop or kill the {name}")
         part.add_argument("action", choices=("start", "stop", "kill"))
         others.append(part)
-    for one in [up, board] + others:
+    for one in [up, board, join, leave] + others:
         one.add_argument("--name", default="cluster", help="run folder below build/")
     return parser.parse_args()
 
 
 COMMANDS = {"up": command_up, "down": command_down, "status": command_status,
-            "account": command_account, "board": command_board, **{name: command_part for name in PARTS}}
+            "account": command_account, "board": command_board, "join": command_join,
+            "leave": command_leave, **{name: command_part for name in PARTS}}
 
 
 def main():

@@ -76,7 +76,7 @@ def kubelet_config(cluster):
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False},
-                           "x509": {"clientCAFile": cluster.path("pki", "ca.crt")}},
+                           "x509": {"clientCAFile": os.path.join(cluster.secrets, "ca.crt")}},
         "authorization": {"mode": "AlwaysAllow"},
         "port": cluster.port("kubelet"), "readOnlyPort": 0,
         "healthzBindAddress": "127.0.0.1", "healthzPort": cluster.port("kubelet-health"),
@@ -207,15 +207,20 @@ def agent_args(cluster):
             "--healthcheck-port", str(cluster.port("agent-health")), "--metrics-port", "-1"]
 
 
-def write_files(cluster):
-    """Everything that must lie there before the first program starts."""
+def write_node_files(cluster):
+    """What must lie there before a node's own programs start."""
     for name in ("cdi", "cni", "logs"):
         os.makedirs(cluster.path(name), exist_ok=True)
     pki.write_json(cluster.path("cni", "10-ptp.conflist"), cni_conflist(cluster))
     pki.write_json(cluster.path("kubelet.json"), kubelet_config(cluster))
     with open(cluster.path("containerd.toml"), "w", encoding="utf-8") as stream:
         stream.write(containerd_toml(cluster))
-    secrets = cluster.path("pki")
+
+
+def write_files(cluster):
+    """Everything that must lie there before the first program starts."""
+    write_node_files(cluster)
+    secrets = cluster.secrets
     pki.make(secrets, cluster.node_name, cluster.service_ip(1))
     for name, user in (("admin", "admin"), ("controller-manager", "controller-manager"),
                        ("scheduler", "scheduler"), ("kubelet", "kubelet")):
@@ -223,3 +228,11 @@ def write_files(cluster):
         server = cluster.agent_server if name == "admin" else cluster.server
         pki.write_kubeconfig(path, secrets, server, user,
                              pki.certificate_credentials(secrets, name))
+
+
+def write_joined_files(cluster):
+    """The same for a node of another run's cluster: the kubelet alone needs a certificate."""
+    write_node_files(cluster)
+    name = pki.make_kubelet(cluster.secrets, cluster.node_name)
+    pki.write_kubeconfig(cluster.path("kubelet.kubeconfig"), cluster.secrets, cluster.server,
+                         "kubelet", pki.certificate_credentials(cluster.secrets, name))

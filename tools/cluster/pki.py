@@ -39,6 +39,13 @@ def _issue(folder, name, subject, extensions):
              "-extfile", base + ".ext", "-out", base + ".crt")
 
 
+def make_kubelet(folder, node_name):
+    """The certificate of one more kubelet; the name of its files."""
+    _issue(folder, node_name, f"/O=system:nodes/CN=system:node:{node_name}",
+           "extendedKeyUsage=clientAuth\n")
+    return node_name
+
+
 def make(folder, node_name, service_ip):
     """Everything the control plane and the kubelet need."""
     os.makedirs(folder, mode=0o700)
