@@ -218,6 +218,24 @@ func TestUltraServerBusy(t *testing.T) {
 	a.noCDI()
 }
 
+// In a pod the sandbox lets the agent read these files too: what an election shows, and what it ends with.
+func TestUltraServerSandboxed(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, ultraBoard)
+	a.classFile("ultraserver_mode", "busy")
+	a.args = append(a.args, "--health-interval", healthInterval.String(), "--metrics-port", "0")
+	a.env = []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}
+	a.start()
+	a.register()
+	a.waitLog(0, "ultraserver-mode", "busy")
+	from := a.log.count()
+	a.elect("1,3,5") // 5 is no mode
+	a.waitLog(from, "ultraserver-mode", "1,3,5")
+	if line, missing := a.log.find(0, "event=sandbox_wide"); missing == nil {
+		t.Error(line)
+	}
+}
+
 // Other types have no such device and no such configuration.
 func TestUltraServerOnOtherType(t *testing.T) {
 	t.Parallel()
