@@ -11,8 +11,8 @@ import (
 	leaderworkerset "sigs.k8s.io/lws/api/leaderworkerset/v1"
 )
 
-// TestLeaderWorkerSet holds the example against the type of its controller, and the names in it against the template's. The
-// controller itself does not run here.
+// TestLeaderWorkerSet holds the example strictly against the type of its controller, and the names in it against the
+// template's. The controller runs in tests/e2e.
 func TestLeaderWorkerSet(t *testing.T) {
 	var set leaderworkerset.LeaderWorkerSet
 	var template resource.ResourceClaimTemplate

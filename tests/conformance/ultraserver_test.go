@@ -332,6 +332,41 @@ func TestUltraServerIsRepeatable(t *testing.T) {
 	k.unprepareOK(named(c))
 }
 
+// The place of the node changes under a claim: links fail, the module is loaded again, the nodes elect others. Where the set
+// is not offered, what the claim was given stays. Where the node has another place in one, as after a reboot, a container
+// that starts from now on is told that one. An unprepared claim gets what is offered then.
+func TestUltraServerMoves(t *testing.T) {
+	t.Parallel()
+	const before, after = quadServer, "00112233445566ff"
+	api, a, k := elected(t, electedModes)
+	c := api.addClaim(configure(newClaim("kept", "req=node"), fromClaim, nodes(4)))
+	first := must(k.callBytes(prepareV1, callLimit, named(c)))
+	file := a.cdiBytes(c)
+	for _, moved := range []struct{ modes, server, want string }{
+		{"4", "0000000000000000", before}, {"busy", "busy", before}, {electedModes, after, after}, {"0", before, after},
+		{electedModes, before, before},
+	} {
+		a.kill()
+		a.elect(moved.modes)
+		a.classFile("server_id_4", moved.server)
+		from := a.log.count()
+		a.start()
+		k = a.register()
+		a.waitLog(from, "event=slice_")
+		again := must(k.callBytes(prepareV1, callLimit, named(c)))
+		if want := strings.ReplaceAll(file, before, moved.want); failed(first) || !bytes.Equal(first, again) || a.cdiBytes(c) != want {
+			t.Errorf("%v: another reply or CDI file: %q\n%s", moved, again, a.cdiBytes(c))
+		}
+	}
+	k.unprepareOK(named(c))
+	a.kill()
+	a.elect("4")
+	a.start()
+	k = a.register()
+	contains(t, k.prepareError(named(c)), "UltraServer mode 4 is not available on this node")
+	a.noCDI()
+}
+
 // The node's device and each of its devices are never given to two claims, whichever was first and whatever is published.
 func TestUltraServerHeld(t *testing.T) {
 	t.Parallel()

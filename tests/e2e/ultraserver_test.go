@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// ultraSet has one pod for each node of an UltraServer, as a LeaderWorkerSet makes them, which needs a controller of its own.
-// The selector is what its exclusive topology comes to.
+// ultraSet has one pod for each node of an UltraServer, without a controller beside Kubernetes' own. The selector is what the
+// exclusive topology of a LeaderWorkerSet comes to.
 const ultraSet = `apiVersion: apps/v1
 kind: StatefulSet
 metadata:
@@ -283,7 +283,10 @@ func TestUltraServerNodes(t *testing.T) {
 	control(t, "board", "--board", "trn2u.48xlarge", "--driver-version", "2.30.2.0")
 	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
 	joinUltraServer(t)
-	steps(t, []step{{"four pods on four nodes", ultraFourPods}})
+	steps(t, []step{
+		{"four pods on four nodes", ultraFourPods},
+		{"a LeaderWorkerSet", ultraGroups},
+	})
 	for number := range ultraNodes {
 		_, folder := nodeRun(number)
 		eventually(t, fmt.Sprintf("no CDI file on node %d", number), soon, func() error {

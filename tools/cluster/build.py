@@ -39,6 +39,7 @@ class Product:
     tags: str = ""
     ldflags: str = ""
     staging: bool = False
+    folders: tuple = ()     # of the module, kept beside the programs: manifests
 
     @property
     def folder(self):
@@ -96,12 +97,20 @@ def _helm(version):
                    ldflags=f"-X {module}/internal/version.version=v{version} {kubernetes}")
 
 
+def _lws(version):
+    module = "sigs.k8s.io/lws"
+    return Product("lws", version, module, {"lws": f"{module}/cmd"},
+                   folders=("config/crd/bases", "config/webhook"))
+
+
 MAKERS = {"kubernetes": _kubernetes, "etcd": _etcd, "containerd": _containerd, "runc": _runc,
-          "cni": _cni, "helm": _helm}
+          "cni": _cni, "helm": _helm, "lws": _lws}
 
 HELM = "helm-3.19.2"
-# What every cluster needs beside the Kubernetes release that is asked for, and what its user installs the chart with.
-NODE_PRODUCTS = ["etcd-3.6.5", "containerd-2.2.1", "runc-1.4.0", "cni-1.9.1", HELM]
+LWS = "lws-0.9.0"           # the controller of LeaderWorkerSets
+# What every cluster needs beside the Kubernetes release that is asked for, and what its user installs the chart and the
+# examples with.
+NODE_PRODUCTS = ["etcd-3.6.5", "containerd-2.2.1", "runc-1.4.0", "cni-1.9.1", HELM, LWS]
 
 
 def product(full_name):
@@ -157,6 +166,8 @@ def _digest(item):
         with open(path, "rb") as stream:
             digest.update(stream.read() + b"\0")
     digest.update(repr((_flags(item), item.cgo, sorted(item.programs.items()))).encode())
+    if item.folders:
+        digest.update(repr(item.folders).encode())
     return digest.hexdigest()[:16]
 
 
@@ -191,6 +202,16 @@ def _go_build(item, folder):
             os.rename(os.path.join(folder, built), os.path.join(folder, name))
 
 
+def _keep_folders(item, folder):
+    """Copies what is wanted of the module's other files; those of the module cache are read-only."""
+    for name in item.folders:
+        args = [find_go(), "list", "-m", "-f", "{{.Dir}}", item.module]
+        done = subprocess.run(args, cwd=item.folder, env=go_environment(), stdout=subprocess.PIPE,
+                              text=True, check=True)
+        shutil.copytree(os.path.join(done.stdout.strip(), name), os.path.join(folder, name),
+                        copy_function=shutil.copyfile)
+
+
 def _drop_abandoned(final):
     """Removes temporary folders of builds that were interrupted; the lock says none is running."""
     parent, stem = os.path.split(final)
@@ -216,6 +237,7 @@ def build(full_name):
         start = time.monotonic()
         try:
             _go_build(item, temporary)
+            _keep_folders(item, temporary)
             os.rename(temporary, final)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
