@@ -81,6 +81,7 @@ func TestTrn2(t *testing.T) {
 		{"LNC 1 where possible", func(t *testing.T) { runExample(t, "lnc-guarded", 1, "NEURON_LOGICAL_NC_CONFIG=1") }},
 		{"a row of the torus", torusRow},
 		{"sixteen, eight or four", prioritized},
+		{"administrative access", adminAccess},
 		{"prefill and decode", prefillDecode},
 		{"size classes", sizeClasses},
 		{"misspelt field", misspeltField},

@@ -90,6 +90,7 @@ func TestHealth(t *testing.T) {
 	steps(t, []step{
 		{"no new pod", unhealthyGetsNoPod},
 		{"no new pod with the extended resource", unhealthyExtendedResource},
+		{"all devices, one of them unhealthy", allHealthy},
 		{"in use", unhealthyInUse},
 	})
 }

@@ -50,7 +50,7 @@ class Cluster:
         self.kubeconfig = self.path("kubeconfig")
         self.slot = self.started = None
         self.k8s, self.board, self.agent = build.DEFAULT_K8S, "trn2.48xlarge", ""
-        self.driver_version = self.feature_gates = ""
+        self.driver_version = self.feature_gates = self.serve_group = ""
         self.kubelet = self.k8s
         # Versions of resource.k8s.io: of the API server, and of the one for the agent if there are two.
         self.served, self.agent_served = ["v1"], []
@@ -58,8 +58,8 @@ class Cluster:
         self.node_name = "neuron-node-0"
         self.head = {}  # slot and run folder of the cluster that this node joined; empty: its own
 
-    KEPT = ("slot", "k8s", "kubelet", "board", "agent", "driver_version", "feature_gates", "served",
-            "agent_served", "programs", "processes", "made", "sysctls", "node_name", "head")
+    KEPT = ("slot", "k8s", "kubelet", "board", "agent", "driver_version", "feature_gates", "serve_group",
+            "served", "agent_served", "programs", "processes", "made", "sysctls", "node_name", "head")
 
     def path(self, *parts):
         """Below the run folder."""
@@ -416,7 +416,7 @@ def up_locked(cluster, arguments, programs):
     cluster.driver_version = arguments.driver_version
     cluster.kubelet = arguments.kubelet or arguments.k8s
     cluster.served, cluster.agent_served = arguments.serve, arguments.agent_serve
-    cluster.feature_gates = arguments.feature_gates
+    cluster.feature_gates, cluster.serve_group = arguments.feature_gates, arguments.serve_group
     slots.take_slot(cluster)
     begin = time.monotonic()
     try:
@@ -595,6 +595,8 @@ def add_release_arguments(parser):
     parser.add_argument("--k8s", default=build.DEFAULT_K8S, help="Kubernetes release")
     parser.add_argument("--kubelet", default="", help="release of the kubelet if it is another")
     parser.add_argument("--feature-gates", default="", help="of all programs: NAME=true,…")
+    parser.add_argument("--serve-group", default="", metavar="GROUP/VERSION",
+                        help="another version that is served, of an alpha API")
     parser.add_argument("--serve", type=api_versions, default=["v1"], metavar="VERSION,…",
                         help="served versions of resource.k8s.io")
     parser.add_argument("--agent-serve", type=api_versions, default=[], metavar="VERSION,…",

@@ -110,19 +110,20 @@ def feature_gates(cluster):
     return [f"--feature-gates={cluster.feature_gates}"] if cluster.feature_gates else []
 
 
-def runtime_config(k8s, served):
-    """The flag by which an API server serves just these versions of resource.k8s.io. One that the
-    release does not know must not be named, not even to switch it off."""
+def runtime_config(k8s, served, group):
+    """The flag by which an API server serves just these versions of resource.k8s.io, and an alpha
+    version of another group. One that the release does not know must not be named, not even to
+    switch it off."""
     release = tuple(int(number) for number in k8s.split(".")[:2])
     known = [version for version in API_VERSIONS if version != "v1" or release >= FIRST_WITH_V1]
-    return "--runtime-config=" + ",".join(
-        f"resource.k8s.io/{version}={'true' if version in served else 'false'}" for version in known)
+    chosen = [f"resource.k8s.io/{version}={'true' if version in served else 'false'}" for version in known]
+    return "--runtime-config=" + ",".join(chosen + ([f"{group}=true"] if group else []))
 
 
 def apiserver_args(cluster):
     """The API server of the cluster's own programs."""
     return [*_apiserver_args(cluster, "apiserver"), "--authorization-mode=Node,RBAC",
-            runtime_config(cluster.k8s, cluster.served)]
+            runtime_config(cluster.k8s, cluster.served, cluster.serve_group)]
 
 
 def agent_apiserver_args(cluster):
@@ -131,7 +132,7 @@ def agent_apiserver_args(cluster):
     before 1.34 and v1 since; so does the authorizer of nodes. An API server without that version
     can serve everybody else."""
     return [*_apiserver_args(cluster, "agent-apiserver"), "--authorization-mode=RBAC",
-            runtime_config(cluster.k8s, cluster.agent_served)]
+            runtime_config(cluster.k8s, cluster.agent_served, cluster.serve_group)]
 
 
 def _apiserver_args(cluster, port):

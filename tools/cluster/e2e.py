@@ -18,6 +18,11 @@ CLUSTER = os.path.join(build.HERE, "cluster.py")
 BOARD = ["--board", "trn2.48xlarge", "--driver-version", "2.26.5.0"]     # what the tests expect
 # Real ones all, so that a proxy before the API server can show each alone.
 SERVED = ["--serve", "v1,v1beta2,v1beta1"]
+# Claims of groups of pods are alpha: a cluster of their own has them, the first one is as Kubernetes comes.
+GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true",
+          "--serve-group", "scheduling.k8s.io/v1alpha2"]
+GROUPS_TEST = "TestPodGroups"
+GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 
 
 def run_tests(state, pattern, out):
@@ -60,7 +65,12 @@ def main():
     name = "e2e/" + arguments.k8s
     setup = ["--k8s", arguments.k8s, *SERVED] + (["--agent", arguments.agent] if arguments.agent else [])
     with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
-        sys.exit(run(name, setup, arguments.run, arguments.keep))
+        code = 0
+        if arguments.run != GROUPS_TEST:
+            code = run(name, setup, arguments.run, arguments.keep)
+        if arguments.run in ("", GROUPS_TEST) and arguments.k8s.startswith(GROUPS_RELEASES):
+            code = run(name + "-groups", setup + GROUPS, f"^{GROUPS_TEST}$", arguments.keep) or code
+        sys.exit(code)
 
 
 if __name__ == "__main__":
