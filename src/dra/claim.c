@@ -175,21 +175,28 @@ uint64_t claim_numbers(const struct claim_record *r)
     return mask;
 }
 
-static bool same_result(const struct claim_result *p, const struct claim_result *q)
+static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
     return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
-           p->logical_neuron_core == q->logical_neuron_core &&
-           p->ultraserver_mode == q->ultraserver_mode &&
            view_is(view_text(p->request), q->request) &&
            view_is(view_text(p->share_id), q->share_id);
 }
 
+bool claim_devices_same(const struct claim_record *x, const struct claim_record *y)
+{
+    bool same = x->count == y->count && x->node_devices == y->node_devices;
+    for (unsigned i = 0; i < x->count && same; i++) {
+        same = same_device(&x->result[i], &y->result[i]);
+    }
+    return same;
+}
+
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y)
 {
-    bool same = x->count == y->count && x->node_devices == y->node_devices &&
-                ultraserver_use_same(&x->ultraserver, &y->ultraserver);
+    bool same = claim_devices_same(x, y) && ultraserver_use_same(&x->ultraserver, &y->ultraserver);
     for (unsigned i = 0; i < x->count && same; i++) {
-        same = same_result(&x->result[i], &y->result[i]);
+        same = x->result[i].logical_neuron_core == y->result[i].logical_neuron_core &&
+               x->result[i].ultraserver_mode == y->result[i].ultraserver_mode;
     }
     return same;
 }

@@ -91,6 +91,8 @@ struct claim_record {
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
+/* Whether two records have the same devices for the same requests, however they are configured. */
+bool claim_devices_same(const struct claim_record *x, const struct claim_record *y);
 /*
  * Whether two records have the same devices for the same requests, configured alike, and the node
  * the same place in its UltraServer where that matters.

@@ -182,6 +182,31 @@ static void test_reallocated(void **state)
     assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
 }
 
+/*
+ * The API server has the claim, and it can not be prepared as it is: the record of its former
+ * allocation is no answer.
+ */
+static void test_reallocated_badly(void **state)
+{
+    static const char misspelt[] =
+        "{\"apiVersion\":\"neuron.aws.com/v1\",\"kind\":\"NeuronConfig\","
+        "\"logicalNeuronCores\":1}";
+    (void)state;
+    for (unsigned kind = 0; kind < 4; kind++) {
+        begin();
+        prepare_well(0, 1);
+        api.claim[0].parameters = (kind != 2u) ? misspelt : NULL;
+        api.claim[0].result[0].device = (kind == 0u) ? "neuron-device-5" : "neuron-device-0";
+        api.claim[0].unallocated = kind == 1u;
+        api.claim[0].result[0].pool = (kind == 2u) ? "node-b" : api.claim[0].result[0].pool;
+        const char *error = prepare_error(prepare_now(0, 1), 0);
+        /* with the same devices, what this release makes of its configuration is no matter */
+        assert_int_equal(strlen(error) == 0, kind == 3u);
+        assert_int_equal(held(), 1);
+        unprepare_well(0, 1);
+    }
+}
+
 /* Its new device is held by another claim: the error names that, and nothing changes. */
 static void test_reallocated_to_a_held_device(void **state)
 {
@@ -592,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_compare_cut_off),
         cmocka_unit_test(test_reallocated),
         cmocka_unit_test(test_reallocated_to_a_held_device),
+        cmocka_unit_test(test_reallocated_badly),
         cmocka_unit_test(test_held_claim_is_gone),
         cmocka_unit_test(test_opaque_record),
         cmocka_unit_test(test_cdi_rebuilt),

@@ -529,6 +529,33 @@ static void test_gives_way_after_a_reboot(void **state)
     assert_int_equal(held(), 2);
 }
 
+/* A claim that is refused itself takes nothing from another one that would give way. */
+static void test_refused_claim_takes_nothing(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < 3; kind++) {
+        begin();
+        prepare_well(0, 2);
+        kill_agent();
+        boot("another-boot");
+        start();
+        register_driver();
+        pass(2000);
+        prepare_well(1, 1); /* of this boot: it does not give way */
+        api.claim[6].result[0].device = "neuron-device-0";
+        api.claim[6].results = (kind == 0u) ? 2 : 1;
+        api.claim[6].result[1] =
+            (struct api_allocation){.request = "more", .device = "neuron-device-1"};
+        disk_refuse(FILES_CDI, (kind == 1u) ? HOST_NO_SPACE : STATUS_OK);
+        disk.device_absent[0] = kind == 2u;
+        assert_string_not_equal(prepare_error(prepare_soon(6, 1), 6), "");
+        disk_refuse(FILES_CDI, STATUS_OK);
+        assert_non_null(cdi_of(0));
+        assert_null(cdi_of(6));
+        assert_int_equal(held(), 2);
+    }
+}
+
 static void test_boot_id_of_a_full_disk(void **state)
 {
     (void)state;
@@ -662,6 +689,7 @@ int main(void)
         cmocka_unit_test(test_answers_about_another_claim),
         cmocka_unit_test(test_look_at_once),
         cmocka_unit_test(test_gives_way_after_a_reboot),
+        cmocka_unit_test(test_refused_claim_takes_nothing),
         cmocka_unit_test(test_boot_id_of_a_full_disk),
         cmocka_unit_test(test_boot_id_after_a_full_disk),
         cmocka_unit_test(test_boot_id_in_the_cdi_file_alone),

@@ -159,6 +159,21 @@ static int look_as(bool denied)
     return failed;
 }
 
+/* Member by member: what is between them says nothing. */
+static void same_device(const struct device *a, const struct device *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->neighbours, b->neighbours);
+    assert_memory_equal(a->neighbour, b->neighbour, a->neighbours * sizeof a->neighbour[0]);
+    assert_int_equal(a->place.folder, b->place.folder);
+    assert_int_equal(a->place.node, b->place.node);
+    assert_int_equal(a->reading.reasons, b->reading.reasons);
+    assert_int_equal(a->reading.known, b->reading.known);
+    assert_int_equal(a->reading.counted, b->reading.counted);
+    assert_int_equal(a->reading.ecc, b->reading.ecc);
+    assert_int_equal(a->reading.errors, b->reading.errors);
+}
+
 /* A first look, and one at what is known: both say the same. */
 static void look(bool denied)
 {
@@ -174,7 +189,9 @@ static void look(bool denied)
     assert_int_equal(open_descriptors(), open);
     assert_true(devices_same(&before, &devices));
     assert_int_equal(before.count, devices.count);
-    assert_memory_equal(before.device, devices.device, devices.count * sizeof devices.device[0]);
+    for (unsigned i = 0; i < devices.count; i++) {
+        same_device(&before.device[i], &devices.device[i]);
+    }
 }
 
 static uint32_t issue_bits(void)

@@ -241,15 +241,69 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
 /* Slot of another claim that holds a device of the record and does not give way, or -1. */
 static int firm_holder(struct agent *a, const struct claim_record *r)
 {
-    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
-    for (unsigned i = 0; i < DEVICES_MAX && holder >= 0; i++) {
-        if (!reconcile_gives_way(a, (unsigned)holder)) {
+    uint64_t numbers = claim_numbers(r);
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        int holder = ledger_holder(a, numbers, r->id.uid);
+        if (holder < 0) {
+            break;
+        }
+        if (!reconcile_may_give_way(a, (unsigned)holder)) {
             reconcile_look(a, (unsigned)holder);
             return holder;
         }
-        holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+        numbers &= ~a->ledger.entry[holder].numbers;
     }
-    return holder;
+    return -1;
+}
+
+/*
+ * Whoever holds a device of the record gives way. What may still refuse a new claim is tried before
+ * that: its CDI file. *holder: slot of a claim that the disk does not let go, or -1.
+ */
+static enum status take_devices(struct agent *a, const struct claim_record *r, int *holder,
+                                struct writer *why)
+{
+    struct writer nowhere = writer_of(NULL, 0);
+    *holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
+    enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
+    bool gone = s == STATUS_OK;
+    for (unsigned i = 0; i < DEVICES_MAX && gone && *holder >= 0; i++) {
+        gone = reconcile_gives_way(a, (unsigned)*holder);
+        *holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    }
+    if (announced && s == STATUS_OK && !gone) {
+        enum status removed = ledger_remove(a, r->id.uid, &nowhere);
+        status_ignore(removed, "reconciliation removes a file without a record");
+    }
+    return s;
+}
+
+/* All that may refuse a claim comes before it takes the devices of one that gives way. */
+static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    int holder = firm_holder(a, r);
+    enum status s = STATUS_OK;
+    if (unlisted_holds(a)) {
+        unlisted_reason(a, &why);
+        fail_with(a, o, &why);
+        return false;
+    }
+    if (holder < 0) {
+        s = presence_check(a, r, "requested", &why);
+        s = (s == STATUS_OK) ? take_devices(a, r, &holder, &why) : s;
+    }
+    if (s != STATUS_OK) {
+        prepare_refused(a, o, &why);
+    } else if (holder >= 0) {
+        write_conflict(a, (unsigned)holder, r, &why);
+        fail_with(a, o, &why);
+    } else {
+        return true;
+    }
+    return false;
 }
 
 static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
@@ -257,21 +311,12 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *r = &b->record;
-    int holder = firm_holder(a, r);
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
-    if (unlisted_holds(a)) {
-        unlisted_reason(a, &why);
-        fail_with(a, o, &why);
+    if (!may_prepare(a, o, r)) {
         return;
     }
-    if (holder >= 0) {
-        write_conflict(a, (unsigned)holder, r, &why);
-        fail_with(a, o, &why);
-        return;
-    }
-    if (presence_check(a, r, "requested", &why) != STATUS_OK ||
-        ledger_put(a, r, &slot, &why) != STATUS_OK) {
+    if (ledger_put(a, r, &slot, &why) != STATUS_OK) {
         prepare_refused(a, o, &why);
         return;
     }
@@ -330,25 +375,34 @@ static void repeat_fetch_later(struct agent *a, struct operation *o, const struc
     }
 }
 
+/* The API server has the claim, and what it has allocated is not what the record says. */
+static bool is_reallocated(struct agent *a, unsigned slot, const struct fetch *f)
+{
+    const struct claim_record *before = NULL;
+    bool read = f->state == FETCH_FAILED && f->whole && f->builder.is_wanted;
+    return read && (!f->builder.allocated || ledger_record(a, slot, &before) != STATUS_OK ||
+                    !claim_devices_same(before, &f->builder.record));
+}
+
 /*
- * A GET that only compares did not end with the claim's record. A claim that has devices which are
- * not here by now fails; for whatever else the stored record answers. That the claim is gone is for
- * the reconciliation to find out: it asks twice.
+ * A GET that only compares did not end with a claim that can be prepared. The stored record answers
+ * when nothing was heard of the claim, and when it has its devices still: what its configuration
+ * asks for may be refused by this release, or while nodes elect. Another allocation fails by what
+ * is wrong with it. That the claim is gone is for the reconciliation to find out: it asks twice.
  */
 static void compare_failed(struct agent *a, struct operation *o, const struct fetch *f)
 {
     int slot = ledger_known(a, o->id.uid);
-    bool absent = f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND;
-    if (absent && f->builder.is_wanted) {
+    if (slot < 0) {
+        repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */
+        o->compares = false;
+    } else if (is_reallocated(a, (unsigned)slot, f)) {
         operation_fail(a, o, view_text(f->builder.why));
-    } else if (slot >= 0) {
-        if (absent) {
+    } else {
+        if (f->state == FETCH_FAILED && f->failed == PEER_NOT_FOUND) {
             reconcile_look(a, (unsigned)slot);
         }
         prepare_known(a, o, (unsigned)slot);
-    } else {
-        repeat_fetch(a, o, f); /* it was unprepared meanwhile: it is as new */
-        o->compares = false;
     }
 }
 

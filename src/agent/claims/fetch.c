@@ -283,6 +283,7 @@ static void fail(struct fetch *f, const struct api_result *r)
     char *text = f->builder.why;
     f->state = passes(r) ? FETCH_PASSES : FETCH_FAILED;
     f->retry_after_ms = api_retry_after_ms(r);
+    f->whole = r->status == STATUS_OK;
     f->failed = (r->status == STATUS_OK) ? f->builder.failed : r->status;
     if (r->status != STATUS_OK) {
         struct writer why = writer_of(text, sizeof f->builder.why - 1u);

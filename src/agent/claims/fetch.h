@@ -30,6 +30,7 @@ struct fetch {
     uint8_t state;           /* FETCH_… */
     uint8_t history;         /* see FETCH_UNPROCESSED */
     enum status failed;      /* FAILED: PEER_NOT_FOUND: there is no such claim for this node */
+    bool whole;              /* FAILED: the claim was read to its end */
     uint64_t retry_after_ms; /* PASSES: what the server asks for; 0: nothing */
     struct claim_builder builder;
 };

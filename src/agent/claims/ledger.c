@@ -201,7 +201,7 @@ const char *ledger_remedy(enum status s)
     case HOST_NO_SPACE:
         return "free space there";
     case HOST_DENIED:
-        return "check rights there, and whether the file system is read-only";
+        return "check rights there, that it is a file, and that nothing is read-only";
     case HOST_ABSENT:
         return "put it back, or check that its directory is one";
     case PEER_UNSUPPORTED:

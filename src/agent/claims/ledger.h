@@ -128,6 +128,12 @@ uint64_t ledger_numbers(const struct agent *a);
 MUST_USE enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                                 struct writer *why);
 /*
+ * The first half of ledger_put, which has to follow when this returns STATUS_OK: the CDI file, if
+ * there is a slot for the record. The same statuses.
+ */
+MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record *r,
+                                     struct writer *why);
+/*
  * Holds a claim whose record the disk does not take, in the free slot that ledger_adopt chose:
  * until it does, the CDI file is what the next process finds.
  */

@@ -59,7 +59,9 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     const struct files *f = a->files;
     cdi_file_name(r->id.uid, name);
     enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    const char *refused = cdi_temporary;
     if (s == STATUS_OK) {
+        refused = name;
         s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
     }
     root_answered(a, s);
@@ -67,7 +69,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
         writer_text(why, "CDI file ");
         writer_text(why, a->settings->cdi_root);
         writer_text(why, "/");
-        writer_text(why, name);
+        writer_text(why, refused);
         writer_text(why, " cannot be written (");
         writer_text(why, ledger_reason(a, s));
         writer_text(why, "); ");

@@ -127,6 +127,24 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     record_keep(a, slot, r);
 }
 
+static enum status put_file(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    bool held = ledger_find(a, r->id.uid) >= 0;
+    enum status s = cdi_put(a, r, why);
+    if (s != STATUS_OK && !held) {
+        enum status cleared = cdi_remove(a, r->id.uid);
+        status_ignore(cleared, "there is none as a rule");
+    }
+    return s;
+}
+
+enum status ledger_put_file(struct agent *a, const struct claim_record *r, struct writer *why)
+{
+    unsigned slot = 0;
+    enum status s = put_slot(a, r->id.uid, &slot, why);
+    return (s == STATUS_OK) ? put_file(a, r, why) : s;
+}
+
 enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *slot,
                        struct writer *why)
 {
@@ -136,10 +154,8 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
     }
     bool held = a->ledger.entry[*slot].state == LEDGER_HELD;
     bool freeing = ledger_freeing(a, r->id.uid);
-    s = cdi_put(a, r, why);
+    s = put_file(a, r, why);
     if (s != STATUS_OK) {
-        enum status cleared = held ? STATUS_OK : cdi_remove(a, r->id.uid);
-        status_ignore(cleared, "there is none as a rule");
         return s;
     }
     s = ledger_adopt(a, r, slot, why);

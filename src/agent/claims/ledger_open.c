@@ -474,7 +474,9 @@ static enum status repair(struct agent *a, struct opening *o, unsigned lost)
         log_begin(a, LOG_ID_STORE_DAMAGED);
         log_text(a, "file", STORE_FILE_NAME);
         log_text(a, "kept_as", aside);
-        log_number(a, "slots_lost", lost);
+        if (lost > 0u) {
+            log_number(a, "slots_lost", lost);
+        }
         log_remedy(a,
                    "nothing as a rule: readable records are kept, the others come from CDI files");
         log_end(a);

@@ -66,14 +66,17 @@ static struct claim_look *look_of(struct agent *a, unsigned slot)
     return look;
 }
 
-bool reconcile_gives_way(struct agent *a, unsigned slot)
+bool reconcile_may_give_way(struct agent *a, unsigned slot)
 {
     const struct claim_record *r = NULL;
-    if (a->ledger.entry[slot].opaque || ledger_record(a, slot, &r) != STATUS_OK ||
-        !of_another_boot(a, r) || look_of(a, slot)->again) {
-        return false;
-    }
-    return release(a, slot,
+    return !a->ledger.entry[slot].opaque && ledger_record(a, slot, &r) == STATUS_OK &&
+           of_another_boot(a, r) && !look_of(a, slot)->again;
+}
+
+bool reconcile_gives_way(struct agent *a, unsigned slot)
+{
+    return reconcile_may_give_way(a, slot) &&
+           release(a, slot,
                    "prepared before the node was booted, and another claim has its devices now");
 }
 

@@ -53,9 +53,11 @@ void reconcile_opened(struct agent *a);
 /* The claim in this slot is in the way of another one: it is looked up at once. */
 void reconcile_look(struct agent *a, unsigned slot);
 /*
- * Whether the claim in this slot was prepared before the node was booted, and not since: then it is
- * released.
+ * Whether the claim in this slot was prepared before the node was booted, and not since: then it
+ * may be released for another one.
  */
+bool reconcile_may_give_way(struct agent *a, unsigned slot);
+/* Releases it if so; false: it stays held. */
 bool reconcile_gives_way(struct agent *a, unsigned slot);
 /*
  * Holds a claim that has a CDI file and no record; `from` says who knew of it. `why` gets a line if

@@ -460,14 +460,24 @@ static void spoil_file(struct disk_file *f, bool removed, uint64_t number)
     }
 }
 
-/* What a prepare that was cut off or refused left behind: no witness of a claim. */
+/* Whether the store has the claim too. */
+static bool is_stored(const struct play *p, const struct claim *c)
+{
+    int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
+    return slot >= 0 && !agent_of(p)->ledger.entry[slot].refused;
+}
+
+/*
+ * What a prepare that was cut off or refused left behind is no witness of a claim, or, where the
+ * store takes no writes, the only one.
+ */
 static bool is_leftover(const struct play *p, const struct disk_file *f)
 {
     char name[CDI_FILE_NAME_CAP];
     bool held = false;
     for (unsigned i = 0; i < CLAIMS; i++) {
         cdi_file_name(p->claim[i].uid, name);
-        held = held || (strcmp(f->name, name) == 0 && is_held(p, &p->claim[i]));
+        held = held || (strcmp(f->name, name) == 0 && is_stored(p, &p->claim[i]));
     }
     return !held;
 }
