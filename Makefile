@@ -520,13 +520,13 @@ $(INTEROP)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(INTEROP_FLAGS))
 
 ENGINE_SOURCES := tests/interop/engine.c $(wildcard src/wire/grpc*.c src/wire/h2*.c src/wire/hpack.c) \
-	src/base/bytes.c generated/hpack_huffman.c generated/hpack_static.c
+	src/base/bytes.c src/base/text.c generated/hpack_huffman.c generated/hpack_static.c
 $(INTEROP)/engine: $(ENGINE_SOURCES) $(wildcard src/wire/*.h src/base/*.h cfg/*.h) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(ENGINE_SOURCES)
 
 HANDSHAKE_SOURCES := tests/interop/handshake.c $(addprefix src/host/,der.c panic.c pem.c system.c) $(wildcard src/host/tls*.c src/host/x509*.c) \
-	src/base/bytes.c src/base/status.c src/base/time.c
+	src/base/bytes.c src/base/text.c src/base/status.c src/base/time.c
 $(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)

@@ -20,6 +20,10 @@ PB_BIND(kube_ResourceSlice, kube_ResourceSlice, 2)
 
 PB_BIND(kube_ResourceSliceSpec, kube_ResourceSliceSpec, 2)
 
+PB_BIND(kube_CounterSet, kube_CounterSet, AUTO)
+
+PB_BIND(kube_CounterSet_CountersEntry, kube_CounterSet_CountersEntry, AUTO)
+
 PB_BIND(kube_ResourcePool, kube_ResourcePool, 2)
 
 PB_BIND(kube_Device, kube_Device, 2)

@@ -52,6 +52,21 @@ typedef struct _kube_ObjectMeta {
     kube_OwnerReference ownerReferences[1];
 } kube_ObjectMeta;
 
+/* A CounterSet, or a DeviceCounterConsumption, whose fields have the same numbers. */
+typedef struct _kube_CounterSet {
+    bool has_name;
+    char name[64];
+    pb_callback_t counters; /* a Counter: field 1 is a Quantity, of which field 1 is the text */
+} kube_CounterSet;
+
+typedef PB_BYTES_ARRAY_T(8) kube_CounterSet_CountersEntry_value_t;
+typedef struct _kube_CounterSet_CountersEntry {
+    bool has_key;
+    char key[64];
+    bool has_value;
+    kube_CounterSet_CountersEntry_value_t value;
+} kube_CounterSet_CountersEntry;
+
 typedef struct _kube_ResourcePool {
     bool has_name;
     char name[254];
@@ -69,6 +84,8 @@ typedef struct _kube_ResourceSliceSpec {
     bool has_nodeName;
     char nodeName[254];
     pb_callback_t devices;
+    bool has_sharedCounters;
+    kube_CounterSet sharedCounters; /* at most one of the repeated field */
 } kube_ResourceSliceSpec;
 
 typedef struct _kube_ResourceSlice {
@@ -97,6 +114,8 @@ typedef struct _kube_Device {
     bool has_name;
     char name[64];
     pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
+    bool has_consumesCounters;
+    kube_CounterSet consumesCounters; /* at most one of the repeated field */
     bool has_taints;
     kube_DeviceTaint taints; /* at most one of the repeated field; v1beta1: in BasicDevice */
 } kube_Device;
@@ -157,9 +176,11 @@ extern "C" {
 #define kube_ObjectMeta_init_default             {false, "", false, "", false, "", false, "", 0, {kube_OwnerReference_init_default}}
 #define kube_OwnerReference_init_default         {false, "", false, "", false, "", false, "", false, 0}
 #define kube_ResourceSlice_init_default          {false, kube_ObjectMeta_init_default, false, kube_ResourceSliceSpec_init_default}
-#define kube_ResourceSliceSpec_init_default      {false, "", false, kube_ResourcePool_init_default, false, "", {{NULL}, NULL}}
+#define kube_ResourceSliceSpec_init_default      {false, "", false, kube_ResourcePool_init_default, false, "", {{NULL}, NULL}, false, kube_CounterSet_init_default}
+#define kube_CounterSet_init_default             {false, "", {{NULL}, NULL}}
+#define kube_CounterSet_CountersEntry_init_default {false, "", false, {0, {0}}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, false, kube_DeviceTaint_init_default}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
 #define kube_Time_init_default                   {false, 0}
@@ -174,6 +195,8 @@ extern "C" {
 #define kube_OwnerReference_init_zero            {0}
 #define kube_ResourceSlice_init_zero             {0}
 #define kube_ResourceSliceSpec_init_zero         {0}
+#define kube_CounterSet_init_zero                {0}
+#define kube_CounterSet_CountersEntry_init_zero  {0}
 #define kube_ResourcePool_init_zero              {0}
 #define kube_Device_init_zero                    {0}
 #define kube_Device_AttributesEntry_init_zero    {0}
@@ -200,6 +223,10 @@ extern "C" {
 #define kube_ObjectMeta_uid_tag                  5
 #define kube_ObjectMeta_resourceVersion_tag      6
 #define kube_ObjectMeta_ownerReferences_tag      13
+#define kube_CounterSet_name_tag                 1
+#define kube_CounterSet_counters_tag             2
+#define kube_CounterSet_CountersEntry_key_tag    1
+#define kube_CounterSet_CountersEntry_value_tag  2
 #define kube_ResourcePool_name_tag               1
 #define kube_ResourcePool_generation_tag         2
 #define kube_ResourcePool_resourceSliceCount_tag 3
@@ -207,6 +234,7 @@ extern "C" {
 #define kube_ResourceSliceSpec_pool_tag          2
 #define kube_ResourceSliceSpec_nodeName_tag      3
 #define kube_ResourceSliceSpec_devices_tag       6
+#define kube_ResourceSliceSpec_sharedCounters_tag 8
 #define kube_ResourceSlice_metadata_tag          1
 #define kube_ResourceSlice_spec_tag              2
 #define kube_Time_seconds_tag                    1
@@ -215,6 +243,7 @@ extern "C" {
 #define kube_DeviceTaint_timeAdded_tag           4
 #define kube_Device_name_tag                     1
 #define kube_Device_attributes_tag               2
+#define kube_Device_consumesCounters_tag         4
 #define kube_Device_taints_tag                   8
 #define kube_BasicDevice_attributes_tag          1
 #define kube_BasicDevice_taints_tag              7
@@ -275,11 +304,26 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  spec,              2)
 X(a, STATIC,   OPTIONAL, STRING,   driver,            1) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  pool,              2) \
 X(a, STATIC,   OPTIONAL, STRING,   nodeName,          3) \
-X(a, CALLBACK, REPEATED, MESSAGE,  devices,           6)
+X(a, CALLBACK, REPEATED, MESSAGE,  devices,           6) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  sharedCounters,    8)
 #define kube_ResourceSliceSpec_CALLBACK pb_default_field_callback
 #define kube_ResourceSliceSpec_DEFAULT NULL
 #define kube_ResourceSliceSpec_pool_MSGTYPE kube_ResourcePool
 #define kube_ResourceSliceSpec_devices_MSGTYPE kube_Device
+#define kube_ResourceSliceSpec_sharedCounters_MSGTYPE kube_CounterSet
+
+#define kube_CounterSet_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
+X(a, CALLBACK, REPEATED, MESSAGE,  counters,          2)
+#define kube_CounterSet_CALLBACK pb_default_field_callback
+#define kube_CounterSet_DEFAULT NULL
+#define kube_CounterSet_counters_MSGTYPE kube_CounterSet_CountersEntry
+
+#define kube_CounterSet_CountersEntry_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, BYTES,    value,             2)
+#define kube_CounterSet_CountersEntry_CALLBACK NULL
+#define kube_CounterSet_CountersEntry_DEFAULT NULL
 
 #define kube_ResourcePool_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
@@ -291,10 +335,12 @@ X(a, STATIC,   OPTIONAL, INT64,    resourceSliceCount,   3)
 #define kube_Device_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  consumesCounters,   4) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
 #define kube_Device_attributes_MSGTYPE kube_Device_AttributesEntry
+#define kube_Device_consumesCounters_MSGTYPE kube_CounterSet
 #define kube_Device_taints_MSGTYPE kube_DeviceTaint
 
 #define kube_Device_AttributesEntry_FIELDLIST(X, a) \
@@ -358,6 +404,8 @@ extern const pb_msgdesc_t kube_ObjectMeta_msg;
 extern const pb_msgdesc_t kube_OwnerReference_msg;
 extern const pb_msgdesc_t kube_ResourceSlice_msg;
 extern const pb_msgdesc_t kube_ResourceSliceSpec_msg;
+extern const pb_msgdesc_t kube_CounterSet_msg;
+extern const pb_msgdesc_t kube_CounterSet_CountersEntry_msg;
 extern const pb_msgdesc_t kube_ResourcePool_msg;
 extern const pb_msgdesc_t kube_Device_msg;
 extern const pb_msgdesc_t kube_Device_AttributesEntry_msg;
@@ -376,6 +424,8 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 #define kube_OwnerReference_fields &kube_OwnerReference_msg
 #define kube_ResourceSlice_fields &kube_ResourceSlice_msg
 #define kube_ResourceSliceSpec_fields &kube_ResourceSliceSpec_msg
+#define kube_CounterSet_fields &kube_CounterSet_msg
+#define kube_CounterSet_CountersEntry_fields &kube_CounterSet_CountersEntry_msg
 #define kube_ResourcePool_fields &kube_ResourcePool_msg
 #define kube_Device_fields &kube_Device_msg
 #define kube_Device_AttributesEntry_fields &kube_Device_AttributesEntry_msg
@@ -391,10 +441,12 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 /* kube_Unknown_size depends on runtime parameters */
 /* kube_ResourceSlice_size depends on runtime parameters */
 /* kube_ResourceSliceSpec_size depends on runtime parameters */
+/* kube_CounterSet_size depends on runtime parameters */
 /* kube_Device_size depends on runtime parameters */
 /* kube_BasicDevice_size depends on runtime parameters */
 #define KUBE_KUBE_PB_H_MAX_SIZE                  kube_ObjectMeta_size
 #define kube_BasicDevice_AttributesEntry_size    246
+#define kube_CounterSet_CountersEntry_size       75
 #define kube_DeleteOptions_size                  133
 #define kube_DeviceAttribute_size                145
 #define kube_DeviceTaint_size                    350

@@ -25,7 +25,9 @@ enum {
     KUBE_CONSUMER,
     KUBE_SLICE_ATTRIBUTE,
     KUBE_SLICE_TAINT,
+    KUBE_SLICE_COUNTER,
     KUBE_SLICE_DEVICE,
+    KUBE_SLICE_COUNTERS,
     KUBE_SLICE_NAME,
     KUBE_SLICE_SPEC,
     KUBE_LIST_META,
@@ -225,16 +227,30 @@ enum {
     /* 28 */ {27, KUBE_KEEP, 1, 0, 1, 317}, /* spec.devices.taints.key */ \
     /* 29 */ {27, KUBE_KEEP, 3, 0, 2, 15}, /* spec.devices.taints.effect */ \
     /* 30 */ {27, KUBE_KEEP, 2, 0, 3, 63}, /* spec.devices.taints.value */ \
-    /* 31 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 32 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 33 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 34 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 35 */ {34, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 36 */ {34, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 37 */ {34, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 38 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 39 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 40 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 31 */ {18, KUBE_RECORD, 4, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.devices.consumesCounters */ \
+    /* 32 */ {31, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.devices.consumesCounters.counters */ \
+    /* 33 */ {32, KUBE_KEEP, 1, 0, 1, 63}, /* spec.devices.consumesCounters.counters.key */ \
+    /* 34 */ {32, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.consumesCounters.counters.value */ \
+    /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.consumesCounters.counters.value.value */ \
+    /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.consumesCounters.counters.value.value.string */ \
+    /* 37 */ {31, KUBE_KEEP, 1, 0, 1, 63}, /* spec.devices.consumesCounters.name */ \
+    /* 38 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 39 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 40 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
+    /* 41 */ {40, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
+    /* 42 */ {41, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.counters.key */ \
+    /* 43 */ {41, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
+    /* 44 */ {43, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
+    /* 45 */ {44, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
+    /* 46 */ {40, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
+    /* 47 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 48 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 49 */ {48, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 50 */ {48, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 51 */ {48, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 52 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 53 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 54 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
@@ -316,19 +332,33 @@ enum {
     /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 317}, /* items.spec.devices.taints.key */ \
     /* 30 */ {28, KUBE_KEEP, 3, 0, 2, 15}, /* items.spec.devices.taints.effect */ \
     /* 31 */ {28, KUBE_KEEP, 2, 0, 3, 63}, /* items.spec.devices.taints.value */ \
-    /* 32 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 33 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 34 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 35 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 37 */ {35, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 38 */ {35, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 39 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 40 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 41 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 42 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 43 */ {42, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 44 */ {42, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 32 */ {19, KUBE_RECORD, 4, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.devices.consumesCounters */ \
+    /* 33 */ {32, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.devices.consumesCounters.counters */ \
+    /* 34 */ {33, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.devices.consumesCounters.counters.key */ \
+    /* 35 */ {33, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.consumesCounters.counters.value */ \
+    /* 36 */ {35, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.consumesCounters.counters.value.value */ \
+    /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.consumesCounters.counters.value.value.string */ \
+    /* 38 */ {32, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.devices.consumesCounters.name */ \
+    /* 39 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 40 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 41 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
+    /* 42 */ {41, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
+    /* 43 */ {42, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.counters.key */ \
+    /* 44 */ {42, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
+    /* 45 */ {44, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
+    /* 46 */ {45, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
+    /* 47 */ {41, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
+    /* 48 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 49 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 50 */ {49, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 51 */ {49, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 52 */ {49, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 53 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 54 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 55 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 56 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 57 */ {56, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 58 */ {56, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSliceListV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \

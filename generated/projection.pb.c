@@ -34,6 +34,8 @@ PB_BIND(projection_AttributeRecord, projection_AttributeRecord, 2)
 
 PB_BIND(projection_TaintRecord, projection_TaintRecord, 2)
 
+PB_BIND(projection_CounterRecord, projection_CounterRecord, AUTO)
+
 PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 
 PB_BIND(projection_SliceSpecRecord, projection_SliceSpecRecord, 2)

@@ -163,13 +163,24 @@ typedef struct _projection_TaintRecord {
     char value[64]; /* value(2) */
 } projection_TaintRecord;
 
-/* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else.
- record SLICE_DEVICE  ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6) */
+/* One counter of the slice, or, behind a SLICE_NAME, that the device consumes. value: a Quantity.
+ record SLICE_COUNTER  ResourceSlice.spec(2).devices(6).consumesCounters(4).counters(2), ResourceSlice.spec(2).sharedCounters(8).counters(2) */
+typedef struct _projection_CounterRecord {
+    bool has_key;
+    char key[64]; /* key(1) */
+    bool has_value;
+    char value[16]; /* value(2).value(1).string(1) */
+} projection_CounterRecord;
+
+/* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else. Also
+ the end of a set of counters, behind them.
+ record SLICE_DEVICE    ResourceSlice.spec(2).devices(6), ResourceSliceV1beta1.spec(2).devices(6)
+ record SLICE_COUNTERS  ResourceSlice.spec(2).devices(6).consumesCounters(4), ResourceSlice.spec(2).sharedCounters(8) */
 typedef struct _projection_DeviceRecord {
     bool has_name;
-    char name[64]; /* name(1), at once as SLICE_NAME */
+    char name[64]; /* SLICE_DEVICE: name(1), at once as SLICE_NAME; SLICE_COUNTERS: name(1) */
     bool has_extra;
-    bool extra; /* *; ResourceSliceV1beta1: basic(2).* */
+    bool extra; /* SLICE_DEVICE: *; ResourceSliceV1beta1: basic(2).* */
 } projection_DeviceRecord;
 
 /* End of a slice's spec, after its devices. extra: it holds something else. all_nodes: a server writes it into every
@@ -220,6 +231,7 @@ extern "C" {
 #define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_TaintRecord_init_default      {false, "", false, "", false, ""}
+#define projection_CounterRecord_init_default    {false, "", false, ""}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
@@ -236,6 +248,7 @@ extern "C" {
 #define projection_ConsumerRecord_init_zero      {0}
 #define projection_AttributeRecord_init_zero     {0}
 #define projection_TaintRecord_init_zero         {0}
+#define projection_CounterRecord_init_zero       {0}
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
@@ -283,6 +296,8 @@ extern "C" {
 #define projection_TaintRecord_key_tag           1
 #define projection_TaintRecord_effect_tag        2
 #define projection_TaintRecord_value_tag         3
+#define projection_CounterRecord_key_tag         1
+#define projection_CounterRecord_value_tag       2
 #define projection_DeviceRecord_name_tag         1
 #define projection_DeviceRecord_extra_tag        2
 #define projection_SliceSpecRecord_driver_tag    1
@@ -392,6 +407,12 @@ X(a, STATIC,   OPTIONAL, STRING,   value,             3)
 #define projection_TaintRecord_CALLBACK NULL
 #define projection_TaintRecord_DEFAULT NULL
 
+#define projection_CounterRecord_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, STRING,   value,             2)
+#define projection_CounterRecord_CALLBACK NULL
+#define projection_CounterRecord_DEFAULT NULL
+
 #define projection_DeviceRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, STATIC,   OPTIONAL, BOOL,     extra,             2)
@@ -428,6 +449,7 @@ extern const pb_msgdesc_t projection_ConfigRecord_msg;
 extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
 extern const pb_msgdesc_t projection_TaintRecord_msg;
+extern const pb_msgdesc_t projection_CounterRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
@@ -446,6 +468,7 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_ConsumerRecord_fields &projection_ConsumerRecord_msg
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
 #define projection_TaintRecord_fields &projection_TaintRecord_msg
+#define projection_CounterRecord_fields &projection_CounterRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
@@ -456,6 +479,7 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245
 #define projection_ConsumerRecord_size           386
+#define projection_CounterRecord_size            82
 #define projection_DeviceRecord_size             67
 #define projection_LabelRecord_size              385
 #define projection_ListMetaRecord_size           707

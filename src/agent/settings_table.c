@@ -139,8 +139,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
                  [ULTRASERVER_BOTH] = "both",
                  [ULTRASERVER_DEVICES] = "devices"},
      .help =
-         "what a node of an UltraServer publishes: itself as one device, also for auto and both, "
-         "or its devices"},
+         "what a node of an UltraServer publishes: itself as one device, its devices, or both by "
+         "shared counters; auto: both from Kubernetes 1.36 on, else node"},
     {.flag = "--unhealthy-taint",
      .variable = "UNHEALTHY_TAINT",
      .kind = KIND_TAINT,

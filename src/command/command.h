@@ -61,7 +61,7 @@ void command_issue(const struct probe_issue *issue, struct writer *out);
 /* Part `part` of a command's output, from 0 on. False: there is none. */
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
-/* The slice that an agent with this inventory would create; always a document. */
+/* The slices that an agent with this inventory would create: one, or a list; always a document. */
 bool command_slices(const struct inventory *v, const char *node_name, unsigned part,
                     struct document *d);
 /* One claim of the store. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ResourceSlice that an agent would create, in the form that kubectl shows: for reviewers, and
+ * The ResourceSlices that an agent would create, in the form that kubectl shows: for reviewers, and
  * for the node templates of autoscalers. Decides nothing about attributes (dra/device.h does).
  */
 #include "base/assert.h"
@@ -41,7 +41,29 @@ void command_board_names(struct writer *out)
     }
 }
 
-static void write_head(const char *node_name, struct document *d)
+/* The set of shared counters that a slice has, or that a device takes from. */
+static void write_counters(const struct devices *devices, const struct device *device,
+                           struct document *d)
+{
+    uint64_t counters = devices_counters(devices, device);
+    document_array_begin(d, (device == NULL) ? "sharedCounters" : "consumesCounters");
+    document_object_begin(d);
+    document_text(d, (device == NULL) ? "name" : "counterSet", COUNTER_SET_NAME);
+    document_member_begin(d, "counters");
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct device *one = &devices->device[i];
+        if (!one->node && (counters >> one->number & 1u) != 0u) {
+            document_member_begin(d, one->name);
+            document_text(d, "value", COUNTER_VALUE);
+            document_object_end(d);
+        }
+    }
+    document_object_end(d);
+    document_object_end(d);
+    document_array_end(d);
+}
+
+static void write_head(const char *node_name, unsigned slices, struct document *d)
 {
     char prefix[NAME_CAP + sizeof DRIVER_NAME + 2u];
     struct writer w = writer_of(prefix, sizeof prefix);
@@ -61,9 +83,41 @@ static void write_head(const char *node_name, struct document *d)
     document_member_begin(d, "pool");
     document_text(d, "name", node_name);
     document_number(d, "generation", 1);
-    document_number(d, "resourceSliceCount", 1);
+    document_number(d, "resourceSliceCount", slices);
     document_object_end(d);
+}
+
+static void write_tail(struct document *d)
+{
+    document_object_end(d);
+    document_object_end(d);
+}
+
+/* Two slices are a list: the first one has the counters. */
+static void write_start(const struct devices *devices, const char *node_name, struct document *d)
+{
+    if (devices->counters) {
+        document_object_begin(d);
+        document_text(d, "apiVersion", "v1");
+        document_text(d, "kind", "List");
+        document_array_begin(d, "items");
+        write_head(node_name, 2, d);
+        write_counters(devices, NULL, d);
+        write_tail(d);
+    }
+    write_head(node_name, devices->counters ? 2u : 1u, d);
     document_array_begin(d, "devices");
+}
+
+static void write_end(const struct devices *devices, struct document *d)
+{
+    document_array_end(d);
+    write_tail(d);
+    if (devices->counters) {
+        document_array_end(d);
+        document_object_end(d);
+    }
+    document_end(d);
 }
 
 static void write_value(const struct attribute *a, struct document *d)
@@ -97,6 +151,9 @@ static void write_device(const struct devices *devices, unsigned index, struct d
         document_object_end(d);
     }
     document_object_end(d);
+    if (devices->counters) {
+        write_counters(devices, &devices->device[index], d);
+    }
     document_object_end(d);
 }
 
@@ -105,14 +162,11 @@ bool command_slices(const struct inventory *v, const char *node_name, unsigned p
 {
     unsigned count = v->devices.count;
     if (part == 0u) {
-        write_head(node_name, d);
+        write_start(&v->devices, node_name, d);
     } else if (part <= count) {
         write_device(&v->devices, part - 1u, d);
     } else if (part == count + 1u) {
-        document_array_end(d);
-        document_object_end(d);
-        document_object_end(d);
-        document_end(d);
+        write_end(&v->devices, d);
     } else {
         return false;
     }

@@ -382,6 +382,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     issues->count = 0;
     issues->more = 0;
     d->count = 0;
+    d->counters = false;
     d->unknown = found->unknown;
     build_type(d, found, issues);
     build_version(d, found, issues);
@@ -418,18 +419,28 @@ bool devices_are_node(const struct devices *d)
     return d->ultraserver.member && d->board != NULL && d->count == d->board->devices;
 }
 
-void devices_as_node(struct devices *d)
+void devices_add_node(struct devices *d, bool alone)
 {
-    struct device node = {.node = true, .name = NODE_DEVICE_NAME};
+    unsigned cores = 0;
+    bool tainted = false;
+    int64_t taint_s = 0;
     for (unsigned i = 0; i < d->count; i++) {
         const struct device *one = &d->device[i];
-        bool first = one->tainted && (!node.tainted || one->taint_s < node.taint_s);
-        node.taint_s = first ? one->taint_s : node.taint_s;
-        node.tainted = node.tainted || one->tainted;
-        node.core_count = (uint16_t)(node.core_count + one->core_count);
+        bool first = one->tainted && (!tainted || one->taint_s < taint_s);
+        taint_s = first ? one->taint_s : taint_s;
+        tainted = tainted || one->tainted;
+        cores += one->core_count;
     }
-    d->count = devices_are_node(d) ? 1u : 0u;
-    d->device[0] = node;
+    unsigned at = alone ? 0u : d->count;
+    unsigned added = devices_are_node(d) ? 1u : 0u;
+    ASSERT(at < DEVICES_MAX);
+    d->device[at] = (struct device){.core_count = (uint16_t)cores,
+                                    .name = NODE_DEVICE_NAME,
+                                    .node = true,
+                                    .tainted = tainted,
+                                    .taint_s = taint_s};
+    d->count = (uint16_t)(at + added);
+    d->counters = !alone;
 }
 
 /* --- questions --- */
@@ -521,6 +532,16 @@ int devices_numbered(const struct devices *d, unsigned number)
         }
     }
     return -1;
+}
+
+uint64_t devices_counters(const struct devices *d, const struct device *device)
+{
+    uint64_t counters = 0;
+    if (d->counters) {
+        bool all = device == NULL || device->node;
+        counters = all ? devices_numbers(d) : UINT64_C(1) << device->number;
+    }
+    return counters;
 }
 
 uint64_t devices_numbers(const struct devices *d)

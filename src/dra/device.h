@@ -91,6 +91,7 @@ struct devices {
     struct ultraserver ultraserver;
     bool unknown; /* no look at the node has succeeded yet: none of them says anything */
     uint16_t count;
+    bool counters; /* the node's device is beside the others: all take from shared counters */
     const char *taint_key; /* of the tainted ones; NULL as long as none is */
     const char *taint_effect;
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
@@ -152,10 +153,12 @@ void devices_keep(struct devices *d, unsigned number);
  */
 bool devices_are_node(const struct devices *d);
 /*
- * Makes one device of all, NODE_DEVICE_NAME, with the cores of all; it is tainted, since the first
- * of them is, when one is. None when devices_are_node is false.
+ * Adds one device of all, NODE_DEVICE_NAME, with the cores of all; it is tainted, since the first
+ * of them is, when one is. None when devices_are_node is false. `alone`: in the place of the
+ * others; else behind them, and then each takes from shared counters (KEP-4815), of which there is
+ * one for each device of the host, so that no scheduler gives one away twice.
  */
-void devices_as_node(struct devices *d);
+void devices_add_node(struct devices *d, bool alone);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
@@ -164,6 +167,8 @@ bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 bool devices_same(const struct devices *a, const struct devices *b);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
+/* Bit N: the device, or NULL: the table, takes the counter of number N. */
+uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: number N is in the table. */
 uint64_t devices_numbers(const struct devices *d);
 /* Index in the table by published name, or -1. */

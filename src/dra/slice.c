@@ -3,6 +3,7 @@
 #include "dra/slice.h"
 
 #include "base/assert.h"
+#include "cfg/identity.h"
 
 _Static_assert(ATTRIBUTES_MAX <= 32u, "`matched` has a bit for each attribute");
 
@@ -15,6 +16,8 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->open = false;
     c->tainted = false;
     c->untainted = 0;
+    c->taken = 0;
+    c->shared = 0;
     c->differs = false;
     c->attributes.count = 0;
 }
@@ -36,6 +39,7 @@ void slice_compare_name(struct slice_compare *c, struct view name)
     c->open = true;
     c->count++;
     c->tainted = false;
+    c->taken = 0;
     c->matched = 0;
     c->attributes.count = 0;
     if (found >= 0) {
@@ -87,9 +91,26 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || !wanted;
 }
 
+/* A counter has the name of its device. */
+void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
+{
+    int at = devices_find(c->wanted, view_text(name));
+    bool known = at >= 0 && !c->wanted->device[at].node && same_text(value, COUNTER_VALUE);
+    uint64_t counter = known ? UINT64_C(1) << c->wanted->device[at].number : 0u;
+    uint64_t *counters = c->open ? &c->taken : &c->shared;
+    c->differs = c->differs || !known || (*counters & counter) != 0u;
+    *counters |= counter;
+}
+
+void slice_compare_counters(struct slice_compare *c, const char *name)
+{
+    c->differs = c->differs || !same_text(name, COUNTER_SET_NAME);
+}
+
 void slice_compare_device(struct slice_compare *c, bool extra)
 {
     const struct device *d = wanted_device(c);
+    c->differs = c->differs || (d != NULL && c->taken != devices_counters(c->wanted, d));
     if (d != NULL && d->tainted && !c->tainted) {
         c->untainted |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;
         c->differs = true;
@@ -102,5 +123,6 @@ void slice_compare_device(struct slice_compare *c, bool extra)
 bool slice_compare_end(const struct slice_compare *c)
 {
     ASSERT(c->differs || c->first + c->count <= c->wanted->count);
-    return !c->differs && !c->open;
+    bool counters = c->shared == 0u || c->shared == devices_counters(c->wanted, NULL);
+    return !c->differs && !c->open && counters;
 }

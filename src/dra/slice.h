@@ -19,6 +19,8 @@ struct slice_compare {
     uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
     bool tainted;                 /* the last one has the wanted taint */
     uint64_t untainted;           /* bit N: neuron-device-N, or the node's device, lacks it */
+    uint64_t taken;               /* bit N: the last one takes the counter of number N */
+    uint64_t shared;              /* bit N: the slice has that counter */
     bool open;                    /* a device began and did not end */
     bool differs;                 /* sticky */
     struct attributes attributes; /* wanted ones of the device under way; none past the last */
@@ -33,13 +35,17 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
 /* One taint of the stored device that started last. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
+/* A counter that the stored device which started last takes; before any device, of the slice. */
+void slice_compare_counter(struct slice_compare *c, const char *name, const char *value);
+/* Those counters were of the set of this name. */
+void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
  * The stored device ends; `extra` says that it has fields that we never write (capacity, …).
  */
 void slice_compare_device(struct slice_compare *c, bool extra);
 /*
- * All devices were handed in: whether they are the wanted ones from `first` on, `count` of them,
- * in order, and nothing more.
+ * All was handed in: whether the devices are the wanted ones from `first` on, `count` of them, in
+ * order, or the counters the wanted ones (`shared`), and nothing more.
  */
 bool slice_compare_end(const struct slice_compare *c);
 

@@ -200,12 +200,12 @@ static enum status holders_load(struct command_memory *m, struct writer *why)
     return STATUS_OK;
 }
 
-/* What an agent with these settings publishes of the devices. */
+/* What an agent with these settings publishes of the devices where Kubernetes is 1.36 or newer. */
 static void publish_as_node(struct command_memory *m)
 {
     struct devices *d = &m->inventory.devices;
     if (d->ultraserver.member && m->settings->ultraserver != ULTRASERVER_DEVICES) {
-        devices_as_node(d);
+        devices_add_node(d, m->settings->ultraserver == ULTRASERVER_NODE);
     }
 }
 

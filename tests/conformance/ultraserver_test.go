@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	resource "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	drahealth "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
@@ -416,6 +419,69 @@ func TestUltraServerHeld(t *testing.T) {
 	k.prepareOK(named(api.addClaim(monitor)))
 	k.prepareOK(named(node))
 	k.unprepareOK(named(monitor), named(node))
+	a.noCDI()
+}
+
+// The node beside its devices: what each takes of the shared counters keeps a scheduler from giving one away twice.
+func TestUltraServerBoth(t *testing.T) {
+	t.Parallel()
+	api, a, k := elected(t, electedModes, "--ultraserver-devices=both")
+	one := resource.Counter{Value: apiresource.MustParse("1")}
+	all := map[string]resource.Counter{}
+	for n := range 16 {
+		all[fmt.Sprintf("neuron-device-%d", n)] = one
+	}
+	right := func() bool {
+		own := api.own()
+		if len(own) != 2 {
+			return false
+		}
+		if len(own[0].Spec.Devices) > 0 {
+			own[0], own[1] = own[1], own[0]
+		}
+		sets, devices := own[0].Spec.SharedCounters, own[1].Spec.Devices
+		if len(sets) != 1 || sets[0].Name != "devices" || !equality.Semantic.DeepEqual(sets[0].Counters, all) ||
+			len(own[0].Spec.Devices) != 0 || len(own[1].Spec.SharedCounters) != 0 || len(devices) != 17 {
+			return false
+		}
+		for n, device := range devices {
+			name, takes := fmt.Sprintf("neuron-device-%d", n), map[string]resource.Counter{fmt.Sprintf("neuron-device-%d", n): one}
+			if n == 16 {
+				name, takes = nodeDevice, all
+			}
+			if device.Name != name || len(device.ConsumesCounters) != 1 || device.ConsumesCounters[0].CounterSet != "devices" ||
+				!equality.Semantic.DeepEqual(device.ConsumesCounters[0].Counters, takes) {
+				return false
+			}
+		}
+		return own[0].Spec.Pool == own[1].Spec.Pool && own[0].Spec.Pool.ResourceSliceCount == 2
+	}
+	waitFor(t, "both slices", right)
+	// Neither kind is prepared while a claim holds the other, whatever a scheduler says.
+	node, single := api.addClaim(newClaim("node", "req=node")), api.addClaim(newClaim("single", "req=3"))
+	k.prepareOK(named(single))
+	contains(t, k.prepareError(named(node)), "is already held by claim default/single")
+	k.unprepareOK(named(single))
+	k.prepareOK(named(node))
+	contains(t, k.prepareError(named(single)), "is already held by claim default/node")
+	// A new process writes nothing.
+	versions := func() (all []string) {
+		for _, slice := range api.own() {
+			all = append(all, string(slice.UID)+" "+slice.ResourceVersion)
+		}
+		slices.Sort(all)
+		return all
+	}
+	before := versions()
+	from := a.log.count()
+	a.kill()
+	a.start()
+	k = a.register()
+	a.waitLog(from, "event=slice_verified")
+	if now := versions(); !slices.Equal(now, before) || !right() {
+		t.Errorf("slices %v, before the restart %v", now, before)
+	}
+	k.unprepareOK(named(node))
 	a.noCDI()
 }
 

@@ -108,7 +108,7 @@ func TestUltraServer(t *testing.T) {
 		{"a pod has the node, and a second one waits", ultraOnePod},
 		{"the agent is killed under the pod", ultraKilled},
 		{"two nodes, with LNC", ultraPair},
-		{"no single device", ultraNoSingle},
+		{"single devices", ultraSingle},
 		{"busy, then elected", ultraBusy},
 		{"a set that the links do not allow", ultraNotOffered},
 		{"an unhealthy device", ultraUnhealthy},
@@ -160,18 +160,35 @@ func ultraPair(t *testing.T) {
 	hasNode(t, ultraPod, append([]string{"NEURON_LOGICAL_NC_CONFIG=1"}, ultraEnv(3, 0, "0f1e2d3c4b5a6971")...)...)
 }
 
-// ultraNoSingle: who wants a single device waits, with a claim and with the extended resource.
-func ultraNoSingle(t *testing.T) {
-	manifest := changed(t, example(t, ultraExample), "== 'neuron_node'", "== 'neuron_device'")
-	apply(t, manifest)
-	waitPending(t, ultraPod)
-	if serverMinor(t) < 36 {
-		return // there a device plugin would have to offer the resource; see extendedResource
+// ultraSingle: where the scheduler has shared counters, single devices are given away beside the node, and none twice. Elsewhere
+// the node is one device, and who wants a part of it waits.
+func ultraSingle(t *testing.T) {
+	whole := example(t, ultraExample)
+	single := changed(t, renamed(t, example(t, "single-device"), "single-device", "single"), "count: 1", "count: 2")
+	apply(t, changed(t, single, "deviceClassName: neuron.aws.com\n", "deviceClassName: neuron.aws.com\n"+
+		"          selectors:\n          - cel:\n              expression: device.attributes['neuron.aws.com'].resourceType == 'neuron_device'\n"))
+	if serverMinor(t) < 36 || kubeletMinor(t) < 36 {
+		waitPending(t, "single")
+		return
 	}
+	waitRunning(t, "single")
+	checkContainer(t, "single", "app", devicesOf(t, "single", "neurons", 2))
 	apply(t, extendedClass)
 	t.Cleanup(func() { _, _ = kubectl("delete", "deviceclass", "extended") })
 	apply(t, example(t, "extended-resource"))
-	waitEvent(t, "extended-resource", "FailedScheduling", "0/1 nodes are available")
+	waitRunning(t, "extended-resource")
+	apply(t, whole)
+	waitPending(t, ultraPod)
+	mustKubectl(t, "delete", "pod", "single", "--wait=true")
+	waitPending(t, ultraPod)
+	mustKubectl(t, "delete", "pod", "extended-resource", "--wait=true")
+	waitRunning(t, ultraPod)
+	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
+	mustKubectl(t, "delete", "resourceclaimtemplate", "single-neuron") // of which the first pod has a changed one
+	apply(t, renamed(t, example(t, "single-device"), "single-device", "late"))
+	waitPending(t, "late")
+	mustKubectl(t, "delete", "pod", ultraPod, "--wait=true")
+	waitRunning(t, "late")
 }
 
 func ultraBusy(t *testing.T) {
@@ -232,14 +249,23 @@ func ultraLabels(t *testing.T) {
 	}
 }
 
-// ultraSliceDeleted: the slice comes back as it was under a pod that holds the node.
+// ultraSliceDeleted: the slices come back as they were under a pod that holds the node.
 func ultraSliceDeleted(t *testing.T) {
 	apply(t, example(t, ultraExample))
 	waitRunning(t, ultraPod)
-	old := mustSlice(t)
-	mustKubectl(t, "delete", "resourceslice", old.Metadata.Name)
-	waitNewSlice(t, old)
-	published(t, "neuron-device-0", -1)
+	const names = `jsonpath={.items[*].spec.devices[*].name}`
+	before := strings.Fields(mustKubectl(t, "get", "resourceslices", "-o", names))
+	mustKubectl(t, "delete", "resourceslices", "--all")
+	eventually(t, "the slices are back", soon, func() error {
+		after, err := kubectl("get", "resourceslices", "-o", names)
+		now := strings.Fields(after)
+		slices.Sort(before)
+		slices.Sort(now)
+		if err == nil && !slices.Equal(now, before) {
+			err = fmt.Errorf("they have %v, not %v", now, before)
+		}
+		return err
+	})
 	hasNode(t, ultraPod, ultraEnv(1, 2, ultraServer)...)
 }
 
@@ -268,7 +294,8 @@ func joinUltraServer(t *testing.T) {
 	control(t, "agent", "start")
 	// An agent that starts finds the slice that it wrote before the nodes had found each other.
 	eventually(t, "four slices with the nodes' places", soon, func() error {
-		places, err := kubectl("get", "resourceslices", "-o", "jsonpath={.items[*].spec.devices[*].attributes.ultraserverNodeId4.int}")
+		places, err := kubectl("get", "resourceslices", "-o",
+			`jsonpath={.items[*].spec.devices[?(@.name=="neuron-node")].attributes.ultraserverNodeId4.int}`)
 		numbers := strings.Fields(places)
 		slices.Sort(numbers)
 		if err == nil && strings.Join(numbers, " ") != "0 1 2 3" {

@@ -214,6 +214,23 @@ static void look_ultraserver(void)
 
 /* --- slices --- */
 
+/* The counters that a stored device takes, and one that is changed. */
+static bool compare_counters(struct slice_compare *c, unsigned index, unsigned change)
+{
+    uint64_t counters = devices_counters(&table, &table.device[index]);
+    bool changed = table.counters && index == change;
+    for (unsigned i = 0; i < table.count; i++) {
+        const struct device *d = &table.device[i];
+        bool takes = !d->node && (counters >> d->number & 1u) != 0u;
+        bool other = changed && d->number == change;
+        if (takes != other && !d->node) {
+            slice_compare_counter(c, d->name, "1");
+        }
+    }
+    slice_compare_counters(c, "devices");
+    return changed && devices_numbered(&table, change) >= 0;
+}
+
 /* A stored slice that tells devices [first, last) and one change: the comparison sees it. */
 static void compare(unsigned first, unsigned last, unsigned change)
 {
@@ -234,6 +251,7 @@ static void compare(unsigned first, unsigned last, unsigned change)
             }
             slice_compare_attribute(&c, &a);
         }
+        changed = compare_counters(&c, i, change) || changed;
         bool extra = said == change && !changed;
         slice_compare_device(&c, extra);
         changed = changed || extra;
@@ -274,7 +292,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     devices_build(&again, &found, &issues);
     CHECK(devices_same(&table, &again) && node_labels_same(&table.labels, &again.labels));
     bool whole = devices_are_node(&table);
-    devices_as_node(&table);
+    unsigned single = table.count;
+    devices_add_node(&table, false);
+    CHECK(table.count == single + (whole ? 1u : 0u));
+    compare(0, table.count, change);
+    table = again;
+    devices_add_node(&table, true);
     CHECK(table.count == (whole ? 1u : 0u));
     if (whole) {
         look_attributes(0);

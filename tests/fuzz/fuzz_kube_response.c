@@ -50,6 +50,8 @@ static const pb_msgdesc_t *const messages[] = {
     [KUBE_CONSUMER] = projection_ConsumerRecord_fields,
     [KUBE_SLICE_NAME] = projection_DeviceRecord_fields,
     [KUBE_SLICE_TAINT] = projection_TaintRecord_fields,
+    [KUBE_SLICE_COUNTER] = projection_CounterRecord_fields,
+    [KUBE_SLICE_COUNTERS] = projection_DeviceRecord_fields,
     [KUBE_STATUS_CAUSE] = projection_StatusRecord_fields,
 };
 
@@ -98,6 +100,7 @@ static void look(const struct kube_record *r)
         decoded.config.requests.funcs.decode = skip_bytes;
         decoded.config.parameters.funcs.decode = skip_bytes;
     }
+    CHECK(messages[r->record] != NULL);
     bool good = texts_good(r->message);
     bool taken = decode(r->message, messages[r->record], &decoded);
     CHECK(good || !taken || r->record == KUBE_CONFIG); /* I2 */

@@ -6,7 +6,14 @@
 #include "base/assert.h"
 #include "tests/sim/sim_store.h"
 
-enum { OBJECT_SPEC = 2, SPEC_ALL_NODES = 5, SPEC_DEVICES = 6, DEVICE_NAME = 1, DEVICE_BASIC = 2 };
+enum {
+    OBJECT_SPEC = 2,
+    SPEC_ALL_NODES = 5,
+    SPEC_DEVICES = 6,
+    SPEC_COUNTERS = 8,
+    DEVICE_NAME = 1,
+    DEVICE_BASIC = 2
+};
 
 /* Content of a field whose number becomes another one. */
 static void put_renumbered(struct writer *w, const struct sim_field *f, unsigned number)
@@ -127,12 +134,15 @@ enum status sim_slice_from_v1(struct view body, enum sim_version to, struct writ
 
 /* --- a server that does not know an attribute --- */
 
-enum { DEVICE_ATTRIBUTES = 2, DEVICE_TAINTS = 8, ENTRY_KEY = 1 };
+enum { DEVICE_ATTRIBUTES = 2, DEVICE_TAKES = 4, DEVICE_TAINTS = 8, ENTRY_KEY = 1 };
 
 static bool is_attribute(const struct sim_field *f, const char *key)
 {
     if (view_is(view_text(key), SIM_TAINTS)) {
         return f->number == DEVICE_TAINTS;
+    }
+    if (view_is(view_text(key), SIM_COUNTERS)) {
+        return f->number == DEVICE_TAKES;
     }
     return f->number == DEVICE_ATTRIBUTES && view_is(sim_field_bytes(f->bytes, ENTRY_KEY), key);
 }
@@ -158,7 +168,11 @@ void sim_slice_without(struct view body, const char *key, struct writer *w)
     struct writer spec = writer_of(bytes, sizeof bytes);
     struct reader in = reader_of(sim_field_bytes(body, OBJECT_SPEC));
     struct sim_field f;
+    bool counters = key != NULL && view_is(view_text(key), SIM_COUNTERS);
     while (sim_field_next(&in, &f) == STATUS_OK) {
+        if (counters && f.number == SPEC_COUNTERS) {
+            continue;
+        }
         if (f.number != SPEC_DEVICES) {
             writer_append(&spec, f.whole);
         } else if (key != NULL) {

@@ -83,10 +83,11 @@ void sim_object_write(const struct sim_object *o, enum sim_version version, stru
  */
 MUST_USE enum status sim_slice_to_v1(struct view body, enum sim_version from, struct writer *w);
 MUST_USE enum status sim_slice_from_v1(struct view body, enum sim_version to, struct writer *w);
-#define SIM_TAINTS "taints" /* no attribute: the taints of the devices */
+#define SIM_TAINTS "taints"     /* no attribute: the taints of the devices */
+#define SIM_COUNTERS "counters" /* no attribute: shared counters, and what devices take of them */
 /*
- * Writes the body of a slice (v1 layout) without the attributes of that key, or without SIM_TAINTS;
- * NULL: no device.
+ * Writes the body of a slice (v1 layout) without the attributes of that key, or without SIM_TAINTS
+ * or SIM_COUNTERS; NULL: no device.
  */
 void sim_slice_without(struct view body, const char *key, struct writer *w);
 

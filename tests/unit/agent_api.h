@@ -115,6 +115,7 @@ static struct {
     unsigned claims_gone;          /* further pages that are refused with 410 */
     unsigned streams_max;          /* that it announces */
     bool drops_taints;             /* stores devices without their taints */
+    bool drops_counters;           /* stores slices without shared counters */
     bool drops_devices;            /* stores slices without their devices */
     bool no_version;               /* lists carry no resourceVersion */
     bool pages;                    /* lists name a next page */

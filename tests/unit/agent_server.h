@@ -367,9 +367,11 @@ static void api_say(void)
     }
     standing(SIM_FAULT_UNTOLD, api.node_silent, SIM_ASK_NODE);
     standing(SIM_FAULT_UNSELECTED, api.any_selector, SIM_ASK_LIST | SIM_ASK_WATCH);
-    const struct sim_fault dropped = {
-        .asked = (api.drops_devices || api.drops_taints) ? SIM_ASK_CREATE | SIM_ASK_UPDATE : 0,
-        .key = api.drops_taints ? SIM_TAINTS : NULL};
+    const char *key = api.drops_counters ? SIM_COUNTERS : NULL;
+    key = api.drops_taints ? SIM_TAINTS : key;
+    bool drops = api.drops_devices || key != NULL;
+    const struct sim_fault dropped = {.asked = drops ? SIM_ASK_CREATE | SIM_ASK_UPDATE : 0,
+                                      .key = key};
     sim_api_fault(&server, SIM_FAULT_DROPPED, &dropped);
     standing(SIM_FAULT_UNVERSIONED, api.no_version, SIM_ASK_LIST);
     standing(SIM_FAULT_PAGED, api.pages, SIM_ASK_LIST);

@@ -81,6 +81,8 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_CONSUMER] = "CONSUMER",
         [KUBE_SLICE_NAME] = "NAME",
         [KUBE_SLICE_TAINT] = "TAINT",
+        [KUBE_SLICE_COUNTER] = "COUNTER",
+        [KUBE_SLICE_COUNTERS] = "COUNTERS",
         [KUBE_STATUS_CAUSE] = "CAUSE",
     };
     struct reader in = reader_of(r->message);

@@ -124,6 +124,8 @@ static void test_capacity_block(void **state)
     assert_null(attribute("capacityBlockId"));
     assert_int_equal(api_writes(), 0);
     world_new();
+    const char *flags[] = {"--ultraserver-devices", "node"};
+    settings_set(flags, 2);
     found_set("trn2u.48xlarge", 16, 8);
     api.label[LABEL_BLOCK] = "cb-0123";
     node_up();

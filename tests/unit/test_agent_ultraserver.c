@@ -31,10 +31,11 @@ static struct api_claim *node_claim(unsigned n, const char *parameters)
     return c;
 }
 
-static void begin_with(const char *devices)
+static void begin_under(const char *kubelet, const char *devices)
 {
     const char *flags[] = {"--ultraserver-devices", devices};
     world_new();
+    api.kubelet = kubelet;
     settings_set(flags, 2);
     found_set("trn2u.48xlarge", 16, 8);
     for (unsigned n = 0; n < 16; n++) {
@@ -50,9 +51,14 @@ static void begin_with(const char *devices)
     api_forget();
 }
 
+static void begin_with(const char *devices)
+{
+    begin_under("v1.36.0", devices);
+}
+
 static void begin(void)
 {
-    begin_with("auto");
+    begin_with("node");
 }
 
 static void look(void)
@@ -97,16 +103,102 @@ static bool cdi_has(unsigned n, const char *text)
 
 static void test_published(void **state)
 {
-    static const char *const as_node[] = {"auto", "node", "both"};
     (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        begin_with(as_node[i]);
-        assert_int_equal(slice_devices(api_slice_only()), 1);
-        assert_int_not_equal(stored("neuron-node").len, 0);
-    }
+    begin_with("node");
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    assert_int_not_equal(stored("neuron-node").len, 0);
     begin_with("devices");
     assert_int_equal(slice_devices(api_slice_only()), 16);
     assert_int_equal(stored("neuron-node").len, 0);
+}
+
+/* How many shared counters a slice has. */
+static unsigned shared(const struct sim_object *s)
+{
+    return (unsigned)proto_count(proto_get(slice_spec(s), 8).bytes, 2);
+}
+
+/* The slice with the shared counters, or the one with devices. */
+static struct sim_object *slice_with(bool counters)
+{
+    assert_int_equal(api_slices(), 2);
+    struct sim_object *first = api_slice_at(0);
+    return ((shared(first) > 0) == counters) ? first : api_slice_at(1);
+}
+
+/* The counters that the devices of a slice take, all together. */
+static unsigned taken(const struct sim_object *s)
+{
+    struct reader in = reader_of(slice_spec(s));
+    struct sim_field f;
+    unsigned n = 0;
+    while (proto_next(&in, &f)) {
+        n += (f.number == 6) ? (unsigned)proto_count(proto_get(f.bytes, 4).bytes, 2) : 0;
+    }
+    return n;
+}
+
+static void check_both(void)
+{
+    assert_true(publish_current(world.agent));
+    assert_int_equal(shared(slice_with(true)), 16);
+    assert_int_equal(slice_devices(slice_with(true)), 0);
+    assert_int_equal(slice_devices(slice_with(false)), 17);
+    assert_int_equal(taken(slice_with(false)), 16 + 16);
+    assert_int_equal(slice_generation(slice_with(true)), slice_generation(slice_with(false)));
+}
+
+/* The node and its devices, each of which takes from the counters: no scheduler gives one twice. */
+static void test_both(void **state)
+{
+    static const char *const with_counters[] = {"auto", "both"};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin_with(with_counters[i]);
+        check_both();
+        restart();
+        pass(60000);
+        check_both();
+        assert_int_equal(api_writes(), 0);
+        api_slice_delete(slice_with(true));
+        pass(60000);
+        check_both();
+        api_slice_cut(slice_with(false));
+        pass(60000);
+        check_both();
+    }
+    broken(3);
+    look();
+    check_both();
+}
+
+/* A kubelet is never newer than its API server: with an older one the node is alone. */
+static void test_older_kubelet(void **state)
+{
+    static const char *const kubelets[] = {"v1.35.4", "v1.4", "v2.40.0", "1.36.0", "v1.x.0", ""};
+    (void)state;
+    for (unsigned i = 0; i < sizeof kubelets / sizeof kubelets[0]; i++) {
+        begin_under(kubelets[i], "auto");
+        assert_int_equal(slice_devices(api_slice_only()), 1);
+        assert_true(publish_current(world.agent));
+    }
+}
+
+/* A server without shared counters, found out when it drops them. */
+static void test_counters_dropped(void **state)
+{
+    (void)state;
+    begin_with("both");
+    api_slice_delete(slice_with(true));
+    api.drops_counters = true;
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    assert_int_not_equal(stored("neuron-node").len, 0);
+    assert_true(publish_current(world.agent));
+    log_has("event=slice_fields_dropped");
+    api_forget();
+    pass(600000);
+    assert_int_equal(api_writes(), 0);
 }
 
 /* One device that is missing: the type is not whole, and no part of it is given away. */
@@ -313,17 +405,13 @@ static void test_health(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_taint),
-        cmocka_unit_test(test_taints_dropped),
-        cmocka_unit_test(test_vanished_in_use),
-        cmocka_unit_test(test_prepared),
-        cmocka_unit_test(test_prepared_without_a_mode),
-        cmocka_unit_test(test_given_once),
-        cmocka_unit_test(test_election),
-        cmocka_unit_test(test_elected_anew),
-        cmocka_unit_test(test_mode_not_offered),
+        cmocka_unit_test(test_published),      cmocka_unit_test(test_both),
+        cmocka_unit_test(test_older_kubelet),  cmocka_unit_test(test_counters_dropped),
+        cmocka_unit_test(test_incomplete),     cmocka_unit_test(test_taint),
+        cmocka_unit_test(test_taints_dropped), cmocka_unit_test(test_vanished_in_use),
+        cmocka_unit_test(test_prepared),       cmocka_unit_test(test_prepared_without_a_mode),
+        cmocka_unit_test(test_given_once),     cmocka_unit_test(test_election),
+        cmocka_unit_test(test_elected_anew),   cmocka_unit_test(test_mode_not_offered),
         cmocka_unit_test(test_health),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

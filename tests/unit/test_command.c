@@ -336,6 +336,28 @@ static void test_response(void **state)
     }
 }
 
+/* With shared counters there are two slices, in one list. */
+static void test_slices_with_counters(void **state)
+{
+    static struct found_node found;
+    static struct probe_issues issues;
+    (void)state;
+    node(0);
+    assert_true(command_board("trn2u.48xlarge", &found));
+    devices_build(&inventory.devices, &found, &issues);
+    devices_add_node(&inventory.devices, false);
+    document.yaml = true;
+    whole(slice_part);
+    has("kind: \"List\"\nitems:\n- apiVersion: resource.k8s.io/v1\n  kind: ResourceSlice\n");
+    has("      resourceSliceCount: 2\n    sharedCounters:\n    - name: devices\n      counters:\n"
+        "        neuron-device-0:\n          value: \"1\"\n");
+    has("        neuron-device-15:\n          value: \"1\"\n- apiVersion: resource.k8s.io/v1\n");
+    has("      consumesCounters:\n      - counterSet: devices\n        counters:\n"
+        "          neuron-device-9:\n            value: \"1\"\n    - name: neuron-device-10\n");
+    has("          neuron-device-14:\n            value: \"1\"\n          neuron-device-15:\n");
+    assert_null(strstr(text, "neuron-node:"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_longest_claim),
         cmocka_unit_test(test_slot),
         cmocka_unit_test(test_response),
+        cmocka_unit_test(test_slices_with_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void test_node_of_every_ultraserver_is_golden(void **state)
         assert_int_equal(golden != NULL, board_at(i)->ultraserver);
         assert_int_equal(devices_are_node(&devices), board_at(i)->ultraserver);
         if (golden != NULL) {
-            devices_as_node(&devices);
+            devices_add_node(&devices, true);
             assert_string_equal(devices.device[0].name, "neuron-node");
             size_t len = strlen(attributes_text());
             assert_memory_equal(attributes_text(), golden + 1, len);
@@ -125,7 +125,7 @@ static void test_incomplete_node_is_no_device(void **state)
     build_trn2u();
     devices.count--;
     assert_false(devices_are_node(&devices));
-    devices_as_node(&devices);
+    devices_add_node(&devices, true);
     assert_int_equal(devices.count, 0);
     build_type("trn2.48xlarge");
     assert_false(devices_are_node(&devices));
@@ -136,7 +136,7 @@ static void test_taint_of_the_node(void **state)
 {
     (void)state;
     build_trn2u();
-    devices_as_node(&devices);
+    devices_add_node(&devices, true);
     assert_false(devices.device[0].tainted);
     build_trn2u();
     devices.device[9].tainted = true;
@@ -144,7 +144,7 @@ static void test_taint_of_the_node(void **state)
     devices.device[12].tainted = true;
     devices.device[12].taint_s = 50;
     devices.device[3].taint_s = 10; /* of a taint that is gone */
-    devices_as_node(&devices);
+    devices_add_node(&devices, true);
     assert_true(devices.device[0].tainted);
     assert_int_equal(devices.device[0].taint_s, 50);
     assert_int_equal(devices.device[0].core_count, 128);
@@ -165,7 +165,7 @@ static void test_place_of_the_node(void **state)
     assert_int_equal(issues.count, 0);
     struct devices before = devices;
     assert_string_equal(attribute(15, "ultraserverNodeId2"), "int 1");
-    devices_as_node(&devices);
+    devices_add_node(&devices, true);
     assert_string_equal(attribute(0, "ultraserverNodeId2"), "int 1");
     assert_string_equal(attribute(0, "ultraserverNodeId4"), "int 3");
     assert_string_equal(attribute(0, "ultraserverServerId2"), "string 00000000000000a1");

@@ -58,7 +58,7 @@ static void list(const struct row *rows, unsigned devices)
         struct slice_seen s = seen_of(&rows[i]);
         plan_list_add(&plan, &s);
     }
-    plan_make(&plan, devices);
+    plan_make(&plan, devices, false);
 }
 
 static void add(char *text, size_t cap, const char *word)
@@ -78,6 +78,7 @@ static struct slice_seen answer_of(const struct slice_part *part)
     }
     s.scope = SLICE_OURS;
     s.exact = true;
+    s.counters = part->counters;
     s.first = part->first;
     s.count = part->count;
     s.generation = plan.generation;
@@ -116,7 +117,7 @@ static void check_settled(unsigned devices)
     for (unsigned i = parts; i > 0; i--) {
         plan_list_add(&plan, &stored[i - 1]);
     }
-    plan_make(&plan, devices);
+    plan_make(&plan, devices, false);
     assert_true(plan_complete(&plan));
 }
 
@@ -275,6 +276,60 @@ static void test_created_without_a_name(void **state)
     assert_true(plan_written(&plan, &good));
 }
 
+/* --- shared counters --- */
+
+static unsigned listed_parts(unsigned parts, bool counters)
+{
+    static struct slice_seen stored[SLICES_MAX];
+    for (unsigned i = 0; i < parts; i++) {
+        stored[i] = plan.part[i].stored;
+    }
+    plan_list_begin(&plan);
+    for (unsigned i = 0; i < parts; i++) {
+        plan_list_add(&plan, &stored[i]);
+    }
+    plan_make(&plan, 17, counters);
+    return plan.parts;
+}
+
+/* Counters are stored before any device takes from them, and stay as they are after that. */
+static void test_counters_first(void **state)
+{
+    (void)state;
+    char deletes[64] = "";
+    char writes[64] = "";
+    list(one, 1);
+    carry_out(deletes, writes, sizeof deletes);
+    assert_int_equal(listed_parts(1, true), 2);
+    const struct slice_part *part = plan_next_write(&plan);
+    assert_true(part->counters);
+    assert_int_equal(part->count, 0);
+    carry_out(deletes, writes, sizeof deletes);
+    assert_int_equal(plan_devices_part(&plan)->count, 17);
+    assert_string_equal(deletes, "");
+    assert_int_equal(listed_parts(2, true), 2);
+    assert_true(plan_complete(&plan));
+    /* somebody deletes them: the devices are written again after they are back */
+    struct slice_seen devices = plan_devices_part(&plan)->stored;
+    plan_list_begin(&plan);
+    plan_list_add(&plan, &devices);
+    plan_make(&plan, 17, true);
+    assert_int_equal(plan_devices_part(&plan)->action, PART_UPDATE);
+    assert_true(plan_next_write(&plan)->counters);
+    carry_out(deletes, writes, sizeof deletes);
+    /* the next process finds one cut: that the counters are in a slice of their own is none */
+    plan.cut = 0;
+    assert_int_equal(listed_parts(2, true), 2);
+    assert_int_equal(plan.cut, SLICE_DEVICES_MAX);
+    assert_true(plan_complete(&plan));
+    /* a server that keeps none: one slice is too many */
+    assert_int_equal(listed_parts(2, false), 1);
+    assert_non_null(plan_next_delete(&plan));
+    carry_out(deletes, writes, sizeof deletes);
+    assert_int_equal(listed_parts(1, false), 1);
+    assert_true(plan_complete(&plan));
+}
+
 /* --- a server that stores less than it is sent --- */
 
 static struct slice_seen lossy_answer(void)
@@ -291,7 +346,7 @@ static void list_one(const struct slice_seen *s)
 {
     plan_list_begin(&plan);
     plan_list_add(&plan, s);
-    plan_make(&plan, 16);
+    plan_make(&plan, 16, false);
 }
 
 static void test_lossy_is_not_written_again(void **state)
@@ -399,7 +454,7 @@ static void test_overflow(void **state)
         struct slice_seen s = seen_of(&row);
         plan_list_add(&plan, &s);
     }
-    plan_make(&plan, 16);
+    plan_make(&plan, 16, false);
     assert_int_equal(plan.overflow, 2);
     /* the generation of what did not fit counts */
     assert_int_equal(plan.generation, SLICES_SEEN_MAX + 1);
@@ -445,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test_setup(test_answer_is_another_object, setup),
+        cmocka_unit_test_setup(test_counters_first, setup),
         cmocka_unit_test_setup(test_created_without_a_name, setup),
         cmocka_unit_test_setup(test_lossy_is_not_written_again, setup),
         cmocka_unit_test_setup(test_lossy_that_changes_is_written, setup),

@@ -237,6 +237,81 @@ static void test_full_mask(void **state)
     assert_true(slice_compare_end(&compare));
 }
 
+static void share_counters(void)
+{
+    found_board(&found, board_find("trn2u.48xlarge"));
+    devices_build(&wanted, &found, &issues);
+    devices_add_node(&wanted, false);
+    assert_int_equal(wanted.count, 17);
+    assert_true(wanted.device[16].node);
+}
+
+/* Device `index` as it is stored, with these counters. */
+static bool with_counters(unsigned index, unsigned first, unsigned count, const char *value,
+                          const char *set)
+{
+    struct attributes all;
+    device_attributes(&wanted, index, &all);
+    slice_compare_begin(&compare, &wanted);
+    slice_compare_name(&compare, view_text(wanted.device[index].name));
+    for (unsigned i = 0; i < all.count; i++) {
+        slice_compare_attribute(&compare, &all.attribute[i]);
+    }
+    for (unsigned i = first; i < first + count; i++) {
+        slice_compare_counter(&compare, wanted.device[i].name, value);
+    }
+    slice_compare_counters(&compare, set);
+    slice_compare_device(&compare, false);
+    return slice_compare_end(&compare);
+}
+
+static void test_counters_that_devices_take(void **state)
+{
+    (void)state;
+    share_counters();
+    assert_true(with_counters(3, 3, 1, "1", "devices"));
+    assert_true(with_counters(16, 0, 16, "1", "devices"));
+    assert_int_equal(compare.shared, 0);
+    assert_false(with_counters(3, 3, 0, "1", "devices"));
+    assert_false(with_counters(3, 4, 1, "1", "devices"));
+    assert_false(with_counters(3, 3, 2, "1", "devices"));
+    assert_false(with_counters(3, 3, 1, "2", "devices"));
+    assert_false(with_counters(3, 3, 1, "1", "others"));
+    assert_false(with_counters(16, 0, 15, "1", "devices"));
+    assert_false(with_counters(16, 0, 17, "1", "devices")); /* the node has no counter */
+    wanted.counters = false;
+    assert_false(with_counters(3, 3, 1, "1", "devices"));
+    assert_true(with_counters(3, 3, 0, "1", "devices"));
+}
+
+static bool slice_of_counters(unsigned count, const char *value)
+{
+    slice_compare_begin(&compare, &wanted);
+    for (unsigned i = 0; i < count; i++) {
+        slice_compare_counter(&compare, wanted.device[i].name, value);
+    }
+    slice_compare_counters(&compare, "devices");
+    return slice_compare_end(&compare);
+}
+
+static void test_counters_of_the_slice(void **state)
+{
+    (void)state;
+    share_counters();
+    assert_true(slice_of_counters(16, "1"));
+    assert_int_equal(compare.shared, 0xffff);
+    assert_int_equal(compare.count, 0);
+    assert_false(slice_of_counters(15, "1"));
+    assert_false(slice_of_counters(17, "1"));
+    assert_false(slice_of_counters(16, "16"));
+    slice_compare_begin(&compare, &wanted);
+    slice_compare_counter(&compare, wanted.device[0].name, "1");
+    slice_compare_counter(&compare, wanted.device[0].name, "1");
+    assert_false(slice_compare_end(&compare));
+    wanted.counters = false;
+    assert_false(slice_of_counters(16, "1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +326,8 @@ int main(void)
         cmocka_unit_test_setup(test_empty_slice, setup),
         cmocka_unit_test_setup(test_begin_forgets, setup),
         cmocka_unit_test_setup(test_full_mask, setup),
+        cmocka_unit_test_setup(test_counters_that_devices_take, setup),
+        cmocka_unit_test_setup(test_counters_of_the_slice, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

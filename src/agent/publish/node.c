@@ -346,3 +346,14 @@ uint64_t node_deadline(const struct agent *a)
     }
     return earlier(watch_deadline(a, &n->watch), n->get_due_ms);
 }
+
+unsigned node_kubelet_minor(const struct agent *a)
+{
+    static const char major[] = "v1.";
+    uint64_t minor = 0;
+    struct view version = view_text(a->node.facts.kubelet_version);
+    struct view rest = view_from(version, sizeof major - 1u);
+    rest = view_first(rest, view_find(rest, '.'));
+    bool good = view_starts(version, major) && view_decimal(rest, UINT16_MAX, &minor) == STATUS_OK;
+    return good ? (unsigned)minor : 0u;
+}

@@ -62,4 +62,7 @@ bool node_ready(const struct agent *a);
 /* Compares the label of the instance type with the node's own; logs a difference once. */
 void node_check_type(struct agent *a);
 
+/* The x of the kubelet's version 1.x, as its Node has it; 0: not known. */
+unsigned node_kubelet_minor(const struct agent *a);
+
 #endif

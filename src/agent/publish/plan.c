@@ -55,38 +55,65 @@ static void adopt_cut(struct plan *p)
 {
     int64_t stored = 0;
     int64_t stated = 0;
+    int64_t counters = 0;
     unsigned most = 0;
     for (unsigned i = 0; i < p->seen_count; i++) {
         const struct slice_seen *s = &p->seen[i];
-        if (s->generation == p->generation_max) {
+        if (s->generation == p->generation_max && s->counters) {
+            counters++;
+        } else if (s->generation == p->generation_max) {
             stored++;
             stated = s->slices;
             most = (s->count > most) ? s->count : most;
+        } else {
+            /* of an earlier pool */
         }
     }
+    stated -= counters;
     bool whole = stated > 1 && stored >= stated;
     bool usable = most >= SLICE_DEVICES_MIN && most < SLICE_DEVICES_MAX;
     p->cut = (whole && usable) ? most : SLICE_DEVICES_MAX;
 }
 
-static void cut_parts(struct plan *p, unsigned devices)
+/* A part that is not matched yet. */
+static struct slice_part *add_part(struct plan *p, bool counters)
+{
+    ASSERT(p->parts < SLICES_MAX);
+    struct slice_part *part = &p->part[p->parts];
+    p->parts++;
+    part->lossy = part->lossy && part->counters == counters;
+    part->counters = counters;
+    part->first = 0;
+    part->count = 0;
+    part->action = PART_KEEP;
+    memset(&part->stored, 0, sizeof part->stored);
+    return part;
+}
+
+static void cut_parts(struct plan *p, unsigned devices, bool counters)
 {
     ASSERT(p->cut >= SLICE_DEVICES_MIN);
     unsigned parts = (devices + p->cut - 1u) / p->cut;
-    p->parts = (parts == 0u) ? 1u : parts;
-    ASSERT(p->parts <= SLICES_MAX);
-    for (unsigned i = 0; i < p->parts; i++) {
-        struct slice_part *part = &p->part[i];
+    parts = (parts == 0u) ? 1u : parts;
+    p->parts = 0;
+    if (counters) {
+        (void)add_part(p, true);
+    }
+    for (unsigned i = 0; i < parts; i++) {
+        struct slice_part *part = add_part(p, false);
         part->first = i * p->cut;
         part->count = (devices - part->first < p->cut) ? devices - part->first : p->cut;
-        part->action = PART_KEEP;
-        memset(&part->stored, 0, sizeof part->stored);
     }
+}
+
+const struct slice_part *plan_devices_part(const struct plan *p)
+{
+    return &p->part[p->part[0].counters ? 1 : 0];
 }
 
 unsigned plan_cut_smaller(struct plan *p)
 {
-    unsigned now = p->part[0].count;
+    unsigned now = plan_devices_part(p)->count;
     unsigned half = (now + 1u) / 2u;
     if (half < SLICE_DEVICES_MIN || half == now) {
         return 0;
@@ -112,7 +139,8 @@ static bool stored_at_all(const struct slice_part *part)
 
 static bool holds_exactly(const struct slice_part *part, const struct slice_seen *s)
 {
-    return s->exact && s->first == part->first && s->count == part->count;
+    return s->exact && s->counters == part->counters && s->first == part->first &&
+           s->count == part->count;
 }
 
 /* Whether the slice holds the part, or all that the server stores of it. */
@@ -215,12 +243,12 @@ static void mark_writes(struct plan *p)
     }
 }
 
-void plan_make(struct plan *p, unsigned devices)
+void plan_make(struct plan *p, unsigned devices, bool counters)
 {
     if (p->cut == 0u) {
         adopt_cut(p);
     }
-    cut_parts(p, devices);
+    cut_parts(p, devices, counters);
     match_parts(p);
     mark_writes(p);
 }
@@ -264,6 +292,9 @@ static int find_action(const struct plan *p, enum part_action action)
 
 static int next_write(const struct plan *p)
 {
+    if (p->parts > 0u && p->part[0].counters && p->part[0].action != PART_KEEP) {
+        return 0;
+    }
     int update = find_action(p, PART_UPDATE);
     return (update >= 0) ? update : find_action(p, PART_CREATE);
 }

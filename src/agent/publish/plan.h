@@ -24,6 +24,7 @@ enum part_action { PART_KEEP, PART_UPDATE, PART_CREATE };
 
 /* One of the slices that the pool is cut into. */
 struct slice_part {
+    bool counters;  /* the shared counters, and no device; then it is the first part */
     unsigned first; /* its devices are the wanted ones from this on, `count` of them */
     unsigned count;
     enum part_action action;
@@ -53,8 +54,11 @@ void plan_list_begin(struct plan *p);
 void plan_list_add(struct plan *p, const struct slice_seen *seen);
 /* How many devices the slices of the list have. */
 unsigned plan_devices_seen(const struct plan *p);
-/* The list is complete: plans what is to be done to publish this number of devices. */
-void plan_make(struct plan *p, unsigned devices);
+/*
+ * The list is complete: plans what is to be done to publish this number of devices, with shared
+ * counters in a slice of their own or without.
+ */
+void plan_make(struct plan *p, unsigned devices, bool counters);
 
 /* --- to carry it out --- */
 
@@ -62,7 +66,10 @@ void plan_make(struct plan *p, unsigned devices);
 const struct slice_seen *plan_next_delete(const struct plan *p);
 /* The slice of plan_next_delete is gone. */
 void plan_deleted(struct plan *p);
-/* The next part to be written, updates first; NULL: none. */
+/*
+ * The next part to be written, counters before the devices that take from them, then updates first;
+ * NULL: none.
+ */
 const struct slice_part *plan_next_write(const struct plan *p);
 /* The part of plan_next_write was written. False: the answer is another object. */
 MUST_USE bool plan_written(struct plan *p, const struct slice_seen *response);
@@ -80,6 +87,8 @@ void plan_forget_losses(struct plan *p);
 
 /* --- a slice that changed since the list --- */
 
+/* The first part that has devices, or may have. */
+const struct slice_part *plan_devices_part(const struct plan *p);
 /* The part that the slice of this name holds; NULL: none. */
 const struct slice_part *plan_part_of(const struct plan *p, const char *name);
 /* Whether the slice holds the part as planned. */

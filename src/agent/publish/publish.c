@@ -62,6 +62,7 @@ void publish_version(struct agent *a)
 {
     struct publish *p = &a->publish;
     plan_forget_losses(&p->plan);
+    round_version(a);
     if (p->round.step == ROUND_IDLE && p->plan.cut > 0u) {
         round_recheck(a, 0);
     }

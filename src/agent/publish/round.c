@@ -115,7 +115,7 @@ static bool is_conflict(const struct api_result *result)
 static void log_current(struct agent *a)
 {
     log_begin(a, LOG_ID_SLICE_VERIFIED);
-    log_text(a, "slice", a->publish.plan.part[0].stored.name);
+    log_text(a, "slice", plan_devices_part(&a->publish.plan)->stored.name);
     log_number(a, "devices", a->publish.wanted.devices.count);
     log_end(a);
 }
@@ -294,7 +294,7 @@ static void listed(struct agent *a, const struct api_result *result)
         return;
     }
     slice_watch_listed(a, result);
-    plan_make(plan, a->publish.wanted.devices.count);
+    plan_make(plan, a->publish.wanted.devices.count, a->publish.wanted.devices.counters);
     report_foreign(a);
     if (plan->overflow > 0u) {
         pacing_by(&a->publish.pacing, a->now_ms); /* the rest of them is for another round */
@@ -369,6 +369,7 @@ static struct slice_request write_request(struct agent *a, const struct slice_pa
         .stored = &part->stored,
         .wanted = &p->wanted,
         .attributes = &p->attributes,
+        .counters = part->counters,
         .first = part->first,
         .count = part->count,
         .generation = p->plan.generation,
@@ -431,6 +432,16 @@ static bool taints_dropped(const struct agent *a)
     return dropped;
 }
 
+/* The next round publishes the node as one device: no other is beside it that shares nothing. */
+static void counters_refused(struct agent *a, uint64_t wait_ms)
+{
+    struct round *r = &a->publish.round;
+    r->no_counters = true;
+    r->trouble = "the API server keeps no shared counters";
+    plan_forget_losses(&a->publish.plan);
+    give_up(a, wait_ms, true);
+}
+
 static void written(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
@@ -443,6 +454,10 @@ static void written(struct agent *a, const struct api_result *result)
         return;
     }
     log_written(a, part, r->request.verb);
+    if (part->counters && part->lossy) {
+        counters_refused(a, 0);
+        return;
+    }
     device_states_untaintable(a, part->stored.untainted);
     if (plan_next_write(plan) == NULL) {
         complete(a, true);
@@ -470,7 +485,11 @@ static void refused(struct agent *a, const struct api_result *result)
         wait = pacing_invalid(a);
     }
     log_failure(a, "write slice", result, result->status, wait);
-    give_up(a, wait, true);
+    if (a->publish.wanted.devices.counters && smaller == 0u) {
+        counters_refused(a, API_BACKOFF_MIN_MS);
+    } else {
+        give_up(a, wait, true);
+    }
 }
 
 static void write_end(struct agent *a, const struct api_result *result)
@@ -564,6 +583,12 @@ void round_content_changed(struct agent *a)
     r->stored = is_reported(r->stored) ? STORED_RECHECK : STORED_UNKNOWN;
     plan_forget_losses(&a->publish.plan);
     pacing_content_changed(&a->publish.pacing);
+}
+
+void round_version(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    r->no_counters = false; /* perhaps another server, which keeps them */
 }
 
 void round_abandon(struct agent *a)

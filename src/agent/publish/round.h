@@ -46,6 +46,7 @@ struct round {
     struct slice_request request; /* whose body is being sent */
     struct refusal_cause cause;
     struct refusal refusal;
+    bool no_counters;         /* the API server does not keep shared counters */
     uint64_t kept_until_ms;   /* stored devices that were not found stay until then; 0: not so */
     uint64_t current_wall_ms; /* when the stored slices were last known to be right; 0: never */
 };
@@ -66,6 +67,8 @@ void round_soon(struct agent *a);
 void round_recheck(struct agent *a, uint64_t wait_ms);
 /* The wanted content changed. */
 void round_content_changed(struct agent *a);
+/* Another version of the API is spoken: what the server keeps is tried again. */
+void round_version(struct agent *a);
 /* Gives up the round under way; another one starts once requests can be made. */
 void round_abandon(struct agent *a);
 /* Whether the stored slices are known to be the wanted ones. */

@@ -75,8 +75,41 @@ static void set_taint(kube_DeviceTaint *t, const struct devices *devices, const 
 /* One device of a slice while it is written. */
 struct device_fields {
     struct slice_request *request;
-    const struct device *device;
+    const struct device *device; /* NULL: what the slice itself has */
 };
+
+/* Each counter has the name of its device. */
+static bool write_counters(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    /* a Counter of COUNTER_VALUE, one digit: field 1, a Quantity with its text in field 1 */
+    static const uint8_t counter[] = {0x0a, 3, 0x0a, 1, (uint8_t)COUNTER_VALUE[0]};
+    const struct device_fields *f = *arg;
+    const struct devices *all = &f->request->wanted->devices;
+    uint64_t counters = devices_counters(all, f->device);
+    for (unsigned i = 0; i < all->count; i++) {
+        const struct device *d = &all->device[i];
+        kube_CounterSet_CountersEntry e = kube_CounterSet_CountersEntry_init_zero;
+        if (d->node || (counters >> d->number & 1u) == 0u) {
+            continue;
+        }
+        SET(e, has_key, key, d->name);
+        e.has_value = true;
+        e.value.size = sizeof counter;
+        memcpy(e.value.bytes, counter, sizeof counter);
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_CounterSet_CountersEntry_fields, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_counters(kube_CounterSet *set, struct device_fields *f)
+{
+    SET(*set, has_name, name, COUNTER_SET_NAME);
+    set->counters.funcs.encode = write_counters;
+    set->counters.arg = f;
+}
 
 /* v1beta1: what v1 has in the device itself stands in one message in the place of attributes. */
 static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
@@ -104,6 +137,10 @@ static void set_device(kube_Device *d, struct device_fields *f)
     }
     d->attributes.funcs.encode = write_attributes;
     d->attributes.arg = r->attributes;
+    d->has_consumesCounters = r->wanted->devices.counters;
+    if (d->has_consumesCounters) {
+        set_counters(&d->consumesCounters, f);
+    }
     d->has_taints = f->device->tainted;
     if (d->has_taints) {
         set_taint(&d->taints, &r->wanted->devices, f->device);
@@ -163,7 +200,8 @@ static void set_stored(const struct slice_seen *stored, kube_ObjectMeta *m)
     SET(*m, has_resourceVersion, resourceVersion, stored->resource_version);
 }
 
-static void set_spec(struct slice_request *r, kube_ResourceSliceSpec *spec)
+static void set_spec(struct slice_request *r, struct device_fields *whole,
+                     kube_ResourceSliceSpec *spec)
 {
     const char *node = r->wanted->node_name;
     SET(*spec, has_driver, driver, DRIVER_NAME);
@@ -176,9 +214,14 @@ static void set_spec(struct slice_request *r, kube_ResourceSliceSpec *spec)
     spec->pool.resourceSliceCount = r->slices;
     spec->devices.funcs.encode = write_devices;
     spec->devices.arg = r;
+    spec->has_sharedCounters = r->counters;
+    if (r->counters) {
+        set_counters(&spec->sharedCounters, whole);
+    }
 }
 
-static void slice_object(struct slice_request *r, kube_ResourceSlice *slice)
+static void slice_object(struct slice_request *r, struct device_fields *whole,
+                         kube_ResourceSlice *slice)
 {
     slice->has_metadata = true;
     slice->has_spec = true;
@@ -188,7 +231,7 @@ static void slice_object(struct slice_request *r, kube_ResourceSlice *slice)
     } else {
         set_generate_name(r->wanted->node_name, &slice->metadata);
     }
-    set_spec(r, &slice->spec);
+    set_spec(r, whole, &slice->spec);
 }
 
 static void delete_options(const struct slice_seen *stored, kube_DeleteOptions *options)
@@ -222,7 +265,8 @@ static bool encode_body(struct slice_request *r, pb_ostream_t *out)
                              &options);
     }
     kube_ResourceSlice slice = kube_ResourceSlice_init_zero;
-    slice_object(r, &slice);
+    struct device_fields whole = {.request = r, .device = NULL};
+    slice_object(r, &whole, &slice);
     return encode_object(out, version_group(r->version), "ResourceSlice", kube_ResourceSlice_fields,
                          &slice);
 }
@@ -326,12 +370,21 @@ static void observe_taint(struct slice_observer *o, const struct kube_record *re
     slice_compare_taint(&o->compare, ok ? r.key : "", r.value, ok ? r.effect : "");
 }
 
+static void observe_counter(struct slice_observer *o, const struct kube_record *record)
+{
+    projection_CounterRecord r = projection_CounterRecord_init_zero;
+    bool ok = !record->truncated && decode(record->message, projection_CounterRecord_fields, &r);
+    slice_compare_counter(&o->compare, ok ? r.key : "", r.value);
+}
+
 static void observe_device(struct slice_observer *o, const struct kube_record *record)
 {
     projection_DeviceRecord r = projection_DeviceRecord_init_zero;
     bool ok = decode(record->message, projection_DeviceRecord_fields, &r);
     if (record->record == KUBE_SLICE_NAME) {
         slice_compare_name(&o->compare, view_text(ok ? r.name : ""));
+    } else if (record->record == KUBE_SLICE_COUNTERS) {
+        slice_compare_counters(&o->compare, ok ? r.name : "");
     } else {
         slice_compare_device(&o->compare, !ok || (r.has_extra && r.extra));
     }
@@ -361,6 +414,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     seen->exact = slice_compare_end(&o->compare) && !unknown && view_is(owner, o->wanted->owner);
     seen->first = o->compare.first;
     seen->count = o->compare.count;
+    seen->counters = o->compare.shared != 0u;
     seen->untainted = o->compare.untainted;
     seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
 }
@@ -380,6 +434,10 @@ bool slice_observe(struct slice_observer *o, const struct kube_record *record)
     case KUBE_SLICE_TAINT:
         observe_taint(o, record);
         break;
+    case KUBE_SLICE_COUNTER:
+        observe_counter(o, record);
+        break;
+    case KUBE_SLICE_COUNTERS:
     case KUBE_SLICE_NAME:
     case KUBE_SLICE_DEVICE:
         observe_device(o, record);

@@ -25,6 +25,7 @@ struct slice_request {
     const struct slice_seen *stored; /* what is updated or deleted; not used by SLICE_CREATE */
     const struct wanted *wanted;
     struct attributes *attributes; /* working memory: too large for the stack */
+    bool counters;                 /* the slice is that of the shared counters */
     unsigned first;                /* devices of the slice: `count` from this one on */
     unsigned count;
     int64_t generation; /* of the pool */
@@ -56,6 +57,7 @@ struct slice_seen {
     enum slice_scope scope;
     bool deleting; /* it goes as soon as its finalizers are gone */
     bool exact;    /* owner and devices are the wanted ones, and it has no unknown field */
+    bool counters; /* it has shared counters */
     unsigned
         first; /* with `exact`: its devices are the wanted ones from this on, `count` of them */
     unsigned count;

@@ -8,6 +8,9 @@
 #include "base/crc32c.h"
 #include "dra/issue.h"
 
+/* The first 1.x of the kubelet with which `auto` asks the server for shared counters. */
+#define COUNTERS_KUBELET_MINOR 36u
+
 /* Whether the item with this value is to be logged: not yet logged, and the list has room. */
 static bool is_new(struct left_out *l, const char *item, const char *value)
 {
@@ -71,6 +74,19 @@ static void keep_devices(const struct agent *a, struct devices *wanted)
     }
 }
 
+/*
+ * Whether the API server may keep shared counters. It is never older than the kubelet, and has them
+ * by default from 1.36 on (DRAPartitionableDevices); what it drops is found when it is written.
+ */
+static bool keeps_counters(const struct agent *a)
+{
+    bool wanted = a->settings->ultraserver == ULTRASERVER_BOTH;
+    if (a->settings->ultraserver == ULTRASERVER_AUTO) {
+        wanted = node_kubelet_minor(a) >= COUNTERS_KUBELET_MINOR;
+    }
+    return wanted && !a->publish.round.no_counters && version_now(a) == API_V1;
+}
+
 /* All but the devices whose name the server would refuse. */
 static void take_devices(struct agent *a)
 {
@@ -95,7 +111,7 @@ static void take_devices(struct agent *a)
     }
     wanted->count = (uint16_t)kept;
     if (wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES) {
-        devices_as_node(wanted);
+        devices_add_node(wanted, !keeps_counters(a));
     }
 }
 

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What base/bytes.h has of text: numbers as digits, UTF-8, texts in arrays. No octet of a frame
+ * passes here, so this file is compiled for size (HOT in the Makefile).
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/chars.h"
+
+/* --- views --- */
+
+struct view view_text(const char *text)
+{
+    ASSERT(text != NULL);
+    return view_of(text, strlen(text));
+}
+
+/* How many bytes both have in common at the start; most texts differ in the first. */
+static size_t common_bytes(struct view a, const char *text)
+{
+    size_t n = 0;
+    while (n < a.len && text[n] != '\0' && (uint8_t)text[n] == a.data[n]) {
+        n++;
+    }
+    return n;
+}
+
+bool view_is(struct view a, const char *text)
+{
+    return common_bytes(a, text) == a.len && text[a.len] == '\0';
+}
+
+bool view_starts(struct view a, const char *prefix)
+{
+    return prefix[common_bytes(a, prefix)] == '\0';
+}
+
+bool view_ends(struct view a, const char *suffix)
+{
+    struct view s = view_text(suffix);
+    return a.len >= s.len && view_equal(view_from(a, a.len - s.len), s);
+}
+
+static bool is_trimmed(uint8_t c)
+{
+    return is_space(c) || c == 0u;
+}
+
+struct view view_trim(struct view a)
+{
+    size_t begin = 0;
+    size_t end = a.len;
+    while (end > 0u && is_trimmed(a.data[end - 1u])) {
+        end--;
+    }
+    while (begin < end && is_trimmed(a.data[begin])) {
+        begin++;
+    }
+    return view_from(view_first(a, end), begin);
+}
+
+struct view view_without_dot(struct view a)
+{
+    return view_first(a, a.len - (view_ends(a, ".") ? 1u : 0u));
+}
+
+enum status view_decimal(struct view a, uint64_t max, uint64_t *value)
+{
+    uint64_t n = 0;
+    if (a.len == 0u) {
+        return PEER_MALFORMED;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        uint8_t c = a.data[i];
+        if (!is_digit(c)) {
+            return PEER_MALFORMED;
+        }
+        uint64_t digit = (uint64_t)c - (uint64_t)'0';
+        if (digit > max || n > (max - digit) / 10u) {
+            return PEER_MALFORMED;
+        }
+        n = n * 10u + digit;
+    }
+    *value = n;
+    return STATUS_OK;
+}
+
+/* --- writer --- */
+
+void writer_text(struct writer *w, const char *text)
+{
+    writer_append(w, view_text(text));
+}
+
+void writer_utf8(struct writer *w, uint32_t c)
+{
+    if (c < 0x80u) {
+        writer_u8(w, (uint8_t)c);
+    } else if (c < 0x800u) {
+        writer_u16(w, (uint16_t)(0xc080u | (c >> 6) << 8 | (c & 0x3fu)));
+    } else if (c < 0x10000u) {
+        writer_u24(w, 0xe08080u | (c >> 12) << 16 | (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
+    } else {
+        writer_u32(w, 0xf0808080u | (c >> 18) << 24 | (c >> 12 & 0x3fu) << 16 |
+                          (c >> 6 & 0x3fu) << 8 | (c & 0x3fu));
+    }
+}
+
+void writer_decimal(struct writer *w, uint64_t value)
+{
+    uint8_t digits[20];
+    unsigned at = sizeof digits;
+    uint64_t rest = value;
+    do {
+        at--;
+        digits[at] = (uint8_t)('0' + rest % 10u);
+        rest /= 10u;
+    } while (rest > 0u);
+    writer_bytes(w, digits + at, sizeof digits - at);
+}
+
+void writer_signed(struct writer *w, int64_t value)
+{
+    uint8_t text[21];
+    struct writer out = writer_of(text, sizeof text);
+    uint64_t size = (uint64_t)value;
+    if (value < 0) {
+        writer_u8(&out, '-');
+        size = 0u - size;
+    }
+    writer_decimal(&out, size);
+    writer_append(w, writer_view(&out));
+}
+
+void writer_hex(struct writer *w, uint64_t value, unsigned digits)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint8_t text[16];
+    ASSERT(digits >= 1u && digits <= sizeof text);
+    for (unsigned i = 0; i < digits; i++) {
+        unsigned below = 4u * (digits - 1u - i);
+        text[i] = (uint8_t)hex[(value >> below) & 0xfu];
+    }
+    writer_bytes(w, text, digits);
+}
+
+void writer_shown(struct writer *w, struct view v, size_t max)
+{
+    struct view shown = view_first(v, max);
+    for (size_t i = 0; i < shown.len; i++) {
+        uint8_t c = shown.data[i];
+        writer_u8(w, (is_printable(c) && c != '"') ? c : (uint8_t)'?');
+    }
+    if (shown.len < v.len) {
+        writer_text(w, "...");
+    }
+}
+
+/* --- NUL-terminated text in arrays, and UTF-8 --- */
+
+enum status text_copy(char *text, size_t cap, struct view v)
+{
+    ASSERT(cap >= 1u);
+    if (v.len > cap - 1u) {
+        return FULL_BUFFER;
+    }
+    if (view_find(v, 0) < v.len) {
+        return PEER_MALFORMED;
+    }
+    if (v.len > 0u) {
+        memcpy(text, v.data, v.len);
+    }
+    text[v.len] = 0;
+    return STATUS_OK;
+}
+
+void text_set(char *text, size_t cap, const char *value)
+{
+    enum status s = text_copy(text, cap, view_text(value));
+    ASSERT(s == STATUS_OK);
+}
+
+/* Most bytes, up to `max`, that do not end inside a character of `v`. */
+static size_t cut_length(struct view v, size_t max)
+{
+    size_t n = (v.len < max) ? v.len : max;
+    /* A continuation byte behind the cut belongs to the character before it: it goes as a whole. */
+    for (unsigned i = 0; i < 4u && n > 0u && n < v.len && (v.data[n] & 0xc0u) == 0x80u; i++) {
+        n--;
+    }
+    return n;
+}
+
+void text_cut(char *text, size_t cap, struct view v)
+{
+    ASSERT(cap >= 1u);
+    struct view shown = view_first(v, view_find(v, 0));
+    size_t n = cut_length(shown, cap - 1u);
+    if (n > 0u) {
+        ASSERT(shown.data != NULL);
+        memmove(text, shown.data, n);
+    }
+    text[n] = 0;
+}
+
+void writer_cut(struct writer *w, struct view v)
+{
+    static const char rest[] = "...";
+    size_t room = writer_room(w);
+    bool whole = v.len <= room;
+    if (!whole && room < sizeof rest - 1u) {
+        return;
+    }
+    size_t n = whole ? v.len : cut_length(v, room - (sizeof rest - 1u));
+    for (size_t i = 0; i < n; i++) {
+        writer_u8(w, is_control(v.data[i]) ? (uint8_t)' ' : v.data[i]);
+    }
+    if (!whole) {
+        writer_text(w, rest);
+    }
+    ASSERT(!w->full || room == 0u);
+}
+
+enum status writer_end_text(struct writer *w)
+{
+    if (w->full || w->len >= w->cap) {
+        if (w->cap > 0u) {
+            w->data[(w->len < w->cap) ? w->len : w->cap - 1u] = 0;
+        }
+        w->full = true;
+        return FULL_BUFFER;
+    }
+    w->data[w->len] = 0;
+    return STATUS_OK;
+}
+
+/*
+ * Lead bytes and the range of the second byte (RFC 3629 §4): shortest form, no surrogates, at most
+ * U+10FFFF.
+ */
+static const struct {
+    uint8_t first;
+    uint8_t last;
+    uint8_t more;
+    uint8_t low;
+    uint8_t high;
+} leads[] = {
+    {0x00, 0x7f, 0, 0, 0},       {0xc2, 0xdf, 1, 0x80, 0xbf}, {0xe0, 0xe0, 2, 0xa0, 0xbf},
+    {0xe1, 0xec, 2, 0x80, 0xbf}, {0xed, 0xed, 2, 0x80, 0x9f}, {0xee, 0xef, 2, 0x80, 0xbf},
+    {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
+};
+
+/* Length of the character at the front, 0 when it is none. */
+static size_t utf8_length(struct view v)
+{
+    for (unsigned i = 0; i < sizeof leads / sizeof leads[0]; i++) {
+        if (v.data[0] < leads[i].first || v.data[0] > leads[i].last) {
+            continue;
+        }
+        if (v.len < 1u + leads[i].more) {
+            return 0;
+        }
+        if (leads[i].more > 0u && (v.data[1] < leads[i].low || v.data[1] > leads[i].high)) {
+            return 0;
+        }
+        for (unsigned k = 2; k <= leads[i].more; k++) {
+            if ((v.data[k] & 0xc0u) != 0x80u) {
+                return 0;
+            }
+        }
+        return 1u + leads[i].more;
+    }
+    return 0;
+}
+
+bool view_is_utf8(struct view v)
+{
+    struct view rest = v;
+    while (rest.len > 0u) {
+        size_t n = utf8_length(rest);
+        if (n == 0u) {
+            return false;
+        }
+        rest = view_from(rest, n);
+    }
+    return true;
+}
