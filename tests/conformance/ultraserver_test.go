@@ -586,11 +586,11 @@ func TestUltraServerCommands(t *testing.T) {
 		check(t, yaml.UnmarshalStrict([]byte(text), &found))
 		return found
 	}
-	own := sliceOf(a.commandOK(address, "slices")).Spec.Devices
+	own := sliceOf(a.commandOK(address, "slices", "--ultraserver-devices=node")).Spec.Devices
 	if len(own) != 1 || own[0].Name != nodeDevice || *own[0].Attributes["ultraserverServerId4"].StringValue != quadServer {
 		t.Errorf("slices: %+v", own)
 	}
-	board := sliceOf(run(t, nil, "slices", "--board", ultraBoard).stdout).Spec.Devices
+	board := sliceOf(run(t, nil, "slices", "--board", ultraBoard, "--ultraserver-devices=node").stdout).Spec.Devices
 	if len(board) != 1 || board[0].Name != nodeDevice || *board[0].Attributes["deviceCount"].IntValue != 16 {
 		t.Errorf("slices --board: %+v", board)
 	}
@@ -598,7 +598,7 @@ func TestUltraServerCommands(t *testing.T) {
 	if len(single) != 16 || single[15].Name != "neuron-device-15" {
 		t.Errorf("slices --board --ultraserver-devices=devices: %+v", single)
 	}
-	if got := a.command(address, "slices"); strings.Contains(got.stdout, "neuron-device-") {
+	if got := a.command(address, "slices", "--ultraserver-devices=node"); strings.Contains(got.stdout, "neuron-device-") {
 		t.Errorf("slices: %s", got.stdout)
 	}
 }
