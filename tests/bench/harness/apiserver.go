@@ -33,6 +33,7 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 	slicesPath   = "/apis/resource.k8s.io/v1/resourceslices"
 	nodesPath    = "/api/v1/nodes/"
+	everyClaim   = "/apis/resource.k8s.io/v1/resourceclaims"
 )
 
 // apiServer answers what both sides ask for, in protobuf over TLS and HTTP/2. Claims are encoded when they
@@ -145,6 +146,8 @@ func nodeObject(name string) *core.Node {
 // answer is the whole answer to anything but a watch.
 func (s *apiServer) answer(r *request) (code int, body []byte) {
 	switch {
+	case r.method == http.MethodGet && r.path == everyClaim:
+		return s.listClaims()
 	case r.method == http.MethodGet && strings.HasPrefix(r.path, claimsPrefix):
 		return s.claim(r.path)
 	case r.method == http.MethodGet && strings.HasPrefix(r.path, nodesPath):
@@ -187,6 +190,22 @@ func (s *apiServer) claim(path string) (int, []byte) {
 		return failure(http.StatusNotFound, meta.StatusReasonNotFound, "no such claim")
 	}
 	return http.StatusOK, body
+}
+
+// listClaims is what the agent asks for to learn the API version and to find the claims of its node.
+func (s *apiServer) listClaims() (int, []byte) {
+	list := &resource.ResourceClaimList{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list.ResourceVersion = strconv.Itoa(s.version)
+	for _, body := range s.claims {
+		claim := resource.ResourceClaim{}
+		if err := readEnvelope(body, &claim); err != nil {
+			panic(err) // encoded by addClaim
+		}
+		list.Items = append(list.Items, claim)
+	}
+	return http.StatusOK, envelope("resource.k8s.io/v1", "ResourceClaimList", list)
 }
 
 func node(name string) (int, []byte) {
