@@ -65,7 +65,7 @@ static enum status read_file(const char *path, struct writer *out, const char *w
 static enum status pem_check(const struct pem *pem, const char *what, const char *from,
                              struct writer *why)
 {
-    if (strstr((const char *)pem->text, "-----BEGIN ") == NULL) {
+    if (!pem_begins(view_of(pem->text, pem->len))) {
         writer_text(why, what);
         writer_text(why, " ");
         return fail(why, from, " is not PEM: it has no line -----BEGIN", PEER_MALFORMED);
@@ -76,23 +76,21 @@ static enum status pem_check(const struct pem *pem, const char *what, const char
 static enum status pem_from_file(struct pem *pem, const char *what, const char *path,
                                  const char *remedy, struct writer *why)
 {
-    struct writer w = writer_of(pem->text, pem->cap - 1u);
+    struct writer w = writer_of(pem->text, pem->cap);
     enum status s = read_file(path, &w, what, remedy, why);
     if (s != STATUS_OK) {
         return s;
     }
     pem->len = w.len;
-    pem->text[pem->len] = 0;
     return pem_check(pem, what, path, why);
 }
 
 static enum status pem_from_base64(struct pem *pem, const char *what, struct view data,
                                    struct writer *why)
 {
-    struct writer w = writer_of(pem->text, pem->cap - 1u);
+    struct writer w = writer_of(pem->text, pem->cap);
     bool decoded = pem_base64(data, &w);
     pem->len = w.len;
-    pem->text[w.len] = 0;
     if (!decoded) {
         return fail(why, what, "-data in the kubeconfig is not base64; copy it again",
                     PEER_MALFORMED);
@@ -370,7 +368,8 @@ struct tls_identity credentials_identity(const struct credentials *c)
                                  .ca_len = c->ca.len,
                                  .cert_pem = c->cert.text,
                                  .cert_len = c->cert.len,
-                                 .key_pem = view_of(c->key.text, c->key.len),
+                                 .key_pem = c->key.text,
+                                 .key_len = c->key.len,
                                  .server_name = c->server_name};
 }
 

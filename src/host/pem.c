@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/pem.h"
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/chars.h"
 #include "host/der.h"
 
-#define BEGIN_MARK "-----BEGIN CERTIFICATE-----"
-#define END_MARK "-----END CERTIFICATE-----"
+#define BEGIN "-----BEGIN "
+#define BEGIN_MARK(label) BEGIN label "-----"
+#define END_MARK(label) "-----END " label "-----"
 #define PADDING 64u
 #define NO_DIGIT 255u
 
@@ -80,14 +79,15 @@ static bool is_element(struct view der)
     return der_any(&der, &e) && der.len == 0u;
 }
 
-size_t pem_certificates(uint8_t *text, size_t len)
+/* Decodes the blocks between two marks of a label. */
+static size_t decode_blocks(uint8_t *text, size_t len, const char *begin_mark, const char *end_mark)
 {
     struct view all = view_of(text, len);
     struct writer out = writer_of(text, len);
-    size_t begin = find_mark(all, 0, BEGIN_MARK);
+    size_t begin = find_mark(all, 0, begin_mark);
     while (begin < len) {
-        size_t body = begin + sizeof BEGIN_MARK - 1u;
-        size_t end = find_mark(all, body, END_MARK);
+        size_t body = begin + view_text(begin_mark).len;
+        size_t end = find_mark(all, body, end_mark);
         if (end == len) {
             break;
         }
@@ -98,7 +98,29 @@ size_t pem_certificates(uint8_t *text, size_t len)
             !is_element(view_from(writer_view(&out), before))) {
             out.len = before;
         }
-        begin = find_mark(all, end + sizeof END_MARK - 1u, BEGIN_MARK);
+        begin = find_mark(all, end + view_text(end_mark).len, begin_mark);
     }
     return out.len;
+}
+
+size_t pem_certificates(uint8_t *text, size_t len)
+{
+    return decode_blocks(text, len, BEGIN_MARK("CERTIFICATE"), END_MARK("CERTIFICATE"));
+}
+
+size_t pem_keys(uint8_t *text, size_t len)
+{
+    size_t keys = decode_blocks(text, len, BEGIN_MARK("PRIVATE KEY"), END_MARK("PRIVATE KEY"));
+    if (keys == 0u) {
+        keys = decode_blocks(text, len, BEGIN_MARK("RSA PRIVATE KEY"), END_MARK("RSA PRIVATE KEY"));
+    }
+    if (keys == 0u) {
+        keys = decode_blocks(text, len, BEGIN_MARK("EC PRIVATE KEY"), END_MARK("EC PRIVATE KEY"));
+    }
+    return keys;
+}
+
+bool pem_begins(struct view text)
+{
+    return find_mark(text, 0, BEGIN) < text.len;
 }

@@ -281,9 +281,13 @@ static enum status load_certificates(const struct tls_identity *id, struct write
 
 static enum status load_key(const struct tls_identity *id, struct writer *why)
 {
-    ASSERT(id->key_pem.len > 0u && id->key_pem.data[id->key_pem.len] == 0u);
-    int code = mbedtls_pk_parse_key(&session.key, id->key_pem.data, id->key_pem.len + 1u, NULL, 0,
-                                    tls_random, NULL);
+    struct view keys = view_of(id->key_pem, pem_keys(id->key_pem, id->key_len));
+    struct der e = {0};
+    int code = MBEDTLS_ERR_PK_KEY_INVALID_FORMAT;
+    if (keys.len > 0u && der_any(&keys, &e)) {
+        code = mbedtls_pk_parse_key(&session.key, e.whole.data, e.whole.len, NULL, 0, tls_random,
+                                    NULL);
+    }
     if (code != 0) {
         return refuse(code, "the client key is not a PEM key (RSA or EC, no password)", why);
     }

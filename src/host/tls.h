@@ -14,16 +14,16 @@
 #include "base/bytes.h"
 
 /*
- * PEM texts. The authorities' one is decoded in place by tls_start and stays borrowed until
- * tls_handshake has ended; so does that of the client certificate, during tls_start only. A NUL
- * byte follows the key in memory, not counted by its view.
+ * PEM texts, which tls_start decodes in place. The authorities' one stays borrowed until
+ * tls_handshake has ended, those of the client during tls_start only.
  */
 struct tls_identity {
     uint8_t *ca_pem; /* one certificate or several, in any number */
     size_t ca_len;
     uint8_t *cert_pem;
     size_t cert_len; /* 0: no client certificate */
-    struct view key_pem;
+    uint8_t *key_pem;
+    size_t key_len;
     const char *server_name; /* DNS name, or IP literal without brackets */
 };
 

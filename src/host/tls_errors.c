@@ -90,9 +90,8 @@ static void put(struct writer *why, const char *words)
 bool tls_is_exhausted(int code)
 {
     static const int modules[] = {
-        MBEDTLS_ERR_SSL_ALLOC_FAILED,  MBEDTLS_ERR_X509_ALLOC_FAILED, MBEDTLS_ERR_PK_ALLOC_FAILED,
-        MBEDTLS_ERR_PEM_ALLOC_FAILED,  MBEDTLS_ERR_ECP_ALLOC_FAILED,  MBEDTLS_ERR_MPI_ALLOC_FAILED,
-        MBEDTLS_ERR_ASN1_ALLOC_FAILED,
+        MBEDTLS_ERR_SSL_ALLOC_FAILED, MBEDTLS_ERR_X509_ALLOC_FAILED, MBEDTLS_ERR_PK_ALLOC_FAILED,
+        MBEDTLS_ERR_ECP_ALLOC_FAILED, MBEDTLS_ERR_MPI_ALLOC_FAILED,  MBEDTLS_ERR_ASN1_ALLOC_FAILED,
     };
     unsigned whole = (code < 0) ? (unsigned)-code : 0u;
     for (size_t i = 0; i < COUNT_OF(modules); i++) {

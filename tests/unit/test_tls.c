@@ -232,18 +232,49 @@ static void test_identities(void **state)
     id.cert_len = sizeof none - 1;
     expect_unusable(&id, "the client certificate is not a PEM certificate");
     id = identity("ca.pem", "me", "api.test");
-    id.key_pem = view_text("garbage");
+    id.key_len = pem("garbage.key", 2).len;
     expect_unusable(&id, "the client key is not a PEM key");
     id = identity("ca.pem", "me", "api.test");
-    id.key_pem = pem("ec384.key", 2);
+    id.key_len = pem("ec384.key", 2).len;
     expect_unusable(&id, "the client key does not belong to the client certificate");
     id = identity("ca.pem", "me", "api.test");
-    id.key_pem = pem("mersa.key", 2);
+    id.key_len = pem("mersa.key", 2).len;
     expect_unusable(&id, "the client key does not belong to the client certificate");
     id = identity("ca.pem", NULL, name);
     expect_unusable(&id, "the server's name is empty or longer than 255 bytes");
     id = identity("ca.pem", NULL, "");
     expect_unusable(&id, "the server's name is empty");
+}
+
+/* A key comes in three forms of PEM; what a password protects is none of them. */
+static void test_forms_of_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *certificate;
+        const char *file;
+        bool good;
+    } rows[] = {
+        {"me.pem", "me.key", true},         {"me.pem", "pkcs8.key", true},
+        {"me.pem", "parameters.key", true}, {"me.pem", "lines.key", true},
+        {"mersa.pem", "mersa.key", true},   {"mersa.pem", "pkcs1.key", true},
+        {"me.pem", "locked.key", false},    {"me.pem", "locked8.key", false},
+        {"me.pem", "garbled.key", false},   {"me.pem", "garbage.key", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tls_identity id = identity("ca.pem", "me", "api.test");
+        id.cert_len = pem(rows[i].certificate, 1).len;
+        id.key_len = pem(rows[i].file, 2).len;
+        if (rows[i].good) {
+            int ends[2];
+            assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+            assert_int_equal(start(ends[0], &id), STATUS_OK);
+            end(ends[0]);
+            assert_int_equal(close(ends[1]), 0);
+        } else {
+            expect_unusable(&id, "the client key is not a PEM key (RSA or EC, no password)");
+        }
+    }
 }
 
 /* Bundles take room and time, and nothing of the arena. */
@@ -300,10 +331,11 @@ static void test_exhausted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_alpn),   cmocka_unit_test(test_odd_answers),
-        cmocka_unit_test(test_sni),       cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_exhausted), cmocka_unit_test(test_large_bundles),
+        cmocka_unit_test(test_accepted),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_alpn),       cmocka_unit_test(test_odd_answers),
+        cmocka_unit_test(test_sni),           cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_forms_of_keys), cmocka_unit_test(test_exhausted),
+        cmocka_unit_test(test_large_bundles),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -60,7 +60,15 @@ static const char make_certificates[] =
     "leaf stranger prime256v1 other extendedKeyUsage=clientAuth\n"
     "dated expired 20200101000000Z 20210101000000Z\n"
     "dated future 20900101000000Z 20910101000000Z\n"
-    "cat other.pem rsaca.pem ca.pem >bundle.pem\n";
+    "cat other.pem rsaca.pem ca.pem >bundle.pem\n"
+    "openssl pkcs8 -topk8 -nocrypt -in me.key -out pkcs8.key\n"
+    "{ echo a comment; openssl ecparam -name prime256v1; cat me.key me.key; } >parameters.key\n"
+    "sed 's/$/\\r/' me.key >lines.key\n"
+    "openssl pkcs8 -topk8 -in me.key -passout pass:secret -out locked8.key\n"
+    "openssl ec -in me.key -aes128 -passout pass:secret -out locked.key\n"
+    "sed '2s/./!/' me.key >garbled.key; echo garbage >garbage.key\n"
+    "openssl rsa -traditional -in mersa.key -out pkcs1.key 2>/dev/null ||\n"
+    "openssl rsa -in mersa.key -out pkcs1.key\n";
 
 static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
@@ -121,7 +129,8 @@ static inline struct tls_identity identity(const char *ca, const char *client, c
         id.cert_len = pem(file, 1).len;
         id.cert_pem = (uint8_t *)pem_text[1];
         (void)snprintf(file, sizeof file, "%s.key", client);
-        id.key_pem = pem(file, 2);
+        id.key_len = pem(file, 2).len;
+        id.key_pem = (uint8_t *)pem_text[2];
     }
     return id;
 }
