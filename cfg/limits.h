@@ -79,6 +79,11 @@
 #define ULTRASERVER_MODE_MAX 4u
 /* Nodes that a claim can ask to be one machine (AWS Neuron DRA documentation: 1, 2 or 4). */
 #define ULTRASERVER_NODES_MAX 4u
+/*
+ * A link of bus/pci/devices: 17 octets to sysfs's tree, 16 for the root complex, 13 for each bridge
+ * on the way: 17 of them.
+ */
+#define LINK_BYTES_MAX 256u
 /* server_id_2, server_id_4, reservation_id: 16 hexadecimal digits, NUL. */
 #define SERVER_ID_CAP 17u
 /*

@@ -30,6 +30,8 @@ PB_BIND(kube_Device, kube_Device, 2)
 
 PB_BIND(kube_Device_AttributesEntry, kube_Device_AttributesEntry, 2)
 
+PB_BIND(kube_Device_CapacityEntry, kube_Device_CapacityEntry, AUTO)
+
 PB_BIND(kube_DeviceTaint, kube_DeviceTaint, 2)
 
 PB_BIND(kube_Time, kube_Time, AUTO)
@@ -37,6 +39,12 @@ PB_BIND(kube_Time, kube_Time, AUTO)
 PB_BIND(kube_BasicDevice, kube_BasicDevice, 2)
 
 PB_BIND(kube_BasicDevice_AttributesEntry, kube_BasicDevice_AttributesEntry, 2)
+
+PB_BIND(kube_BasicDevice_CapacityEntry, kube_BasicDevice_CapacityEntry, AUTO)
+
+PB_BIND(kube_DeviceCapacity, kube_DeviceCapacity, AUTO)
+
+PB_BIND(kube_Quantity, kube_Quantity, AUTO)
 
 PB_BIND(kube_DeviceAttribute, kube_DeviceAttribute, AUTO)
 

@@ -114,6 +114,7 @@ typedef struct _kube_Device {
     bool has_name;
     char name[64];
     pb_callback_t attributes; /* v1beta1: one BasicDevice stands here */
+    pb_callback_t capacity;
     bool has_consumesCounters;
     kube_CounterSet consumesCounters; /* at most one of the repeated field */
     bool has_taints;
@@ -123,9 +124,35 @@ typedef struct _kube_Device {
 /* What v1beta1 has in field 2 of a Device instead of the attributes. */
 typedef struct _kube_BasicDevice {
     pb_callback_t attributes;
+    pb_callback_t capacity;
     bool has_taints;
     kube_DeviceTaint taints;
 } kube_BasicDevice;
+
+/* Of apimachinery; the text is in the canonical form. */
+typedef struct _kube_Quantity {
+    bool has_string;
+    char string[16];
+} kube_Quantity;
+
+typedef struct _kube_DeviceCapacity {
+    bool has_value;
+    kube_Quantity value;
+} kube_DeviceCapacity;
+
+typedef struct _kube_Device_CapacityEntry {
+    bool has_key;
+    char key[97];
+    bool has_value;
+    kube_DeviceCapacity value;
+} kube_Device_CapacityEntry;
+
+typedef struct _kube_BasicDevice_CapacityEntry {
+    bool has_key;
+    char key[97];
+    bool has_value;
+    kube_DeviceCapacity value;
+} kube_BasicDevice_CapacityEntry;
 
 /* Fields int, bool, string, version of the API; "_value" keeps them clear of C keywords.
  Exactly one field is set; its presence decides, so 0, false and "" are values. */
@@ -180,12 +207,16 @@ extern "C" {
 #define kube_CounterSet_init_default             {false, "", {{NULL}, NULL}}
 #define kube_CounterSet_CountersEntry_init_default {false, "", false, {0, {0}}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
+#define kube_Device_CapacityEntry_init_default   {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
 #define kube_Time_init_default                   {false, 0}
-#define kube_BasicDevice_init_default            {{{NULL}, NULL}, false, kube_DeviceTaint_init_default}
+#define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, false, kube_DeviceTaint_init_default}
 #define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
+#define kube_BasicDevice_CapacityEntry_init_default {false, "", false, kube_DeviceCapacity_init_default}
+#define kube_DeviceCapacity_init_default         {false, kube_Quantity_init_default}
+#define kube_Quantity_init_default               {false, ""}
 #define kube_DeviceAttribute_init_default        {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_default          {false, kube_Preconditions_init_default}
 #define kube_Preconditions_init_default          {false, "", false, ""}
@@ -200,10 +231,14 @@ extern "C" {
 #define kube_ResourcePool_init_zero              {0}
 #define kube_Device_init_zero                    {0}
 #define kube_Device_AttributesEntry_init_zero    {0}
+#define kube_Device_CapacityEntry_init_zero      {0}
 #define kube_DeviceTaint_init_zero               {0}
 #define kube_Time_init_zero                      {0}
 #define kube_BasicDevice_init_zero               {0}
 #define kube_BasicDevice_AttributesEntry_init_zero {0}
+#define kube_BasicDevice_CapacityEntry_init_zero {0}
+#define kube_DeviceCapacity_init_zero            {0}
+#define kube_Quantity_init_zero                  {0}
 #define kube_DeviceAttribute_init_zero           {0}
 #define kube_DeleteOptions_init_zero             {0}
 #define kube_Preconditions_init_zero             {0}
@@ -243,10 +278,18 @@ extern "C" {
 #define kube_DeviceTaint_timeAdded_tag           4
 #define kube_Device_name_tag                     1
 #define kube_Device_attributes_tag               2
+#define kube_Device_capacity_tag                 3
 #define kube_Device_consumesCounters_tag         4
 #define kube_Device_taints_tag                   8
 #define kube_BasicDevice_attributes_tag          1
+#define kube_BasicDevice_capacity_tag            2
 #define kube_BasicDevice_taints_tag              7
+#define kube_Quantity_string_tag                 1
+#define kube_DeviceCapacity_value_tag            1
+#define kube_Device_CapacityEntry_key_tag        1
+#define kube_Device_CapacityEntry_value_tag      2
+#define kube_BasicDevice_CapacityEntry_key_tag   1
+#define kube_BasicDevice_CapacityEntry_value_tag 2
 #define kube_DeviceAttribute_int_value_tag       2
 #define kube_DeviceAttribute_bool_value_tag      3
 #define kube_DeviceAttribute_string_value_tag    4
@@ -335,11 +378,13 @@ X(a, STATIC,   OPTIONAL, INT64,    resourceSliceCount,   3)
 #define kube_Device_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
+X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          3) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  consumesCounters,   4) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
 #define kube_Device_attributes_MSGTYPE kube_Device_AttributesEntry
+#define kube_Device_capacity_MSGTYPE kube_Device_CapacityEntry
 #define kube_Device_consumesCounters_MSGTYPE kube_CounterSet
 #define kube_Device_taints_MSGTYPE kube_DeviceTaint
 
@@ -349,6 +394,13 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
 #define kube_Device_AttributesEntry_CALLBACK NULL
 #define kube_Device_AttributesEntry_DEFAULT NULL
 #define kube_Device_AttributesEntry_value_MSGTYPE kube_DeviceAttribute
+
+#define kube_Device_CapacityEntry_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
+#define kube_Device_CapacityEntry_CALLBACK NULL
+#define kube_Device_CapacityEntry_DEFAULT NULL
+#define kube_Device_CapacityEntry_value_MSGTYPE kube_DeviceCapacity
 
 #define kube_DeviceTaint_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
@@ -365,10 +417,12 @@ X(a, STATIC,   OPTIONAL, INT64,    seconds,           1)
 
 #define kube_BasicDevice_FIELDLIST(X, a) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        1) \
+X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          2) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            7)
 #define kube_BasicDevice_CALLBACK pb_default_field_callback
 #define kube_BasicDevice_DEFAULT NULL
 #define kube_BasicDevice_attributes_MSGTYPE kube_BasicDevice_AttributesEntry
+#define kube_BasicDevice_capacity_MSGTYPE kube_BasicDevice_CapacityEntry
 #define kube_BasicDevice_taints_MSGTYPE kube_DeviceTaint
 
 #define kube_BasicDevice_AttributesEntry_FIELDLIST(X, a) \
@@ -377,6 +431,24 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
 #define kube_BasicDevice_AttributesEntry_CALLBACK NULL
 #define kube_BasicDevice_AttributesEntry_DEFAULT NULL
 #define kube_BasicDevice_AttributesEntry_value_MSGTYPE kube_DeviceAttribute
+
+#define kube_BasicDevice_CapacityEntry_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
+#define kube_BasicDevice_CapacityEntry_CALLBACK NULL
+#define kube_BasicDevice_CapacityEntry_DEFAULT NULL
+#define kube_BasicDevice_CapacityEntry_value_MSGTYPE kube_DeviceCapacity
+
+#define kube_DeviceCapacity_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  value,             1)
+#define kube_DeviceCapacity_CALLBACK NULL
+#define kube_DeviceCapacity_DEFAULT NULL
+#define kube_DeviceCapacity_value_MSGTYPE kube_Quantity
+
+#define kube_Quantity_FIELDLIST(X, a) \
+X(a, STATIC,   OPTIONAL, STRING,   string,            1)
+#define kube_Quantity_CALLBACK NULL
+#define kube_Quantity_DEFAULT NULL
 
 #define kube_DeviceAttribute_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, INT64,    int_value,         2) \
@@ -409,10 +481,14 @@ extern const pb_msgdesc_t kube_CounterSet_CountersEntry_msg;
 extern const pb_msgdesc_t kube_ResourcePool_msg;
 extern const pb_msgdesc_t kube_Device_msg;
 extern const pb_msgdesc_t kube_Device_AttributesEntry_msg;
+extern const pb_msgdesc_t kube_Device_CapacityEntry_msg;
 extern const pb_msgdesc_t kube_DeviceTaint_msg;
 extern const pb_msgdesc_t kube_Time_msg;
 extern const pb_msgdesc_t kube_BasicDevice_msg;
 extern const pb_msgdesc_t kube_BasicDevice_AttributesEntry_msg;
+extern const pb_msgdesc_t kube_BasicDevice_CapacityEntry_msg;
+extern const pb_msgdesc_t kube_DeviceCapacity_msg;
+extern const pb_msgdesc_t kube_Quantity_msg;
 extern const pb_msgdesc_t kube_DeviceAttribute_msg;
 extern const pb_msgdesc_t kube_DeleteOptions_msg;
 extern const pb_msgdesc_t kube_Preconditions_msg;
@@ -429,10 +505,14 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 #define kube_ResourcePool_fields &kube_ResourcePool_msg
 #define kube_Device_fields &kube_Device_msg
 #define kube_Device_AttributesEntry_fields &kube_Device_AttributesEntry_msg
+#define kube_Device_CapacityEntry_fields &kube_Device_CapacityEntry_msg
 #define kube_DeviceTaint_fields &kube_DeviceTaint_msg
 #define kube_Time_fields &kube_Time_msg
 #define kube_BasicDevice_fields &kube_BasicDevice_msg
 #define kube_BasicDevice_AttributesEntry_fields &kube_BasicDevice_AttributesEntry_msg
+#define kube_BasicDevice_CapacityEntry_fields &kube_BasicDevice_CapacityEntry_msg
+#define kube_DeviceCapacity_fields &kube_DeviceCapacity_msg
+#define kube_Quantity_fields &kube_Quantity_msg
 #define kube_DeviceAttribute_fields &kube_DeviceAttribute_msg
 #define kube_DeleteOptions_fields &kube_DeleteOptions_msg
 #define kube_Preconditions_fields &kube_Preconditions_msg
@@ -446,14 +526,18 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 /* kube_BasicDevice_size depends on runtime parameters */
 #define KUBE_KUBE_PB_H_MAX_SIZE                  kube_ObjectMeta_size
 #define kube_BasicDevice_AttributesEntry_size    246
+#define kube_BasicDevice_CapacityEntry_size      119
 #define kube_CounterSet_CountersEntry_size       75
 #define kube_DeleteOptions_size                  133
 #define kube_DeviceAttribute_size                145
+#define kube_DeviceCapacity_size                 19
 #define kube_DeviceTaint_size                    350
 #define kube_Device_AttributesEntry_size         246
+#define kube_Device_CapacityEntry_size           119
 #define kube_ObjectMeta_size                     1003
 #define kube_OwnerReference_size                 357
 #define kube_Preconditions_size                  130
+#define kube_Quantity_size                       17
 #define kube_ResourcePool_size                   278
 #define kube_Time_size                           11
 #define kube_TypeMeta_size                       130

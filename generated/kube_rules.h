@@ -26,6 +26,7 @@ enum {
     KUBE_SLICE_ATTRIBUTE,
     KUBE_SLICE_TAINT,
     KUBE_SLICE_COUNTER,
+    KUBE_SLICE_CAPACITY,
     KUBE_SLICE_DEVICE,
     KUBE_SLICE_COUNTERS,
     KUBE_SLICE_NAME,
@@ -229,28 +230,36 @@ enum {
     /* 30 */ {27, KUBE_KEEP, 2, 0, 3, 63}, /* spec.devices.taints.value */ \
     /* 31 */ {18, KUBE_RECORD, 4, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.devices.consumesCounters */ \
     /* 32 */ {31, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.devices.consumesCounters.counters */ \
-    /* 33 */ {32, KUBE_KEEP, 1, 0, 1, 63}, /* spec.devices.consumesCounters.counters.key */ \
+    /* 33 */ {32, KUBE_KEEP, 1, 0, 1, 96}, /* spec.devices.consumesCounters.counters.key */ \
     /* 34 */ {32, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.consumesCounters.counters.value */ \
     /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.consumesCounters.counters.value.value */ \
     /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.consumesCounters.counters.value.value.string */ \
-    /* 37 */ {31, KUBE_KEEP, 1, 0, 1, 63}, /* spec.devices.consumesCounters.name */ \
-    /* 38 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 39 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 40 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
-    /* 41 */ {40, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
-    /* 42 */ {41, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.counters.key */ \
-    /* 43 */ {41, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
-    /* 44 */ {43, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
-    /* 45 */ {44, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
-    /* 46 */ {40, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
-    /* 47 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 48 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 49 */ {48, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 50 */ {48, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 51 */ {48, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 52 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 53 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 54 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 37 */ {34, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.consumesCounters.counters.value.* */ \
+    /* 38 */ {31, KUBE_KEEP, 1, 0, 1, 63}, /* spec.devices.consumesCounters.name */ \
+    /* 39 */ {18, KUBE_RECORD, 3, KUBE_SLICE_CAPACITY, 0, 0}, /* spec.devices.capacity */ \
+    /* 40 */ {39, KUBE_KEEP, 1, 0, 1, 96}, /* spec.devices.capacity.key */ \
+    /* 41 */ {39, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.capacity.value */ \
+    /* 42 */ {41, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.capacity.value.value */ \
+    /* 43 */ {42, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.capacity.value.value.string */ \
+    /* 44 */ {41, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.capacity.value.* */ \
+    /* 45 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 46 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 47 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
+    /* 48 */ {47, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
+    /* 49 */ {48, KUBE_KEEP, 1, 0, 1, 96}, /* spec.sharedCounters.counters.key */ \
+    /* 50 */ {48, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
+    /* 51 */ {50, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
+    /* 52 */ {51, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
+    /* 53 */ {50, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.sharedCounters.counters.value.* */ \
+    /* 54 */ {47, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
+    /* 55 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 56 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 57 */ {56, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 58 */ {56, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 59 */ {56, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 60 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 61 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 62 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
@@ -286,17 +295,23 @@ enum {
     /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 317}, /* spec.devices.basic.taints.key */ \
     /* 30 */ {28, KUBE_KEEP, 3, 0, 2, 15}, /* spec.devices.basic.taints.effect */ \
     /* 31 */ {28, KUBE_KEEP, 2, 0, 3, 63}, /* spec.devices.basic.taints.value */ \
-    /* 32 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
-    /* 33 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 34 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 35 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 36 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 38 */ {36, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 39 */ {36, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 40 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 41 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 42 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 32 */ {19, KUBE_RECORD, 2, KUBE_SLICE_CAPACITY, 0, 0}, /* spec.devices.basic.capacity */ \
+    /* 33 */ {32, KUBE_KEEP, 1, 0, 1, 96}, /* spec.devices.basic.capacity.key */ \
+    /* 34 */ {32, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.devices.basic.capacity.value */ \
+    /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.basic.capacity.value.value */ \
+    /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.basic.capacity.value.value.string */ \
+    /* 37 */ {34, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.basic.capacity.value.* */ \
+    /* 38 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
+    /* 39 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 40 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 41 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 42 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 43 */ {42, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 44 */ {42, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 45 */ {42, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 46 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 47 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 48 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceList */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST \
@@ -334,31 +349,39 @@ enum {
     /* 31 */ {28, KUBE_KEEP, 2, 0, 3, 63}, /* items.spec.devices.taints.value */ \
     /* 32 */ {19, KUBE_RECORD, 4, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.devices.consumesCounters */ \
     /* 33 */ {32, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.devices.consumesCounters.counters */ \
-    /* 34 */ {33, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.devices.consumesCounters.counters.key */ \
+    /* 34 */ {33, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.devices.consumesCounters.counters.key */ \
     /* 35 */ {33, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.consumesCounters.counters.value */ \
     /* 36 */ {35, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.consumesCounters.counters.value.value */ \
     /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.consumesCounters.counters.value.value.string */ \
-    /* 38 */ {32, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.devices.consumesCounters.name */ \
-    /* 39 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 40 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 41 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
-    /* 42 */ {41, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
-    /* 43 */ {42, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.counters.key */ \
-    /* 44 */ {42, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
-    /* 45 */ {44, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
-    /* 46 */ {45, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
-    /* 47 */ {41, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
-    /* 48 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 49 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 50 */ {49, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 51 */ {49, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 52 */ {49, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 53 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 54 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 55 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 56 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 57 */ {56, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 58 */ {56, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 38 */ {35, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.consumesCounters.counters.value.* */ \
+    /* 39 */ {32, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.devices.consumesCounters.name */ \
+    /* 40 */ {19, KUBE_RECORD, 3, KUBE_SLICE_CAPACITY, 0, 0}, /* items.spec.devices.capacity */ \
+    /* 41 */ {40, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.devices.capacity.key */ \
+    /* 42 */ {40, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.capacity.value */ \
+    /* 43 */ {42, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.capacity.value.value */ \
+    /* 44 */ {43, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.capacity.value.value.string */ \
+    /* 45 */ {42, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.capacity.value.* */ \
+    /* 46 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 47 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 48 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
+    /* 49 */ {48, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
+    /* 50 */ {49, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.sharedCounters.counters.key */ \
+    /* 51 */ {49, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
+    /* 52 */ {51, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
+    /* 53 */ {52, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
+    /* 54 */ {51, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.sharedCounters.counters.value.* */ \
+    /* 55 */ {48, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
+    /* 56 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 57 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 58 */ {57, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 59 */ {57, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 60 */ {57, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 61 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 62 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 63 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 64 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 65 */ {64, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 66 */ {64, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSliceListV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \
@@ -395,19 +418,25 @@ enum {
     /* 30 */ {29, KUBE_KEEP, 1, 0, 1, 317}, /* items.spec.devices.basic.taints.key */ \
     /* 31 */ {29, KUBE_KEEP, 3, 0, 2, 15}, /* items.spec.devices.basic.taints.effect */ \
     /* 32 */ {29, KUBE_KEEP, 2, 0, 3, 63}, /* items.spec.devices.basic.taints.value */ \
-    /* 33 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
-    /* 34 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 35 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 36 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 37 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 38 */ {37, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 39 */ {37, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 40 */ {37, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 41 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 42 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 43 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 44 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 45 */ {44, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 46 */ {44, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 33 */ {20, KUBE_RECORD, 2, KUBE_SLICE_CAPACITY, 0, 0}, /* items.spec.devices.basic.capacity */ \
+    /* 34 */ {33, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.devices.basic.capacity.key */ \
+    /* 35 */ {33, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.devices.basic.capacity.value */ \
+    /* 36 */ {35, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.basic.capacity.value.value */ \
+    /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.basic.capacity.value.value.string */ \
+    /* 38 */ {35, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.basic.capacity.value.* */ \
+    /* 39 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
+    /* 40 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 41 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 42 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 43 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 44 */ {43, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 45 */ {43, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 46 */ {43, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 47 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 48 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 49 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 50 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 51 */ {50, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 52 */ {50, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 #endif

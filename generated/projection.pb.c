@@ -34,7 +34,7 @@ PB_BIND(projection_AttributeRecord, projection_AttributeRecord, 2)
 
 PB_BIND(projection_TaintRecord, projection_TaintRecord, 2)
 
-PB_BIND(projection_CounterRecord, projection_CounterRecord, AUTO)
+PB_BIND(projection_QuantityRecord, projection_QuantityRecord, AUTO)
 
 PB_BIND(projection_DeviceRecord, projection_DeviceRecord, AUTO)
 

@@ -163,14 +163,18 @@ typedef struct _projection_TaintRecord {
     char value[64]; /* value(2) */
 } projection_TaintRecord;
 
-/* One counter of the slice, or, behind a SLICE_NAME, that the device consumes. value: a Quantity.
- record SLICE_COUNTER  ResourceSlice.spec(2).devices(6).consumesCounters(4).counters(2), ResourceSlice.spec(2).sharedCounters(8).counters(2) */
-typedef struct _projection_CounterRecord {
+/* One counter of the slice, or, behind a SLICE_NAME, that the device consumes; or a capacity of that device. value: a
+ Quantity. extra: a policy of requests for the capacity.
+ record SLICE_COUNTER  ResourceSlice.spec(2).devices(6).consumesCounters(4).counters(2), ResourceSlice.spec(2).sharedCounters(8).counters(2)
+ record SLICE_CAPACITY  ResourceSlice.spec(2).devices(6).capacity(3), ResourceSliceV1beta1.spec(2).devices(6).basic(2).capacity(2) */
+typedef struct _projection_QuantityRecord {
     bool has_key;
-    char key[64]; /* key(1) */
+    char key[97]; /* key(1) */
     bool has_value;
     char value[16]; /* value(2).value(1).string(1) */
-} projection_CounterRecord;
+    bool has_extra;
+    bool extra; /* value(2).* */
+} projection_QuantityRecord;
 
 /* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else. Also
  the end of a set of counters, behind them.
@@ -231,7 +235,7 @@ extern "C" {
 #define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_TaintRecord_init_default      {false, "", false, "", false, ""}
-#define projection_CounterRecord_init_default    {false, "", false, ""}
+#define projection_QuantityRecord_init_default   {false, "", false, "", false, 0}
 #define projection_DeviceRecord_init_default     {false, "", false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
@@ -248,7 +252,7 @@ extern "C" {
 #define projection_ConsumerRecord_init_zero      {0}
 #define projection_AttributeRecord_init_zero     {0}
 #define projection_TaintRecord_init_zero         {0}
-#define projection_CounterRecord_init_zero       {0}
+#define projection_QuantityRecord_init_zero      {0}
 #define projection_DeviceRecord_init_zero        {0}
 #define projection_SliceSpecRecord_init_zero     {0}
 #define projection_ListMetaRecord_init_zero      {0}
@@ -296,8 +300,9 @@ extern "C" {
 #define projection_TaintRecord_key_tag           1
 #define projection_TaintRecord_effect_tag        2
 #define projection_TaintRecord_value_tag         3
-#define projection_CounterRecord_key_tag         1
-#define projection_CounterRecord_value_tag       2
+#define projection_QuantityRecord_key_tag        1
+#define projection_QuantityRecord_value_tag      2
+#define projection_QuantityRecord_extra_tag      3
 #define projection_DeviceRecord_name_tag         1
 #define projection_DeviceRecord_extra_tag        2
 #define projection_SliceSpecRecord_driver_tag    1
@@ -407,11 +412,12 @@ X(a, STATIC,   OPTIONAL, STRING,   value,             3)
 #define projection_TaintRecord_CALLBACK NULL
 #define projection_TaintRecord_DEFAULT NULL
 
-#define projection_CounterRecord_FIELDLIST(X, a) \
+#define projection_QuantityRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
-X(a, STATIC,   OPTIONAL, STRING,   value,             2)
-#define projection_CounterRecord_CALLBACK NULL
-#define projection_CounterRecord_DEFAULT NULL
+X(a, STATIC,   OPTIONAL, STRING,   value,             2) \
+X(a, STATIC,   OPTIONAL, BOOL,     extra,             3)
+#define projection_QuantityRecord_CALLBACK NULL
+#define projection_QuantityRecord_DEFAULT NULL
 
 #define projection_DeviceRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
@@ -449,7 +455,7 @@ extern const pb_msgdesc_t projection_ConfigRecord_msg;
 extern const pb_msgdesc_t projection_ConsumerRecord_msg;
 extern const pb_msgdesc_t projection_AttributeRecord_msg;
 extern const pb_msgdesc_t projection_TaintRecord_msg;
-extern const pb_msgdesc_t projection_CounterRecord_msg;
+extern const pb_msgdesc_t projection_QuantityRecord_msg;
 extern const pb_msgdesc_t projection_DeviceRecord_msg;
 extern const pb_msgdesc_t projection_SliceSpecRecord_msg;
 extern const pb_msgdesc_t projection_ListMetaRecord_msg;
@@ -468,7 +474,7 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_ConsumerRecord_fields &projection_ConsumerRecord_msg
 #define projection_AttributeRecord_fields &projection_AttributeRecord_msg
 #define projection_TaintRecord_fields &projection_TaintRecord_msg
-#define projection_CounterRecord_fields &projection_CounterRecord_msg
+#define projection_QuantityRecord_fields &projection_QuantityRecord_msg
 #define projection_DeviceRecord_fields &projection_DeviceRecord_msg
 #define projection_SliceSpecRecord_fields &projection_SliceSpecRecord_msg
 #define projection_ListMetaRecord_fields &projection_ListMetaRecord_msg
@@ -479,13 +485,13 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245
 #define projection_ConsumerRecord_size           386
-#define projection_CounterRecord_size            82
 #define projection_DeviceRecord_size             67
 #define projection_LabelRecord_size              385
 #define projection_ListMetaRecord_size           707
 #define projection_MetaRecord_size               783
 #define projection_NodeInfoRecord_size           65
 #define projection_ObjectEndRecord_size          0
+#define projection_QuantityRecord_size           117
 #define projection_ResultRecord_size             556
 #define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939

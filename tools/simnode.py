@@ -191,7 +191,12 @@ class Node:
         address = published.get("resource.kubernetes.io/pciBusID")
         if address:
             node = published["resource.kubernetes.io/numaNode"].removeprefix("int ")
-            self.write(f"sys/bus/pci/devices/{address.removeprefix('string ')}/numa_node", node + "\n")
+            address, root = address.removeprefix("string "), published["resource.kubernetes.io/pcieRoot"]
+            place = f"devices/{root.removeprefix('string ')}/{address}"
+            self.write(f"sys/{place}/numa_node", node + "\n")
+            link = self.root / f"sys/bus/pci/devices/{address}"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            os.symlink(f"../../../{place}", link)
 
     def connected(self, number, module):
         """The module knows the links of whole boards alone."""

@@ -93,6 +93,9 @@ static void log_devices(struct agent *a)
     log_text(a, "instance_type", a->devices.instance_type);
     log_number(a, "devices", a->devices.count);
     log_text(a, "driver_version", a->devices.driver_version);
+    if (a->devices.lnc_host > 0u) {
+        log_number(a, "logical_nc_config", a->devices.lnc_host);
+    }
     log_end(a);
 }
 
@@ -115,11 +118,12 @@ void agent_found(struct agent *a, const struct found_node *found)
         return;
     }
     bool same = a->found && devices_same(next, &a->devices);
+    bool shown = same && !returned && next->lnc_host == a->devices.lnc_host;
     /* what is not published, like a boot id that became readable, is taken over all the same */
     a->devices = *next;
     a->devices_missing = false;
     a->found = true;
-    if ((!same || returned) && !a->devices.unknown) {
+    if (!shown && !a->devices.unknown) {
         log_devices(a);
     }
     if (!same) {

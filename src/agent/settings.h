@@ -56,6 +56,7 @@ struct settings {
     char registrar_dir[PATH_CAP];
     char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
     char pod_uid[UID_CAP];             /* empty: none */
+    char neuron_dir[PATH_CAP];         /* the runtime's files for the host */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
     int32_t healthcheck_port;          /* -1 off, 0 any */
     char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all */

@@ -43,7 +43,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 26u
+#define SETTINGS_COUNT 27u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

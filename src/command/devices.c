@@ -255,6 +255,13 @@ static void write_count(const char *before, unsigned n, const char *after, struc
     writer_text(out, after);
 }
 
+/* LNC of a container whose claim asks for none; 0: the type has no choice of it. */
+static unsigned lnc_of(const struct devices *d)
+{
+    unsigned lnc = (d->lnc_allowed != 0u) ? board_family(d->instance_type)->lnc_default : 0u;
+    return (d->lnc_host != 0u) ? d->lnc_host : lnc;
+}
+
 static void write_summary(const struct inventory *v, struct writer *out)
 {
     unsigned held = 0;
@@ -270,6 +277,10 @@ static void write_summary(const struct inventory *v, struct writer *out)
     write_count(", ", held, " held", out);
     if (bad > 0u) {
         write_count(", ", bad, " unhealthy or gone", out);
+    }
+    if (lnc_of(&v->devices) > 0u) {
+        write_count(", LNC ", lnc_of(&v->devices), "", out);
+        writer_text(out, (v->devices.lnc_host > 0u) ? " by logical_nc_config" : "");
     }
     writer_text(out, "\n");
 }
@@ -402,6 +413,9 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
         document_object_begin(d);
         document_text(d, "instanceType", v->devices.instance_type);
         document_text(d, "neuronDriverVersion", v->devices.driver_version);
+        if (lnc_of(&v->devices) > 0u) {
+            document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
+        }
         document_array_begin(d, "devices");
     } else if (part < (unsigned)PART_GRID) {
         if (is_listed(v, part - PART_ROWS)) {

@@ -132,10 +132,28 @@ static void write_value(const struct attribute *a, struct document *d)
     case ATTRIBUTE_STRING:
         document_text(d, "string", a->text);
         break;
-    default:
+    case ATTRIBUTE_VERSION:
         document_text(d, "version", a->text);
         break;
+    default:
+        document_text(d, "value", a->text);
+        break;
     }
+}
+
+/* The attributes of a device, or its capacities. */
+static void write_values(const struct attributes *all, bool capacity, struct document *d)
+{
+    document_member_begin(d, capacity ? "capacity" : "attributes");
+    for (unsigned i = 0; i < all->count; i++) {
+        const struct attribute *a = &all->attribute[i];
+        if ((a->type == ATTRIBUTE_CAPACITY) == capacity) {
+            document_member_begin(d, a->key);
+            write_value(a, d);
+            document_object_end(d);
+        }
+    }
+    document_object_end(d);
 }
 
 static void write_device(const struct devices *devices, unsigned index, struct document *d)
@@ -144,13 +162,8 @@ static void write_device(const struct devices *devices, unsigned index, struct d
     device_attributes(devices, index, &all);
     document_object_begin(d);
     document_text(d, "name", devices->device[index].name);
-    document_member_begin(d, "attributes");
-    for (unsigned i = 0; i < all.count; i++) {
-        document_member_begin(d, all.attribute[i].key);
-        write_value(&all.attribute[i], d);
-        document_object_end(d);
-    }
-    document_object_end(d);
+    write_values(&all, false, d);
+    write_values(&all, true, d);
     if (devices->counters) {
         write_counters(devices, &devices->device[index], d);
     }

@@ -89,6 +89,29 @@ static void add_standard(struct attributes *out, const struct board *board,
         add_int(out, "resource.kubernetes.io/numaNode", device->numa_node);
     }
     add_string(out, "resource.kubernetes.io/pciBusID", board_pci_address(board, device->number));
+    add_string(out, "resource.kubernetes.io/pcieRoot", device->pcie_root);
+}
+
+/*
+ * Of the whole device, in the canonical form of a Quantity, which the server stores. A type without
+ * a row has the family's devices when they have its cores.
+ */
+static void add_memory(struct attributes *out, const struct devices *d, const struct device *device)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    bool known = d->board != NULL;
+    if (family == NULL || (!known && device->core_count != family->cores_per_device)) {
+        return;
+    }
+    unsigned devices = (known && device->node) ? d->board->devices : 1u;
+    unsigned gib = family->memory_gib * devices;
+    struct attribute *a = append(out, "memory", ATTRIBUTE_CAPACITY);
+    struct writer w = writer_of(a->text, sizeof a->text);
+    bool tebi = gib % 1024u == 0u;
+    writer_decimal(&w, tebi ? gib / 1024u : gib);
+    writer_text(&w, tebi ? "Ti" : "Gi");
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
 }
 
 static void add_grid(struct attributes *out, const struct board *board, unsigned number)
@@ -142,6 +165,7 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
     add_version(out, "draDriverVersion", AGENT_VERSION);
     add_string(out, "instanceType", d->instance_type);
     add_bool(out, "lncConfigurable", d->lnc_allowed != 0u);
+    add_memory(out, d, device);
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);
     add_groups(out, d->board, device);

@@ -584,10 +584,20 @@ static void take_mode(struct claim_builder *b)
     }
 }
 
+/* What the host's file gives is for claims that ask for no LNC anywhere. */
+static void take_lnc(struct claim_record *r, uint8_t host)
+{
+    uint8_t asked = claim_logical_neuron_core(r);
+    for (unsigned i = 0; i < r->count && asked == 0u; i++) {
+        r->result[i].logical_neuron_core = host;
+    }
+}
+
 enum status claim_end(struct claim_builder *b)
 {
     if (b->failed == STATUS_OK) {
         take_mode(b);
+        take_lnc(&b->record, b->devices->lnc_host);
     }
     if (b->failed != STATUS_OK) {
         return b->failed;

@@ -30,6 +30,7 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_VERSION] = "module-version",
     [PROBE_ISSUE_BOOT_ID] = "boot-id",
     [PROBE_ISSUE_ULTRASERVER] = "ultraserver-mode",
+    [PROBE_ISSUE_LNC_CONFIG] = "logical-nc-config",
 };
 
 static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
@@ -58,6 +59,8 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
         "records of claims carry none; see sys/kernel/random/boot_id in --proc-root",
     [PROBE_ISSUE_ULTRASERVER] =
         "UltraServerConfig is refused; wait 10 minutes after the module's load, then see dmesg",
+    [PROBE_ISSUE_LNC_CONFIG] =
+        "ignored; write NEURON_LOGICAL_NC_CONFIG=1 or 2 for a type with LNC, or remove the file",
 };
 
 const char *probe_issue_name(enum probe_issue_kind kind)
@@ -222,6 +225,7 @@ static void build_pci(struct device *device, const struct found_device *found)
     if (view_decimal(text, INT16_MAX, &node) == STATUS_OK) {
         device->numa_node = (int16_t)node;
     }
+    text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
 }
 
 /* Another device of the node, named for the first time. */
@@ -356,6 +360,38 @@ static void build_lnc(struct devices *d)
     d->lnc_allowed = known ? family->lnc_allowed : 0u;
 }
 
+/* Highest LNC that lnc_allowed has a bit for. */
+#define LNC_MAX 7u
+
+/*
+ * The runtime's file for the whole host (AWS Neuron SDK: logical_nc_config), which containers do not
+ * see: a claim that asks for no LNC gets the one of this file.
+ */
+static void build_lnc_host(struct devices *d, const struct found_node *found,
+                           struct probe_issues *issues)
+{
+    static const char name[] = "NEURON_LOGICAL_NC_CONFIG=";
+    struct view text = found_text(found->lnc_config);
+    struct view left = text;
+    uint64_t value = 0;
+    d->lnc_host = 0;
+    while (left.len > 0u && value == 0u) {
+        struct view line = view_trim(view_first(left, view_find(left, '\n')));
+        left = view_from(left, view_find(left, '\n') + 1u);
+        if (view_starts(line, name) &&
+            view_decimal(view_from(line, sizeof name - 1u), LNC_MAX, &value) != STATUS_OK) {
+            value = 0;
+        }
+    }
+    if (((unsigned)d->lnc_allowed >> value & 1u) != 0u) {
+        d->lnc_host = (uint8_t)value;
+    } else if (text.len > 0u) {
+        report_node(issues, PROBE_ISSUE_LNC_CONFIG, text);
+    } else {
+        /* no file, as on most nodes */
+    }
+}
+
 static bool is_refused(const struct devices *d)
 {
     const struct board_family *family = board_family(d->instance_type);
@@ -395,6 +431,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
         add(d, device, device->node_exists && (device->place.node != 0u || !special), issues);
     }
     build_lnc(d);
+    build_lnc_host(d, found, issues);
     if (!refused) {
         report_table(d, found, issues);
     }
@@ -505,7 +542,8 @@ static bool same_node(const struct devices *a, const struct devices *b)
 static bool same_device(const struct device *a, const struct device *b)
 {
     return a->number == b->number && a->core_count == b->core_count &&
-           a->at_pci_address == b->at_pci_address && a->numa_node == b->numa_node;
+           a->at_pci_address == b->at_pci_address && a->numa_node == b->numa_node &&
+           same_text(a->pcie_root, b->pcie_root);
 }
 
 /* Attributes follow from exactly these: the row follows from the type, the name from the number. */

@@ -33,6 +33,8 @@ struct device_place {
 
 /* numa_node of a PCI device: a number of at most ten digits, a sign, NUL. */
 #define NUMA_VALUE_CAP 12u
+/* "pci", a domain of at most eight hexadecimal digits, a colon, two digits of the bus, NUL. */
+#define PCIE_ROOT_CAP 15u
 
 /* One device as sysfs shows it. */
 struct found_device {
@@ -42,6 +44,7 @@ struct found_device {
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
     char numa_node[NUMA_VALUE_CAP]; /* of the board's PCI address; empty: nothing is there */
+    char pcie_root[PCIE_ROOT_CAP];  /* first directory of its place in sysfs's tree of devices */
     struct device_reading reading;  /* of its health, at this look */
 };
 
@@ -50,6 +53,7 @@ struct found_node {
     char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
+    char lnc_config[SYSFS_VALUE_CAP];     /* the host's logical_nc_config; empty: there is none */
     struct found_ultraserver ultraserver; /* read where the type is a node of one */
     bool unknown;                         /* the probe failed: `count` is 0 and means nothing */
     uint16_t count;
@@ -64,6 +68,8 @@ struct device {
     uint16_t number;     /* device index N, published as deviceId */
     uint16_t core_count; /* 0: not known */
     bool at_pci_address; /* the board's PCI address of this device exists */
+    char pcie_root
+        [PCIE_ROOT_CAP]; /* root complex of that address, e.g. pci0000:c8; empty: not known */
     int16_t numa_node;   /* of that address; -1: none, or not known */
     uint8_t neighbours;  /* entries in `neighbour`; 0: none or not known */
     uint16_t neighbour[NEIGHBOURS_MAX];
@@ -84,6 +90,7 @@ struct node_labels {      /* of the Node object; empty: not (yet) there */
 struct devices {
     const struct board *board; /* NULL: unknown type */
     uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or not known */
+    uint8_t lnc_host;    /* LNC of claims that ask for none, by the host's file; 0: it gives none */
     char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: not known */
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
@@ -114,6 +121,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_VERSION,        /* module version too long or not printable: left out */
     PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
     PROBE_ISSUE_ULTRASERVER,    /* ultraserver_mode is busy, or no list of modes */
+    PROBE_ISSUE_LNC_CONFIG,     /* logical_nc_config gives no LNC that the type has: ignored */
     PROBE_ISSUE_KINDS
 };
 #define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
@@ -176,16 +184,22 @@ int devices_find(const struct devices *d, struct view name);
 
 /* --- attributes, in the order of their keys (byte order, as the API server stores maps) --- */
 
-/* Types of DeviceAttribute (resource.k8s.io). */
-enum attribute_type { ATTRIBUTE_INT, ATTRIBUTE_BOOL, ATTRIBUTE_STRING, ATTRIBUTE_VERSION };
-/* One attribute of a device. */
+/* Types of DeviceAttribute (resource.k8s.io); and a capacity, whose text is a Quantity. */
+enum attribute_type {
+    ATTRIBUTE_INT,
+    ATTRIBUTE_BOOL,
+    ATTRIBUTE_STRING,
+    ATTRIBUTE_VERSION,
+    ATTRIBUTE_CAPACITY
+};
+/* One attribute or capacity of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
     int64_t number;                 /* INT, BOOL */
-    char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION */
+    char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
-/* All attributes of one device, by ascending key. */
+/* All attributes and capacities of one device, by ascending key. */
 struct attributes {
     unsigned count;
     struct attribute attribute[ATTRIBUTES_MAX];
@@ -193,8 +207,9 @@ struct attributes {
 /*
  * The attributes of device `index`, with the exact names and types of AWS's driver, as far as they
  * are certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
- * whether a claim may ask for an LNC), and Kubernetes' own numaNode and pciBusID (KEP-6072,
- * KEP-4381) where the board's PCI address exists. On a node of an UltraServer, ultraserverServerId2
+ * whether a claim may ask for an LNC), the capacity memory, where the silicon is known, and
+ * Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's PCI
+ * address exists. On a node of an UltraServer, ultraserverServerId2
  * and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it is in, and as which of
  * them. The device for the whole node has deviceCount in the place of what one device has. What the
  * API server would refuse is left out.

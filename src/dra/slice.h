@@ -30,7 +30,7 @@ struct slice_compare {
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
 /* A stored device starts. The first one decides which part of the devices the slice holds. */
 void slice_compare_name(struct slice_compare *c, struct view name);
-/* One attribute of the stored device that started last. */
+/* One attribute or capacity of the stored device that started last. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
 /* One taint of the stored device that started last. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
@@ -40,7 +40,7 @@ void slice_compare_counter(struct slice_compare *c, const char *name, const char
 /* Those counters were of the set of this name. */
 void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
- * The stored device ends; `extra` says that it has fields that we never write (capacity, …).
+ * The stored device ends; `extra` says that it has fields that we never write.
  */
 void slice_compare_device(struct slice_compare *c, bool extra);
 /*

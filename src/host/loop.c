@@ -510,6 +510,9 @@ static void sandbox_begin(struct host *h)
     paths.read[2] = s->device_plugins_dir;
     paths.fixed[0] = "/etc";
     paths.fixed[1] = SERVICE_ACCOUNT_DIR;
+    /* Where it is absent, as on most nodes, a rule would be for what is above it. */
+    struct stat st;
+    paths.fixed[2] = (path_stat(s->neuron_dir, &st) == 0) ? s->neuron_dir : "/etc";
     sandbox_enter(&paths, &w, &wide);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);

@@ -25,7 +25,7 @@ struct pace {
 void pace_accepted(struct pace *p, enum link_kind kind, unsigned link, uint64_t now_ms);
 /* When the next connection of the kind may be accepted. */
 uint64_t pace_accept_ms(const struct pace *p, enum link_kind kind);
-/* Whether the link may transfer now: one recv(2) or one send(2). */
+/* Whether the link may transfer now: one read(2) or one send(2). */
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */
 void pace_take(struct pace *p, unsigned link, uint64_t now_ms);

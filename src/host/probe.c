@@ -106,6 +106,8 @@ static void node_values(struct look *l, bool all)
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
     node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
+    /* It may change at any time, and is no part of sysfs: an operator writes it. */
+    node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }
 
 /*
@@ -195,24 +197,45 @@ static uint64_t node_of(const struct stat *st)
     return S_ISCHR(st->st_mode) ? (uint64_t)st->st_rdev : 0u;
 }
 
-/* The kernel module does not say which PCI device a Neuron device is: the board's table does. */
-static void numa_look(struct look *l, bool all, struct found_device *d)
+/*
+ * The root complex that a PCI device is behind: the link in bus/pci/devices leads to
+ * ../../../devices/pci<domain>:<bus>/…/<address> (pci-sysfs.c). Empty: it is no such link.
+ */
+static void root_look(const char *path, const char *address, char root[PCIE_ROOT_CAP])
 {
-    static const char folder[] = "bus/pci/devices/";
+    static const char tree[] = "../../../devices/";
+    uint8_t bytes[LINK_BYTES_MAX];
+    ssize_t n = readlinkat(AT_FDCWD, path, (char *)bytes, sizeof bytes);
+    struct view target = view_of(bytes, (n > 0) ? (size_t)n : 0u);
+    size_t last = PCI_ADDRESS_CAP - 1u;
+    root[0] = '\0';
+    if (target.len > sizeof tree + last && target.len < sizeof bytes && view_starts(target, tree) &&
+        view_is(view_from(target, target.len - last), address)) {
+        struct view first = view_from(target, sizeof tree - 1u);
+        first = view_first(first, view_find(first, '/'));
+        bool good = view_starts(first, "pci") && first.len < PCIE_ROOT_CAP;
+        text_cut(root, PCIE_ROOT_CAP, good ? first : view_of(NULL, 0));
+    }
+}
+
+/* The kernel module does not say which PCI device a Neuron device is: the board's table does. */
+static void pci_look(struct look *l, bool all, struct found_device *d)
+{
     const char *address = board_pci_address(board_find(l->out->product_name), d->number);
     if (address[0] == '\0') {
         d->numa_node[0] = '\0';
+        d->pcie_root[0] = '\0';
     } else if (all || d->numa_node[0] == '\0') {
-        char rest[DEVICE_PATH_CAP];
+        char folder[DEVICE_PATH_CAP];
+        char file[DEVICE_PATH_CAP];
+        char path[PROBE_PATH_CAP];
         char value[SYSFS_VALUE_CAP];
-        struct writer w = writer_of(rest, sizeof rest);
-        writer_text(&w, folder);
-        writer_text(&w, address);
-        writer_text(&w, "/numa_node");
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
+        path_join(folder, sizeof folder, "bus/pci/devices", address);
+        path_join(file, sizeof file, folder, "numa_node");
+        path_join(path, sizeof path, l->settings->sysfs_root, folder);
+        root_look(path, address, d->pcie_root);
         value[0] = '\0';
-        node_value(l, l->settings->sysfs_root, rest, true, value);
+        node_value(l, l->settings->sysfs_root, file, true, value);
         text_cut(d->numa_node, sizeof d->numa_node, view_text(value));
     } else {
         /* the value stays: the look that takes its turn reads it again */
@@ -232,7 +255,7 @@ static void device_look(struct look *l, const char *name, bool all, struct found
     device_value(l, name, "core_count", all, d->core_count);
     /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
     device_value(l, name, "connected_devices", all, d->connected_devices);
-    numa_look(l, all, d);
+    pci_look(l, all, d);
     health_look(l, name, &d->reading);
 }
 

@@ -22,8 +22,8 @@ struct probe {
  * Looks at the node: p->found is what is there now. What is absent or cannot be read stays empty; a
  * value longer than its room, or with a NUL in its midst, is cut and ends in '?'. `settings` gives
  * the roots, and the instance type where it is set. Bounded: twice DIRECTORY_READS_MAX reads of the
- * class directory and eight files for each of DEVICES_MAX devices, and one of its PCI device where
- * the board names that.
+ * class directory and eight files for each of DEVICES_MAX devices, and a file and a link of its
+ * PCI device where the board names that.
  *
  * The kernel makes the entry of a device in the class directory with the device, and never changes
  * what its files say. So while the names and inodes there are those of the last look, only the

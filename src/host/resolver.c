@@ -219,7 +219,7 @@ static void answer_note(struct resolver *r, struct view message, enum dns_type t
 static bool answer_take(struct resolver *r)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
-    ssize_t n = recv(r->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    ssize_t n = read(r->fd, bytes, sizeof bytes);
     if (n < 0) {
         bool later = errno == EAGAIN || errno == EINTR;
         r->refused = r->refused || !later;

@@ -15,7 +15,7 @@
 struct sandbox_paths {
     const char *write[3]; /* what is below may be read, made, changed and removed */
     const char *read[3];  /* what is below may be read */
-    const char *fixed[2]; /* the same, and it is never removed and made again */
+    const char *fixed[3]; /* the same, and it is never removed and made again */
 };
 
 /*

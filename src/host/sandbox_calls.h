@@ -26,13 +26,13 @@
     X(SYS_getsockopt, "reads who the peer is, and why a connection failed")                        \
     X(SYS_setsockopt, "sets TCP options")                                                          \
     X(SYS_sendto, "sends to peers, the API server and name servers")                               \
-    X(SYS_recvfrom, "receives from them")                                                          \
     /* files */                                                                                    \
     X(SYS_openat, "opens files and directories")                                                   \
     X(SYS_close, "closes descriptors")                                                             \
     X(SYS_newfstatat, "looks at devices, sockets, the claim store and directories")                \
     X(SYS_getdents64, "lists devices, CDI files and sockets")                                      \
-    X(SYS_read, "reads files and the signal descriptor")                                           \
+    X(SYS_readlinkat, "reads behind which PCI root complex a device is")                           \
+    X(SYS_read, "reads files, sockets and the signal descriptor")                                  \
     X(SYS_pread64, "reads the claim store and CDI files")                                          \
     X(SYS_write, "writes the log and new files")                                                   \
     X(SYS_pwrite64, "writes the claim store")                                                      \

@@ -55,7 +55,7 @@ void server_link_read(struct server_links *s, unsigned i, short revents, uint64_
         return;
     }
     pace_take(&s->pace, i, now_ms);
-    ssize_t n = recv(s->link[i].fd, &room.data[room.len], writer_room(&room), MSG_DONTWAIT);
+    ssize_t n = read(s->link[i].fd, &room.data[room.len], writer_room(&room));
     if (n > 0) {
         agent_link_rx_commit(s->agent, i, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "cfg/limits.h"
@@ -170,8 +171,8 @@ static int on_receive(void *context, unsigned char *data, size_t len)
     /* The library asks for the five bytes of a record's header first: what stands behind them is
      * taken with them. */
     bool ahead = len < sizeof session.ahead;
-    ssize_t n = ahead ? recv(session.fd, session.ahead, sizeof session.ahead, 0)
-                      : recv(session.fd, data, len, 0);
+    ssize_t n =
+        ahead ? read(session.fd, session.ahead, sizeof session.ahead) : read(session.fd, data, len);
     if (n > 0 && ahead) {
         session.ahead_at = 0;
         session.ahead_len = (size_t)n;

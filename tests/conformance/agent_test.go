@@ -169,6 +169,8 @@ func (a *agent) pluginDir() string          { return filepath.Join(a.dir, "p", d
 func (a *agent) registrationSocket() string { return filepath.Join(a.dir, "r", driverName+"-reg.sock") }
 func (a *agent) serviceSocket() string      { return filepath.Join(a.pluginDir(), "dra.sock") }
 
+func (a *agent) neuronDir() string { return filepath.Join(a.dir, "neuron") }
+
 func (a *agent) commandLine() []string {
 	return append([]string{
 		"--node-name", nodeName,
@@ -178,6 +180,7 @@ func (a *agent) commandLine() []string {
 		"--sysfs-root", filepath.Join(a.node, "sys"),
 		"--proc-root", filepath.Join(a.node, "proc"),
 		"--dev-root", filepath.Join(a.node, "dev"),
+		"--neuron-config-directory-path", a.neuronDir(),
 		"--healthcheck-port", "-1",
 		"--metrics-port", "-1",
 	}, a.args...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"reflect"
 	"sync"
 	"testing"
@@ -373,4 +374,57 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 	group.Wait()
 	a.noCDI()
+}
+
+// The host's logical_nc_config is for claims that ask for no LNC; containers do not see it. It may change at any time, but
+// what is prepared stays.
+func TestLNCOfTheHost(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	file := filepath.Join(a.neuronDir(), "logical_nc_config")
+	write := func(text string) {
+		check(t, os.WriteFile(file+".new", []byte(text), 0o644))
+		check(t, os.Rename(file+".new", file))
+	}
+	check(t, os.Mkdir(a.neuronDir(), 0o755))
+	write("# of the fleet\nNEURON_LOGICAL_NC_CONFIG=1\n")
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	a.waitLog(0, "event=devices_found", "logical_nc_config=1")
+	contains(t, a.commandOK(closedPort(t), "devices"), "16 devices, 0 held, LNC 1 by logical_nc_config")
+	environment := func(name string, device int, want ...string) *resource.ResourceClaim {
+		c := newClaim(name, fmt.Sprintf("req=%d", device))
+		if device == 1 {
+			configure(c, resource.AllocationConfigSourceClaim, lnc(2))
+		}
+		api.addClaim(c)
+		equalStrings(t, name, a.inject(idsOf(k.prepareOK(named(c)), "req")...).env, want...)
+		return c
+	}
+	first := environment("of-the-host", 0, "NEURON_LOGICAL_NC_CONFIG=1")
+	environment("of-its-own", 1, "NEURON_LOGICAL_NC_CONFIG=2")
+	before := a.cdiBytes(first)
+
+	mark := a.log.count()
+	write("NEURON_LOGICAL_NC_CONFIG=2\n")
+	a.waitLog(mark, "event=devices_found", "logical_nc_config=2")
+	environment("later", 2, "NEURON_LOGICAL_NC_CONFIG=2")
+	if a.cdiBytes(first) != before {
+		t.Error("the file of a claim that is prepared follows the host's file")
+	}
+	for i, bad := range []string{"NEURON_LOGICAL_NC_CONFIG=4\n", "NEURON_LOGICAL_NC_CONFIG=one\n", "garbage\n"} {
+		mark = a.log.count()
+		write(bad)
+		a.waitLog(mark, "logical-nc-config", "write NEURON_LOGICAL_NC_CONFIG=1 or 2")
+		environment(fmt.Sprintf("bad-%d", i), 3+i)
+	}
+	check(t, os.Remove(file))
+	a.stop()
+	a.start()
+	k = a.register()
+	environment("none", 7)
+	contains(t, a.commandOK(closedPort(t), "devices"), "LNC 2\n")
 }

@@ -17,6 +17,7 @@ import (
 
 	resource "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -50,6 +51,11 @@ func wantedSlice(t testing.TB, board string) *resource.ResourceSlice {
 				Attributes: map[resource.QualifiedName]resource.DeviceAttribute{}})
 		}
 		text := strings.ReplaceAll(words[3], "AGENT_VERSION", agentVersion())
+		if words[2] == "capacity" {
+			slice.Spec.Devices[number].Capacity = map[resource.QualifiedName]resource.DeviceCapacity{
+				resource.QualifiedName(words[1]): {Value: quantity.MustParse(text)}}
+			continue
+		}
 		slice.Spec.Devices[number].Attributes[resource.QualifiedName(words[1])] = attribute(t, words[2], text)
 	}
 	return slice
@@ -88,6 +94,9 @@ func wantedNode(t testing.TB, board string) (slice *resource.ResourceSlice, publ
 	}
 	cores := *node.Attributes["coreCount"].IntValue * int64(devices)
 	node.Attributes["coreCount"] = attribute(t, "int", fmt.Sprint(cores))
+	memory := node.Capacity["memory"].Value
+	memory.Mul(int64(devices))
+	node.Capacity = map[resource.QualifiedName]resource.DeviceCapacity{"memory": {Value: memory}}
 	node.Attributes["deviceCount"] = attribute(t, "int", fmt.Sprint(devices))
 	node.Attributes["resourceType"] = attribute(t, "string", "neuron_node")
 	slice.Spec.Devices = []resource.Device{node}

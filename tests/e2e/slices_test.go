@@ -32,6 +32,9 @@ type slice struct {
 type device struct {
 	Name       string               `json:"name"`
 	Attributes map[string]attribute `json:"attributes"`
+	Capacity   map[string]struct {
+		Value string `json:"value"`
+	} `json:"capacity"`
 }
 
 // UnmarshalJSON reads a device of any version: v1beta1 keeps the attributes one level deeper.
@@ -129,6 +132,12 @@ func trn2Device(t *testing.T, id int) map[string]attribute {
 	want := common(t, "trn2.48xlarge", id, 8, true)
 	want["resource.kubernetes.io/pciBusID"] = text("0000:" + trn2PCI[id] + ":00.0")
 	want["resource.kubernetes.io/numaNode"] = number(trn2NUMA[id/4])
+	bus, err := strconv.ParseUint(trn2PCI[id], 16, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The simulated node has a root complex for each four buses.
+	want["resource.kubernetes.io/pcieRoot"] = text(fmt.Sprintf("pci0000:%02x", bus&^3))
 	want["topology_x"] = number(id / 4)
 	want["topology_y"] = number(id % 4)
 	want["topology4_id"] = number(id / 4)
@@ -140,8 +149,9 @@ func trn2Device(t *testing.T, id int) map[string]attribute {
 	return want
 }
 
-// checkSlice compares the published slice with count devices as want describes them, name by name, type by type.
-func checkSlice(t *testing.T, count int, want func(*testing.T, int) map[string]attribute) {
+// checkSlice compares the published slice with count devices of this memory as want describes them, name by name, type
+// by type.
+func checkSlice(t *testing.T, count int, memory string, want func(*testing.T, int) map[string]attribute) {
 	t.Helper()
 	found := mustSlice(t)
 	spec := found.Spec
@@ -160,6 +170,9 @@ func checkSlice(t *testing.T, count int, want func(*testing.T, int) map[string]a
 			t.Errorf("device %d is called %q, want %q", id, device.Name, name)
 		}
 		compare(t, device.Name, device.Attributes, want(t, id))
+		if len(device.Capacity) != 1 || device.Capacity["memory"].Value != memory {
+			t.Errorf("%s: capacity %v, want memory of %s", device.Name, device.Capacity, memory)
+		}
 	}
 }
 
@@ -209,17 +222,17 @@ func waitNewSlice(t *testing.T, old slice) {
 	})
 }
 
-func trn2Attributes(t *testing.T) { checkSlice(t, 16, trn2Device) }
+func trn2Attributes(t *testing.T) { checkSlice(t, 16, "96Gi", trn2Device) }
 
 func trn1Attributes(t *testing.T) {
-	checkSlice(t, 1, func(t *testing.T, id int) map[string]attribute { return common(t, "trn1.2xlarge", id, 2, false) })
+	checkSlice(t, 1, "32Gi", func(t *testing.T, id int) map[string]attribute { return common(t, "trn1.2xlarge", id, 2, false) })
 }
 
 func sliceDeletedByHand(t *testing.T) {
 	old := mustSlice(t)
 	mustKubectl(t, "delete", "resourceslice", old.Metadata.Name)
 	waitNewSlice(t, old)
-	checkSlice(t, 16, trn2Device)
+	checkSlice(t, 16, "96Gi", trn2Device)
 }
 
 func sliceEditedByHand(t *testing.T) {

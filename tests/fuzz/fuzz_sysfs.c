@@ -204,6 +204,7 @@ static const char *const of_node[] = {
     CLASS "/ultraserver_mode",
     "sys/bus/pci/devices/0000:cc:00.0/numa_node",
     "sys/bus/pci/devices/0000:b5:00.0/numa_node",
+    "sys/bus/pci/devices/0000:b6:00.0",
 };
 #define NODE_FILES (sizeof of_node / sizeof of_node[0])
 

@@ -75,6 +75,10 @@ static inline void found_board(struct found_node *found, const struct board *boa
         struct found_device *device = &found->devices[i];
         bool first = device->number >= 4 && device->number <= 11;
         (void)snprintf(device->numa_node, sizeof device->numa_node, "%s", first ? "0" : "1");
+        /* Which root complex is the machine's: the golden files have the bus, rounded down by 4. */
+        const char *address = board->pci->address[device->number];
+        unsigned long bus = strtoul(&address[5], NULL, 16);
+        (void)snprintf(device->pcie_root, PCIE_ROOT_CAP, "pci0000:%02lx", bus & 0xfcul);
     }
 }
 

@@ -74,6 +74,25 @@ static void test_config_by_subrequest(void **state)
     expect_lnc(0, 0);
 }
 
+static void test_lnc_of_the_host(void **state)
+{
+    (void)state;
+    devices.lnc_host = 1;
+    add("a", "neuron-device-0");
+    add("b", "neuron-device-1");
+    prepared();
+    expect_lnc(0, 1);
+    expect_lnc(1, 1);
+    (void)setup(NULL);
+    devices.lnc_host = 1;
+    add("a", "neuron-device-0");
+    add("b", "neuron-device-1");
+    configure("FromClaim", "b", LNC("2"));
+    prepared();
+    expect_lnc(0, 0); /* one container may have both: the one that is asked for counts */
+    expect_lnc(1, 2);
+}
+
 static void test_precedence(void **state)
 {
     (void)state;
@@ -415,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(test_config_for_all, setup),
         cmocka_unit_test_setup(test_config_by_request, setup),
         cmocka_unit_test_setup(test_config_by_subrequest, setup),
+        cmocka_unit_test_setup(test_lnc_of_the_host, setup),
         cmocka_unit_test_setup(test_precedence, setup),
         cmocka_unit_test_setup(test_config_passed_over, setup),
         cmocka_unit_test_setup(test_config_errors, setup),

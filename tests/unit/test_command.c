@@ -88,7 +88,7 @@ static void test_table(void **state)
     has("neuron-device-4   8      healthy  training/llama  llama-0\n");
     has("neuron-device-10  8      healthy  training/chat   -\n");
     has("neuron-device-15  -      gone     -               -\n\n");
-    has("trn2.48xlarge: 15 devices, 5 held, 1 unhealthy or gone\n");
+    has("trn2.48xlarge: 15 devices, 5 held, 1 unhealthy or gone, LNC 2\n");
     has("   0 .   1 .   2 .   3 .\n"
         "   4 A   5 A   6 A   7 A\n"
         "   8 .   9 .  10 B  11 .\n"
@@ -122,7 +122,7 @@ static void test_gone_devices(void **state)
     whole(table_part);
     has("neuron-device-2   -      unreadable  training/chat   -\n");
     has("neuron-device-15  -      gone        training/llama  llama-0\n");
-    has("trn2.48xlarge: 4 devices, 2 held, 13 unhealthy or gone\n");
+    has("trn2.48xlarge: 4 devices, 2 held, 13 unhealthy or gone, LNC 2\n");
     has("   0 .   1 .   2!A   3 .\n");
     has("  12 !  13 !  14 !  15!B\n");
     inventory.devices.board = NULL;
@@ -146,7 +146,7 @@ static void test_unhealthy_devices(void **state)
         "neuron-device-0   8      healthy               -               -\n"
         "neuron-device-1   8      unhealthy: hbm, sram  training/llama  llama-0\n"
         "neuron-device-2   8      unknown               -               -\n");
-    has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone\n");
+    has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone, LNC 2\n");
     has("   0 .   1!A   2 .   3 .\n");
     document.yaml = true;
     whole(document_part);
@@ -162,7 +162,7 @@ static void test_admin_holds_nothing(void **state)
     record_add(&record, "probe", 3)->admin_access = true;
     command_hold(&inventory, claim_numbers(&record), &record.id, record.consumer.name);
     whole(table_part);
-    has("trn2.48xlarge: 16 devices, 0 held\n");
+    has("trn2.48xlarge: 16 devices, 0 held, LNC 2\n");
 }
 
 static void test_devices_as_document(void **state)
@@ -177,6 +177,7 @@ static void test_devices_as_document(void **state)
     document.yaml = true;
     assert_string_equal(whole(document_part), "instanceType: trn2.48xlarge\n"
                                               "neuronDriverVersion: \"\"\n"
+                                              "logicalNeuronCore: 2\n"
                                               "devices:\n"
                                               "- name: neuron-device-0\n"
                                               "  number: 0\n"

@@ -25,6 +25,9 @@ static void value_text(const struct attribute *a, char *text, size_t cap)
         (void)snprintf(text, cap, "version %s",
                        (strcmp(a->text, AGENT_VERSION) == 0) ? "AGENT_VERSION" : a->text);
         break;
+    case ATTRIBUTE_CAPACITY:
+        (void)snprintf(text, cap, "capacity %s", a->text);
+        break;
     }
 }
 
@@ -210,7 +213,7 @@ static void test_keys_ascend_and_keep_the_limits_of_the_api(void **state)
     }
 }
 
-/* The set that was captured from AWS's driver on trn1.2xlarge; ours has two names more. */
+/* The set that was captured from AWS's driver on trn1.2xlarge; ours has two names more, and a capacity. */
 static void test_trn1_2xlarge_has_the_captured_set(void **state)
 {
     (void)state;
@@ -224,9 +227,10 @@ static void test_trn1_2xlarge_has_the_captured_set(void **state)
     }
     struct attributes all;
     device_attributes(&devices, 0, &all);
-    assert_int_equal(all.count, sizeof captured / sizeof captured[0] + 2);
+    assert_int_equal(all.count, sizeof captured / sizeof captured[0] + 3);
     assert_string_equal(attribute(0, "coreCount"), "int 2");
     assert_string_equal(attribute(0, "lncConfigurable"), "bool false");
+    assert_string_equal(attribute(0, "memory"), "capacity 32Gi");
 }
 
 static void test_version_is_the_agents(void **state)
@@ -437,19 +441,23 @@ static void test_unknown_type_publishes_what_sysfs_proves(void **state)
                                            "5 resourceType string neuron_device\n");
 }
 
-/* LNC of a type without a row: its family's, when the devices are as the family's. */
-static void test_unknown_type_has_the_lnc_of_its_family(void **state)
+/* LNC and memory of a type without a row: its family's, when the devices are as the family's. */
+static void test_unknown_type_has_what_its_family_has(void **state)
 {
     (void)state;
     static const struct {
         const char *type;
         unsigned cores[2];
         const char *value;
+        const char *memory; /* of the first */
     } rows[] = {
-        {"trn2x.96xlarge", {8, 8}, "bool true"},  {"ml.trn3x.96xlarge", {8, 8}, "bool true"},
-        {"trn2x.96xlarge", {8, 4}, "bool false"}, {"trn2x.96xlarge", {0, 8}, "bool false"},
-        {"trn1x.96xlarge", {2, 2}, "bool false"}, {"inf2x.96xlarge", {2, 2}, "bool false"},
-        {"trn9.96xlarge", {8, 8}, "bool false"},
+        {"trn2x.96xlarge", {8, 8}, "bool true", "capacity 96Gi"},
+        {"ml.trn3x.96xlarge", {8, 8}, "bool true", "capacity 144Gi"},
+        {"trn2x.96xlarge", {8, 4}, "bool false", "capacity 96Gi"},
+        {"trn2x.96xlarge", {0, 8}, "bool false", "absent"},
+        {"trn1x.96xlarge", {2, 2}, "bool false", "capacity 32Gi"},
+        {"inf2x.96xlarge", {2, 2}, "bool false", "capacity 32Gi"},
+        {"trn9.96xlarge", {8, 8}, "bool false", "absent"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         found_empty(&found, rows[i].type);
@@ -458,10 +466,47 @@ static void test_unknown_type_has_the_lnc_of_its_family(void **state)
         build();
         assert_null(devices.board);
         assert_string_equal(attribute(0, "lncConfigurable"), rows[i].value);
+        assert_string_equal(attribute(0, "memory"), rows[i].memory);
         assert_string_equal(attribute(0, "topology_x"), "absent");
         bool known = strcmp(rows[i].type, "trn9.96xlarge") != 0;
         assert_true(has_issue(known ? PROBE_ISSUE_UNKNOWN_TYPE : PROBE_ISSUE_UNKNOWN_FAMILY,
                               PROBE_ISSUE_NO_NUMBER));
+    }
+}
+
+static void test_lnc_of_the_host(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        const char *text;
+        unsigned lnc;
+    } rows[] = {
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=1\n", 1},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=2", 2},
+        {"trn2.3xlarge", "# a comment\r\n\n  NEURON_LOGICAL_NC_CONFIG=1 \r\n# another", 1},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=1\nNEURON_LOGICAL_NC_CONFIG=2\n", 1},
+        {"trn2.3xlarge", "", 0},
+        {"trn2.3xlarge", " \n", 0},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=0\n", 0},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=4\n", 0},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=18446744073709551617\n", 0},
+        {"trn2.3xlarge", "NEURON_LOGICAL_NC_CONFIG=\n", 0},
+        {"trn2.3xlarge", "export NEURON_LOGICAL_NC_CONFIG=1\n", 0},
+        {"trn2.3xlarge", "1\n", 0},
+        {"trn2.3xlarge", "#NEURON_LOGICAL_NC_CONFIG=1", 0},
+        {"trn1.2xlarge", "NEURON_LOGICAL_NC_CONFIG=1\n", 0},
+        {"trn9.2xlarge", "NEURON_LOGICAL_NC_CONFIG=1\n", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        found_empty(&found, rows[i].type);
+        found_add(&found, 0, (rows[i].type[3] == '2') ? 8 : 2);
+        (void)snprintf(found.lnc_config, SYSFS_VALUE_CAP, "%s", rows[i].text);
+        build();
+        assert_int_equal(devices.lnc_host, rows[i].lnc);
+        bool empty = strspn(rows[i].text, " \n") == strlen(rows[i].text);
+        assert_int_equal(has_issue(PROBE_ISSUE_LNC_CONFIG, PROBE_ISSUE_NO_NUMBER),
+                         !empty && rows[i].lnc == 0);
     }
 }
 
@@ -481,6 +526,24 @@ static void test_inf1_is_refused_by_name(void **state)
 }
 
 /* --- PCI --- */
+
+static void test_pcie_root(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"1", "pci0000:c8", "string pci0000:c8"},
+        {"-1", "pci10000:00", "string pci10000:00"},
+        {"1", "", "absent"},
+        {"", "pci0000:c8", "absent"}, /* no device is at the board's address */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        found_board(&found, board_find("trn2.48xlarge"));
+        (void)snprintf(found.devices[0].numa_node, NUMA_VALUE_CAP, "%s", rows[i][0]);
+        (void)snprintf(found.devices[0].pcie_root, PCIE_ROOT_CAP, "%s", rows[i][1]);
+        build();
+        assert_string_equal(attribute(0, "resource.kubernetes.io/pcieRoot"), rows[i][2]);
+    }
+}
 
 static void test_numa_node_and_pci_address(void **state)
 {
@@ -709,9 +772,11 @@ int main(void)
         cmocka_unit_test(test_ignored_entries_are_told),
         cmocka_unit_test(test_issues_past_the_table_are_counted),
         cmocka_unit_test(test_unknown_type_publishes_what_sysfs_proves),
-        cmocka_unit_test(test_unknown_type_has_the_lnc_of_its_family),
+        cmocka_unit_test(test_unknown_type_has_what_its_family_has),
+        cmocka_unit_test(test_lnc_of_the_host),
         cmocka_unit_test(test_inf1_is_refused_by_name),
         cmocka_unit_test(test_numa_node_and_pci_address),
+        cmocka_unit_test(test_pcie_root),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_garbage_is_reported_and_left_out),
         cmocka_unit_test(test_texts_without_end),

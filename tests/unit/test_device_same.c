@@ -62,6 +62,9 @@ static void test_same(void **state)
     found.devices[3].numa_node[0] = '\0';
     check_same(false);
     found_board(&found, board_find("trn2.48xlarge"));
+    found.devices[3].pcie_root[0] = '\0';
+    check_same(false);
+    found_board(&found, board_find("trn2.48xlarge"));
     others.labels.network_layer[2][0] = '\0';
     check_same(false);
 }

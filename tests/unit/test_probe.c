@@ -15,6 +15,7 @@ static int probe_now(void)
     (void)snprintf(settings.sysfs_root, sizeof settings.sysfs_root, "%s", at("sys"));
     (void)snprintf(settings.proc_root, sizeof settings.proc_root, "%s", at("proc"));
     (void)snprintf(settings.dev_root, sizeof settings.dev_root, "%s", at("dev"));
+    (void)snprintf(settings.neuron_dir, sizeof settings.neuron_dir, "%s", at("neuron"));
     return probe_node(&settings, &probe);
 }
 
@@ -59,6 +60,15 @@ static void link_node(unsigned number, const char *target)
     assert_int_equal(symlink(target, at(path)), 0);
 }
 
+/* Puts a symbolic link in the place of what is there. */
+static void link_to(const char *target, const char *path)
+{
+    (void)unlink(at(path)); /* of an earlier one, which leads nowhere */
+    put(path, "");          /* makes its directory */
+    assert_int_equal(unlink(at(path)), 0);
+    assert_int_equal(symlink(target, at(path)), 0);
+}
+
 static const struct found_device *device(uint16_t number)
 {
     const struct found_device *d = NULL;
@@ -83,9 +93,13 @@ static void test_whole_node(void **state)
     }
     put("sys/class/neuron_device/ultraserver_mode", "\n");
     put("sys/class/neuron_device/node_id_4", "-1\n");
-    put("sys/bus/pci/devices/0000:cc:00.0/numa_node", "1\n");
+    put("sys/devices/pci0000:c8/0000:c8:01.0/0000:cc:00.0/numa_node", "1\n");
     put("sys/bus/pci/devices/0000:b5:00.0/numa_node", "-1\n");
+    link_to("../../../devices/pci0000:c8/0000:c8:01.0/0000:cc:00.0",
+            "sys/bus/pci/devices/0000:cc:00.0");
     look();
+    assert_string_equal(device(0)->pcie_root, "pci0000:c8");
+    assert_string_equal(device(1)->pcie_root, "");
     assert_string_equal(device(0)->numa_node, "1");
     assert_string_equal(device(1)->numa_node, "-1");
     assert_string_equal(device(2)->numa_node, "");
@@ -103,6 +117,56 @@ static void test_whole_node(void **state)
         assert_string_equal(d->core_count, "8");
         assert_string_equal(d->connected_devices, "12, 1, 3, 4");
     }
+}
+
+/* An operator may change it at any time. */
+static void test_lnc_of_the_host(void **state)
+{
+    (void)state;
+    put_device(0, "\n");
+    look();
+    assert_string_equal(found->lnc_config, "");
+    put("neuron/logical_nc_config", "NEURON_LOGICAL_NC_CONFIG=1\n");
+    look();
+    assert_string_equal(found->lnc_config, "NEURON_LOGICAL_NC_CONFIG=1");
+    put("neuron/logical_nc_config", "NEURON_LOGICAL_NC_CONFIG=2\n");
+    look();
+    assert_string_equal(found->lnc_config, "NEURON_LOGICAL_NC_CONFIG=2");
+    assert_int_equal(unlink(at("neuron/logical_nc_config")), 0);
+    look();
+    assert_string_equal(found->lnc_config, "");
+}
+
+/* Where the link of a PCI device may lead, and the root complex that follows. */
+static void test_links_of_a_pci_device(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"../../../devices/pci0000:c8/0000:cc:00.0", "pci0000:c8"},
+        {"../../../devices/pci10000:e0/10000:e1:00.0/0000:cc:00.0", "pci10000:e0"},
+        {"../../../devices/pci0000:c8/0000:cd:00.0", ""},
+        {"../../../devices/platform/0000:cc:00.0", ""},
+        {"../../../devices/pci0000:c8", ""},
+        {"../../../devices/0000:cc:00.0", ""},
+        {"../../devices/pci0000:c8/0000:cc:00.0", ""},
+        {"../../../devices/pci0123456789:c8/0000:cc:00.0", ""},
+        {"0000:cc:00.0", ""},
+        {"/", ""},
+    };
+    put("sys/devices/virtual/dmi/id/product_name", "trn2.48xlarge\n");
+    put_device(0, "\n");
+    put("sys/bus/pci/devices/0000:b5:00.0/numa_node", "-1\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        link_to(rows[i][0], "sys/bus/pci/devices/0000:cc:00.0");
+        look();
+        assert_string_equal(device(0)->pcie_root, rows[i][1]);
+    }
+    char long_link[LINK_BYTES_MAX + 64];
+    (void)snprintf(long_link, sizeof long_link, "../../../devices/pci0000:c8/%0*d/0000:cc:00.0",
+                   (int)LINK_BYTES_MAX, 0);
+    link_to(long_link, "sys/bus/pci/devices/0000:cc:00.0");
+    look();
+    assert_string_equal(device(0)->pcie_root, "");
 }
 
 static void test_nothing_there(void **state)
@@ -411,6 +475,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROBE_TEST(test_whole_node),
+        PROBE_TEST(test_links_of_a_pci_device),
+        PROBE_TEST(test_lnc_of_the_host),
         PROBE_TEST(test_nothing_there),
         PROBE_TEST(test_absent_and_empty_values),
         PROBE_TEST(test_values_of_an_earlier_device_do_not_stay),

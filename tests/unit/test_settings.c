@@ -616,7 +616,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 26);
+    assert_int_equal(count, 27);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -636,7 +636,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 28); /* head, 26 flags, exit codes */
+    assert_int_equal(count, 29); /* head, 27 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -660,7 +660,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 26);
+    assert_int_equal(flags, 27);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ enum change {
 /* A change of an attribute's value. */
 static void change_value(struct attribute *a, enum change change)
 {
-    bool text = a->type == ATTRIBUTE_STRING || a->type == ATTRIBUTE_VERSION;
+    bool text = a->type != ATTRIBUTE_INT && a->type != ATTRIBUTE_BOOL;
     if (change == TYPE_OTHER && a->type == ATTRIBUTE_STRING) {
         a->type = ATTRIBUTE_VERSION;
     } else if (change == NUMBER_OTHER && !text) {

@@ -41,7 +41,7 @@ static void set_value(kube_DeviceAttribute *v, const struct attribute *at)
     case ATTRIBUTE_STRING:
         SET(*v, has_string_value, string_value, at->text);
         break;
-    case ATTRIBUTE_VERSION:
+    default:
         SET(*v, has_version_value, version_value, at->text);
         break;
     }
@@ -52,11 +52,35 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     const struct attributes *all = *arg;
     for (unsigned i = 0; i < all->count; i++) {
         kube_Device_AttributesEntry e = kube_Device_AttributesEntry_init_zero;
+        if (all->attribute[i].type == ATTRIBUTE_CAPACITY) {
+            continue;
+        }
         SET(e, has_key, key, all->attribute[i].key);
         e.has_value = true;
         set_value(&e.value, &all->attribute[i]);
         if (!pb_encode_tag_for_field(out, field) ||
             !pb_encode_submessage(out, kube_Device_AttributesEntry_fields, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_capacity(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
+{
+    const struct attributes *all = *arg;
+    for (unsigned i = 0; i < all->count; i++) {
+        const struct attribute *at = &all->attribute[i];
+        kube_Device_CapacityEntry e = kube_Device_CapacityEntry_init_zero;
+        if (at->type != ATTRIBUTE_CAPACITY) {
+            continue;
+        }
+        SET(e, has_key, key, at->key);
+        e.has_value = true;
+        e.value.has_value = true;
+        SET(e.value.value, has_string, string, at->text);
+        if (!pb_encode_tag_for_field(out, field) ||
+            !pb_encode_submessage(out, kube_Device_CapacityEntry_fields, &e)) {
             return false;
         }
     }
@@ -118,6 +142,8 @@ static bool write_basic(pb_ostream_t *out, const pb_field_t *field, void *const 
     kube_BasicDevice basic = kube_BasicDevice_init_zero;
     basic.attributes.funcs.encode = write_attributes;
     basic.attributes.arg = f->request->attributes;
+    basic.capacity.funcs.encode = write_capacity;
+    basic.capacity.arg = f->request->attributes;
     basic.has_taints = f->device->tainted;
     if (basic.has_taints) {
         set_taint(&basic.taints, &f->request->wanted->devices, f->device);
@@ -137,6 +163,8 @@ static void set_device(kube_Device *d, struct device_fields *f)
     }
     d->attributes.funcs.encode = write_attributes;
     d->attributes.arg = r->attributes;
+    d->capacity.funcs.encode = write_capacity;
+    d->capacity.arg = r->attributes;
     d->has_consumesCounters = r->wanted->devices.counters;
     if (d->has_consumesCounters) {
         set_counters(&d->consumesCounters, f);
@@ -363,6 +391,17 @@ static void observe_attribute(struct slice_observer *o, struct view message)
     slice_compare_attribute(&o->compare, &stored);
 }
 
+static void observe_capacity(struct slice_observer *o, const struct kube_record *record)
+{
+    projection_QuantityRecord r = projection_QuantityRecord_init_zero;
+    struct attribute stored = {.type = ATTRIBUTE_CAPACITY};
+    bool ok = !record->truncated && decode(record->message, projection_QuantityRecord_fields, &r) &&
+              !(r.has_extra && r.extra);
+    text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
+    text_cut(stored.text, sizeof stored.text, view_text(r.value));
+    slice_compare_attribute(&o->compare, &stored);
+}
+
 static void observe_taint(struct slice_observer *o, const struct kube_record *record)
 {
     projection_TaintRecord r = projection_TaintRecord_init_zero;
@@ -372,8 +411,8 @@ static void observe_taint(struct slice_observer *o, const struct kube_record *re
 
 static void observe_counter(struct slice_observer *o, const struct kube_record *record)
 {
-    projection_CounterRecord r = projection_CounterRecord_init_zero;
-    bool ok = !record->truncated && decode(record->message, projection_CounterRecord_fields, &r);
+    projection_QuantityRecord r = projection_QuantityRecord_init_zero;
+    bool ok = !record->truncated && decode(record->message, projection_QuantityRecord_fields, &r);
     slice_compare_counter(&o->compare, ok ? r.key : "", r.value);
 }
 
@@ -430,6 +469,9 @@ bool slice_observe(struct slice_observer *o, const struct kube_record *record)
         break;
     case KUBE_SLICE_ATTRIBUTE:
         observe_attribute(o, record->message);
+        break;
+    case KUBE_SLICE_CAPACITY:
+        observe_capacity(o, record);
         break;
     case KUBE_SLICE_TAINT:
         observe_taint(o, record);

@@ -35,6 +35,7 @@ type node struct {
 	moduleVersion string
 	cores         map[int]int64 // by device number
 	numa          map[int]int64
+	root          map[int]string
 }
 
 func address(number int) string { return "0000:" + pci[number] + ":00.0" }
@@ -52,7 +53,7 @@ func discover(sysfs string) (*node, error) {
 	if product != instanceType {
 		return nil, fmt.Errorf("instance type %q: only %s is known", product, instanceType)
 	}
-	n := &node{cores: map[int]int64{}, numa: map[int]int64{}}
+	n := &node{cores: map[int]int64{}, numa: map[int]int64{}, root: map[int]string{}}
 	if n.moduleVersion, err = readText(sysfs, "module/neuron/version"); err != nil {
 		return nil, err
 	}
@@ -78,6 +79,12 @@ func discover(sysfs string) (*node, error) {
 		if n.numa[number], err = strconv.ParseInt(text, 10, 64); err != nil {
 			return nil, err
 		}
+		link, err := os.Readlink(filepath.Join(sysfs, "bus/pci/devices", address(number)))
+		if err != nil {
+			return nil, err
+		}
+		_, place, _ := strings.Cut(link, "/devices/")
+		n.root[number], _, _ = strings.Cut(place, "/")
 	}
 	return n, nil
 }
@@ -134,6 +141,7 @@ func (n *node) attributes(number, cores int64, labels map[string]string) map[res
 	}
 	all["resource.kubernetes.io/numaNode"] = integer(n.numa[int(number)])
 	all["resource.kubernetes.io/pciBusID"] = text(address(int(number)))
+	all["resource.kubernetes.io/pcieRoot"] = text(n.root[int(number)])
 	for _, size := range []int{1, 4, 8, 16} {
 		all[resource.QualifiedName(fmt.Sprintf("%s%d_id", groupPrefix, size))] = text(group(int(number), size))
 	}
