@@ -50,7 +50,8 @@ static const pb_msgdesc_t *const messages[] = {
     [KUBE_CONSUMER] = projection_ConsumerRecord_fields,
     [KUBE_SLICE_NAME] = projection_DeviceRecord_fields,
     [KUBE_SLICE_TAINT] = projection_TaintRecord_fields,
-    [KUBE_SLICE_COUNTER] = projection_CounterRecord_fields,
+    [KUBE_SLICE_COUNTER] = projection_QuantityRecord_fields,
+    [KUBE_SLICE_CAPACITY] = projection_QuantityRecord_fields,
     [KUBE_SLICE_COUNTERS] = projection_DeviceRecord_fields,
     [KUBE_STATUS_CAUSE] = projection_StatusRecord_fields,
 };

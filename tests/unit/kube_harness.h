@@ -82,6 +82,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_SLICE_NAME] = "NAME",
         [KUBE_SLICE_TAINT] = "TAINT",
         [KUBE_SLICE_COUNTER] = "COUNTER",
+        [KUBE_SLICE_CAPACITY] = "CAPACITY",
         [KUBE_SLICE_COUNTERS] = "COUNTERS",
         [KUBE_STATUS_CAUSE] = "CAUSE",
     };
