@@ -162,7 +162,7 @@ static struct seen enter_with(const char *cdi, bool refused)
         char link[160];
         (void)snprintf(link, sizeof link, "%s/kubelet/link", root);
         const struct sandbox_paths paths = {
-            {plugin, link, (cdi != NULL) ? cdi : plugin}, {sys, sys, sys}, {sys, sys}};
+            {plugin, link, (cdi != NULL) ? cdi : plugin}, {sys, sys, sys}, {sys, sys, sys}};
         struct writer w = writer_of(seen.text, sizeof seen.text);
         struct writer wide = writer_of(seen.wide, sizeof seen.wide);
         if (refused) {
@@ -175,11 +175,11 @@ static struct seen enter_with(const char *cdi, bool refused)
         (void)syscall(SYS_exit_group, code); /* what a sanitizer does in _exit is refused */
     }
     assert_true(child > 0);
+    (void)close(ends[1]); /* a child that dies ends the pipe */
     assert_int_equal(read(ends[0], &seen, sizeof seen), sizeof seen);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     (void)close(ends[0]);
-    (void)close(ends[1]);
     return seen;
 }
 
