@@ -127,6 +127,8 @@ def run_job(root, job, about):
                           stderr=subprocess.STDOUT, check=False)
     # Kept without the name of this folder: the tree may be moved or copied with what is kept.
     text = done.stdout.replace(str(pathlib.Path(root).resolve()) + "/", "") + failure(root, job, done)
+    if done.returncode < 0:
+        return text, False  # ended by a signal, like that of who interrupts the whole: no answer to keep
     kept.parent.mkdir(parents=True, exist_ok=True)
     fresh = kept.with_suffix(f".{os.getpid()}")
     fresh.write_text(key + "\n" + text)

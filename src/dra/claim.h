@@ -172,9 +172,9 @@ void claim_allocated(struct claim_builder *b);
 /* The object could not be read at this point; `what` names it in one clause. The claim fails. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * The object was read to its end. STATUS_OK: b->record is complete (results in the API's order, boot
- * id from the devices, and the host's LNC where no result has one). Else b->why holds one printable line: not allocated, no result of this
- * driver, or the first failure.
+ * The object was read to its end. STATUS_OK: b->record is complete (results in the API's order,
+ * boot id from the devices, and the host's LNC where no result asks for one). Else b->why holds one
+ * printable line: not allocated, no result of this driver, or the first failure.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 

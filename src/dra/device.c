@@ -364,8 +364,8 @@ static void build_lnc(struct devices *d)
 #define LNC_MAX 7u
 
 /*
- * The runtime's file for the whole host (AWS Neuron SDK: logical_nc_config), which containers do not
- * see: a claim that asks for no LNC gets the one of this file.
+ * The runtime's file for the whole host (AWS Neuron SDK: logical_nc_config), which containers do
+ * not see: a claim that asks for no LNC gets the one of this file.
  */
 static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)

@@ -98,6 +98,14 @@ class Analysers(Lint):
         (text,), _ = lint.run_jobs(self.root, [job])
         self.assertEqual([finding.rule for finding in lint.read_findings(self.root, text)], ["exit"])
 
+    def test_tool_that_is_ended(self):
+        self.write(BAD, GOOD)
+        job = lint.Job("sh", BAD, ["sh", "-c", "kill -TERM $$", BAD], [BAD])
+        for _ in range(2):
+            (text,), kept = lint.run_jobs(self.root, [job])
+            self.assertEqual([finding.rule for finding in lint.read_findings(self.root, text)], ["exit"])
+            self.assertEqual(kept, 0)
+
     def test_dead_store(self):
         self.assert_found(self.check("int f(int n);\nint f(int n)\n{\n    int m = n;\n    m = 4;\n    return n;\n}\n"),
                           "deadcode.DeadStores")

@@ -213,7 +213,7 @@ static void test_keys_ascend_and_keep_the_limits_of_the_api(void **state)
     }
 }
 
-/* The set that was captured from AWS's driver on trn1.2xlarge; ours has two names more, and a capacity. */
+/* What was captured from AWS's driver on trn1.2xlarge; ours has two names and a capacity more. */
 static void test_trn1_2xlarge_has_the_captured_set(void **state)
 {
     (void)state;
