@@ -100,7 +100,7 @@ class Analysers(Lint):
 
     def test_tool_that_is_ended(self):
         self.write(BAD, GOOD)
-        job = lint.Job("sh", BAD, ["sh", "-c", "kill -TERM $$", BAD], [BAD])
+        job = lint.Job("bash", BAD, ["bash", "-c", "kill -TERM $$", BAD], [BAD])
         for _ in range(2):
             (text,), kept = lint.run_jobs(self.root, [job])
             self.assertEqual([finding.rule for finding in lint.read_findings(self.root, text)], ["exit"])
