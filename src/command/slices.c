@@ -147,7 +147,8 @@ static void write_values(const struct attributes *all, bool capacity, struct doc
     document_member_begin(d, capacity ? "capacity" : "attributes");
     for (unsigned i = 0; i < all->count; i++) {
         const struct attribute *a = &all->attribute[i];
-        if ((a->type == ATTRIBUTE_CAPACITY) == capacity) {
+        bool is_capacity = a->type == ATTRIBUTE_CAPACITY;
+        if (is_capacity == capacity) {
             document_member_begin(d, a->key);
             write_value(a, d);
             document_object_end(d);

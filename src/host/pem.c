@@ -5,9 +5,11 @@
 #include "base/chars.h"
 #include "host/der.h"
 
-#define BEGIN "-----BEGIN "
-#define BEGIN_MARK(label) BEGIN label "-----"
-#define END_MARK(label) "-----END " label "-----"
+/* The lines around a block (RFC 7468 §2). */
+struct marks {
+    const char *begin;
+    const char *end;
+};
 #define PADDING 64u
 #define NO_DIGIT 255u
 
@@ -79,15 +81,14 @@ static bool is_element(struct view der)
     return der_any(&der, &e) && der.len == 0u;
 }
 
-/* Decodes the blocks between two marks of a label. */
-static size_t decode_blocks(uint8_t *text, size_t len, const char *begin_mark, const char *end_mark)
+static size_t decode_blocks(uint8_t *text, size_t len, const struct marks *marks)
 {
     struct view all = view_of(text, len);
     struct writer out = writer_of(text, len);
-    size_t begin = find_mark(all, 0, begin_mark);
+    size_t begin = find_mark(all, 0, marks->begin);
     while (begin < len) {
-        size_t body = begin + view_text(begin_mark).len;
-        size_t end = find_mark(all, body, end_mark);
+        size_t body = begin + view_text(marks->begin).len;
+        size_t end = find_mark(all, body, marks->end);
         if (end == len) {
             break;
         }
@@ -98,29 +99,32 @@ static size_t decode_blocks(uint8_t *text, size_t len, const char *begin_mark, c
             !is_element(view_from(writer_view(&out), before))) {
             out.len = before;
         }
-        begin = find_mark(all, end + view_text(end_mark).len, begin_mark);
+        begin = find_mark(all, end + view_text(marks->end).len, marks->begin);
     }
     return out.len;
 }
 
 size_t pem_certificates(uint8_t *text, size_t len)
 {
-    return decode_blocks(text, len, BEGIN_MARK("CERTIFICATE"), END_MARK("CERTIFICATE"));
+    static const struct marks marks = {"-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"};
+    return decode_blocks(text, len, &marks);
 }
 
 size_t pem_keys(uint8_t *text, size_t len)
 {
-    size_t keys = decode_blocks(text, len, BEGIN_MARK("PRIVATE KEY"), END_MARK("PRIVATE KEY"));
-    if (keys == 0u) {
-        keys = decode_blocks(text, len, BEGIN_MARK("RSA PRIVATE KEY"), END_MARK("RSA PRIVATE KEY"));
-    }
-    if (keys == 0u) {
-        keys = decode_blocks(text, len, BEGIN_MARK("EC PRIVATE KEY"), END_MARK("EC PRIVATE KEY"));
+    static const struct marks marks[] = {
+        {"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"},
+        {"-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"},
+        {"-----BEGIN EC PRIVATE KEY-----", "-----END EC PRIVATE KEY-----"},
+    };
+    size_t keys = 0;
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0] && keys == 0u; i++) {
+        keys = decode_blocks(text, len, &marks[i]);
     }
     return keys;
 }
 
 bool pem_begins(struct view text)
 {
-    return find_mark(text, 0, BEGIN) < text.len;
+    return find_mark(text, 0, "-----BEGIN ") < text.len;
 }

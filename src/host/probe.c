@@ -205,7 +205,7 @@ static void root_look(const char *path, const char *address, char root[PCIE_ROOT
 {
     static const char tree[] = "../../../devices/";
     uint8_t bytes[LINK_BYTES_MAX];
-    ssize_t n = readlinkat(AT_FDCWD, path, (char *)bytes, sizeof bytes);
+    ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
     struct view target = view_of(bytes, (n > 0) ? (size_t)n : 0u);
     size_t last = PCI_ADDRESS_CAP - 1u;
     root[0] = '\0';

@@ -206,6 +206,7 @@ struct program {
 #define SYS_poll SYS_ppoll
 #define SYS_unlink SYS_unlinkat
 #define SYS_mkdir SYS_mkdirat
+#define SYS_readlink SYS_readlinkat
 #else
 #error "the audit number of this architecture is missing"
 #endif

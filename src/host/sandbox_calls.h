@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system calls that the agent makes after its start, all of them: what is not here fails with
- * EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink and mkdir, ppoll, unlinkat and
- * mkdirat stand for them. tools/docs.py writes README.md's table from this one.
+ * EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and readlink, ppoll,
+ * unlinkat, mkdirat and readlinkat stand for them. tools/docs.py writes README.md's table from this
+ * one.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H
@@ -31,7 +32,7 @@
     X(SYS_close, "closes descriptors")                                                             \
     X(SYS_newfstatat, "looks at devices, sockets, the claim store and directories")                \
     X(SYS_getdents64, "lists devices, CDI files and sockets")                                      \
-    X(SYS_readlinkat, "reads behind which PCI root complex a device is")                           \
+    X(SYS_readlink, "reads behind which PCI root complex a device is")                             \
     X(SYS_read, "reads files, sockets and the signal descriptor")                                  \
     X(SYS_pread64, "reads the claim store and CDI files")                                          \
     X(SYS_write, "writes the log and new files")                                                   \
