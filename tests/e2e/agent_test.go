@@ -79,6 +79,7 @@ func TestTrn2(t *testing.T) {
 			runExample(t, "lnc-neurons", 16, "NEURON_LOGICAL_NC_CONFIG=1")
 		}},
 		{"LNC 1 where possible", func(t *testing.T) { runExample(t, "lnc-guarded", 1, "NEURON_LOGICAL_NC_CONFIG=1") }},
+		{"a device of 64 GiB", func(t *testing.T) { runExample(t, "device-memory", 1) }},
 		{"a row of the torus", torusRow},
 		{"sixteen, eight or four", prioritized},
 		{"administrative access", adminAccess},
@@ -104,6 +105,10 @@ func TestTrn1(t *testing.T) {
 		{"one device", func(t *testing.T) { runExample(t, "single-device", 1) }},
 		{"the only device", func(t *testing.T) { runExample(t, "single-neuron-device", 1) }},
 		{"driver version", driverVersion},
+		{"memory that no device here has", func(t *testing.T) {
+			apply(t, example(t, "device-memory"))
+			waitPending(t, "device-memory")
+		}},
 		{"LNC is refused", lncOnTrn1},
 	})
 }
