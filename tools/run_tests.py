@@ -74,7 +74,7 @@ def main():
         results += run_all(["fuzz", "fuzz-coverage", "fuzz-defects"], k8s)
         programs = programs.result()
     # It needs helm, which is one of the cluster's programs.
-    results += run_all(["chart-test"], k8s)
+    results += run_all(["chart-test", "bench-smoke"], k8s)
     # These start agents and measure nothing, but have deadlines: the machine is theirs.
     results += run_all(["demo", "conformance", "abuse", "e2e"], k8s)
     return summarise(programs + results)

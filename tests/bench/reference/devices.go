@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	resource "k8s.io/api/resource/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 )
 
 // The one instance type that the benchmark simulates.
@@ -111,7 +112,9 @@ func (n *node) devices(labels map[string]string) []resource.Device {
 		cores, present := n.cores[number]
 		if present {
 			devices = append(devices, resource.Device{Name: deviceName(number),
-				Attributes: n.attributes(int64(number), cores, labels)})
+				Attributes: n.attributes(int64(number), cores, labels),
+				Capacity: map[resource.QualifiedName]resource.DeviceCapacity{
+					"memory": {Value: quantity.MustParse("96Gi")}}})
 		}
 	}
 	return devices
