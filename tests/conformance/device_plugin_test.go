@@ -113,7 +113,12 @@ func TestDevicePlugin(t *testing.T) {
 	other.SetUnlinkOnClose(true)
 	check(t, other.Close())
 	ready("ready after the plugin ended")
-	if n := strings.Count(strings.Join(a.log.slice(0, a.log.count()), "\n"), "event=device_plugin_"); n != 4 {
+	// The page may tell before the line has come through the pipe of the log.
+	lines := func() int {
+		return strings.Count(strings.Join(a.log.slice(0, a.log.count()), "\n"), "event=device_plugin_")
+	}
+	waitFor(t, "the last line about the plugin", func() bool { return lines() >= 4 })
+	if n := lines(); n != 4 {
 		t.Errorf("%d lines about the plugin, want 4", n)
 	}
 
