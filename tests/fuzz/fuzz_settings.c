@@ -175,6 +175,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[23], "--sandbox", s->sandbox ? "true" : "false");
     put_flag(out[24], "--board", s->board);
     put_flag(out[25], "--output", outputs[s->output]);
+    put_flag(out[26], "--neuron-config-directory-path", s->neuron_dir);
 }
 
 /* I3: written out, every value reads back as it is. */
