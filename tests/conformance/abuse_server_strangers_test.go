@@ -229,6 +229,6 @@ func (a *agent) beside(t *testing.T, which, n int, from string, k *kubelet, clai
 			t.Errorf("%s, from %s: %d probes lost, %d answered: %v", name, from, len(lost), answered, lost[0])
 		}
 		return attackEnd{answer: fmt.Sprintf("%d probes answered, %d lost", answered, len(lost)),
-			taken: fmt.Sprintf("%s connections, beside %d prepares", connections, prepared), lasted: siege}
+			taken: fmt.Sprintf("%s connections, beside %d prepares", connections, prepared), lasted: siege, asked: siege}
 	}})
 }
