@@ -507,6 +507,10 @@ export AGENT := $(CURDIR)/$(BUILD)/$(NAME)
 with_go = PATH="$$(dirname "$$(sed -n 's/^GO := //p' $(BUILD)/deps/paths.mk)"):$$PATH"
 # Runs a command, and repeats at the end what failed.
 failures := /usr/bin/python3 $(CURDIR)/tools/failures.py
+# Tests with deadlines run beside each other on few cores. Up to four that fail run once more, alone; build/test/PART.reruns
+# names them, and so does the summary of `make test`. What fails alone too, or with more than four others, has failed.
+rerun = go tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum --format=standard-quiet \
+	--rerun-fails=1 --rerun-fails-max-failures=4 --rerun-fails-run-root-test --rerun-fails-report=$(CURDIR)/$(BUILD)/test/$@.reruns
 
 # Peers made by others, each at a pinned release, and what is needed to connect them to the agent.
 INTEROP := $(BUILD)/interop
@@ -543,7 +547,8 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 
 .PHONY: conformance
 conformance: all deps-all interop-programs ## both sides of every protocol, with peers made by others
-	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -skip '^TestAbuse' . ./verdict
+	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
+		-count=1 -timeout 30m -skip '^TestAbuse'
 
 .PHONY: faults
 faults: all deps-all ## every system call of a prepare, an unprepare and a start with repair fails, each in four ways (ten minutes)
@@ -552,7 +557,7 @@ faults: all deps-all ## every system call of a prepare, an unprepare and a start
 
 .PHONY: abuse
 abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
-	@$(with_go) && cd tests/conformance && $(failures) go test -count=1 -timeout 30m -run '^TestAbuse'
+	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages . -- -count=1 -timeout 30m -run '^TestAbuse'
 
 # The last release that hands no claim store over; tests/e2e goes back to it, where the history has its commit.
 OLDER_RELEASE := 3c8d00e4c681849771f75055092e079eb7bc7c7c

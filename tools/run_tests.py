@@ -23,8 +23,20 @@ SHOWN_LINES = 80    # of the log of a part that failed
 SUMMARY_LINES = 36  # at most, unless nearly all fail
 
 
+def repeated(name):
+    """Tests of a part that failed, ran once more by themselves and passed: a line that names them, or empty."""
+    tests = {}
+    for report in LOGS.glob(f"{name}*.reruns"):
+        for line in report.read_text().splitlines():
+            test, _, counts = line.partition(": ")
+            tests[test] = counts
+    return ", ".join(f"{test} ({counts})" for test, counts in sorted(tests.items()))
+
+
 def run_part(name, k8s):
     """(name, seconds, last line, reasons) of one make target; no reasons: it passed."""
+    for report in LOGS.glob(f"{name}*.reruns"):
+        report.unlink()
     begin = time.monotonic()
     # Flags and job server of the make that called stay out: each part is a make of its own.
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
@@ -57,6 +69,8 @@ def summarise(results):
         print(f"  {'FAIL' if why else 'ok  '}  {name:<17} {seconds:5.0f} s  {'' if why else last[:failures.COLUMNS]}")
         for line in failures.shortened(why, room):
             print(f"        {line}")
+        if not why and repeated(name):
+            print(f"        passed at the second try: {repeated(name)[:failures.COLUMNS]}")
     print(f"test: {len(results) - len(failed)} passed, {len(failed)} failed"
           + (": " + ", ".join(failed) if failed else ""))
     return 1 if failed else 0

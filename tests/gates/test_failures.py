@@ -3,8 +3,10 @@
 
 import contextlib
 import io
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from test_gates import ROOT
@@ -119,6 +121,19 @@ class Summary(unittest.TestCase):
             self.assertLessEqual(len(lines), 40)
             self.assertEqual(sum("reason 0" in line for line in lines), failed)
         self.assertEqual(self.lines(1, 3)[-1], "test: 2 passed, 1 failed: part0")
+
+    def test_second_tries_are_named(self):
+        logs = run_tests.LOGS
+        with tempfile.TemporaryDirectory() as folder:
+            run_tests.LOGS = pathlib.Path(folder)
+            (run_tests.LOGS / "part1.reruns").write_text("conformance.TestA: 2 runs, 1 failures\n")
+            (run_tests.LOGS / "part2.reruns").write_text("")
+            try:
+                lines = self.lines(0, 3)
+            finally:
+                run_tests.LOGS = logs
+        again = [line.strip() for line in lines if "second try" in line]
+        self.assertEqual(again, ["passed at the second try: conformance.TestA (2 runs, 1 failures)"])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import build  # noqa: E402
 
 CLUSTER = os.path.join(build.HERE, "cluster.py")
+LOGS = os.path.join(build.ROOT, "build", "test")
 BOARD = ["--board", "trn2.48xlarge", "--driver-version", "2.26.5.0"]     # what the tests expect
 # Real ones all, so that a proxy before the API server can show each alone.
 SERVED = ["--serve", "v1,v1beta2,v1beta1"]
@@ -25,12 +26,22 @@ GROUPS_TEST = "TestPodGroups"
 GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 
 
-def run_tests(state, pattern, out):
-    """go test against the running cluster; its exit code."""
-    env = dict(build.go_environment(), NEURON_DRA_CLUSTER=state)
-    command = [build.find_go(), "test", "-v", "-count=1", "-timeout=40m", "."]
+def reruns(name):
+    """The file that names the tests of a cluster that ran twice."""
+    return ("e2e-groups" if name.endswith("-groups") else name.split("/", maxsplit=1)[0]) + ".reruns"
+
+
+def run_tests(name, pattern, out):
+    """go test against the running cluster; its exit code. Up to four tests that fail run once more, as in the Makefile."""
+    env = dict(build.go_environment(), NEURON_DRA_CLUSTER=os.path.join(build.ROOT, "build", name, "cluster.json"))
+    env["PATH"] = os.path.dirname(build.find_go()) + os.pathsep + env["PATH"]
+    os.makedirs(LOGS, exist_ok=True)
+    command = ["go", "tool", "-modfile=" + os.path.join(build.ROOT, "tools", "gotestsum", "go.mod"), "gotestsum",
+               "--format=standard-verbose", "--packages=.", "--rerun-fails=1", "--rerun-fails-max-failures=4",
+               "--rerun-fails-run-root-test", "--rerun-fails-report=" + os.path.join(LOGS, reruns(name)),
+               "--", "-count=1", "-timeout=40m"]
     if pattern:
-        command.insert(2, "-run=" + pattern)
+        command.append("-run=" + pattern)
     return subprocess.run(command, cwd=os.path.join(build.ROOT, "tests", "e2e"), env=env,
                           stdout=out, stderr=out, check=False).returncode
 
@@ -43,7 +54,7 @@ def run(name, setup, pattern="", keep=False, out=None):
         print("e2e.py: no cluster, no tests", file=out or sys.stderr, flush=True)
         return 1
     try:
-        code = run_tests(os.path.join(build.ROOT, "build", name, "cluster.json"), pattern, out)
+        code = run_tests(name, pattern, out)
     finally:
         if not keep:
             subprocess.run([sys.executable, CLUSTER, "down", "--name", name], stdout=out,
