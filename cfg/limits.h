@@ -672,8 +672,10 @@
 #define SHUTDOWN_MS 5000u
 
 /* ---- host (descriptors, files, clocks) ---- */
-/* Connections taken from one listener in one turn of the loop: more wait for the next turn, so that
- * a flood cannot starve running calls. */
+/*
+ * Connections taken from one listener in one turn of the loop, one where another must give way for
+ * it: more wait for the next turn, so that a flood cannot starve running calls.
+ */
 #define ACCEPTS_PER_TURN 8u
 /*
  * Connections that the kernel queues on a listener: its own default maximum (net.core.somaxconn),

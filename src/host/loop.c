@@ -143,16 +143,18 @@ static bool server_room(const struct host *h, const struct server *s)
 
 static void accept_some(struct host *h, struct server *s)
 {
-    enum status status = STATUS_OK;
-    for (unsigned i = 0; i < ACCEPTS_PER_TURN && status == STATUS_OK && s->listener.fd >= 0; i++) {
+    bool more = true;
+    for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
         if (!server_room(h, s)) {
             return; /* it waits in the kernel */
         }
-        status = server_accept(s, h->agent, h->time.now_ms, &peer);
-        if (status == STATUS_OK) {
-            server_link_begin(&h->links, s->kind, &peer, h->time.now_ms);
-        }
+        /*
+         * One a turn where each makes another give way, or those that connect again at once push
+         * each other out before one of them was heard.
+         */
+        more = server_accept(s, h->agent, h->time.now_ms, &peer) == STATUS_OK &&
+               server_link_begin(&h->links, s->kind, &peer, h->time.now_ms);
     }
 }
 

@@ -117,22 +117,24 @@ bool server_links_flush(struct server_links *s, uint64_t now_ms)
 
 /* --- beginning and end --- */
 
-void server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
+bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms)
 {
     int i = agent_link_open(s->agent, kind, peer->peer, now_ms);
-    if (i < 0) {
+    bool free = i >= 0;
+    if (!free) {
         /* The agent may have closed another connection: sending its last bytes makes room. */
         (void)server_links_flush(s, now_ms);
         i = agent_link_open(s->agent, kind, peer->peer, now_ms);
     }
     if (i < 0) {
         (void)close(peer->fd);
-        return;
+        return true;
     }
     ASSERT((unsigned)i < SERVER_LINKS && s->link[i].fd == -1);
     s->link[i] = (struct host_link){.fd = peer->fd};
     pace_accepted(&s->pace, kind, (unsigned)i, now_ms);
+    return free;
 }
 
 void server_links_close(struct server_links *s)

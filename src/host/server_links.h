@@ -28,8 +28,11 @@ struct server_links {
 
 /* No connection is there yet. */
 void server_links_init(struct server_links *s, struct agent *agent);
-/* A connection of the kind was accepted. It is closed when the agent has no place for it. */
-void server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
+/*
+ * A connection of the kind was accepted. It is closed when the agent has no place for it. False:
+ * another one gave way to it.
+ */
+bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);
 /* What poll(2) waits for on each link. */
 void server_links_interest(struct server_links *s, struct pollfd slots[SERVER_LINKS],

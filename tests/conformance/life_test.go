@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -347,38 +348,63 @@ func TestAPIServerComesAndGoes(t *testing.T) {
 	a.noCDI()
 }
 
-// A turn of the agent may be slow, on a slow disk or when a CPU quota is used up: here each answer takes 150 ms. While
-// peers never stop calling, a new connection comes in all the same.
+// A turn of the agent may be slow, on a slow disk or when a CPU quota is used up: here each answer takes 150 ms. Peers that
+// never stop calling have twice the places of the socket, so that each connects again and again. All the same a newcomer
+// gets in, each of them is answered meanwhile, and no call is lost: a peer that gave way is heard before it does so again.
 func TestSlowTurnsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	const peers, delay = 4, 150 * time.Millisecond
+	const peers, delay = 8, 150 * time.Millisecond
 	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
 	a.start()
 	a.register()
-	end := make(chan struct{})
-	var calling, ended sync.WaitGroup
-	calling.Add(peers)
-	for range peers {
-		k := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
-		ended.Go(func() {
-			for n := 0; ; n++ {
-				k.unprepareOK(&dra.Claim{Namespace: "default", Name: "unknown", Uid: string(uid(fmt.Sprint("unknown-", n)))})
-				if n == 0 {
-					calling.Done()
+	var (
+		end, failed atomic.Bool
+		during      [peers]atomic.Int64 // calls that were answered
+		lost        [peers]error
+		ended       sync.WaitGroup
+	)
+	call := func(conn *grpc.ClientConn, name string) error {
+		ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+		defer cancel()
+		c := &dra.Claim{Namespace: "default", Name: "unknown", Uid: string(uid(name))}
+		reply, err := dra.NewDRAPluginClient(conn).NodeUnprepareResources(ctx,
+			&dra.NodeUnprepareResourcesRequest{Claims: []*dra.Claim{c}})
+		if err == nil && (reply.Claims[c.Uid] == nil || reply.Claims[c.Uid].Error != "") {
+			err = fmt.Errorf("claim %s: %v", c.Uid, reply)
+		}
+		return err
+	}
+	a.slowed(t, "sendto", delay, func() {
+		for i := range peers {
+			conn := dialService(t, a.serviceSocket())
+			ended.Go(func() {
+				for !end.Load() {
+					lost[i] = call(conn, fmt.Sprint("unknown-", i, "-", during[i].Load()))
+					if lost[i] != nil {
+						failed.Store(true)
+						return
+					}
+					during[i].Add(1)
 				}
-				select {
-				case <-end:
-					return
-				default:
+			})
+		}
+		waitFor(t, "two answers to each peer", func() bool {
+			for i := range during {
+				if during[i].Load() < 2 && !failed.Load() {
+					return false
 				}
 			}
+			return true
 		})
-	}
-	calling.Wait()
-	a.slowed(t, "sendto", delay, func() {
-		k := &kubelet{t: t, conn: dialService(t, a.serviceSocket())}
-		k.unprepareOK(&dra.Claim{Namespace: "default", Name: "unknown", Uid: string(uid("newcomer"))})
-		close(end)
+		if err := call(dialService(t, a.serviceSocket()), "newcomer"); err != nil {
+			t.Errorf("the newcomer: %v", err)
+		}
+		end.Store(true)
 		ended.Wait()
 	})
+	for i, err := range lost {
+		if err != nil {
+			t.Errorf("peer %d, call %d: %v", i, during[i].Load()+1, err)
+		}
+	}
 }

@@ -21,7 +21,7 @@ static int asked(unsigned *link)
     server_links_init(&links, world.agent);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     struct accepted peer = {.fd = ends[0], .peer = 1};
-    server_link_begin(&links, LINK_METRICS, &peer, world.now_ms);
+    assert_true(server_link_begin(&links, LINK_METRICS, &peer, world.now_ms));
     *link = GRPC_LINKS;
     assert_int_equal(links.link[*link].fd, ends[0]);
     assert_int_equal(write(ends[1], request, sizeof request - 1u), sizeof request - 1u);
