@@ -101,6 +101,51 @@ static void test_made_again_without_files(void **state)
     prepare_well(7, 1);
 }
 
+/* What stood in it is lost or cut off while the agent runs: a round of reconciliation sees that. */
+static void test_overwritten(void **state)
+{
+    (void)state;
+    for (unsigned how = 0; how < 3; how++) {
+        begin();
+        prepare_well(0, CLAIMS);
+        if (how == 0) {
+            file_fill(store(), 0, 0, STORE_FILE_BYTES);
+        } else if (how == 1) {
+            file_fill(store(), 0, 0xa5, STORE_HEADER_BYTES);
+        } else {
+            disk_set_len(store(), 5000);
+        }
+        log_forget();
+        pass(2 * world.settings.reconcile_ms);
+        assert_int_equal(said("event=store_damaged"), 1);
+        log_has("it was overwritten while the agent ran");
+        assert_non_null(disk_find(FILES_STATE, STORE_FILE_NAME ".damaged"));
+        assert_int_equal(store()->len, STORE_FILE_BYTES);
+        assert_int_equal(held(), CLAIMS);
+        log_forget();
+        restart();
+        assert_int_equal(said("event=store_damaged") + said("event=store_half_damaged"), 0);
+        assert_int_equal(held(), CLAIMS);
+        prepare_well(0, CLAIMS);
+    }
+}
+
+/* The disk cannot read it for a while: that is no reason to make it again. */
+static void test_unreadable_for_a_while(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, CLAIMS);
+    disk.refuse_read[FILES_STATE] = true;
+    pass(2 * world.settings.reconcile_ms);
+    disk.refuse_read[FILES_STATE] = false;
+    assert_int_equal(said("event=store_damaged"), 0);
+    pass(2 * world.settings.reconcile_ms);
+    assert_null(disk_find(FILES_STATE, STORE_FILE_NAME ".damaged"));
+    assert_true(world.agent->ledger.usable);
+    prepare_well(0, CLAIMS);
+}
+
 /* It comes back while it is made again, or the disk refuses that for a time. */
 static void test_made_again_late(void **state)
 {
@@ -670,6 +715,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_again),
+        cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_unreadable_for_a_while),
         cmocka_unit_test(test_removed_under_a_prepare),
         cmocka_unit_test(test_made_again_without_files),
         cmocka_unit_test(test_made_again_late),

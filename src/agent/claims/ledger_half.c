@@ -8,14 +8,13 @@
 #include "base/assert.h"
 #include "cfg/identity.h"
 
-/* A store that vanished is made again from memory with the next step. */
-static void store_check(struct agent *a, enum status s)
+void store_check(struct agent *a, enum status s)
 {
     if (s == HOST_ABSENT && a->ledger.usable) {
         a->ledger.usable = false;
         a->ledger.retry_ms = a->now_ms;
         text_cut(a->ledger.trouble, sizeof a->ledger.trouble,
-                 view_text("the claim store was removed while the agent ran; it is made again"));
+                 view_text("the claim store was lost while the agent ran; it is made again"));
     }
 }
 

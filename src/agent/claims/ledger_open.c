@@ -5,7 +5,7 @@
  *
  * A store that exists but has no valid header, or a slot without an intact half, is damaged and
  * never new: it is kept aside, and its readable records are carried over into a new one. One that
- * is taken away while the agent runs is made again from memory. Claims whose record is lost are
+ * is taken away or overwritten while the agent runs is made again from memory. Claims whose record is lost are
  * found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which a flag of
  * the header asks until that is done.
  */
@@ -484,16 +484,18 @@ static enum status repair(struct agent *a, struct opening *o, unsigned lost)
     return s;
 }
 
-/* The store was taken away, or another one put in its place: it is made again from memory. */
-static enum status create_again(struct agent *a, struct opening *o, bool absent)
+/* The store was taken away, emptied, or another one put in its place: memory makes it again. */
+static enum status create_again(struct agent *a, struct opening *o, enum status header)
 {
     struct ledger *l = &a->ledger;
-    const char *aside = absent ? NULL : aside_name(a);
+    const char *aside = (header == HOST_ABSENT) ? NULL : aside_name(a);
     log_begin(a, LOG_ID_STORE_DAMAGED);
     log_text(a, "file", STORE_FILE_NAME);
-    log_text(a, "text", "it was removed while the agent ran: it is made again");
+    log_text(a, "text",
+             (header == HOST_DAMAGED) ? "it was overwritten while the agent ran: it is made again"
+                                      : "it was removed while the agent ran: it is made again");
     log_number(a, "claims_held", l->held);
-    log_remedy(a, "nothing; but nobody may remove that file");
+    log_remedy(a, "nothing; but nobody may remove or change that file");
     log_end(a);
     enum status s = create(a, o, aside);
     for (unsigned i = 0; i < CLAIMS_MAX && s == STATUS_OK; i++) {
@@ -583,9 +585,9 @@ static void open_store(struct agent *a)
     ledger_tidy(a);
     o.doing = "opened or created";
     enum status header = read_header(a, STORE_FILE_NAME, !l->known);
-    bool there = header == STATUS_OK || header == HOST_DAMAGED;
+    bool known = header == STATUS_OK || header == HOST_DAMAGED || header == HOST_ABSENT;
     if (l->known) {
-        s = (there || header == HOST_ABSENT) ? create_again(a, &o, !there) : header;
+        s = known ? create_again(a, &o, header) : header;
     } else {
         s = open_first(a, &o, header);
     }
@@ -600,6 +602,13 @@ static void open_store(struct agent *a)
     flush_doubted(a);
     reconcile_opened(a);
     log_opened(a);
+}
+
+bool ledger_intact(struct agent *a)
+{
+    enum status s = read_header(a, STORE_FILE_NAME, false);
+    store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
+    return a->ledger.usable;
 }
 
 void ledger_retire(struct agent *a)

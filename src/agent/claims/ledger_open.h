@@ -15,6 +15,11 @@ void ledger_flush(struct agent *a);
  * safe, and ends ledger.unlisted. HOST_*: the disk refused it, and they are to be listed again.
  */
 MUST_USE enum status ledger_listed(struct agent *a);
+/*
+ * Whether the store is still what was opened. One that was removed, emptied or cut off meanwhile is
+ * made again from memory with the next step.
+ */
+MUST_USE bool ledger_intact(struct agent *a);
 /* Opens the store when that is due, and repeats what the disk refused. */
 void ledger_step(struct agent *a);
 uint64_t ledger_deadline(const struct agent *a);

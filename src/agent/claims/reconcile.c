@@ -3,7 +3,7 @@
  * Reconciliation, see reconcile.h. A prepared claim has two witnesses: its record and its CDI file.
  * When the store is opened, a claim of which only the CDI file is left gets its record back. At the
  * same time, and each --reconcile-interval, every CDI file is compared with the record, and each
- * held claim is read from the API server.
+ * held claim is read from the API server. The store itself is looked at before that.
  */
 #include "agent/claims/reconcile.h"
 
@@ -322,6 +322,9 @@ static void files_step(struct agent *a)
     struct reconcile *k = &a->reconcile;
     unsigned checked = 0;
     if (k->next_slot == CLAIMS_MAX && a->now_ms >= k->files_ms) {
+        if (!ledger_intact(a)) {
+            return; /* the one that is made again is looked through */
+        }
         look_through(a, false);
     }
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {

@@ -21,6 +21,7 @@
 
 #define DEVICES 6     /* fewer than claims: they meet */
 #define SPARE DEVICES /* the last one, that only the look at readiness takes */
+#define ABSENT (SPARE + 2)
 #define ACTIONS_MAX 48
 #define RECONCILE_MS SECONDS(60)
 /* At rest: two looks at the API server for each claim, and the waits of retries before. */
@@ -39,6 +40,7 @@ enum act {
     ACT_PREPARE,
     ACT_UNPREPARE,
     ACT_REALLOCATE, /* a claim gets another device under its UID: its pod was deleted by force */
+    ACT_UNFIT,      /* it gets one that is not here: a prepare is refused, and changes nothing */
     ACT_FAULT,      /* the next call of the kubelet meets one fault of the disk */
     ACT_KILL,
     ACT_REBOOT,
@@ -75,6 +77,7 @@ static const struct {
     [ACT_PREPARE] = {"prepare", 24},
     [ACT_UNPREPARE] = {"unprepare", 12},
     [ACT_REALLOCATE] = {"a claim is allocated again", 3},
+    [ACT_UNFIT] = {"a claim is allocated what is not here", 2},
     [ACT_FAULT] = {"the disk fails once in the next call", 8},
     [ACT_KILL] = {"the agent is killed", 5},
     [ACT_REBOOT] = {"the node reboots", 2},
@@ -208,6 +211,7 @@ static void allocate(struct play *p, struct claim *c)
     if (c->allocated) {
         c->round += c->there ? 0u : 1u;
         c->there = false;
+        c->unfit = false;
         (void)snprintf(c->name, sizeof c->name, "claim-%u", i);
         (void)snprintf(c->uid, sizeof c->uid, "claim-uid-%u-%u", i, c->round);
         world_claim_put(c->name, c->uid, c->device, false);
@@ -218,7 +222,16 @@ static void reserve(struct claim *c, bool reserved)
 {
     c->reserved = reserved;
     if (c->allocated) {
-        world_claim_put(c->name, c->uid, c->device, reserved);
+        world_claim_put(c->name, c->uid, c->unfit ? ABSENT : c->device, reserved);
+    }
+}
+
+/* What is held of the claim is not what is allocated to it now. */
+static void moves(const struct play *p, struct claim *c)
+{
+    c->moved = true;
+    if (c->boot != p->boot) {
+        c->known = UNKNOWN; /* it gives way to a claim that has its old device */
     }
 }
 
@@ -226,12 +239,25 @@ static void act_reallocate(struct play *p, struct claim *c)
 {
     unsigned device = (unsigned)(p->number / CLAIMS % DEVICES);
     if (c->allocated && !device_taken(p, device, c)) {
-        c->moved = c->moved || (c->known != UNPREPARED && device != c->device);
-        if (c->moved && c->boot != p->boot) {
-            c->known = UNKNOWN; /* it gives way to a claim that has its old device */
+        if (c->moved || (c->known != UNPREPARED && device != c->device)) {
+            moves(p, c);
         }
         c->device = device;
-        world_claim_put(c->name, c->uid, c->device, c->reserved);
+        c->unfit = false;
+        reserve(c, c->reserved);
+    }
+}
+
+/* The device that it had stays its own here: it may still be held. */
+static void act_unfit(const struct play *p, struct claim *c)
+{
+    if (c->allocated) {
+        if (c->known != UNPREPARED) {
+            moves(p, c);
+        }
+        c->known = c->listed ? UNKNOWN : c->known; /* its old device nobody can tell any more */
+        c->unfit = true;
+        reserve(c, c->reserved);
     }
 }
 
@@ -263,6 +289,7 @@ static void act_prepare(struct play *p, struct claim *c)
         return;
     }
     bool simple = is_simple(p, c);
+    bool nothing = c->unfit && c->known == UNPREPARED && !c->waits && disk.fault == FAULT_NONE;
     reserve(c, true);
     c->waits = false;
     c->from_file = c->from_file || c->listed; /* until it is answered well */
@@ -270,9 +297,11 @@ static void act_prepare(struct play *p, struct claim *c)
     bool well = answer(p);
     expect(p->r, well || !simple || !p->w->answered.done,
            "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
+    expect(p->r, !well || !c->unfit || p->away, "claim %s was prepared with a device that is gone",
+           c->uid);
     if (well) {
         prepared(p, c);
-    } else if (c->known == UNPREPARED) {
+    } else if (c->known == UNPREPARED && !nothing) {
         c->known = UNKNOWN;
     } else {
         /* it stays what it was */
@@ -417,6 +446,27 @@ static void meet_removed(struct play *p)
     expect(p->r, p->away || !p->damaged, "the store is not made again");
 }
 
+static bool header_is_good(void)
+{
+    uint8_t bytes[STORE_HEADER_BYTES / 2u];
+    struct store_header h;
+    struct writer out = writer_of(bytes, sizeof bytes);
+    const struct disk_file *f = store_file();
+    if (f == NULL || f->len < STORE_FILE_BYTES) {
+        return false;
+    }
+    disk_get(f, 0, &out);
+    return store_header_read(writer_view(&out), &h) == STATUS_OK;
+}
+
+/* A round of reconciliation sees it, and makes it again from memory and CDI files. */
+static void meet_overwritten(struct play *p)
+{
+    world_pass(p->w, 3 * RECONCILE_MS);
+    p->damaged = !header_is_good();
+    expect(p->r, !p->damaged, "the store is not made again");
+}
+
 /* What is read from CDI files waits for an unprepare, whether the kubelet asked for it or not. */
 static void left_to_files(struct play *p)
 {
@@ -444,8 +494,10 @@ static void act_store(struct play *p, enum act act)
         start(p);
     } else if (act == ACT_STORE_GONE && !p->refused) {
         meet_removed(p);
+    } else if (p->number / 14 % 2 == 0 && !p->refused) {
+        meet_overwritten(p);
     } else {
-        /* nobody notices before the next start */
+        /* nobody notices at once */
     }
 }
 
@@ -517,7 +569,7 @@ static void act_all_gone(struct play *p)
     }
     for (unsigned i = 0; i < CLAIMS; i++) {
         struct claim *c = &p->claim[i];
-        c->known = c->freed ? UNKNOWN : c->known;
+        c->known = (c->freed || c->unfit) ? UNKNOWN : c->known;
         c->freed = false;
         c->listed = c->known == PREPARED;
     }
@@ -736,6 +788,9 @@ static void act(struct play *p, const struct action *a)
         break;
     case ACT_REALLOCATE:
         act_reallocate(p, c);
+        break;
+    case ACT_UNFIT:
+        act_unfit(p, c);
         break;
     case ACT_FAULT:
         act_fault(p);

@@ -24,6 +24,7 @@ struct claim {
     bool listed;    /* it was prepared, and of that only the list of claims is left */
     bool freed;     /* it waits for its unprepare, and its allocation is gone */
     bool moved;     /* it is prepared, and allocated another device since */
+    bool unfit;     /* it is allocated a device that the node has not: it cannot be prepared */
     bool rotted;    /* its newest half, and the process has not read it since */
     unsigned device;
     unsigned round; /* of its UID */
