@@ -5,9 +5,9 @@
  *
  * A store that exists but has no valid header, or a slot without an intact half, is damaged and
  * never new: it is kept aside, and its readable records are carried over into a new one. One that
- * is taken away or overwritten while the agent runs is made again from memory. Claims whose record is lost are
- * found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which a flag of
- * the header asks until that is done.
+ * is taken away or overwritten while the agent runs is made again from memory. Claims whose record
+ * is lost are found by their CDI files (reconcile.c), and at the API server (rebuild.c), for which
+ * a flag of the header asks until that is done.
  */
 #include "agent/claims/ledger_open.h"
 
