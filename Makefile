@@ -686,7 +686,7 @@ generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py
 
 .PHONY: docs
-docs: ## src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls, from the tables in the code
+docs: ## from the tables in the code: src/agent/report/CATALOGUE.md, and the table of Events in cfg/deploy/README.md
 	@/usr/bin/python3 tools/docs.py
 
 .PHONY: deps deps-demo deps-test deps-all

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
-from the tables in the code.
+from the tables in the code; and what to do about each Event into cfg/deploy/README.md.
 
-  tools/docs.py            writes the file
-  tools/docs.py --check    compares it; exit code 1 when it differs
+  tools/docs.py            writes both
+  tools/docs.py --check    compares them; exit code 1 when one differs
 
 The tables are read from the sources, so that a row is written once. tools/check_docs.py is the gate.
 """
@@ -16,11 +16,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOGUE = "src/agent/report/CATALOGUE.md"
+OPERATORS = "cfg/deploy/README.md"
 LOG = "src/agent/report/log_catalogue.h"
 EVENTS = "src/agent/report/k8s_events.h"
 METRICS = "src/agent/serve/metrics.c"
 PAGES = "src/agent/serve/pages.c"
 CALLS = "src/host/sandbox_calls.h"
+
+MARK_FIRST = "<!-- events: written by make docs -->"
+MARK_LAST = "<!-- events: end -->"
 
 HEAD = """# Catalogue
 
@@ -140,18 +144,39 @@ def catalogue(root):
     return "\n".join(text)
 
 
+def operators(root):
+    """The operator's document with its table of Events: what happened, what to do."""
+    log = {row[0]: row for row in rows_of(read(root, LOG), "LOG_CATALOGUE", 5)}
+    rows = [[f"`{row[2]}`", f"`{log[row[0]][2]}`", log[row[0]][3], log[row[0]][4]]
+            for row in rows_of(read(root, EVENTS), "K8S_EVENT_REASONS", 4)
+            if row[0] in log]   # catalogue() refuses the others
+    text = read(root, OPERATORS)
+    first, last = text.find(MARK_FIRST), text.find(MARK_LAST)
+    if first < 0 or last < first:
+        raise Unreadable(f"{OPERATORS} lacks the lines {MARK_FIRST} and {MARK_LAST}")
+    made = table(["the Event's reason", "the log's `event=`", "what happened", "what to do"], rows)
+    return f"{text[:first]}{MARK_FIRST}\n\n{made}\n{text[last:]}"
+
+
+# Each file that is written, and its text.
+WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options = parser.parse_args()
-    wanted = catalogue(ROOT)
-    path = ROOT / CATALOGUE
-    if options.check:
-        same = path.is_file() and path.read_text() == wanted
-        print(f"{CATALOGUE}: {'as the code says' if same else 'differs: run make docs'}")
-        return 0 if same else 1
-    path.write_text(wanted)
-    return 0
+    code = 0
+    for name, written in WRITTEN.items():
+        wanted = written(ROOT)
+        path = ROOT / name
+        if options.check:
+            same = path.is_file() and path.read_text() == wanted
+            print(f"{name}: {'as the code says' if same else 'differs: run make docs'}")
+            code = code if same else 1
+        else:
+            path.write_text(wanted)
+    return code
 
 
 if __name__ == "__main__":

@@ -421,6 +421,8 @@ class Docs(Tree):
         for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS):
             self.write(name, (ROOT / name).read_text())
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
+        self.write(docs.OPERATORS, f"# Running\n\n{docs.MARK_FIRST}\n{docs.MARK_LAST}\n\n## More\n")
+        self.write(docs.OPERATORS, docs.operators(self.root))
 
     def change(self, name, old, new):
         text = (self.root / name).read_text()
@@ -441,6 +443,15 @@ class Docs(Tree):
     def test_stale(self):
         self.change(docs.LOG, '"fix the error that the text names"', '"fix it"')
         self.found("run make docs")
+
+    def test_table_of_events(self):
+        text = docs.operators(self.root)
+        self.assertIn("| `CDIFileFailed` | `cdi_file_failed` | a CDI file cannot be read, written or removed | check", text)
+        self.assertTrue(text.startswith("# Running\n") and text.endswith(f"{docs.MARK_LAST}\n\n## More\n"), text)
+        self.change(docs.OPERATORS, "check the free space", "check it")
+        self.assert_found(check_docs.check(self.root), docs.OPERATORS, "run make docs")
+        self.change(docs.OPERATORS, docs.MARK_LAST, "")
+        self.assert_found(check_docs.check(self.root), docs.OPERATORS, "lacks the lines")
 
     def test_absent(self):
         (self.root / docs.CATALOGUE).unlink()
