@@ -18,9 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
@@ -362,42 +360,23 @@ func TestVariables(t *testing.T) {
 
 // TestMonitoring: what Prometheus and Grafana are given names metrics and log events of the agent's catalogue.
 func TestMonitoring(t *testing.T) {
-	found := rendered(t, "--set", "draDriver.monitoring.podMonitor.enabled=true,draDriver.monitoring.prometheusRule.enabled=true,"+
-		"draDriver.monitoring.dashboard.enabled=true")
+	found := rendered(t, "--set", monitored)
 	for _, kind := range []string{"monitoring.coreos.com/v1/PodMonitor/neuron-dra-driver-kubelet-plugin",
 		"monitoring.coreos.com/v1/PrometheusRule/neuron-dra-driver-kubelet-plugin", "v1/ConfigMap/neuron-dra-driver-kubelet-plugin-dashboard"} {
 		if found[kind] == nil {
 			t.Errorf("no %s", kind)
 		}
 	}
-	rules := found["monitoring.coreos.com/v1/PrometheusRule/neuron-dra-driver-kubelet-plugin"].(*map[string]any)
-	text, err := yaml.Marshal((*rules)["spec"])
-	if err != nil {
-		t.Fatal(err)
+	rules := alertRules(t)
+	if len(rules) < 10 {
+		t.Fatalf("%d rules", len(rules))
 	}
-	groups, problems := rulefmt.Parse(text, false, model.UTF8Validation)
-	for _, problem := range problems {
-		t.Error(problem)
-	}
-	if len(groups.Groups) != 1 || len(groups.Groups[0].Rules) < 10 {
-		t.Fatalf("not one group with all rules: %s", text)
-	}
-	for _, rule := range groups.Groups[0].Rules {
+	for _, rule := range rules {
 		known(t, rule.Alert, rule.Expr)
 	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	config := found["v1/ConfigMap/neuron-dra-driver-kubelet-plugin-dashboard"].(*core.ConfigMap)
-	if err := json.Unmarshal([]byte(config.Data["neuron-dra-agent.json"]), &dashboard); err != nil || len(dashboard.Panels) == 0 {
-		t.Fatalf("the dashboard: %v", err)
-	}
-	for _, panel := range dashboard.Panels {
-		for _, target := range panel.Targets {
-			known(t, panel.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
+	for _, one := range panels(t) {
+		for _, asked := range one.Targets {
+			known(t, one.Title, asked.Expr)
 		}
 	}
 }
@@ -418,6 +397,9 @@ func known(t *testing.T, place, expression string) {
 			switch {
 			case matcher.Type != labels.MatchEqual:
 				t.Errorf("%s: %s is not looked up", place, matcher)
+			case matcher.Name == "__name__" && name == "up": // Prometheus' own
+				metrics++
+				continue
 			case matcher.Name == "__name__":
 				metrics++
 				name = regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")

@@ -446,7 +446,8 @@ class Docs(Tree):
 
     def test_table_of_events(self):
         text = docs.operators(self.root)
-        self.assertIn("| `CDIFileFailed` | `cdi_file_failed` | a CDI file cannot be read, written or removed | check", text)
+        self.assertIn("| `CDIFileFailed` | `cdi_file_failed` | a CDI file cannot be read, written or removed | check",
+                      text)
         self.assertTrue(text.startswith("# Running\n") and text.endswith(f"{docs.MARK_LAST}\n\n## More\n"), text)
         self.change(docs.OPERATORS, "check the free space", "check it")
         self.assert_found(check_docs.check(self.root), docs.OPERATORS, "run make docs")

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	texts "github.com/prometheus/prometheus/template"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/util/annotations"
+	core "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// A run of Prometheus over the metrics of one node, a sample a minute.
+const (
+	minutes = 180
+	change  = 60 // when something happens
+	node    = "trainium-0"
+)
+
+const monitored = "draDriver.monitoring.podMonitor.enabled=true,draDriver.monitoring.prometheusRule.enabled=true," +
+	"draDriver.monitoring.dashboard.enabled=true"
+
+// alertRules are those that the chart renders, read as Prometheus reads them.
+func alertRules(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	rules := rendered(t, "--set", monitored)["monitoring.coreos.com/v1/PrometheusRule/neuron-dra-driver-kubelet-plugin"].(*map[string]any)
+	text, err := yaml.Marshal((*rules)["spec"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, problems := rulefmt.Parse(text, false, model.UTF8Validation)
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	if len(groups.Groups) != 1 {
+		t.Fatalf("not one group: %s", text)
+	}
+	return groups.Groups[0].Rules
+}
+
+// target is a query of a panel.
+type target struct{ Expr, LegendFormat string }
+
+// panel is one of the dashboard.
+type panel struct {
+	Title       string
+	Targets     []target
+	FieldConfig struct{ Defaults struct{ NoValue string } }
+	GridPos     struct{ H, W, X, Y int }
+	ID          int
+}
+
+func panels(t *testing.T) []panel {
+	t.Helper()
+	var dashboard struct{ Panels []panel }
+	config := rendered(t, "--set", monitored)["v1/ConfigMap/neuron-dra-driver-kubelet-plugin-dashboard"].(*core.ConfigMap)
+	if err := json.Unmarshal([]byte(config.Data["neuron-dra-agent.json"]), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+		t.Fatalf("the dashboard: %v", err)
+	}
+	for i := range dashboard.Panels {
+		for j := range dashboard.Panels[i].Targets {
+			expr := &dashboard.Panels[i].Targets[j].Expr
+			*expr = strings.ReplaceAll(*expr, "$__rate_interval", "5m")
+		}
+	}
+	return dashboard.Panels
+}
+
+// scrape is the page /metrics of the real agent on a simulated node, without a kubelet and an API server.
+func scrape(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "neuron-metrics-") // short: paths of sockets are bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	made, err := exec.Command("/usr/bin/python3", filepath.Join(root, "tools", "simnode.py"), "make", "--dir", filepath.Join(folder, "node"),
+		"--board", "trn2.48xlarge", "--driver-version", "2.30.2.0").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, made)
+	}
+	kubeconfig := `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", certificate-authority: ca.crt}}], users: [{name: u, user: {token: t}}]}`
+	var document any
+	if err := yaml.Unmarshal([]byte(kubeconfig), &document); err != nil {
+		t.Fatal(err)
+	}
+	block, err := yaml.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cdi", "kubelet/plugins_registry", "kubelet/plugins"} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "kubeconfig"), block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.Command(os.Getenv("AGENT"), "run", "--node-name", node, "--kubeconfig", filepath.Join(folder, "kubeconfig"),
+		"--cdi-root", filepath.Join(folder, "cdi"), "--sysfs-root", filepath.Join(folder, "node/sys"),
+		"--kubelet-registrar-directory-path", filepath.Join(folder, "kubelet/plugins_registry"),
+		"--kubelet-plugins-directory-path", filepath.Join(folder, "kubelet/plugins"),
+		"--proc-root", filepath.Join(folder, "node/proc"), "--dev-root", filepath.Join(folder, "node/dev"),
+		"--healthcheck-port", "-1", "--metrics-port", "0", "--metrics-bind-address", "127.0.0.1", "--sandbox=false")
+	agent.Env = []string{}
+	log, err := agent.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+	}()
+	said := ""
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		said += lines.Text() + "\n"
+		port := regexp.MustCompile(`metrics on TCP port (\d+)`).FindStringSubmatch(lines.Text())
+		if port == nil {
+			continue
+		}
+		go func() { _, _ = io.Copy(io.Discard, log) }()
+		for range 100 { // until the devices are known
+			response, err := http.Get("http://127.0.0.1:" + port[1] + "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), "\nneuron_dra_device_healthy{") {
+				return string(text)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		break
+	}
+	t.Fatalf("no metrics of the devices:\n%s", said)
+	return ""
+}
+
+// healthy is what a node has whose agent the kubelet and the API server know, with pods that come and go: the values of
+// some series, in the notation of Prometheus' own tests.
+var healthy = map[string]string{
+	"neuron_dra_ready": "1", "neuron_dra_registered": "1", "neuron_dra_api_connected": "1", "neuron_dra_slice_current": "1",
+	"neuron_dra_devices_published": "16", "neuron_dra_claims_held": "1",
+	`neuron_dra_device_held{device="neuron-device-0",claim_namespace="ml",claim_name="c",claim_uid="1",pod_name="p",pod_uid="2"}`: "1",
+	`neuron_dra_kubelet_call_duration_seconds_bucket{method="NodePrepareResources",le="+Inf"}`:                                    "0+2x180",
+	`neuron_dra_api_request_duration_seconds_count{verb="get",resource="resourceclaims",code="2xx"}`:                              "0+2x180",
+	`neuron_dra_log_events_total{event="claim_prepared"}`:                                                                         "0+2x180",
+	`up{job="neuron-dra-driver/neuron-dra-driver-kubelet-plugin"}`:                                                                "1",
+}
+
+// series writes what a pod's page becomes over the run, in the notation of Prometheus' own tests: the values of the page,
+// and others for those series that are named. A name without labels stands for all series of it.
+func series(t *testing.T, page, pod string, changes ...map[string]string) string {
+	t.Helper()
+	written, used := "", map[string]bool{}
+	add := func(one, value string) {
+		name, rest, labelled := strings.Cut(one, "{")
+		for _, change := range changes {
+			for _, key := range []string{name, one} {
+				if values, named := change[key]; named {
+					used[key], value = true, values
+				}
+			}
+		}
+		if !strings.ContainsAny(value, "x ") {
+			value += fmt.Sprintf("x%d", minutes)
+		}
+		written += fmt.Sprintf("  %s{node=%q,pod=%q%s %s\n", name, node, pod, map[bool]string{true: "," + rest, false: "}"}[labelled], value)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(page), "\n") {
+		if end := strings.LastIndexByte(line, ' '); !strings.HasPrefix(line, "#") {
+			add(line[:end], line[end+1:])
+		}
+	}
+	for _, change := range changes {
+		for name := range change {
+			if !used[name] && !strings.Contains(name, "{") {
+				t.Errorf("the agent has no %s", name)
+			} else if !used[name] {
+				add(name, "0")
+			}
+		}
+	}
+	return written
+}
+
+// sample and found are what the engine asks of a storage. The one of promtool would bring the clients of every cloud.
+type sample struct {
+	milliseconds int64
+	value        float64
+}
+
+func (s sample) T() int64                    { return s.milliseconds }
+func (s sample) F() float64                  { return s.value }
+func (sample) H() *histogram.Histogram       { return nil }
+func (sample) FH() *histogram.FloatHistogram { return nil }
+func (sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s sample) Copy() chunks.Sample         { return s }
+
+type found struct{ here, rest []storage.Series }
+
+func (f *found) Next() bool {
+	if len(f.rest) == 0 {
+		return false
+	}
+	f.here, f.rest = f.rest[:1], f.rest[1:]
+	return true
+}
+func (f *found) At() storage.Series                { return f.here[0] }
+func (f *found) Err() error                        { return nil }
+func (f *found) Warnings() annotations.Annotations { return nil }
+
+// prometheus is one that has scraped these series.
+type prometheus struct {
+	engine  *promql.Engine
+	storage storage.Queryable
+}
+
+func newPrometheus(t *testing.T, written string) prometheus {
+	t.Helper()
+	var all []storage.Series
+	for _, line := range strings.Split(strings.TrimSpace(written), "\n") {
+		named, values, err := parser.ParseSeriesDesc(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		var samples []chunks.Sample
+		for minute, one := range values {
+			if !one.Omitted {
+				samples = append(samples, sample{int64(minute) * time.Minute.Milliseconds(), one.Value})
+			}
+		}
+		all = append(all, storage.NewListSeries(named, samples))
+	}
+	choose := func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+		chosen := &found{}
+		for _, one := range all {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.Labels().Get(m.Name)) }) {
+				chosen.rest = append(chosen.rest, one)
+			}
+		}
+		return chosen
+	}
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute})
+	t.Cleanup(func() { _ = engine.Close() })
+	return prometheus{engine, &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: choose}}}
+}
+
+func (p prometheus) ask(t *testing.T, expression string, minute int) promql.Vector {
+	t.Helper()
+	query, err := p.engine.NewInstantQuery(context.Background(), p.storage, nil, expression, time.Unix(int64(60*minute), 0))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	defer query.Close()
+	vector, err := query.Exec(context.Background()).Vector()
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return append(promql.Vector{}, vector...)
+}
+
+// fired are the alerts that fire in the run: for each the minute, and its summary as somebody reads it.
+func (p prometheus) fired(t *testing.T, rules []rulefmt.Rule) (since map[string]int, summaries map[string]string) {
+	t.Helper()
+	since, summaries = map[string]int{}, map[string]string{}
+	for _, rule := range rules {
+		begun := map[string]int{}
+		for minute := 0; minute <= minutes && since[rule.Alert] == 0; minute++ {
+			active := map[string]int{}
+			for _, sample := range p.ask(t, rule.Expr, minute) {
+				key := sample.Metric.String()
+				active[key] = minute
+				if before, already := begun[key]; already {
+					active[key] = before
+				}
+				if minute-active[key] < int(time.Duration(rule.For).Minutes()) {
+					continue
+				}
+				since[rule.Alert] = minute
+				data := texts.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
+				text, err := texts.NewTemplateExpander(context.Background(),
+					"{{$labels := .Labels}}{{$value := .Value}}"+rule.Annotations["summary"], rule.Alert, data, model.Time(0), nil, nil, nil).Expand()
+				if err != nil {
+					t.Errorf("%s: %v", rule.Alert, err)
+				}
+				summaries[rule.Alert] = text
+			}
+			begun = active
+		}
+	}
+	return since, summaries
+}
+
+// later is a value until something happens, and another one after it.
+func later(before, after string) string {
+	return fmt.Sprintf("%sx%d %sx%d", before, change-1, after, minutes-change)
+}
+
+// TestAlerts: Prometheus' own engine finds each alert in the metrics of a node that has the trouble, not before its time, and
+// none in those of nodes that are well.
+func TestAlerts(t *testing.T) {
+	page, rules := scrape(t), alertRules(t)
+	type values = map[string]string
+	slow := values{}
+	for _, line := range strings.Split(page, "\n") {
+		if one, _, found := strings.Cut(line, "} "); found && strings.HasPrefix(one, "neuron_dra_store_flush_duration_seconds_bucket{") {
+			slow[one+"}"] = "0"
+		}
+	}
+	slow[`neuron_dra_store_flush_duration_seconds_bucket{le="+Inf"}`] = fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)
+	up := `up{job="neuron-dra-driver/neuron-dra-driver-kubelet-plugin"}`
+	broken := map[string]values{
+		"NeuronDRADown":               {up: later("1", "0")},
+		"NeuronDRANotReady":           {"neuron_dra_ready": later("1", "0")},
+		"NeuronDRANotRegistered":      {"neuron_dra_registered": later("1", "0")},
+		"NeuronDRASliceNotCurrent":    {"neuron_dra_slice_current": later("1", "0")},
+		"NeuronDRAAPIDisconnected":    {"neuron_dra_api_connected": later("1", "0")},
+		"NeuronDRAStoreUnusable":      {"neuron_dra_store_usable": later("1", "0")},
+		"NeuronDRAStoreDamaged":       {"neuron_dra_store_quarantined_slots": later("0", "1")},
+		"NeuronDRADevicesUnpublished": {"neuron_dra_devices_published": later("16", "15")},
+		"NeuronDRADevicesMissing":     {"neuron_dra_devices": later("16", "0"), "neuron_dra_devices_published": later("16", "0")},
+		"NeuronDRADeviceLost":         {"neuron_dra_devices": later("16", "15"), "neuron_dra_devices_published": later("16", "15")},
+		"NeuronDRADeviceUnhealthy":    {`neuron_dra_device_healthy{device="neuron-device-3"}`: later("1", "0")},
+		"NeuronDRADevicePlugin":       {"neuron_dra_device_plugin": later("0", "1")},
+		"NeuronDRAClaimsFail":         {`neuron_dra_log_events_total{event="claim_failed"}`: fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)},
+		"NeuronDRAClaimsNearLimit":    {"neuron_dra_claims_held": later("16", "240")},
+		"NeuronDRASlowDisk":           slow,
+	}
+	for _, rule := range rules {
+		changes, there := broken[rule.Alert]
+		if !there {
+			t.Errorf("no trouble shows %s", rule.Alert)
+			continue
+		}
+		delete(broken, rule.Alert)
+		since, summaries := newPrometheus(t, series(t, page, "agent-1", healthy, changes)).fired(t, rules)
+		if since[rule.Alert] < change+int(time.Duration(rule.For).Minutes()) {
+			t.Errorf("%s fires since minute %d, want %d at the earliest", rule.Alert, since[rule.Alert], change+int(time.Duration(rule.For).Minutes()))
+		}
+		if len(since) != 1 {
+			t.Errorf("%s is not alone: %v", rule.Alert, since)
+		}
+		if text := summaries[rule.Alert]; !strings.Contains(text, node) || strings.Contains(text, "no value") {
+			t.Errorf("%s is read as %q", rule.Alert, text)
+		}
+	}
+	for name := range broken {
+		t.Errorf("there is no alert %s", name)
+	}
+	// The new pod of an update is not ready at first, and the old one goes.
+	first := values{"neuron_dra_ready": "1x60 stale", "neuron_dra_registered": "1x60 stale", "neuron_dra_api_connected": "1x60 stale"}
+	second := values{"neuron_dra_ready": "_x58 0x3 1x118", "neuron_dra_registered": "_x58 0x3 1x118", "neuron_dra_api_connected": "_x58 0x3 1x118"}
+	for name, all := range map[string]string{
+		"a healthy node":                  series(t, page, "agent-1", healthy),
+		"a node of an UltraServer, alone": series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "1"}),
+		"that node and its devices":       series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "17"}),
+		"an update":                       series(t, page, "agent-1", healthy, first) + series(t, page, "agent-2", healthy, second),
+	} {
+		if since, summaries := newPrometheus(t, all).fired(t, rules); len(since) != 0 {
+			t.Errorf("%s: %v %v", name, since, summaries)
+		}
+	}
+}
+
+// TestDashboard asks what the panels ask, of a node with pods and of one with troubles: each query has an answer, with the
+// labels that its legend names; what is empty while all is well says so.
+func TestDashboard(t *testing.T) {
+	page := scrape(t)
+	well := newPrometheus(t, series(t, page, "agent-1", healthy))
+	trouble := series(t, page, "agent-1", healthy, map[string]string{"neuron_dra_ready": "0",
+		`neuron_dra_device_healthy{device="neuron-device-3"}`: "0", `neuron_dra_log_events_total{event="claim_failed"}`: "0+1x180",
+		"neuron_dra_kubelet_call_duration_seconds_bucket": "0+2x180", "neuron_dra_store_flush_duration_seconds_bucket": "0+2x180"})
+	ill := newPrometheus(t, trouble+strings.ReplaceAll(series(t, page, "agent-2", healthy), node, "trainium-1"))
+	legend := regexp.MustCompile(`\{\{(\w+)\}\}`)
+	taken, ids := map[[2]int]string{}, map[int]string{}
+	for _, one := range panels(t) {
+		for _, asked := range one.Targets {
+			answer := ill.ask(t, asked.Expr, minutes)
+			if len(answer) == 0 {
+				t.Errorf("%s: nothing answers %s", one.Title, asked.Expr)
+			}
+			if !slices.ContainsFunc(answer, func(s promql.Sample) bool { return s.F != 0 }) {
+				t.Errorf("%s: %s is drawn on the axis, where nobody sees it", one.Title, asked.Expr)
+			}
+			if len(well.ask(t, asked.Expr, minutes)) == 0 && one.FieldConfig.Defaults.NoValue == "" {
+				t.Errorf("%s is empty while all is well, and does not say what that means", one.Title)
+			}
+			for _, label := range legend.FindAllStringSubmatch(asked.LegendFormat, -1) {
+				for _, sample := range answer {
+					if sample.Metric.Get(label[1]) == "" {
+						t.Errorf("%s: %s has no label %s", one.Title, sample.Metric, label[1])
+					}
+				}
+			}
+		}
+		for x := one.GridPos.X; x < one.GridPos.X+one.GridPos.W; x++ {
+			for y := one.GridPos.Y; y < one.GridPos.Y+one.GridPos.H; y++ {
+				if before := taken[[2]int{x, y}]; before != "" || x > 23 {
+					t.Fatalf("%s lies over %q, or outside", one.Title, before)
+				}
+				taken[[2]int{x, y}] = one.Title
+			}
+		}
+		if ids[one.ID] != "" {
+			t.Errorf("%s and %s have one id", one.Title, ids[one.ID])
+		}
+		ids[one.ID] = one.Title
+	}
+	// What somebody looks for first.
+	held := panels(t)
+	at := slices.IndexFunc(held, func(one panel) bool { return one.Title == "Who holds which device" })
+	if rows := well.ask(t, held[at].Targets[0].Expr, minutes); len(rows) != 1 || rows[0].Metric.Get("pod_name") != "p" ||
+		rows[0].Metric.Get("claim_namespace") != "ml" || rows[0].Metric.Get("node") != node {
+		t.Errorf("one device is held, the table has %v", rows)
+	}
+}
