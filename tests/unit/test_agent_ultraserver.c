@@ -184,6 +184,28 @@ static void test_older_kubelet(void **state)
     }
 }
 
+/* A kubelet is updated and taken back: the node's devices come and go, and what is held stays. */
+static void test_kubelet_updated(void **state)
+{
+    (void)state;
+    begin_under("v1.35.4", "auto");
+    prepare_well(NODE_CLAIM, 1);
+    api.kubelet = "v1.36.0";
+    api_node_touch();
+    pass(60000);
+    check_both();
+    const char *error = prepare_error(prepare_now(DEVICE_CLAIM, 1), DEVICE_CLAIM);
+    assert_non_null(strstr(error, "neuron-device-3 is already held by claim ml/claim-0"));
+    unprepare_well(NODE_CLAIM, 1);
+    prepare_well(DEVICE_CLAIM, 1);
+    api.kubelet = "v1.35.4";
+    api_node_touch();
+    pass(60000);
+    assert_int_equal(slice_devices(api_slice_only()), 1);
+    error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "neuron-device-3 is already held by claim ml/claim-3"));
+}
+
 /* A server without shared counters, found out when it drops them. */
 static void test_counters_dropped(void **state)
 {
@@ -406,7 +428,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published),      cmocka_unit_test(test_both),
-        cmocka_unit_test(test_older_kubelet),  cmocka_unit_test(test_counters_dropped),
+        cmocka_unit_test(test_older_kubelet),  cmocka_unit_test(test_kubelet_updated),
+        cmocka_unit_test(test_counters_dropped),
         cmocka_unit_test(test_incomplete),     cmocka_unit_test(test_taint),
         cmocka_unit_test(test_taints_dropped), cmocka_unit_test(test_vanished_in_use),
         cmocka_unit_test(test_prepared),       cmocka_unit_test(test_prepared_without_a_mode),

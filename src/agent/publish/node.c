@@ -80,6 +80,7 @@ static void learn_present(struct agent *a)
     bool first = n->facts.uid[0] == '\0';
     bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
+    bool kubelet = !view_is(view_text(n->facts.kubelet_version), n->now.kubelet_version);
     n->facts = n->now;
     if (first) {
         n->changed = true;
@@ -87,6 +88,10 @@ static void learn_present(struct agent *a)
         report_change(a, "there is another Node object of this name: slices get it as their owner");
     } else if (labels) {
         report_change(a, "labels that become attributes changed");
+    } else if (kubelet) {
+        n->changed = true; /* its release says what the API server may keep: wanted.c */
+    } else {
+        /* nothing that slices depend on */
     }
     n->presence = NODE_PRESENT;
     node_check_type(a);
