@@ -8,6 +8,12 @@
 #define AGENT_NAME "neuron-dra-agent"
 #define AGENT_VERSION "0.1.0"        /* semver: published as draDriverVersion (a DRA `version`) */
 #define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
+/*
+ * The EFA devices' driver, as the DeviceClass efa.networking.k8s.aws of AWS's aws-dranet chart
+ * selects it; the attributes keep this domain whatever --efa-driver-name says.
+ */
+#define EFA_DRIVER_NAME "dra.net"
+#define EFA_DEVICE_PREFIX "pci-" /* of the devices' names, as dranet forms them */
 #define CDI_CLASS "claim"            /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */

@@ -61,6 +61,11 @@
  */
 #define DEVICES_MAX 64u
 /*
+ * EFA devices of one node: no instance type has more than 32 (EC2's network cards), Trainium types
+ * have 16. More are reported and left out.
+ */
+#define EFAS_MAX 32u
+/*
  * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
  * as an issue and not published.
  */

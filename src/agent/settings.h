@@ -70,6 +70,8 @@ struct settings {
     enum ultraserver_devices ultraserver;
     char taint_key[318]; /* empty: omission instead */
     char taint_effect[16];
+    bool efa;
+    char efa_driver[DRIVER_CAP];
     bool claim_status;
     bool sandbox;
     uint64_t reconcile_ms;

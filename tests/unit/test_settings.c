@@ -226,6 +226,23 @@ static void test_node_names(void **state)
     assert_non_null(strstr(why_text, "is 254 bytes long, the limit is 253"));
 }
 
+static void test_efa_settings(void **state)
+{
+    (void)state;
+    expect_good("--node-name n");
+    assert_false(settings.efa);
+    assert_string_equal(settings.efa_driver, "dra.net");
+    expect_good("--node-name n --efa true --efa-driver-name efa.example.com");
+    assert_true(settings.efa);
+    assert_string_equal(settings.efa_driver, "efa.example.com");
+    expect_bad("--node-name n --efa-driver-name neuron.aws.com",
+               "--efa-driver-name \"neuron.aws.com\": is the driver of the Neuron devices; give "
+               "another name");
+    expect_bad("--node-name n --efa-driver-name EFA",
+               "--efa-driver-name \"EFA\": is not a driver name: lower-case letters, digits, '-' "
+               "and '.', letters or digits at the ends");
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -616,7 +633,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 27);
+    assert_int_equal(count, 29);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -636,7 +653,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 29); /* head, 27 flags, exit codes */
+    assert_int_equal(count, 31); /* head, 29 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -660,7 +677,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 27);
+    assert_int_equal(flags, 29);
 }
 
 int main(void)
@@ -669,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_defaults),       cmocka_unit_test(test_every_flag),
         cmocka_unit_test(test_commands),       cmocka_unit_test(test_flag_errors),
         cmocka_unit_test(test_variables),      cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_efa_settings),
         cmocka_unit_test(test_node_names),     cmocka_unit_test(test_paths),
         cmocka_unit_test(test_long_path),      cmocka_unit_test(test_socket_paths),
         cmocka_unit_test(test_numbers),        cmocka_unit_test(test_addresses),
