@@ -317,3 +317,43 @@ func TestOldStorePutBack(t *testing.T) {
 		})
 	}
 }
+
+// The store is zeroed or cut off in place while the agent runs: a round of reconciliation makes it again, and nothing is lost.
+func TestStoreOverwritten(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--reconcile-interval", "1s")
+	a.start()
+	k := a.register()
+	store := filepath.Join(a.pluginDir(), "claims.store")
+	claims := []*dra.Claim{named(api.addClaim(newClaim("zero", "req=0"))), named(api.addClaim(newClaim("one", "req=1")))}
+	for _, c := range claims {
+		k.prepareOK(c)
+	}
+	size := must(os.Stat(store)).Size()
+	for name, spoil := range map[string]func(){
+		"zeroed":  func() { check(t, os.WriteFile(store, make([]byte, size), 0o600)) },
+		"emptied": func() { check(t, os.Truncate(store, 0)) },
+		"cut":     func() { check(t, os.Truncate(store, 5000)) },
+	} {
+		mark := a.log.count()
+		spoil()
+		a.waitLog(mark, "event=store_damaged", "it was overwritten while the agent ran")
+		a.waitLog(mark, "event=store_opened", "claims_held=2")
+		contains(t, k.prepareError(named(api.addClaim(newClaim("rival-"+name, "req=0")))), "already held by claim")
+		mark = a.log.count()
+		a.kill()
+		a.start()
+		k = a.register()
+		a.waitLog(mark, "event=store_opened", "claims_held=2")
+		if a.log.last("event=store_damaged") >= mark {
+			t.Errorf("%s: still damaged at the next start", name)
+		}
+		for _, c := range claims {
+			k.prepareOK(c)
+		}
+	}
+	k.unprepareOK(claims...)
+	a.noCDI()
+}

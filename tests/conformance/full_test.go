@@ -172,6 +172,46 @@ func TestStoreUnusable(t *testing.T) {
 	}
 }
 
+// A store that can be read and not written: what is held is repeated, what is unprepared stays so over restarts, and new
+// claims are prepared as soon as it takes writes.
+func TestStoreReadOnly(t *testing.T) {
+	t.Parallel()
+	needMounts(t)
+	api := startAPIServer(t)
+	a, k := running(t, api, "trn2.48xlarge")
+	left, stays := named(api.addClaim(newClaim("left", "req=0"))), named(api.addClaim(newClaim("stays", "req=1")))
+	k.prepareOK(left)
+	k.prepareOK(stays)
+	restart := func() {
+		a.kill()
+		a.start()
+		k = a.register()
+	}
+	a.kill()
+	store := filepath.Join(a.pluginDir(), "claims.store")
+	check(t, syscall.Mount(store, store, "", syscall.MS_BIND, ""))
+	t.Cleanup(func() { _ = syscall.Unmount(store, syscall.MNT_DETACH) })
+	check(t, syscall.Mount("", store, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	restart()
+	k.prepareOK(stays)
+	fresh := named(api.addClaim(newClaim("fresh", "req=2")))
+	contains(t, k.prepareError(fresh), "claims.store", "read-only")
+	k.unprepareOK(left)
+	restart()
+	k.prepareOK(stays)
+	contains(t, k.prepareError(fresh), "claims.store", "read-only")
+	check(t, syscall.Unmount(store, syscall.MNT_DETACH))
+	waitFor(t, "prepare once it can be written", prepareWorks(k, fresh))
+	next := named(api.addClaim(newClaim("next", "req=0")))
+	k.prepareOK(next)
+	restart()
+	for _, c := range []*dra.Claim{stays, fresh, next} {
+		k.prepareOK(c)
+	}
+	k.unprepareOK(stays, fresh, next)
+	a.noCDI()
+}
+
 func count(lines []string, text string) (n int) {
 	for _, line := range lines {
 		if strings.Contains(line, text) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -189,4 +190,77 @@ func TestOwnerHangs(t *testing.T) {
 	waitFor(t, "prepare once the owner goes on", prepareWorks(next, c))
 	next.prepareOK(held)
 	waitFor(t, "readiness", func() bool { status, _ := page(t, b.metricsAddress(), "/readyz"); return status == 200 })
+}
+
+// stopsIn has the agent stopped at its next GET of a claim.
+func (a *agent) stopsIn(api *apiServer) {
+	var stopped atomic.Bool
+	api.setFaults(func(kind string, _ http.ResponseWriter, _ *http.Request) bool {
+		if kind == "claim" && stopped.CompareAndSwap(false, true) {
+			check(a.t, a.cmd.Process.Signal(syscall.SIGSTOP))
+		}
+		return false
+	})
+}
+
+// The agent is stopped in a prepare, and the kubelet calls again, the same agent or the next one. That goes on, or is killed:
+// the claim is prepared once, and all of it is known to who serves then.
+func TestStoppedInAPrepare(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"goes on", "goes on beside another", "is killed beside another"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			api := startAPIServer(t)
+			a, k := running(t, api, "trn2.48xlarge")
+			held, c := named(api.addClaim(newClaim("held", "req=0"))), named(api.addClaim(newClaim("new", "req=1")))
+			k.prepareOK(held)
+			a.stopsIn(api)
+			if _, err := k.callBytes(prepareV1, faultLimit, c); err == nil {
+				t.Error("a stopped process answered")
+			}
+			if end != "goes on" {
+				b := a.surge("two", "trn2.48xlarge")
+				b.node = a.node
+				b.start()
+				k = b.registerPod("two")
+				contains(t, k.prepareError(c), "another agent uses this store")
+			}
+			if end == "is killed beside another" {
+				a.kill()
+			} else {
+				check(t, a.cmd.Process.Signal(syscall.SIGCONT))
+			}
+			waitFor(t, "prepare", prepareWorks(k, c))
+			k.prepareOK(held)
+			if n := len(files(t, a.cdiDir())); n != 2 {
+				t.Errorf("CDI files: %v", files(t, a.cdiDir()))
+			}
+			contains(t, k.prepareError(named(api.addClaim(newClaim("rival", "req=1")))), "already held by claim")
+			k.unprepareOK(c, held)
+			a.noCDI()
+		})
+	}
+}
+
+// A clean-up takes the lock file while another agent comes: no device is given twice, and the newer one serves.
+func TestLockFileRemoved(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, old := running(t, api, "trn2.48xlarge")
+	held := named(api.addClaim(newClaim("held", "req=0")))
+	old.prepareOK(held)
+	check(t, os.Remove(filepath.Join(a.pluginDir(), "claims.store.lock")))
+	b := a.surge("two", "trn2.48xlarge")
+	b.node = a.node
+	b.start()
+	next := b.registerPod("two")
+	rival := named(api.addClaim(newClaim("rival", "req=0")))
+	for end := time.Now().Add(handoverLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if reply, err := next.callBytes(prepareV1, callLimit, rival); err == nil && !failed(reply) {
+			t.Fatal("device 0 was given twice")
+		}
+	}
+	waitForLong(t, longPatience, "prepare by the next one", prepareWorks(next, named(api.addClaim(newClaim("new", "req=1")))))
+	contains(t, next.prepareError(rival), "already held by claim")
+	next.prepareOK(held)
 }
