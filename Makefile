@@ -417,8 +417,12 @@ $(CRASH)/%.o: %.c $(CRASH)/flags
 
 defect_compile = '$(CC) $(1) $(subst ','"'"',$(DEFINES)) $(INCLUDES)'
 
+# The programs that have to find them, and no other unit test.
+DEFECT_TARGETS := $(addprefix $(BUILD)/,$(subst unit/,unit/test_,$(patsubst sim,sim/sim,$(patsubst crash,sim/crash,$(sort \
+	$(shell sed -n 's/^target = "\(.*\)"$$/\1/p' tests/defects/claims.toml))))))
+
 .PHONY: claim-defects
-claim-defects: $(unit_TESTS) $(BUILD)/sim/sim $(BUILD)/sim/crash ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
+claim-defects: $(DEFECT_TARGETS) ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
 	@UNIT_COMPILE=$(call defect_compile,$(SANITIZE)) UNIT_LINK='$(BUILD)/obj/unit/libagent.a $(unit_MBEDTLS) -lcmocka' \
 		SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(VIRTUAL_OBJECTS)' \
 		CRASH_COMPILE=$(call defect_compile,$(CRASH_FLAGS) -Itests/crash) CRASH_LINK='$(CRASH_OBJECTS)' \
