@@ -209,6 +209,23 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestNamespace: the chart makes the agent's namespace, but not the one that Helm installs into, which --create-namespace or
+// somebody made.
+func TestNamespace(t *testing.T) {
+	const made = "v1/Namespace/neuron-dra-driver"
+	if rendered(t)[made] == nil {
+		t.Error("installed into kube-system, the chart does not make its namespace")
+	}
+	out, err := helm(t, "template", "neuron-dra-driver", chart, "--namespace", "neuron-dra-driver",
+		"--set", "devicePlugin.enabled=false,npd.enabled=false,draDriver.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := objects(t, out); found[made] != nil || found["apps/v1/DaemonSet/neuron-dra-driver-kubelet-plugin"] == nil {
+		t.Error("installed into its own namespace, it makes the namespace, or no agent")
+	}
+}
+
 func daemonSet(t *testing.T, args ...string) *apps.DaemonSet {
 	t.Helper()
 	found := rendered(t, args...)["apps/v1/DaemonSet/neuron-dra-driver-kubelet-plugin"]
