@@ -66,6 +66,13 @@
  */
 #define EFAS_MAX 32u
 /*
+ * Devices whose health files stay open: every known instance type has sixteen at most. More: their
+ * files are opened in each look.
+ */
+#define HEALTH_DEVICES_KEPT 16u
+/* Least size that sysfs gives its files: the smallest page. Less: a file of another kind. */
+#define SYSFS_PAGE_MIN 4096
+/*
  * Neighbours that connected_devices can name: a torus has four. More: connected_devices is reported
  * as an issue and not published.
  */
@@ -456,10 +463,10 @@
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones, and one for the errors of each device. If the system allows fewer, the program
- * ends with the reason.
+ * standard ones, one for the errors of each device, and six files of health. If the system allows
+ * fewer, the program ends with the reason.
  */
-#define DESCRIPTORS_NEEDED (64u + DEVICES_MAX)
+#define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 6u * HEALTH_DEVICES_KEPT)
 
 /* One error text of the host layer: a path and 500 bytes. Longer: a piece from outside is cut. */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)

@@ -78,9 +78,12 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
 
 struct look {
     const struct settings *settings;
-    struct found_node *out;
+    struct probe *probe;
+    struct found_node *out; /* what it has found */
     int fd;    /* of the class directory; -1: it is absent, or cannot be opened */
     int error; /* 0, or why what was read is not the whole truth */
+    bool all;  /* the device whose turn it is */
+    int *kept; /* its descriptors, HEALTH_FILES of them; NULL: none are kept */
 };
 
 /* `all`: values that were read before are read again; else those that are empty. */
@@ -152,22 +155,85 @@ static void device_value(struct look *l, const char *name, const char *file, boo
     }
 }
 
-/* A file of the device that may change; false: it could not be read. */
-static bool device_file(struct look *l, const char *name, const char *file,
-                        char value[SYSFS_VALUE_CAP])
+/* --- health --- */
+
+static const char health_file[HEALTH_FILES][56] = {
+    [HEALTH_FILE_COMPONENTS] = HEALTH_STATUS "unhealthy_components",
+    [HEALTH_FILE_RESET] = "reset",
+    [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
+    [HEALTH_FILE_ECC + 1] = "stats/hardware/mem_ecc_uncorrected",
+    [HEALTH_FILE_ECC + 2] = "stats/hardware/mem_ecc_repairable_uncorrected",
+    [HEALTH_FILE_ERRORS] = ERROR_EVENT,
+};
+
+/*
+ * Whether a file, of which a read gave `n` bytes, is one of sysfs: it claims a page, has no block
+ * and gives less. One of another kind may be replaced, and its descriptor stay what it was.
+ */
+static bool is_of_sysfs(int fd, ssize_t n)
 {
-    char path[DEVICE_PATH_CAP];
-    path_join(path, sizeof path, name, file);
-    return value_at(l->fd, path, value, &l->error);
+    struct stat st;
+    return n >= 0 && n < (ssize_t)SYSFS_VALUE_CAP && descriptor_stat(fd, &st) == 0 &&
+           S_ISREG(st.st_mode) && st.st_size >= SYSFS_PAGE_MIN && st.st_blocks == 0;
 }
 
-/* A file that counts errors; `bit`: what it is among HEALTH_COUNTED_…. */
-static void counter_look(struct look *l, const char *name, const char *file, uint32_t bit,
+/* Reads by its name; the descriptor is closed, or stays in *kept. */
+static ssize_t health_file_open(struct look *l, const char *name, unsigned which, uint8_t *bytes)
+{
+    char path[DEVICE_PATH_CAP];
+    path_join(path, sizeof path, name, health_file[which]);
+    int fd = openat(l->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = (fd < 0) ? -1 : read(fd, bytes, SYSFS_VALUE_CAP);
+    bool absent = fd < 0 && errno == ENOENT;
+    if (n < 0 && is_shortage(errno)) {
+        l->error = errno;
+    }
+    bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
+    if (fd >= 0 && !keep) {
+        (void)close(fd);
+    }
+    if (l->kept != NULL) {
+        l->kept[which] = keep ? fd : (absent ? -1 : 0);
+    }
+    return n;
+}
+
+/* A file of health as it is now; false: it could not be read. */
+static bool health_value(struct look *l, const char *name, unsigned which,
+                         char value[SYSFS_VALUE_CAP])
+{
+    uint8_t bytes[SYSFS_VALUE_CAP];
+    int fd = (l->kept != NULL) ? l->kept[which] : 0;
+    ssize_t n = -1;
+    if (fd > 0) {
+        n = pread(fd, bytes, sizeof bytes, 0);
+        if (n < 0) {
+            (void)close(fd); /* the kernel has removed the file */
+        }
+    }
+    /* They come together, and all modules have this one: another is not looked for each time. */
+    bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
+    if (n < 0 && !missing) {
+        n = health_file_open(l, name, which, bytes);
+    }
+    ASSERT(n <= (ssize_t)sizeof bytes);
+    value[0] = '\0';
+    if (n > 0) {
+        value_take(value, bytes, (size_t)n);
+    }
+    return n >= 0;
+}
+
+/* A file that counts errors. */
+static void counter_look(struct look *l, const char *name, unsigned which,
                          struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
-    uint64_t *sum = (bit == (uint32_t)HEALTH_COUNTED_ERRORS) ? &r->errors : &r->ecc;
-    if (device_file(l, name, file, value) && device_reading_counter(sum, view_text(value))) {
+    bool errors = which == HEALTH_FILE_ERRORS;
+    uint32_t bit = errors ? (uint32_t)HEALTH_COUNTED_ERRORS
+                          : (uint32_t)1 << (which - (unsigned)HEALTH_FILE_ECC);
+    if (health_value(l, name, which, value) &&
+        device_reading_counter(errors ? &r->errors : &r->ecc, view_text(value))) {
         r->counted = (uint8_t)(r->counted | bit);
     }
 }
@@ -175,21 +241,31 @@ static void counter_look(struct look *l, const char *name, const char *file, uin
 /* Modules before 2.28 have none of the files of health, those before 2.30 some of the counters. */
 static void health_look(struct look *l, const char *name, struct device_reading *r)
 {
-    static const char ecc[][48] = {"stats/hardware/sram_ecc_uncorrected",
-                                   "stats/hardware/mem_ecc_uncorrected",
-                                   "stats/hardware/mem_ecc_repairable_uncorrected"};
     char value[SYSFS_VALUE_CAP];
     *r = (struct device_reading){0};
-    bool there = device_file(l, name, HEALTH_STATUS "unhealthy_components", value);
+    bool there = health_value(l, name, HEALTH_FILE_COMPONENTS, value);
     device_reading_components(r, view_text(value), there);
-    if (device_file(l, name, "reset", value)) {
+    if (health_value(l, name, HEALTH_FILE_RESET, value)) {
         device_reading_reset(r, view_text(value));
     }
-    for (unsigned i = 0; i < sizeof ecc / sizeof ecc[0]; i++) {
-        counter_look(l, name, ecc[i], (uint32_t)1 << i, r);
+    for (unsigned i = HEALTH_FILE_ECC; i < HEALTH_FILES; i++) {
+        counter_look(l, name, i, r);
     }
-    counter_look(l, name, ERROR_EVENT, HEALTH_COUNTED_ERRORS, r);
 }
+
+static void health_close(struct probe *p)
+{
+    for (unsigned i = 0; i < HEALTH_DEVICES_KEPT; i++) {
+        for (unsigned file = 0; file < HEALTH_FILES; file++) {
+            if (p->kept[i][file] > 0) {
+                (void)close(p->kept[i][file]);
+            }
+            p->kept[i][file] = 0;
+        }
+    }
+}
+
+/* --- devices --- */
 
 /* What a node is: 0 for what is no character device. */
 static uint64_t node_of(const struct stat *st)
@@ -246,6 +322,9 @@ static void device_look(struct look *l, const char *name, bool all, struct found
 {
     char node[PROBE_PATH_CAP];
     struct stat st;
+    size_t index = (size_t)(d - l->out->devices);
+    l->all = all;
+    l->kept = (index < HEALTH_DEVICES_KEPT) ? l->probe->kept[index] : NULL;
     path_join(node, sizeof node, l->settings->dev_root, name);
     d->node_exists = path_stat(node, &st) == 0;
     d->place.node = d->node_exists ? node_of(&st) : 0u;
@@ -359,6 +438,7 @@ static void look_whole(struct look *l)
     /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
+    health_close(l->probe);
     node_values(l, true);
     if (l->fd >= 0) {
         (void)close(l->fd);
@@ -390,7 +470,7 @@ static bool look_again(struct look *l, unsigned turn)
 
 int probe_node(const struct settings *settings, struct probe *p)
 {
-    struct look l = {.settings = settings, .out = &p->found};
+    struct look l = {.settings = settings, .probe = p, .out = &p->found};
     ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
     class_open(&l);
     /* Before the devices are looked at: what changes meanwhile shows in the next look. */

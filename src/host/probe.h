@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads what the node says about its devices: texts of the Neuron kernel module, the DMI product
- * name and the boot id. Owns no state and validates nothing (dra/device.h does); never opens
+ * name and the boot id. Owns the descriptors of the health files and validates nothing
+ * (dra/device.h does); never opens
  * /dev/neuron*, because the next user of an opened device waits for a reset.
  */
 #ifndef HOST_PROBE_H
@@ -10,12 +11,26 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
+/*
+ * The files of a device's health: its unhealthy components, whether it is ready, the counters of
+ * uncorrectable errors, hw_error_event.
+ */
+enum {
+    HEALTH_FILE_COMPONENTS,
+    HEALTH_FILE_RESET,
+    HEALTH_FILE_ECC,
+    HEALTH_FILE_ERRORS = HEALTH_FILE_ECC + 3,
+    HEALTH_FILES
+};
+
 /* What the probe knows from one look to the next; all zero before the first. */
 struct probe {
     struct found_node found;
     bool known;       /* `found` is the whole of a class directory that adds up to `listing` */
     uint32_t listing; /* CRC-32C of its names and inodes */
     unsigned turn;    /* index of the device that the next look reads whole; `count`: the node */
+    /* Descriptors of sysfs files, by index of `found`; 0: none, -1: there was no such file. */
+    int kept[HEALTH_DEVICES_KEPT][HEALTH_FILES];
 };
 
 /*
@@ -29,6 +44,11 @@ struct probe {
  * what its files say. So while the names and inodes there are those of the last look, only the
  * nodes are looked at, what was empty, the files of health, which do change, and one device in
  * turn, whose files are read again.
+ *
+ * Files of health that the kernel makes stay open: it gives their value of now to each read at
+ * offset 0, and fails the read of one that it has removed, which is then opened by its name. One
+ * that was not there is looked for in the device's turn. Files of other kinds can be replaced at
+ * any time and are opened in each look.
  *
  * Returns 0, or the errno of a failure that says nothing about the node: no memory or no descriptor
  * left, a class directory that exists and cannot be read. p->found must not be used then: what it

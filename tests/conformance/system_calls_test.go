@@ -150,15 +150,53 @@ func TestSystemCalls(t *testing.T) {
 
 // What a node costs on which nothing happens, in the five seconds from one look at its sixteen devices to the next: the
 // looks for another agent that is to own the store next take nine, the one device that each look reads again thirteen, the
-// look for a device plugin four, that for logical_nc_config one, and the health of each device fourteen: four files are read, and the two that this kernel
-// module does not have are looked for. The server's bookmarks come once a minute, as those of a real one.
+// look for a device plugin four, that for logical_nc_config one, and the health of each device four, one for each of its
+// files: the two that this kernel module does not have are looked for in the device's turn. The files of a simulated node
+// are no kernel's and are opened each time: fourteen. The server's bookmarks come once a minute, as those of a real one.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
-	const most, intervals = 49 + 16*14, 4
+	t.Run("files of the kernel", func(t *testing.T) {
+		t.Parallel()
+		idleSystemCalls(t, "five seconds without any call, 16 devices", 51+16*4, true)
+	})
+	t.Run("other files", func(t *testing.T) {
+		t.Parallel()
+		idleSystemCalls(t, "the same, health files that can be replaced", 53+16*14, false)
+	})
+}
+
+// healthOfKernel makes the files of health those of the kernel: the loopback's, which say the same.
+func (a *agent) healthOfKernel(t *testing.T) {
+	t.Helper()
+	const network = "/sys/class/net/lo/"
+	for _, of := range [][2]string{
+		{unhealthyComponents, "ifalias"}, // empty
+		{"reset", "carrier"},             // 1
+		{"stats/hardware/sram_ecc_uncorrected", "statistics/collisions"}, // 0
+		{"stats/hardware/mem_ecc_uncorrected", "statistics/collisions"},
+		{"stats/hardware/mem_ecc_repairable_uncorrected", "statistics/collisions"},
+		{hwErrorEvent, "statistics/collisions"},
+	} {
+		for _, file := range must(filepath.Glob(filepath.Join(a.node, "sys/class/neuron_device/neuron*", of[0]))) {
+			check(t, os.Remove(file))
+			check(t, os.Symlink(network+of[1], file))
+		}
+	}
+}
+
+func idleSystemCalls(t *testing.T, name string, most int, kernel bool) {
+	const intervals = 4
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
 	api.up()
-	a, _ := running(t, api, "trn2.48xlarge")
+	a := newAgent(t, "trn2.48xlarge")
+	if kernel {
+		a.healthOfKernel(t)
+	}
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	a.register()
+	api.published()
 	check(t, os.Mkdir(filepath.Join(a.dir, "device-plugins"), 0o750))
 	isLook := func(line string) bool {
 		return strings.HasPrefix(line, "open") && strings.Contains(line, `class/neuron_device"`)
@@ -185,7 +223,7 @@ func TestSystemCallsIdle(t *testing.T) {
 		rest = rest[at+1+next:]
 	}
 	all := shortest(lists)
-	countCalls("five seconds without any call, 16 devices", all, "poll", "sendto")
+	countCalls(name, all, "poll", "sendto")
 	if len(all) > most {
 		t.Errorf("%d system calls from one look at the devices to the next, at most %d are right: %s", len(all), most, strings.Join(all, " "))
 	}

@@ -2,7 +2,10 @@
 /* The probe on trees laid out as the kernel module lays them out, and on trees gone wrong. */
 #include "tests/unit/host_harness.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "host/probe.h"
 
@@ -471,6 +474,110 @@ static void test_one_device_that_is_gone(void **state)
     assert_int_equal(place.node, 0);
 }
 
+#define NETWORK "/sys/class/net/lo/"
+#define HEALTH_OF_0 "sys/class/neuron_device/neuron0/"
+#define HARDWARE_OF_0 HEALTH_OF_0 "stats/hardware/"
+
+/* A device whose files of health are the kernel's: they say what they say of the loopback. */
+static void put_health_of_sysfs(void)
+{
+    if (access(NETWORK "statistics/tx_packets", R_OK) != 0) {
+        skip();
+    }
+    put_device(0, "\n");
+    put("sys/devices/virtual/neuron_device/neuron0/stats/hardware/health_status/hw_error_event",
+        "7\n");
+    link_to(NETWORK "ifalias", HARDWARE_OF_0 "health_status/unhealthy_components");
+    link_to(NETWORK "carrier", HEALTH_OF_0 "reset");
+    link_to(NETWORK "statistics/tx_packets", HARDWARE_OF_0 "sram_ecc_uncorrected");
+}
+
+static void send_packet(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_int_equal(sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof to), 1);
+    (void)close(fd);
+}
+
+/* The kernel's files stay open and say what is true now; any other file is opened in each look. */
+static void test_health_files_stay_open(void **state)
+{
+    (void)state;
+    put_health_of_sysfs();
+    look();
+    int kept[HEALTH_FILES];
+    memcpy(kept, probe.kept[0], sizeof kept);
+    assert_true(kept[HEALTH_FILE_COMPONENTS] > 0 && kept[HEALTH_FILE_RESET] > 0);
+    assert_int_equal(kept[HEALTH_FILE_ECC + 1], -1);
+    assert_int_equal(kept[HEALTH_FILE_ERRORS], 0);
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t before = device(0)->reading.ecc;
+        send_packet();
+        look();
+        assert_true(device(0)->reading.known);
+        assert_true(device(0)->reading.ecc > before);
+        assert_int_equal(device(0)->reading.errors, 7u);
+        assert_memory_equal(kept, probe.kept[0], sizeof kept);
+    }
+    put("sys/class/neuron_device/neuron0/stats/hardware/health_status/new", "8\n");
+    assert_int_equal(rename(at(HARDWARE_OF_0 "health_status/new"),
+                            at(HARDWARE_OF_0 "health_status/hw_error_event")),
+                     0);
+    look();
+    assert_int_equal(device(0)->reading.errors, 8u);
+}
+
+/* One that is not there is looked for in the device's turn: the next but one look at the latest. */
+static void test_missing_health_file_is_looked_for_in_turn(void **state)
+{
+    (void)state;
+    put_health_of_sysfs();
+    look();
+    assert_int_equal(device(0)->reading.counted, 1u | HEALTH_COUNTED_ERRORS);
+    put(HARDWARE_OF_0 "mem_ecc_uncorrected", "0\n");
+    look();
+    assert_int_equal(device(0)->reading.counted, 1u | HEALTH_COUNTED_ERRORS);
+    look();
+    assert_int_equal(device(0)->reading.counted, 3u | HEALTH_COUNTED_ERRORS);
+}
+
+/* The kernel fails reads of a file that it has removed: one of the same name is read at once. */
+static void test_health_file_that_fails_is_opened_again(void **state)
+{
+    (void)state;
+    put_health_of_sysfs();
+    look();
+    int fd = probe.kept[0][HEALTH_FILE_ECC];
+    int directory = open("/", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(dup2(directory, fd), fd); /* which pread(2) refuses */
+    (void)close(directory);
+    link_to(NETWORK "statistics/collisions", HARDWARE_OF_0 "sram_ecc_uncorrected");
+    look();
+    assert_int_equal(device(0)->reading.ecc, 0u);
+    assert_true((device(0)->reading.counted & 1u) != 0u);
+    look();
+    look();
+    assert_true(probe.kept[0][HEALTH_FILE_ECC] > 0);
+}
+
+/* Another device of the same number: nothing is read of the one before. */
+static void test_health_files_of_another_device(void **state)
+{
+    (void)state;
+    put_health_of_sysfs();
+    look();
+    int fd = probe.kept[0][HEALTH_FILE_ECC];
+    assert_int_equal(rename(at("sys/class/neuron_device/neuron0"), at("sys/before")), 0);
+    look();
+    assert_int_equal(found->count, 0);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    put("sys/class/neuron_device/neuron0/stats/hardware/sram_ecc_uncorrected", "5\n");
+    look();
+    assert_int_equal(device(0)->reading.ecc, 5u);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +599,10 @@ int main(void)
         PROBE_TEST(test_device_node_is_not_opened),
         PROBE_TEST(test_one_device),
         PROBE_TEST(test_one_device_that_is_gone),
+        PROBE_TEST(test_health_files_stay_open),
+        PROBE_TEST(test_missing_health_file_is_looked_for_in_turn),
+        PROBE_TEST(test_health_file_that_fails_is_opened_again),
+        PROBE_TEST(test_health_files_of_another_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
