@@ -111,7 +111,7 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
  * it does, examples, the flags that it reads, its usage. False: there is no such part.
  */
 bool settings_help(struct writer *out, enum settings_command topic, unsigned part);
-/* Appends the script that completes commands and flags in bash, at most 2 KiB. */
+/* Appends the script that completes commands, flags and their values in bash, at most 3 KiB. */
 void settings_completion(struct writer *out);
 
 #endif

@@ -410,25 +410,60 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
+/* What may follow a word: nothing of ours, so that bash goes on with the names of files, or words. */
+static void complete_after(struct writer *out, const char *word, const char *const *follow,
+                           unsigned most)
+{
+    writer_text(out, "    ");
+    writer_text(out, word);
+    writer_text(out, ") words=\"");
+    for (unsigned i = 0; i < most && follow[i] != NULL; i++) {
+        writer_text(out, (i == 0u) ? "" : " ");
+        writer_text(out, follow[i]);
+    }
+    writer_text(out, "\" ;;\n");
+}
+
+static void complete_value(struct writer *out, const struct setting_row *row)
+{
+    static const char *const truth[] = {"true", "false"};
+    if (row->kind == KIND_BOOL) {
+        complete_after(out, row->flag, truth, sizeof truth / sizeof truth[0]);
+    } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE) {
+        complete_after(out, row->flag, row->choices, SETTING_CHOICES_MAX);
+    } else {
+        /* names, numbers and texts, of which none is known */
+    }
+}
+
 void settings_completion(struct writer *out)
 {
     ASSERT(out != NULL);
     writer_text(out, "# " AGENT_NAME ": source <(" AGENT_NAME " completion bash)\n"
                      "_neuron_dra_agent() {\n"
-                     "    COMPREPLY=($(compgen -W \"");
+                     "    local words\n"
+                     "    case \"${COMP_WORDS[COMP_CWORD-1]/#-o/--output}\" in\n");
+    for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
+        if (command_rows[i].operand[0] != NULL || command_rows[i].directory != NULL) {
+            complete_after(out, command_rows[i].name, command_rows[i].operand,
+                           COMMAND_OPERANDS_MAX);
+        }
+    }
+    for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
+        complete_value(out, &setting_rows[i]);
+    }
+    writer_text(out, "    *) words=\"");
     for (unsigned i = 0; i < (unsigned)COMMANDS; i++) {
         writer_text(out, command_rows[i].name);
         writer_text(out, " ");
-        for (unsigned n = 0; n < COMMAND_OPERANDS_MAX && command_rows[i].operand[n] != NULL; n++) {
-            writer_text(out, command_rows[i].operand[n]);
-            writer_text(out, " ");
-        }
     }
     for (unsigned i = 0; i < SETTINGS_COUNT; i++) {
         writer_text(out, setting_rows[i].flag);
         writer_text(out, " ");
     }
-    writer_text(out, "-o\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+    writer_text(out, "-o\" ;;\n"
+                     "    esac\n"
+                     "    COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
                      "}\n"
                      "complete -o default -F _neuron_dra_agent " AGENT_NAME "\n");
 }

@@ -65,6 +65,8 @@ void command_board_names(struct writer *out);
 
 /* One issue of a probe with its remedy, one line without its end. */
 void command_issue(const struct probe_issue *issue, struct writer *out);
+/* The same of the device of this number, when it is unhealthy. False: it is not. */
+bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out);
 /* Part `part` of a command's output, from 0 on. False: there is none. */
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);

@@ -281,7 +281,10 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     if (red) {
         colour_end(v, out);
     }
-    padded(out, (h->claim[0] != '\0') ? h->claim : "-", c.claim);
+    /* A free device has no more columns: its row is short where one claim has a long name. */
+    if (is_held(v, number)) {
+        padded(out, h->claim, c.claim);
+    }
     writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
     writer_text(out, "\n");
 }
@@ -296,14 +299,20 @@ static void letter(const struct inventory *v, unsigned number, struct writer *ou
 
 static void write_cell(const struct inventory *v, unsigned number, struct writer *out)
 {
+    bool good = !is_bad(v, number);
+    bool held = is_held(v, number);
     writer_text(out, (number < 10u) ? "   " : "  ");
     writer_decimal(out, number);
-    bool good = !is_bad(v, number);
-    if (is_held(v, number)) {
-        writer_text(out, good ? " " : "!");
+    writer_text(out, (good || !held) ? " " : "");
+    if (!good) {
+        colour(v, COLOUR_RED, out);
+        writer_text(out, "!");
+        colour_end(v, out);
+    }
+    if (held) {
         letter(v, number, out);
     } else {
-        writer_text(out, good ? " ." : " !");
+        writer_text(out, good ? "." : "");
     }
 }
 
@@ -332,7 +341,8 @@ static void write_summary(const struct inventory *v, struct writer *out)
     writer_text(out, "\n");
     writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
                                                            : "unknown instance type");
-    write_count(": ", v->devices.count, is_efa(v) ? " EFA devices" : " devices", out);
+    write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
+    writer_text(out, (v->devices.count == 1u) ? "" : "s");
     write_count(", ", held, " held", out);
     if (bad > 0u) {
         write_count(", ", bad, " unhealthy or gone", out);
@@ -387,6 +397,21 @@ void command_issue(const struct probe_issue *issue, struct writer *out)
     }
     writer_text(out, ": ");
     writer_text(out, issue->remedy);
+}
+
+bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out)
+{
+    char health[HEALTH_COLUMN_CAP];
+    if (health_of(v, number) != DEVICE_UNHEALTHY) {
+        return false;
+    }
+    health_text(v, number, health);
+    writer_text(out, DEVICE_NAME_PREFIX);
+    writer_decimal(out, number);
+    writer_text(out, " is ");
+    writer_text(out, health);
+    writer_text(out, "; delete its pods and reset it, or replace the instance");
+    return true;
 }
 
 /* Parts of the text: the head, a row for each number, the grid, its legend, the issues. */

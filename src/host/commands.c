@@ -359,6 +359,12 @@ static enum status check_node(struct command_memory *m, struct writer *why)
         command_issue(&m->inventory.issues.issue[i], &line);
         s = reason(m, writer_view(&line), why);
     }
+    for (unsigned i = 0; i < DEVICES_MAX && s == STATUS_OK; i++) {
+        line.len = 0;
+        if (command_unhealthy(&m->inventory, i, &line)) {
+            s = reason(m, writer_view(&line), why);
+        }
+    }
     return s;
 }
 

@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -146,9 +147,15 @@ func TestCommandsWithoutAgent(t *testing.T) {
 	contains(t, a.commandOK(closedPort(t), "devices"), "16 devices, 0 held")
 
 	script := run(t, nil, "completion", "bash").stdout
-	cmd := exec.Command("bash", "-c", script+`COMP_WORDS=(neuron-dra-agent dev); COMP_CWORD=1; _neuron_dra_agent; echo "${COMPREPLY[@]}"`)
-	if words, err := cmd.Output(); err != nil || strings.TrimSpace(string(words)) != "devices" {
-		t.Errorf("completion of dev: %q, %v", words, err)
+	for typed, want := range map[string]string{"dev": "devices", "--kubec": "--kubeconfig", "probe ": "liveness readiness",
+		"devices -o j": "json", "slices --output ": "text json yaml", "run --device-numbering z": "zero", "run --kubeconfig ": "",
+		"bundle ": ""} {
+		words := strings.Split(typed, " ")
+		cmd := exec.Command("bash", "-c", fmt.Sprintf(`%sCOMP_WORDS=(%s); COMP_CWORD=%d; _neuron_dra_agent; echo "${COMPREPLY[@]}"`,
+			script, "neuron-dra-agent '"+strings.Join(words, "' '")+"'", len(words)))
+		if got, err := cmd.Output(); err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("completion of %q: %q, %v, want %q", typed, got, err, want)
+		}
 	}
 }
 
@@ -342,6 +349,18 @@ func TestCheckFiles(t *testing.T) {
 		"CDI directory "+a.cdiDir()+": no such file or directory; ")
 	check(t, os.WriteFile(a.cdiDir(), nil, 0o600))
 	contains(t, a.command(address, "check").stdout, "CDI directory "+a.cdiDir()+" is no directory; ")
+}
+
+// A device that is unhealthy is a line of check, whether an agent runs or not.
+func TestCheckHealth(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	simnode(t, "set", "--dir", a.node, "neuron3/"+unhealthyComponents, "hbm\n")
+	out := a.command(closedPort(t), "check").stdout
+	contains(t, out, "neuron-device-3 is unhealthy: hbm; delete its pods and reset it, or replace the instance\n")
+	if n := strings.Count(out, "unhealthy"); n != 1 {
+		t.Errorf("%d devices: %s", n, out)
+	}
 }
 
 // A server that drips its response keeps no command for longer than a page may take.

@@ -84,10 +84,10 @@ static void test_table(void **state)
     hold("chat", "", 10, 1);
     whole(table_part);
     has("NAME              CORES  HEALTH   CLAIM           POD\n"
-        "neuron-device-0   8      healthy  -               -\n");
+        "neuron-device-0   8      healthy  -\n");
     has("neuron-device-4   8      healthy  training/llama  llama-0\n");
     has("neuron-device-10  8      healthy  training/chat   -\n");
-    has("neuron-device-15  -      gone     -               -\n\n");
+    has("neuron-device-15  -      gone     -\n\n");
     has("trn2.48xlarge: 15 devices, 5 held, 1 unhealthy or gone, LNC 2\n");
     has("   0 .   1 .   2 .   3 .\n"
         "   4 A   5 A   6 A   7 A\n"
@@ -95,6 +95,9 @@ static void test_table(void **state)
         "  12 .  13 .  14 .  15 !\n");
     has("   .  free     !  unhealthy or gone\n");
     has("   A  training/llama, pod llama-0\n   B  training/chat\n");
+    node(1);
+    whole(table_part);
+    has("trn2.48xlarge: 1 device, 0 held, ");
 }
 
 static void test_colour(void **state)
@@ -109,6 +112,10 @@ static void test_colour(void **state)
     inventory.devices.device[1].core_count = 0;
     whole(table_part);
     has("neuron-device-1   -      \033[1;31munreadable  \033[0m-");
+    has("   0 \033[1;32mA\033[0m   1 \033[1;31m!\033[0m   2 .");
+    inventory.devices.device[0].core_count = 0;
+    whole(table_part);
+    has("   0\033[1;31m!\033[0m\033[1;32mA\033[0m   1 ");
 }
 
 /* A device that a claim holds stays in view when it is gone, on a board that is not known too. */
@@ -143,15 +150,21 @@ static void test_unhealthy_devices(void **state)
     hold("llama", "llama-0", 1, 1);
     whole(table_part);
     has("NAME              CORES  HEALTH                CLAIM           POD\n"
-        "neuron-device-0   8      healthy               -               -\n"
+        "neuron-device-0   8      healthy               -\n"
         "neuron-device-1   8      unhealthy: hbm, sram  training/llama  llama-0\n"
-        "neuron-device-2   8      unknown               -               -\n");
+        "neuron-device-2   8      unknown               -\n");
     has("trn2.48xlarge: 16 devices, 1 held, 1 unhealthy or gone, LNC 2\n");
     has("   0 .   1!A   2 .   3 .\n");
     document.yaml = true;
     whole(document_part);
     has("  health: unhealthy\n  reasons: \"hbm, sram\"\n  held: true\n");
     has("  health: unknown\n  held: false\n");
+    struct writer line = writer_of((uint8_t *)text, sizeof text);
+    assert_true(command_unhealthy(&inventory, 1, &line));
+    assert_true(view_is(writer_view(&line), "neuron-device-1 is unhealthy: hbm, sram; delete its pods "
+                                            "and reset it, or replace the instance"));
+    assert_false(command_unhealthy(&inventory, 2, &line));  /* unknown */
+    assert_false(command_unhealthy(&inventory, 40, &line)); /* there is none */
 }
 
 static void test_admin_holds_nothing(void **state)

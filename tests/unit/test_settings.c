@@ -550,17 +550,24 @@ static void test_other_commands(void **state)
     assert_true(settings.board[0] == '\0' && settings.output == OUTPUT_TEXT);
 }
 
-/* The completion has every command, what it takes, and every flag. */
+/* The completion has every command, what it takes, every flag, and the values of those that have some. */
 static void test_completion(void **state)
 {
-    static char text[2048];
+    static char text[3072];
     struct writer w = writer_of(text, sizeof text);
     (void)state;
     settings_completion(&w);
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    static const char *const words[] = {" devices ", " probe liveness readiness ",
-                                        " --board ", " --node-name ",
-                                        " -o\"",     "complete -o default"};
+    static const char *const words[] = {" devices ",
+                                        "    probe) words=\"liveness readiness\" ;;\n",
+                                        "    bundle) words=\"\" ;;\n",
+                                        "    --output) words=\"text json yaml\" ;;\n",
+                                        "    --sandbox) words=\"true false\" ;;\n",
+                                        "    --kubeconfig) words=\"\" ;;\n",
+                                        " --board ",
+                                        " --node-name ",
+                                        " -o\"",
+                                        "complete -o default"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         assert_non_null(strstr(text, words[i]));
     }

@@ -317,7 +317,8 @@ class Demo:
         screen.step("Beside the agent: neuron-dra-agent devices, neuron-dra-agent check")
         code, text = self.agent.command("devices")
         screen.quote(text)
-        screen.fact(code == 0 and f"{DEVICES} devices, 5 held" in text, "devices shows 5 devices as held", text)
+        screen.fact(code == 0 and f"{DEVICES} devices, 5 held" in text and text.count("  healthy  ") == DEVICES,
+                    "devices shows 5 devices as held, and all as healthy", text)
         code, text = self.agent.command("check")
         screen.quote(text)
         screen.fact((code, text) == (0, "ready\n"), "check finds no reason why the node is not ready", text)

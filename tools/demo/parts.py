@@ -16,6 +16,7 @@ from screen import Surprise
 
 NOTICE_MS = "10"  # the real kubelet looks for new sockets once a second
 LOOK_S = 0.2  # how often a wait looks whether the other program has ended
+DRIVER_VERSION = "2.30.2.0"  # of a kernel module that reports the health of devices
 LIMIT_S = 60.0  # for anything that takes milliseconds on an idle machine
 
 
@@ -246,7 +247,8 @@ users:
 
 def make_node(folder, board):
     tool = pathlib.Path(__file__).resolve().parent.parent / "simnode.py"
-    done = subprocess.run(["/usr/bin/python3", str(tool), "make", "--board", board, "--dir", str(folder)],
+    done = subprocess.run(["/usr/bin/python3", str(tool), "make", "--board", board, "--dir", str(folder),
+                           "--driver-version", DRIVER_VERSION],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise Surprise(f"the node could not be simulated: {done.stderr}")
