@@ -190,7 +190,12 @@ static void annotations(struct json_writer *j, const struct claim_record *r)
     member(j, ANNOTATION("claim-uid"), r->id.uid);
     member(j, ANNOTATION("pool"), r->pool);
     member(j, ANNOTATION("boot-id"), r->boot_id);
-    member(j, ANNOTATION("device-numbering"), r->zero_numbering ? "zero" : "host");
+    json_name(j, ANNOTATION("device-numbering"));
+    if (r->first_number != 0u) {
+        string_numbered(j, "zero+", r->first_number);
+    } else {
+        json_string(j, view_text(r->zero_numbering ? "zero" : "host"));
+    }
     node_annotations(j, r);
     for (unsigned i = 0; i < r->count; i++) {
         result_annotation(j, r, i);
@@ -200,21 +205,12 @@ static void annotations(struct json_writer *j, const struct claim_record *r)
 
 /* --- devices --- */
 
-/* Number under which the container sees a device: the host's, or its rank among the claim's. */
+/* Number under which the container sees a device: the host's, or by its rank among the claim's. */
 static unsigned container_number(const struct claim_record *r, unsigned number)
 {
-    uint64_t devices = 0;
-    unsigned rank = 0;
-    if (!r->zero_numbering) {
-        return number;
-    }
-    for (unsigned i = 0; i < r->count; i++) {
-        devices |= claim_result_numbers(r, i);
-    }
-    for (unsigned n = 0; n < number; n++) {
-        rank += (unsigned)(devices >> n) & 1u;
-    }
-    return rank;
+    uint64_t lower = claim_all_numbers(r) & ((UINT64_C(1) << number) - 1u);
+    unsigned rank = r->first_number + claim_numbers_count(lower);
+    return r->zero_numbering ? rank : number;
 }
 _Static_assert(DEVICES_MAX <= 64u, "one bit for each device number");
 

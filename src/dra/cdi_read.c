@@ -194,10 +194,21 @@ static bool is_next_result(struct view name, unsigned count)
 
 /* --- the file --- */
 
-static bool take_numbering(const struct json_token *value, bool *zero)
+/* "host", "zero" or "zero+N" */
+static bool take_numbering(const struct json_token *value, struct claim_record *r)
 {
-    *zero = value->kind == JSON_STRING && view_is(value->text, "zero");
-    return *zero || (value->kind == JSON_STRING && view_is(value->text, "host"));
+    static const char word[] = "zero";
+    uint64_t n = 0;
+    r->zero_numbering = value->kind == JSON_STRING && view_starts(value->text, word);
+    if (!r->zero_numbering) {
+        return value->kind == JSON_STRING && view_is(value->text, "host");
+    }
+    struct view rest = view_from(value->text, sizeof word - 1u);
+    bool ok =
+        rest.len == 0u || (rest.data[0] == '+' &&
+                           view_decimal(view_from(rest, 1u), DEVICES_MAX - 1u, &n) == STATUS_OK);
+    r->first_number = (uint8_t)n;
+    return ok;
 }
 
 /* "0,1,2" */
@@ -238,7 +249,7 @@ static bool take_annotation(struct members_reader *m, struct claim_record *r)
     case KEY_BOOT_ID:
         return take_text(&m->value, r->boot_id, sizeof r->boot_id);
     case KEY_NUMBERING:
-        return take_numbering(&m->value, &r->zero_numbering);
+        return take_numbering(&m->value, r);
     case KEY_NODE_DEVICES:
         return m->value.kind == JSON_STRING && take_numbers(m->value.text, &r->node_devices);
     case KEY_MODE:

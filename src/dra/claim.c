@@ -118,6 +118,31 @@ static bool node_facts_valid(const struct claim_record *r)
     return ultraserver_use_valid(&r->ultraserver) && node == devices && mode == translated;
 }
 
+uint64_t claim_all_numbers(const struct claim_record *r)
+{
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        numbers |= claim_result_numbers(r, i);
+    }
+    return numbers;
+}
+
+unsigned claim_numbers_count(uint64_t numbers)
+{
+    unsigned count = 0;
+    for (uint64_t left = numbers; left != 0u; left &= left - 1u) {
+        count++;
+    }
+    return count;
+}
+
+/* The numbers that the devices have in a container are under DEVICES_MAX too. */
+static bool numbering_valid(const struct claim_record *r)
+{
+    unsigned devices = claim_numbers_count(claim_all_numbers(r));
+    return r->first_number == 0u || (r->zero_numbering && r->first_number + devices <= DEVICES_MAX);
+}
+
 bool claim_record_valid(const struct claim_record *r)
 {
     struct writer nowhere = writer_of(0, 0);
@@ -132,13 +157,23 @@ bool claim_record_valid(const struct claim_record *r)
             return false;
         }
     }
-    return node_facts_valid(r);
+    return node_facts_valid(r) && numbering_valid(r);
 }
 
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at)
 {
     ASSERT(at < RESULTS_MAX && r->result[at].number < DEVICES_MAX);
     return r->result[at].node ? r->node_devices : UINT64_C(1) << r->result[at].number;
+}
+
+uint64_t claim_container_numbers(const struct claim_record *r)
+{
+    uint64_t numbers = claim_all_numbers(r);
+    ASSERT(numbers != 0u);
+    if (r->zero_numbering) {
+        numbers = (UINT64_MAX >> (DEVICES_MAX - claim_numbers_count(numbers))) << r->first_number;
+    }
+    return numbers;
 }
 
 void claim_numbers_write(struct writer *out, uint64_t numbers)

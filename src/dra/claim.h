@@ -79,6 +79,7 @@ struct claim_record {
     struct claim_consumer
         consumer;          /* the first one that it was reserved for when it was prepared */
     bool zero_numbering;   /* --device-numbering=zero at prepare time */
+    uint8_t first_number;  /* if so: the number of its first device in a container; else 0 */
     bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
     uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
     struct ultraserver_use ultraserver; /* of all results that ask for an UltraServer mode */
@@ -185,6 +186,12 @@ const char *claim_consumer_name(enum claim_consumer_kind kind);
 uint64_t claim_numbers(const struct claim_record *r);
 /* Bit N: device number N is one of result `at`, however it is held. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
+/* Bit N: device number N is one of the claim, however it is held. */
+uint64_t claim_all_numbers(const struct claim_record *r);
+/* Bit N: a device of the claim is /dev/neuronN in its containers. */
+uint64_t claim_container_numbers(const struct claim_record *r);
+/* How many device numbers a mask has. */
+unsigned claim_numbers_count(uint64_t numbers);
 /* The device numbers of a mask as "0,1,2"; at most CLAIM_NUMBERS_CAP bytes. */
 void claim_numbers_write(struct writer *out, uint64_t numbers);
 /* Published name of the result's device. */
@@ -206,8 +213,8 @@ void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
 /*
  * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
- * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from 0 ascending over the
- * claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE,
+ * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
+ * ascending over the claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE,
  * _SERVER_ID and _NODE_ID). Nothing applies to the file as a
  * whole, so that a container gets what its requests name and nothing more. FULL_BUFFER: over
  * CDI_BYTES_MAX or the room of `out`, which then holds a useless part.

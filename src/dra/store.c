@@ -209,7 +209,7 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     m->has_consumer_kind = r->consumer.kind != (uint8_t)CONSUMER_POD;
     m->consumer_kind = r->consumer.kind;
     m->has_device_numbering = true;
-    m->device_numbering = r->zero_numbering ? NUMBERING_ZERO : NUMBERING_HOST;
+    m->device_numbering = r->zero_numbering ? NUMBERING_ZERO + r->first_number : NUMBERING_HOST;
     m->has_held_devices = true;
     m->held_devices = claim_numbers(r);
     m->has_rebuilt = r->rebuilt;
@@ -319,7 +319,8 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->consumer.name, sizeof r->consumer.name, known ? m->pod_name : "");
     text_set(r->consumer.uid, sizeof r->consumer.uid, known ? m->pod_uid : "");
     r->consumer.kind = known ? (uint8_t)m->consumer_kind : (uint8_t)CONSUMER_POD;
-    r->zero_numbering = m->device_numbering == NUMBERING_ZERO;
+    r->zero_numbering = m->device_numbering != NUMBERING_HOST;
+    r->first_number = (uint8_t)(r->zero_numbering ? m->device_numbering - NUMBERING_ZERO : 0u);
     r->rebuilt = m->rebuilt;
     r->node_devices = m->node_devices;
     r->ultraserver.mode = (uint8_t)m->ultraserver_mode;
@@ -334,7 +335,7 @@ static bool read_record(struct view bytes, struct claim_record *r)
     m.results.funcs.decode = read_result;
     m.results.arg = r;
     pb_istream_t in = pb_istream_from_buffer(bytes.data, bytes.len);
-    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > NUMBERING_ZERO ||
+    if (!pb_decode(&in, store_ClaimRecord_fields, &m) || m.device_numbering > DEVICES_MAX ||
         m.ultraserver_mode > UINT8_MAX || m.ultraserver_node_id > UINT8_MAX) {
         return false;
     }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -285,6 +286,41 @@ func TestDeviceNumberingZero(t *testing.T) {
 	equalStrings(t, "req", a.inject(idsOf(devices, "req")...).devices, "/dev/neuron0", "/dev/neuron1")
 	equalStrings(t, "more", a.inject(idsOf(devices, "more")...).devices, "/dev/neuron2")
 	k.unprepareOK(named(c))
+}
+
+// The claims of one call are those of one pod, and one container may use all of them: they have one row of numbers, in
+// the order of the call, whichever the API server answers first.
+func TestDeviceNumberingAcrossClaims(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--device-numbering=zero")
+	a.start()
+	k := a.register()
+	first, second := api.addClaim(newClaim("first", "req=12")), api.addClaim(newClaim("second", "req=3", "req=1"))
+	api.setFaults(func(kind string, _ http.ResponseWriter, r *http.Request) bool {
+		if kind == "claim" && strings.HasSuffix(r.URL.Path, "/first") {
+			time.Sleep(500 * time.Millisecond)
+		}
+		return false
+	})
+	reply := k.prepare(named(first), named(second))
+	var ids []string
+	for _, c := range []*resource.ResourceClaim{first, second} {
+		if text := reply[string(c.UID)].Error; text != "" {
+			t.Fatalf("claim %s: %s", c.Name, text)
+		}
+		ids = append(ids, idsOf(reply[string(c.UID)].Devices, "req")...)
+	}
+	equalStrings(t, "first", a.inject(ids[0]).devices, "/dev/neuron0")
+	equalStrings(t, "second", a.inject(ids[1]).devices, "/dev/neuron1", "/dev/neuron2")
+	equalStrings(t, "both", a.inject(ids...).devices, "/dev/neuron0", "/dev/neuron1", "/dev/neuron2")
+	// A file that is gone comes back with the same numbers.
+	check(t, os.Remove(a.cdiFile(second)))
+	k.prepareOK(named(second))
+	equalStrings(t, "second again", a.inject(ids[1]).devices, "/dev/neuron1", "/dev/neuron2")
+	k.unprepareOK(named(first), named(second))
+	a.noCDI()
 }
 
 // One claim that hangs at the API server delays no other, and ends with words inside the kubelet's time.

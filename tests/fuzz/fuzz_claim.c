@@ -118,7 +118,7 @@ static void look_stored(const struct claim_record *r)
     CHECK(memcmp(again.result, r->result, r->count * sizeof r->result[0]) == 0);
     CHECK(claim_numbers(&again) == claim_numbers(r) && claim_results_same(&again, r));
     CHECK(strcmp(again.consumer.uid, r->consumer.uid) == 0 &&
-          again.zero_numbering == r->zero_numbering);
+          again.zero_numbering == r->zero_numbering && again.first_number == r->first_number);
 }
 
 static void look_cdi(const struct claim_record *r)

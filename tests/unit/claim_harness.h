@@ -94,6 +94,7 @@ static inline void fill_longest(struct claim_record *r)
     fill_name(r->consumer.name, sizeof r->consumer.name, 'd');
     fill_name(r->consumer.uid, sizeof r->consumer.uid, 'i');
     r->zero_numbering = true;
+    r->first_number = DEVICES_MAX - RESULTS_MAX;
     r->count = RESULTS_MAX;
     for (unsigned i = 0; i < RESULTS_MAX; i++) {
         struct claim_result *to = &r->result[i];
@@ -120,6 +121,7 @@ static inline void assert_same_record(const struct claim_record *a, const struct
     assert_string_equal(a->consumer.name, b->consumer.name);
     assert_string_equal(a->consumer.uid, b->consumer.uid);
     assert_int_equal(a->zero_numbering, b->zero_numbering);
+    assert_int_equal(a->first_number, b->first_number);
     assert_int_equal(a->rebuilt, b->rebuilt);
     assert_int_equal(a->count, b->count);
     assert_true(a->node_devices == b->node_devices);

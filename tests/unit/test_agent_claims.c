@@ -566,27 +566,95 @@ static void test_two_requests_of_a_claim(void **state)
             "request=other logicalNeuronCore=2 other=1");
 }
 
-static void test_two_zero_numberings(void **state)
+/* Whether the claim's first device is this one in its containers. */
+static void numbered(unsigned n, const char *path)
 {
-    static const char *const args[] = {"--device-numbering=zero"};
+    struct view text = file_content(cdi_of(n));
+    static char file[CDI_BYTES_MAX + 1];
+    memcpy(file, text.data, text.len);
+    file[text.len] = 0;
+    const char *at = strstr(file, "\"path\": \"");
+    assert_non_null(at);
+    assert_true(strncmp(at + 9, path, strlen(path)) == 0 && at[9 + strlen(path)] == '"');
+}
+
+static void settings_number(const char *numbering)
+{
+    const char *args[] = {"--device-numbering", numbering};
+    settings_set(args, 2);
+}
+
+/* A restart, and the time until the API server can be asked. */
+static void restart_to_ask(void)
+{
+    restart();
+    register_driver();
+    pass(3000);
+    log_forget();
+}
+
+#define POD_2 "22222222-2222-3333-4444-555555555555"
+
+/* Claims of one pod count on: in one call, and in a later one, whatever the order of the devices. */
+static void test_numbers_of_a_pod(void **state)
+{
     (void)state;
     world_new();
-    settings_set(args, 1);
-    for (unsigned n = 0; n < 3; n++) {
+    settings_number("zero");
+    for (unsigned n = 0; n < 7; n++) {
         claim_add(n);
     }
-    /* of a PodGroup: not all of its pods use both */
-    api.claim[0].for_group = true;
-    api.claim[0].consumer_uid = "22222222-2222-3333-4444-555555555555";
-    claim_add(3)->for_group = true;
-    api.claim[3].consumer_uid = api.claim[0].consumer_uid;
+    api.claim[1].results = 2;
+    api.claim[1].result[1].request = "more";
+    api.claim[1].result[1].device = "neuron-device-9";
+    api.claim[3].consumer_uid = POD_2;
+    api.claim[4].consumer_uid = POD_2;
+    api.claim[5].unreserved = true; /* the call alone says that these are of one pod */
+    api.claim[6].unreserved = true;
     node_up();
-    prepare_well(3, 1);
-    prepare_well(0, 2);
-    assert_null(strstr(world.log, "claim_config_ambiguous"));
-    prepare_well(2, 1);
-    log_has("claim_config_ambiguous setting=\"device-numbering=zero\" namespace=ml claim=claim-2 "
-            "other_claim=claim-1 pod=claim-2");
+    prepare_well(0, 3);
+    numbered(0, "/dev/neuron0");
+    numbered(1, "/dev/neuron1");
+    numbered(2, "/dev/neuron3");
+    prepare_well(3, 2);
+    numbered(3, "/dev/neuron0");
+    numbered(4, "/dev/neuron1");
+    prepare_well(5, 2);
+    numbered(5, "/dev/neuron0");
+    numbered(6, "/dev/neuron1");
+    /* what is free again is used again; a restart keeps what is held */
+    unprepare_well(1, 1);
+    restart_to_ask();
+    prepare_well(1, 1);
+    numbered(1, "/dev/neuron1");
+    numbered(2, "/dev/neuron3");
+}
+
+/* The setting was changed while a pod is being started. */
+static void test_numbers_of_both_kinds(void **state)
+{
+    (void)state;
+    world_new();
+    settings_number("zero");
+    for (unsigned n = 0; n < 4; n++) {
+        claim_add(n);
+    }
+    claim_add(8);
+    api.claim[1].consumer_uid = POD_2;
+    node_up();
+    prepare_well(8, 1);
+    numbered(8, "/dev/neuron0");
+    settings_number("host");
+    restart_to_ask();
+    check_refused(0, "claim claim-0 and claim claim-8 of the same pod would both have /dev/neuron0 "
+                     "in a container: --device-numbering changed between them; delete and "
+                     "re-create the pod");
+    prepare_well(1, 3);
+    numbered(2, "/dev/neuron2");
+    settings_number("zero");
+    restart_to_ask();
+    prepare_well(0, 1);
+    numbered(0, "/dev/neuron1");
 }
 
 static void test_table_full(void **state)
@@ -636,7 +704,8 @@ int main(void)
         cmocka_unit_test(test_unprepare_by_uid_alone),
         cmocka_unit_test(test_two_claims_of_a_pod),
         cmocka_unit_test(test_two_requests_of_a_claim),
-        cmocka_unit_test(test_two_zero_numberings),
+        cmocka_unit_test(test_numbers_of_a_pod),
+        cmocka_unit_test(test_numbers_of_both_kinds),
         cmocka_unit_test(test_table_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -427,14 +427,21 @@ static void test_health(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),      cmocka_unit_test(test_both),
-        cmocka_unit_test(test_older_kubelet),  cmocka_unit_test(test_kubelet_updated),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_both),
+        cmocka_unit_test(test_older_kubelet),
+        cmocka_unit_test(test_kubelet_updated),
         cmocka_unit_test(test_counters_dropped),
-        cmocka_unit_test(test_incomplete),     cmocka_unit_test(test_taint),
-        cmocka_unit_test(test_taints_dropped), cmocka_unit_test(test_vanished_in_use),
-        cmocka_unit_test(test_prepared),       cmocka_unit_test(test_prepared_without_a_mode),
-        cmocka_unit_test(test_given_once),     cmocka_unit_test(test_election),
-        cmocka_unit_test(test_elected_anew),   cmocka_unit_test(test_mode_not_offered),
+        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_taint),
+        cmocka_unit_test(test_taints_dropped),
+        cmocka_unit_test(test_vanished_in_use),
+        cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_prepared_without_a_mode),
+        cmocka_unit_test(test_given_once),
+        cmocka_unit_test(test_election),
+        cmocka_unit_test(test_elected_anew),
+        cmocka_unit_test(test_mode_not_offered),
         cmocka_unit_test(test_health),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

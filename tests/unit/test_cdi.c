@@ -211,6 +211,15 @@ static void test_zero_numbering(void **state)
     }
     assert_int_equal(c.devices, 3);
     assert_non_null(strstr(file, "\"neuron.aws.com/device-numbering\": \"zero\""));
+    r.first_number = 5; /* another claim of the pod has the numbers before */
+    read_file(write_file(&r, "/dev"), &c);
+    assert_string_equal(c.node[0].path, "/dev/neuron7");
+    assert_string_equal(c.node[3].path, "/dev/neuron8");
+    assert_non_null(strstr(file, "\"neuron.aws.com/device-numbering\": \"zero+5\""));
+    assert_true(claim_container_numbers(&r) == UINT64_C(0xf) << 5);
+    r.zero_numbering = false;
+    r.first_number = 0;
+    assert_true(claim_container_numbers(&r) == claim_all_numbers(&r));
 }
 
 static void test_shares_of_one_device_are_one_node(void **state)

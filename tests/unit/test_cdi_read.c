@@ -45,6 +45,8 @@ static void fill_random(struct claim_record *r, uint32_t *seed)
         }
         fill_name(to->share_id, 1 + next_random(seed) % UID_CAP, 's');
     }
+    unsigned unused = DEVICES_MAX - claim_numbers_count(claim_all_numbers(r));
+    r->first_number = (uint8_t)(r->zero_numbering ? next_random(seed) % (unused + 1) : 0);
     fill_name(r->boot_id, 1 + next_random(seed) % UID_CAP, (char)('!' + next_random(seed) % 94));
     fill_name(r->pool, 2 + next_random(seed) % (NAME_CAP - 1), 'p');
     fill_name(r->id.name, 2 + next_random(seed) % (NAME_CAP - 1), 'n');
@@ -152,6 +154,12 @@ static void test_refused(void **state)
         {KEY("device-numbering"), KEY("x")},
         {"\"host\"", "\"other\""},
         {"\"host\"", "1"},
+        {"\"host\"", "\"host+1\""},
+        {"\"host\"", "\"zero1\""},
+        {"\"host\"", "\"zero+\""},
+        {"\"host\"", "\"zero+x\""},
+        {"\"host\"", "\"zero+64\""},
+        {"\"host\"", "\"zero+63\""}, /* there is more than one device */
         {KEY("result-0"), KEY("result-2")},
         {KEY("result-1"), KEY("result-01")},
         {KEY("result-0"), KEY("result-0") "{}, \"x\": "},

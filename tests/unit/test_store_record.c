@@ -252,7 +252,7 @@ static enum status decode_changed(enum change change, struct claim_record *r,
     for (unsigned i = 0; i < count; i++) {
         put_result(&m, change, i);
     }
-    put_varint(&m, 9, (change == NUMBERING_NEW) ? 2 : 1);
+    put_varint(&m, 9, (change == NUMBERING_NEW) ? DEVICES_MAX : (change == NO_HELD) ? 8 : 1);
     if (change != NO_HELD) {
         put_fixed64(&m, 13, (change == HELD_OTHER) ? 0x103 : 0x3);
     }
@@ -295,6 +295,7 @@ static void test_decode(void **state)
         assert_string_equal(r.id.uid, UID);
         assert_string_equal(r.pool, "node-1");
         assert_true(r.zero_numbering);
+        assert_int_equal(r.first_number, (change == NO_HELD) ? 7 : 0);
         assert_int_equal(r.count, 2);
         assert_int_equal(r.result[1].number, 1);
     }

@@ -11,6 +11,7 @@
  */
 #include "agent/claims/calls.h"
 
+#include "agent/claims/numbering.h"
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
 #include "agent/claims/unlisted.h"
@@ -306,13 +307,17 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     return false;
 }
 
-static void prepare_new(struct agent *a, struct operation *o, const struct claim_builder *b)
+static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    const struct claim_record *r = &b->record;
+    struct claim_record *r = &b->record;
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
+    if (numbering_choose(a, &a->call[o->call], r, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
+        return;
+    }
     if (!may_prepare(a, o, r)) {
         return;
     }
@@ -329,7 +334,7 @@ static void prepare_new(struct agent *a, struct operation *o, const struct claim
  * A claim that is held may have been allocated again under its UID: a pod that was deleted by force
  * leaves no unprepare (kubernetes#139772). A record that cannot be read is replaced as well.
  */
-static void prepare_fetched(struct agent *a, struct operation *o, const struct claim_builder *b)
+static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     const struct claim_record *before = NULL;
     int slot = ledger_known(a, o->id.uid);
@@ -410,7 +415,7 @@ static void compare_failed(struct agent *a, struct operation *o, const struct fe
 static void collect_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->operation[index];
-    const struct fetch *f = &a->fetch[o->fetch];
+    struct fetch *f = &a->fetch[o->fetch];
     unsigned fetch = o->fetch;
     bool ended = f->state != FETCH_RUNNING;
     if (o->compares && ended && f->state != FETCH_DONE) {
@@ -642,10 +647,25 @@ static bool waits_for_store(const struct agent *a, const struct call *c)
     return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
 }
 
-static void operation_step(struct agent *a, const struct call *c, unsigned index)
+/*
+ * Numbers in containers are given in the order of the call's claims: a claim that was read waits
+ * while one before it is still being read. What waits for a later GET is not waited for.
+ */
+static bool waits_for_numbers(const struct agent *a, const struct call *c, unsigned at)
 {
+    bool waits = false;
+    for (unsigned i = 0; i < at && a->settings->zero_numbering; i++) {
+        waits = waits || a->operation[c->operation[i]].state == OPERATION_FETCHING;
+    }
+    return waits;
+}
+
+/* `at`: which of the call's operations. */
+static void operation_step(struct agent *a, const struct call *c, unsigned at)
+{
+    unsigned index = c->operation[at];
     struct operation *o = &a->operation[index];
-    if (o->state == OPERATION_FETCHING) {
+    if (o->state == OPERATION_FETCHING && !waits_for_numbers(a, c, at)) {
         collect_fetch(a, index);
     }
     if (o->state != OPERATION_WAITING) {
@@ -667,7 +687,7 @@ static void call_step(struct agent *a, unsigned index)
     struct call *c = &a->call[index];
     if (c->state == CALL_RUNNING) {
         for (unsigned i = 0; i < c->count; i++) {
-            operation_step(a, c, c->operation[i]);
+            operation_step(a, c, i);
         }
         if (call_complete(a, c)) {
             call_flush(a, c);

@@ -41,6 +41,7 @@ struct ledger_entry {
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */
     uint64_t numbers;            /* device numbers held exclusively, bit N */
+    uint64_t seen;               /* device numbers in its containers, bit N */
     struct claim_id id;
 };
 

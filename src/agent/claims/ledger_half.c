@@ -138,6 +138,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
     } else if (s == STATUS_OK) {
         e->state = LEDGER_HELD;
         e->opaque = true;
+        e->seen = 0;
         e->entered = e->sequence;
         e->id = o.id;
         ledger_hold(a, slot, o.numbers, &(struct claim_consumer){.kind = CONSUMER_POD});

@@ -43,11 +43,11 @@ static bool request_logged(const struct claim_record *r, unsigned at)
 
 /* --- what contradicts itself --- */
 
-static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
+static void log_ambiguous(struct agent *a, const struct claim_record *r)
 {
     log_begin(a, LOG_ID_CLAIM_CONFIG_AMBIGUOUS);
     log_about(a, &r->id);
-    log_text(a, "setting", setting);
+    log_text(a, "setting", "logicalNeuronCore");
     log_text(a, "namespace", r->id.namespace_);
     log_text(a, "claim", r->id.name);
 }
@@ -64,7 +64,7 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *other = &r->result[i];
         if (lnc_differs(first, other->logical_neuron_core)) {
-            log_ambiguous(a, r, "logicalNeuronCore");
+            log_ambiguous(a, r);
             log_text(a, "request", other->request);
             log_number(a, "logicalNeuronCore", other->logical_neuron_core);
             log_number(a, "other", first);
@@ -75,15 +75,13 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
 }
 
 /*
- * Another claim of the same pod: device numbers that both count from 0 name the same paths in a
- * container, and its environment has one LNC.
+ * Another claim of the same pod: the environment of a container has one LNC.
  */
 static void warn_claims(struct agent *a, const struct claim_record *r,
                         const struct ledger_entry *other)
 {
-    bool zero = r->zero_numbering && other->zero_numbering;
-    if (zero || lnc_differs(claim_logical_neuron_core(r), other->logical_neuron_core)) {
-        log_ambiguous(a, r, zero ? "device-numbering=zero" : "logicalNeuronCore");
+    if (lnc_differs(claim_logical_neuron_core(r), other->logical_neuron_core)) {
+        log_ambiguous(a, r);
         log_text(a, "other_claim", other->id.name);
         log_text(a, "pod", r->consumer.name);
         log_end(a);
@@ -110,11 +108,7 @@ static void log_numbers(struct agent *a, const char *key, const struct claim_rec
 {
     uint8_t text[CLAIM_NUMBERS_CAP];
     struct writer out = writer_of(text, sizeof text);
-    uint64_t numbers = 0;
-    for (unsigned i = 0; i < r->count; i++) {
-        numbers |= claim_result_numbers(r, i);
-    }
-    claim_numbers_write(&out, numbers);
+    claim_numbers_write(&out, claim_all_numbers(r));
     log_view(a, key, writer_view(&out));
 }
 

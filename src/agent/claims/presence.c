@@ -51,11 +51,8 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
                            struct writer *why)
 {
     size_t before = why->len;
-    uint64_t numbers = 0;
     /* A probe that failed must not cost a running pod its claim. */
-    for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
-        numbers |= claim_result_numbers(r, i);
-    }
+    uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);
         writer_text(why, " device " DEVICE_NAME_PREFIX);

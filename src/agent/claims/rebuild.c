@@ -12,6 +12,7 @@
 
 #include "agent/api/retry.h"
 #include "agent/claims/fetch.h"
+#include "agent/claims/numbering.h"
 #include "agent/claims/unlisted.h"
 #include "agent/state.h"
 #include "base/assert.h"
@@ -125,6 +126,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
+    struct writer nowhere = writer_of(NULL, 0);
     struct rebuild *k = &a->rebuild;
     if (!k->ours || !k->reserved || is_settled(a)) {
         return;
@@ -138,6 +140,8 @@ static void take_in(struct agent *a, struct claim_builder *b)
         return;
     }
     b->record.rebuilt = true;
+    enum status s = numbering_choose(a, NULL, &b->record, &nowhere);
+    status_ignore(s, "it was prepared all the same");
     bool held = ledger_ensure_cdi(a, &b->record, &why) == STATUS_OK &&
                 reconcile_adopt(a, &b->record, "API server", &why);
     k->rebuilt += held ? 1u : 0u;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which /dev/neuronN the devices of a claim are in its containers (numbering.c), so that claims
+ * that one container can use never have the same. Owns no state. Internal to src/agent.
+ */
+#ifndef AGENT_CLAIMS_NUMBERING_H
+#define AGENT_CLAIMS_NUMBERING_H
+
+#include "agent/agent.h"
+#include "dra/claim.h"
+
+struct call;
+
+/*
+ * Claims of one pod are prepared in one call: with --device-numbering=zero, the record's first
+ * number becomes the lowest one that leaves the claims of the same call or pod their numbers.
+ * `c`: NULL where there is none. PEER_REFUSED: there is no such number, or the host's numbers are
+ * those that another claim counts from zero; `why` gets one line that names both.
+ */
+MUST_USE enum status numbering_choose(const struct agent *a, const struct call *c,
+                                      struct claim_record *r, struct writer *why);
+
+#endif
