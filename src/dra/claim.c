@@ -460,7 +460,20 @@ static uint32_t covered(const struct claim_builder *b, const struct claim_config
 }
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
-static void apply(struct claim_builder *b, uint32_t mask, const struct config *c, uint8_t source)
+/* Result `r` gets the value of a configuration: an equally good one of another value is overruled. */
+static void overrule(struct claim_builder *b, unsigned r, const struct config *c, uint8_t before,
+                     bool named)
+{
+    uint32_t bit = UINT32_C(1) << r;
+    unsigned kind = (unsigned)c->kind;
+    if (before != c->value) {
+        b->overruled[kind][r] = (named == ((b->named[kind] & bit) != 0u)) ? before : 0u;
+    }
+    b->named[kind] = named ? b->named[kind] | bit : b->named[kind] & ~bit;
+}
+
+static void apply(struct claim_builder *b, uint32_t mask, const struct config *c, uint8_t source,
+                  bool named)
 {
     bool neuron = c->kind == CONFIG_NEURON;
     for (unsigned r = 0; r < b->record.count; r++) {
@@ -469,6 +482,7 @@ static void apply(struct claim_builder *b, uint32_t mask, const struct config *c
         uint8_t *from = neuron ? &b->lnc_source[r] : &b->mode_source[r];
         const char **version = neuron ? &b->lnc_version[r] : &b->mode_version[r];
         if ((mask >> r & 1u) != 0u && source >= *from) {
+            overrule(b, r, c, (source == *from) ? *value : 0u, named);
             *value = c->value;
             *from = source;
             *version = c->api_version;
@@ -502,7 +516,7 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
     struct config c;
     enum status s = read_config(b, in, &c, &reason);
     if (s == STATUS_OK) {
-        apply(b, mask, &c, source);
+        apply(b, mask, &c, source, in->requests > 0u);
         return;
     }
     struct writer why = failure(b, s);

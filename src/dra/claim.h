@@ -120,6 +120,8 @@ struct claim_builder {
     uint8_t mode_source[RESULTS_MAX];
     const char *lnc_version[RESULTS_MAX]; /* apiVersion of what was applied; NULL: nothing was */
     const char *mode_version[RESULTS_MAX];
+    uint32_t named[2];                 /* by kind, bit i: what counts names result i's request */
+    uint8_t overruled[2][RESULTS_MAX]; /* by kind: another value that was as good; 0: none */
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
     struct claim_record record;
 };
@@ -157,7 +159,8 @@ struct claim_config_in {
 };
 /*
  * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over
- * class, later over earlier, each kind by itself. Entries of other drivers and those that apply to
+ * class, later over earlier, each kind by itself; of two entries of one source, which both name
+ * requests or both do not, the value of the earlier one is remembered as overruled. Entries of other drivers and those that apply to
  * no own result are ignored undecoded. Failure text: `error applying config: <why of
  * config.h>`.
  */

@@ -562,8 +562,25 @@ static void test_two_requests_of_a_claim(void **state)
     unprepare_well(3, 1);
     c->more_parameters = LNC("2");
     prepare_well(3, 1);
+    assert_null(strstr(world.log, "request=req logicalNeuronCore"));
     log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-3 "
             "request=other logicalNeuronCore=2 other=1");
+}
+
+static void test_one_request_configured_twice(void **state)
+{
+    (void)state;
+    begin();
+    struct api_claim *c = &api.claim[4];
+    c->results = 2;
+    c->result[1].request = "req";
+    c->result[1].device = "neuron-device-9";
+    c->parameters = LNC("1");
+    c->parameters_of = "req";
+    c->more_parameters = LNC("2");
+    prepare_well(4, 1);
+    log_has("claim_config_ambiguous setting=logicalNeuronCore namespace=ml claim=claim-4 "
+            "request=req logicalNeuronCore=2 other=1");
 }
 
 /* Whether the claim's first device is this one in its containers. */
@@ -704,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_unprepare_by_uid_alone),
         cmocka_unit_test(test_two_claims_of_a_pod),
         cmocka_unit_test(test_two_requests_of_a_claim),
+        cmocka_unit_test(test_one_request_configured_twice),
         cmocka_unit_test(test_numbers_of_a_pod),
         cmocka_unit_test(test_numbers_of_both_kinds),
         cmocka_unit_test(test_table_full),

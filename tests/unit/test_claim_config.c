@@ -120,6 +120,46 @@ static void test_precedence(void **state)
     expect_lnc(0, 2);
 }
 
+static void expect_overruled(unsigned lnc, unsigned mode)
+{
+    assert_int_equal(b.overruled[CONFIG_NEURON][0], lnc);
+    assert_int_equal(b.overruled[CONFIG_ULTRASERVER][0], mode);
+}
+
+/* What is overruled by a better one was meant so; of two equally good ones nobody can say. */
+static void test_overruled(void **state)
+{
+    static const struct {
+        const char *source[3];
+        const char *requests[3];
+        const char *lnc[3];
+        unsigned overruled;
+    } rows[] = {
+        {{"FromClaim", "FromClaim"}, {"", ""}, {LNC("1"), LNC("2")}, 1},
+        {{"FromClaim", "FromClaim"}, {"a", "b a"}, {LNC("1"), LNC("2")}, 1},
+        {{"FromClass", "FromClass"}, {"", ""}, {LNC("2"), LNC("1")}, 2},
+        {{"FromClaim", "FromClaim"}, {"", ""}, {LNC("1"), LNC("1")}, 0},
+        {{"FromClaim", "FromClaim"}, {"", "a"}, {LNC("1"), LNC("2")}, 0},
+        {{"FromClaim", "FromClaim"}, {"a", ""}, {LNC("1"), LNC("2")}, 0},
+        {{"FromClaim", "FromClaim"}, {"a", "b"}, {LNC("1"), LNC("2")}, 0},
+        {{"FromClass", "FromClaim"}, {"", ""}, {LNC("1"), LNC("2")}, 0},
+        {{"FromClaim", "FromClass"}, {"", ""}, {LNC("1"), LNC("2")}, 0},
+        {{"FromClass", "FromClass", "FromClaim"}, {"", "", ""}, {LNC("1"), LNC("2"), LNC("1")}, 0},
+        {{"FromClaim", "FromClaim", "FromClaim"}, {"", "", ""}, {LNC("1"), LNC("2"), LNC("2")}, 1},
+        {{"FromClaim", "FromClaim", "FromClaim"}, {"", "", "a"}, {LNC("1"), LNC("2"), LNC("1")}, 0},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)setup(state);
+        add("a", "neuron-device-0");
+        add("b", "neuron-device-1");
+        for (unsigned k = 0; k < 3 && rows[i].lnc[k] != NULL; k++) {
+            configure(rows[i].source[k], rows[i].requests[k], rows[i].lnc[k]);
+        }
+        prepared();
+        expect_overruled(rows[i].overruled, 0);
+    }
+}
+
 static void test_config_passed_over(void **state)
 {
     (void)state;
@@ -436,6 +476,7 @@ int main(void)
         cmocka_unit_test_setup(test_config_by_subrequest, setup),
         cmocka_unit_test_setup(test_lnc_of_the_host, setup),
         cmocka_unit_test_setup(test_precedence, setup),
+        cmocka_unit_test_setup(test_overruled, setup),
         cmocka_unit_test_setup(test_config_passed_over, setup),
         cmocka_unit_test_setup(test_config_errors, setup),
         cmocka_unit_test_setup(test_lnc_on_trn1, setup_trn1),

@@ -7,6 +7,9 @@
 
 #include "agent/state.h"
 
+static const char lnc_field[] = "logicalNeuronCore";
+static const char mode_field[] = "ultraserverMode";
+
 static void log_config(struct agent *a, const char *request, const char *version, const char *kind)
 {
     log_begin(a, LOG_ID_CLAIM_CONFIG);
@@ -21,12 +24,12 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
     const struct claim_result *r = &b->record.result[at];
     if (b->lnc_version[at] != NULL) {
         log_config(a, r->request, b->lnc_version[at], "NeuronConfig");
-        log_number(a, "logicalNeuronCore", r->logical_neuron_core);
+        log_number(a, lnc_field, r->logical_neuron_core);
         log_end(a);
     }
     if (b->mode_version[at] != NULL) {
         log_config(a, r->request, b->mode_version[at], "UltraServerConfig");
-        log_number(a, "ultraserverMode", r->ultraserver_mode);
+        log_number(a, mode_field, r->ultraserver_mode);
         log_end(a);
     }
 }
@@ -43,13 +46,30 @@ static bool request_logged(const struct claim_record *r, unsigned at)
 
 /* --- what contradicts itself --- */
 
-static void log_ambiguous(struct agent *a, const struct claim_record *r)
+static void log_ambiguous(struct agent *a, const struct claim_record *r, const char *setting)
 {
     log_begin(a, LOG_ID_CLAIM_CONFIG_AMBIGUOUS);
     log_about(a, &r->id);
-    log_text(a, "setting", "logicalNeuronCore");
+    log_text(a, "setting", setting);
     log_text(a, "namespace", r->id.namespace_);
     log_text(a, "claim", r->id.name);
+}
+
+/* Configurations of one request that are equally good: the last one counts. */
+static void warn_request(struct agent *a, const struct claim_builder *b, unsigned at)
+{
+    const struct claim_result *r = &b->record.result[at];
+    for (unsigned kind = 0; kind < sizeof b->overruled / sizeof b->overruled[0]; kind++) {
+        bool neuron = kind == (unsigned)CONFIG_NEURON;
+        if (b->overruled[kind][at] != 0u) {
+            log_ambiguous(a, &b->record, neuron ? lnc_field : mode_field);
+            log_text(a, "request", r->request);
+            log_number(a, neuron ? lnc_field : mode_field,
+                       neuron ? r->logical_neuron_core : r->ultraserver_mode);
+            log_number(a, "other", b->overruled[kind][at]);
+            log_end(a);
+        }
+    }
 }
 
 static bool lnc_differs(unsigned x, unsigned y)
@@ -64,9 +84,9 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *other = &r->result[i];
         if (lnc_differs(first, other->logical_neuron_core)) {
-            log_ambiguous(a, r);
+            log_ambiguous(a, r, lnc_field);
             log_text(a, "request", other->request);
-            log_number(a, "logicalNeuronCore", other->logical_neuron_core);
+            log_number(a, lnc_field, other->logical_neuron_core);
             log_number(a, "other", first);
             log_end(a);
             return;
@@ -74,14 +94,12 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
     }
 }
 
-/*
- * Another claim of the same pod: the environment of a container has one LNC.
- */
+/* Another claim of the same pod: the environment of a container has one LNC. */
 static void warn_claims(struct agent *a, const struct claim_record *r,
                         const struct ledger_entry *other)
 {
     if (lnc_differs(claim_logical_neuron_core(r), other->logical_neuron_core)) {
-        log_ambiguous(a, r);
+        log_ambiguous(a, r, lnc_field);
         log_text(a, "other_claim", other->id.name);
         log_text(a, "pod", r->consumer.name);
         log_end(a);
@@ -157,6 +175,11 @@ void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
     log_text(a, "claim_uid", r->id.uid);
     log_number(a, "devices", r->count);
     log_end(a);
+    for (unsigned i = 0; i < r->count; i++) {
+        if (!request_logged(r, i)) {
+            warn_request(a, b, i);
+        }
+    }
     warn_requests(a, r);
     warn_pod(a, r, slot);
 }

@@ -157,8 +157,8 @@
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
       "a claim configures its devices; the name is that of AWS's own driver", "none")              \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
-      "a container that uses both of the named requests or claims gets contradictory settings; "   \
-      "the container runtime applies the last one",                                                \
+      "a request, or a container that uses both of the named requests or claims, has two "         \
+      "contradictory settings; the last one counts",                                               \
       "give each container one of them, or give both the same setting")                            \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
