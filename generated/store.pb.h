@@ -27,7 +27,7 @@ typedef struct _store_ClaimRecord {
     bool has_agent_version;
     char agent_version[33]; /* who wrote the record */
     bool has_device_numbering;
-    uint32_t device_numbering; /* 0 host numbers, 1 from zero */
+    uint32_t device_numbering; /* 0 host numbers; N: containers count from N - 1 */
     bool has_pod_name;
     char pod_name[254]; /* the first that the claim was reserved for; shown only */
     bool has_pod_uid;
