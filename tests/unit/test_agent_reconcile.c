@@ -50,6 +50,22 @@ static const char *rival_error(void)
     return prepare_error(prepare_soon(7, 1), 7);
 }
 
+/* What a kill left of a prepare, and the disk did not let the next process remove, goes later. */
+static void test_temporary_file(void **state)
+{
+    (void)state;
+    begin();
+    kill_agent();
+    (void)disk_make(FILES_CDI, "neuron.aws.com-claim.tmp");
+    disk.refuse_remove[FILES_CDI] = true;
+    start();
+    pass(1000);
+    assert_int_equal(disk_count(FILES_CDI), 1);
+    disk.refuse_remove[FILES_CDI] = false;
+    pass(ROUND);
+    assert_int_equal(disk_count(FILES_CDI), 0);
+}
+
 /* --- CDI files of held claims --- */
 
 static void test_missing_and_changed_files(void **state)
@@ -664,6 +680,7 @@ static void test_renamed_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_temporary_file),
         cmocka_unit_test(test_missing_and_changed_files),
         cmocka_unit_test(test_files_at_start),
         cmocka_unit_test(test_root_that_takes_nothing),

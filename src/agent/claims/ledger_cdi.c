@@ -11,13 +11,13 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
-/* Fixed name: what a kill leaves of it is overwritten by the next claim or removed at start. */
+/* Fixed name: the next claim overwrites what a kill leaves of it, or reconciliation removes it. */
 static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
 void ledger_tidy(struct agent *a)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
-    status_ignore(s, "absent as a rule; a refusal shows again with the first claim");
+    status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
 void cdi_failed(struct agent *a, const char *uid, enum status s)
@@ -76,7 +76,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
         writer_text(why, ledger_remedy(s));
         cdi_failed(a, r->id.uid, s);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
-        status_ignore(cleared, "the next claim overwrites it, a start removes it");
+        status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
     }
     return s;
 }

@@ -325,6 +325,7 @@ static void files_step(struct agent *a)
         if (!ledger_intact(a)) {
             return; /* the one that is made again is looked through */
         }
+        ledger_tidy(a);
         look_through(a, false);
     }
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
