@@ -89,6 +89,34 @@ func TestChart(t *testing.T) {
 	uninstall(t, before)
 }
 
+// TestInstallAsDocumented types what AWS's documents and articles about its driver have, with this chart in the place of AWS's.
+func TestInstallAsDocumented(t *testing.T) {
+	const own = "neuron-dra-driver"
+	before := withoutAgent(t, "neuron-helm-chart")
+	typeLines(t, shellBlock(t, "README.md", "## Install")[:2]...)
+	for _, one := range []struct {
+		release string
+		args    []string
+	}{
+		{"neuron-helm-chart", []string{"--namespace", "kube-system"}},
+		{own, []string{"--namespace", agentNamespace, "--create-namespace"}},
+	} {
+		out, err := helm(append(append([]string{"upgrade", "--install", one.release, filepath.Join(root, "cfg", "deploy", "chart"), "--wait",
+			"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true"}, one.args...), hostPaths()...)...)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s\n%s", one.release, err, out, agentPods())
+		}
+		runExample(t, "single-device", 1)
+		mustKubectl(t, "delete", "pod", "single-device")
+		if out, err := helm("uninstall", one.release, one.args[0], one.args[1], "--wait"); err != nil {
+			t.Errorf("%s: %v\n%s", one.release, err, out)
+		}
+		// What --create-namespace made is left to whoever asked for it.
+		mustKubectl(t, "delete", "namespace", agentNamespace, "--ignore-not-found")
+	}
+	nothingLeft(t, before)
+}
+
 // agentPods is what a failure shows of the DaemonSet.
 func agentPods() string {
 	pods, _ := kubectl("-n", agentNamespace, "describe", "pods")
