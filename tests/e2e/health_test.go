@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	resource "k8s.io/api/resource/v1"
 )
@@ -92,6 +93,7 @@ func TestHealth(t *testing.T) {
 		{"no new pod with the extended resource", unhealthyExtendedResource},
 		{"all devices, one of them unhealthy", allHealthy},
 		{"in use", unhealthyInUse},
+		{"NoExecute", unhealthyEvicts},
 	})
 }
 
@@ -156,6 +158,46 @@ func unhealthyInUse(t *testing.T) {
 	published(t, devices[0], 0)
 	if kubeletMinor(t) >= 36 {
 		healthInStatus(t, "Healthy")
+	}
+}
+
+// unhealthyEvicts: with NoExecute, Kubernetes evicts a pod whose claim has the device. A pod with the extended resource
+// stays (kubernetes#141290): the controller looks at the claims that a pod names, and it names none.
+func unhealthyEvicts(t *testing.T) {
+	if serverMinor(t) < 36 || kubeletMinor(t) < 36 {
+		return
+	}
+	control(t, "agent", "stop")
+	control(t, "agent", "start", "--flag=--unhealthy-taint=neuron.aws.com/unhealthy:NoExecute")
+	t.Cleanup(func() {
+		control(t, "agent", "stop")
+		control(t, "agent", "start")
+	})
+	const extended = "extended-resource"
+	apply(t, extendedClass)
+	t.Cleanup(func() { _, _ = kubectl("delete", "deviceclass", "extended") })
+	apply(t, example(t, extended))
+	waitRunning(t, extended)
+	claim := mustKubectl(t, "get", "pod", extended, "-o", "jsonpath={.status.extendedResourceClaimStatus.resourceClaimName}")
+	held := strings.Fields(mustKubectl(t, "get", "resourceclaim", claim, "-o", "jsonpath={.status.allocation.devices.results[*].device}"))
+	evicted := runExample(t, "single-device", 1)
+	all := append(held, evicted...)
+	for _, number := range numbers(t, all) {
+		unhealthyComponents(t, number, "hbm\n")
+		t.Cleanup(func() { unhealthyComponents(t, number, healthyComponents) })
+	}
+	for _, device := range all {
+		published(t, device, 1)
+	}
+	eventually(t, "eviction of the pod with a claim", soon, func() error {
+		if out, err := kubectl("get", "pod", "single-device", "--ignore-not-found", "-o", "name"); err != nil || out != "" {
+			return fmt.Errorf("%q, %v", out, err)
+		}
+		return nil
+	})
+	time.Sleep(5 * time.Second)
+	if p := getPod(t, extended); !p.ready() {
+		t.Errorf("the pod with the extended resource is not ready: it is evicted now, see cfg/deploy/README.md: %+v", p.Status)
 	}
 }
 

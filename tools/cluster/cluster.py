@@ -331,12 +331,12 @@ def published(cluster):
     return sum(len(spec.get("devices") or []) for spec in mine) if mine else -1
 
 
-def start_agent(cluster):
+def start_agent(cluster, more=()):
     """The agent as a host process, until the kubelet has accepted it and its slice is published.
-    A kubelet that missed the new socket is given a second one after 30 s."""
+    A kubelet that missed the new socket is given a second one after 30 s. more: further flags."""
     log = cluster.path("logs", "agent.log")
     earlier = os.path.getsize(log) if os.path.exists(log) else 0
-    cluster.start("agent", config.agent_args(cluster), namespace=False)
+    cluster.start("agent", [*config.agent_args(cluster), *more], namespace=False)
 
     def ready():
         with open(log, encoding="utf-8", errors="replace") as stream:
@@ -516,7 +516,7 @@ def command_part(cluster, arguments):
     loaded(cluster)
     program, start = PARTS[arguments.command]
     if arguments.action == "start":
-        start(cluster)
+        start(cluster, *([arguments.flag] if getattr(arguments, "flag", None) else []))
     elif program in cluster.processes:
         number = signal.SIGTERM if arguments.action == "stop" else signal.SIGKILL
         procs.stop([cluster.processes[program]], number)
@@ -632,6 +632,8 @@ def parse():
     for name in PARTS:
         part = commands.add_parser(name, help=f"start, stop or kill the {name}")
         part.add_argument("action", choices=("start", "stop", "kill"))
+        if name == "agent":
+            part.add_argument("--flag", action="append", help="a further flag that it starts with")
         others.append(part)
     for one in [up, board, join, leave] + others:
         one.add_argument("--name", default="cluster", help="run folder below build/")
