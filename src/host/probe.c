@@ -80,10 +80,10 @@ struct look {
     const struct settings *settings;
     struct probe *probe;
     struct found_node *out; /* what it has found */
-    int fd;    /* of the class directory; -1: it is absent, or cannot be opened */
-    int error; /* 0, or why what was read is not the whole truth */
-    bool all;  /* the device whose turn it is */
-    int *kept; /* its descriptors, HEALTH_FILES of them; NULL: none are kept */
+    int fd;                 /* of the class directory; -1: it is absent, or cannot be opened */
+    int error;              /* 0, or why what was read is not the whole truth */
+    bool all;               /* the device whose turn it is */
+    int *kept;              /* its descriptors, HEALTH_FILES of them; NULL: none are kept */
 };
 
 /* `all`: values that were read before are read again; else those that are empty. */
@@ -225,8 +225,7 @@ static bool health_value(struct look *l, const char *name, unsigned which,
 }
 
 /* A file that counts errors. */
-static void counter_look(struct look *l, const char *name, unsigned which,
-                         struct device_reading *r)
+static void counter_look(struct look *l, const char *name, unsigned which, struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
     bool errors = which == HEALTH_FILE_ERRORS;

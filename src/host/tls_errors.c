@@ -19,7 +19,9 @@ struct reason {
 };
 
 #define NOT_TLS "the server's response is not TLS; is this the https port of the API server?"
-#define NO_COMMON "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports"
+#define NO_COMMON                                                                                  \
+    "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports, or no key "      \
+    "exchange by X25519, P-256, P-384 or P-521"
 
 #define DAMAGED "a TLS record arrived damaged"
 #define UNREADABLE "the server sent no certificate that can be read"
@@ -41,7 +43,7 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
     {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
     {MBEDTLS_ERR_SSL_BAD_INPUT_DATA, PEER_PROTOCOL,
-     "the server sent a TLS message that is too long"},
+     "the server sent a TLS message of over 16 KiB; let it send fewer or smaller certificates"},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
      "the server sent a TLS message that is not supported; after the handshake that is KeyUpdate"},
 };
@@ -63,7 +65,8 @@ static const struct reason alerts[] = {
     {70, PEER_UNSUPPORTED, NO_COMMON},
     {71, PEER_UNSUPPORTED, NO_COMMON},
     {112, PEER_REFUSED, "the server does not serve this name"},
-    {116, PEER_REFUSED, "the server requires a client certificate, and none is configured"},
+    {116, PEER_REFUSED,
+     "the server requires a client certificate, and none is configured; give one in a kubeconfig"},
     {120, PEER_UNSUPPORTED, NO_H2},
 };
 

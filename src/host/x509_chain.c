@@ -367,7 +367,7 @@ static const struct {
     {X509_OTHER_SIGNATURE, "signed with an algorithm that is not supported"},
     {X509_WEAK_KEY, "has an RSA key of fewer than 1024 bits"},
     {X509_ED25519_KEY, "has an Ed25519 key, which is not supported; RSA and EC keys are"},
-    {X509_OTHER_KEY, "has a key of a kind that is not supported"},
+    {X509_OTHER_KEY, "has a key that is not supported; RSA of up to 4096 bits and EC keys are"},
     {X509_USAGE, "has an extended key usage that does not allow servers"},
     {X509_CONSTRAINTS, "has name constraints that do not permit "},
     {X509_POLICY, "is signed by an authority whose certificate policies it does not have"},
