@@ -64,7 +64,7 @@ MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view re
 struct view record_bytes(struct agent *a, unsigned slot);
 /* The store failed: logs that, but only once until it works again. */
 void store_failed(struct agent *a, const char *doing, enum status s);
-/* A store that vanished, by what a call of it says, is made again from memory with the next step. */
+/* A store that vanished, by the status of a call, is made again from memory with the next step. */
 void store_check(struct agent *a, enum status s);
 /* Flushes what was loaded and may be in the page cache alone. Failures are left for later. */
 void flush_doubted(struct agent *a);

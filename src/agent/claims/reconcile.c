@@ -317,16 +317,21 @@ static bool check_slot(struct agent *a, unsigned slot)
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
 
+/* A store that is to be made again is looked through then. */
+static void begin_round(struct agent *a)
+{
+    if (ledger_intact(a)) {
+        ledger_tidy(a);
+        look_through(a, false);
+    }
+}
+
 static void files_step(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
     unsigned checked = 0;
     if (k->next_slot == CLAIMS_MAX && a->now_ms >= k->files_ms) {
-        if (!ledger_intact(a)) {
-            return; /* the one that is made again is looked through */
-        }
-        ledger_tidy(a);
-        look_through(a, false);
+        begin_round(a);
     }
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
         const struct ledger_entry *e = &a->ledger.entry[k->next_slot];

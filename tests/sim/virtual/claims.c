@@ -249,7 +249,7 @@ static void act_reallocate(struct play *p, struct claim *c)
 }
 
 /* The device that it had stays its own here: it may still be held. */
-static void act_unfit(const struct play *p, struct claim *c)
+static void act_unfit(struct play *p, struct claim *c)
 {
     if (c->allocated) {
         if (c->known != UNPREPARED) {
@@ -268,6 +268,12 @@ static bool is_simple(const struct play *p, const struct claim *c)
     bool listed = !l->unlisted && (l->usable || !p->away); /* a store that opens may ask for it */
     bool sound = !p->refused && !p->damaged && !c->rotted && !c->moved && listed;
     return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
+}
+
+/* Whether a prepare is refused, and nothing of the claim is held before and after. */
+static bool is_refused(const struct claim *c)
+{
+    return c->unfit && c->known == UNPREPARED && !c->waits && disk.fault == FAULT_NONE;
 }
 
 static void prepared(const struct play *p, struct claim *c)
@@ -289,16 +295,13 @@ static void act_prepare(struct play *p, struct claim *c)
         return;
     }
     bool simple = is_simple(p, c);
-    bool nothing = c->unfit && c->known == UNPREPARED && !c->waits && disk.fault == FAULT_NONE;
+    bool nothing = is_refused(c);
     reserve(c, true);
     c->waits = false;
     c->from_file = c->from_file || c->listed; /* until it is answered well */
     (void)world_call(p->w, false, c->name, c->uid);
     bool well = answer(p);
-    expect(p->r, well || !simple || !p->w->answered.done,
-           "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
-    expect(p->r, !well || !c->unfit || p->away, "claim %s was prepared with a device that is gone",
-           c->uid);
+    check_prepared(p, c, well, simple);
     if (well) {
         prepared(p, c);
     } else if (c->known == UNPREPARED && !nothing) {
@@ -446,24 +449,11 @@ static void meet_removed(struct play *p)
     expect(p->r, p->away || !p->damaged, "the store is not made again");
 }
 
-static bool header_is_good(void)
-{
-    uint8_t bytes[STORE_HEADER_BYTES / 2u];
-    struct store_header h;
-    struct writer out = writer_of(bytes, sizeof bytes);
-    const struct disk_file *f = store_file();
-    if (f == NULL || f->len < STORE_FILE_BYTES) {
-        return false;
-    }
-    disk_get(f, 0, &out);
-    return store_header_read(writer_view(&out), &h) == STATUS_OK;
-}
-
 /* A round of reconciliation sees it, and makes it again from memory and CDI files. */
 static void meet_overwritten(struct play *p)
 {
     world_pass(p->w, 3 * RECONCILE_MS);
-    p->damaged = !header_is_good();
+    p->damaged = !store_is_whole();
     expect(p->r, !p->damaged, "the store is not made again");
 }
 
@@ -787,10 +777,8 @@ static void act(struct play *p, const struct action *a)
         act_unprepare(p, c);
         break;
     case ACT_REALLOCATE:
-        act_reallocate(p, c);
-        break;
     case ACT_UNFIT:
-        act_unfit(p, c);
+        (a->act == ACT_UNFIT ? act_unfit : act_reallocate)(p, c);
         break;
     case ACT_FAULT:
         act_fault(p);

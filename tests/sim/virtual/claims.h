@@ -59,6 +59,10 @@ bool spare(const struct play *p, bool unprepare);
 void check_always(const struct play *p);
 /* Nothing is wrong any more, and there was time. */
 void check_rest(const struct play *p);
+/* The answer to a prepare; `simple`: nothing stands in the way of a claim that was prepared. */
+void check_prepared(const struct play *p, const struct claim *c, bool well, bool simple);
+/* Whether the file of the store has its length, and a header. */
+bool store_is_whole(void);
 /* The API server was asked, so the claim has the device that it is allocated now. */
 void check_allocation(const struct play *p, const struct claim *c);
 

@@ -167,3 +167,24 @@ void check_allocation(const struct play *p, const struct claim *c)
                "claim %s was prepared with a device that is not its own", c->uid);
     }
 }
+
+bool store_is_whole(void)
+{
+    uint8_t bytes[STORE_HEADER_BYTES / 2u];
+    struct store_header h;
+    struct writer out = writer_of(bytes, sizeof bytes);
+    const struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    if (f == NULL || f->len < STORE_FILE_BYTES) {
+        return false;
+    }
+    disk_get(f, 0, &out);
+    return store_header_read(writer_view(&out), &h) == STATUS_OK;
+}
+
+void check_prepared(const struct play *p, const struct claim *c, bool well, bool simple)
+{
+    expect(p->r, well || !simple || !p->w->answered.done,
+           "claim %s was prepared and is not prepared again: %s", c->uid, p->w->answered.text);
+    expect(p->r, !well || !c->unfit || p->away, "claim %s was prepared with a device that is gone",
+           c->uid);
+}
