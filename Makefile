@@ -53,6 +53,7 @@ NANOPB_NAMES := pb_common pb_encode pb_decode
 FUZZ_CC := $(if $(filter environment command,$(firstword $(origin CC))),$(CC),clang-19)
 CC := gcc
 AR := gcc-ar
+OBJCOPY := objcopy
 CLANG := clang-19
 ARCH := $(shell uname -m)
 MUSL := /usr/lib/$(ARCH)-linux-musl
@@ -120,7 +121,7 @@ $(MBEDTLS_PRODUCT):
 endif
 
 $(BUILD)/$(NAME): $(BUILD)/$(NAME).debug
-	$(Q)objcopy --strip-all $< $@
+	$(Q)$(OBJCOPY) --strip-all $< $@
 	@printf '%s: %s bytes\n' $@ "$$(stat -c %s $@)"
 
 # Static and position-independent: musl's own driver cannot, so the start files are named here. The optimiser's
@@ -613,6 +614,11 @@ image: all deps-all ## an OCI archive with the agent alone, and its SBOM (SPDX):
 	@$(with_go) && cd tools/image && go run . --root $(CURDIR) --out $(CURDIR)/$(IMAGE) --binary $(AGENT) --machine $(ARCH) \
 		--build '$(BUILD_ID)' --revision $(REVISION) --created $(CREATED) \
 		--musl "$$(dpkg-query -W -f '$${Version}' musl-dev)"
+
+# Not a part of `make test`: a whole build more, and 230 MB of packages.
+.PHONY: image-arm64
+image-arm64: all deps-all ## the same for arm64, on another machine, by Debian's cross compiler: build/image/arm64
+	@$(with_go) && tools/image/arm64.sh '$(BUILD_ID)' $(REVISION) $(CREATED)
 
 .PHONY: image-test
 image-test: image ## contents and size of the image, its SBOM, and the same bytes when it is built in another folder
