@@ -19,6 +19,9 @@
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
+/* Of the EFA driver: a vendor of its own, whatever --efa-driver-name says. */
+#define EFA_CDI_KIND "efa.networking.k8s.aws/" CDI_CLASS
+#define EFA_CDI_FILE_PREFIX "efa.networking.k8s.aws-claim_"
 #define CDI_FILE_SUFFIX ".json"
 /*
  * A claim that was unprepared although its record could not be freed: container runtimes read only

@@ -71,23 +71,6 @@ static bool is_efa(const struct inventory *v)
     return v->devices.driver == DRIVER_EFA;
 }
 
-/* Published name of a device, be it there or not; an EFA device that is gone has none. */
-static void name_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
-{
-    const struct device *d = device_of(v, number);
-    struct writer w = writer_of(text, DEVICE_NAME_CAP);
-    if (d != NULL) {
-        writer_text(&w, d->name);
-    } else if (is_efa(v)) {
-        writer_text(&w, EFA_DEVICE_PREFIX "?");
-    } else {
-        writer_text(&w, DEVICE_NAME_PREFIX);
-        writer_decimal(&w, number);
-    }
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
-}
-
 /* Whether the board's map gives EFA device `number` to Neuron device `neuron`. */
 static bool belongs_to(const struct inventory *v, unsigned number, unsigned neuron)
 {
@@ -264,7 +247,7 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
     char health[HEALTH_COLUMN_CAP];
     const struct holder *h = &v->holder[number];
     struct columns c = columns_of(v);
-    name_text(v, number, text);
+    devices_name(&v->devices, number, text);
     padded(out, text, c.name);
     if (is_efa(v)) {
         neurons_text(v, number, text);
@@ -475,7 +458,7 @@ static void device_document(const struct inventory *v, unsigned number, struct d
     char name[DEVICE_NAME_CAP];
     const struct device *device = device_of(v, number);
     const struct holder *h = &v->holder[number];
-    name_text(v, number, name);
+    devices_name(&v->devices, number, name);
     document_object_begin(d);
     document_text(d, "name", name);
     if (is_efa(v)) {

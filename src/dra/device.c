@@ -287,13 +287,43 @@ static void build_neighbours(struct device *device, const struct found_device *f
     }
 }
 
-static void build_name(struct device *device)
+static void number_name(unsigned number, char name[DEVICE_NAME_CAP])
 {
-    struct writer w = writer_of(device->name, sizeof device->name);
+    struct writer w = writer_of(name, DEVICE_NAME_CAP);
     writer_text(&w, DEVICE_NAME_PREFIX);
-    writer_decimal(&w, device->number);
+    writer_decimal(&w, number);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
+}
+
+static void build_name(struct device *device)
+{
+    number_name(device->number, device->name);
+}
+
+/* PCI address of an EFA device by the board's map; 0: it has none of this number. */
+static uint32_t mapped_address(const struct devices *d, unsigned number)
+{
+    const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
+    uint32_t address = 0;
+    bool known = map != NULL && number < BOARD_GROUPED_DEVICES &&
+                 pci_address_parse(view_text(map->address[number]), &address);
+    return known ? address : 0u;
+}
+
+void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP])
+{
+    int at = devices_numbered(d, number);
+    uint32_t address = mapped_address(d, number);
+    if (at >= 0) {
+        text_set(out, DEVICE_NAME_CAP, d->device[at].name);
+    } else if (d->driver == DRIVER_NEURON) {
+        number_name(number, out);
+    } else if (address != 0u) {
+        efa_device_name(address, out);
+    } else {
+        text_set(out, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
+    }
 }
 
 /* --- the table --- */
@@ -462,8 +492,17 @@ void devices_keep(struct devices *d, unsigned number)
     if (devices_numbered(d, number) >= 0) {
         return;
     }
-    device.core_count = (family != NULL) ? family->cores_per_device : 0u;
-    build_name(&device);
+    if (d->driver == DRIVER_NEURON) {
+        device.core_count = (family != NULL) ? family->cores_per_device : 0u;
+    } else {
+        device.efa.address = mapped_address(d, number);
+        device.numa_node = -1;
+        device.at_pci_address = true;
+        if (device.efa.address == 0u) {
+            return; /* its name is not known any more */
+        }
+    }
+    devices_name(d, number, device.name);
     devices_insert(d, &device);
 }
 

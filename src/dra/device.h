@@ -193,6 +193,11 @@ bool devices_valid(const struct devices *d);
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
+/*
+ * Published name of the device of this number. One that the table lacks has it by its number, or by
+ * the board's map of EFA devices; else it is "pci-?".
+ */
+void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP]);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
 /* Bit N: the device, or NULL: the table, takes the counter of number N. */

@@ -277,6 +277,7 @@ void efas_build(struct devices *d, const struct found_efas *found, struct probe_
     d->lnc_allowed = 0;
     d->lnc_host = 0;
     d->driver_version[0] = '\0';
+    d->taint_key = NULL;
     d->ultraserver = (struct ultraserver){0};
     d->labels = (struct node_labels){0}; /* they are no attributes of these devices */
     d->unknown = found->unknown;

@@ -186,7 +186,7 @@ static enum cdi_state cdi_look(struct command_memory *m)
     int error = 0;
     struct writer stored = writer_of(m->cdi[0], sizeof m->cdi[0]);
     struct writer wanted = writer_of(m->cdi[1], sizeof m->cdi[1]);
-    cdi_file_name(m->record.id.uid, name);
+    cdi_file_name(m->record.driver, m->record.id.uid, name);
     path_join(path, sizeof path, m->settings->cdi_root, name);
     enum status s = file_read_whole(path, &stored, &error);
     if (s != STATUS_OK) {
@@ -522,10 +522,10 @@ static enum status run_check(struct command_memory *m, struct writer *why)
     }
     enum status s = check_node(m, why);
     if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->registration_socket, why);
+        s = check_socket(m, m->settings->driver[DRIVER_NEURON].registration_socket, why);
     }
     if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->service_socket, why);
+        s = check_socket(m, m->settings->driver[DRIVER_NEURON].service_socket, why);
     }
     if (s == STATUS_OK) {
         s = check_store(m, why);
@@ -578,7 +578,7 @@ void commands_begin(struct command_memory *m, const struct settings *settings)
     m->settings = settings;
     m->command = settings->command;
     m->output = settings->output;
-    servers_directory(settings, m->state_dir);
+    servers_directory(&settings->driver[DRIVER_NEURON], m->state_dir);
     m->store_fd = -1;
     m->out_fd = STDOUT_FILENO;
 }

@@ -30,11 +30,11 @@ struct efa_listing {
     void (*take)(const struct efa_listing *l, const struct directory_entry *e);
 };
 
-static void rest_path(char path[EFA_PATH_CAP], const struct settings *s, const char *folder,
+static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const char *folder,
                       const char *name, const char *file)
 {
     struct writer w = writer_of(path, EFA_PATH_CAP);
-    writer_text(&w, s->sysfs_root);
+    writer_text(&w, sysfs_root);
     writer_text(&w, "/");
     writer_text(&w, folder);
     writer_text(&w, "/");
@@ -92,12 +92,12 @@ static void verbs_name(char name[VERBS_NAME_CAP], unsigned number)
     ASSERT(ended == STATUS_OK);
 }
 
-static void node_look(const struct settings *s, const char *name, struct found_efa *efa)
+static void node_look(const char *dev_root, const char *name, struct found_efa *efa)
 {
     char path[EFA_PATH_CAP];
     struct stat st;
     struct writer w = writer_of(path, sizeof path);
-    writer_text(&w, s->dev_root);
+    writer_text(&w, dev_root);
     writer_text(&w, "/infiniband/");
     writer_text(&w, name);
     enum status ended = writer_end_text(&w);
@@ -119,14 +119,14 @@ static void values_read(const struct settings *s, const char *name, struct found
     char path[EFA_PATH_CAP];
     char address[PCI_ADDRESS_CAP];
     pci_address_text(efa->address, address);
-    rest_path(path, s, "bus/pci/devices", address, "/numa_node");
+    rest_path(path, s->sysfs_root, "bus/pci/devices", address, "/numa_node");
     value_read(path, efa->numa_node, sizeof efa->numa_node);
-    rest_path(path, s, "bus/pci/devices", address, "/subsystem_device");
+    rest_path(path, s->sysfs_root, "bus/pci/devices", address, "/subsystem_device");
     value_read(path, efa->subsystem, sizeof efa->subsystem);
-    rest_path(path, s, VERBS_FOLDER, name, "/ibdev");
+    rest_path(path, s->sysfs_root, VERBS_FOLDER, name, "/ibdev");
     value_read(path, efa->rdma_name, sizeof efa->rdma_name);
     if (is_name(efa->rdma_name)) {
-        rest_path(path, s, "class/infiniband", efa->rdma_name, "/ports/1/state");
+        rest_path(path, s->sysfs_root, "class/infiniband", efa->rdma_name, "/ports/1/state");
         value_read(path, efa->port_state, sizeof efa->port_state);
     }
 }
@@ -144,7 +144,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
         view_decimal(digits, UINT16_MAX, &number) != STATUS_OK || name.len >= VERBS_NAME_CAP) {
         return; /* abi_version, or no name of the kernel's */
     }
-    rest_path(path, l->settings, VERBS_FOLDER, e->name, "");
+    rest_path(path, l->settings->sysfs_root, VERBS_FOLDER, e->name, "");
     ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
     struct view link = view_of(bytes, (n > 0) ? (size_t)n : 0u);
     if (link.len == sizeof bytes || !efa_link_parse(link, name, &address, root)) {
@@ -158,7 +158,7 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     efa->number = (uint16_t)number;
     efa->place.folder = e->inode;
     text_set(efa->pcie_root, sizeof efa->pcie_root, root);
-    node_look(l->settings, e->name, efa);
+    node_look(l->settings->dev_root, e->name, efa);
     values_read(l->settings, e->name, efa);
 }
 
@@ -169,7 +169,7 @@ static int folder_list(const struct efa_listing *l, const char *folder)
 {
     uint8_t bytes[DIRECTORY_READ_BYTES];
     char path[EFA_PATH_CAP];
-    rest_path(path, l->settings, folder, "", "");
+    rest_path(path, l->settings->sysfs_root, folder, "", "");
     int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
@@ -205,18 +205,19 @@ int efas_look(const struct settings *settings, struct found_efas *found)
     return error;
 }
 
-int efa_look(const struct settings *settings, unsigned number, struct device_place *out)
+int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
+             struct device_place *out)
 {
     struct found_efa efa = {0};
     char name[VERBS_NAME_CAP];
     char path[EFA_PATH_CAP];
     struct stat st;
     verbs_name(name, number);
-    rest_path(path, settings, VERBS_FOLDER, name, "");
+    rest_path(path, sysfs_root, VERBS_FOLDER, name, "");
     int failed = link_stat(path, &st);
     out->folder = (failed == 0) ? (uint64_t)st.st_ino : 0u;
     if (failed == 0) {
-        node_look(settings, name, &efa);
+        node_look(dev_root, name, &efa);
         failed = efa.node_exists ? 0 : -1;
     }
     out->node = efa.place.node;

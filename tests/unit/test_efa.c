@@ -6,7 +6,9 @@
 #include "host_harness.h"
 
 #include "board_vectors.h"
+#include "dra/claim.h"
 #include "dra/efa.h"
+#include "dra/store.h"
 #include "host/efa_probe.h"
 
 #define EFA_GOLDEN "tests/vectors/efa/%s.txt"
@@ -410,13 +412,13 @@ static void test_one(void **state)
     put_board(golden_of("trn1.32xlarge"));
     look("trn1.32xlarge");
     const struct device *d = &devices.device[0];
-    assert_int_equal(efa_look(&settings, d->efa.uverbs, &place), 0);
+    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, d->efa.uverbs, &place), 0);
     assert_int_equal(place.folder, d->place.folder);
     assert_int_equal(place.node, d->place.node);
     assert_int_equal(unlink(at("dev/infiniband/uverbs1")), 0);
-    assert_int_equal(efa_look(&settings, 1, &place), ENOENT);
+    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, 1, &place), ENOENT);
     assert_true(place.folder != 0u);
-    assert_int_equal(efa_look(&settings, 77, &place), ENOENT);
+    assert_int_equal(efa_look(settings.sysfs_root, settings.dev_root, 77, &place), ENOENT);
     assert_int_equal(place.folder, 0);
 }
 
@@ -442,6 +444,103 @@ static void test_same(void **state)
     assert_false(devices_same(&devices, &other));
 }
 
+/* --- claims --- */
+
+static const struct claim_id wanted = {
+    .uid = "0d5f3c9a-21bb-4a44-9c41-5a7b1f0e2d33", .namespace_ = "training", .name = "llama-0"};
+
+static void add_result(struct claim_builder *b, const char *device, const char *share)
+{
+    const struct claim_result_in in = {.request = view_text("efas"),
+                                       .driver = view_text(EFA_DRIVER_NAME),
+                                       .pool = view_text("node-1"),
+                                       .device = view_text(device),
+                                       .share_id = view_text(share)};
+    claim_result_add(b, &in);
+}
+
+/* The record of an EFA claim is read as it was written, from the store and from its CDI file. */
+static void test_records(void **state)
+{
+    static struct claim_builder b;
+    static struct claim_record back;
+    static uint8_t bytes[STORE_RECORD_MAX];
+    static char file[CDI_BYTES_MAX];
+    char name[DEVICE_NAME_CAP];
+    (void)state;
+    put_board(golden_of("trn1.32xlarge"));
+    look("trn1.32xlarge");
+    claim_begin(&b, &devices, EFA_DRIVER_NAME, "node-1", &wanted);
+    claim_meta(&b, view_text(wanted.uid));
+    add_result(&b, "pci-0000-10-19-0", "");
+    add_result(&b, "pci-0000-10-1a-0", "");
+    claim_allocated(&b);
+    assert_int_equal(claim_end(&b), STATUS_OK);
+    assert_int_equal(claim_numbers(&b.record), 1u << 12 | 1u << 0);
+    claim_device_name(&b.record.result[0], name);
+    assert_string_equal(name, "pci-0000-10-19-0");
+    struct writer out = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&b.record, &out), STATUS_OK);
+    assert_int_equal(store_record_decode(writer_view(&out), &back), STATUS_OK);
+    assert_true(claim_results_same(&b.record, &back));
+    assert_int_equal(back.driver, DRIVER_EFA);
+    out = writer_of(file, sizeof file - 1u);
+    assert_int_equal(cdi_write(&back, "/dev", &out), STATUS_OK);
+    file[out.len] = '\0';
+    assert_non_null(strstr(file, "\"kind\": \"efa.networking.k8s.aws/claim\""));
+    assert_non_null(strstr(file, "\"path\": \"/dev/infiniband/uverbs0\""));
+    assert_non_null(strstr(file, "\"hostPath\": \"/dev/infiniband/uverbs1\""));
+    assert_null(strstr(file, "/dev/neuron"));
+    assert_int_equal(cdi_read(writer_view(&out), &back), STATUS_OK);
+    assert_true(claim_results_same(&b.record, &back));
+    assert_int_equal(back.driver, DRIVER_EFA);
+    /* A reload of the driver gives the device another node: that is another claim record. */
+    back.result[0].uverbs++;
+    assert_false(claim_devices_same(&b.record, &back));
+    /* The kind and the devices must agree. */
+    char *kind = strstr(file, "efa.networking.k8s.aws/claim");
+    memmove(kind, DRIVER_NAME "/" CDI_CLASS "\",     ", 28);
+    assert_int_equal(cdi_read(writer_view(&out), &back), HOST_DAMAGED);
+}
+
+static void test_refused_claims(void **state)
+{
+    static struct claim_builder b;
+    (void)state;
+    put_board(golden_of("trn1.32xlarge"));
+    look("trn1.32xlarge");
+    claim_begin(&b, &devices, EFA_DRIVER_NAME, "node-1", &wanted);
+    claim_meta(&b, view_text(wanted.uid));
+    add_result(&b, "pci-0000-10-1b-0", "");
+    assert_int_equal(claim_end(&b), PEER_NOT_FOUND);
+    claim_begin(&b, &devices, EFA_DRIVER_NAME, "node-1", &wanted);
+    claim_meta(&b, view_text(wanted.uid));
+    claim_allocated(&b);
+    assert_int_equal(claim_end(&b), PEER_REFUSED);
+    assert_non_null(strstr(b.why, "no allocation result of driver dra.net"));
+}
+
+static void test_names_by_number(void **state)
+{
+    char name[DEVICE_NAME_CAP];
+    (void)state;
+    put_board(golden_of("trn1.32xlarge"));
+    assert_int_equal(unlink(at("sys/bus/pci/drivers/efa/0000:10:19.0")), 0);
+    look("trn1.32xlarge");
+    devices_name(&devices, 0, name);
+    assert_string_equal(name, "pci-0000-10-1a-0");
+    devices_name(&devices, 12, name); /* gone, but the board's map has it */
+    assert_string_equal(name, "pci-0000-10-19-0");
+    devices_name(&devices, 40, name);
+    assert_string_equal(name, "pci-?");
+    devices_keep(&devices, 40);
+    assert_int_equal(devices.count, 7);
+    devices_keep(&devices, 12);
+    assert_int_equal(devices.count, 8);
+    assert_string_equal(devices.device[6].name, "pci-0000-10-19-0");
+    assert_true(devices_valid(&devices));
+}
+
 #define TREE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, harness_end)
 
 int main(void)
@@ -459,6 +558,9 @@ int main(void)
         TREE_TEST(test_too_many),
         TREE_TEST(test_one),
         TREE_TEST(test_same),
+        TREE_TEST(test_records),
+        TREE_TEST(test_refused_claims),
+        TREE_TEST(test_names_by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
