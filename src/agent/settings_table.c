@@ -411,7 +411,7 @@ bool settings_help(struct writer *out, enum settings_command topic, unsigned par
     return true;
 }
 
-/* What may follow a word: nothing of ours, so that bash goes on with the names of files, or words. */
+/* What may follow a word; where that is nothing, bash goes on with the names of files. */
 static void complete_after(struct writer *out, const char *word, const char *const *follow,
                            unsigned most)
 {

@@ -313,6 +313,12 @@ static unsigned lnc_of(const struct devices *d)
     return (d->lnc_host != 0u) ? d->lnc_host : lnc;
 }
 
+static void write_number_of(const struct inventory *v, struct writer *out)
+{
+    write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
+    writer_text(out, (v->devices.count == 1u) ? "" : "s");
+}
+
 static void write_summary(const struct inventory *v, struct writer *out)
 {
     unsigned held = 0;
@@ -324,8 +330,7 @@ static void write_summary(const struct inventory *v, struct writer *out)
     writer_text(out, "\n");
     writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
                                                            : "unknown instance type");
-    write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
-    writer_text(out, (v->devices.count == 1u) ? "" : "s");
+    write_number_of(v, out);
     write_count(", ", held, " held", out);
     if (bad > 0u) {
         write_count(", ", bad, " unhealthy or gone", out);

@@ -161,8 +161,9 @@ static void test_unhealthy_devices(void **state)
     has("  health: unknown\n  held: false\n");
     struct writer line = writer_of((uint8_t *)text, sizeof text);
     assert_true(command_unhealthy(&inventory, 1, &line));
-    assert_true(view_is(writer_view(&line), "neuron-device-1 is unhealthy: hbm, sram; delete its pods "
-                                            "and reset it, or replace the instance"));
+    assert_true(view_is(writer_view(&line),
+                        "neuron-device-1 is unhealthy: hbm, sram; delete its pods "
+                        "and reset it, or replace the instance"));
     assert_false(command_unhealthy(&inventory, 2, &line));  /* unknown */
     assert_false(command_unhealthy(&inventory, 40, &line)); /* there is none */
 }

@@ -553,7 +553,7 @@ static void test_other_commands(void **state)
     assert_true(settings.board[0] == '\0' && settings.output == OUTPUT_TEXT);
 }
 
-/* The completion has every command, what it takes, every flag, and the values of those that have some. */
+/* The completion has every command and what it takes, every flag and its values. */
 static void test_completion(void **state)
 {
     static char text[3072];
