@@ -604,13 +604,6 @@ static void open_store(struct agent *a)
     log_opened(a);
 }
 
-bool ledger_intact(struct agent *a)
-{
-    enum status s = read_header(a, STORE_FILE_NAME, false);
-    store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
-    return a->ledger.usable;
-}
-
 void ledger_retire(struct agent *a)
 {
     static const struct opening o = {STORE_FILE_NAME, "used"};
@@ -667,8 +660,18 @@ void ledger_flush(struct agent *a)
     }
 }
 
+/* Whether the store is still what was opened. */
+static void look(struct agent *a)
+{
+    enum status s = read_header(a, STORE_FILE_NAME, false);
+    store_check(a, (s == HOST_DAMAGED) ? HOST_ABSENT : s);
+}
+
 void ledger_step(struct agent *a)
 {
+    if (a->ledger.usable && reconcile_begins(a)) {
+        look(a);
+    }
     if (!a->ledger.usable && a->now_ms >= a->ledger.retry_ms) {
         open_store(a);
     }

@@ -318,21 +318,18 @@ static bool check_slot(struct agent *a, unsigned slot)
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
 }
 
-/* A store that is to be made again is looked through then. */
-static void begin_round(struct agent *a)
+bool reconcile_begins(const struct agent *a)
 {
-    if (ledger_intact(a)) {
-        ledger_tidy(a);
-        look_through(a, false);
-    }
+    return a->reconcile.next_slot == CLAIMS_MAX && a->now_ms >= a->reconcile.files_ms;
 }
 
 static void files_step(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
     unsigned checked = 0;
-    if (k->next_slot == CLAIMS_MAX && a->now_ms >= k->files_ms) {
-        begin_round(a);
+    if (reconcile_begins(a)) {
+        ledger_tidy(a);
+        look_through(a, false);
     }
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
         const struct ledger_entry *e = &a->ledger.entry[k->next_slot];

@@ -48,6 +48,8 @@ void reconcile_step(struct agent *a);
 uint64_t reconcile_deadline(const struct agent *a);
 /* Whether the Node is to be read again, before a claim counts as gone. Asked once. */
 bool reconcile_asks_node(struct agent *a);
+/* Whether this step begins a round over the CDI root, if the store is open. */
+bool reconcile_begins(const struct agent *a);
 /* The claim store was opened: takes in the CDI files that have no record. */
 void reconcile_opened(struct agent *a);
 /* The claim in this slot is in the way of another one: it is looked up at once. */
