@@ -473,7 +473,7 @@ static uint32_t covered(const struct claim_builder *b, const struct claim_config
 }
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
-/* Result `r` gets the value of a configuration: an equally good one of another value is overruled. */
+/* Result `r` gets a configuration's value: an equally good one of another value is overruled. */
 static void overrule(struct claim_builder *b, unsigned r, const struct config *c, uint8_t before,
                      bool named)
 {

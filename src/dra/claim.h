@@ -164,9 +164,9 @@ struct claim_config_in {
 /*
  * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over
  * class, later over earlier, each kind by itself; of two entries of one source, which both name
- * requests or both do not, the value of the earlier one is remembered as overruled. Entries of other drivers and those that apply to
- * no own result are ignored undecoded. Failure text: `error applying config: <why of
- * config.h>`.
+ * requests or both do not, the value of the earlier one is remembered as overruled. Entries of
+ * other drivers and those that apply to no own result are ignored undecoded. Failure text: `error
+ * applying config: <why of config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
@@ -226,10 +226,9 @@ void cdi_device_id(enum driver_kind driver, const char *uid, const char *request
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
  * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, which is all that
  * libfabric's provider efa opens) and its environment (NEURON_LOGICAL_NC_CONFIG;
- * NEURON_RT_ULTRASERVER_MODE,
- * _SERVER_ID and _NODE_ID). Nothing applies to the file as a
- * whole, so that a container gets what its requests name and nothing more. FULL_BUFFER: over
- * CDI_BYTES_MAX or the room of `out`, which then holds a useless part.
+ * NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID). Nothing applies to the file as a whole, so
+ * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
+ * the room of `out`, which then holds a useless part.
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const char *dev_root,
                                struct writer *out);

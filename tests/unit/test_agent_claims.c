@@ -612,7 +612,7 @@ static void restart_to_ask(void)
 
 #define POD_2 "22222222-2222-3333-4444-555555555555"
 
-/* Claims of one pod count on: in one call, and in a later one, whatever the order of the devices. */
+/* Claims of one pod count on, in one call and in a later one, whatever the order of the devices. */
 static void test_numbers_of_a_pod(void **state)
 {
     (void)state;

@@ -237,6 +237,12 @@ static void put_names(struct message *m, enum change change)
     }
 }
 
+/* What a record says of the numbers in containers: from N - 1 on. */
+static unsigned numbering_of(enum change change)
+{
+    return (change == NUMBERING_NEW) ? DEVICES_MAX : (change == NO_HELD) ? 8 : 1;
+}
+
 static enum status decode_changed(enum change change, struct claim_record *r,
                                   struct store_outline *o, enum status *outlined)
 {
@@ -252,7 +258,7 @@ static enum status decode_changed(enum change change, struct claim_record *r,
     for (unsigned i = 0; i < count; i++) {
         put_result(&m, change, i);
     }
-    put_varint(&m, 9, (change == NUMBERING_NEW) ? DEVICES_MAX : (change == NO_HELD) ? 8 : 1);
+    put_varint(&m, 9, numbering_of(change));
     if (change != NO_HELD) {
         put_fixed64(&m, 13, (change == HELD_OTHER) ? 0x103 : 0x3);
     }
@@ -295,7 +301,7 @@ static void test_decode(void **state)
         assert_string_equal(r.id.uid, UID);
         assert_string_equal(r.pool, "node-1");
         assert_true(r.zero_numbering);
-        assert_int_equal(r.first_number, (change == NO_HELD) ? 7 : 0);
+        assert_int_equal(r.first_number, numbering_of((enum change)change) - 1);
         assert_int_equal(r.count, 2);
         assert_int_equal(r.result[1].number, 1);
     }
