@@ -14,7 +14,7 @@
  */
 #define EFA_DRIVER_NAME "dra.net"
 #define EFA_DEVICE_PREFIX "pci-" /* of the devices' names, as dranet forms them */
-#define CDI_CLASS "claim"            /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
+#define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
 #define CDI_VERSION "0.6.0"

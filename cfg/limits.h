@@ -456,8 +456,8 @@
 
 /* ---- host ---- */
 /*
- * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node and one
- * look at its EFA devices, descriptors of two drivers. More: does not compile.
+ * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node and
+ * one look at its EFA devices, descriptors of two drivers. More: does not compile.
  */
 #define HOST_BYTES_MAX 614400u
 

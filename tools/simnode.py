@@ -4,7 +4,8 @@
 
 Owns the layout of the tree below a directory: sys, proc and dev. What a board is comes from its
 golden file in tests/vectors/boards, and its EFA devices from that in tests/vectors/efa; the unit
-tests hold both against the agent's own rows. Touches nothing outside the directory, and no directory that it did not make.
+tests hold both against the agent's own rows. Touches nothing outside the directory, and no
+directory that it did not make.
 
     simnode.py list
     simnode.py make --board trn2.48xlarge --dir DIR
@@ -12,7 +13,7 @@ tests hold both against the agent's own rows. Touches nothing outside the direct
     simnode.py set --dir DIR neuron3/stats/hardware/health_status/unhealthy_components hbm
     simnode.py remove --dir DIR neuron3
     simnode.py add --dir DIR neuron3
-    simnode.py remove --dir DIR 0000:10:19.0     (an EFA device: its driver lets go of it)
+    simnode.py remove --dir DIR 0000:10:19.0   (an EFA device)
     simnode.py garbage --dir DIR core-count-text
     simnode.py reboot --dir DIR
 """

@@ -131,6 +131,16 @@ static bool look_done(struct agent *a, bool certain)
     return device_states_take(a, ledger_numbers(a), certain);
 }
 
+static void log_found(struct agent *a, bool shown, bool same)
+{
+    if (!shown && !a->devices.unknown) {
+        log_devices(a);
+    }
+    if (!same && a->driver->kind == DRIVER_NEURON) {
+        node_check_type(a);
+    }
+}
+
 /* Takes over the table that the scratch has, with its issues. */
 static void take_found(struct agent *a)
 {
@@ -148,12 +158,7 @@ static void take_found(struct agent *a)
     a->devices = *next;
     a->devices_missing = false;
     a->found = true;
-    if (!shown && !a->devices.unknown) {
-        log_devices(a);
-    }
-    if (!same && a->driver->kind == DRIVER_NEURON) {
-        node_check_type(a);
-    }
+    log_found(a, shown, same);
     if (look_done(a, !a->devices.unknown) || !same) {
         publish_changed(a);
     }
@@ -233,19 +238,26 @@ void agent_stop(struct agent *a, uint64_t now_ms)
     a->step_now = true;
 }
 
-static void stop_step(struct agent *a)
+/* Whether no driver has a call or bytes under way; calls are ended where the time is over. */
+static bool drivers_quiet(struct agent *a, bool expired)
 {
     bool quiet = true;
-    if (!a->stopping || a->exited) {
-        return;
-    }
-    bool expired = a->now_ms >= a->stop_ms;
     for (struct agent *d = a; d != NULL; d = d->next) {
         if (expired) {
             calls_abandon(d);
         }
         quiet = quiet && links_calls_open(d) == 0u && links_quiet(d);
     }
+    return quiet;
+}
+
+static void stop_step(struct agent *a)
+{
+    if (!a->stopping || a->exited) {
+        return;
+    }
+    bool expired = a->now_ms >= a->stop_ms;
+    bool quiet = drivers_quiet(a, expired);
     if (expired || quiet) {
         for (struct agent *d = a; d != NULL; d = d->next) {
             ledger_flush(d);

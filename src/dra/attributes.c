@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "dra/efa.h"
+#include "dra/pci.h"
 #include "dra/issue.h"
 
 /* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "dra/cdi_internal.h"
-#include "dra/efa.h"
+#include "dra/pci.h"
 #include "dra/claim.h"
 
 /* Annotations that are there once, and the members of a result. */
@@ -300,6 +300,14 @@ static bool take_annotations(struct json_reader *in, struct claim_record *r)
     return ok && m.in.failed == STATUS_OK && (m.seen & needed) == needed;
 }
 
+static bool take_kind(const struct json_token *value, enum driver_kind *driver)
+{
+    bool text = value->kind == JSON_STRING;
+    bool efa = text && view_is(value->text, EFA_CDI_KIND);
+    *driver = efa ? DRIVER_EFA : DRIVER_NEURON;
+    return efa || (text && view_is(value->text, CDI_KIND));
+}
+
 static bool take_file(struct view file, struct claim_record *r)
 {
     static const char *const top[] = {"kind", "annotations"};
@@ -309,9 +317,7 @@ static bool take_file(struct view file, struct claim_record *r)
     while (ok && next_member(&m)) {
         unsigned at = member_of(&m, top, 2);
         if (at == 0u) {
-            bool efa = m.value.kind == JSON_STRING && view_is(m.value.text, EFA_CDI_KIND);
-            ok = efa || (m.value.kind == JSON_STRING && view_is(m.value.text, CDI_KIND));
-            r->driver = efa ? DRIVER_EFA : DRIVER_NEURON;
+            ok = take_kind(&m.value, &r->driver);
         } else if (at == 1u) {
             ok = m.value.kind == JSON_OBJECT_BEGIN && take_annotations(&m.in, r);
         } else {

@@ -5,7 +5,7 @@
  */
 #include "dra/claim.h"
 
-#include "dra/efa.h"
+#include "dra/pci.h"
 
 #include <string.h>
 
@@ -96,13 +96,18 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     return true;
 }
 
+/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
+static bool place_valid(const struct claim_record *r, const struct claim_result *result)
+{
+    bool none = result->efa_address == 0u && result->uverbs == 0u;
+    return (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
+}
+
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
     bool node = result->number == 0u && r->node_devices != 0u;
-    bool efa = r->driver == DRIVER_EFA;
-    bool device = result->number < DEVICES_MAX && (!result->node || (node && !efa)) &&
-                  (result->efa_address != 0u) == efa && (efa || result->uverbs == 0u);
+    bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
     bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
            share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);

@@ -9,7 +9,7 @@
 #include "base/chars.h"
 #include "cfg/identity.h"
 #include "dra/device_internal.h"
-#include "dra/efa.h"
+#include "dra/pci.h"
 
 #include <string.h>
 

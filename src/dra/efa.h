@@ -17,6 +17,7 @@
 #define DRA_EFA_H
 
 #include "dra/device.h"
+#include "dra/pci.h"
 
 /* What the port of a device says: "4: ACTIVE"; longer texts are cut. */
 #define PORT_STATE_CAP 24u
@@ -43,18 +44,6 @@ struct found_efas {
     uint16_t ignored;               /* functions over EFAS_MAX */
     struct found_efa efa[EFAS_MAX]; /* any order */
 };
-
-/*
- * Reads "0000:10:19.0" as domain, bus, device and function in 16, 8, 5 and 3 bits. False: it is no
- * PCI address as the kernel writes it, or the one that is all zero, which no function has here.
- */
-MUST_USE bool pci_address_parse(struct view text, uint32_t *address);
-/* The address in that form. */
-void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP]);
-/* Name of the device as dranet forms it, pci-0000-10-19-0. */
-void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP]);
-/* The address that a device name stands for. False: it is no such name. */
-MUST_USE bool efa_device_address(struct view name, uint32_t *address);
 
 /*
  * Where the link class/infiniband_verbs/uverbsN leads to:

@@ -6,7 +6,7 @@
  */
 #include "dra/store.h"
 
-#include "dra/efa.h"
+#include "dra/pci.h"
 
 #include <string.h>
 
@@ -276,22 +276,28 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 
 /* --- records: reading --- */
 
-static bool take_result(const store_StoredResult *m, struct claim_result *to)
+/* Where the device is, and that its name says the same. An EFA device has its address in it. */
+static bool take_place(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
+    to->uverbs = m->uverbs;
+    if (m->has_uverbs && !efa_device_address(view_text(m->device), &to->efa_address)) {
+        return false;
+    }
+    claim_device_name(to, name);
+    return !m->has_device || view_is(view_text(m->device), name);
+}
+
+static bool take_result(const store_StoredResult *m, struct claim_result *to)
+{
     memset(to, 0, sizeof *to);
     to->node = !m->has_device_index;
     if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device) ||
         m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
         return false;
     }
-    if (m->has_uverbs && !efa_device_address(view_text(m->device), &to->efa_address)) {
-        return false;
-    }
-    to->uverbs = m->uverbs;
     to->number = (uint16_t)m->device_index;
-    claim_device_name(to, name);
-    if (m->has_device && !view_is(view_text(m->device), name)) {
+    if (!take_place(m, to)) {
         return false;
     }
     text_set(to->request, sizeof to->request, m->request);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the address of
- * each function; class/infiniband_verbs/uverbsN is a link whose path names the function, too. Layout:
- * kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
+ * each function; class/infiniband_verbs/uverbsN is a link whose path names the function, too.
+ * Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
  */
 #include "host/efa_probe.h"
 

@@ -20,8 +20,8 @@
  */
 MUST_USE int efas_look(const struct settings *settings, struct found_efas *found);
 /*
- * Looks where the entry and the node of uverbs number `number` are now: two system calls. Returns 0,
- * or the errno of the one that failed; what was not reached is 0.
+ * Looks where the entry and the node of uverbs number `number` are now: two system calls. Returns
+ * 0, or the errno of the one that failed; what was not reached is 0.
  */
 MUST_USE int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
                       struct device_place *out);

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "agent/report/log_catalogue.h"
+#include "cfg/identity.h"
 #include "host/servers.h"
 
 static struct {
@@ -228,6 +229,7 @@ static void test_sockets_of_dead_pods(void **state)
              sizeof settings.driver[DRIVER_NEURON].registration_socket, registration);
     text_set(settings.driver[DRIVER_NEURON].service_socket,
              sizeof settings.driver[DRIVER_NEURON].service_socket, service);
+    text_set(settings.driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
     settings.healthcheck_port = -1;
     settings.metrics_port = -1;
     servers_init(servers, &settings, DRIVER_NEURON, at("p"));
