@@ -7,6 +7,7 @@
  *
  * Links: -ljansson
  */
+#include "cfg/identity.h"
 #include "agent/state.h"
 #include "dra/store.h"
 #include "tests/fuzz/fuzz.h"
