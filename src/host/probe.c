@@ -177,6 +177,19 @@ static bool is_of_sysfs(int fd, ssize_t n)
            S_ISREG(st.st_mode) && st.st_size >= SYSFS_PAGE_MIN && st.st_blocks == 0;
 }
 
+/* What a look in which all is read leaves of a file: its descriptor, -1 of an absent one, else 0. */
+static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, bool absent)
+{
+    bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
+    if (fd >= 0 && !keep) {
+        (void)close(fd);
+    }
+    if (l->kept != NULL) {
+        int none = absent ? -1 : 0;
+        l->kept[which] = keep ? fd : none;
+    }
+}
+
 /* Reads by its name; the descriptor is closed, or stays in *kept. */
 static ssize_t health_file_open(struct look *l, const char *name, unsigned which, uint8_t *bytes)
 {
@@ -188,13 +201,7 @@ static ssize_t health_file_open(struct look *l, const char *name, unsigned which
     if (n < 0 && is_shortage(errno)) {
         l->error = errno;
     }
-    bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
-    if (fd >= 0 && !keep) {
-        (void)close(fd);
-    }
-    if (l->kept != NULL) {
-        l->kept[which] = keep ? fd : (absent ? -1 : 0);
-    }
+    health_file_keep(l, which, fd, n, absent);
     return n;
 }
 

@@ -32,7 +32,7 @@ def reruns(name):
 
 
 def run_tests(name, pattern, out):
-    """go test against the running cluster; its exit code. Up to four tests that fail run once more, as in the Makefile."""
+    """go test against the running cluster; its exit code. Up to four that fail run once more, as in the Makefile."""
     env = dict(build.go_environment(), NEURON_DRA_CLUSTER=os.path.join(build.ROOT, "build", name, "cluster.json"))
     env["PATH"] = os.path.dirname(build.find_go()) + os.pathsep + env["PATH"]
     os.makedirs(LOGS, exist_ok=True)
