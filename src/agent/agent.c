@@ -592,8 +592,8 @@ static uint64_t driver_deadline(const struct agent *a)
 
 uint64_t agent_deadline(const struct agent *a)
 {
-    uint64_t at = UINT64_MAX;
-    for (const struct agent *d = a; d != NULL; d = d->next) {
+    uint64_t at = driver_deadline(a);
+    for (const struct agent *d = a->next; d != NULL; d = d->next) {
         at = earlier(at, driver_deadline(d));
     }
     at = earlier(at, pages_deadline(a));

@@ -615,6 +615,7 @@ static void sandbox_begin(struct host *h)
  * socket. */
 static enum status driver_servers_begin(struct host *h, unsigned at, struct writer *why)
 {
+    ASSERT(at < (unsigned)DRIVERS);
     struct host_driver *d = &h->driver[at];
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);

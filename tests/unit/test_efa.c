@@ -133,12 +133,15 @@ static const char *fact(const char *golden, const char *address, const char *key
     return value;
 }
 
-static const char *made(const char *format, const char *a, const char *b, const char *c)
+__attribute__((format(printf, 1, 2))) static const char *made(const char *format, ...)
 {
     static char texts[4][256];
     static unsigned next;
     char *text = texts[next++ % 4u];
-    (void)snprintf(text, sizeof texts[0], format, a, b, c);
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof texts[0], format, values);
+    va_end(values);
     return text;
 }
 
@@ -149,21 +152,19 @@ static void put_efa(const char *golden, const char *address)
     const char *number = fact(golden, address, "uverbs");
     char place[128];
     (void)snprintf(place, sizeof place, "sys/devices/%s/%s", root, address);
-    put(made("%s/numa_node%s%s", place, "", ""), fact(golden, address, "dra.net/numaNode"));
-    put(made("%s/subsystem_device%s%s", place, "", ""),
-        made("0x%s\n%s%s", fact(golden, address, "dra.net/pciSubsystem"), "", ""));
-    put(made("%s/infiniband/%s/ports/1/state%s", place, name, ""), "4: ACTIVE\n");
-    put(made("%s/infiniband_verbs/uverbs%s/ibdev%s", place, number, ""),
-        made("%s\n%s%s", name, "", ""));
-    link_to(made("../../../devices/%s/%s%s", root, address, ""),
-            made("sys/bus/pci/devices/%s%s%s", address, "", ""));
-    link_to(made("../../../../devices/%s/%s%s", root, address, ""),
-            made("sys/bus/pci/drivers/efa/%s%s%s", address, "", ""));
+    put(made("%s/numa_node", place), fact(golden, address, "dra.net/numaNode"));
+    put(made("%s/subsystem_device", place),
+        made("0x%s\n", fact(golden, address, "dra.net/pciSubsystem")));
+    put(made("%s/infiniband/%s/ports/1/state", place, name), "4: ACTIVE\n");
+    put(made("%s/infiniband_verbs/uverbs%s/ibdev", place, number), made("%s\n", name));
+    link_to(made("../../../devices/%s/%s", root, address), made("sys/bus/pci/devices/%s", address));
+    link_to(made("../../../../devices/%s/%s", root, address),
+            made("sys/bus/pci/drivers/efa/%s", address));
     link_to(made("../../devices/%s/%s/infiniband/%s", root, address, name),
-            made("sys/class/infiniband/%s%s%s", name, "", ""));
+            made("sys/class/infiniband/%s", name));
     link_to(made("../../devices/%s/%s/infiniband_verbs/uverbs%s", root, address, number),
-            made("sys/class/infiniband_verbs/uverbs%s%s%s", number, "", ""));
-    put(made("dev/infiniband/uverbs%s%s%s", number, "", ""), "");
+            made("sys/class/infiniband_verbs/uverbs%s", number));
+    put(made("dev/infiniband/uverbs%s", number), "");
 }
 
 static const char *golden_of(const char *type)
