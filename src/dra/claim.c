@@ -5,8 +5,6 @@
  */
 #include "dra/claim.h"
 
-#include "dra/pci.h"
-
 #include <string.h>
 
 #include "base/assert.h"
@@ -96,18 +94,11 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     return true;
 }
 
-/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
-static bool place_valid(const struct claim_record *r, const struct claim_result *result)
-{
-    bool none = result->efa_address == 0u && result->uverbs == 0u;
-    return (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
-}
-
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
     bool node = result->number == 0u && r->node_devices != 0u;
-    bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
+    bool device = result->number < DEVICES_MAX && (!result->node || node);
     bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
            share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
@@ -201,10 +192,6 @@ _Static_assert(DEVICES_MAX <= 100u, "a number and a comma are at most three byte
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(out, DEVICE_NAME_CAP);
-    if (result->efa_address != 0u) {
-        efa_device_name(result->efa_address, out);
-        return;
-    }
     writer_text(&w, result->node ? NODE_DEVICE_NAME : DEVICE_NAME_PREFIX);
     if (!result->node) {
         writer_decimal(&w, result->number);
@@ -226,7 +213,6 @@ uint64_t claim_numbers(const struct claim_record *r)
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
     return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
-           p->efa_address == q->efa_address && p->uverbs == q->uverbs &&
            view_is(view_text(p->request), q->request) &&
            view_is(view_text(p->share_id), q->share_id);
 }
@@ -261,13 +247,11 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r)
 
 /* --- the builder --- */
 
-void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
-                 const char *pool, const struct claim_id *wanted)
+void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
+                 const struct claim_id *wanted)
 {
     memset(b, 0, sizeof *b);
     b->devices = devices;
-    b->driver = driver;
-    b->record.driver = devices->driver;
     b->pool = pool;
     b->wanted = wanted;
     b->record.id = *wanted;
@@ -408,8 +392,6 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
     struct claim_result *r = &b->record.result[b->record.count];
     r->node = device < 0;
     r->number = r->node ? 0u : b->devices->device[device].number;
-    r->efa_address = r->node ? 0u : b->devices->device[device].efa.address;
-    r->uverbs = r->node ? 0u : b->devices->device[device].efa.uverbs;
     r->admin_access = in->admin_access;
     if (r->node) {
         b->record.node_devices = devices_numbers(b->devices);
@@ -425,7 +407,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
-    if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
+    if (b->failed != STATUS_OK || !view_is(in->driver, DRIVER_NAME)) {
         return;
     }
     if (b->configured) {
@@ -560,11 +542,7 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
         return;
     }
-    if (!view_is(in->driver, b->driver)) {
-        return;
-    }
-    if (b->record.driver == DRIVER_EFA) {
-        claim_malformed(b, "EFA devices take no configuration");
+    if (!view_is(in->driver, DRIVER_NAME)) {
         return;
     }
     /* Names of requests may be missing from what was cut: it may apply to any result. */
@@ -618,7 +596,7 @@ static const char *lacking(const struct claim_builder *b)
         return " is not allocated";
     }
     if (b->record.count == 0u) {
-        return " has no allocation result of driver ";
+        return " has no allocation result of driver " DRIVER_NAME;
     }
     for (unsigned i = 0; i < b->record.count; i++) {
         if (!configured_alike(&b->record, i)) {
@@ -677,7 +655,6 @@ enum status claim_end(struct claim_builder *b)
     if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
         writer_text(&why, what);
-        writer_text(&why, (b->allocated && b->record.count == 0u) ? b->driver : "");
         return b->failed;
     }
     b->record.zero_numbering = b->zero_numbering;

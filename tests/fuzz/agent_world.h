@@ -317,7 +317,7 @@ static void process_start(void)
 {
     all_gone();
     if (agent != NULL) {
-        memset((void *)agent, 0, sizeof(struct agents));
+        memset(agent, 0, sizeof *agent);
     }
     world.exited = false;
     world.killed = false;

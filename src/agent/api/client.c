@@ -16,24 +16,24 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-_Static_assert(H2_CLIENT_STREAMS >= API_PLACES, "each place has a stream");
+_Static_assert(H2_CLIENT_STREAMS >= (unsigned)API_SLOTS, "each slot has a stream");
 
 void api_init(struct agent *a)
 {
     connection_init(a);
-    a->common->api_client.piece.place = API_PLACES;
+    a->api_client.piece.slot = (unsigned)API_SLOTS;
 }
 
 /* --- state of the connection --- */
 
 bool api_connected(const struct agent *a)
 {
-    return a->common->api_connection.state == API_UP;
+    return a->api_connection.state == API_UP;
 }
 
 bool api_draining(const struct agent *a)
 {
-    return a->common->api_connection.state == API_DRAINING;
+    return a->api_connection.state == API_DRAINING;
 }
 
 bool api_ready(const struct agent *a)
@@ -43,40 +43,40 @@ bool api_ready(const struct agent *a)
 
 bool api_connection_ends(const struct agent *a)
 {
-    return !api_connected(a) || h2_failure(&a->common->api_connection.h2, NULL) != STATUS_OK;
+    return !api_connected(a) || h2_failure(&a->api_connection.h2, NULL) != STATUS_OK;
 }
 
 bool api_connection_moved(const struct agent *a)
 {
-    return a->common->api_connection.moved;
+    return a->api_connection.moved;
 }
 
 bool api_streams_limited(const struct agent *a)
 {
-    return a->common->api_client.streams != API_STREAMS_ENOUGH;
+    return a->api_client.streams != API_STREAMS_ENOUGH;
 }
 
 const char *api_authority(const struct agent *a)
 {
-    return a->common->api_connection.authority;
+    return a->api_connection.authority;
 }
 
 const char *api_trouble(const struct agent *a)
 {
-    return a->common->api_connection.trouble;
+    return a->api_connection.trouble;
 }
 
 uint64_t api_reconnect_wait_ms(const struct agent *a)
 {
-    ASSERT(a->common->api_connection.connect_at_ms >= a->now_ms);
-    return a->common->api_connection.connect_at_ms - a->now_ms;
+    ASSERT(a->api_connection.connect_at_ms >= a->now_ms);
+    return a->api_connection.connect_at_ms - a->now_ms;
 }
 
 /* --- facts from the host --- */
 
 void api_identity(struct agent *a, struct view token, struct view authority)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (connection_identity(a, token, authority)) {
         c->refused_ms = 0; /* who was refused is another one now */
     }
@@ -86,7 +86,7 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 
 void api_opened(struct agent *a, uint64_t now_ms)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     connection_opened(a, now_ms);
     c->timeouts_in_a_row = 0;
     c->blocked_ms = 0;
@@ -107,23 +107,23 @@ void api_ended(struct agent *a, const char *why)
 
 struct writer api_rx(struct agent *a)
 {
-    return h2_rx_space(&a->common->api_connection.h2);
+    return h2_rx_space(&a->api_connection.h2);
 }
 
 void api_rx_commit(struct agent *a, size_t n)
 {
     connection_heard(a);
-    h2_rx_commit(&a->common->api_connection.h2, n);
+    h2_rx_commit(&a->api_connection.h2, n);
 }
 
 struct view api_tx(struct agent *a)
 {
-    return h2_tx_data(&a->common->api_connection.h2);
+    return h2_tx_data(&a->api_connection.h2);
 }
 
 void api_tx_commit(struct agent *a, size_t n)
 {
-    h2_tx_commit(&a->common->api_connection.h2, n);
+    h2_tx_commit(&a->api_connection.h2, n);
 }
 
 enum agent_order api_order(struct agent *a)
@@ -133,7 +133,7 @@ enum agent_order api_order(struct agent *a)
 
 void api_time_old(struct agent *a, bool old)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     c->busy = c->busy || c->time_old; /* what waited for the time goes with the next step */
     c->time_old = old;
 }
@@ -145,20 +145,10 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-/* Where the slot of this driver is among the places of all. */
-static unsigned place_of(const struct agent *a, unsigned slot)
+static struct api_exchange *exchange_of(struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
-    /* The Node, the Events and the version are everybody's. */
-    bool shared = slot == (unsigned)API_SLOT_NODE || slot == (unsigned)API_SLOT_K8S_EVENT ||
-                  slot == (unsigned)API_SLOT_GROUP;
-    return (shared ? 0u : (unsigned)a->driver->kind * (unsigned)API_SLOTS) + slot;
-}
-
-static struct api_exchange *exchange_at(struct agent *a, unsigned place)
-{
-    ASSERT(place < API_PLACES);
-    return &a->common->api_client.exchange[place];
+    return &a->api_client.exchange[slot];
 }
 
 static bool is_awaited(const struct api_exchange *x)
@@ -166,20 +156,16 @@ static bool is_awaited(const struct api_exchange *x)
     return x->state == EXCHANGE_OPEN || x->state == EXCHANGE_UNAUTHORIZED;
 }
 
-static bool is_busy(const struct api_exchange *x)
-{
-    return is_awaited(x) || x->state == EXCHANGE_OVER;
-}
-
 bool api_slot_busy(const struct agent *a, unsigned slot)
 {
-    return is_busy(&a->common->api_client.exchange[place_of(a, slot)]);
+    ASSERT(slot < (unsigned)API_SLOTS);
+    const struct api_exchange *x = &a->api_client.exchange[slot];
+    return is_awaited(x) || x->state == EXCHANGE_OVER;
 }
 
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 {
-    const struct api_exchange *x = &a->common->api_client.exchange[place_of(a, slot)];
-    return is_busy(x) ? x->result.kind : API_NONE;
+    return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
 }
 
 /* Copies what has arrived of the response into the result. */
@@ -193,35 +179,35 @@ static const struct api_result *refresh(const struct agent *a, struct api_exchan
 
 const struct api_result *api_slot_result(struct agent *a, unsigned slot)
 {
-    return refresh(a, exchange_at(a, place_of(a, slot)));
+    return refresh(a, exchange_of(a, slot));
 }
 
 /* The slot is free again; what was not reported of its request is not reported any more. */
-static void release(struct agent *a, unsigned place)
+static void release(struct agent *a, unsigned slot)
 {
-    struct api_client *c = &a->common->api_client;
-    exchange_at(a, place)->state = EXCHANGE_FREE;
-    if (c->piece.place == place) {
-        c->piece.place = API_PLACES;
+    struct api_client *c = &a->api_client;
+    exchange_of(a, slot)->state = EXCHANGE_FREE;
+    if (c->piece.slot == slot) {
+        c->piece.slot = (unsigned)API_SLOTS;
     }
 }
 
 /* The request is over, and its end is reported next. The first status stands. */
-static void finish(struct agent *a, unsigned place, enum status status)
+static void finish(struct agent *a, unsigned slot, enum status status)
 {
-    struct api_exchange *x = exchange_at(a, place);
+    struct api_exchange *x = exchange_of(a, slot);
     if (is_awaited(x)) {
         /* A response may come before all of the body went out: the stream is ours to end then. */
-        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
+        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
-        a->common->api_client.busy = true;
+        a->api_client.busy = true;
     }
 }
 
 static void finish_all(struct agent *a, enum status status)
 {
-    for (unsigned i = 0; i < API_PLACES; i++) {
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
         finish(a, i, status);
     }
 }
@@ -230,7 +216,7 @@ static void lose(struct agent *a, const char *why)
 {
     if (connection_lose(a, why)) {
         finish_all(a, PEER_CLOSED);
-        a->common->api_client.busy = true;
+        a->api_client.busy = true;
     }
 }
 
@@ -241,7 +227,7 @@ static uint32_t kind_bit(enum api_kind kind)
 
 bool api_forbidden(const struct agent *a, enum api_kind kind)
 {
-    return (a->common->api_client.forbidden & kind_bit(kind)) != 0u;
+    return (a->api_client.forbidden & kind_bit(kind)) != 0u;
 }
 
 static bool is_watch(enum api_kind kind)
@@ -256,17 +242,17 @@ static bool is_watch(enum api_kind kind)
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
     uint32_t needs = (kind == API_WATCH_NODE) ? 3u : 2u;
-    return is_watch(kind) && h2_streams_max(&a->common->api_connection.h2) < needs;
+    return is_watch(kind) && h2_streams_max(&a->api_connection.h2) < needs;
 }
 
 /* A watch that finds no room ends at once; its owner reads from time to time instead. */
-static void leave_room(struct agent *a, unsigned place)
+static void leave_room(struct agent *a, unsigned slot)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (c->streams == API_STREAMS_ENOUGH) {
         c->streams = API_STREAMS_LIMITED;
     }
-    finish(a, place, FULL_TABLE);
+    finish(a, slot, FULL_TABLE);
 }
 
 static uint64_t time_limit(enum api_kind kind)
@@ -286,7 +272,7 @@ static uint64_t time_limit(enum api_kind kind)
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     bool whole = a->now_ms - x->sent_ms >= time_limit(x->result.kind);
     if (whole && x->sent_ms >= c->timeout_ms) {
         c->timeouts_in_a_row++;
@@ -296,8 +282,8 @@ static void count_timeout(struct agent *a, const struct api_exchange *x)
 
 static void expire(struct agent *a)
 {
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
         if (!is_awaited(x)) {
             continue;
         }
@@ -315,10 +301,10 @@ static void expire(struct agent *a)
 /* Whether a response is awaited that ends by itself: not a watch's, but a refused one's. */
 static bool is_awaiting(const struct agent *a)
 {
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
         bool watch = is_watch(x->result.kind) && x->state != EXCHANGE_UNAUTHORIZED;
-        if (is_busy(x) && !watch) {
+        if (api_slot_busy(a, i) && !watch) {
             return true;
         }
     }
@@ -337,14 +323,13 @@ static uint64_t free_ms(const struct api_client *c)
 
 uint64_t api_later(const struct agent *a)
 {
-    uint64_t at = free_ms(&a->common->api_client);
+    uint64_t at = free_ms(&a->api_client);
     return (at > a->now_ms) ? at : a->now_ms + API_BACKOFF_MIN_MS;
 }
 
 bool api_paused(const struct agent *a)
 {
-    return a->now_ms < a->common->api_client.retry_after_ms ||
-           a->now_ms < a->common->api_client.refused_ms;
+    return a->now_ms < a->api_client.retry_after_ms || a->now_ms < a->api_client.refused_ms;
 }
 
 uint64_t api_retry_after_ms(const struct api_result *r)
@@ -359,8 +344,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
  */
 static void note_blocked(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
-    const struct h2 *h2 = &a->common->api_connection.h2;
+    struct api_client *c = &a->api_client;
+    const struct h2 *h2 = &a->api_connection.h2;
     bool under_way = h2_streams_open(h2) > 0u && h2_streams_max(h2) > 0u;
     if (c->blocked_ms == 0u || under_way) {
         c->blocked_ms = a->now_ms;
@@ -373,7 +358,7 @@ static void note_blocked(struct agent *a)
 /* Whether a request of this kind may go now; counts none. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (!api_ready(a) || c->time_old) {
         return false;
     }
@@ -384,7 +369,7 @@ static bool may_start(struct agent *a, enum api_kind kind)
 
 static void count_request(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (kind != API_GET_CLAIM) {
         c->rate_ms[c->rate_at] = a->now_ms + 1000u;
         c->rate_at = (c->rate_at + 1u) % API_REQUESTS_PER_SECOND;
@@ -394,16 +379,16 @@ static void count_request(struct agent *a, enum api_kind kind)
 /* --- sending --- */
 
 /* Sends a head on a stream of its own, *stream. */
-static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
+static enum status send_head(struct agent *a, unsigned slot, const struct api_request *r,
                              uint32_t *stream)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api_connection;
     struct kube_request head = r->head;
-    if (h2_open(&c->h2, (uint32_t)place, stream) != STATUS_OK) {
+    if (h2_open(&c->h2, (uint32_t)slot, stream) != STATUS_OK) {
         note_blocked(a);
         return STATUS_MORE;
     }
-    a->common->api_client.blocked_ms = 0;
+    a->api_client.blocked_ms = 0;
     head.token = view_text(c->token);
     head.authority = view_text(c->authority);
     head.has_body = r->body != NULL;
@@ -415,18 +400,18 @@ static enum status send_head(struct agent *a, unsigned place, const struct api_r
 }
 
 /* Sends what is left of a body, as far as windows and send buffer allow. */
-static void send_body(struct agent *a, unsigned place)
+static void send_body(struct agent *a, unsigned slot)
 {
-    struct h2 *h2 = &a->common->api_connection.h2;
-    struct api_exchange *x = exchange_at(a, place);
+    struct h2 *h2 = &a->api_connection.h2;
+    struct api_exchange *x = exchange_of(a, slot);
     while (x->state == EXCHANGE_OPEN && x->body_sent < x->body_len) {
         size_t room = h2_data_room(h2, x->stream);
         if (room == 0u) {
             return;
         }
-        struct view piece = x->body(x->result.owner, x->body_sent, room);
+        struct view piece = x->body(a, x->body_sent, room);
         if (piece.len == 0u) {
-            finish(a, place, FULL_BUFFER);
+            finish(a, slot, FULL_BUFFER);
             return;
         }
         ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
@@ -440,20 +425,19 @@ static void send_body(struct agent *a, unsigned place)
 
 enum status api_start(struct agent *a, unsigned slot, const struct api_request *r)
 {
-    unsigned place = place_of(a, slot);
-    struct api_exchange *x = exchange_at(a, place);
+    struct api_exchange *x = exchange_of(a, slot);
     uint32_t stream = 0; /* of one that finds no room */
     bool lacks = lacks_stream(a, r->kind);
     ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
     ASSERT((r->body != NULL) == (r->head.body_len > 0u));
-    if (!may_start(a, r->kind) || (!lacks && send_head(a, place, r, &stream) != STATUS_OK)) {
+    if (!may_start(a, r->kind) || (!lacks && send_head(a, slot, r, &stream) != STATUS_OK)) {
         return STATUS_MORE;
     }
-    release(a, place);
+    release(a, slot);
     count_request(a, r->kind);
     x->state = EXCHANGE_OPEN;
     x->stream = stream;
-    x->token_sum = a->common->api_connection.token_sum;
+    x->token_sum = a->api_connection.token_sum;
     x->body_len = (uint32_t)r->head.body_len;
     x->body_sent = 0;
     x->body = r->body;
@@ -461,7 +445,6 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     uint64_t limit = time_limit(r->kind);
     x->deadline_ms = a->now_ms + ((r->limit_ms > 0u) ? earlier(limit, r->limit_ms) : limit);
     x->result.kind = r->kind;
-    x->result.owner = a;
     x->result.slot = slot;
     x->result.version = r->version;
     x->result.status = STATUS_MORE;
@@ -469,21 +452,20 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     kube_response_init(&x->response, r->shape);
-    a->common->api_client.forbidden &= ~kind_bit(r->kind);
+    a->api_client.forbidden &= ~kind_bit(r->kind);
     if (lacks) {
-        leave_room(a, place);
+        leave_room(a, slot);
     }
-    send_body(a, place);
+    send_body(a, slot);
     return STATUS_OK;
 }
 
 void api_cancel(struct agent *a, unsigned slot)
 {
-    unsigned place = place_of(a, slot);
-    const struct api_exchange *x = exchange_at(a, place);
+    const struct api_exchange *x = exchange_of(a, slot);
     if (x->state != EXCHANGE_FREE) {
-        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
-        release(a, place);
+        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
+        release(a, slot);
     }
 }
 
@@ -539,10 +521,10 @@ static enum status judge(struct api_exchange *x)
  * The response is complete. One that was refused for its token waits until the host has read the
  * token again.
  */
-static void response_complete(struct agent *a, unsigned place)
+static void response_complete(struct agent *a, unsigned slot)
 {
-    struct api_client *c = &a->common->api_client;
-    struct api_exchange *x = exchange_at(a, place);
+    struct api_client *c = &a->api_client;
+    struct api_exchange *x = exchange_of(a, slot);
     uint16_t http = x->response.http_status;
     uint64_t asked = api_retry_after_ms(refresh(a, x));
     enum status s = judge(x);
@@ -556,7 +538,7 @@ static void response_complete(struct agent *a, unsigned place)
         c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
     }
     c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
-    finish(a, place, s);
+    finish(a, slot, s);
 }
 
 /* --- a token that was refused --- */
@@ -569,10 +551,10 @@ static void response_complete(struct agent *a, unsigned place)
 static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
     bool any = false;
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        const struct api_exchange *x = &a->common->api_client.exchange[i];
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        const struct api_exchange *x = &a->api_client.exchange[i];
         if (x->state == EXCHANGE_UNAUTHORIZED) {
-            bool same = x->token_sum == a->common->api_connection.token_sum;
+            bool same = x->token_sum == a->api_connection.token_sum;
             finish(a, i, same ? PEER_REFUSED : PEER_CLOSED);
             *shown = x->token_sum;
             any = true;
@@ -588,11 +570,11 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 static bool judge_token(struct agent *a)
 {
     uint32_t shown = 0;
-    if (!a->common->api_client.token_handed || !finish_unauthorized(a, &shown)) {
+    if (!a->api_client.token_handed || !finish_unauthorized(a, &shown)) {
         return false;
     }
-    if (shown == a->common->api_connection.token_sum) {
-        a->common->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
+    if (shown == a->api_connection.token_sum) {
+        a->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
         lose(a, "the API server answered 401 Unauthorized, and there is no other token yet");
     } else {
         lose(a, "the API server answered 401 Unauthorized: repeated with the new token");
@@ -606,7 +588,7 @@ static bool judge_token(struct agent *a)
  */
 static void check_token(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (a->now_ms >= c->refused_ms) {
         bool other = c->reread_ms > 0u && c->refused_ms == 0u;
         c->reread_ms = 0;
@@ -624,31 +606,31 @@ static void check_token(struct agent *a)
 /* --- events --- */
 
 /* Whether the stream still is the request's: what was cancelled may still be answered. */
-static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
+static bool is_alive(const struct agent *a, unsigned slot, uint32_t stream)
 {
-    const struct api_exchange *all = a->common->api_client.exchange;
-    return place < API_PLACES && is_awaited(&all[place]) && all[place].stream == stream;
+    return slot < (unsigned)API_SLOTS && is_awaited(&a->api_client.exchange[slot]) &&
+           a->api_client.exchange[slot].stream == stream;
 }
 
-static void headers_complete(struct agent *a, unsigned place, bool end)
+static void headers_complete(struct agent *a, unsigned slot, bool end)
 {
-    struct api_exchange *x = exchange_at(a, place);
-    a->common->api_client.timeouts_in_a_row = 0;
+    struct api_exchange *x = exchange_of(a, slot);
+    a->api_client.timeouts_in_a_row = 0;
     if (is_watch(x->result.kind)) {
         x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
     }
     if (end) {
-        response_complete(a, place);
+        response_complete(a, slot);
     }
 }
 
 static void stream_event(struct agent *a, const struct h2_event *e)
 {
-    unsigned place = e->tag;
-    if (!is_alive(a, place, e->stream)) {
+    unsigned slot = e->tag;
+    if (!is_alive(a, slot, e->stream)) {
         return;
     }
-    struct api_exchange *x = exchange_at(a, place);
+    struct api_exchange *x = exchange_of(a, slot);
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
@@ -656,17 +638,15 @@ static void stream_event(struct agent *a, const struct h2_event *e)
         }
         break;
     case H2_EVENT_DATA:
-        a->common->api_client.piece = (struct api_piece){.place = place,
-                                                         .stream = e->stream,
-                                                         .last = e->end_stream,
-                                                         .bytes = reader_of(e->data)};
+        a->api_client.piece = (struct api_piece){
+            .slot = slot, .stream = e->stream, .last = e->end_stream, .bytes = reader_of(e->data)};
         break;
     case H2_EVENT_RESET:
         x->result.unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
-        finish(a, place, PEER_CLOSED);
+        finish(a, slot, PEER_CLOSED);
         break;
     case H2_EVENT_HEADERS_END:
-        headers_complete(a, place, e->end_stream);
+        headers_complete(a, slot, e->end_stream);
         break;
     case H2_EVENT_GOAWAY:
     case H2_EVENT_PING_ACK:
@@ -690,7 +670,7 @@ static const char *words_of(enum status failure)
 /* Takes one event of the connection; false: there is none now. */
 static bool take_event(struct agent *a)
 {
-    struct api_connection *c = &a->common->api_connection;
+    struct api_connection *c = &a->api_connection;
     struct h2_event event;
     if (!connection_open(a)) {
         return false;
@@ -716,8 +696,8 @@ static bool take_event(struct agent *a)
 /* The end that was reported before is behind its owner now: its slot is free. */
 static void free_ended(struct agent *a)
 {
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        if (a->common->api_client.exchange[i].state == EXCHANGE_ENDED) {
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        if (a->api_client.exchange[i].state == EXCHANGE_ENDED) {
             release(a, i);
         }
     }
@@ -725,8 +705,8 @@ static void free_ended(struct agent *a)
 
 static bool take_end(struct agent *a, struct api_event *event)
 {
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        struct api_exchange *x = &a->common->api_client.exchange[i];
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        struct api_exchange *x = &a->api_client.exchange[i];
         if (x->state == EXCHANGE_OVER) {
             x->state = EXCHANGE_ENDED;
             event->kind = API_EVENT_END;
@@ -740,10 +720,10 @@ static bool take_end(struct agent *a, struct api_event *event)
 /* Takes the next record out of the piece, or lets go of the piece. */
 static void take_record(struct agent *a, struct api_event *event)
 {
-    struct api_piece *piece = &a->common->api_client.piece;
-    unsigned place = piece->place;
-    struct api_exchange *x = exchange_at(a, place);
-    bool alive = is_alive(a, place, piece->stream);
+    struct api_piece *piece = &a->api_client.piece;
+    unsigned slot = piece->slot;
+    struct api_exchange *x = exchange_of(a, slot);
+    bool alive = is_alive(a, slot, piece->stream);
     enum status s =
         alive ? kube_response_next(&x->response, &piece->bytes, &event->record) : STATUS_MORE;
     if (s == STATUS_OK) {
@@ -754,11 +734,11 @@ static void take_record(struct agent *a, struct api_event *event)
         event->result = refresh(a, x);
         return;
     }
-    piece->place = API_PLACES;
+    piece->slot = (unsigned)API_SLOTS;
     if (s != STATUS_MORE) {
-        finish(a, place, s);
+        finish(a, slot, s);
     } else if (alive && piece->last) {
-        response_complete(a, place);
+        response_complete(a, slot);
     } else {
         /* the rest of the response comes in another piece, or is not wanted any more */
     }
@@ -767,8 +747,8 @@ static void take_record(struct agent *a, struct api_event *event)
 /* What happened to the connection, and is reported before the ends that it causes. */
 static bool take_loss(struct agent *a, struct api_event *event)
 {
-    if (a->common->api_client.streams == API_STREAMS_LIMITED) {
-        a->common->api_client.streams = API_STREAMS_LIMITED_REPORTED;
+    if (a->api_client.streams == API_STREAMS_LIMITED) {
+        a->api_client.streams = API_STREAMS_LIMITED_REPORTED;
         event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
@@ -792,7 +772,7 @@ static bool take_notice(struct agent *a, struct api_event *event)
 
 bool api_next(struct agent *a, struct api_event *event)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     event->kind = API_EVENT_NONE;
     event->text = NULL;
     event->result = NULL;
@@ -801,7 +781,7 @@ bool api_next(struct agent *a, struct api_event *event)
     if (judge_token(a) || take_loss(a, event) || take_end(a, event)) {
         return true;
     }
-    if (c->piece.place != API_PLACES) {
+    if (c->piece.slot != (unsigned)API_SLOTS) {
         take_record(a, event);
         return true;
     }
@@ -815,8 +795,8 @@ bool api_next(struct agent *a, struct api_event *event)
 static void check_timeouts(struct agent *a)
 {
     expire(a);
-    if (a->common->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
-        lose(a, (h2_streams_max(&a->common->api_connection.h2) == 0u)
+    if (a->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
+        lose(a, (h2_streams_max(&a->api_connection.h2) == 0u)
                     ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
                     : "the API server answers no request in time");
     }
@@ -831,20 +811,20 @@ static void check_drained(struct agent *a)
     if (api_draining(a) && !is_awaiting(a)) {
         connection_move(a);
         finish_all(a, PEER_CLOSED);
-        a->common->api_client.busy = true;
+        a->api_client.busy = true;
     }
 }
 
 static void send_bodies(struct agent *a)
 {
-    for (unsigned i = 0; i < API_PLACES && connection_open(a); i++) {
+    for (unsigned i = 0; i < (unsigned)API_SLOTS && connection_open(a); i++) {
         send_body(a, i);
     }
 }
 
 void api_step(struct agent *a)
 {
-    struct api_client *c = &a->common->api_client;
+    struct api_client *c = &a->api_client;
     if (connection_open(a)) {
         check_timeouts(a);
         if (connection_silent(a)) {
@@ -864,10 +844,10 @@ void api_step(struct agent *a)
 /* When a request times out, or one that was held back may go; UINT64_MAX: never. */
 static uint64_t requests_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->common->api_client;
+    const struct api_client *c = &a->api_client;
     uint64_t at = c->held_back ? free_ms(c) : UINT64_MAX;
-    for (unsigned i = 0; i < API_PLACES; i++) {
-        if (is_busy(&c->exchange[i]) && c->exchange[i].deadline_ms < at) {
+    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+        if (api_slot_busy(a, i) && c->exchange[i].deadline_ms < at) {
             at = c->exchange[i].deadline_ms;
         }
     }
@@ -876,7 +856,7 @@ static uint64_t requests_deadline(const struct agent *a)
 
 uint64_t api_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->common->api_client;
+    const struct api_client *c = &a->api_client;
     if (c->busy || c->time_old) {
         return a->now_ms; /* the time is set then */
     }

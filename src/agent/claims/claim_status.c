@@ -17,15 +17,6 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
-/*
- * Whether the status is written at all. That of EFA devices is not: an apply by the same manager
- * would take back the entries of the other driver.
- */
-static bool is_written(const struct agent *a)
-{
-    return a->settings->claim_status && a->driver->kind == DRIVER_NEURON;
-}
-
 /* --- what is to be written --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
@@ -33,7 +24,7 @@ void claim_status_prepared(struct agent *a, unsigned slot)
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
     uint32_t claim = crc32c(0, view_text(a->ledger.entry[slot].id.uid));
-    if (!is_written(a) || c->claim[slot] == claim) {
+    if (!a->settings->claim_status || c->claim[slot] == claim) {
         return;
     }
     c->claim[slot] = claim;
@@ -52,7 +43,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
 {
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
-    if (!is_written(a)) {
+    if (!a->settings->claim_status) {
         return;
     }
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
@@ -255,7 +246,7 @@ uint64_t claim_status_deadline(const struct agent *a)
 {
     const struct claim_status *c = &a->claim_status;
     int slot = -1;
-    bool waits = is_written(a) && version_ready(a) && next_job(c, &slot);
+    bool waits = a->settings->claim_status && version_ready(a) && next_job(c, &slot);
     return waits ? outgoing_deadline(a, &c->out) : UINT64_MAX;
 }
 
