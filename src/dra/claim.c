@@ -467,7 +467,8 @@ static void overrule(struct claim_builder *b, unsigned r, const struct config *c
     uint32_t bit = UINT32_C(1) << r;
     unsigned kind = (unsigned)c->kind;
     if (before != c->value) {
-        b->overruled[kind][r] = (named == ((b->named[kind] & bit) != 0u)) ? before : 0u;
+        bool was_named = (b->named[kind] & bit) != 0u;
+        b->overruled[kind][r] = (named == was_named) ? before : 0u;
     }
     b->named[kind] = named ? b->named[kind] | bit : b->named[kind] & ~bit;
 }

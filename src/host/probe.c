@@ -157,7 +157,7 @@ static void device_value(struct look *l, const char *name, const char *file, boo
 
 /* --- health --- */
 
-static const char health_file[HEALTH_FILES][56] = {
+static const char *const health_file[HEALTH_FILES] = {
     [HEALTH_FILE_COMPONENTS] = HEALTH_STATUS "unhealthy_components",
     [HEALTH_FILE_RESET] = "reset",
     [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
@@ -177,7 +177,7 @@ static bool is_of_sysfs(int fd, ssize_t n)
            S_ISREG(st.st_mode) && st.st_size >= SYSFS_PAGE_MIN && st.st_blocks == 0;
 }
 
-/* What a look in which all is read leaves of a file: its descriptor, -1 of an absent one, else 0. */
+/* What a look that reads all leaves of a file: its descriptor, -1 of an absent one, or else 0. */
 static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, bool absent)
 {
     bool keep = fd >= 0 && l->kept != NULL && l->all && is_of_sysfs(fd, n);
@@ -324,13 +324,13 @@ static void pci_look(struct look *l, bool all, struct found_device *d)
     }
 }
 
-static void device_look(struct look *l, const char *name, bool all, struct found_device *d)
+static void device_look(struct look *l, const char *name, bool all, unsigned place)
 {
+    struct found_device *d = &l->out->devices[place];
     char node[PROBE_PATH_CAP];
     struct stat st;
-    size_t index = (size_t)(d - l->out->devices);
     l->all = all;
-    l->kept = (index < HEALTH_DEVICES_KEPT) ? l->probe->kept[index] : NULL;
+    l->kept = (place < HEALTH_DEVICES_KEPT) ? l->probe->kept[place] : NULL;
     path_join(node, sizeof node, l->settings->dev_root, name);
     d->node_exists = path_stat(node, &st) == 0;
     d->place.node = d->node_exists ? node_of(&st) : 0u;
@@ -400,7 +400,7 @@ static void entry_take(struct look *l, const char *name)
     out->count++;
     d->number = number;
     d->place.folder = folder;
-    device_look(l, name, true, d);
+    device_look(l, name, true, out->count - 1u);
 }
 
 static void class_open(struct look *l)
@@ -466,7 +466,7 @@ static bool look_again(struct look *l, unsigned turn)
         struct found_device *d = &out->devices[i];
         device_path(name, "", d->number);
         same = i != turn || directory_inode(l, name) == d->place.folder;
-        device_look(l, name, i == turn, d);
+        device_look(l, name, i == turn, i);
     }
     if (same) {
         ultraserver_look(l, turn == out->count);

@@ -82,16 +82,16 @@ static void learn_present(struct agent *a)
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
     bool kubelet = !view_is(view_text(n->facts.kubelet_version), n->now.kubelet_version);
     n->facts = n->now;
+    /* A kubelet's release says what the API server may keep: wanted.c. */
+    n->changed = n->changed || first || kubelet;
     if (first) {
-        n->changed = true;
+        /* nothing was published of another one */
     } else if (other || n->presence == NODE_ABSENT) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");
     } else if (labels) {
         report_change(a, "labels that become attributes changed");
-    } else if (kubelet) {
-        n->changed = true; /* its release says what the API server may keep: wanted.c */
     } else {
-        /* nothing that slices depend on */
+        /* nothing that is worth a line */
     }
     n->presence = NODE_PRESENT;
     node_check_type(a);
