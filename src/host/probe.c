@@ -161,8 +161,8 @@ static const char *const health_file[HEALTH_FILES] = {
     [HEALTH_FILE_COMPONENTS] = HEALTH_STATUS "unhealthy_components",
     [HEALTH_FILE_RESET] = "reset",
     [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
-    [HEALTH_FILE_ECC + 1] = "stats/hardware/mem_ecc_uncorrected",
-    [HEALTH_FILE_ECC + 2] = "stats/hardware/mem_ecc_repairable_uncorrected",
+    [HEALTH_FILE_ECC_MEMORY] = "stats/hardware/mem_ecc_uncorrected",
+    [HEALTH_FILE_ECC_REPAIRABLE] = "stats/hardware/mem_ecc_repairable_uncorrected",
     [HEALTH_FILE_ERRORS] = ERROR_EVENT,
 };
 

@@ -84,11 +84,9 @@ static void learn_present(struct agent *a)
     n->facts = n->now;
     /* A kubelet's release says what the API server may keep: wanted.c. */
     n->changed = n->changed || first || kubelet;
-    if (first) {
-        /* nothing was published of another one */
-    } else if (other || n->presence == NODE_ABSENT) {
+    if (!first && (other || n->presence == NODE_ABSENT)) {
         report_change(a, "there is another Node object of this name: slices get it as their owner");
-    } else if (labels) {
+    } else if (!first && labels) {
         report_change(a, "labels that become attributes changed");
     } else {
         /* nothing that is worth a line */
