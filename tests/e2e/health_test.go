@@ -93,7 +93,6 @@ func TestHealth(t *testing.T) {
 		{"no new pod with the extended resource", unhealthyExtendedResource},
 		{"all devices, one of them unhealthy", allHealthy},
 		{"in use", unhealthyInUse},
-		{"NoExecute", unhealthyEvicts},
 	})
 }
 
@@ -161,12 +160,15 @@ func unhealthyInUse(t *testing.T) {
 	}
 }
 
-// unhealthyEvicts: with NoExecute, Kubernetes evicts a pod whose claim has the device. A pod with the extended resource
-// stays (kubernetes#141290): the controller looks at the claims that a pod names, and it names none.
-func unhealthyEvicts(t *testing.T) {
-	if serverMinor(t) < 36 || kubeletMinor(t) < 36 {
-		return
+// TestNoExecute: with NoExecute, Kubernetes evicts a pod whose claim has the device. A pod with the extended resource
+// stays (kubernetes#141290): the controller looks at the claims that a pod names, and it names none. It runs first on the
+// cluster of TestPodGroups: the controller of 1.36.3 ignores the deletion of a slice that it missed ("Expected
+// ResourceSlice", actual DeletedFinalStateUnknown), as tests of the other cluster bring about, and evicts nobody afterwards.
+func TestNoExecute(t *testing.T) {
+	if _, err := kubectl("get", "podgroups"); err != nil {
+		t.Skipf("not on this cluster; `make e2e` brings up a second one: %v", err)
 	}
+	defer clean(t)
 	control(t, "agent", "stop")
 	control(t, "agent", "start", "--flag=--unhealthy-taint=neuron.aws.com/unhealthy:NoExecute")
 	t.Cleanup(func() {

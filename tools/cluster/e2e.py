@@ -22,7 +22,7 @@ SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 # Claims of groups of pods are alpha: a cluster of their own has them, the first one is as Kubernetes comes.
 GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true",
           "--serve-group", "scheduling.k8s.io/v1alpha2"]
-GROUPS_TEST = "TestPodGroups"
+GROUPS_TESTS = ("TestNoExecute", "TestPodGroups")
 GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 
 
@@ -77,10 +77,10 @@ def main():
     setup = ["--k8s", arguments.k8s, *SERVED] + (["--agent", arguments.agent] if arguments.agent else [])
     with build.one_at_a_time(os.path.join(build.ROOT, "build", name + ".e2e.lock")):
         code = 0
-        if arguments.run != GROUPS_TEST:
+        if arguments.run not in GROUPS_TESTS:
             code = run(name, setup, arguments.run, arguments.keep)
-        if arguments.run in ("", GROUPS_TEST) and arguments.k8s.startswith(GROUPS_RELEASES):
-            code = run(name + "-groups", setup + GROUPS, f"^{GROUPS_TEST}$", arguments.keep) or code
+        if arguments.run in ("", *GROUPS_TESTS) and arguments.k8s.startswith(GROUPS_RELEASES):
+            code = run(name + "-groups", setup + GROUPS, f"^({arguments.run or '|'.join(GROUPS_TESTS)})$", arguments.keep) or code
         sys.exit(code)
 
 
