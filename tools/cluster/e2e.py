@@ -80,7 +80,8 @@ def main():
         if arguments.run not in GROUPS_TESTS:
             code = run(name, setup, arguments.run, arguments.keep)
         if arguments.run in ("", *GROUPS_TESTS) and arguments.k8s.startswith(GROUPS_RELEASES):
-            code = run(name + "-groups", setup + GROUPS, f"^({arguments.run or '|'.join(GROUPS_TESTS)})$", arguments.keep) or code
+            pattern = "^(" + (arguments.run or "|".join(GROUPS_TESTS)) + ")$"
+            code = run(name + "-groups", setup + GROUPS, pattern, arguments.keep) or code
         sys.exit(code)
 
 
