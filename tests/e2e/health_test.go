@@ -169,6 +169,8 @@ func TestNoExecute(t *testing.T) {
 		t.Skipf("not on this cluster; `make e2e` brings up a second one: %v", err)
 	}
 	defer clean(t)
+	control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
 	control(t, "agent", "stop")
 	control(t, "agent", "start", "--flag=--unhealthy-taint=neuron.aws.com/unhealthy:NoExecute")
 	t.Cleanup(func() {
