@@ -8,11 +8,20 @@
 #define AGENT_NAME "neuron-dra-agent"
 #define AGENT_VERSION "0.1.0"        /* semver: published as draDriverVersion (a DRA `version`) */
 #define DRIVER_NAME "neuron.aws.com" /* DRA driver, DeviceClass and CDI vendor */
-#define CDI_CLASS "claim"            /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
+/*
+ * The EFA devices' driver, as the DeviceClass efa.networking.k8s.aws of AWS's aws-dranet chart
+ * selects it; the attributes keep this domain whatever --efa-driver-name says.
+ */
+#define EFA_DRIVER_NAME "dra.net"
+#define EFA_DEVICE_PREFIX "pci-" /* of the devices' names, as dranet forms them */
+#define CDI_CLASS "claim"        /* CDI kind is DRIVER_NAME "/" CDI_CLASS */
 #define CDI_KIND DRIVER_NAME "/" CDI_CLASS
 /* lowest version with annotations; containerd 1.7 and CRI-O 1.31 read 0.8 */
 #define CDI_VERSION "0.6.0"
 #define CDI_FILE_PREFIX "neuron.aws.com-claim_"
+/* Of the EFA driver: a vendor of its own, whatever --efa-driver-name says. */
+#define EFA_CDI_KIND "efa.networking.k8s.aws/" CDI_CLASS
+#define EFA_CDI_FILE_PREFIX "efa.networking.k8s.aws-claim_"
 #define CDI_FILE_SUFFIX ".json"
 /*
  * A claim that was unprepared although its record could not be freed: container runtimes read only

@@ -61,6 +61,11 @@
  */
 #define DEVICES_MAX 64u
 /*
+ * EFA devices of one node: no instance type has more than 32 (EC2's network cards), Trainium types
+ * have 16. More are reported and left out.
+ */
+#define EFAS_MAX 32u
+/*
  * Devices whose health files stay open: every known instance type has sixteen at most. More: their
  * files are opened in each look.
  */
@@ -451,10 +456,10 @@
 
 /* ---- host ---- */
 /*
- * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node,
- * descriptors. More: does not compile.
+ * Static memory of the host layer: TLS arena, PEM and kubeconfig texts, one probe of the node and
+ * one look at its EFA devices, descriptors of two drivers. More: does not compile.
  */
-#define HOST_BYTES_MAX 598016u
+#define HOST_BYTES_MAX 614400u
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,

@@ -87,10 +87,10 @@
  */
 #define H2_SERVER_STREAMS 16u
 /*
- * Streams of the API connection: 8 claim GETs, 2 watches, node, list, one write, spare. Reached:
- * the request waits.
+ * Streams of the API connection: of each of two drivers 8 claim GETs, 2 watches, node, list, one
+ * write, spare. Reached: the request waits.
  */
-#define H2_CLIENT_STREAMS 16u
+#define H2_CLIENT_STREAMS 32u
 /*
  * Window that we announce for each stream of a server connection. Used up: the peer waits for
  * WINDOW_UPDATE; if it sends more, FLOW_CONTROL_ERROR.

@@ -65,6 +65,8 @@ typedef struct _store_StoredResult {
     uint32_t logical_neuron_core; /* absent: not configured */
     bool has_ultraserver_mode;
     uint32_t ultraserver_mode; /* absent: not configured */
+    bool has_uverbs;
+    uint16_t uverbs; /* of an EFA device, in the EFA driver's store alone: N of /dev/infiniband/uverbsN */
 } store_StoredResult;
 
 #ifdef __cplusplus
@@ -73,7 +75,7 @@ extern "C" {
 
 /* Initializer values for message structs */
 #define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0, false, 0, false, 0, false, "", false, 0}
-#define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0}
+#define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
 
@@ -103,6 +105,7 @@ extern "C" {
 #define store_StoredResult_device_index_tag      5
 #define store_StoredResult_logical_neuron_core_tag 6
 #define store_StoredResult_ultraserver_mode_tag  7
+#define store_StoredResult_uverbs_tag            8
 
 /* Struct field encoding specification for nanopb */
 #define store_ClaimRecord_FIELDLIST(X, a) \
@@ -135,7 +138,8 @@ X(a, STATIC,   OPTIONAL, BOOL,     admin_access,      3) \
 X(a, STATIC,   OPTIONAL, STRING,   share_id,          4) \
 X(a, STATIC,   OPTIONAL, UINT32,   device_index,      5) \
 X(a, STATIC,   OPTIONAL, UINT32,   logical_neuron_core,   6) \
-X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_mode,   7)
+X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_mode,   7) \
+X(a, STATIC,   OPTIONAL, UINT32,   uverbs,            8)
 #define store_StoredResult_CALLBACK NULL
 #define store_StoredResult_DEFAULT NULL
 
@@ -149,7 +153,7 @@ extern const pb_msgdesc_t store_StoredResult_msg;
 /* Maximum encoded size of messages (where known) */
 /* store_ClaimRecord_size depends on runtime parameters */
 #define STORE_STORE_PB_H_MAX_SIZE                store_StoredResult_size
-#define store_StoredResult_size                  215
+#define store_StoredResult_size                  219
 
 #ifdef __cplusplus
 } /* extern "C" */

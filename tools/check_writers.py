@@ -39,6 +39,9 @@ class Writers:
         self.declarer = self._find_declarers()
         hub = code.text.get(AGENT + "state.h", "")
         self.members = {name: kind for kind, name in MEMBER.findall(hub[hub.find("\nstruct agent {"):])}
+        begin = hub.find("\nstruct common {")
+        if begin >= 0:  # what the drivers share, as a->common->member
+            self.members.update({name: kind for kind, name in MEMBER.findall(hub[begin:hub.find("\n};", begin)])})
         self.found = collections.defaultdict(set)
         sources = [path for path in code.files if path.startswith(AGENT) and path.endswith(".c")]
         functions = check_style.list_functions(code.root, sources) if sources else ()
@@ -75,6 +78,9 @@ class Writers:
         mine = self._module(path)
         for pointer, member, rest in WRITE.findall(body):
             kind = types.get(pointer)
+            shared = re.match(r"->(\w+)(.*)", rest) if kind == "agent" and member == "common" else None
+            if shared:
+                member, rest = shared.groups()
             if kind == "agent":
                 kind = self.members.get(member)
                 owner = self.owner.get(kind, FRAME)

@@ -3,8 +3,9 @@
 """A simulated Trainium node: the files that the Neuron kernel module and the machine show.
 
 Owns the layout of the tree below a directory: sys, proc and dev. What a board is comes from its
-golden file in tests/vectors/boards, which the unit tests hold against the agent's own rows. Touches
-nothing outside the directory, and no directory that it did not make.
+golden file in tests/vectors/boards, and its EFA devices from that in tests/vectors/efa; the unit
+tests hold both against the agent's own rows. Touches nothing outside the directory, and no
+directory that it did not make.
 
     simnode.py list
     simnode.py make --board trn2.48xlarge --dir DIR
@@ -12,6 +13,7 @@ nothing outside the directory, and no directory that it did not make.
     simnode.py set --dir DIR neuron3/stats/hardware/health_status/unhealthy_components hbm
     simnode.py remove --dir DIR neuron3
     simnode.py add --dir DIR neuron3
+    simnode.py remove --dir DIR 0000:10:19.0   (an EFA device)
     simnode.py garbage --dir DIR core-count-text
     simnode.py reboot --dir DIR
 """
@@ -28,6 +30,8 @@ import sys
 import uuid
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "vectors" / "boards"
+EFA_VECTORS = VECTORS.parent / "efa"
+UVERBS_MAJOR, UVERBS_MINOR = 231, 192  # IB_UVERBS_MAJOR and IB_UVERBS_BASE_MINOR of the kernel
 MARKER = ".simnode.json"
 MAJOR = 243  # dynamic in the kernel; the number that was seen
 DEVICES_MOST = 64  # of the kernel module
@@ -83,6 +87,17 @@ def golden(name, kind):
     return {words[1]: words[2] for words in lines if words[0] == kind}
 
 
+def efas(board):
+    """The EFA devices of a board, as {PCI address: {what: value}}; none where its file is absent."""
+    path = EFA_VECTORS / f"{board.removeprefix('ml.')}.txt"
+    found = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        if not line.startswith("#"):
+            address, key, value = line.split(maxsplit=2)
+            found.setdefault(address, {})[key] = value.split(maxsplit=1)[1] if "/" in key else value
+    return found
+
+
 class Node:
     """The tree of one node, and the choices it was made with."""
 
@@ -130,8 +145,59 @@ class Node:
         self.write("sys/devices/virtual/dmi/id/product_name", self.choices["board"] + "\n")
         self.write("proc/sys/kernel/random/boot_id", self.choices["boot_id"] + "\n")
         self.class_files()
+        for address, facts in efas(self.choices["board"]).items():
+            self.efa_function(address, facts)
+            self.efa(address, facts)
         special = [self.device(number) for number in range(self.choices["devices"])]
         return all(special)
+
+    def link(self, path, target):
+        """A symbolic link, as sysfs makes them: relative, to the real place in its tree."""
+        link = self.root / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(self.root / target, link.parent))
+
+    @staticmethod
+    def efa_place(address, facts):
+        return f"sys/devices/{facts['resource.kubernetes.io/pcieRoot']}/{address}"
+
+    def efa_function(self, address, facts):
+        """The PCI function of an EFA device, whether a driver has it or not."""
+        place = self.efa_place(address, facts)
+        product = facts["dra.net/pciSubsystem"]
+        texts = {"class": "0x020000", "vendor": "0x1d0f", "device": f"0x{product}", "revision": "0x00",
+                 "subsystem_vendor": "0x1d0f", "subsystem_device": f"0x{product}",
+                 "numa_node": facts["dra.net/numaNode"],
+                 "modalias": f"pci:v00001D0Fd0000{product.upper()}sv00001D0Fsd0000{product.upper()}bc02sc00i00"}
+        for name, text in texts.items():
+            self.write(f"{place}/{name}", text + "\n")
+        self.link(f"sys/bus/pci/devices/{address}", place)
+
+    def efa(self, address, facts):
+        """What the kernel driver makes of the function: an RDMA device with one port, and its node."""
+        place, name, number = self.efa_place(address, facts), facts["dra.net/rdmaDevice"], facts["uverbs"]
+        self.write(f"{place}/infiniband/{name}/ports/1/state", "4: ACTIVE\n")
+        self.write(f"{place}/infiniband/{name}/ports/1/link_layer", "Unspecified\n")
+        self.write(f"{place}/infiniband_verbs/uverbs{number}/ibdev", name + "\n")
+        self.write(f"{place}/infiniband_verbs/uverbs{number}/dev",
+                   f"{UVERBS_MAJOR}:{UVERBS_MINOR + int(number)}\n")
+        self.link(f"{place}/infiniband/{name}/device", place)
+        self.link(f"{place}/infiniband_verbs/uverbs{number}/device", place)
+        self.link(f"{place}/driver", "sys/bus/pci/drivers/efa")
+        self.link(f"sys/bus/pci/drivers/efa/{address}", place)
+        self.link(f"sys/class/infiniband/{name}", f"{place}/infiniband/{name}")
+        self.link(f"sys/class/infiniband_verbs/uverbs{number}", f"{place}/infiniband_verbs/uverbs{number}")
+        self.node(f"dev/infiniband/uverbs{number}", UVERBS_MAJOR, UVERBS_MINOR + int(number))
+
+    def efa_unbind(self, address, facts):
+        place, name, number = self.efa_place(address, facts), facts["dra.net/rdmaDevice"], facts["uverbs"]
+        if not (self.root / place / "driver").is_symlink():
+            raise Unusable(f"{address}: no driver has this device")
+        for path in (f"{place}/driver", f"sys/bus/pci/drivers/efa/{address}", f"sys/class/infiniband/{name}",
+                     f"sys/class/infiniband_verbs/uverbs{number}", f"dev/infiniband/uverbs{number}"):
+            (self.root / path).unlink()
+        for path in ("infiniband", "infiniband_verbs"):
+            shutil.rmtree(self.root / place / path)
 
     def class_files(self):
         for name, value in golden(self.choices["board"], "class").items():
@@ -205,9 +271,13 @@ class Node:
         return (links[number].replace(",", ", ") if whole else "") + "\n"
 
     def special(self, number):
-        path = self.root / f"dev/neuron{number}"
+        return self.node(f"dev/neuron{number}", MAJOR, number)
+
+    def node(self, place, major, minor):
+        path = self.root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(MAJOR, number))
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(major, minor))
         except PermissionError:
             path.write_bytes(b"")
         path.chmod(0o666)
@@ -245,6 +315,10 @@ class Node:
         return int(match.group(1))
 
     def remove(self, name):
+        facts = efas(self.choices["board"]).get(name)
+        if facts:
+            self.efa_unbind(name, facts)
+            return
         number = self.number(name)
         link = self.root / f"sys/class/neuron_device/neuron{number}"
         if not link.is_symlink():
@@ -254,6 +328,12 @@ class Node:
         (self.root / f"dev/neuron{number}").unlink(missing_ok=True)
 
     def add(self, name):
+        facts = efas(self.choices["board"]).get(name)
+        if facts:
+            if (self.root / self.efa_place(name, facts) / "driver").is_symlink():
+                raise Unusable(f"{name}: already on this node")
+            self.efa(name, facts)
+            return True
         number = self.number(name)
         if (self.root / f"sys/class/neuron_device/neuron{number}").is_symlink():
             raise Unusable(f"{name}: already on this node")

@@ -12,15 +12,23 @@
 #include "cfg/budget.h"
 #include "cfg/identity.h"
 
-static struct agent the_agent;
+static struct agents the_agent;
+
+static void driver_init(struct agent *a)
+{
+    registration_init(a);
+    publish_init(a);
+}
 
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms)
 {
-    struct agent *a = &the_agent;
+    struct agent *a = &the_agent.neuron;
     /* Only what must differ from zero is written: untouched pages of the tables cost nothing. */
     ASSERT(settings != NULL && files != NULL);
+    a->common = &the_agent.common;
     a->settings = settings;
+    a->driver = &settings->driver[DRIVER_NEURON];
     a->files = files;
     randomness_init(&a->randomness, seed);
     a->now_ms = now_ms;
@@ -28,10 +36,26 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
     a->wall_ms = wall_ms;
     report_init(a);
     api_init(a);
-    registration_init(a);
     node_init(a);
-    publish_init(a);
+    driver_init(a);
     return a;
+}
+
+struct agent *agent_add_efa(struct agent *a, const struct files *files)
+{
+    struct agent *e = &the_agent.efa;
+    ASSERT(a == &the_agent.neuron && a->next == NULL && files != NULL);
+    a->next = e;
+    e->common = a->common;
+    e->settings = a->settings;
+    e->driver = &a->settings->driver[DRIVER_EFA];
+    e->files = files;
+    e->now_ms = a->now_ms;
+    e->started_ms = a->now_ms;
+    e->wall_ms = a->wall_ms;
+    randomness_init(&e->randomness, agent_random(a));
+    driver_init(e);
+    return e;
 }
 
 static uint32_t issues_sum(const struct probe_issues *issues)
@@ -92,7 +116,9 @@ static void log_devices(struct agent *a)
     log_begin(a, LOG_ID_DEVICES_FOUND);
     log_text(a, "instance_type", a->devices.instance_type);
     log_number(a, "devices", a->devices.count);
-    log_text(a, "driver_version", a->devices.driver_version);
+    if (a->driver->kind == DRIVER_NEURON) { /* that of efa is the kernel's */
+        log_text(a, "driver_version", a->devices.driver_version);
+    }
     if (a->devices.lnc_host > 0u) {
         log_number(a, "logical_nc_config", a->devices.lnc_host);
     }
@@ -105,13 +131,22 @@ static bool look_done(struct agent *a, bool certain)
     return device_states_take(a, ledger_numbers(a), certain);
 }
 
-void agent_found(struct agent *a, const struct found_node *found)
+static void log_found(struct agent *a, bool shown, bool same)
+{
+    if (!shown && !a->devices.unknown) {
+        log_devices(a);
+    }
+    if (!same && a->driver->kind == DRIVER_NEURON) {
+        node_check_type(a);
+    }
+}
+
+/* Takes over the table that the scratch has, with its issues. */
+static void take_found(struct agent *a)
 {
     struct devices *next = &a->scratch.devices;
-    struct probe_issues *issues = &a->scratch.issues;
-    devices_build(next, found, issues);
     ASSERT(devices_valid(next));
-    report_issues(a, issues);
+    report_issues(a, &a->scratch.issues);
     bool returned = a->devices_missing;
     if (keeps_devices(a, next)) {
         (void)look_done(a, false); /* what is unhealthy stays so, and nothing else becomes it */
@@ -123,15 +158,25 @@ void agent_found(struct agent *a, const struct found_node *found)
     a->devices = *next;
     a->devices_missing = false;
     a->found = true;
-    if (!shown && !a->devices.unknown) {
-        log_devices(a);
-    }
-    if (!same) {
-        node_check_type(a);
-    }
+    log_found(a, shown, same);
     if (look_done(a, !a->devices.unknown) || !same) {
         publish_changed(a);
     }
+}
+
+void agent_found(struct agent *a, const struct found_node *found)
+{
+    devices_build(&a->scratch.devices, found, &a->scratch.issues);
+    take_found(a);
+}
+
+void agent_found_efas(struct agent *a, const struct found_efas *found)
+{
+    struct agent *e = a->next;
+    ASSERT(e != NULL && a->found);
+    e->scratch.devices = a->devices; /* for the type, its row and the boot id */
+    efas_build(&e->scratch.devices, found, &e->scratch.issues);
+    take_found(e);
 }
 
 /* What a store holds counts from its opening on: a device in use is listed in the first slices. */
@@ -172,18 +217,38 @@ void agent_device_plugin(struct agent *a, const char *name)
     }
 }
 
+static void driver_stop(struct agent *a, uint64_t now_ms)
+{
+    a->stopping = true;
+    a->stop_ms = now_ms + SHUTDOWN_MS;
+    a->order_close_registration = true;
+    links_drain(a);
+}
+
 void agent_stop(struct agent *a, uint64_t now_ms)
 {
     if (a->stopping) {
         return;
     }
-    a->stopping = true;
-    a->stop_ms = now_ms + SHUTDOWN_MS;
-    a->order_close_registration = true;
+    for (struct agent *d = a; d != NULL; d = d->next) {
+        driver_stop(d, now_ms);
+    }
     log_one(a, LOG_ID_STOP_REQUESTED, "text",
             "registration socket first, then running calls, slices stay");
-    links_drain(a);
     a->step_now = true;
+}
+
+/* Whether no driver has a call or bytes under way; calls are ended where the time is over. */
+static bool drivers_quiet(struct agent *a, bool expired)
+{
+    bool quiet = true;
+    for (struct agent *d = a; d != NULL; d = d->next) {
+        if (expired) {
+            calls_abandon(d);
+        }
+        quiet = quiet && links_calls_open(d) == 0u && links_quiet(d);
+    }
+    return quiet;
 }
 
 static void stop_step(struct agent *a)
@@ -192,11 +257,11 @@ static void stop_step(struct agent *a)
         return;
     }
     bool expired = a->now_ms >= a->stop_ms;
-    if (expired) {
-        calls_abandon(a);
-    }
-    if (expired || (links_calls_open(a) == 0u && links_quiet(a))) {
-        ledger_flush(a);
+    bool quiet = drivers_quiet(a, expired);
+    if (expired || quiet) {
+        for (struct agent *d = a; d != NULL; d = d->next) {
+            ledger_flush(d);
+        }
         log_one(a, LOG_ID_STOPPED, "text",
                 expired ? "calls that still ran were ended" : "no call was running");
         a->order_exit = true;
@@ -207,8 +272,10 @@ static void stop_step(struct agent *a)
 void agent_time(struct agent *a, uint64_t now_ms, uint64_t wall_ms)
 {
     ASSERT(now_ms >= a->now_ms);
-    a->now_ms = now_ms;
-    a->wall_ms = wall_ms;
+    for (struct agent *d = a; d != NULL; d = d->next) {
+        d->now_ms = now_ms;
+        d->wall_ms = wall_ms;
+    }
     api_time_old(a, false);
     report_time(a);
 }
@@ -273,6 +340,13 @@ static const struct {
     [API_LIST_CLAIMS] = {rebuild_record, rebuild_end},
 };
 
+static void for_all(struct agent *a, void (*verb)(struct agent *driver))
+{
+    for (struct agent *d = a; d != NULL; d = d->next) {
+        verb(d);
+    }
+}
+
 static void report_version(struct agent *a)
 {
     unsigned changes = version_changes(a);
@@ -280,13 +354,13 @@ static void report_version(struct agent *a)
         log_one(a, LOG_ID_RESOURCE_API_VERSION_SELECTED, "version", version_group(version_now(a)));
     }
     if ((changes & VERSION_OTHER) != 0u) {
-        publish_version(a);
+        for_all(a, publish_version);
     }
     if ((changes & VERSION_UNSERVED) != 0u) {
         log_one(a, LOG_ID_RESOURCE_API_NOT_SERVED, "text",
                 "the API server serves none of resource.k8s.io/v1, v1beta2 and v1beta1: nothing is "
                 "published and no new claim prepared");
-        publish_suspend(a);
+        for_all(a, publish_suspend);
     }
 }
 
@@ -301,8 +375,8 @@ static void report_streams_limited(struct agent *a)
 
 static void api_end(struct agent *a, const struct api_result *r)
 {
-    durations_api_request(&a->durations, r->kind, r->http, r->elapsed_ms);
-    api_owners[r->kind].on_end(a, r);
+    durations_api_request(&a->common->durations, r->kind, r->http, r->elapsed_ms);
+    api_owners[r->kind].on_end(r->owner, r);
     version_heard(a, r);
     report_version(a);
 }
@@ -314,7 +388,8 @@ static void api_event(struct agent *a, const struct api_event *event)
         version_connected(a);
         break;
     case API_EVENT_RECORD:
-        api_owners[event->result->kind].on_record(a, event->result, &event->record);
+        api_owners[event->result->kind].on_record(event->result->owner, event->result,
+                                                  &event->record);
         break;
     case API_EVENT_END:
         api_end(a, event->result);
@@ -327,7 +402,7 @@ static void api_event(struct agent *a, const struct api_event *event)
         break;
     case API_EVENT_CLOSED:
         node_disconnected(a);
-        publish_disconnected(a);
+        for_all(a, publish_disconnected);
         break;
     case API_EVENT_STREAMS_LIMITED:
         report_streams_limited(a);
@@ -344,7 +419,7 @@ static void serve_api(struct agent *a)
     for (unsigned i = 0; i < LINK_EVENTS_PER_STEP && api_next(a, &event); i++) {
         api_event(a, &event);
     }
-    if (a->registration.asked) {
+    if (a->registration.asked || (a->next != NULL && a->next->registration.asked)) {
         api_hurry(a); /* pods may come: the first connection need not wait for others' starts */
     }
     api_step(a);
@@ -363,7 +438,10 @@ void agent_api_opened(struct agent *a, uint64_t now_ms)
 
 void agent_api_failed(struct agent *a, enum status status, const char *why, uint64_t now_ms)
 {
-    a->now_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
+    uint64_t at_ms = (now_ms > a->now_ms) ? now_ms : a->now_ms;
+    for (struct agent *d = a; d != NULL; d = d->next) {
+        d->now_ms = at_ms;
+    }
     /* A file may be missing for as long as the node lives: one line, until something else fails. */
     bool again = status == HOST_ABSENT && view_starts(view_text(why), api_trouble(a));
     api_failed(a, why);
@@ -422,9 +500,8 @@ static uint64_t owner_deadline(const struct agent *a)
 
 /* --- the step --- */
 
-void agent_step(struct agent *a)
+static void log_start(struct agent *a)
 {
-    a->step_now = false;
     if (!a->started) {
         a->started = true;
         log_begin(a, LOG_ID_STARTED);
@@ -432,25 +509,42 @@ void agent_step(struct agent *a)
         log_text(a, "node", a->settings->node_name);
         log_end(a);
     }
+}
+
+/* What a driver does before results of the API server come. */
+static void driver_begin(struct agent *a)
+{
+    a->step_now = false;
     store_step(a);
     for (unsigned link = 0; link < GRPC_LINKS; link++) {
         serve_link(a, link);
     }
     responses_step(a);
     registration_step(a);
-    serve_api(a);
-    version_step(a);
+}
+
+static void driver_calls(struct agent *a)
+{
     calls_step(a);
     hand_over(a);
+}
+
+void agent_step(struct agent *a)
+{
+    log_start(a);
+    for_all(a, driver_begin);
+    serve_api(a);
+    version_step(a);
+    for_all(a, driver_calls);
     if (node_changed(a)) {
-        publish_changed(a);
+        for_all(a, publish_changed);
     }
-    owner_step(a);
+    for_all(a, owner_step);
     node_step(a);
     k8s_event_writer_step(a);
-    peer_failures_step(a);
+    for_all(a, peer_failures_step);
     health_step(a);
-    device_streams_step(a);
+    for_all(a, device_streams_step);
     pages_step(a);
     stop_step(a);
 }
@@ -471,7 +565,7 @@ enum agent_order agent_next_order(struct agent *a)
     if (taken(&a->registration.socket_wanted)) {
         return ORDER_RENEW_REGISTRATION;
     }
-    enum agent_order order = api_order(a);
+    enum agent_order order = api_order(a); /* whichever driver asks first hands it out */
     if (order == ORDER_NONE && taken(&a->order_exit)) {
         order = ORDER_EXIT;
     }
@@ -480,24 +574,33 @@ enum agent_order agent_next_order(struct agent *a)
 
 bool agent_step_due(const struct agent *a)
 {
-    return a->step_now;
+    return a->step_now || (a->next != NULL && a->next->step_now);
+}
+
+/* When a driver has to be stepped for what is its own. */
+static uint64_t driver_deadline(const struct agent *a)
+{
+    uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
+    at = earlier(at, peer_failures_deadline(a));
+    at = earlier(at, device_streams_deadline(a));
+    at = earlier(at, registration_deadline(a));
+    at = earlier(at, calls_deadline(a));
+    at = earlier(at, owner_deadline(a));
+    at = earlier(at, handover_deadline(a));
+    return earlier(at, ledger_deadline(a));
 }
 
 uint64_t agent_deadline(const struct agent *a)
 {
-    uint64_t at = a->step_now ? a->now_ms : links_deadline(a);
-    at = earlier(at, peer_failures_deadline(a));
+    uint64_t at = driver_deadline(a);
+    for (const struct agent *d = a->next; d != NULL; d = d->next) {
+        at = earlier(at, driver_deadline(d));
+    }
     at = earlier(at, pages_deadline(a));
-    at = earlier(at, device_streams_deadline(a));
-    at = earlier(at, registration_deadline(a));
-    at = earlier(at, calls_deadline(a));
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
     at = earlier(at, node_deadline(a));
-    at = earlier(at, owner_deadline(a));
-    at = earlier(at, handover_deadline(a));
     at = earlier(at, k8s_event_writer_deadline(a));
-    at = earlier(at, ledger_deadline(a));
     if (a->stopping) {
         at = earlier(at, a->stop_ms);
     }
@@ -506,13 +609,13 @@ uint64_t agent_deadline(const struct agent *a)
 
 struct view agent_log(struct agent *a)
 {
-    return log_pending(&a->report.log);
+    return log_pending(&a->common->report.log);
 }
 
 void agent_log_taken(struct agent *a, size_t n)
 {
-    log_taken(&a->report.log, n);
+    log_taken(&a->common->report.log, n);
 }
 
-_Static_assert(sizeof(struct agent) <= RAM_BYTES_MAX - HOST_BYTES_MAX,
+_Static_assert(sizeof(struct agents) <= RAM_BYTES_MAX - HOST_BYTES_MAX,
                "the agent's tables fit the memory budget");

@@ -27,7 +27,7 @@
 
 #include "agent/files.h"
 #include "agent/settings.h"
-#include "dra/device.h"
+#include "dra/efa.h"
 
 /* All state of the program, see agent/state.h; nobody outside src/agent looks into it. */
 struct agent;
@@ -60,6 +60,13 @@ enum agent_order {
 struct agent *agent_init(const struct settings *settings, const struct files *files, uint64_t seed,
                          uint64_t now_ms, uint64_t wall_ms);
 
+/*
+ * Adds the driver of the EFA devices (--efa), with a files port of its own; borrowed, too. What it
+ * returns has links, orders and a service socket of its own: the functions for these, and
+ * agent_service, take either. All others take what agent_init returned, and serve both drivers.
+ */
+struct agent *agent_add_efa(struct agent *a, const struct files *files);
+
 /* --- facts from the host --- */
 
 /* Sets the time; called after each wait before anything else. Log lines and time limits use it. */
@@ -76,6 +83,8 @@ void agent_time_old(struct agent *a);
  * module loaded late).
  */
 void agent_found(struct agent *a, const struct found_node *found);
+/* The same of the EFA devices, after agent_found; only where agent_add_efa was called. */
+void agent_found_efas(struct agent *a, const struct found_efas *found);
 /*
  * Bearer token (empty: none) and authority of the API server's URL; before agent_api_opened,
  * whenever the token changed, and after ORDER_READ_TOKEN.

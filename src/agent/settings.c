@@ -273,25 +273,51 @@ static enum status derive_socket(char path[SOCKET_PATH_CAP], const struct socket
     return PEER_MALFORMED;
 }
 
-static enum status derive_sockets(struct settings *out, struct writer *why)
+static enum status derive_sockets(struct settings *out, struct driver *driver, struct writer *why)
 {
+    char before[DRIVER_CAP + 1u];
+    char stem[DRIVER_CAP + sizeof SERVICE_SOCKET_STEM + 2u];
+    struct writer b = writer_of(before, sizeof before);
+    struct writer t = writer_of(stem, sizeof stem);
+    writer_text(&b, "/");
+    writer_text(&b, driver->name);
+    writer_text(&t, "/");
+    writer_text(&t, driver->name);
+    writer_text(&t, "/" SERVICE_SOCKET_STEM);
+    enum status ended = writer_end_text(&b);
+    ASSERT(ended == STATUS_OK);
+    ended = writer_end_text(&t);
+    ASSERT(ended == STATUS_OK);
     const struct socket_name registration = {
         .what = "registration socket",
         .folder_flag = "--kubelet-registrar-directory-path",
         .folder = out->registrar_dir,
-        .before_uid = "/" DRIVER_NAME,
+        .before_uid = before,
         .after_uid = REGISTRATION_SOCKET_SUFFIX,
     };
     const struct socket_name service = {
         .what = "service socket",
         .folder_flag = "--kubelet-plugins-directory-path",
         .folder = out->plugins_dir,
-        .before_uid = "/" DRIVER_NAME "/" SERVICE_SOCKET_STEM,
+        .before_uid = stem,
         .after_uid = SERVICE_SOCKET_SUFFIX,
     };
-    enum status s = derive_socket(out->registration_socket, &registration, out->pod_uid, why);
+    enum status s = derive_socket(driver->registration_socket, &registration, out->pod_uid, why);
     if (s == STATUS_OK) {
-        s = derive_socket(out->service_socket, &service, out->pod_uid, why);
+        s = derive_socket(driver->service_socket, &service, out->pod_uid, why);
+    }
+    return s;
+}
+
+static enum status derive_drivers(struct settings *out, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    text_set(out->driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
+    text_set(out->driver[DRIVER_EFA].name, DRIVER_CAP, out->efa_driver);
+    unsigned drivers = out->efa ? (unsigned)DRIVERS : 1u;
+    for (unsigned i = 0; i < drivers && s == STATUS_OK; i++) {
+        out->driver[i].kind = (enum driver_kind)i;
+        s = derive_sockets(out, &out->driver[i], why);
     }
     return s;
 }
@@ -348,7 +374,7 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
         s = derive_device_plugins(out, why);
     }
     if (s == STATUS_OK) {
-        s = derive_sockets(out, why);
+        s = derive_drivers(out, why);
     }
     return s;
 }

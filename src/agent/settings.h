@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "cfg/limits.h"
+#include "dra/device.h"
 
 /* What the first word of the command line asks for. */
 enum settings_command {
@@ -41,6 +42,14 @@ enum ultraserver_devices {
     ULTRASERVER_NODE,
     ULTRASERVER_BOTH,
     ULTRASERVER_DEVICES
+};
+
+/* One driver of the agent: its name, and where the kubelet finds it. */
+struct driver {
+    enum driver_kind kind;
+    char name[DRIVER_CAP];
+    char registration_socket[SOCKET_PATH_CAP]; /* full paths */
+    char service_socket[SOCKET_PATH_CAP];      /* in the directory of the claim store */
 };
 
 /* All settings of a run; texts end in NUL, an empty one is not set. */
@@ -70,14 +79,15 @@ struct settings {
     enum ultraserver_devices ultraserver;
     char taint_key[318]; /* empty: omission instead */
     char taint_effect[16];
+    bool efa;
+    char efa_driver[DRIVER_CAP];
     bool claim_status;
     bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;
     enum log_format log_format;
     enum log_level log_level;
-    char registration_socket[SOCKET_PATH_CAP]; /* derived: full paths */
-    char service_socket[SOCKET_PATH_CAP];
+    struct driver driver[DRIVERS]; /* derived; that of the EFA devices without --efa too */
 };
 
 /* What settings are read from. */

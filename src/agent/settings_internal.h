@@ -20,6 +20,7 @@ enum setting_kind {
     KIND_DURATION,  /* Go duration text, stored in milliseconds */
     KIND_TAINT,     /* key:effect, or empty */
     KIND_ADDRESS,   /* IPv4 or IPv6 address, or empty */
+    KIND_DRIVER,    /* DNS-1123 subdomain other than DRIVER_NAME */
 };
 
 /* Most values that a KIND_CHOICE has. */
@@ -43,7 +44,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 27u
+#define SETTINGS_COUNT 29u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

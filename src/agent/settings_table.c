@@ -154,6 +154,21 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(taint_key),
      .default_value = DRIVER_NAME "/unhealthy:NoSchedule",
      .help = "taint of an unhealthy device; empty: it is not published instead"},
+    {.flag = "--efa",
+     .readers = BY_DEVICES,
+     .variable = "EFA",
+     .kind = KIND_BOOL,
+     FIELD(efa),
+     .default_value = "false",
+     .help = "also serve the EFA devices of the node, as a second driver; devices and slices show "
+             "them then"},
+    {.flag = "--efa-driver-name",
+     .readers = READ_BY(COMMAND_SLICES),
+     .variable = "EFA_DRIVER_NAME",
+     .kind = KIND_DRIVER,
+     FIELD(efa_driver),
+     .default_value = EFA_DRIVER_NAME,
+     .help = "name of the driver of the EFA devices; dranet and AWS's chart of it use the default"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
@@ -263,7 +278,7 @@ const struct command_row command_rows[COMMANDS] = {
                       .help =
                           "print this text (also --help), or with a command that of the command"}};
 
-#define SETTING_KINDS ((unsigned)KIND_ADDRESS + 1u)
+#define SETTING_KINDS ((unsigned)KIND_DRIVER + 1u)
 
 static const char *value_word(const struct setting_row *row)
 {
@@ -271,7 +286,7 @@ static const char *value_word(const struct setting_row *row)
         [KIND_NODE_NAME] = "NAME",  [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
         [KIND_TEXT] = "TEXT",       [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
         [KIND_BOOL] = "true|false", [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
-        [KIND_ADDRESS] = "ADDRESS"};
+        [KIND_ADDRESS] = "ADDRESS", [KIND_DRIVER] = "NAME"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }

@@ -8,6 +8,7 @@
 #include "agent/settings_internal.h"
 #include "base/assert.h"
 #include "base/chars.h"
+#include "cfg/identity.h"
 
 /* Longest piece of a user's text within an error. */
 #define QUOTE_MAX 400u
@@ -105,6 +106,21 @@ static enum status store_node_name(void *field, size_t cap, const struct setting
     if (!is_subdomain(source->text)) {
         return refuse(source, why,
                       "is not a node name: lower-case letters, digits, '-' and '.', "
+                      "letters or digits at the ends");
+    }
+    return store_text(field, cap, source, why);
+}
+
+/* A DRA driver's name is a DNS subdomain of at most 63 characters (ResourceSlice validation). */
+static enum status store_driver(void *field, size_t cap, const struct setting_source *source,
+                                struct writer *why)
+{
+    if (view_is(source->text, DRIVER_NAME)) {
+        return refuse(source, why, "is the driver of the Neuron devices; give another name");
+    }
+    if (!is_subdomain(source->text)) {
+        return refuse(source, why,
+                      "is not a driver name: lower-case letters, digits, '-' and '.', "
                       "letters or digits at the ends");
     }
     return store_text(field, cap, source, why);
@@ -505,6 +521,8 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
     switch (row->kind) {
     case KIND_NODE_NAME:
         return store_node_name(field, row->size, source, why);
+    case KIND_DRIVER:
+        return store_driver(field, row->size, source, why);
     case KIND_FOLDER:
         return store_folder(field, row->size, source, why);
     case KIND_FILE:

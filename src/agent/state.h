@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct agent: all state of the program, one member per module, each written by that module alone.
+ * struct agent: all state of one driver, one member per module, each written by that module alone;
+ * struct common: what the drivers share, in the same way; struct agents: all state of the program.
  * The types of the members stand in the headers of their modules. Only .c files of src/agent
  * include this header; the host sees agent/agent.h. Owns every byte that the agent keeps.
  *
@@ -51,8 +52,23 @@ struct scratch {
     struct probe_issues issues;
 };
 
-/* Everything. */
+/* What the drivers share: one log, one connection to the API server, one Node. */
+struct common {
+    struct report report;
+    struct durations durations;
+    struct k8s_events k8s_events;
+    struct api_connection api_connection;
+    struct api_client api_client;
+    struct version version;
+    struct node_object node;
+    struct k8s_event_writer k8s_event_writer;
+};
+
+/* Everything of one driver. */
 struct agent {
+    struct common *common;
+    struct agent *next;              /* that of the next driver, or NULL */
+    const struct driver *driver;     /* borrowed from the settings */
     const struct settings *settings; /* borrowed */
     const struct files *files;       /* borrowed */
     uint64_t now_ms;
@@ -72,20 +88,12 @@ struct agent {
     bool order_close_registration;
     bool order_exit;
     bool exited;
-    struct report report;
-    struct durations durations;
-    struct k8s_events k8s_events;
     struct devices devices;
     struct registration registration;
     struct handover handover;
     struct ledger ledger;
-    struct api_connection api_connection;
-    struct api_client api_client;
-    struct version version;
-    struct node_object node;
     struct device_states device_states;
     struct publish publish;
-    struct k8s_event_writer k8s_event_writer;
     struct claim_status claim_status;
     struct reconcile reconcile;
     struct rebuild rebuild;
@@ -102,6 +110,13 @@ struct agent {
     struct page_link page[METRICS_LINKS];
     struct peer_failures peer_failures;
     struct scratch scratch;
+};
+
+/* All state of the program. That of the EFA driver stays untouched while there is none. */
+struct agents {
+    struct agent neuron; /* first: who has it has all */
+    struct common common;
+    struct agent efa;
 };
 
 #endif

@@ -17,6 +17,7 @@
 #include "agent/settings.h"
 #include "command/document.h"
 #include "dra/claim.h"
+#include "dra/efa.h"
 #include "dra/store.h"
 
 /* Room for the longest part: one device of a slice, with all its attributes. */
@@ -28,12 +29,16 @@ struct holder {
     char pod[NAME_CAP];                   /* empty: not known */
 };
 
-/* What `devices` and `slices` show. */
+/*
+ * What `devices` and `slices` show. With the EFA devices there are two of them, one after the other
+ * and both `efa`: the output of the second one continues that of the first.
+ */
 struct inventory {
     struct devices devices;
     struct probe_issues issues;
     struct holder holder[DEVICES_MAX]; /* by device number */
     bool colour;
+    bool efa; /* --efa */
 };
 
 /* What became of a claim's CDI file. */
@@ -53,6 +58,8 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
 
 /* The devices that a node of this type has, without hardware. false: no such type. */
 bool command_board(const char *type, struct found_node *out);
+/* The EFA devices that its map names. false: no such type. */
+bool command_board_efas(const char *type, struct found_efas *out);
 /* Appends the types that command_board knows. */
 void command_board_names(struct writer *out);
 
@@ -64,8 +71,8 @@ bool command_unhealthy(const struct inventory *v, unsigned number, struct writer
 bool command_devices_text(const struct inventory *v, unsigned part, struct writer *out);
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d);
 /* The slices that an agent with this inventory would create: one, or a list; always a document. */
-bool command_slices(const struct inventory *v, const char *node_name, unsigned part,
-                    struct document *d);
+bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
+                    unsigned part, struct document *d);
 /* One claim of the store. */
 void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out);
 void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d);

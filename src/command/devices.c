@@ -11,6 +11,7 @@
 #define COLOURS 5u
 #define COLUMN_GAP 2u
 #define CORES_COLUMN 7u
+#define NEURONS_COLUMN 8u
 #define LETTERS 26u
 
 /* What one look shows of a device; an agent that runs knows the looks before it too. */
@@ -65,10 +66,39 @@ static bool is_same(const struct inventory *v, unsigned x, unsigned y)
     return view_is(view_text(v->holder[x].claim), v->holder[y].claim);
 }
 
+static bool is_efa(const struct inventory *v)
+{
+    return v->devices.driver == DRIVER_EFA;
+}
+
+/* Whether the board's map gives EFA device `number` to Neuron device `neuron`. */
+static bool belongs_to(const struct inventory *v, unsigned number, unsigned neuron)
+{
+    const struct board *board = v->devices.board;
+    const struct efa_map *map = (board != NULL) ? board->efa : NULL;
+    return map != NULL && number < BOARD_GROUPED_DEVICES &&
+           view_is(view_text(map->address[number]), map->address[neuron]);
+}
+
+/* The Neuron devices of an EFA device, "0,1"; none where no map names it. */
+static void neurons_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
+{
+    struct writer w = writer_of(text, DEVICE_NAME_CAP);
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        if (belongs_to(v, number, i)) {
+            writer_text(&w, (w.len > 0u) ? "," : "");
+            writer_decimal(&w, i);
+        }
+    }
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
 /* Whether the board or the kernel has such a device, or a claim holds it. */
 static bool is_listed(const struct inventory *v, unsigned number)
 {
-    unsigned expected = (v->devices.board != NULL) ? v->devices.board->devices : 0u;
+    bool known = v->devices.board != NULL && !is_efa(v);
+    unsigned expected = known ? v->devices.board->devices : 0u;
     return number < expected || device_of(v, number) != NULL || is_held(v, number);
 }
 
@@ -81,8 +111,8 @@ static enum device_health health_of(const struct inventory *v, unsigned number)
     if (d == NULL) {
         return DEVICE_GONE;
     }
-    return (d->core_count == 0u) ? DEVICE_UNREADABLE
-                                 : of_reading[device_reading_health(&d->reading)];
+    return (d->core_count == 0u && !is_efa(v)) ? DEVICE_UNREADABLE
+                                               : of_reading[device_reading_health(&d->reading)];
 }
 
 static bool is_bad(const struct inventory *v, unsigned number)
@@ -161,7 +191,7 @@ static struct columns columns_of(const struct inventory *v)
     char text[HEALTH_COLUMN_CAP];
     struct columns c = {.health = wider(0, health_names[DEVICE_HEALTHY]),
                         .claim = wider(0, "CLAIM")};
-    c.name = wider(0, DEVICE_NAME_PREFIX "10");
+    c.name = wider(0, is_efa(v) ? EFA_DEVICE_PREFIX "0000-00-00-0" : DEVICE_NAME_PREFIX "10");
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         c.claim = wider(c.claim, v->holder[i].claim);
         if (is_listed(v, i)) {
@@ -175,8 +205,9 @@ static struct columns columns_of(const struct inventory *v)
 static void write_head(const struct inventory *v, struct writer *out)
 {
     struct columns c = columns_of(v);
+    writer_text(out, is_efa(v) ? "\n" : ""); /* behind the Neuron devices */
     padded(out, "NAME", c.name);
-    padded(out, "CORES", CORES_COLUMN);
+    padded(out, is_efa(v) ? "NEURON" : "CORES", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
     padded(out, "HEALTH", c.health);
     padded(out, "CLAIM", c.claim);
     writer_text(out, "POD\n");
@@ -199,20 +230,31 @@ static void colour_end(const struct inventory *v, struct writer *out)
                                : "");
 }
 
+/* Empty: not known. */
+static void cores_text(const struct inventory *v, unsigned number, char text[DEVICE_NAME_CAP])
+{
+    const struct device *d = device_of(v, number);
+    struct writer w = writer_of(text, DEVICE_NAME_CAP);
+    text[0] = '\0';
+    if (d != NULL && d->core_count > 0u) {
+        number_text(&w, "", d->core_count);
+    }
+}
+
 static void write_row(const struct inventory *v, unsigned number, struct writer *out)
 {
     char text[DEVICE_NAME_CAP];
     char health[HEALTH_COLUMN_CAP];
-    struct writer w = writer_of(text, sizeof text);
-    const struct device *d = device_of(v, number);
     const struct holder *h = &v->holder[number];
     struct columns c = columns_of(v);
-    number_text(&w, DEVICE_NAME_PREFIX, number);
+    devices_name(&v->devices, number, text);
     padded(out, text, c.name);
-    w = writer_of(text, sizeof text);
-    bool cores = d != NULL && d->core_count > 0u;
-    number_text(&w, "", cores ? d->core_count : 0u);
-    padded(out, cores ? text : "-", CORES_COLUMN);
+    if (is_efa(v)) {
+        neurons_text(v, number, text);
+    } else {
+        cores_text(v, number, text);
+    }
+    padded(out, (text[0] != '\0') ? text : "-", is_efa(v) ? NEURONS_COLUMN : CORES_COLUMN);
     bool red = is_bad(v, number);
     if (red) {
         colour(v, COLOUR_RED, out);
@@ -271,6 +313,12 @@ static unsigned lnc_of(const struct devices *d)
     return (d->lnc_host != 0u) ? d->lnc_host : lnc;
 }
 
+static void write_number_of(const struct inventory *v, struct writer *out)
+{
+    write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
+    writer_text(out, (v->devices.count == 1u) ? "" : "s");
+}
+
 static void write_summary(const struct inventory *v, struct writer *out)
 {
     unsigned held = 0;
@@ -282,7 +330,7 @@ static void write_summary(const struct inventory *v, struct writer *out)
     writer_text(out, "\n");
     writer_text(out, (v->devices.instance_type[0] != '\0') ? v->devices.instance_type
                                                            : "unknown instance type");
-    write_count(": ", v->devices.count, (v->devices.count == 1u) ? " device" : " devices", out);
+    write_number_of(v, out);
     write_count(", ", held, " held", out);
     if (bad > 0u) {
         write_count(", ", bad, " unhealthy or gone", out);
@@ -298,7 +346,7 @@ static void write_grid(const struct inventory *v, struct writer *out)
 {
     const struct board *board = v->devices.board;
     write_summary(v, out);
-    unsigned rows = (board != NULL) ? board->grid_rows : 0u;
+    unsigned rows = (board != NULL && !is_efa(v)) ? board->grid_rows : 0u;
     for (unsigned x = 0; x < rows; x++) {
         writer_text(out, (x == 0u) ? "\n" : "");
         for (unsigned y = 0; y < board->grid_columns; y++) {
@@ -376,7 +424,7 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
     } else if (part == (unsigned)PART_GRID) {
         write_grid(v, out);
     } else if (part < (unsigned)PART_ISSUES) {
-        if (is_first(v, part - PART_LEGEND)) {
+        if (!is_efa(v) && is_first(v, part - PART_LEGEND)) {
             write_legend(v, part - PART_LEGEND, out);
         }
     } else {
@@ -390,21 +438,44 @@ bool command_devices_text(const struct inventory *v, unsigned part, struct write
 
 /* --- document --- */
 
+/* Which Neuron devices it belongs to, and how the host knows it. */
+static void efa_document(const struct inventory *v, unsigned number, struct document *d)
+{
+    const struct device *device = device_of(v, number);
+    document_array_begin(d, "neuronDevices");
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        if (belongs_to(v, number, i)) {
+            char name[DEVICE_NAME_CAP];
+            struct writer w = writer_of(name, sizeof name);
+            number_text(&w, DEVICE_NAME_PREFIX, i);
+            document_element(d, view_text(name));
+        }
+    }
+    document_array_end(d);
+    if (device != NULL && device->efa.rdma_name[0] != '\0') {
+        document_text(d, "rdmaDevice", device->efa.rdma_name);
+        document_number(d, "uverbs", device->efa.uverbs);
+    }
+}
+
 static void device_document(const struct inventory *v, unsigned number, struct document *d)
 {
     char name[DEVICE_NAME_CAP];
-    struct writer w = writer_of(name, sizeof name);
     const struct device *device = device_of(v, number);
     const struct holder *h = &v->holder[number];
-    number_text(&w, DEVICE_NAME_PREFIX, number);
+    devices_name(&v->devices, number, name);
     document_object_begin(d);
     document_text(d, "name", name);
-    document_number(d, "number", number);
-    document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
+    if (is_efa(v)) {
+        efa_document(v, number, d);
+    } else {
+        document_number(d, "number", number);
+        document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
+    }
     document_text(d, "health", health_names[health_of(v, number)]);
     if (device != NULL && device->reading.reasons != 0u) {
         char reasons[HEALTH_TEXT_CAP];
-        w = writer_of(reasons, sizeof reasons);
+        struct writer w = writer_of(reasons, sizeof reasons);
         device_health_text(&w, HEALTH_UNHEALTHY, device->reading.reasons);
         enum status ended = writer_end_text(&w);
         ASSERT(ended == STATUS_OK);
@@ -429,31 +500,48 @@ static void issue_document(const struct probe_issue *issue, struct document *d)
     document_element(d, writer_view(&w));
 }
 
+/* The whole, or its first part: what the EFA devices are follows there. */
+static void start_document(const struct inventory *v, struct document *d)
+{
+    if (is_efa(v)) {
+        document_array_begin(d, "efaDevices");
+        return;
+    }
+    document_object_begin(d);
+    document_text(d, "instanceType", v->devices.instance_type);
+    document_text(d, "neuronDriverVersion", v->devices.driver_version);
+    if (lnc_of(&v->devices) > 0u) {
+        document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
+    }
+    document_array_begin(d, "devices");
+}
+
+static void end_document(const struct inventory *v, struct document *d)
+{
+    document_array_end(d);
+    if (!v->efa || is_efa(v)) {
+        document_object_end(d);
+        document_end(d);
+    }
+}
+
 bool command_devices_document(const struct inventory *v, unsigned part, struct document *d)
 {
     unsigned issues = PART_ROWS + DEVICES_MAX + 1u;
     unsigned last = issues + v->issues.count;
     if (part == 0u) {
-        document_object_begin(d);
-        document_text(d, "instanceType", v->devices.instance_type);
-        document_text(d, "neuronDriverVersion", v->devices.driver_version);
-        if (lnc_of(&v->devices) > 0u) {
-            document_number(d, "logicalNeuronCore", lnc_of(&v->devices));
-        }
-        document_array_begin(d, "devices");
+        start_document(v, d);
     } else if (part < (unsigned)PART_GRID) {
         if (is_listed(v, part - PART_ROWS)) {
             device_document(v, part - PART_ROWS, d);
         }
     } else if (part == (unsigned)PART_GRID) {
         document_array_end(d);
-        document_array_begin(d, "issues");
+        document_array_begin(d, is_efa(v) ? "efaIssues" : "issues");
     } else if (part < last) {
         issue_document(&v->issues.issue[part - issues], d);
     } else if (part == last) {
-        document_array_end(d);
-        document_object_end(d);
-        document_end(d);
+        end_document(v, d);
     } else {
         return false;
     }

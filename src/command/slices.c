@@ -29,6 +29,28 @@ bool command_board(const char *type, struct found_node *out)
     return true;
 }
 
+bool command_board_efas(const char *type, struct found_efas *out)
+{
+    const struct board *board = board_find(type);
+    const struct efa_map *map = (board != NULL) ? board->efa : NULL;
+    *out = (struct found_efas){.count = 0};
+    for (unsigned i = 0; map != NULL && i < BOARD_GROUPED_DEVICES; i++) {
+        struct found_efa efa = {.verbs = true, .node_exists = true, .number = (uint16_t)i};
+        bool good = pci_address_parse(view_text(map->address[i]), &efa.address);
+        ASSERT(good);
+        text_set(efa.port_state, sizeof efa.port_state, "4: ACTIVE");
+        bool known = false; /* two devices may share one */
+        for (unsigned k = 0; k < out->count; k++) {
+            known = known || out->efa[k].address == efa.address;
+        }
+        if (!known) {
+            out->efa[out->count] = efa;
+            out->count++;
+        }
+    }
+    return board != NULL;
+}
+
 void command_board_names(struct writer *out)
 {
     const struct board *board = board_at(0);
@@ -63,12 +85,15 @@ static void write_counters(const struct devices *devices, const struct device *d
     document_array_end(d);
 }
 
-static void write_head(const char *node_name, unsigned slices, struct document *d)
+static void write_head(const char *driver, const char *node_name, unsigned slices,
+                       struct document *d)
 {
-    char prefix[NAME_CAP + sizeof DRIVER_NAME + 2u];
+    char prefix[NAME_CAP + DRIVER_CAP + 2u];
     struct writer w = writer_of(prefix, sizeof prefix);
     writer_text(&w, node_name);
-    writer_text(&w, "-" DRIVER_NAME "-");
+    writer_text(&w, "-");
+    writer_text(&w, driver);
+    writer_text(&w, "-");
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
     document_object_begin(d);
@@ -78,7 +103,7 @@ static void write_head(const char *node_name, unsigned slices, struct document *
     document_text(d, "generateName", prefix);
     document_object_end(d);
     document_member_begin(d, "spec");
-    document_text(d, "driver", DRIVER_NAME);
+    document_text(d, "driver", driver);
     document_text(d, "nodeName", node_name);
     document_member_begin(d, "pool");
     document_text(d, "name", node_name);
@@ -93,27 +118,39 @@ static void write_tail(struct document *d)
     document_object_end(d);
 }
 
-/* Two slices are a list: the first one has the counters. */
-static void write_start(const struct devices *devices, const char *node_name, struct document *d)
+/* Several slices are a list: that with the counters comes first, that of the EFA devices last. */
+static bool is_list(const struct inventory *v)
 {
-    if (devices->counters) {
+    return v->efa || v->devices.counters;
+}
+
+static void write_start(const struct inventory *v, const char *driver, const char *node_name,
+                        struct document *d)
+{
+    bool counters = v->devices.counters;
+    if (is_list(v) && v->devices.driver == DRIVER_NEURON) {
         document_object_begin(d);
         document_text(d, "apiVersion", "v1");
         document_text(d, "kind", "List");
         document_array_begin(d, "items");
-        write_head(node_name, 2, d);
-        write_counters(devices, NULL, d);
+    }
+    if (counters) {
+        write_head(driver, node_name, 2, d);
+        write_counters(&v->devices, NULL, d);
         write_tail(d);
     }
-    write_head(node_name, devices->counters ? 2u : 1u, d);
+    write_head(driver, node_name, counters ? 2u : 1u, d);
     document_array_begin(d, "devices");
 }
 
-static void write_end(const struct devices *devices, struct document *d)
+static void write_end(const struct inventory *v, struct document *d)
 {
     document_array_end(d);
     write_tail(d);
-    if (devices->counters) {
+    if (v->efa && v->devices.driver == DRIVER_NEURON) {
+        return; /* the second inventory goes on */
+    }
+    if (is_list(v)) {
         document_array_end(d);
         document_object_end(d);
     }
@@ -144,6 +181,13 @@ static void write_value(const struct attribute *a, struct document *d)
 /* The attributes of a device, or its capacities. */
 static void write_values(const struct attributes *all, bool capacity, struct document *d)
 {
+    bool any = false;
+    for (unsigned i = 0; i < all->count; i++) {
+        any = any || (all->attribute[i].type == ATTRIBUTE_CAPACITY) == capacity;
+    }
+    if (!any) {
+        return;
+    }
     document_member_begin(d, capacity ? "capacity" : "attributes");
     for (unsigned i = 0; i < all->count; i++) {
         const struct attribute *a = &all->attribute[i];
@@ -171,16 +215,16 @@ static void write_device(const struct devices *devices, unsigned index, struct d
     document_object_end(d);
 }
 
-bool command_slices(const struct inventory *v, const char *node_name, unsigned part,
-                    struct document *d)
+bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
+                    unsigned part, struct document *d)
 {
     unsigned count = v->devices.count;
     if (part == 0u) {
-        write_start(&v->devices, node_name, d);
+        write_start(v, driver, node_name, d);
     } else if (part <= count) {
         write_device(&v->devices, part - 1u, d);
     } else if (part == count + 1u) {
-        write_end(&v->devices, d);
+        write_end(v, d);
     } else {
         return false;
     }

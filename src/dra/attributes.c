@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
+#include "dra/pci.h"
 #include "dra/issue.h"
 
 /* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */
@@ -79,8 +80,7 @@ static void add_groups(struct attributes *out, const struct board *board,
 }
 
 /* Of Kubernetes, so that claims can be aligned with devices of other drivers. */
-static void add_standard(struct attributes *out, const struct board *board,
-                         const struct device *device)
+static void add_standard(struct attributes *out, const char *address, const struct device *device)
 {
     if (!device->at_pci_address) {
         return;
@@ -88,7 +88,7 @@ static void add_standard(struct attributes *out, const struct board *board,
     if (device->numa_node >= 0) {
         add_int(out, "resource.kubernetes.io/numaNode", device->numa_node);
     }
-    add_string(out, "resource.kubernetes.io/pciBusID", board_pci_address(board, device->number));
+    add_string(out, "resource.kubernetes.io/pciBusID", address);
     add_string(out, "resource.kubernetes.io/pcieRoot", device->pcie_root);
 }
 
@@ -146,11 +146,43 @@ static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
     add_string(out, "ultraserverServerId4", quad->server_id);
 }
 
-static void build(const struct devices *d, unsigned index, struct attributes *out)
+/* PCI subsystem ID in four digits, as dranet gives it; 0: not known. */
+static void add_subsystem(struct attributes *out, uint16_t subsystem)
 {
-    ASSERT(index < d->count);
-    const struct device *device = &d->device[index];
-    out->count = 0;
+    char text[8] = "";
+    struct writer w = writer_of(text, sizeof text);
+    if (subsystem != 0u) {
+        writer_hex(&w, subsystem, 4u);
+    }
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    add_string(out, "dra.net/pciSubsystem", text);
+}
+
+/*
+ * The names of vendor and device are those of the PCI ID database, by which the DeviceClass of
+ * AWS's chart selects.
+ */
+static void build_efa(const struct devices *d, const struct device *device, struct attributes *out)
+{
+    char address[PCI_ADDRESS_CAP];
+    pci_address_text(device->efa.address, address);
+    if (device->numa_node >= 0) {
+        add_int(out, "dra.net/numaNode", device->numa_node);
+    }
+    add_string(out, "dra.net/pciAddress", address);
+    add_string(out, "dra.net/pciDevice", "Elastic Fabric Adapter (EFA)");
+    add_subsystem(out, device->efa.subsystem);
+    add_string(out, "dra.net/pciVendor", "Amazon.com, Inc.");
+    add_bool(out, "dra.net/rdma", true);
+    add_string(out, "dra.net/rdmaDevice", device->efa.rdma_name);
+    add_groups(out, d->board, device);
+    add_standard(out, address, device);
+}
+
+static void build_neuron(const struct devices *d, const struct device *device,
+                         struct attributes *out)
+{
     if (d->board != NULL && d->board->ultraserver) {
         add_string(out, "capacityBlockId", d->labels.capacity_block);
     }
@@ -169,10 +201,22 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);
     add_groups(out, d->board, device);
-    add_standard(out, d->board, device);
+    add_standard(out, board_pci_address(d->board, device->number), device);
     add_string(out, "resourceType", device->node ? "neuron_node" : "neuron_device");
     add_grid(out, d->board, device->number);
     add_ultraserver(out, &d->ultraserver);
+}
+
+static void build(const struct devices *d, unsigned index, struct attributes *out)
+{
+    ASSERT(index < d->count);
+    const struct device *device = &d->device[index];
+    out->count = 0;
+    if (d->driver == DRIVER_EFA) {
+        build_efa(d, device, out);
+    } else {
+        build_neuron(d, device, out);
+    }
 }
 
 /* Leaves those that the server takes, or those that it would refuse. */

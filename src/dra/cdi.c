@@ -10,43 +10,55 @@
 #include "dra/cdi_internal.h"
 #include "dra/claim.h"
 
-/* Directory, "/neuron" and a number under DEVICES_MAX. */
-#define NODE_PATH_CAP (PATH_CAP + 16u)
+/* Directory, "/neuron" or "/infiniband/uverbs", and a number under DEVICES_MAX. */
+#define NODE_PATH_CAP (PATH_CAP + 32u)
 #define ENV_CAP 64u
 
 enum { CDI_INDENT = 2 };
 
 /* --- names --- */
 
-static void file_name(const char *uid, const char *suffix, char out[CDI_FILE_NAME_CAP])
+const char *cdi_file_prefix(enum driver_kind driver)
+{
+    return (driver == DRIVER_EFA) ? EFA_CDI_FILE_PREFIX : CDI_FILE_PREFIX;
+}
+
+static const char *kind_of(enum driver_kind driver)
+{
+    return (driver == DRIVER_EFA) ? EFA_CDI_KIND : CDI_KIND;
+}
+
+static void file_name(enum driver_kind driver, const char *uid, const char *suffix,
+                      char out[CDI_FILE_NAME_CAP])
 {
     struct writer w = writer_of(out, CDI_FILE_NAME_CAP);
-    writer_text(&w, CDI_FILE_PREFIX);
+    writer_text(&w, cdi_file_prefix(driver));
     writer_text(&w, uid);
     writer_text(&w, suffix);
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK); /* a UID has its own, smaller bound */
 }
 
-void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP])
 {
-    file_name(uid, CDI_FILE_SUFFIX, out);
+    file_name(driver, uid, CDI_FILE_SUFFIX, out);
 }
 
-void cdi_tombstone_name(const char *uid, char out[CDI_FILE_NAME_CAP])
+void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP])
 {
-    file_name(uid, CDI_TOMBSTONE_SUFFIX, out);
+    file_name(driver, uid, CDI_TOMBSTONE_SUFFIX, out);
 }
 
-bool cdi_name_uid(const char *name, const char *suffix, char uid[UID_CAP])
+bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP])
 {
     struct view v = view_text(name);
-    size_t ends = sizeof CDI_FILE_PREFIX - 1u + view_text(suffix).len;
-    if (!view_starts(v, CDI_FILE_PREFIX) || !view_ends(v, suffix) || v.len <= ends) {
+    const char *prefix = cdi_file_prefix(driver);
+    size_t begins = view_text(prefix).len;
+    size_t ends = begins + view_text(suffix).len;
+    if (!view_starts(v, prefix) || !view_ends(v, suffix) || v.len <= ends) {
         return false;
     }
-    struct view middle =
-        view_from(view_first(v, v.len - view_text(suffix).len), sizeof CDI_FILE_PREFIX - 1u);
+    struct view middle = view_from(view_first(v, v.len - view_text(suffix).len), begins);
     return text_copy(uid, UID_CAP, middle) == STATUS_OK;
 }
 
@@ -57,15 +69,20 @@ static void device_name(struct writer *w, const char *uid, const char *request)
     writer_text(w, request);
 }
 
-void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP])
+void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
+                   char out[CDI_ID_CAP])
 {
     struct writer w = writer_of(out, CDI_ID_CAP);
-    writer_text(&w, CDI_KIND "=");
+    writer_text(&w, kind_of(driver));
+    writer_text(&w, "=");
     device_name(&w, uid, request);
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
 }
 
+_Static_assert(sizeof(EFA_CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP &&
+                   sizeof(EFA_CDI_FILE_PREFIX CDI_TOMBSTONE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP,
+               "those of the EFA driver fit");
 _Static_assert(sizeof(CDI_KIND) + UID_CAP + REQUEST_BASE_CAP <= CDI_ID_CAP,
                "the longest CDI id fits");
 _Static_assert(sizeof(CDI_FILE_PREFIX CDI_FILE_SUFFIX) + UID_CAP <= CDI_FILE_NAME_CAP &&
@@ -119,6 +136,12 @@ static void result_object(struct writer *out, const struct claim_result *r)
     }
     if (r->share_id[0] != '\0') {
         member(&j, "shareID", r->share_id);
+    }
+    if (r->efa_address != 0u) {
+        json_name(&j, "number");
+        json_number(&j, r->number);
+        json_name(&j, "uverbs");
+        json_number(&j, r->uverbs);
     }
     member_number(&j, "logicalNeuronCore", r->logical_neuron_core);
     member_number(&j, "ultraserverMode", r->ultraserver_mode);
@@ -229,16 +252,22 @@ static bool request_written(const struct claim_record *r, unsigned at)
     return false;
 }
 
+static void write_node(struct json_writer *j, const char *dev_root, const char *stem,
+                       unsigned number, unsigned host_number)
+{
+    json_object_begin(j);
+    member_numbered(j, "path", "/dev", stem, number);
+    member_numbered(j, "hostPath", dev_root, stem, host_number);
+    member(j, "permissions", "rw");
+    json_object_end(j);
+}
+
 static void write_nodes(struct json_writer *j, const struct claim_record *r, uint64_t devices,
                         const char *dev_root)
 {
     for (unsigned number = 0; number < DEVICES_MAX; number++) {
         if ((devices >> number & 1u) != 0u) {
-            json_object_begin(j);
-            member_numbered(j, "path", "/dev", "/neuron", container_number(r, number));
-            member_numbered(j, "hostPath", dev_root, "/neuron", number);
-            member(j, "permissions", "rw");
-            json_object_end(j);
+            write_node(j, dev_root, "/neuron", container_number(r, number), number);
         }
     }
 }
@@ -252,7 +281,13 @@ static void device_nodes(struct json_writer *j, const struct claim_record *r, un
     json_array_begin(j);
     for (unsigned i = first; i < r->count; i++) {
         uint64_t devices = same_request(r, first, i) ? claim_result_numbers(r, i) & ~written : 0u;
-        write_nodes(j, r, devices, dev_root);
+        if (r->driver == DRIVER_NEURON) {
+            write_nodes(j, r, devices, dev_root);
+        } else if (devices != 0u) {
+            write_node(j, dev_root, "/infiniband/uverbs", r->result[i].uverbs, r->result[i].uverbs);
+        } else {
+            /* a share of a device that has its node */
+        }
         written |= devices;
     }
     json_array_end(j);
@@ -317,7 +352,7 @@ enum status cdi_write(const struct claim_record *r, const char *dev_root, struct
     struct json_writer j = json_writer_of(out, CDI_INDENT);
     json_object_begin(&j);
     member(&j, "cdiVersion", CDI_VERSION);
-    member(&j, "kind", CDI_KIND);
+    member(&j, "kind", kind_of(r->driver));
     annotations(&j, r);
     json_name(&j, "devices");
     json_array_begin(&j);

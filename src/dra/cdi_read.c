@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "dra/cdi_internal.h"
+#include "dra/pci.h"
 #include "dra/claim.h"
 
 /* Annotations that are there once, and the members of a result. */
@@ -33,6 +34,8 @@ enum {
     MEMBER_SHARE_ID,
     MEMBER_LOGICAL_NEURON_CORE,
     MEMBER_ULTRASERVER_MODE,
+    MEMBER_NUMBER,
+    MEMBER_UVERBS,
     MEMBERS
 };
 
@@ -51,7 +54,9 @@ static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_ADMIN_ACCESS] = "adminAccess",
                                              [MEMBER_SHARE_ID] = "shareID",
                                              [MEMBER_LOGICAL_NEURON_CORE] = "logicalNeuronCore",
-                                             [MEMBER_ULTRASERVER_MODE] = "ultraserverMode"};
+                                             [MEMBER_ULTRASERVER_MODE] = "ultraserverMode",
+                                             [MEMBER_NUMBER] = "number",
+                                             [MEMBER_UVERBS] = "uverbs"};
 
 /* An object whose members are read one by one. */
 struct members_reader {
@@ -120,17 +125,27 @@ static bool take_bool(const struct json_token *value, bool *to)
     return *to || value->kind == JSON_FALSE;
 }
 
-static bool take_device(const struct json_token *value, bool *node, uint16_t *number)
+static bool take_number(const struct json_token *value, uint16_t *to)
 {
     uint64_t n = 0;
-    *node = value->kind == JSON_STRING && view_is(value->text, NODE_DEVICE_NAME);
-    if (*node) {
+    bool ok = value->kind == JSON_NUMBER && view_decimal(value->text, UINT16_MAX, &n) == STATUS_OK;
+    *to = (uint16_t)n;
+    return ok;
+}
+
+/* The number of an EFA device is not in its name: a member of its own follows. */
+static bool take_device(const struct json_token *value, struct claim_result *to)
+{
+    uint64_t n = 0;
+    bool text = value->kind == JSON_STRING;
+    to->node = text && view_is(value->text, NODE_DEVICE_NAME);
+    if (to->node || (text && efa_device_address(value->text, &to->efa_address))) {
         return true;
     }
     struct view digits = view_from(value->text, sizeof DEVICE_NAME_PREFIX - 1u);
     bool ok = value->kind == JSON_STRING && view_starts(value->text, DEVICE_NAME_PREFIX) &&
               view_decimal(digits, DEVICES_MAX - 1u, &n) == STATUS_OK;
-    *number = (uint16_t)n;
+    to->number = (uint16_t)n;
     return ok;
 }
 
@@ -142,7 +157,7 @@ static bool take_member(struct members_reader *m, struct claim_result *to)
     case MEMBER_REQUEST:
         return take_text(&m->value, to->request, sizeof to->request);
     case MEMBER_DEVICE:
-        return take_device(&m->value, &to->node, &to->number);
+        return take_device(&m->value, to);
     case MEMBER_ADMIN_ACCESS:
         return take_bool(&m->value, &to->admin_access);
     case MEMBER_SHARE_ID:
@@ -151,6 +166,10 @@ static bool take_member(struct members_reader *m, struct claim_result *to)
         return take_small(&m->value, &to->logical_neuron_core);
     case MEMBER_ULTRASERVER_MODE:
         return take_small(&m->value, &to->ultraserver_mode);
+    case MEMBER_NUMBER:
+        return to->efa_address != 0u && take_number(&m->value, &to->number);
+    case MEMBER_UVERBS:
+        return to->efa_address != 0u && take_number(&m->value, &to->uverbs);
     default:
         return json_skip(&m->in, &m->value) == STATUS_OK;
     }
@@ -281,6 +300,14 @@ static bool take_annotations(struct json_reader *in, struct claim_record *r)
     return ok && m.in.failed == STATUS_OK && (m.seen & needed) == needed;
 }
 
+static bool take_kind(const struct json_token *value, enum driver_kind *driver)
+{
+    bool text = value->kind == JSON_STRING;
+    bool efa = text && view_is(value->text, EFA_CDI_KIND);
+    *driver = efa ? DRIVER_EFA : DRIVER_NEURON;
+    return efa || (text && view_is(value->text, CDI_KIND));
+}
+
 static bool take_file(struct view file, struct claim_record *r)
 {
     static const char *const top[] = {"kind", "annotations"};
@@ -290,7 +317,7 @@ static bool take_file(struct view file, struct claim_record *r)
     while (ok && next_member(&m)) {
         unsigned at = member_of(&m, top, 2);
         if (at == 0u) {
-            ok = m.value.kind == JSON_STRING && view_is(m.value.text, CDI_KIND);
+            ok = take_kind(&m.value, &r->driver);
         } else if (at == 1u) {
             ok = m.value.kind == JSON_OBJECT_BEGIN && take_annotations(&m.in, r);
         } else {

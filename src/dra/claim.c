@@ -5,6 +5,8 @@
  */
 #include "dra/claim.h"
 
+#include "dra/pci.h"
+
 #include <string.h>
 
 #include "base/assert.h"
@@ -94,11 +96,18 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     return true;
 }
 
+/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
+static bool place_valid(const struct claim_record *r, const struct claim_result *result)
+{
+    bool none = result->efa_address == 0u && result->uverbs == 0u;
+    return (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
+}
+
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
     bool node = result->number == 0u && r->node_devices != 0u;
-    bool device = result->number < DEVICES_MAX && (!result->node || node);
+    bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
     bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
            share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
@@ -192,6 +201,10 @@ _Static_assert(DEVICES_MAX <= 100u, "a number and a comma are at most three byte
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(out, DEVICE_NAME_CAP);
+    if (result->efa_address != 0u) {
+        efa_device_name(result->efa_address, out);
+        return;
+    }
     writer_text(&w, result->node ? NODE_DEVICE_NAME : DEVICE_NAME_PREFIX);
     if (!result->node) {
         writer_decimal(&w, result->number);
@@ -213,6 +226,7 @@ uint64_t claim_numbers(const struct claim_record *r)
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
     return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
+           p->efa_address == q->efa_address && p->uverbs == q->uverbs &&
            view_is(view_text(p->request), q->request) &&
            view_is(view_text(p->share_id), q->share_id);
 }
@@ -247,11 +261,13 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r)
 
 /* --- the builder --- */
 
-void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
-                 const struct claim_id *wanted)
+void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
+                 const char *pool, const struct claim_id *wanted)
 {
     memset(b, 0, sizeof *b);
     b->devices = devices;
+    b->driver = driver;
+    b->record.driver = devices->driver;
     b->pool = pool;
     b->wanted = wanted;
     b->record.id = *wanted;
@@ -392,6 +408,8 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
     struct claim_result *r = &b->record.result[b->record.count];
     r->node = device < 0;
     r->number = r->node ? 0u : b->devices->device[device].number;
+    r->efa_address = r->node ? 0u : b->devices->device[device].efa.address;
+    r->uverbs = r->node ? 0u : b->devices->device[device].efa.uverbs;
     r->admin_access = in->admin_access;
     if (r->node) {
         b->record.node_devices = devices_numbers(b->devices);
@@ -407,7 +425,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
-    if (b->failed != STATUS_OK || !view_is(in->driver, DRIVER_NAME)) {
+    if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
         return;
     }
     if (b->configured) {
@@ -543,7 +561,11 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
         return;
     }
-    if (!view_is(in->driver, DRIVER_NAME)) {
+    if (!view_is(in->driver, b->driver)) {
+        return;
+    }
+    if (b->record.driver == DRIVER_EFA) {
+        claim_malformed(b, "EFA devices take no configuration");
         return;
     }
     /* Names of requests may be missing from what was cut: it may apply to any result. */
@@ -597,7 +619,7 @@ static const char *lacking(const struct claim_builder *b)
         return " is not allocated";
     }
     if (b->record.count == 0u) {
-        return " has no allocation result of driver " DRIVER_NAME;
+        return " has no allocation result of driver ";
     }
     for (unsigned i = 0; i < b->record.count; i++) {
         if (!configured_alike(&b->record, i)) {
@@ -656,6 +678,7 @@ enum status claim_end(struct claim_builder *b)
     if (what != NULL) {
         struct writer why = claim_failure(b, PEER_REFUSED);
         writer_text(&why, what);
+        writer_text(&why, (b->allocated && b->record.count == 0u) ? b->driver : "");
         return b->failed;
     }
     b->record.zero_numbering = b->zero_numbering;

@@ -50,6 +50,8 @@ struct claim_result {
     uint8_t logical_neuron_core;    /* 0: not asked for */
     uint8_t ultraserver_mode;       /* node count asked for, 0: none */
     bool admin_access;
+    uint16_t uverbs;      /* of an EFA device: N of /dev/infiniband/uverbsN when it was prepared */
+    uint32_t efa_address; /* its PCI address, by which it is named; 0: a Neuron device */
 };
 
 /* What a claim can be reserved for (KEP-4381; a PodGroup: KEP-5729). */
@@ -83,6 +85,7 @@ struct claim_record {
     bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
     uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
     struct ultraserver_use ultraserver; /* of all results that ask for an UltraServer mode */
+    enum driver_kind driver;            /* of all its results */
     uint8_t count;                      /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
@@ -108,6 +111,7 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r);
 struct claim_builder {
     const struct devices *devices; /* borrowed */
     const char *pool;              /* own pool (node) name, borrowed */
+    const char *driver;            /* own name, borrowed */
     const struct claim_id *wanted; /* borrowed */
     bool seen_meta;
     bool is_wanted; /* its UID is the wanted one */
@@ -127,8 +131,8 @@ struct claim_builder {
 };
 
 /* `wanted` has passed claim_id_check. What is borrowed must live until claim_end. */
-void claim_begin(struct claim_builder *b, const struct devices *devices, const char *pool,
-                 const struct claim_id *wanted);
+void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
+                 const char *pool, const struct claim_id *wanted);
 /*
  * Metadata of the object. Another UID: `claim ns/name got replaced …`. One under deletion is
  * allowed.
@@ -202,22 +206,26 @@ void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_C
 
 /* --- CDI --- */
 
-/* File name of a claim's CDI file: CDI_FILE_PREFIX uid CDI_FILE_SUFFIX. */
-void cdi_file_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
-/* The name that it has as a tombstone: CDI_FILE_PREFIX uid CDI_TOMBSTONE_SUFFIX. */
-void cdi_tombstone_name(const char *uid, char out[CDI_FILE_NAME_CAP]);
+/* How the names of the driver's CDI files start. */
+const char *cdi_file_prefix(enum driver_kind driver);
+/* File name of a claim's CDI file: prefix, uid, CDI_FILE_SUFFIX. */
+void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
+/* The name that it has as a tombstone: prefix, uid, CDI_TOMBSTONE_SUFFIX. */
+void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
 /* Whether a file of this name is a claim's, with this suffix; `uid` is the claim's then. */
-bool cdi_name_uid(const char *name, const char *suffix, char uid[UID_CAP]);
+bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*
- * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>. One CDI device per
- * base request name carries all its device nodes.
+ * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>, or that of the EFA
+ * driver's kind. One CDI device per base request name carries all its device nodes.
  */
-void cdi_device_id(const char *uid, const char *request, char out[CDI_ID_CAP]);
+void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
+                   char out[CDI_ID_CAP]);
 /*
  * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
- * ascending over the claim's devices) and its environment (NEURON_LOGICAL_NC_CONFIG;
+ * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, which is all that
+ * libfabric's provider efa opens) and its environment (NEURON_LOGICAL_NC_CONFIG;
  * NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.

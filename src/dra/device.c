@@ -8,6 +8,8 @@
 #include "base/assert.h"
 #include "base/chars.h"
 #include "cfg/identity.h"
+#include "dra/device_internal.h"
+#include "dra/pci.h"
 
 #include <string.h>
 
@@ -31,6 +33,11 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_BOOT_ID] = "boot-id",
     [PROBE_ISSUE_ULTRASERVER] = "ultraserver-mode",
     [PROBE_ISSUE_LNC_CONFIG] = "logical-nc-config",
+    [PROBE_ISSUE_NO_EFA] = "no-efa",
+    [PROBE_ISSUE_EFA_COUNT] = "efa-count",
+    [PROBE_ISSUE_EFA_VERBS] = "efa-without-verbs",
+    [PROBE_ISSUE_EFA_UNMAPPED] = "efa-not-mapped",
+    [PROBE_ISSUE_EFA_IGNORED] = "efa-ignored",
 };
 
 static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
@@ -61,6 +68,13 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
         "UltraServerConfig is refused; wait 10 minutes after the module's load, then see dmesg",
     [PROBE_ISSUE_LNC_CONFIG] =
         "ignored; write NEURON_LOGICAL_NC_CONFIG=1 or 2 for a type with LNC, or remove the file",
+    [PROBE_ISSUE_NO_EFA] =
+        "attach EFA interfaces to the instance and load the kernel module: modprobe efa",
+    [PROBE_ISSUE_EFA_COUNT] =
+        "the type can have another number of EFA devices: see the interfaces of the instance",
+    [PROBE_ISSUE_EFA_VERBS] = "left out; load ib_uverbs, and see infiniband/uverbsN in --dev-root",
+    [PROBE_ISSUE_EFA_UNMAPPED] = "its device groups are left out; use an agent that knows the type",
+    [PROBE_ISSUE_EFA_IGNORED] = "left out; the agent knows 32 EFA devices a node",
 };
 
 const char *probe_issue_name(enum probe_issue_kind kind)
@@ -84,8 +98,8 @@ static void printable_cut(char *text, size_t cap, struct view value)
     text[len] = '\0';
 }
 
-static void report(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
-                   struct view value)
+void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
+                     struct view value)
 {
     ASSERT((unsigned)kind < (unsigned)PROBE_ISSUE_KINDS && issue_remedies[kind] != NULL);
     if (issues->count == PROBE_ISSUES_MAX) {
@@ -102,7 +116,7 @@ static void report(struct probe_issues *issues, enum probe_issue_kind kind, uint
 
 static void report_node(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
 {
-    report(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
+    probe_issue_add(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
 }
 
 static void report_count(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t value)
@@ -211,7 +225,7 @@ static void build_cores(const struct devices *d, struct device *device,
     }
     device->core_count = (uint16_t)count;
     if (count == 0u || (d->board != NULL && count != family->cores_per_device)) {
-        report(issues, PROBE_ISSUE_CORES, device->number, text);
+        probe_issue_add(issues, PROBE_ISSUE_CORES, device->number, text);
     }
 }
 
@@ -269,17 +283,47 @@ static void build_neighbours(struct device *device, const struct found_device *f
     }
     if (!good) {
         device->neighbours = 0;
-        report(issues, PROBE_ISSUE_NEIGHBOURS, device->number, text);
+        probe_issue_add(issues, PROBE_ISSUE_NEIGHBOURS, device->number, text);
     }
+}
+
+static void number_name(unsigned number, char name[DEVICE_NAME_CAP])
+{
+    struct writer w = writer_of(name, DEVICE_NAME_CAP);
+    writer_text(&w, DEVICE_NAME_PREFIX);
+    writer_decimal(&w, number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
 }
 
 static void build_name(struct device *device)
 {
-    struct writer w = writer_of(device->name, sizeof device->name);
-    writer_text(&w, DEVICE_NAME_PREFIX);
-    writer_decimal(&w, device->number);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
+    number_name(device->number, device->name);
+}
+
+/* PCI address of an EFA device by the board's map; 0: it has none of this number. */
+static uint32_t mapped_address(const struct devices *d, unsigned number)
+{
+    const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
+    uint32_t address = 0;
+    bool known = map != NULL && number < BOARD_GROUPED_DEVICES &&
+                 pci_address_parse(view_text(map->address[number]), &address);
+    return known ? address : 0u;
+}
+
+void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP])
+{
+    int at = devices_numbered(d, number);
+    uint32_t address = mapped_address(d, number);
+    if (at >= 0) {
+        text_set(out, DEVICE_NAME_CAP, d->device[at].name);
+    } else if (d->driver == DRIVER_NEURON) {
+        number_name(number, out);
+    } else if (address != 0u) {
+        efa_device_name(address, out);
+    } else {
+        text_set(out, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?");
+    }
 }
 
 /* --- the table --- */
@@ -294,8 +338,9 @@ static unsigned place_of(const struct devices *d, uint16_t number)
     return place;
 }
 
-static void insert(struct devices *d, unsigned place, const struct device *device)
+void devices_insert(struct devices *d, const struct device *device)
 {
+    unsigned place = place_of(d, device->number);
     ASSERT(d->count < DEVICES_MAX && place <= d->count);
     for (unsigned i = d->count; i > place; i--) {
         d->device[i] = d->device[i - 1u];
@@ -326,16 +371,16 @@ static void add(struct devices *d, const struct found_device *found, bool usable
     build_name(&device);
     if (found->number >= DEVICES_MAX) {
         /* The kernel module has no such minor, and a claim's mask has no bit for it. */
-        report(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
+        probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
-        report(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
+        probe_issue_add(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
     } else if (!usable) {
-        report(issues, PROBE_ISSUE_NO_NODE, found->number, view_text(device.name));
+        probe_issue_add(issues, PROBE_ISSUE_NO_NODE, found->number, view_text(device.name));
     } else {
         build_cores(d, &device, found, issues);
         build_pci(&device, found);
         build_neighbours(&device, found, issues);
-        insert(d, place, &device);
+        devices_insert(d, &device);
     }
 }
 
@@ -417,6 +462,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     ASSERT(found->count <= DEVICES_MAX);
     issues->count = 0;
     issues->more = 0;
+    d->driver = DRIVER_NEURON;
     d->count = 0;
     d->counters = false;
     d->unknown = found->unknown;
@@ -446,9 +492,18 @@ void devices_keep(struct devices *d, unsigned number)
     if (devices_numbered(d, number) >= 0) {
         return;
     }
-    device.core_count = (family != NULL) ? family->cores_per_device : 0u;
-    build_name(&device);
-    insert(d, place_of(d, device.number), &device);
+    if (d->driver == DRIVER_NEURON) {
+        device.core_count = (family != NULL) ? family->cores_per_device : 0u;
+    } else {
+        device.efa.address = mapped_address(d, number);
+        device.numa_node = -1;
+        device.at_pci_address = true;
+        if (device.efa.address == 0u) {
+            return; /* its name is not known any more */
+        }
+    }
+    devices_name(d, number, device.name);
+    devices_insert(d, &device);
 }
 
 bool devices_are_node(const struct devices *d)
@@ -490,7 +545,8 @@ static bool ends(const char *text, size_t cap)
 static bool device_valid(const struct device *device)
 {
     return device->number < DEVICES_MAX && device->core_count <= CORE_COUNT_MAX &&
-           device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name);
+           device->neighbours <= NEIGHBOURS_MAX && ends(device->name, sizeof device->name) &&
+           ends(device->efa.rdma_name, sizeof device->efa.rdma_name);
 }
 
 static bool node_valid(const struct devices *d)
@@ -539,11 +595,17 @@ static bool same_node(const struct devices *a, const struct devices *b)
            ultraserver_same(&a->ultraserver, &b->ultraserver) && a->count == b->count;
 }
 
+static bool same_function(const struct efa_function *a, const struct efa_function *b)
+{
+    return a->address == b->address && a->uverbs == b->uverbs && a->subsystem == b->subsystem &&
+           same_text(a->rdma_name, b->rdma_name);
+}
+
 static bool same_device(const struct device *a, const struct device *b)
 {
     return a->number == b->number && a->core_count == b->core_count &&
            a->at_pci_address == b->at_pci_address && a->numa_node == b->numa_node &&
-           same_text(a->pcie_root, b->pcie_root);
+           same_text(a->pcie_root, b->pcie_root) && same_function(&a->efa, &b->efa);
 }
 
 /* Attributes follow from exactly these: the row follows from the type, the name from the number. */

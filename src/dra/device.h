@@ -25,16 +25,29 @@
 
 /* --- what the host found: raw texts, exactly as read --- */
 
+/* The drivers of the agent; each has its own devices, claims and claim store. */
+enum driver_kind { DRIVER_NEURON, DRIVER_EFA, DRIVERS };
+
 /* What tells a device from another one that has its number later. */
 struct device_place {
     uint64_t folder; /* inode of class/neuron_device/neuronN: the kernel makes it once; 0: absent */
-    uint64_t node;   /* major and minor of <dev-root>/neuronN; 0: no character device */
+    uint64_t node;   /* major and minor of its node in <dev-root>; 0: no character device */
 };
 
 /* numa_node of a PCI device: a number of at most ten digits, a sign, NUL. */
 #define NUMA_VALUE_CAP 12u
 /* "pci", a domain of at most eight hexadecimal digits, a colon, two digits of the bus, NUL. */
 #define PCIE_ROOT_CAP 15u
+/* Name of an RDMA device, such as rdmap16s25; the kernel's IB_DEVICE_NAME_MAX, NUL included. */
+#define RDMA_NAME_CAP 64u
+
+/* What a device of DRIVER_EFA has beyond the others; all zero for a Neuron device. */
+struct efa_function {
+    uint32_t address;              /* of PCI, see efa.h */
+    uint16_t uverbs;               /* N of /dev/infiniband/uverbsN */
+    uint16_t subsystem;            /* PCI subsystem ID, such as efa0; 0: not known */
+    char rdma_name[RDMA_NAME_CAP]; /* empty: not known */
+};
 
 /* One device as sysfs shows it. */
 struct found_device {
@@ -75,10 +88,11 @@ struct device {
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
     struct device_reading reading; /* see dra/health.h */
-    char name[DEVICE_NAME_CAP];    /* neuron-device-N, or neuron-node */
-    bool node;                     /* all devices of the node as one; number 0, no place */
-    bool tainted;                  /* published with the taint of the table */
-    int64_t taint_s;               /* when the taint came, Unix time */
+    struct efa_function efa;
+    char name[DEVICE_NAME_CAP]; /* neuron-device-N, neuron-node, or pci-<address> */
+    bool node;                  /* all devices of the node as one; number 0, no place */
+    bool tainted;               /* published with the taint of the table */
+    int64_t taint_s;            /* when the taint came, Unix time */
 };
 
 #define NETWORK_LAYERS 3u /* of EC2 instance topology; 1 is the widest */
@@ -88,6 +102,7 @@ struct node_labels {      /* of the Node object; empty: not (yet) there */
 };
 
 struct devices {
+    enum driver_kind driver;   /* whose devices they are */
     const struct board *board; /* NULL: unknown type */
     uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or not known */
     uint8_t lnc_host;    /* LNC of claims that ask for none, by the host's file; 0: it gives none */
@@ -122,6 +137,11 @@ enum probe_issue_kind {
     PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
     PROBE_ISSUE_ULTRASERVER,    /* ultraserver_mode is busy, or no list of modes */
     PROBE_ISSUE_LNC_CONFIG,     /* logical_nc_config gives no LNC that the type has: ignored */
+    PROBE_ISSUE_NO_EFA,         /* the kernel driver efa has no device */
+    PROBE_ISSUE_EFA_COUNT,      /* number of EFA devices differs from the board's map */
+    PROBE_ISSUE_EFA_VERBS,      /* an EFA device without uverbs entry or node: left out */
+    PROBE_ISSUE_EFA_UNMAPPED,   /* one that the board's map does not name: no device groups */
+    PROBE_ISSUE_EFA_IGNORED,    /* EFA devices over EFAS_MAX */
     PROBE_ISSUE_KINDS
 };
 #define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
@@ -173,6 +193,11 @@ bool devices_valid(const struct devices *d);
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
+/*
+ * Published name of the device of this number. One that the table lacks has it by its number, or by
+ * the board's map of EFA devices; else it is "pci-?".
+ */
+void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP]);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
 /* Bit N: the device, or NULL: the table, takes the counter of number N. */
@@ -205,14 +230,16 @@ struct attributes {
     struct attribute attribute[ATTRIBUTES_MAX];
 };
 /*
- * The attributes of device `index`, with the exact names and types of AWS's driver, as far as they
- * are certain. Beyond them, unqualified: coreCount (int, physical cores) and lncConfigurable (bool,
- * whether a claim may ask for an LNC), the capacity memory, where the silicon is known, and
- * Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's PCI
- * address exists. On a node of an UltraServer, ultraserverServerId2
- * and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it is in, and as which of
- * them. The device for the whole node has deviceCount in the place of what one device has. What the
- * API server would refuse is left out.
+ * The attributes of device `index`. Of an EFA device those that dranet gives one without a network
+ * interface, with its names and types: dra.net/… whatever the driver is called, the groups of its
+ * Neuron devices, and Kubernetes' own. Of a Neuron device those with the exact names and types of
+ * AWS's driver, as far as they are certain. Beyond them, unqualified: coreCount (int, physical
+ * cores) and lncConfigurable (bool, whether a claim may ask for an LNC), the capacity memory,
+ * where the silicon is known, and Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072,
+ * KEP-4381) where the board's PCI address exists. On a node of an UltraServer,
+ * ultraserverServerId2 and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it
+ * is in, and as which of them. The device for the whole node has deviceCount in the place of what
+ * one device has. What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

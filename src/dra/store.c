@@ -6,6 +6,8 @@
  */
 #include "dra/store.h"
 
+#include "dra/pci.h"
+
 #include <string.h>
 
 #include "base/assert.h"
@@ -172,6 +174,8 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->logical_neuron_core = r->logical_neuron_core;
     m->has_ultraserver_mode = r->ultraserver_mode != 0u;
     m->ultraserver_mode = r->ultraserver_mode;
+    m->has_uverbs = r->efa_address != 0u; /* the name has the address */
+    m->uverbs = r->uverbs;
 }
 
 static bool write_results(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
@@ -272,9 +276,20 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 
 /* --- records: reading --- */
 
-static bool take_result(const store_StoredResult *m, struct claim_result *to)
+/* Where the device is, and that its name says the same. An EFA device has its address in it. */
+static bool take_place(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
+    to->uverbs = m->uverbs;
+    if (m->has_uverbs && !efa_device_address(view_text(m->device), &to->efa_address)) {
+        return false;
+    }
+    claim_device_name(to, name);
+    return !m->has_device || view_is(view_text(m->device), name);
+}
+
+static bool take_result(const store_StoredResult *m, struct claim_result *to)
+{
     memset(to, 0, sizeof *to);
     to->node = !m->has_device_index;
     if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device) ||
@@ -282,8 +297,7 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
         return false;
     }
     to->number = (uint16_t)m->device_index;
-    claim_device_name(to, name);
-    if (m->has_device && !view_is(view_text(m->device), name)) {
+    if (!take_place(m, to)) {
         return false;
     }
     text_set(to->request, sizeof to->request, m->request);
@@ -303,6 +317,7 @@ static bool read_result(pb_istream_t *in, const pb_field_t *field, void **arg)
         !take_result(&m, &r->result[r->count])) {
         return false;
     }
+    r->driver = m.has_uverbs ? DRIVER_EFA : DRIVER_NEURON;
     r->count++;
     return true;
 }
@@ -390,7 +405,8 @@ SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-_Static_assert(RESULTS_MAX *(store_StoredResult_size + 3) + 4u * UID_CAP + 3u * NAME_CAP + 9u * 3u +
-                       33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u <=
+/* A result with the four bytes of uverbs has not the twelve of logical core and mode. */
+_Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
+                       9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u <=
                    STORE_RECORD_MAX,
                "the longest record fits");

@@ -47,7 +47,9 @@ static bool write_part(struct command_memory *m, unsigned part)
     const struct settings *s = m->settings;
     if (m->command == COMMAND_SLICES) {
         const char *node = (s->node_name[0] != '\0') ? s->node_name : "node";
-        return command_slices(&m->inventory, node, part, &m->document);
+        bool efa = m->inventory.devices.driver == DRIVER_EFA;
+        return command_slices(&m->inventory, efa ? s->efa_driver : DRIVER_NAME, node, part,
+                              &m->document);
     }
     return is_text(m) ? command_devices_text(&m->inventory, part, &m->out)
                       : command_devices_document(&m->inventory, part, &m->document);
@@ -81,6 +83,32 @@ enum status commands_node(struct command_memory *m, struct writer *why)
         return errno_status(error);
     }
     devices_build(&m->inventory.devices, &m->probe.found, &m->inventory.issues);
+    return STATUS_OK;
+}
+
+/* The EFA devices, in the place of the Neuron devices; HOST_*: a line in `why`. */
+static enum status efas_load(struct command_memory *m, bool offline, struct writer *why)
+{
+    struct inventory *v = &m->inventory;
+    int error = 0;
+    if (!offline) {
+        error = efas_look(m->settings, &m->efas);
+    } else if (!command_board_efas(m->settings->board, &m->efas)) {
+        error = ENOENT; /* board_load has found the type */
+    } else {
+        /* as the board's map has them */
+    }
+    if (error != 0) {
+        writer_text(why, "the EFA devices in ");
+        writer_text(why, m->settings->sysfs_root);
+        writer_text(why, " cannot be read: ");
+        writer_errno(why, error);
+        writer_text(why, "; run this as root on the node, or in the agent's pod");
+        return errno_status(error);
+    }
+    efas_build(&v->devices, &m->efas, &v->issues);
+    v->issues.count = offline ? 0u : v->issues.count;
+    memset(v->holder, 0, sizeof v->holder);
     return STATUS_OK;
 }
 
@@ -158,7 +186,7 @@ static enum cdi_state cdi_look(struct command_memory *m)
     int error = 0;
     struct writer stored = writer_of(m->cdi[0], sizeof m->cdi[0]);
     struct writer wanted = writer_of(m->cdi[1], sizeof m->cdi[1]);
-    cdi_file_name(m->record.id.uid, name);
+    cdi_file_name(m->record.driver, m->record.id.uid, name);
     path_join(path, sizeof path, m->settings->cdi_root, name);
     enum status s = file_read_whole(path, &stored, &error);
     if (s != STATUS_OK) {
@@ -209,6 +237,15 @@ static void publish_as_node(struct command_memory *m)
     }
 }
 
+static enum status write_parts(struct command_memory *m, enum status loaded, struct writer *why)
+{
+    enum status s = loaded;
+    for (unsigned part = 0; s == STATUS_OK && write_part(m, part); part++) {
+        s = commands_flush(m, why);
+    }
+    return s;
+}
+
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
     bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
@@ -219,8 +256,10 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
     if (m->command == COMMAND_SLICES) {
         publish_as_node(m);
     }
-    for (unsigned part = 0; s == STATUS_OK && write_part(m, part); part++) {
-        s = commands_flush(m, why);
+    s = write_parts(m, s, why);
+    if (m->settings->efa && s == STATUS_OK) {
+        s = efas_load(m, offline, why);
+        s = write_parts(m, s, why);
     }
     return s;
 }
@@ -483,10 +522,10 @@ static enum status run_check(struct command_memory *m, struct writer *why)
     }
     enum status s = check_node(m, why);
     if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->registration_socket, why);
+        s = check_socket(m, m->settings->driver[DRIVER_NEURON].registration_socket, why);
     }
     if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->service_socket, why);
+        s = check_socket(m, m->settings->driver[DRIVER_NEURON].service_socket, why);
     }
     if (s == STATUS_OK) {
         s = check_store(m, why);
@@ -511,6 +550,7 @@ enum status commands_print(struct command_memory *m, struct writer *why)
     m->document = document_of(&m->out, yaml);
     memset(&m->inventory, 0, sizeof m->inventory);
     m->inventory.colour = isatty(m->out_fd) == 1;
+    m->inventory.efa = m->settings->efa;
     m->reasons = 0;
     switch (m->command) {
     case COMMAND_CLAIMS:
@@ -538,7 +578,7 @@ void commands_begin(struct command_memory *m, const struct settings *settings)
     m->settings = settings;
     m->command = settings->command;
     m->output = settings->output;
-    servers_directory(settings, m->state_dir);
+    servers_directory(&settings->driver[DRIVER_NEURON], m->state_dir);
     m->store_fd = -1;
     m->out_fd = STDOUT_FILENO;
 }

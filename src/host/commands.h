@@ -8,6 +8,7 @@
 #define HOST_COMMANDS_H
 
 #include "command/command.h"
+#include "host/efa_probe.h"
 #include "host/probe.h"
 
 /* What a command needs; in the place of the loop's memory, because the loop does not run. */
@@ -18,6 +19,7 @@ struct command_memory {
     int out_fd;   /* where the output goes */
     int store_fd; /* of the claim store, for reading; -1 */
     struct probe probe;
+    struct found_efas efas;
     struct inventory inventory;
     struct document document;
     struct writer out; /* over `part` */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/efa_probe.h"
 #include "host/probe.h"
 #include "host/system.h"
 
@@ -444,7 +445,8 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
 static enum status port_device(void *ctx, unsigned number, struct device_place *place)
 {
     struct host_files *f = ctx;
-    int error = probe_device(f->sysfs_root, f->dev_root, number, place);
+    int error = f->efa ? efa_look(f->sysfs_root, f->dev_root, number, place)
+                       : probe_device(f->sysfs_root, f->dev_root, number, place);
     return (error == 0) ? STATUS_OK : failed(f, error);
 }
 

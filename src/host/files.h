@@ -25,6 +25,7 @@ struct host_files {
     const char *state_dir;  /* borrowed; made with 0750 when missing at a write */
     const char *sysfs_root; /* borrowed */
     const char *dev_root;   /* borrowed */
+    bool efa;               /* devices are EFA devices, by the number of their uverbs node */
     int state_fd;           /* descriptor of state_name, or -1 */
     bool state_writable;
     bool state_checked; /* in this turn state_fd was seen to be the file that has the name */

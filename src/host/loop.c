@@ -33,16 +33,26 @@
 #include "host/system.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER };
-#define SLOT_DEVICE (SLOT_SERVER + SERVERS)
+#define SLOT_DEVICE (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_DEVICE + DEVICES_MAX)
-#define SLOTS (SLOT_LINK + SERVER_LINKS)
+#define SLOTS (SLOT_LINK + SERVER_LINKS * DRIVERS)
+
+/* What each driver has of its own. */
+struct host_driver {
+    struct agent *agent;
+    struct files files;
+    struct host_files disk;
+    struct server server[SERVERS];
+    struct server_links links;
+    char state_dir[PATH_CAP];
+};
 
 /* Everything outside struct agent that lives as long as the process. */
 struct host {
     const struct settings *settings;
-    struct agent *agent;
-    struct files files;
-    struct host_files disk;
+    struct agent *agent; /* that of the first driver */
+    unsigned drivers;    /* that run */
+    struct host_driver driver[DRIVERS];
     int stand_in[STDERR_FILENO + 1]; /* descriptors 0 to 2 that were closed: /dev/null, kept open */
     int signal_fd;
     int log_fd;    /* stderr */
@@ -55,13 +65,12 @@ struct host {
     uint64_t check_ms; /* when the socket files are looked at again */
     bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
-    struct server server[SERVERS];
-    struct server_links links;
     struct pollfd slots[SLOTS];
-    char state_dir[PATH_CAP];
     char device_plugin[SOCKET_PATH_CAP]; /* name of its socket; empty: there is none */
     struct apilink api;
     struct probe probe;
+    struct found_efas efas;
+    int efa_error; /* errno of the last look at them */
     struct error_events errors;
 };
 
@@ -135,30 +144,50 @@ static void log_flush(struct host *h, int wait_ms)
 /* --- accepting --- */
 
 /* Whether the agent has a place for another connection, free or by closing one. */
-static bool server_room(const struct host *h, const struct server *s)
+static bool server_room(const struct host *h, const struct host_driver *d, const struct server *s)
 {
-    return agent_link_room_ms(h->agent, s->kind) <= h->time.now_ms &&
-           pace_accept_ms(&h->links.pace, s->kind) <= h->time.now_ms;
+    return agent_link_room_ms(d->agent, s->kind) <= h->time.now_ms &&
+           pace_accept_ms(&d->links.pace, s->kind) <= h->time.now_ms;
 }
 
-static void accept_some(struct host *h, struct server *s)
+static void accept_some(struct host *h, struct host_driver *d, struct server *s)
 {
     bool more = true;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
-        if (!server_room(h, s)) {
+        if (!server_room(h, d, s)) {
             return; /* it waits in the kernel */
         }
         /*
          * One a turn where each makes another give way, or those that connect again at once push
          * each other out before one of them was heard.
          */
-        more = server_accept(s, h->agent, h->time.now_ms, &peer) == STATUS_OK &&
-               server_link_begin(&h->links, s->kind, &peer, h->time.now_ms);
+        more = server_accept(s, d->agent, h->time.now_ms, &peer) == STATUS_OK &&
+               server_link_begin(&d->links, s->kind, &peer, h->time.now_ms);
     }
 }
 
 /* --- waiting --- */
+
+/* A driver that does not run has nothing to wait for. */
+static void driver_poll_fill(struct host *h, unsigned at)
+{
+    struct host_driver *d = &h->driver[at];
+    struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
+    struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
+    for (unsigned i = 0; at >= h->drivers && i < SERVER_LINKS; i++) {
+        links[i] = (struct pollfd){.fd = -1};
+    }
+    for (unsigned i = 0; i < SERVERS; i++) {
+        const struct server *s = &d->server[i];
+        bool polled = at < h->drivers && server_room(h, d, s);
+        int fd = polled ? server_poll(s, h->time.now_ms) : -1;
+        servers[i] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    if (at < h->drivers) {
+        server_links_interest(&d->links, links, h->time.now_ms);
+    }
+}
 
 static void poll_fill(struct host *h)
 {
@@ -169,13 +198,10 @@ static void poll_fill(struct host *h)
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
-    for (unsigned i = 0; i < SERVERS; i++) {
-        const struct server *s = &h->server[i];
-        int fd = server_room(h, s) ? server_poll(s, h->time.now_ms) : -1;
-        h->slots[SLOT_SERVER + i] = (struct pollfd){.fd = fd, .events = POLLIN};
-    }
     error_events_interest(&h->errors, &h->slots[SLOT_DEVICE], h->time.now_ms);
-    server_links_interest(&h->links, &h->slots[SLOT_LINK], h->time.now_ms);
+    for (unsigned d = 0; d < DRIVERS; d++) {
+        driver_poll_fill(h, d);
+    }
 }
 
 /* When something is due without any byte from outside. */
@@ -185,9 +211,11 @@ static uint64_t due_ms(struct host *h)
     at = earlier(at, apilink_deadline(&h->api));
     uint64_t armed_ms = error_events_armed_ms(&h->errors);
     at = (armed_ms > h->time.now_ms) ? earlier(at, armed_ms) : at;
-    for (unsigned i = 0; i < SERVERS; i++) {
-        at = earlier(at, server_deadline(&h->server[i], h->time.now_ms));
-        uint64_t room_ms = agent_link_room_ms(h->agent, h->server[i].kind);
+    for (unsigned i = 0; i < SERVERS * h->drivers; i++) {
+        const struct host_driver *d = &h->driver[i / SERVERS];
+        const struct server *s = &d->server[i % SERVERS];
+        at = earlier(at, server_deadline(s, h->time.now_ms));
+        uint64_t room_ms = agent_link_room_ms(d->agent, s->kind);
         at = (room_ms > h->time.now_ms) ? earlier(at, room_ms) : at;
     }
     return at;
@@ -196,9 +224,11 @@ static uint64_t due_ms(struct host *h)
 /* When strangers that wait for their share, or to be accepted, have it. */
 static uint64_t pace_ms(const struct host *h)
 {
-    uint64_t at = server_links_due(&h->links);
+    /* The ports, to which strangers come, are the first driver's. */
+    const struct host_driver *d = &h->driver[DRIVER_NEURON];
+    uint64_t at = server_links_due(&d->links);
     for (unsigned i = 0; i < SERVERS; i++) {
-        uint64_t accept_ms = pace_accept_ms(&h->links.pace, h->server[i].kind);
+        uint64_t accept_ms = pace_accept_ms(&d->links.pace, d->server[i].kind);
         at = (accept_ms > h->time.now_ms) ? earlier(at, accept_ms) : at;
     }
     return at;
@@ -291,6 +321,29 @@ static void plugin_look(struct host *h)
     agent_device_plugin(h->agent, h->device_plugin);
 }
 
+/* A look that failed removes no device. */
+static void efas_found(struct host *h)
+{
+    if (h->drivers <= (unsigned)DRIVER_EFA) {
+        return;
+    }
+    int error = efas_look(h->settings, &h->efas);
+    bool first = h->efa_error < 0;
+    if (error != 0 && error != h->efa_error) {
+        char text[HOST_TEXT_CAP];
+        struct writer w = writer_of(text, sizeof text);
+        writer_text(&w, "EFA devices below the sysfs root: ");
+        writer_errno(&w, error);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        agent_host_log(h->driver[DRIVER_EFA].agent, LOG_ID_PROBE_FAILED, text);
+    }
+    if (error == 0 || first) {
+        agent_found_efas(h->agent, &h->efas);
+    }
+    h->efa_error = error;
+}
+
 /* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
 static void node_look(struct host *h)
 {
@@ -311,6 +364,7 @@ static void node_look(struct host *h)
         h->probed = true;
     }
     h->probe_error = error;
+    efas_found(h);
     error_events_follow(&h->errors, sysfs, &h->probe);
     plugin_look(h);
 }
@@ -321,14 +375,17 @@ static void sockets_look(struct host *h)
         return;
     }
     h->check_ms = h->time.now_ms + SOCKET_CHECK_MS;
-    /* Once the registration socket is closed for good, the process is about to stop. */
-    for (unsigned i = 0; i < SERVERS && h->server[LINK_REGISTRATION].wanted; i++) {
-        server_check(&h->server[i], h->agent, h->time.now_ms);
+    for (unsigned at = 0; at < h->drivers; at++) {
+        struct host_driver *d = &h->driver[at];
+        /* Once the registration socket is closed for good, the process is about to stop. */
+        for (unsigned i = 0; i < SERVERS && d->server[LINK_REGISTRATION].wanted; i++) {
+            server_check(&d->server[i], d->agent, h->time.now_ms);
+        }
+        agent_service(d->agent, server_serves(&d->server[LINK_SERVICE]));
     }
-    agent_service(h->agent, server_serves(&h->server[LINK_SERVICE]));
 }
 
-static void order_carry_out(struct host *h, enum agent_order order)
+static void order_carry_out(struct host *h, struct host_driver *d, enum agent_order order)
 {
     switch (order) {
     case ORDER_CONNECT_API:
@@ -341,10 +398,10 @@ static void order_carry_out(struct host *h, enum agent_order order)
         apilink_end(&h->api);
         break;
     case ORDER_RENEW_REGISTRATION:
-        server_renew(&h->server[LINK_REGISTRATION], h->agent, h->time.now_ms);
+        server_renew(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
         break;
     case ORDER_CLOSE_REGISTRATION:
-        server_stop(&h->server[LINK_REGISTRATION]);
+        server_stop(&d->server[LINK_REGISTRATION]);
         break;
     case ORDER_EXIT:
         h->exiting = true;
@@ -354,22 +411,48 @@ static void order_carry_out(struct host *h, enum agent_order order)
     }
 }
 
+static void orders_carry_out(struct host *h)
+{
+    for (unsigned at = 0; at < h->drivers; at++) {
+        struct host_driver *d = &h->driver[at];
+        enum agent_order order = agent_next_order(d->agent);
+        for (unsigned n = 0; n <= (unsigned)ORDER_EXIT && order != ORDER_NONE; n++) {
+            order_carry_out(h, d, order);
+            order = agent_next_order(d->agent);
+        }
+    }
+}
+
 /* Steps the agent while its output makes room for more. The rest is done in the next turn. */
 static void agent_turn(struct host *h)
 {
     bool moved = true;
     for (unsigned i = 0; i < STEPS_PER_TURN && moved && !h->exiting; i++) {
         agent_step(h->agent);
-        enum agent_order order = agent_next_order(h->agent);
-        for (unsigned n = 0; n <= (unsigned)ORDER_EXIT && order != ORDER_NONE; n++) {
-            order_carry_out(h, order);
-            order = agent_next_order(h->agent);
-        }
+        orders_carry_out(h);
         moved = apilink_write(&h->api);
-        moved = server_links_flush(&h->links, h->time.now_ms) || moved;
+        for (unsigned d = 0; d < h->drivers; d++) {
+            moved = server_links_flush(&h->driver[d].links, h->time.now_ms) || moved;
+        }
         moved = moved && agent_step_due(h->agent);
     }
     h->eager = moved;
+}
+
+static void driver_turn(struct host *h, unsigned at, bool old)
+{
+    struct host_driver *d = &h->driver[at];
+    const struct pollfd *servers = &h->slots[SLOT_SERVER + at * SERVERS];
+    const struct pollfd *links = &h->slots[SLOT_LINK + at * SERVER_LINKS];
+    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */
+        server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
+    }
+    for (unsigned i = 0; i < SERVERS; i++) {
+        if (servers[i].revents != 0 && !old) {
+            accept_some(h, d, &d->server[i]);
+        }
+        server_try(&d->server[i], d->agent, h->time.now_ms);
+    }
 }
 
 static void turn(struct host *h)
@@ -378,21 +461,17 @@ static void turn(struct host *h)
     wait_and_look(h);
     /* Before the work of this turn: a slow turn must not keep new connections out. */
     bool old = loop_time_is_old(&h->time, clock_now_ms());
-    host_files_turn(&h->disk);
+    for (unsigned d = 0; d < h->drivers; d++) {
+        host_files_turn(&h->driver[d].disk);
+    }
     agent_time(h->agent, h->time.now_ms, clock_wall_ms());
     if (old) {
         agent_time_old(h->agent);
     }
     signals_take(h);
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
-    for (unsigned i = 0; i < SERVER_LINKS; i++) { /* those of strangers come last */
-        server_link_read(&h->links, i, h->slots[SLOT_LINK + i].revents, h->time.now_ms);
-    }
-    for (unsigned i = 0; i < SERVERS; i++) {
-        if (h->slots[SLOT_SERVER + i].revents != 0 && !old) {
-            accept_some(h, &h->server[i]);
-        }
-        server_try(&h->server[i], h->agent, h->time.now_ms);
+    for (unsigned d = h->drivers; d > 0u; d--) {
+        driver_turn(h, d - 1u, old); /* the first one has the links of strangers: they come last */
     }
     node_look(h);
     sockets_look(h);
@@ -458,11 +537,16 @@ static enum status signals_begin(struct host *h)
 static enum status state_begin(struct host *h, struct writer *why)
 {
     int error = 0;
-    servers_directory(h->settings, h->state_dir);
-    enum status s = directory_make(h->state_dir, 0750, &error);
+    enum status s = STATUS_OK;
+    const char *state_dir = NULL;
+    for (unsigned d = 0; d < h->drivers && s == STATUS_OK; d++) {
+        state_dir = h->driver[d].state_dir;
+        servers_directory(&h->settings->driver[d], h->driver[d].state_dir);
+        s = directory_make(state_dir, 0750, &error);
+    }
     if (s != STATUS_OK) {
         writer_text(why, "directory ");
-        writer_text(why, h->state_dir);
+        writer_text(why, state_dir);
         writer_text(why, " cannot be created: ");
         writer_errno(why, error);
         writer_text(why,
@@ -504,7 +588,8 @@ static void sandbox_begin(struct host *h)
     struct writer wide = writer_of(wide_text, sizeof wide_text);
     bool in_pod = s->kubeconfig[0] == '\0';
     struct sandbox_paths paths;
-    paths.write[0] = h->state_dir;
+    paths.write[0] = h->driver[DRIVER_NEURON].state_dir;
+    paths.write[3] = h->driver[h->drivers - 1u].state_dir; /* of the EFA devices, or the same */
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
     paths.read[0] = in_pod ? s->sysfs_root : "/"; /* files of a kubeconfig can be anywhere */
@@ -528,29 +613,55 @@ static void sandbox_begin(struct host *h)
 
 /* The service socket comes first: the kubelet dials it as soon as it has seen the registration
  * socket. */
-static enum status servers_begin(struct host *h, struct writer *why)
+static enum status driver_servers_begin(struct host *h, unsigned at, struct writer *why)
 {
-    servers_init(h->server, h->settings, h->state_dir);
-    servers_remove_stale(h->server, h->agent);
-    enum status s = server_begin(&h->server[LINK_SERVICE], h->agent, why);
+    ASSERT(at < (unsigned)DRIVERS);
+    struct host_driver *d = &h->driver[at];
+    servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
+    servers_remove_stale(d->server, d->agent);
+    enum status s = server_begin(&d->server[LINK_SERVICE], d->agent, why);
     if (s != STATUS_OK) {
         return s;
     }
-    server_try(&h->server[LINK_REGISTRATION], h->agent, h->time.now_ms);
-    server_try(&h->server[LINK_HEALTH], h->agent, h->time.now_ms);
-    server_try(&h->server[LINK_METRICS], h->agent, h->time.now_ms);
+    server_try(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
+    server_try(&d->server[LINK_HEALTH], d->agent, h->time.now_ms);
+    server_try(&d->server[LINK_METRICS], d->agent, h->time.now_ms);
     return STATUS_OK;
+}
+
+static enum status servers_begin(struct host *h, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    for (unsigned d = 0; d < h->drivers && s == STATUS_OK; d++) {
+        s = driver_servers_begin(h, d, why);
+    }
+    return s;
+}
+
+static struct files *driver_begin(struct host *h, unsigned at)
+{
+    struct host_driver *d = &h->driver[at];
+    const struct settings *s = h->settings;
+    d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
+    d->disk.efa = at == (unsigned)DRIVER_EFA;
+    return &d->files;
 }
 
 static void agent_begin(struct host *h)
 {
-    h->files = host_files_init(&h->disk, h->settings->cdi_root, h->state_dir,
-                               h->settings->sysfs_root, h->settings->dev_root);
+    struct files *files = driver_begin(h, DRIVER_NEURON);
     h->time.now_ms = clock_now_ms();
-    h->agent = agent_init(h->settings, &h->files, random_seed(), h->time.now_ms, clock_wall_ms());
+    h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
+    h->driver[DRIVER_NEURON].agent = h->agent;
+    if (h->drivers > (unsigned)DRIVER_EFA) {
+        h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
+        h->efa_error = -1; /* no look yet */
+    }
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings->kubeconfig);
-    server_links_init(&h->links, h->agent);
+    for (unsigned d = 0; d < h->drivers; d++) {
+        server_links_init(&h->driver[d].links, h->driver[d].agent);
+    }
     error_events_begin(&h->errors);
 }
 
@@ -573,12 +684,15 @@ static enum status credentials_check(struct host *h, struct writer *why)
 static void host_end(struct host *h)
 {
     apilink_close(&h->api);
-    for (unsigned i = 0; i < SERVERS; i++) {
-        server_stop(&h->server[i]);
+    for (unsigned at = 0; at < h->drivers; at++) {
+        struct host_driver *d = &h->driver[at];
+        for (unsigned i = 0; i < SERVERS; i++) {
+            server_stop(&d->server[i]);
+        }
+        server_links_close(&d->links);
+        host_files_end(&d->disk);
     }
-    server_links_close(&h->links);
     error_events_end(&h->errors);
-    host_files_end(&h->disk);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);
 }
@@ -588,6 +702,7 @@ enum status host_run(const struct settings *settings, struct writer *why)
     struct host *h = &the_host.loop;
     ASSERT(settings != NULL && h->agent == NULL);
     h->settings = settings;
+    h->drivers = settings->efa ? (unsigned)DRIVERS : 1u;
     enum status s = process_begin(h, why);
     if (s == STATUS_OK) {
         s = credentials_check(h, why);

@@ -13,7 +13,7 @@
 /* Directories, by paths as settings_parse leaves them: absolute, no slash at the end. Each may be
  * absent. */
 struct sandbox_paths {
-    const char *write[3]; /* what is below may be read, made, changed and removed */
+    const char *write[4]; /* what is below may be read, made, changed and removed */
     const char *read[3];  /* what is below may be read */
     const char *fixed[3]; /* the same, and it is never removed and made again */
 };

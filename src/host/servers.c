@@ -27,9 +27,9 @@ static void port_set(struct server *s, int32_t port, const char *address)
     s->listener.port = s->wanted ? (uint16_t)port : 0u;
 }
 
-void servers_directory(const struct settings *settings, char path[PATH_CAP])
+void servers_directory(const struct driver *driver, char path[PATH_CAP])
 {
-    const char *socket_path = settings->service_socket;
+    const char *socket_path = driver->service_socket;
     const char *slash = strrchr(socket_path, '/');
     ASSERT(slash != NULL && slash != socket_path);
     enum status s =
@@ -38,19 +38,24 @@ void servers_directory(const struct settings *settings, char path[PATH_CAP])
 }
 
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
-                  const char *service_dir)
+                  enum driver_kind driver, const char *service_dir)
 {
+    const struct driver *names = &settings->driver[driver];
+    bool ports = driver == DRIVER_NEURON;
     static const enum link_kind kinds[SERVERS] = {LINK_REGISTRATION, LINK_SERVICE, LINK_HEALTH,
                                                   LINK_METRICS};
     for (unsigned i = 0; i < SERVERS; i++) {
         ASSERT((unsigned)kinds[i] == i);
-        servers[i] = (struct server){.listener = {.fd = -1}, .kind = kinds[i], .wanted = true};
+        servers[i] = (struct server){
+            .listener = {.fd = -1}, .driver = names->name, .kind = kinds[i], .wanted = true};
     }
-    servers[LINK_REGISTRATION].listener.path = settings->registration_socket;
-    servers[LINK_SERVICE].listener.path = settings->service_socket;
+    servers[LINK_REGISTRATION].listener.path = names->registration_socket;
+    servers[LINK_SERVICE].listener.path = names->service_socket;
     servers[LINK_SERVICE].directory = service_dir;
-    port_set(&servers[LINK_HEALTH], settings->healthcheck_port, settings->healthcheck_address);
-    port_set(&servers[LINK_METRICS], settings->metrics_port, settings->metrics_address);
+    port_set(&servers[LINK_HEALTH], ports ? settings->healthcheck_port : -1,
+             settings->healthcheck_address);
+    port_set(&servers[LINK_METRICS], ports ? settings->metrics_port : -1,
+             settings->metrics_address);
 }
 
 /* --- texts --- */
@@ -139,10 +144,10 @@ static bool is_uuid(struct view v)
 }
 
 /* Whether a socket of this name is the driver's: that of a pod, or without a pod's UID. */
-static bool name_is_ours(enum link_kind kind, const char *name)
+static bool name_is_ours(const struct server *s, const char *name)
 {
-    bool registration = kind == LINK_REGISTRATION;
-    const char *stem = registration ? DRIVER_NAME : SERVICE_SOCKET_STEM;
+    bool registration = s->kind == LINK_REGISTRATION;
+    const char *stem = registration ? s->driver : SERVICE_SOCKET_STEM;
     struct view suffix =
         view_text(registration ? REGISTRATION_SOCKET_SUFFIX : SERVICE_SOCKET_SUFFIX);
     struct view rest = view_from(view_text(name), strlen(stem));
@@ -163,7 +168,7 @@ static void remove_if_stale(const struct server *s, struct view folder, const ch
     struct writer p = writer_of(path, sizeof path);
     writer_append(&p, folder);
     writer_text(&p, name);
-    if (!name_is_ours(s->kind, name) || writer_end_text(&p) != STATUS_OK ||
+    if (!name_is_ours(s, name) || writer_end_text(&p) != STATUS_OK ||
         strcmp(path, s->listener.path) == 0 || !socket_is_dead(path) || unlink(path) != 0) {
         return;
     }

@@ -14,6 +14,7 @@
 struct server {
     struct listener listener;
     const char *directory; /* of the socket, made again when it is gone, borrowed; NULL: never */
+    const char *driver;    /* its name, borrowed; of the unix sockets */
     enum link_kind kind;
     bool wanted;       /* false: off, or closed for good */
     bool taken;        /* the socket file belongs to another process */
@@ -27,14 +28,14 @@ struct server {
 /* One for each enum link_kind. */
 #define SERVERS 4u
 
-/* The directory of the service socket, which is that of the claim store too. */
-void servers_directory(const struct settings *settings, char path[PATH_CAP]);
+/* The directory of a driver's service socket, which is that of its claim store too. */
+void servers_directory(const struct driver *driver, char path[PATH_CAP]);
 /*
- * One server for each enum link_kind, at that index; none is open yet. `service_dir`: of the
- * service socket, borrowed.
+ * One server of the driver for each enum link_kind, at that index; none is open yet. The ports are
+ * the first driver's alone. `service_dir`: of the service socket, borrowed.
  */
 void servers_init(struct server servers[SERVERS], const struct settings *settings,
-                  const char *service_dir);
+                  enum driver_kind driver, const char *service_dir);
 /*
  * At start: removes sockets of this driver that earlier pods left in the two directories, those on
  * which nobody listens.

@@ -369,8 +369,9 @@ func (s *apiServer) holdToRules(kind string, r *http.Request, body []byte) {
 	if len(body) > 0 && r.Header.Get("Content-Type") != bodyType(kind) {
 		add("Content-Type %q", r.Header.Get("Content-Type"))
 	}
-	selector := "spec.driver=" + driverName + ",spec.nodeName=" + nodeName
-	if (kind == "list" || kind == "watch") && r.URL.Query().Get("fieldSelector") != selector {
+	driver, node, _ := strings.Cut(r.URL.Query().Get("fieldSelector"), ",")
+	ours := driver == "spec.driver="+driverName || driver == "spec.driver="+efaDriver // that one with --efa alone
+	if (kind == "list" || kind == "watch") && (!ours || node != "spec.nodeName="+nodeName) {
 		add("field selector %q", r.URL.Query().Get("fieldSelector"))
 	}
 	if kind == "node watch" && (r.URL.Query().Get("fieldSelector") != "metadata.name="+nodeName || r.URL.Query().Get("timeoutSeconds") == "") {

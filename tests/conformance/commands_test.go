@@ -159,6 +159,56 @@ func TestCommandsWithoutAgent(t *testing.T) {
 	}
 }
 
+// With --efa, devices and slices show the EFA devices behind the Neuron devices: those of the node, or of a board.
+func TestCommandsEFA(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, "trn1.32xlarge")
+	text := a.commandOK(closedPort(t), "devices", "--efa", "true")
+	contains(t, text, "16 devices, 0 held", "pci-0000-10-1a-0  0,1     healthy", "8 EFA devices, 0 held")
+	for _, words := range [][]string{{"--board", "trn1.32xlarge"}, {}} {
+		var printed struct {
+			Items []resource.ResourceSlice `json:"items"`
+		}
+		words = append([]string{"slices", "--efa", "true", "--efa-driver-name", "efa.example.com", "-o", "json"}, words...)
+		check(t, json.Unmarshal([]byte(a.commandOK(closedPort(t), words...)), &printed))
+		if len(printed.Items) != 2 || printed.Items[0].Spec.Driver != "neuron.aws.com" || printed.Items[1].Spec.Driver != "efa.example.com" {
+			t.Fatalf("%v: %+v", words, printed.Items)
+		}
+		// The aligned claim: a group of four Neuron devices has two EFA devices on this type.
+		group := resource.QualifiedName("resource.aws.com/devicegroup4_id")
+		members := map[string][2]int{}
+		for i, slice := range printed.Items {
+			for _, device := range slice.Spec.Devices {
+				id := *device.Attributes[group].StringValue
+				of := members[id]
+				of[i]++
+				members[id] = of
+			}
+		}
+		if len(members) != 4 {
+			t.Errorf("groups of four: %v", members)
+		}
+		for id, of := range members {
+			if of != [2]int{4, 2} {
+				t.Errorf("group %s has %d Neuron and %d EFA devices", id, of[0], of[1])
+			}
+		}
+	}
+	var shown struct {
+		Devices, EFADevices []struct {
+			Name          string   `json:"name"`
+			NeuronDevices []string `json:"neuronDevices"`
+		}
+	}
+	check(t, json.Unmarshal([]byte(a.commandOK(closedPort(t), "devices", "--efa", "true", "-o", "json")), &shown))
+	if len(shown.Devices) != 16 || len(shown.EFADevices) != 8 || !slices.Equal(shown.EFADevices[0].NeuronDevices, []string{"neuron-device-0", "neuron-device-1"}) {
+		t.Errorf("devices: %+v", shown)
+	}
+	// A driver that let go of a device: the others stay, and the reason is there.
+	simnode(t, "remove", "--dir", a.node, "0000:10:1a.0")
+	contains(t, a.commandOK(closedPort(t), "devices", "--efa", "true"), "7 EFA devices", "efa-count")
+}
+
 // bundle runs the command; the lines that it printed, by file, without what comes before the file's name.
 func (a *agent) bundle(address, dir string) (outcome, map[string]string) {
 	a.t.Helper()

@@ -347,7 +347,8 @@ static uint64_t now_ms;
 static void start(void)
 {
     if (agent != NULL) {
-        memset(agent, 0, offsetof(struct agent, api_connection));
+        memset(agent->common, 0, offsetof(struct common, api_connection));
+        memset(agent, 0, offsetof(struct agent, device_states));
         memset(&agent->reconcile, 0, sizeof agent->reconcile);
     }
     agent = agent_init(&settings, &port, 1, now_ms, now_ms);

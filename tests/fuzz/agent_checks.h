@@ -315,8 +315,8 @@ static void check_fetches(void)
 /* Claims that the API server disowned, or that gave way after a reboot: as good as unprepared. */
 static void forget_released(void)
 {
-    bool more = agent->report.count[LOG_ID_CLAIM_RELEASED] > released;
-    released = agent->report.count[LOG_ID_CLAIM_RELEASED]; /* 0 in a new process */
+    bool more = agent->common->report.count[LOG_ID_CLAIM_RELEASED] > released;
+    released = agent->common->report.count[LOG_ID_CLAIM_RELEASED]; /* 0 in a new process */
     if (!more) {
         return;
     }
@@ -346,7 +346,7 @@ static void check_promises(void)
     char name[CDI_FILE_NAME_CAP];
     for (unsigned i = 0; i < promised.count && agent->ledger.usable; i++) {
         CHECK(ledger_find(agent, promised.uid[i]) >= 0);
-        cdi_file_name(promised.uid[i], name);
+        cdi_file_name(DRIVER_NEURON, promised.uid[i], name);
         CHECK(disk_find(FILES_CDI, name) != NULL);
     }
 }

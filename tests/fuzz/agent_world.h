@@ -317,7 +317,7 @@ static void process_start(void)
 {
     all_gone();
     if (agent != NULL) {
-        memset(agent, 0, sizeof *agent);
+        memset((void *)agent, 0, sizeof(struct agents));
     }
     world.exited = false;
     world.killed = false;

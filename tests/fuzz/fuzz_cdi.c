@@ -61,12 +61,12 @@ static void try_name(struct view bytes)
     if (text_copy(name, sizeof name, bytes) != STATUS_OK) {
         return;
     }
-    if (cdi_name_uid(name, CDI_FILE_SUFFIX, uid)) {
-        cdi_file_name(uid, same);
+    if (cdi_name_uid(DRIVER_NEURON, name, CDI_FILE_SUFFIX, uid)) {
+        cdi_file_name(DRIVER_NEURON, uid, same);
         CHECK(strcmp(name, same) == 0);
     }
-    if (cdi_name_uid(name, CDI_TOMBSTONE_SUFFIX, uid)) {
-        cdi_tombstone_name(uid, same);
+    if (cdi_name_uid(DRIVER_NEURON, name, CDI_TOMBSTONE_SUFFIX, uid)) {
+        cdi_tombstone_name(DRIVER_NEURON, uid, same);
         CHECK(strcmp(name, same) == 0);
     }
 }

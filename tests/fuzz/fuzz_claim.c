@@ -7,6 +7,7 @@
  *
  * Links: -ljansson
  */
+#include "cfg/identity.h"
 #include "agent/state.h"
 #include "dra/store.h"
 #include "tests/fuzz/fuzz.h"
@@ -73,7 +74,7 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
     const struct api_result so_far = {.kind = API_GET_CLAIM, .slot = API_SLOT_CLAIM_FIRST};
     struct kube_record record;
     agent->fetch[0].state = FETCH_RUNNING;
-    claim_begin(b, &devices, "node-a", &wanted);
+    claim_begin(b, &devices, DRIVER_NAME, "node-a", &wanted);
     b->zero_numbering = zero;
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceClaim", object.len);
     kube_response_init(&answer, KUBE_SHAPE_CLAIM);
@@ -140,7 +141,7 @@ static void look_cdi(const struct claim_record *r)
     }
     for (unsigned i = 0; i < r->count; i++) {
         char id[CDI_ID_CAP];
-        cdi_device_id(r->id.uid, r->result[i].request, id);
+        cdi_device_id(DRIVER_NEURON, r->id.uid, r->result[i].request, id);
         CHECK(strncmp(id, "neuron.aws.com/claim=uid-1-", 27) == 0);
     }
 }

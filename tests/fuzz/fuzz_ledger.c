@@ -22,7 +22,8 @@ static uint64_t now_ms;
 static void start(void)
 {
     if (agent != NULL) {
-        memset(agent, 0, offsetof(struct agent, api_connection));
+        memset(agent->common, 0, offsetof(struct common, api_connection));
+        memset(agent, 0, offsetof(struct agent, device_states));
         memset(&agent->scratch, 0, sizeof agent->scratch);
     }
     agent = agent_init(&settings, &disk_files, 1, now_ms, now_ms);
@@ -159,9 +160,9 @@ FUZZ_UNSEEN static bool cdi_has(const char *uid, bool tombstone)
 {
     char name[CDI_FILE_NAME_CAP];
     if (tombstone) {
-        cdi_tombstone_name(uid, name);
+        cdi_tombstone_name(DRIVER_NEURON, uid, name);
     } else {
-        cdi_file_name(uid, name);
+        cdi_file_name(DRIVER_NEURON, uid, name);
     }
     return disk_find(FILES_CDI, name) != NULL;
 }
@@ -410,7 +411,7 @@ static void repeat_claim(unsigned uid)
     CHECK(holder < (int)CLAIMS_MAX && holder != slot);
     CHECK(ledger_consumer(agent, (unsigned)slot)->uid[0] == '\0');
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(r->id.uid, name);
+    cdi_file_name(DRIVER_NEURON, r->id.uid, name);
     enum status s = ledger_ensure_cdi(agent, r, &why);
     CHECK(s != STATUS_OK || disk_find(FILES_CDI, name) != NULL);
 }

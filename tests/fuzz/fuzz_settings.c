@@ -200,7 +200,8 @@ static void round_trip(void)
     }
     CHECK(settings_parse(&again, args, count, env, &why) == STATUS_OK);
     CHECK(memcmp(&again, &settings, sizeof again) == 0);
-    CHECK(settings.registration_socket[0] == '/' && settings.service_socket[0] == '/'); /* I5 */
+    CHECK(settings.driver[DRIVER_NEURON].registration_socket[0] == '/' &&
+          settings.driver[DRIVER_NEURON].service_socket[0] == '/'); /* I5 */
     CHECK(strstr(settings.cdi_root, "//") == NULL && strlen(settings.cdi_root) < PATH_CAP);
 }
 

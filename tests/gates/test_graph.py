@@ -145,6 +145,12 @@ class Writers(Tree):
         self.assert_found(self.check("int f(struct agent *a)\n{\n    a->link.used = 1;\n    return 0;\n}\n"),
                           "src/agent/calls", "a->link.used of src/agent/links")
 
+    def test_through_what_is_shared(self):
+        self.write("src/agent/state.h", SPDX + '#include "agent/calls.h"\n#include "agent/links.h"\nstruct common {\n'
+                   "    struct link link;\n};\n\nstruct agent {\n    struct common *common;\n};\n")
+        self.assert_found(self.check("int f(struct agent *a)\n{\n    a->common->link.used = 1;\n    return 0;\n}\n"),
+                          "src/agent/calls", "a->link.used of src/agent/links")
+
     def test_through_a_pointer(self):
         self.assert_found(self.check("int f(struct link *l)\n{\n    l->used |= 1;\n    return 0;\n}\n"),
                           "link.used of src/agent/links")

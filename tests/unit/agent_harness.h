@@ -421,7 +421,7 @@ static void start(void)
 {
     static struct agent *memory; /* one: a new process starts with zeroed memory */
     if (memory != NULL) {
-        memset(memory, 0, sizeof *memory);
+        memset((void *)memory, 0, sizeof(struct agents));
     }
     api.connected = false;
     world.exited = false;

@@ -13,7 +13,7 @@ static inline int setup(void **state)
     (void)state;
     fill_devices(&devices, &trn2, 0, 16);
     memset(&b, 0xaa, sizeof b);
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     return 0;
 }
 
@@ -21,7 +21,7 @@ static inline int setup_trn1(void **state)
 {
     (void)state;
     fill_devices(&devices, &trn1, 0, 1);
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     return 0;
 }
 

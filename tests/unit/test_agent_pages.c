@@ -457,14 +457,15 @@ static void test_durations(void **state)
     } samples[] = {{0, 0},  {5, 0},      {6, 1},      {10, 1},
                    {11, 2}, {30000, 11}, {30001, 12}, {86400000, 12}};
     for (unsigned i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        uint32_t before = a->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
-        durations_call(&a->durations, METHOD_UNPREPARE, samples[i].ms);
-        assert_int_equal(a->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket], before + 1);
+        uint32_t before = a->common->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket];
+        durations_call(&a->common->durations, METHOD_UNPREPARE, samples[i].ms);
+        assert_int_equal(a->common->durations.call[METHOD_UNPREPARE].bucket[samples[i].bucket],
+                         before + 1);
     }
-    durations_flush(&a->durations, 77);
-    durations_api_request(&a->durations, API_WRITE_EVENT, 0, 15000);
-    durations_api_request(&a->durations, API_APPLY_CLAIM_STATUS, 999, 2505);
-    durations_api_request(&a->durations, API_GET_NODE, 100, 250);
+    durations_flush(&a->common->durations, 77);
+    durations_api_request(&a->common->durations, API_WRITE_EVENT, 0, 15000);
+    durations_api_request(&a->common->durations, API_APPLY_CLAIM_STATUS, 999, 2505);
+    durations_api_request(&a->common->durations, API_GET_NODE, 100, 250);
     metrics_get();
     has_line("# TYPE neuron_dra_store_flush_duration_seconds histogram");
     has_line("neuron_dra_store_flush_duration_seconds_bucket{le=\"0.05\"} 0");
@@ -537,7 +538,7 @@ static void test_histogram_is_of_one_moment(void **state)
     world_new();
     start();
     struct agent *a = world.agent;
-    durations_call(&a->durations, METHOD_PREPARE, 1);
+    durations_call(&a->common->durations, METHOD_PREPARE, 1);
     struct metrics_cursor c = {0};
     page[0] = '\n';
     struct writer all = writer_of(&page[1], sizeof page - 2);
@@ -546,7 +547,7 @@ static void test_histogram_is_of_one_moment(void **state)
         struct writer piece = writer_of(&all.data[all.len], 300);
         last = metrics_write(a, &c, &piece);
         all.len += piece.len;
-        durations_call(&a->durations, METHOD_PREPARE, 1);
+        durations_call(&a->common->durations, METHOD_PREPARE, 1);
     }
     page[1 + all.len] = 0;
     const char *inf = strstr(page, "{method=\"NodePrepareResources\",le=\"+Inf\"} ");
@@ -751,13 +752,13 @@ static void test_lines_about_strangers(void **state)
         assert_true(agent_link_done(world.agent, (unsigned)link));
         pass(100);
     }
-    assert_int_equal(world.agent->report.count[LOG_ID_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->common->report.count[LOG_ID_CONNECTION_FAILED], 100);
     assert_int_equal(lines_with("event=connection_failed "), CONNECTION_LINES_MAX);
     log_has("response=\"400 Bad Request\"");
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);
     pass(CONNECTION_LINES_MS);
     assert_int_equal(lines_with("event=connection_failures_suppressed suppressed=96 "), 1);
-    assert_int_equal(world.agent->report.count[LOG_ID_CONNECTION_FAILED], 100);
+    assert_int_equal(world.agent->common->report.count[LOG_ID_CONNECTION_FAILED], 100);
     log_forget();
     pass(10 * CONNECTION_LINES_MS);
     assert_int_equal(lines_with("connection_failures_suppressed"), 0);

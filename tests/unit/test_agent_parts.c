@@ -373,7 +373,7 @@ static void test_left_out(void **state)
     const struct sim_object *s = api_slice_only();
     assert_int_equal(slice_devices(s), 15);
     assert_true(publish_current(world.agent));
-    assert_int_equal(world.agent->report.count[LOG_ID_SLICE_ITEM_OMITTED], 2);
+    assert_int_equal(world.agent->common->report.count[LOG_ID_SLICE_ITEM_OMITTED], 2);
     assert_int_equal(api_writes(), 2);
 }
 

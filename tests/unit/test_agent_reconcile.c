@@ -34,7 +34,7 @@ static struct view copy_of(unsigned n)
 static struct disk_file *tombstone_of(unsigned n)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(api.claim[n].uid, name);
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[n].uid, name);
     return disk_find(FILES_CDI, name);
 }
 
@@ -293,7 +293,7 @@ static void test_tombstone(void **state)
     begin();
     prepare_well(0, 2);
     kill_agent();
-    cdi_tombstone_name(api.claim[0].uid, name);
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[0].uid, name);
     disk_rename(cdi_of(0), name);
     start();
     assert_int_equal(held(), 1);
@@ -330,7 +330,7 @@ static void test_tombstone_beside_a_file(void **state)
     begin();
     prepare_well(0, 2);
     kill_agent();
-    cdi_tombstone_name(api.claim[0].uid, name);
+    cdi_tombstone_name(DRIVER_NEURON, api.claim[0].uid, name);
     (void)disk_make(FILES_CDI, name);
     start();
     assert_int_equal(held(), 2);

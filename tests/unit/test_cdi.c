@@ -19,14 +19,14 @@ static void test_names(void **state)
     char id[CDI_ID_CAP];
     struct claim_record longest;
     (void)state;
-    cdi_file_name(UID, name);
+    cdi_file_name(DRIVER_NEURON, UID, name);
     assert_string_equal(name, "neuron.aws.com-claim_" UID ".json");
-    cdi_device_id(UID, "train", id);
+    cdi_device_id(DRIVER_NEURON, UID, "train", id);
     assert_string_equal(id, "neuron.aws.com/claim=" UID "-train");
     fill_longest(&longest);
-    cdi_file_name(longest.id.uid, name);
+    cdi_file_name(DRIVER_NEURON, longest.id.uid, name);
     assert_int_equal(strlen(name), strlen("neuron.aws.com-claim_.json") + UID_CAP - 1);
-    cdi_device_id(longest.id.uid, longest.result[0].request, id);
+    cdi_device_id(DRIVER_NEURON, longest.id.uid, longest.result[0].request, id);
     assert_int_equal(strlen(id),
                      strlen("neuron.aws.com/claim=-") + UID_CAP - 1 + REQUEST_BASE_CAP - 1);
 }

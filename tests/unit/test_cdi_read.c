@@ -250,21 +250,21 @@ static void test_names(void **state)
                                          "neuron.aws.com-claim.json"};
     (void)state;
     for (size_t i = 0; i < COUNT(others); i++) {
-        assert_false(cdi_name_uid(others[i], CDI_FILE_SUFFIX, uid));
+        assert_false(cdi_name_uid(DRIVER_NEURON, others[i], CDI_FILE_SUFFIX, uid));
         assert_string_equal(uid, "before");
     }
-    cdi_tombstone_name(UID, name);
+    cdi_tombstone_name(DRIVER_NEURON, UID, name);
     assert_string_equal(name, "neuron.aws.com-claim_" UID ".gone");
-    assert_true(cdi_name_uid(name, CDI_TOMBSTONE_SUFFIX, uid));
+    assert_true(cdi_name_uid(DRIVER_NEURON, name, CDI_TOMBSTONE_SUFFIX, uid));
     assert_string_equal(uid, UID);
-    assert_false(cdi_name_uid(name, CDI_FILE_SUFFIX, uid));
+    assert_false(cdi_name_uid(DRIVER_NEURON, name, CDI_FILE_SUFFIX, uid));
     fill_name(longest, sizeof longest, 'u');
-    cdi_file_name(longest, name);
-    assert_true(cdi_name_uid(name, CDI_FILE_SUFFIX, uid));
+    cdi_file_name(DRIVER_NEURON, longest, name);
+    assert_true(cdi_name_uid(DRIVER_NEURON, name, CDI_FILE_SUFFIX, uid));
     assert_string_equal(uid, longest);
     char text[2 * CDI_FILE_NAME_CAP];
     (void)snprintf(text, sizeof text, "neuron.aws.com-claim_u%s.json", longest);
-    assert_false(cdi_name_uid(text, CDI_FILE_SUFFIX, uid));
+    assert_false(cdi_name_uid(DRIVER_NEURON, text, CDI_FILE_SUFFIX, uid));
 }
 
 int main(void)

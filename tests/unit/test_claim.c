@@ -88,7 +88,7 @@ static void test_other_uid_longest(void **state)
     struct claim_record longest;
     (void)state;
     fill_longest(&longest);
-    claim_begin(&b, &devices, "node-1", &longest.id);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &longest.id);
     char other[400];
     fill_name(other, sizeof other, 'o');
     claim_meta(&b, view_text(other));
@@ -171,12 +171,12 @@ static void test_unknown_device(void **state)
     add("a", "neuron-device-1");
     refused("device neuron-device-1 not found on node node-1; devices here: neuron-device-0");
     fill_devices(&devices, &trn2, 5, 2);
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     add("a", "neuron-device-0");
     refused("device neuron-device-0 not found on node node-1; devices here: neuron-device-5 ... "
             "neuron-device-6");
     fill_devices(&devices, &trn1, 0, 0);
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     add("a", "neuron-device-0");
     refused("device neuron-device-0 not found on node node-1; devices here: none");
     (void)setup(NULL);
@@ -266,7 +266,7 @@ static void test_too_many_results(void **state)
     char name[DEVICE_NAME_CAP];
     (void)state;
     fill_devices(&devices, &trn2, 0, DEVICES_MAX);
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     for (unsigned i = 0; i < RESULTS_MAX; i++) {
         (void)snprintf(name, sizeof name, "neuron-device-%u", i);
         add("all", name);

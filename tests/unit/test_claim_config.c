@@ -283,7 +283,7 @@ static int setup_trn2u(void **state)
                              .modes = 1u << 1 | 1u << 3 | 1u << 4,
                              .place = {{.server_id = "00000000000000a1", .node_id = 1},
                                        {.server_id = "00000000000000b2", .node_id = 2}}};
-    claim_begin(&b, &devices, "node-1", &wanted);
+    claim_begin(&b, &devices, DRIVER_NAME, "node-1", &wanted);
     return 0;
 }
 

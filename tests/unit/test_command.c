@@ -45,7 +45,7 @@ static bool slice_part(unsigned number, struct writer *out)
     if (number == 0u) {
         document = document_of(out, yaml);
     }
-    return command_slices(&inventory, "node-1", number, &document);
+    return command_slices(&inventory, DRIVER_NAME, "node-1", number, &document);
 }
 
 static void node(unsigned count)

@@ -110,7 +110,7 @@ static void test_lengths(void **state)
                 text_set(d->pool_name, sizeof d->pool_name, r.pool);
                 (void)snprintf(d->device_name, sizeof d->device_name, "neuron-device-%u",
                                r.result[i].number);
-                cdi_device_id(r.id.uid, r.result[i].request, d->cdi_device_ids[0]);
+                cdi_device_id(DRIVER_NEURON, r.id.uid, r.result[i].request, d->cdi_device_ids[0]);
                 d->has_share_id = r.result[i].share_id[0] != '\0';
                 text_set(d->share_id, sizeof d->share_id, r.result[i].share_id);
             }

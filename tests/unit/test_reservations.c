@@ -56,7 +56,7 @@ static void begin(void)
     static struct agent *memory;
     world_new();
     if (memory != NULL) {
-        memset(memory, 0, sizeof *memory);
+        memset((void *)memory, 0, sizeof(struct agents));
     }
     memset(&list, 0, sizeof list);
     memory = agent_init(&world.settings, &disk_files, 42, world.now_ms, WALL_MS(world.now_ms));

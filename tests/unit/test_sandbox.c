@@ -162,7 +162,7 @@ static struct seen enter_with(const char *cdi, bool refused)
         char link[160];
         (void)snprintf(link, sizeof link, "%s/kubelet/link", root);
         const struct sandbox_paths paths = {
-            {plugin, link, (cdi != NULL) ? cdi : plugin}, {sys, sys, sys}, {sys, sys, sys}};
+            {plugin, link, (cdi != NULL) ? cdi : plugin, plugin}, {sys, sys, sys}, {sys, sys, sys}};
         struct writer w = writer_of(seen.text, sizeof seen.text);
         struct writer wide = writer_of(seen.wide, sizeof seen.wide);
         if (refused) {

@@ -31,15 +31,17 @@ static void begin(void)
     static char service_dir[SOCKET_PATH_CAP - 9];
     (void)snprintf(service_dir, sizeof service_dir, "%s", at("plugins/driver"));
     memset(&settings, 0, sizeof settings);
-    (void)snprintf(settings.service_socket, SOCKET_PATH_CAP, "%s/dra.sock", service_dir);
+    (void)snprintf(settings.driver[DRIVER_NEURON].service_socket, SOCKET_PATH_CAP, "%s/dra.sock",
+                   service_dir);
     settings.log_level = LOG_WARN;
-    (void)snprintf(settings.registration_socket, SOCKET_PATH_CAP, "%s", at("registry/reg.sock"));
+    (void)snprintf(settings.driver[DRIVER_NEURON].registration_socket, SOCKET_PATH_CAP, "%s",
+                   at("registry/reg.sock"));
     settings.healthcheck_port = -1;
     settings.metrics_port = -1;
     make_directories("plugins/driver");
     make_directories("registry");
     agent = agent_init(&settings, &disk_files, 1, 1000, 1000);
-    servers_init(servers, &settings, service_dir);
+    servers_init(servers, &settings, DRIVER_NEURON, service_dir);
     for (unsigned i = 0; i <= LINK_SERVICE; i++) {
         server_try(&servers[i], agent, 1000);
         assert_true(server_serves(&servers[i]));
@@ -79,13 +81,13 @@ static void test_service_directory_removed(void **state)
     struct server *s = &servers[LINK_SERVICE];
     (void)state;
     begin();
-    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(unlink(settings.driver[DRIVER_NEURON].service_socket), 0);
     assert_int_equal(rmdir(at("plugins/driver")), 0);
     server_check(s, agent, 2000);
-    assert_true(is_there(settings.service_socket));
+    assert_true(is_there(settings.driver[DRIVER_NEURON].service_socket));
     assert_true(server_serves(s));
     /* a file stands where the directory was: nobody can connect, and the log says why */
-    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(unlink(settings.driver[DRIVER_NEURON].service_socket), 0);
     assert_int_equal(rmdir(at("plugins/driver")), 0);
     put("plugins/driver", "");
     server_check(s, agent, 3000);
@@ -108,7 +110,7 @@ static void test_registrar_directory_removed(void **state)
     struct server *s = &servers[LINK_REGISTRATION];
     (void)state;
     begin();
-    assert_int_equal(unlink(settings.registration_socket), 0);
+    assert_int_equal(unlink(settings.driver[DRIVER_NEURON].registration_socket), 0);
     assert_int_equal(rmdir(at("registry")), 0);
     server_check(s, agent, 2000);
     assert_false(server_serves(s));
@@ -116,7 +118,7 @@ static void test_registrar_directory_removed(void **state)
     make_directories("registry");
     server_try(s, agent, 2000 + LISTEN_RETRY_MAX_MS);
     assert_true(server_serves(s));
-    assert_true(is_there(settings.registration_socket));
+    assert_true(is_there(settings.driver[DRIVER_NEURON].registration_socket));
     end();
 }
 
@@ -126,11 +128,11 @@ static void test_socket_taken(void **state)
     struct server *s = &servers[LINK_SERVICE];
     (void)state;
     begin();
-    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(unlink(settings.driver[DRIVER_NEURON].service_socket), 0);
     put("plugins/driver/dra.sock", "");
     server_check(s, agent, 2000);
     assert_false(server_serves(s));
-    assert_int_equal(unlink(settings.service_socket), 0);
+    assert_int_equal(unlink(settings.driver[DRIVER_NEURON].service_socket), 0);
     server_check(s, agent, 3000);
     assert_true(server_serves(s));
     end();
@@ -167,7 +169,7 @@ static void test_bind_addresses(void **state)
                  any ? "" : "127.0.0.2");
         text_set(settings.metrics_address, sizeof settings.metrics_address, any ? "" : "127.0.0.3");
         end();
-        servers_init(servers, &settings, at("plugins/driver"));
+        servers_init(servers, &settings, DRIVER_NEURON, at("plugins/driver"));
         server_try(s, agent, 2000);
         assert_true(server_serves(s));
         assert_int_equal(getsockname(server_poll(s, 2000), (struct sockaddr *)&bound, &len), 0);

@@ -83,9 +83,9 @@ static void test_defaults(void **state)
     assert_int_equal(settings.health_ms, 5000);
     assert_int_equal(settings.log_format, LOG_TEXT);
     assert_int_equal(settings.log_level, LOG_INFO);
-    assert_string_equal(settings.registration_socket,
+    assert_string_equal(settings.driver[DRIVER_NEURON].registration_socket,
                         "/var/lib/kubelet/plugins_registry/neuron.aws.com-reg.sock");
-    assert_string_equal(settings.service_socket,
+    assert_string_equal(settings.driver[DRIVER_NEURON].service_socket,
                         "/var/lib/kubelet/plugins/neuron.aws.com/dra.sock");
 }
 
@@ -100,8 +100,10 @@ static void test_every_flag(void **state)
     assert_string_equal(settings.cdi_root, "/c");
     assert_string_equal(settings.pod_uid, "12aB-3");
     assert_string_equal(settings.device_plugins_dir, "/d");
-    assert_string_equal(settings.registration_socket, "/r/neuron.aws.com-12aB-3-reg.sock");
-    assert_string_equal(settings.service_socket, "/p/neuron.aws.com/dra-12aB-3.sock");
+    assert_string_equal(settings.driver[DRIVER_NEURON].registration_socket,
+                        "/r/neuron.aws.com-12aB-3-reg.sock");
+    assert_string_equal(settings.driver[DRIVER_NEURON].service_socket,
+                        "/p/neuron.aws.com/dra-12aB-3.sock");
     expect_good("--node-name n --healthcheck-port -1 --metrics-port=0 --sysfs-root /s "
                 "--proc-root=/pr --dev-root=/dv --instance-type trn2.48xlarge "
                 "--device-numbering zero");
@@ -226,6 +228,23 @@ static void test_node_names(void **state)
     assert_non_null(strstr(why_text, "is 254 bytes long, the limit is 253"));
 }
 
+static void test_efa_settings(void **state)
+{
+    (void)state;
+    expect_good("--node-name n");
+    assert_false(settings.efa);
+    assert_string_equal(settings.efa_driver, "dra.net");
+    expect_good("--node-name n --efa true --efa-driver-name efa.example.com");
+    assert_true(settings.efa);
+    assert_string_equal(settings.efa_driver, "efa.example.com");
+    expect_bad("--node-name n --efa-driver-name neuron.aws.com",
+               "--efa-driver-name \"neuron.aws.com\": is the driver of the Neuron devices; give "
+               "another name");
+    expect_bad("--node-name n --efa-driver-name EFA",
+               "--efa-driver-name \"EFA\": is not a driver name: lower-case letters, digits, '-' "
+               "and '.', letters or digits at the ends");
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -234,12 +253,13 @@ static void test_paths(void **state)
     assert_string_equal(settings.plugins_dir, "/var/k/plugins");
     assert_string_equal(settings.device_plugins_dir, "/var/k/device-plugins");
     assert_string_equal(settings.registrar_dir, "/");
-    assert_string_equal(settings.registration_socket, "/neuron.aws.com-reg.sock");
+    assert_string_equal(settings.driver[DRIVER_NEURON].registration_socket,
+                        "/neuron.aws.com-reg.sock");
     assert_string_equal(settings.cdi_root, "/a..b");
     expect_good("--node-name n --kubelet-plugins-directory-path /p");
     assert_string_equal(settings.device_plugins_dir, "/device-plugins");
     expect_good("--node-name n --kubelet-plugins-directory-path=/");
-    assert_string_equal(settings.service_socket, "/neuron.aws.com/dra.sock");
+    assert_string_equal(settings.driver[DRIVER_NEURON].service_socket, "/neuron.aws.com/dra.sock");
     expect_bad("--node-name n --cdi-root run/cdi",
                "--cdi-root \"run/cdi\": is not an absolute path");
     expect_bad("--node-name n --cdi-root /a/../b",
@@ -279,9 +299,9 @@ static void test_socket_paths(void **state)
     (void)state;
     /* "/neuron.aws.com-12345678-reg.sock" is 33 bytes, "/neuron.aws.com/dra-12345678.sock" too. */
     assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 107 - 33), STATUS_OK);
-    assert_int_equal(strlen(settings.registration_socket), 107);
+    assert_int_equal(strlen(settings.driver[DRIVER_NEURON].registration_socket), 107);
     assert_int_equal(parse_folder("--kubelet-plugins-directory-path", 107 - 33), STATUS_OK);
-    assert_int_equal(strlen(settings.service_socket), 107);
+    assert_int_equal(strlen(settings.driver[DRIVER_NEURON].service_socket), 107);
     assert_int_equal(parse_folder("--kubelet-registrar-directory-path", 108 - 33), PEER_MALFORMED);
     assert_non_null(strstr(why_text, "registration socket \"/ddd"));
     assert_non_null(strstr(why_text, "ddd/neuron.aws.com-12345678-reg.sock\" is 108 bytes long, "
@@ -515,7 +535,7 @@ static void test_other_commands(void **state)
     expect_good("-o yaml probe --pod-uid u liveness");
     assert_int_equal(settings.command, COMMAND_PROBE);
     assert_string_equal(settings.operand, "liveness");
-    assert_string_equal(settings.service_socket,
+    assert_string_equal(settings.driver[DRIVER_NEURON].service_socket,
                         "/var/lib/kubelet/plugins/neuron.aws.com/dra-u.sock");
     expect_bad("probe", "probe needs liveness or readiness; see --help");
     expect_bad("completion", "completion needs bash; see --help");
@@ -623,7 +643,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 27);
+    assert_int_equal(count, 29);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -643,7 +663,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 29); /* head, 27 flags, exit codes */
+    assert_int_equal(count, 31); /* head, 29 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -667,22 +687,33 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 27);
+    assert_int_equal(flags, 29);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_commands),       cmocka_unit_test(test_flag_errors),
-        cmocka_unit_test(test_variables),      cmocka_unit_test(test_empty_values),
-        cmocka_unit_test(test_node_names),     cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_long_path),      cmocka_unit_test(test_socket_paths),
-        cmocka_unit_test(test_numbers),        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_durations),      cmocka_unit_test(test_taints),
-        cmocka_unit_test(test_other_commands), cmocka_unit_test(test_completion),
-        cmocka_unit_test(test_quoting),        cmocka_unit_test(test_short_why),
-        cmocka_unit_test(test_help),           cmocka_unit_test(test_help_of_a_command),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_efa_settings),
+        cmocka_unit_test(test_node_names),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_taints),
+        cmocka_unit_test(test_other_commands),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_short_why),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help_of_a_command),
         cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,7 +216,7 @@ static void agent_begin(void)
 {
     static struct agent *memory; /* one: a new process starts with zeroed memory */
     if (memory != NULL) {
-        memset(memory, 0, sizeof *memory);
+        memset((void *)memory, 0, sizeof(struct agents));
     }
     if (world.api_link >= 0) {
         sim_api_end(&api, (unsigned)world.api_link);

@@ -25,6 +25,7 @@ static int setup(void **state)
     labels_set(&wanted.devices);
     found_board(&found, board_find("trn2.48xlarge"));
     devices_build(&wanted.devices, &found, &issues);
+    wanted.driver = DRIVER_NAME;
     wanted.node_name = "node-a";
     text_set(wanted.owner, sizeof wanted.owner, "uid-of-the-node");
     text_set(stored.name, sizeof stored.name, "slice-1");

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "agent/report/log_catalogue.h"
+#include "cfg/identity.h"
 #include "host/servers.h"
 
 static struct {
@@ -224,11 +225,14 @@ static void test_sockets_of_dead_pods(void **state)
     (void)snprintf(service, sizeof service, "%s", at("p/dra-" DEAD_UID "9.sock"));
     leave_socket(service);
     put("p/dra-" DEAD_UID "4.sock", "no socket");
-    text_set(settings.registration_socket, sizeof settings.registration_socket, registration);
-    text_set(settings.service_socket, sizeof settings.service_socket, service);
+    text_set(settings.driver[DRIVER_NEURON].registration_socket,
+             sizeof settings.driver[DRIVER_NEURON].registration_socket, registration);
+    text_set(settings.driver[DRIVER_NEURON].service_socket,
+             sizeof settings.driver[DRIVER_NEURON].service_socket, service);
+    text_set(settings.driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
     settings.healthcheck_port = -1;
     settings.metrics_port = -1;
-    servers_init(servers, &settings, at("p"));
+    servers_init(servers, &settings, DRIVER_NEURON, at("p"));
     logged.count = 0;
     servers_remove_stale(servers, NULL);
     assert_int_equal(logged.count, sizeof dead / sizeof dead[0]);

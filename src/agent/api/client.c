@@ -16,24 +16,24 @@
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
-_Static_assert(H2_CLIENT_STREAMS >= (unsigned)API_SLOTS, "each slot has a stream");
+_Static_assert(H2_CLIENT_STREAMS >= API_PLACES, "each place has a stream");
 
 void api_init(struct agent *a)
 {
     connection_init(a);
-    a->api_client.piece.slot = (unsigned)API_SLOTS;
+    a->common->api_client.piece.place = API_PLACES;
 }
 
 /* --- state of the connection --- */
 
 bool api_connected(const struct agent *a)
 {
-    return a->api_connection.state == API_UP;
+    return a->common->api_connection.state == API_UP;
 }
 
 bool api_draining(const struct agent *a)
 {
-    return a->api_connection.state == API_DRAINING;
+    return a->common->api_connection.state == API_DRAINING;
 }
 
 bool api_ready(const struct agent *a)
@@ -43,40 +43,40 @@ bool api_ready(const struct agent *a)
 
 bool api_connection_ends(const struct agent *a)
 {
-    return !api_connected(a) || h2_failure(&a->api_connection.h2, NULL) != STATUS_OK;
+    return !api_connected(a) || h2_failure(&a->common->api_connection.h2, NULL) != STATUS_OK;
 }
 
 bool api_connection_moved(const struct agent *a)
 {
-    return a->api_connection.moved;
+    return a->common->api_connection.moved;
 }
 
 bool api_streams_limited(const struct agent *a)
 {
-    return a->api_client.streams != API_STREAMS_ENOUGH;
+    return a->common->api_client.streams != API_STREAMS_ENOUGH;
 }
 
 const char *api_authority(const struct agent *a)
 {
-    return a->api_connection.authority;
+    return a->common->api_connection.authority;
 }
 
 const char *api_trouble(const struct agent *a)
 {
-    return a->api_connection.trouble;
+    return a->common->api_connection.trouble;
 }
 
 uint64_t api_reconnect_wait_ms(const struct agent *a)
 {
-    ASSERT(a->api_connection.connect_at_ms >= a->now_ms);
-    return a->api_connection.connect_at_ms - a->now_ms;
+    ASSERT(a->common->api_connection.connect_at_ms >= a->now_ms);
+    return a->common->api_connection.connect_at_ms - a->now_ms;
 }
 
 /* --- facts from the host --- */
 
 void api_identity(struct agent *a, struct view token, struct view authority)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (connection_identity(a, token, authority)) {
         c->refused_ms = 0; /* who was refused is another one now */
     }
@@ -86,7 +86,7 @@ void api_identity(struct agent *a, struct view token, struct view authority)
 
 void api_opened(struct agent *a, uint64_t now_ms)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     connection_opened(a, now_ms);
     c->timeouts_in_a_row = 0;
     c->blocked_ms = 0;
@@ -107,23 +107,23 @@ void api_ended(struct agent *a, const char *why)
 
 struct writer api_rx(struct agent *a)
 {
-    return h2_rx_space(&a->api_connection.h2);
+    return h2_rx_space(&a->common->api_connection.h2);
 }
 
 void api_rx_commit(struct agent *a, size_t n)
 {
     connection_heard(a);
-    h2_rx_commit(&a->api_connection.h2, n);
+    h2_rx_commit(&a->common->api_connection.h2, n);
 }
 
 struct view api_tx(struct agent *a)
 {
-    return h2_tx_data(&a->api_connection.h2);
+    return h2_tx_data(&a->common->api_connection.h2);
 }
 
 void api_tx_commit(struct agent *a, size_t n)
 {
-    h2_tx_commit(&a->api_connection.h2, n);
+    h2_tx_commit(&a->common->api_connection.h2, n);
 }
 
 enum agent_order api_order(struct agent *a)
@@ -133,7 +133,7 @@ enum agent_order api_order(struct agent *a)
 
 void api_time_old(struct agent *a, bool old)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     c->busy = c->busy || c->time_old; /* what waited for the time goes with the next step */
     c->time_old = old;
 }
@@ -145,10 +145,20 @@ void api_hurry(struct agent *a)
 
 /* --- the slots --- */
 
-static struct api_exchange *exchange_of(struct agent *a, unsigned slot)
+/* Where the slot of this driver is among the places of all. */
+static unsigned place_of(const struct agent *a, unsigned slot)
 {
     ASSERT(slot < (unsigned)API_SLOTS);
-    return &a->api_client.exchange[slot];
+    /* The Node, the Events and the version are everybody's. */
+    bool shared = slot == (unsigned)API_SLOT_NODE || slot == (unsigned)API_SLOT_K8S_EVENT ||
+                  slot == (unsigned)API_SLOT_GROUP;
+    return (shared ? 0u : (unsigned)a->driver->kind * (unsigned)API_SLOTS) + slot;
+}
+
+static struct api_exchange *exchange_at(struct agent *a, unsigned place)
+{
+    ASSERT(place < API_PLACES);
+    return &a->common->api_client.exchange[place];
 }
 
 static bool is_awaited(const struct api_exchange *x)
@@ -156,16 +166,20 @@ static bool is_awaited(const struct api_exchange *x)
     return x->state == EXCHANGE_OPEN || x->state == EXCHANGE_UNAUTHORIZED;
 }
 
+static bool is_busy(const struct api_exchange *x)
+{
+    return is_awaited(x) || x->state == EXCHANGE_OVER;
+}
+
 bool api_slot_busy(const struct agent *a, unsigned slot)
 {
-    ASSERT(slot < (unsigned)API_SLOTS);
-    const struct api_exchange *x = &a->api_client.exchange[slot];
-    return is_awaited(x) || x->state == EXCHANGE_OVER;
+    return is_busy(&a->common->api_client.exchange[place_of(a, slot)]);
 }
 
 enum api_kind api_slot_kind(const struct agent *a, unsigned slot)
 {
-    return api_slot_busy(a, slot) ? a->api_client.exchange[slot].result.kind : API_NONE;
+    const struct api_exchange *x = &a->common->api_client.exchange[place_of(a, slot)];
+    return is_busy(x) ? x->result.kind : API_NONE;
 }
 
 /* Copies what has arrived of the response into the result. */
@@ -179,35 +193,35 @@ static const struct api_result *refresh(const struct agent *a, struct api_exchan
 
 const struct api_result *api_slot_result(struct agent *a, unsigned slot)
 {
-    return refresh(a, exchange_of(a, slot));
+    return refresh(a, exchange_at(a, place_of(a, slot)));
 }
 
 /* The slot is free again; what was not reported of its request is not reported any more. */
-static void release(struct agent *a, unsigned slot)
+static void release(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->api_client;
-    exchange_of(a, slot)->state = EXCHANGE_FREE;
-    if (c->piece.slot == slot) {
-        c->piece.slot = (unsigned)API_SLOTS;
+    struct api_client *c = &a->common->api_client;
+    exchange_at(a, place)->state = EXCHANGE_FREE;
+    if (c->piece.place == place) {
+        c->piece.place = API_PLACES;
     }
 }
 
 /* The request is over, and its end is reported next. The first status stands. */
-static void finish(struct agent *a, unsigned slot, enum status status)
+static void finish(struct agent *a, unsigned place, enum status status)
 {
-    struct api_exchange *x = exchange_of(a, slot);
+    struct api_exchange *x = exchange_at(a, place);
     if (is_awaited(x)) {
         /* A response may come before all of the body went out: the stream is ours to end then. */
-        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
+        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
         x->state = EXCHANGE_OVER;
         x->result.status = status;
-        a->api_client.busy = true;
+        a->common->api_client.busy = true;
     }
 }
 
 static void finish_all(struct agent *a, enum status status)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
+    for (unsigned i = 0; i < API_PLACES; i++) {
         finish(a, i, status);
     }
 }
@@ -216,7 +230,7 @@ static void lose(struct agent *a, const char *why)
 {
     if (connection_lose(a, why)) {
         finish_all(a, PEER_CLOSED);
-        a->api_client.busy = true;
+        a->common->api_client.busy = true;
     }
 }
 
@@ -227,7 +241,7 @@ static uint32_t kind_bit(enum api_kind kind)
 
 bool api_forbidden(const struct agent *a, enum api_kind kind)
 {
-    return (a->api_client.forbidden & kind_bit(kind)) != 0u;
+    return (a->common->api_client.forbidden & kind_bit(kind)) != 0u;
 }
 
 static bool is_watch(enum api_kind kind)
@@ -242,17 +256,17 @@ static bool is_watch(enum api_kind kind)
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
     uint32_t needs = (kind == API_WATCH_NODE) ? 3u : 2u;
-    return is_watch(kind) && h2_streams_max(&a->api_connection.h2) < needs;
+    return is_watch(kind) && h2_streams_max(&a->common->api_connection.h2) < needs;
 }
 
 /* A watch that finds no room ends at once; its owner reads from time to time instead. */
-static void leave_room(struct agent *a, unsigned slot)
+static void leave_room(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (c->streams == API_STREAMS_ENOUGH) {
         c->streams = API_STREAMS_LIMITED;
     }
-    finish(a, slot, FULL_TABLE);
+    finish(a, place, FULL_TABLE);
 }
 
 static uint64_t time_limit(enum api_kind kind)
@@ -272,7 +286,7 @@ static uint64_t time_limit(enum api_kind kind)
  */
 static void count_timeout(struct agent *a, const struct api_exchange *x)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     bool whole = a->now_ms - x->sent_ms >= time_limit(x->result.kind);
     if (whole && x->sent_ms >= c->timeout_ms) {
         c->timeouts_in_a_row++;
@@ -282,8 +296,8 @@ static void count_timeout(struct agent *a, const struct api_exchange *x)
 
 static void expire(struct agent *a)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        const struct api_exchange *x = &a->api_client.exchange[i];
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        const struct api_exchange *x = &a->common->api_client.exchange[i];
         if (!is_awaited(x)) {
             continue;
         }
@@ -301,10 +315,10 @@ static void expire(struct agent *a)
 /* Whether a response is awaited that ends by itself: not a watch's, but a refused one's. */
 static bool is_awaiting(const struct agent *a)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        const struct api_exchange *x = &a->api_client.exchange[i];
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        const struct api_exchange *x = &a->common->api_client.exchange[i];
         bool watch = is_watch(x->result.kind) && x->state != EXCHANGE_UNAUTHORIZED;
-        if (api_slot_busy(a, i) && !watch) {
+        if (is_busy(x) && !watch) {
             return true;
         }
     }
@@ -323,13 +337,14 @@ static uint64_t free_ms(const struct api_client *c)
 
 uint64_t api_later(const struct agent *a)
 {
-    uint64_t at = free_ms(&a->api_client);
+    uint64_t at = free_ms(&a->common->api_client);
     return (at > a->now_ms) ? at : a->now_ms + API_BACKOFF_MIN_MS;
 }
 
 bool api_paused(const struct agent *a)
 {
-    return a->now_ms < a->api_client.retry_after_ms || a->now_ms < a->api_client.refused_ms;
+    return a->now_ms < a->common->api_client.retry_after_ms ||
+           a->now_ms < a->common->api_client.refused_ms;
 }
 
 uint64_t api_retry_after_ms(const struct api_result *r)
@@ -344,8 +359,8 @@ uint64_t api_retry_after_ms(const struct api_result *r)
  */
 static void note_blocked(struct agent *a)
 {
-    struct api_client *c = &a->api_client;
-    const struct h2 *h2 = &a->api_connection.h2;
+    struct api_client *c = &a->common->api_client;
+    const struct h2 *h2 = &a->common->api_connection.h2;
     bool under_way = h2_streams_open(h2) > 0u && h2_streams_max(h2) > 0u;
     if (c->blocked_ms == 0u || under_way) {
         c->blocked_ms = a->now_ms;
@@ -358,7 +373,7 @@ static void note_blocked(struct agent *a)
 /* Whether a request of this kind may go now; counts none. */
 static bool may_start(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (!api_ready(a) || c->time_old) {
         return false;
     }
@@ -369,7 +384,7 @@ static bool may_start(struct agent *a, enum api_kind kind)
 
 static void count_request(struct agent *a, enum api_kind kind)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (kind != API_GET_CLAIM) {
         c->rate_ms[c->rate_at] = a->now_ms + 1000u;
         c->rate_at = (c->rate_at + 1u) % API_REQUESTS_PER_SECOND;
@@ -379,16 +394,16 @@ static void count_request(struct agent *a, enum api_kind kind)
 /* --- sending --- */
 
 /* Sends a head on a stream of its own, *stream. */
-static enum status send_head(struct agent *a, unsigned slot, const struct api_request *r,
+static enum status send_head(struct agent *a, unsigned place, const struct api_request *r,
                              uint32_t *stream)
 {
-    struct api_connection *c = &a->api_connection;
+    struct api_connection *c = &a->common->api_connection;
     struct kube_request head = r->head;
-    if (h2_open(&c->h2, (uint32_t)slot, stream) != STATUS_OK) {
+    if (h2_open(&c->h2, (uint32_t)place, stream) != STATUS_OK) {
         note_blocked(a);
         return STATUS_MORE;
     }
-    a->api_client.blocked_ms = 0;
+    a->common->api_client.blocked_ms = 0;
     head.token = view_text(c->token);
     head.authority = view_text(c->authority);
     head.has_body = r->body != NULL;
@@ -400,18 +415,18 @@ static enum status send_head(struct agent *a, unsigned slot, const struct api_re
 }
 
 /* Sends what is left of a body, as far as windows and send buffer allow. */
-static void send_body(struct agent *a, unsigned slot)
+static void send_body(struct agent *a, unsigned place)
 {
-    struct h2 *h2 = &a->api_connection.h2;
-    struct api_exchange *x = exchange_of(a, slot);
+    struct h2 *h2 = &a->common->api_connection.h2;
+    struct api_exchange *x = exchange_at(a, place);
     while (x->state == EXCHANGE_OPEN && x->body_sent < x->body_len) {
         size_t room = h2_data_room(h2, x->stream);
         if (room == 0u) {
             return;
         }
-        struct view piece = x->body(a, x->body_sent, room);
+        struct view piece = x->body(x->result.owner, x->body_sent, room);
         if (piece.len == 0u) {
-            finish(a, slot, FULL_BUFFER);
+            finish(a, place, FULL_BUFFER);
             return;
         }
         ASSERT(piece.len <= room && piece.len <= x->body_len - x->body_sent);
@@ -425,19 +440,20 @@ static void send_body(struct agent *a, unsigned slot)
 
 enum status api_start(struct agent *a, unsigned slot, const struct api_request *r)
 {
-    struct api_exchange *x = exchange_of(a, slot);
+    unsigned place = place_of(a, slot);
+    struct api_exchange *x = exchange_at(a, place);
     uint32_t stream = 0; /* of one that finds no room */
     bool lacks = lacks_stream(a, r->kind);
     ASSERT(r->kind != API_NONE && !api_slot_busy(a, slot));
     ASSERT((r->body != NULL) == (r->head.body_len > 0u));
-    if (!may_start(a, r->kind) || (!lacks && send_head(a, slot, r, &stream) != STATUS_OK)) {
+    if (!may_start(a, r->kind) || (!lacks && send_head(a, place, r, &stream) != STATUS_OK)) {
         return STATUS_MORE;
     }
-    release(a, slot);
+    release(a, place);
     count_request(a, r->kind);
     x->state = EXCHANGE_OPEN;
     x->stream = stream;
-    x->token_sum = a->api_connection.token_sum;
+    x->token_sum = a->common->api_connection.token_sum;
     x->body_len = (uint32_t)r->head.body_len;
     x->body_sent = 0;
     x->body = r->body;
@@ -445,6 +461,7 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     uint64_t limit = time_limit(r->kind);
     x->deadline_ms = a->now_ms + ((r->limit_ms > 0u) ? earlier(limit, r->limit_ms) : limit);
     x->result.kind = r->kind;
+    x->result.owner = a;
     x->result.slot = slot;
     x->result.version = r->version;
     x->result.status = STATUS_MORE;
@@ -452,20 +469,21 @@ enum status api_start(struct agent *a, unsigned slot, const struct api_request *
     x->result.reason[0] = '\0';
     x->result.message[0] = '\0';
     kube_response_init(&x->response, r->shape);
-    a->api_client.forbidden &= ~kind_bit(r->kind);
+    a->common->api_client.forbidden &= ~kind_bit(r->kind);
     if (lacks) {
-        leave_room(a, slot);
+        leave_room(a, place);
     }
-    send_body(a, slot);
+    send_body(a, place);
     return STATUS_OK;
 }
 
 void api_cancel(struct agent *a, unsigned slot)
 {
-    const struct api_exchange *x = exchange_of(a, slot);
+    unsigned place = place_of(a, slot);
+    const struct api_exchange *x = exchange_at(a, place);
     if (x->state != EXCHANGE_FREE) {
-        h2_reset(&a->api_connection.h2, x->stream, H2_CANCEL);
-        release(a, slot);
+        h2_reset(&a->common->api_connection.h2, x->stream, H2_CANCEL);
+        release(a, place);
     }
 }
 
@@ -521,10 +539,10 @@ static enum status judge(struct api_exchange *x)
  * The response is complete. One that was refused for its token waits until the host has read the
  * token again.
  */
-static void response_complete(struct agent *a, unsigned slot)
+static void response_complete(struct agent *a, unsigned place)
 {
-    struct api_client *c = &a->api_client;
-    struct api_exchange *x = exchange_of(a, slot);
+    struct api_client *c = &a->common->api_client;
+    struct api_exchange *x = exchange_at(a, place);
     uint16_t http = x->response.http_status;
     uint64_t asked = api_retry_after_ms(refresh(a, x));
     enum status s = judge(x);
@@ -538,7 +556,7 @@ static void response_complete(struct agent *a, unsigned slot)
         c->retry_after_ms = a->now_ms + agent_jitter(a, asked);
     }
     c->forbidden |= (http == HTTP_FORBIDDEN) ? kind_bit(x->result.kind) : 0u;
-    finish(a, slot, s);
+    finish(a, place, s);
 }
 
 /* --- a token that was refused --- */
@@ -551,10 +569,10 @@ static void response_complete(struct agent *a, unsigned slot)
 static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 {
     bool any = false;
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        const struct api_exchange *x = &a->api_client.exchange[i];
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        const struct api_exchange *x = &a->common->api_client.exchange[i];
         if (x->state == EXCHANGE_UNAUTHORIZED) {
-            bool same = x->token_sum == a->api_connection.token_sum;
+            bool same = x->token_sum == a->common->api_connection.token_sum;
             finish(a, i, same ? PEER_REFUSED : PEER_CLOSED);
             *shown = x->token_sum;
             any = true;
@@ -570,11 +588,11 @@ static bool finish_unauthorized(struct agent *a, uint32_t *shown)
 static bool judge_token(struct agent *a)
 {
     uint32_t shown = 0;
-    if (!a->api_client.token_handed || !finish_unauthorized(a, &shown)) {
+    if (!a->common->api_client.token_handed || !finish_unauthorized(a, &shown)) {
         return false;
     }
-    if (shown == a->api_connection.token_sum) {
-        a->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
+    if (shown == a->common->api_connection.token_sum) {
+        a->common->api_client.refused_ms = a->now_ms + agent_jitter(a, API_REFUSED_MS);
         lose(a, "the API server answered 401 Unauthorized, and there is no other token yet");
     } else {
         lose(a, "the API server answered 401 Unauthorized: repeated with the new token");
@@ -588,7 +606,7 @@ static bool judge_token(struct agent *a)
  */
 static void check_token(struct agent *a)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (a->now_ms >= c->refused_ms) {
         bool other = c->reread_ms > 0u && c->refused_ms == 0u;
         c->reread_ms = 0;
@@ -606,31 +624,31 @@ static void check_token(struct agent *a)
 /* --- events --- */
 
 /* Whether the stream still is the request's: what was cancelled may still be answered. */
-static bool is_alive(const struct agent *a, unsigned slot, uint32_t stream)
+static bool is_alive(const struct agent *a, unsigned place, uint32_t stream)
 {
-    return slot < (unsigned)API_SLOTS && is_awaited(&a->api_client.exchange[slot]) &&
-           a->api_client.exchange[slot].stream == stream;
+    const struct api_exchange *all = a->common->api_client.exchange;
+    return place < API_PLACES && is_awaited(&all[place]) && all[place].stream == stream;
 }
 
-static void headers_complete(struct agent *a, unsigned slot, bool end)
+static void headers_complete(struct agent *a, unsigned place, bool end)
 {
-    struct api_exchange *x = exchange_of(a, slot);
-    a->api_client.timeouts_in_a_row = 0;
+    struct api_exchange *x = exchange_at(a, place);
+    a->common->api_client.timeouts_in_a_row = 0;
     if (is_watch(x->result.kind)) {
         x->deadline_ms = x->sent_ms + WATCH_SECONDS * UINT64_C(1000) + API_REQUEST_MS;
     }
     if (end) {
-        response_complete(a, slot);
+        response_complete(a, place);
     }
 }
 
 static void stream_event(struct agent *a, const struct h2_event *e)
 {
-    unsigned slot = e->tag;
-    if (!is_alive(a, slot, e->stream)) {
+    unsigned place = e->tag;
+    if (!is_alive(a, place, e->stream)) {
         return;
     }
-    struct api_exchange *x = exchange_of(a, slot);
+    struct api_exchange *x = exchange_at(a, place);
     switch (e->kind) {
     case H2_EVENT_FIELD:
         if (!e->trailers) {
@@ -638,15 +656,17 @@ static void stream_event(struct agent *a, const struct h2_event *e)
         }
         break;
     case H2_EVENT_DATA:
-        a->api_client.piece = (struct api_piece){
-            .slot = slot, .stream = e->stream, .last = e->end_stream, .bytes = reader_of(e->data)};
+        a->common->api_client.piece = (struct api_piece){.place = place,
+                                                         .stream = e->stream,
+                                                         .last = e->end_stream,
+                                                         .bytes = reader_of(e->data)};
         break;
     case H2_EVENT_RESET:
         x->result.unprocessed = e->code == (uint32_t)H2_REFUSED_STREAM;
-        finish(a, slot, PEER_CLOSED);
+        finish(a, place, PEER_CLOSED);
         break;
     case H2_EVENT_HEADERS_END:
-        headers_complete(a, slot, e->end_stream);
+        headers_complete(a, place, e->end_stream);
         break;
     case H2_EVENT_GOAWAY:
     case H2_EVENT_PING_ACK:
@@ -670,7 +690,7 @@ static const char *words_of(enum status failure)
 /* Takes one event of the connection; false: there is none now. */
 static bool take_event(struct agent *a)
 {
-    struct api_connection *c = &a->api_connection;
+    struct api_connection *c = &a->common->api_connection;
     struct h2_event event;
     if (!connection_open(a)) {
         return false;
@@ -696,8 +716,8 @@ static bool take_event(struct agent *a)
 /* The end that was reported before is behind its owner now: its slot is free. */
 static void free_ended(struct agent *a)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        if (a->api_client.exchange[i].state == EXCHANGE_ENDED) {
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        if (a->common->api_client.exchange[i].state == EXCHANGE_ENDED) {
             release(a, i);
         }
     }
@@ -705,8 +725,8 @@ static void free_ended(struct agent *a)
 
 static bool take_end(struct agent *a, struct api_event *event)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        struct api_exchange *x = &a->api_client.exchange[i];
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        struct api_exchange *x = &a->common->api_client.exchange[i];
         if (x->state == EXCHANGE_OVER) {
             x->state = EXCHANGE_ENDED;
             event->kind = API_EVENT_END;
@@ -720,10 +740,10 @@ static bool take_end(struct agent *a, struct api_event *event)
 /* Takes the next record out of the piece, or lets go of the piece. */
 static void take_record(struct agent *a, struct api_event *event)
 {
-    struct api_piece *piece = &a->api_client.piece;
-    unsigned slot = piece->slot;
-    struct api_exchange *x = exchange_of(a, slot);
-    bool alive = is_alive(a, slot, piece->stream);
+    struct api_piece *piece = &a->common->api_client.piece;
+    unsigned place = piece->place;
+    struct api_exchange *x = exchange_at(a, place);
+    bool alive = is_alive(a, place, piece->stream);
     enum status s =
         alive ? kube_response_next(&x->response, &piece->bytes, &event->record) : STATUS_MORE;
     if (s == STATUS_OK) {
@@ -734,11 +754,11 @@ static void take_record(struct agent *a, struct api_event *event)
         event->result = refresh(a, x);
         return;
     }
-    piece->slot = (unsigned)API_SLOTS;
+    piece->place = API_PLACES;
     if (s != STATUS_MORE) {
-        finish(a, slot, s);
+        finish(a, place, s);
     } else if (alive && piece->last) {
-        response_complete(a, slot);
+        response_complete(a, place);
     } else {
         /* the rest of the response comes in another piece, or is not wanted any more */
     }
@@ -747,8 +767,8 @@ static void take_record(struct agent *a, struct api_event *event)
 /* What happened to the connection, and is reported before the ends that it causes. */
 static bool take_loss(struct agent *a, struct api_event *event)
 {
-    if (a->api_client.streams == API_STREAMS_LIMITED) {
-        a->api_client.streams = API_STREAMS_LIMITED_REPORTED;
+    if (a->common->api_client.streams == API_STREAMS_LIMITED) {
+        a->common->api_client.streams = API_STREAMS_LIMITED_REPORTED;
         event->kind = API_EVENT_STREAMS_LIMITED;
         return true;
     }
@@ -772,7 +792,7 @@ static bool take_notice(struct agent *a, struct api_event *event)
 
 bool api_next(struct agent *a, struct api_event *event)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     event->kind = API_EVENT_NONE;
     event->text = NULL;
     event->result = NULL;
@@ -781,7 +801,7 @@ bool api_next(struct agent *a, struct api_event *event)
     if (judge_token(a) || take_loss(a, event) || take_end(a, event)) {
         return true;
     }
-    if (c->piece.slot != (unsigned)API_SLOTS) {
+    if (c->piece.place != API_PLACES) {
         take_record(a, event);
         return true;
     }
@@ -795,8 +815,8 @@ bool api_next(struct agent *a, struct api_event *event)
 static void check_timeouts(struct agent *a)
 {
     expire(a);
-    if (a->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
-        lose(a, (h2_streams_max(&a->api_connection.h2) == 0u)
+    if (a->common->api_client.timeouts_in_a_row >= API_TIMEOUTS_MAX) {
+        lose(a, (h2_streams_max(&a->common->api_connection.h2) == 0u)
                     ? "the API server allows no request: its SETTINGS_MAX_CONCURRENT_STREAMS is 0"
                     : "the API server answers no request in time");
     }
@@ -811,20 +831,20 @@ static void check_drained(struct agent *a)
     if (api_draining(a) && !is_awaiting(a)) {
         connection_move(a);
         finish_all(a, PEER_CLOSED);
-        a->api_client.busy = true;
+        a->common->api_client.busy = true;
     }
 }
 
 static void send_bodies(struct agent *a)
 {
-    for (unsigned i = 0; i < (unsigned)API_SLOTS && connection_open(a); i++) {
+    for (unsigned i = 0; i < API_PLACES && connection_open(a); i++) {
         send_body(a, i);
     }
 }
 
 void api_step(struct agent *a)
 {
-    struct api_client *c = &a->api_client;
+    struct api_client *c = &a->common->api_client;
     if (connection_open(a)) {
         check_timeouts(a);
         if (connection_silent(a)) {
@@ -844,10 +864,10 @@ void api_step(struct agent *a)
 /* When a request times out, or one that was held back may go; UINT64_MAX: never. */
 static uint64_t requests_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->api_client;
+    const struct api_client *c = &a->common->api_client;
     uint64_t at = c->held_back ? free_ms(c) : UINT64_MAX;
-    for (unsigned i = 0; i < (unsigned)API_SLOTS; i++) {
-        if (api_slot_busy(a, i) && c->exchange[i].deadline_ms < at) {
+    for (unsigned i = 0; i < API_PLACES; i++) {
+        if (is_busy(&c->exchange[i]) && c->exchange[i].deadline_ms < at) {
             at = c->exchange[i].deadline_ms;
         }
     }
@@ -856,7 +876,7 @@ static uint64_t requests_deadline(const struct agent *a)
 
 uint64_t api_deadline(const struct agent *a)
 {
-    const struct api_client *c = &a->api_client;
+    const struct api_client *c = &a->common->api_client;
     if (c->busy || c->time_old) {
         return a->now_ms; /* the time is set then */
     }

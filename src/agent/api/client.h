@@ -38,7 +38,7 @@ enum api_kind {
 /* Number of kinds, API_NONE included. */
 #define API_KINDS ((unsigned)API_LIST_CLAIMS + 1u)
 
-/* Places for requests: each owner has its own, and one request at a time in it. */
+/* Places for requests of one driver: each owner has its own, and one request at a time in it. */
 enum {
     API_SLOT_CLAIM_FIRST, /* the slot of fetch i is API_SLOT_CLAIM_FIRST + i */
     API_SLOT_SLICES = FETCHES_MAX,
@@ -48,8 +48,10 @@ enum {
     API_SLOT_CLAIM_STATUS,
     API_SLOT_LOOK,
     API_SLOT_GROUP,
-    API_SLOTS /* number of slots; as a slot: none */
+    API_SLOTS /* number of slots */
 };
+/* The places of all drivers; as a place: none. */
+#define API_PLACES ((unsigned)API_SLOTS * (unsigned)DRIVERS)
 
 /*
  * Bytes of a request's body from `offset` on: at least one, at most `room`, valid until the next
@@ -71,6 +73,7 @@ struct api_request {
 /* The result of a request; while it runs, what has arrived so far. */
 struct api_result {
     enum api_kind kind;
+    struct agent *owner; /* the driver's that asked */
     unsigned slot;
     enum api_version version; /* as in the request */
     /*
@@ -97,7 +100,7 @@ enum exchange_state {
     EXCHANGE_ENDED         /* its end was reported; free at the next api_next or api_start */
 };
 
-/* One slot: a request and its response. */
+/* One place: a request and its response. */
 struct api_exchange {
     enum exchange_state state;
     uint32_t stream;
@@ -113,7 +116,7 @@ struct api_exchange {
 
 /* The piece of a response that records are being read from. */
 struct api_piece {
-    unsigned slot; /* API_SLOTS: there is no piece */
+    unsigned place; /* API_PLACES: there is no piece */
     uint32_t stream;
     bool last;           /* nothing follows on its stream */
     struct reader bytes; /* valid until the next h2_next */
@@ -143,7 +146,7 @@ struct api_client {
     uint64_t reread_ms; /* when the file of a refused token is read next; 0: not waited for */
     uint32_t forbidden; /* bit per api_kind: the last one was refused with 403 */
     struct api_piece piece;
-    struct api_exchange exchange[API_SLOTS];
+    struct api_exchange exchange[API_PLACES];
 };
 
 /* What api_next reports. */

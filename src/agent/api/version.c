@@ -55,28 +55,28 @@ const char *version_group(enum api_version version)
 
 const char *version_name(const struct agent *a)
 {
-    return version_group(a->version.now) + sizeof KUBE_RESOURCE_GROUP;
+    return version_group(a->common->version.now) + sizeof KUBE_RESOURCE_GROUP;
 }
 
 enum api_version version_now(const struct agent *a)
 {
-    return a->version.now;
+    return a->common->version.now;
 }
 
 bool version_settled(const struct agent *a)
 {
-    return a->version.state == VERSION_SETTLED;
+    return a->common->version.state == VERSION_SETTLED;
 }
 
 bool version_ready(const struct agent *a)
 {
-    enum version_state state = a->version.state;
+    enum version_state state = a->common->version.state;
     return state == VERSION_TRIED || state == VERSION_SETTLED;
 }
 
 bool version_readable(const struct agent *a)
 {
-    return version_ready(a) || (a->version.proven && api_paused(a));
+    return version_ready(a) || (a->common->version.proven && api_paused(a));
 }
 
 const char *version_waits_for(const struct agent *a)
@@ -84,9 +84,9 @@ const char *version_waits_for(const struct agent *a)
     const char *why = "all requests are busy";
     if (!api_ready(a)) {
         why = api_trouble(a);
-    } else if (a->version.state == VERSION_NONE) {
+    } else if (a->common->version.state == VERSION_NONE) {
         why = "it serves none of resource.k8s.io/v1, v1beta2 and v1beta1; enable one of them";
-    } else if (a->version.state != VERSION_SETTLED) {
+    } else if (a->common->version.state != VERSION_SETTLED) {
         why = "it has not reported yet which versions of resource.k8s.io it serves";
     }
     return why;
@@ -96,7 +96,7 @@ const char *version_waits_for(const struct agent *a)
 
 static void speak(struct agent *a, enum api_version version, enum version_state state)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     bool settled = state == VERSION_SETTLED;
     bool other = v->now != version;
     bool check = settled && version != API_V1;
@@ -116,7 +116,7 @@ static void speak(struct agent *a, enum api_version version, enum version_state 
 
 static void speak_none(struct agent *a)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     v->state = VERSION_NONE;
     v->proven = false;
     v->refused = 0;
@@ -129,7 +129,7 @@ static void speak_none(struct agent *a)
 /* The best of a set that is not refused, or none. */
 static void choose(struct agent *a, unsigned set, enum version_state state)
 {
-    enum api_version best = best_of(set & ~(unsigned)a->version.refused);
+    enum api_version best = best_of(set & ~(unsigned)a->common->version.refused);
     if (best == API_VERSIONS) {
         speak_none(a);
     } else {
@@ -146,7 +146,7 @@ static unsigned all_versions(void)
 
 void version_connected(struct agent *a)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     bool known = api_connection_moved(a) && v->state == VERSION_SETTLED;
     v->state = known ? VERSION_SETTLED : VERSION_UNKNOWN;
     v->refused = 0;
@@ -157,12 +157,12 @@ void version_connected(struct agent *a)
 uint64_t version_deadline(const struct agent *a)
 {
     bool asks = api_slot_busy(a, API_SLOT_GROUP);
-    return (api_ready(a) && !asks) ? a->version.due_ms : UINT64_MAX;
+    return (api_ready(a) && !asks) ? a->common->version.due_ms : UINT64_MAX;
 }
 
 void version_step(struct agent *a)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     if (a->now_ms < version_deadline(a)) {
         return;
     }
@@ -188,14 +188,14 @@ void version_record(struct agent *a, const struct api_result *r, const struct ku
     }
     for (unsigned i = 0; i < (unsigned)API_VERSIONS; i++) {
         if (view_is(view_text(m.api_version), groups[i])) {
-            a->version.served |= (uint8_t)(1u << i);
+            a->common->version.served |= (uint8_t)(1u << i);
         }
     }
 }
 
 void version_end(struct agent *a, const struct api_result *r)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     unsigned served = (r->status == STATUS_OK) ? v->served : 0u;
     if (served != 0u) {
         choose(a, served, VERSION_SETTLED);
@@ -212,7 +212,7 @@ void version_end(struct agent *a, const struct api_result *r)
 
 static void list_answered(struct agent *a)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     v->refused = 0;
     v->backoff_ms = 0;
     if (v->state != VERSION_SETTLED) {
@@ -222,7 +222,7 @@ static void list_answered(struct agent *a)
 
 static void list_refused(struct agent *a, enum api_version version)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     v->refused |= version_bit(version);
     if (v->state == VERSION_TRIED) {
         choose(a, all_versions(), VERSION_TRIED);
@@ -240,7 +240,7 @@ static bool is_list(enum api_kind kind)
 
 void version_heard(struct agent *a, const struct api_result *r)
 {
-    struct version *v = &a->version;
+    struct version *v = &a->common->version;
     bool list = is_list(r->kind);
     if (r->kind == API_WRITE_EVENT || r->version != v->now || v->state == VERSION_NONE) {
         return; /* of another group, or a result from before the last choice */
@@ -257,7 +257,7 @@ void version_heard(struct agent *a, const struct api_result *r)
 
 unsigned version_changes(struct agent *a)
 {
-    unsigned changes = a->version.changes;
-    a->version.changes = 0;
+    unsigned changes = a->common->version.changes;
+    a->common->version.changes = 0;
     return changes;
 }

@@ -80,7 +80,7 @@ void calls_gone(struct agent *a, const struct grpc_server *server, struct grpc_c
 static void call_over(struct agent *a, unsigned index)
 {
     const struct call *c = &a->call[index];
-    durations_call(&a->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
+    durations_call(&a->common->durations, c->unprepare ? METHOD_UNPREPARE : METHOD_PREPARE,
                    a->now_ms - c->start_ms);
     calls_release(a, index);
 }
@@ -226,8 +226,10 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     ASSERT(both != 0u);
     writer_text(why, "claim ");
     write_claim_name(&r->id, why);
-    writer_text(why, ": requested device " DEVICE_NAME_PREFIX);
-    writer_decimal(why, (unsigned)__builtin_ctzll(both));
+    char name[DEVICE_NAME_CAP];
+    devices_name(&a->devices, (unsigned)__builtin_ctzll(both), name);
+    writer_text(why, ": requested device ");
+    writer_text(why, name);
     writer_text(why, " is already held by claim ");
     write_claim_name(&e->id, why);
     writer_text(why, " (");

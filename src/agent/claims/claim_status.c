@@ -17,6 +17,15 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
+/*
+ * Whether the status is written at all. That of EFA devices is not: an apply by the same manager
+ * would take back the entries of the other driver.
+ */
+static bool is_written(const struct agent *a)
+{
+    return a->settings->claim_status && a->driver->kind == DRIVER_NEURON;
+}
+
 /* --- what is to be written --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
@@ -24,7 +33,7 @@ void claim_status_prepared(struct agent *a, unsigned slot)
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
     uint32_t claim = crc32c(0, view_text(a->ledger.entry[slot].id.uid));
-    if (!a->settings->claim_status || c->claim[slot] == claim) {
+    if (!is_written(a) || c->claim[slot] == claim) {
         return;
     }
     c->claim[slot] = claim;
@@ -43,7 +52,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
 {
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
-    if (!a->settings->claim_status) {
+    if (!is_written(a)) {
         return;
     }
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
@@ -246,7 +255,7 @@ uint64_t claim_status_deadline(const struct agent *a)
 {
     const struct claim_status *c = &a->claim_status;
     int slot = -1;
-    bool waits = a->settings->claim_status && version_ready(a) && next_job(c, &slot);
+    bool waits = is_written(a) && version_ready(a) && next_job(c, &slot);
     return waits ? outgoing_deadline(a, &c->out) : UINT64_MAX;
 }
 

@@ -53,7 +53,7 @@ struct claim_builder *fetch_builder(struct agent *a, unsigned fetch)
 struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct claim_id *id)
 {
     struct claim_builder *b = fetch_builder(a, fetch);
-    claim_begin(b, &a->devices, a->settings->node_name, id);
+    claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
     b->zero_numbering = a->settings->zero_numbering;
     return b;
 }
@@ -139,7 +139,7 @@ bool fetch_is_ours(const struct agent *a, struct view message)
 {
     projection_ResultRecord r = projection_ResultRecord_init_zero;
     return decode(message, projection_ResultRecord_fields, &r) &&
-           view_is(view_text(r.driver), DRIVER_NAME) &&
+           view_is(view_text(r.driver), a->driver->name) &&
            view_is(view_text(r.pool), a->settings->node_name);
 }
 

@@ -217,7 +217,9 @@ void ledger_trouble_text(const struct agent *a, const char *file, const char *do
 {
     writer_text(why, "claim store ");
     writer_text(why, a->settings->plugins_dir);
-    writer_text(why, "/" DRIVER_NAME "/");
+    writer_text(why, "/");
+    writer_text(why, a->driver->name);
+    writer_text(why, "/");
     writer_text(why, file);
     writer_text(why, " cannot be ");
     writer_text(why, doing);

@@ -23,7 +23,7 @@ void ledger_tidy(struct agent *a)
 void cdi_failed(struct agent *a, const char *uid, enum status s)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(uid, name);
+    cdi_file_name(a->driver->kind, uid, name);
     log_begin(a, LOG_ID_CDI_FILE_FAILED);
     log_text(a, "file", name);
     log_text(a, "reason", ledger_reason(a, s));
@@ -57,7 +57,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
 {
     char name[CDI_FILE_NAME_CAP];
     const struct files *f = a->files;
-    cdi_file_name(r->id.uid, name);
+    cdi_file_name(a->driver->kind, r->id.uid, name);
     enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
     const char *refused = cdi_temporary;
     if (s == STATUS_OK) {
@@ -105,7 +105,7 @@ enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer
 static enum status read_file(struct agent *a, const char *uid, struct writer *out)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(uid, name);
+    cdi_file_name(a->driver->kind, uid, name);
     *out = writer_of(a->scratch.stored, sizeof a->scratch.stored);
     return a->files->read(a->files->ctx, FILES_CDI, name, 0, out);
 }
@@ -123,7 +123,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
         return STATUS_OK;
     }
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(r->id.uid, name);
+    cdi_file_name(a->driver->kind, r->id.uid, name);
     log_begin(a, LOG_ID_CDI_FILE_REBUILT);
     log_text(a, "claim_uid", r->id.uid);
     log_text(a, "file", name);
@@ -136,7 +136,9 @@ enum status ledger_read_cdi(struct agent *a, const char *uid, struct claim_recor
     struct writer stored;
     enum status s = read_file(a, uid, &stored);
     s = (s == STATUS_OK) ? cdi_read(writer_view(&stored), r) : s;
-    return (s == STATUS_OK && !view_is(view_text(uid), r->id.uid)) ? HOST_DAMAGED : s;
+    return (s == STATUS_OK && (r->driver != a->driver->kind || !view_is(view_text(uid), r->id.uid)))
+               ? HOST_DAMAGED
+               : s;
 }
 
 /* HOST_ABSENT: there is no such file. Other HOST_*: not known. */
@@ -151,14 +153,14 @@ static enum status look_for(const struct agent *a, const char *name)
 bool ledger_has_cdi_file(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(uid, name);
+    cdi_file_name(a->driver->kind, uid, name);
     return look_for(a, name) != HOST_ABSENT;
 }
 
 enum status ledger_tombstone(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(uid, name);
+    cdi_tombstone_name(a->driver->kind, uid, name);
     return look_for(a, name);
 }
 
@@ -168,22 +170,22 @@ enum status cdi_bury(struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
     char tombstone[CDI_FILE_NAME_CAP];
-    cdi_file_name(uid, name);
-    cdi_tombstone_name(uid, tombstone);
+    cdi_file_name(a->driver->kind, uid, name);
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
     return a->files->remove(a->files->ctx, FILES_CDI, name, tombstone);
 }
 
 enum status cdi_mark_gone(struct agent *a, const char *uid)
 {
     char tombstone[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(uid, tombstone);
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
     return a->files->write(a->files->ctx, FILES_CDI, tombstone, 0, view_text(uid));
 }
 
 enum status cdi_remove(struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(uid, name);
+    cdi_file_name(a->driver->kind, uid, name);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, 0);
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }
@@ -191,7 +193,7 @@ enum status cdi_remove(struct agent *a, const char *uid)
 enum status cdi_unmark(struct agent *a, const char *uid)
 {
     char tombstone[CDI_FILE_NAME_CAP];
-    cdi_tombstone_name(uid, tombstone);
+    cdi_tombstone_name(a->driver->kind, uid, tombstone);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }

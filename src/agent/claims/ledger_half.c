@@ -327,7 +327,7 @@ static enum status commit(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0);
     uint64_t flush_ms = f->flush_ms(f->ctx);
-    durations_flush(&a->durations, flush_ms);
+    durations_flush(&a->common->durations, flush_ms);
     if (flush_ms >= TIME_OLD_MS) {
         /* A slow flush leaves now_ms behind: what this step would still ask for had lost that
          * time. */

@@ -27,8 +27,22 @@ static const char *difference(enum status s, const struct device_place *now,
     return text;
 }
 
+/* Whether the record names address and node that the device has: a reload of its driver gives it
+ * another node. Those of Neuron devices follow from the number. */
+static bool has_place(const struct claim_record *r, unsigned number, const struct efa_function *efa)
+{
+    bool same = true;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct claim_result *result = &r->result[i];
+        same = same && (result->number != number ||
+                        (result->efa_address == efa->address && result->uverbs == efa->uverbs));
+    }
+    return same;
+}
+
 /* Whether the device is there as it was probed; else `why` gets what is wrong with it. */
-static bool device_is_here(const struct agent *a, unsigned number, struct writer *why)
+static bool device_is_here(const struct agent *a, const struct claim_record *r, unsigned number,
+                           struct writer *why)
 {
     const struct files *f = a->files;
     struct device_place now = {.folder = 0, .node = 0};
@@ -37,8 +51,13 @@ static bool device_is_here(const struct agent *a, unsigned number, struct writer
         writer_text(why, " is not found on this node any more; delete and re-create the pod");
         return false;
     }
-    enum status s = f->device(f->ctx, number, &now);
-    const char *text = difference(s, &now, &a->devices.device[at].place);
+    const struct device *d = &a->devices.device[at];
+    bool efa = r->driver == DRIVER_EFA;
+    enum status s = f->device(f->ctx, efa ? d->efa.uverbs : number, &now);
+    const char *text = difference(s, &now, &d->place);
+    if (text == NULL && !has_place(r, number, &d->efa)) {
+        text = " has another uverbs node since the claim was prepared" AGAIN;
+    }
     if (text != NULL) {
         writer_text(why, text);
         writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
@@ -55,9 +74,11 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
     uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         writer_text(why, what);
-        writer_text(why, " device " DEVICE_NAME_PREFIX);
-        writer_decimal(why, n);
-        if ((numbers >> n & 1u) != 0u && !device_is_here(a, n, why)) {
+        char name[DEVICE_NAME_CAP];
+        devices_name(&a->devices, n, name);
+        writer_text(why, " device ");
+        writer_text(why, name);
+        if ((numbers >> n & 1u) != 0u && !device_is_here(a, r, n, why)) {
             return PEER_NOT_FOUND;
         }
         why->len = before;

@@ -210,7 +210,7 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
         return true;
     }
     if (ledger_freeing(a, uid)) {
-        cdi_tombstone_name(uid, aside);
+        cdi_tombstone_name(a->driver->kind, uid, aside);
         remove_file(a, name, aside);
     } else if (opening || !a->reconcile.complete) {
         return adopt(a, name, uid);
@@ -240,10 +240,10 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
 static bool see_name(struct agent *a, const char *name, bool opening)
 {
     char uid[UID_CAP];
-    if (cdi_name_uid(name, CDI_FILE_SUFFIX, uid)) {
+    if (cdi_name_uid(a->driver->kind, name, CDI_FILE_SUFFIX, uid)) {
         return see_file(a, name, uid, opening);
     }
-    if (cdi_name_uid(name, CDI_TOMBSTONE_SUFFIX, uid)) {
+    if (cdi_name_uid(a->driver->kind, name, CDI_TOMBSTONE_SUFFIX, uid)) {
         see_tombstone(a, name, uid, opening);
     }
     return true;
@@ -255,10 +255,11 @@ static void look_through(struct agent *a, bool opening)
     struct reconcile *k = &a->reconcile;
     struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
     size_t at = 0;
-    enum status s = a->files->list(a->files->ctx, FILES_CDI, CDI_FILE_PREFIX, &out);
+    enum status s =
+        a->files->list(a->files->ctx, FILES_CDI, cdi_file_prefix(a->driver->kind), &out);
     bool complete = s == STATUS_OK;
     if (s != STATUS_OK) {
-        log_file(a, CDI_FILE_PREFIX "*",
+        log_file(a, cdi_file_prefix(a->driver->kind),
                  (s == FULL_BUFFER) ? "there are too many such files" : ledger_reason(a, s),
                  "check the CDI root: every claim that is in use here has one such file");
     }
@@ -409,7 +410,7 @@ static bool may_look(const struct agent *a)
  */
 static bool node_was_read(const struct agent *a)
 {
-    const struct node_object *n = &a->node;
+    const struct node_object *n = &a->common->node;
     return n->presence == NODE_PRESENT && n->read_ms > 0u &&
            a->now_ms - n->read_ms < RECONCILE_CONFIRM_MS;
 }
@@ -471,7 +472,7 @@ static bool is_over(struct agent *a, unsigned slot)
 static void gone(struct agent *a, unsigned slot, const char *reason)
 {
     struct claim_look *look = look_of(a, slot);
-    if (look->gone && a->node.presence == NODE_PRESENT && release(a, slot, reason)) {
+    if (look->gone && a->common->node.presence == NODE_PRESENT && release(a, slot, reason)) {
         return;
     }
     look->gone = true;

@@ -78,7 +78,7 @@ static void device_of(const struct claim_record *r, unsigned at, struct device_t
 {
     const struct claim_result *result = &r->result[at];
     claim_device_name(result, d->name);
-    cdi_device_id(r->id.uid, result->request, d->cdi_id);
+    cdi_device_id(r->driver, r->id.uid, result->request, d->cdi_id);
     d->field[0] = result->request;
     d->field[1] = r->pool;
     d->field[2] = d->name;

@@ -17,14 +17,10 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     char text[HEALTH_TEXT_CAP];
     char name[DEVICE_NAME_CAP];
     struct writer w = writer_of(text, sizeof text);
-    struct writer n = writer_of(name, sizeof name);
     device_health_text(&w, (enum health)h->state, h->reasons);
-    writer_text(&n, DEVICE_NAME_PREFIX);
-    writer_decimal(&n, number);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
-    ended = writer_end_text(&n);
-    ASSERT(ended == STATUS_OK);
+    devices_name(&a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
     if (text[0] != '\0') { /* a device that is healthy needs no words */

@@ -16,26 +16,26 @@
 
 void node_init(struct agent *a)
 {
-    watch_init(&a->node.watch, API_SLOT_NODE, true);
-    a->node.get_due_ms = UINT64_MAX;
+    watch_init(&a->common->node.watch, API_SLOT_NODE, true);
+    a->common->node.get_due_ms = UINT64_MAX;
 }
 
 bool node_changed(struct agent *a)
 {
-    bool changed = a->node.changed;
-    a->node.changed = false;
+    bool changed = a->common->node.changed;
+    a->common->node.changed = false;
     return changed;
 }
 
 bool node_ready(const struct agent *a)
 {
-    const struct node_object *n = &a->node;
+    const struct node_object *n = &a->common->node;
     return n->presence == NODE_PRESENT && !n->awaited;
 }
 
 void node_refresh(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     if (n->watch.unusable && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->awaited = true;
         n->get_due_ms = a->now_ms;
@@ -44,7 +44,7 @@ void node_refresh(struct agent *a)
 
 void node_read(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     if (n->get_due_ms == UINT64_MAX && api_slot_kind(a, API_SLOT_NODE) != API_GET_NODE) {
         n->get_due_ms = a->now_ms;
     }
@@ -54,7 +54,7 @@ void node_read(struct agent *a)
 
 void node_check_type(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     struct view label = board_type(view_text(n->facts.instance_type));
     struct view found = view_text(a->devices.instance_type);
     if (label.len == 0u || found.len == 0u || view_equal(label, found)) {
@@ -71,12 +71,12 @@ void node_check_type(struct agent *a)
 static void report_change(struct agent *a, const char *what)
 {
     log_one(a, LOG_ID_NODE_CHANGED, "text", what);
-    a->node.changed = true;
+    a->common->node.changed = true;
 }
 
 static void learn_present(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     bool first = n->facts.uid[0] == '\0';
     bool other = !view_equal(view_text(n->facts.uid), view_text(n->now.uid));
     bool labels = !node_labels_same(&n->facts.labels, &n->now.labels);
@@ -97,7 +97,7 @@ static void learn_present(struct agent *a)
 
 static void learn_absent(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     bool before = n->presence == NODE_PRESENT;
     n->presence = NODE_ABSENT;
     if (before) {
@@ -110,7 +110,7 @@ static void learn_absent(struct agent *a)
 static void take_meta(struct agent *a, struct view message)
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
-    struct node_facts *now = &a->node.now;
+    struct node_facts *now = &a->common->node.now;
     if (!decode(message, projection_MetaRecord_fields, &m)) {
         return;
     }
@@ -162,9 +162,9 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
     if (record->record == KUBE_META) {
         take_meta(a, record->message);
     } else if (record->record == KUBE_LABEL) {
-        take_label(&a->node.now, record->message);
+        take_label(&a->common->node.now, record->message);
     } else if (record->record == KUBE_NODE_INFO) {
-        take_info(&a->node.now, record->message);
+        take_info(&a->common->node.now, record->message);
     } else {
         /* nothing else of a Node matters */
     }
@@ -175,7 +175,7 @@ void node_record(struct agent *a, const struct api_result *r, const struct kube_
 /* Rounds read the Node instead; the first read follows after the report's wait. */
 static void watch_silent(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     bool logged = !report.first || api_streams_limited(a); /* streams have a line of their own */
     if (!logged && log_api_refusal(a, &n->refusal, "watch Node", r, PEER_TIMEOUT)) {
         log_api_refusal_end(a, &n->refusal, "nothing: the Node is read instead");
@@ -185,7 +185,7 @@ static void watch_silent(struct agent *a, const struct api_result *r, struct wat
 
 static void watch_refused(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     n->get_due_ms = (n->presence == NODE_UNKNOWN) ? a->now_ms : n->get_due_ms;
     if (report.first) {
         n->refusal.doing = NULL; /* logged when it starts, then no more */
@@ -197,7 +197,7 @@ static void watch_refused(struct agent *a, const struct api_result *r, struct wa
 
 static void watch_reported(struct agent *a, const struct api_result *r, struct watch_report report)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     bool named = n->now.uid[0] != '\0';
     switch (report.kind) {
     case WATCH_EVENT_STARTS:
@@ -241,26 +241,26 @@ void node_watch_record(struct agent *a, const struct api_result *r,
                        const struct kube_record *record)
 {
     node_record(a, r, record);
-    if (event_counts(&a->node, record)) {
-        watch_reported(a, r, watch_record(a, &a->node.watch, r, record));
+    if (event_counts(&a->common->node, record)) {
+        watch_reported(a, r, watch_record(a, &a->common->node.watch, r, record));
     }
 }
 
 void node_watch_end(struct agent *a, const struct api_result *r)
 {
-    watch_reported(a, r, watch_end(a, &a->node.watch, r));
+    watch_reported(a, r, watch_end(a, &a->common->node.watch, r));
 }
 
 void node_disconnected(struct agent *a)
 {
-    watch_disconnected(a, &a->node.watch);
+    watch_disconnected(a, &a->common->node.watch);
 }
 
 /* --- reads --- */
 
 static void get_refused(struct agent *a, const struct api_result *r)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     uint64_t wait = retry_wait(a, r, &n->get_backoff_ms);
     if (r->status == PEER_NOT_FOUND) {
         learn_absent(a);
@@ -278,7 +278,7 @@ static void get_refused(struct agent *a, const struct api_result *r)
 
 void node_end(struct agent *a, const struct api_result *r)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     n->awaited = false;
     if (r->status != STATUS_OK) {
         get_refused(a, r);
@@ -299,7 +299,7 @@ void node_end(struct agent *a, const struct api_result *r)
 static void send_get(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node(&out, a->settings->node_name);
     ASSERT(s == STATUS_OK);
@@ -314,7 +314,7 @@ static void send_get(struct agent *a)
 static void open_watch(struct agent *a)
 {
     char path[KUBE_PATH_CAP];
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     struct writer out = writer_of(path, sizeof path);
     enum status s = kube_path_node_watch(&out, a->settings->node_name, n->watch.version);
     ASSERT(s == STATUS_OK);
@@ -328,7 +328,7 @@ static void open_watch(struct agent *a)
 
 void node_step(struct agent *a)
 {
-    struct node_object *n = &a->node;
+    struct node_object *n = &a->common->node;
     if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return;
     }
@@ -343,7 +343,7 @@ void node_step(struct agent *a)
 
 uint64_t node_deadline(const struct agent *a)
 {
-    const struct node_object *n = &a->node;
+    const struct node_object *n = &a->common->node;
     if (!api_ready(a) || api_slot_kind(a, API_SLOT_NODE) == API_GET_NODE) {
         return UINT64_MAX;
     }
@@ -354,7 +354,7 @@ unsigned node_kubelet_minor(const struct agent *a)
 {
     static const char major[] = "v1.";
     uint64_t minor = 0;
-    struct view version = view_text(a->node.facts.kubelet_version);
+    struct view version = view_text(a->common->node.facts.kubelet_version);
     struct view rest = view_from(version, sizeof major - 1u);
     rest = view_first(rest, view_find(rest, '.'));
     bool good = view_starts(version, major) && view_decimal(rest, UINT16_MAX, &minor) == STATUS_OK;

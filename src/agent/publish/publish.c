@@ -11,6 +11,7 @@
 
 void publish_init(struct agent *a)
 {
+    a->publish.wanted.driver = a->driver->name;
     a->publish.wanted.node_name = a->settings->node_name;
     pacing_init(a);
     wanted_take(a);
@@ -162,11 +163,11 @@ bool publish_current(const struct agent *a)
 const char *publish_reason(const struct agent *a)
 {
     const char *why = "no round that compares them has ended yet";
-    if (a->node.presence == NODE_ABSENT) {
+    if (a->common->node.presence == NODE_ABSENT) {
         why = "the API server has no Node of this name";
     } else if (a->publish.round.trouble != NULL) {
         why = a->publish.round.trouble;
-    } else if (a->node.presence == NODE_UNKNOWN) {
+    } else if (a->common->node.presence == NODE_UNKNOWN) {
         why = "the Node is not known yet";
     }
     return why;

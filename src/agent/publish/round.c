@@ -196,7 +196,8 @@ static bool step_list(struct agent *a)
     char path[KUBE_PATH_CAP];
     struct round *r = &a->publish.round;
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name, 0);
+    enum status s =
+        kube_path_slices(&out, version_name(a), a->driver->name, a->settings->node_name, 0);
     ASSERT(s == STATUS_OK);
     const struct api_request request = {.kind = API_LIST_SLICES,
                                         .shape = KUBE_SHAPE_SLICE_LIST,

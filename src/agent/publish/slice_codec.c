@@ -210,11 +210,13 @@ static void set_owner(const struct wanted *wanted, kube_ObjectMeta *m)
  * generateName as the other drivers' library forms it; the server cuts it at 58 characters and
  * appends five.
  */
-static void set_generate_name(const char *node_name, kube_ObjectMeta *m)
+static void set_generate_name(const struct wanted *wanted, kube_ObjectMeta *m)
 {
     struct writer w = writer_of(m->generateName, sizeof m->generateName);
-    writer_append(&w, view_first(view_text(node_name), 200));
-    writer_text(&w, "-" DRIVER_NAME "-");
+    writer_append(&w, view_first(view_text(wanted->node_name), 185));
+    writer_text(&w, "-");
+    writer_text(&w, wanted->driver);
+    writer_text(&w, "-");
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
     m->has_generateName = true;
@@ -232,7 +234,7 @@ static void set_spec(struct slice_request *r, struct device_fields *whole,
                      kube_ResourceSliceSpec *spec)
 {
     const char *node = r->wanted->node_name;
-    SET(*spec, has_driver, driver, DRIVER_NAME);
+    SET(*spec, has_driver, driver, r->wanted->driver);
     SET(*spec, has_nodeName, nodeName, node);
     spec->has_pool = true;
     SET(spec->pool, has_name, name, node);
@@ -257,7 +259,7 @@ static void slice_object(struct slice_request *r, struct device_fields *whole,
     if (r->verb == SLICE_UPDATE) {
         set_stored(r->stored, &slice->metadata);
     } else {
-        set_generate_name(r->wanted->node_name, &slice->metadata);
+        set_generate_name(r->wanted, &slice->metadata);
     }
     set_spec(r, whole, &slice->spec);
 }
@@ -429,9 +431,10 @@ static void observe_device(struct slice_observer *o, const struct kube_record *r
     }
 }
 
-static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const char *node)
+static enum slice_scope scope_of(const projection_SliceSpecRecord *r, const struct wanted *wanted)
 {
-    if (!view_is(view_text(r->driver), DRIVER_NAME) || !view_is(view_text(r->node_name), node)) {
+    const char *node = wanted->node_name;
+    if (!view_is(view_text(r->driver), wanted->driver) || !view_is(view_text(r->node_name), node)) {
         return SLICE_FOREIGN;
     }
     return view_is(view_text(r->pool_name), node) ? SLICE_OURS : SLICE_OTHER_POOL;
@@ -449,7 +452,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     bool unknown = (r.has_extra && r.extra) || (r.has_all_nodes && r.all_nodes);
     seen->generation = r.pool_generation;
     seen->slices = r.slice_count;
-    seen->scope = scope_of(&r, o->wanted->node_name);
+    seen->scope = scope_of(&r, o->wanted);
     seen->exact = slice_compare_end(&o->compare) && !unknown && view_is(owner, o->wanted->owner);
     seen->first = o->compare.first;
     seen->count = o->compare.count;

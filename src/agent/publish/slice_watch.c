@@ -28,7 +28,7 @@ void slice_watch_step(struct agent *a)
         return;
     }
     struct writer out = writer_of(path, sizeof path);
-    enum status s = kube_path_slices(&out, version_name(a), DRIVER_NAME, a->settings->node_name,
+    enum status s = kube_path_slices(&out, version_name(a), a->driver->name, a->settings->node_name,
                                      watch->version);
     ASSERT(s == STATUS_OK);
     const struct api_request request = {

@@ -93,7 +93,7 @@ static void take_devices(struct agent *a)
     struct devices *wanted = &a->publish.wanted.devices;
     unsigned kept = 0;
     *wanted = a->devices;
-    wanted->labels = a->node.facts.labels;
+    wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
     keep_devices(a, wanted);
@@ -119,7 +119,7 @@ void wanted_take(struct agent *a)
 {
     struct wanted *w = &a->publish.wanted;
     take_devices(a);
-    memcpy(w->owner, a->node.facts.uid, sizeof w->owner);
+    memcpy(w->owner, a->common->node.facts.uid, sizeof w->owner);
     for (unsigned i = 0; i < w->devices.count; i++) {
         log_attributes_left_out(a, i);
     }

@@ -11,6 +11,7 @@
 
 /* The wanted content of the pool. */
 struct wanted {
+    const char *driver;    /* its name; borrowed */
     const char *node_name; /* also the name of the pool; borrowed */
     char owner[UID_CAP];   /* UID of the Node */
     struct devices devices;

@@ -68,7 +68,7 @@ static struct k8s_event *find(struct agent *a, unsigned row, const struct claim_
                               const char *note)
 {
     for (unsigned i = 0; i < K8S_EVENTS_MAX; i++) {
-        struct k8s_event *e = &a->k8s_events.event[i];
+        struct k8s_event *e = &a->common->k8s_events.event[i];
         if (e->state != K8S_EVENT_FREE && e->reason == row && is_recent(a, e) &&
             view_is(view_text(e->about.uid), uid_of(about)) && view_is(view_text(e->note), note)) {
             return e;
@@ -107,9 +107,9 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
     unsigned row = row_of(id);
     struct k8s_event *e = find(a, row, about, note);
     if (e == NULL) {
-        e = room(&a->k8s_events);
+        e = room(&a->common->k8s_events);
         if (e == NULL) {
-            a->k8s_events.dropped++;
+            a->common->k8s_events.dropped++;
             return;
         }
         start_new(a, e, row, about, note);
@@ -123,8 +123,8 @@ void k8s_events_add(struct agent *a, enum log_id id, const struct claim_id *abou
 
 static struct k8s_event *event_at(struct agent *a, unsigned at)
 {
-    ASSERT(at < K8S_EVENTS_MAX && a->k8s_events.event[at].state != K8S_EVENT_FREE);
-    return &a->k8s_events.event[at];
+    ASSERT(at < K8S_EVENTS_MAX && a->common->k8s_events.event[at].state != K8S_EVENT_FREE);
+    return &a->common->k8s_events.event[at];
 }
 
 void k8s_event_sent(struct agent *a, unsigned at, uint32_t count)
@@ -158,12 +158,12 @@ void k8s_event_postpone(struct agent *a, unsigned at)
 void k8s_event_drop(struct agent *a, unsigned at)
 {
     k8s_event_remove(a, at);
-    a->k8s_events.dropped++;
+    a->common->k8s_events.dropped++;
 }
 
 uint64_t k8s_events_take_dropped(struct agent *a)
 {
-    uint64_t dropped = a->k8s_events.dropped;
-    a->k8s_events.dropped = 0;
+    uint64_t dropped = a->common->k8s_events.dropped;
+    a->common->k8s_events.dropped = 0;
     return dropped;
 }

@@ -76,16 +76,15 @@ static struct view entry(const struct agent *a, const struct device_stream *s, u
     }
     m.has_device = true;
     text_set(m.device.pool_name, sizeof m.device.pool_name, a->settings->node_name);
-    struct writer name = writer_of(m.device.device_name, sizeof m.device.device_name);
-    writer_text(&name, (number < DEVICES_MAX) ? DEVICE_NAME_PREFIX : NODE_DEVICE_NAME);
     if (number < DEVICES_MAX) {
-        writer_decimal(&name, number);
+        devices_name(&a->devices, number, m.device.device_name);
+    } else {
+        text_set(m.device.device_name, sizeof m.device.device_name, NODE_DEVICE_NAME);
     }
-    enum status named = writer_end_text(&name);
     struct writer text = writer_of(m.message, sizeof m.message);
     device_health_text(&text, (enum health)s->state[number], s->reasons[number]);
     enum status ended = writer_end_text(&text);
-    ASSERT(named == STATUS_OK && ended == STATUS_OK);
+    ASSERT(ended == STATUS_OK);
     m.health = (dra_HealthStatus)s->state[number];
     m.last_updated_time = s->time_s;
     uint32_t lease_s = DEVICE_LEASE_MS / 1000u;

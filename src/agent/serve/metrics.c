@@ -289,7 +289,7 @@ static bool info_series(const struct agent *a, unsigned family, struct series *s
         s->label[1] = a->devices.driver_version;
     } else {
         s->label[0] = version_name(a);
-        return a->version.state == VERSION_SETTLED;
+        return a->common->version.state == VERSION_SETTLED;
     }
     return true;
 }
@@ -300,14 +300,14 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
 {
     if (family == FAMILY_CALLS) {
         s->label[0] = method_names[row];
-        return &a->durations.call[row];
+        return &a->common->durations.call[row];
     }
     if (family == FAMILY_FLUSHES) {
-        return &a->durations.flush;
+        return &a->common->durations.flush;
     }
     unsigned kind = row / HTTP_STATUS_CLASSES;
     unsigned code = row % HTTP_STATUS_CLASSES;
-    const struct histogram *h = &a->durations.request[kind][code];
+    const struct histogram *h = &a->common->durations.request[kind][code];
     if (kind == (unsigned)API_NONE || histogram_count(h) == 0u) {
         return NULL;
     }
@@ -337,7 +337,7 @@ static bool series(const struct agent *a, struct metrics_cursor *c, struct serie
     }
     if (c->family == FAMILY_LOG_EVENTS) {
         s->label[0] = log_id_name((enum log_id)row);
-        s->value = (int64_t)a->report.count[row];
+        s->value = (int64_t)a->common->report.count[row];
         return true;
     }
     if (c->family == FAMILY_CONSUMER) {

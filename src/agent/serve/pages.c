@@ -168,7 +168,7 @@ static void start(struct agent *a, struct page_link *p, struct view path)
     p->cursor = (struct metrics_cursor){0};
     p->line = 0;
     p->log_at = 0;
-    p->log_end = log_end_position(&a->report.log);
+    p->log_end = log_end_position(&a->common->report.log);
     if (p->page == (unsigned)PAGE_READY) {
         code = agent_ready(a) ? HTTP1_OK : HTTP1_UNAVAILABLE;
     }
@@ -211,7 +211,7 @@ static bool write_lines(const struct agent *a, struct page_link *p, struct write
 static bool write_log(const struct agent *a, struct page_link *p, struct writer *out)
 {
     uint64_t at = p->log_at;
-    struct view lines = log_last(&a->report.log, &at);
+    struct view lines = log_last(&a->common->report.log, &at);
     uint64_t left = (p->log_end > at) ? p->log_end - at : 0u;
     writer_text(out, (at != p->log_at && p->log_at > 0u) ? "\n" : "");
     lines = view_first(view_first(lines, (size_t)left), writer_room(out));

@@ -66,7 +66,11 @@ static unsigned reasons(const struct agent *a)
 
 bool agent_ready(const struct agent *a)
 {
-    return reasons(a) == 0u;
+    bool ready = true;
+    for (const struct agent *d = a; d != NULL; d = d->next) {
+        ready = ready && reasons(d) == 0u;
+    }
+    return ready;
 }
 
 static void write_registration(const struct agent *a, struct writer *out)
@@ -102,7 +106,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         break;
     case REASON_SERVICE:
         writer_text(out, "the kubelet cannot connect: this process has no service socket ");
-        writer_text(out, a->settings->service_socket);
+        writer_text(out, a->driver->service_socket);
         break;
     case REASON_STORE:
         writer_text(out, (a->ledger.usable && a->ledger.failing == STATUS_OK)
@@ -124,8 +128,8 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, "the devices of the node are not known: the sysfs root cannot be read");
         break;
     case REASON_MISSING:
-        writer_text(out, "the last look found none of the node's devices: is the Neuron kernel "
-                         "module loaded?");
+        writer_text(out, "the last look found none of the node's devices: is the kernel module ");
+        writer_text(out, (a->driver->kind == DRIVER_EFA) ? "efa loaded?" : "neuron loaded?");
         break;
     case REASON_DEVICE_PLUGIN:
         ready_device_plugin(a->settings, a->device_plugin, out);
@@ -146,14 +150,19 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
 
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
 {
-    unsigned mask = reasons(a);
     unsigned left = index;
-    for (unsigned i = 0; i < (unsigned)REASONS; i++) {
-        if ((mask >> i & 1u) != 0u && left == 0u) {
-            write_reason(a, i, out);
+    for (unsigned i = 0; i < (unsigned)REASONS * (unsigned)DRIVERS; i++) {
+        bool other = i >= (unsigned)REASONS;
+        const struct agent *d = other ? a->next : a;
+        unsigned mask = (d != NULL) ? reasons(d) : 0u;
+        unsigned reason = i % (unsigned)REASONS;
+        if ((mask >> reason & 1u) != 0u && left == 0u) {
+            writer_text(out, other ? d->driver->name : "");
+            writer_text(out, other ? ": " : "");
+            write_reason(d, reason, out);
             return true;
         }
-        left -= mask >> i & 1u;
+        left -= mask >> reason & 1u;
     }
     return false;
 }

@@ -21,8 +21,8 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
                                            "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
     pluginregistration_PluginInfo info = pluginregistration_PluginInfo_init_zero;
     text_set(info.type, sizeof info.type, "DRAPlugin");
-    text_set(info.name, sizeof info.name, DRIVER_NAME);
-    text_set(info.endpoint, sizeof info.endpoint, a->settings->service_socket);
+    text_set(info.name, sizeof info.name, a->driver->name);
+    text_set(info.endpoint, sizeof info.endpoint, a->driver->service_socket);
     for (unsigned i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         text_set(info.supported_versions[i], sizeof info.supported_versions[i], versions[i]);
     }
@@ -32,7 +32,7 @@ void registration_get_info(struct agent *a, unsigned link, const struct grpc_eve
     bool ok = pb_encode(&out, pluginregistration_PluginInfo_fields, &info);
     ASSERT(ok);
     a->registration.asked = true;
-    log_one(a, LOG_ID_REGISTRATION_INFO_REQUESTED, "endpoint", a->settings->service_socket);
+    log_one(a, LOG_ID_REGISTRATION_INFO_REQUESTED, "endpoint", a->driver->service_socket);
     response_message(a, link, event->call, view_of(bytes, out.bytes_written));
 }
 
@@ -65,7 +65,11 @@ void registration_notify(struct agent *a, unsigned link, const struct grpc_event
     if (status.plugin_registered) {
         r->registered = true;
         r->retry_ms = REGISTRATION_RETRY_MS;
-        log_one(a, LOG_ID_REGISTERED, "driver", DRIVER_NAME);
+        log_begin(a, LOG_ID_REGISTERED);
+        if (a->driver->kind == DRIVER_NEURON) { /* the others' lines have it anyway */
+            log_text(a, "driver", a->driver->name);
+        }
+        log_end(a);
         publish_registered(a);
     } else {
         r->registered = false;
@@ -88,7 +92,7 @@ void registration_step(struct agent *a)
         return;
     }
     log_begin(a, LOG_ID_REGISTRATION_SOCKET_REPLACED);
-    log_text(a, "socket", a->settings->registration_socket);
+    log_text(a, "socket", a->driver->registration_socket);
     uint64_t waited_s = r->retry_ms / 1000u;
     log_number(a, "waited_s", (int64_t)waited_s);
     log_text(a, "last_error", r->last_error);

@@ -12,7 +12,7 @@ enum { LINE_AGENT, LINE_KUBELET, LINE_API, VERSION_LINES };
 
 static void write_version(const struct agent *a, unsigned line, struct writer *out)
 {
-    const char *kubelet = a->node.facts.kubelet_version;
+    const char *kubelet = a->common->node.facts.kubelet_version;
     switch (line) {
     case LINE_AGENT:
         writer_text(out, "agent: " AGENT_VERSION ", build " BUILD_ID);
@@ -41,7 +41,7 @@ enum { TROUBLE_KUBELET_IDLE = API_KINDS, TROUBLE_KUBELET_SKIPS, TROUBLES };
 /* The patch release of a kubelet 1.34, else UINT64_MAX. */
 static uint64_t kubelet_patch(const struct agent *a)
 {
-    struct view version = view_text(a->node.facts.kubelet_version);
+    struct view version = view_text(a->common->node.facts.kubelet_version);
     struct view patch = view_from(version, sizeof KUBELET_BUGS - 1u);
     uint64_t number = UINT64_MAX;
     /* All of these have one digit; what a distribution appends does not count. */
@@ -82,7 +82,7 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
         return;
     }
     writer_text(out, "kubelet ");
-    writer_text(out, a->node.facts.kubelet_version);
+    writer_text(out, a->common->node.facts.kubelet_version);
     writer_text(out, (trouble == TROUBLE_KUBELET_IDLE)
                          ? " prepares no claim after 30 idle minutes until it is restarted; update "
                            "it to 1.34.4"

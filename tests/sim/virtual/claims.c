@@ -518,7 +518,7 @@ static bool is_leftover(const struct play *p, const struct disk_file *f)
     char name[CDI_FILE_NAME_CAP];
     bool held = false;
     for (unsigned i = 0; i < CLAIMS; i++) {
-        cdi_file_name(p->claim[i].uid, name);
+        cdi_file_name(DRIVER_NEURON, p->claim[i].uid, name);
         held = held || (strcmp(f->name, name) == 0 && is_stored(p, &p->claim[i]));
     }
     return !held;

@@ -73,7 +73,7 @@ static bool is_called(const struct play *p)
 {
     const struct world *owner = world_owns(p->w->second) ? p->w->second : p->w;
     return !two_run(p) ||
-           (world_owns(owner) && strcmp(owner->settings.registration_socket,
+           (world_owns(owner) && strcmp(owner->settings.driver[DRIVER_NEURON].registration_socket,
                                         sim_kubelet_called(&world_kubelet, DRIVER_NAME)) == 0);
 }
 
@@ -122,7 +122,7 @@ static void check_cdi(const struct play *p, const struct claim *c)
     struct writer stored = writer_of(stored_bytes, sizeof stored_bytes);
     const struct claim_record *r = NULL;
     char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(c->uid, name);
+    cdi_file_name(DRIVER_NEURON, c->uid, name);
     const struct disk_file *f = disk_find(FILES_CDI, name);
     int slot = ledger_find(agent_of(p), c->uid);
     bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;

@@ -60,7 +60,7 @@ static void carry_out(struct world *w, enum sim_order order, unsigned k, const c
     }
     bool second = w->second != NULL && strstr(path, SECOND_UID) != NULL;
     struct world *to = second ? w->second : w;
-    bool registration = strcmp(path, to->settings.registration_socket) == 0;
+    bool registration = strcmp(path, to->settings.driver[DRIVER_NEURON].registration_socket) == 0;
     enum link_kind kind = registration ? LINK_REGISTRATION : LINK_SERVICE;
     to->kubelet_link[k] = to->agent != NULL ? agent_link_open(to->agent, kind, 0, w->now_ms) : -1;
     sim_kubelet_connected(&world_kubelet, k, to->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
@@ -109,7 +109,8 @@ void world_kubelet_up(struct world *w, bool up)
 {
     w->kubelet_up = up;
     enum status s =
-        sim_kubelet_socket(&world_kubelet, w->settings.registration_socket, up && w->agent != NULL);
+        sim_kubelet_socket(&world_kubelet, w->settings.driver[DRIVER_NEURON].registration_socket,
+                           up && w->agent != NULL);
     ASSERT(s == STATUS_OK);
 }
 

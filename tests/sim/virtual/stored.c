@@ -24,7 +24,7 @@ enum {
     DEVICE_TAINTS = 8
 };
 
-const size_t agent_bytes = sizeof(struct agent);
+const size_t agent_bytes = sizeof(struct agents);
 
 bool world_owns(const struct world *w)
 {

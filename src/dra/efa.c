@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the texts of the kernel driver efa to its device table; see efa.h. */
+#include "dra/efa.h"
+
+#include "base/assert.h"
+#include "dra/device_internal.h"
+
+/* --- the link of an entry --- */
+
+/* Takes the last part off a path, and the slash before it. */
+static struct view take_last(struct view *path)
+{
+    size_t at = path->len;
+    while (at > 0u && path->data[at - 1u] != (uint8_t)'/') {
+        at--;
+    }
+    struct view last = view_from(*path, at);
+    *path = view_first(*path, (at > 0u) ? at - 1u : 0u);
+    return last;
+}
+
+bool efa_link_parse(struct view link, struct view name, uint32_t *address,
+                    char pcie_root[PCIE_ROOT_CAP])
+{
+    static const char tree[] = "../../devices/";
+    struct view path = link;
+    pcie_root[0] = '\0';
+    bool entry = view_starts(link, tree) && view_equal(take_last(&path), name) &&
+                 view_is(take_last(&path), "infiniband_verbs");
+    if (!entry || !pci_address_parse(take_last(&path), address)) {
+        return false;
+    }
+    struct view root = view_from(path, sizeof tree - 1u);
+    root = view_first(root, view_find(root, '/'));
+    bool good = view_starts(root, "pci") && root.len < PCIE_ROOT_CAP;
+    text_cut(pcie_root, PCIE_ROOT_CAP, good ? root : view_of(NULL, 0));
+    return true;
+}
+
+/* --- the table --- */
+
+static void report(struct probe_issues *issues, enum probe_issue_kind kind, struct view value)
+{
+    probe_issue_add(issues, kind, PROBE_ISSUE_NO_NUMBER, value);
+}
+
+static void report_count(struct probe_issues *issues, enum probe_issue_kind kind, unsigned value)
+{
+    uint8_t digits[8];
+    struct writer w = writer_of(digits, sizeof digits);
+    writer_decimal(&w, value);
+    report(issues, kind, writer_view(&w));
+}
+
+/* Number of the first Neuron device that the map gives the address to; -1: it names none. */
+static int mapped_number(const struct efa_map *map, const char *address)
+{
+    for (unsigned i = 0; map != NULL && i < BOARD_GROUPED_DEVICES; i++) {
+        if (view_is(view_text(address), map->address[i])) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Devices of the map, of which two neighbours may share one. */
+static unsigned mapped_count(const struct efa_map *map)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        count += (mapped_number(map, map->address[i]) == (int)i) ? 1u : 0u;
+    }
+    return count;
+}
+
+static void build_reading(struct device_reading *r, const struct found_efa *found)
+{
+    static const char active[] = "4: ACTIVE"; /* ib_port_state of the kernel's core/sysfs.c */
+    struct view state = view_trim(view_text(found->port_state));
+    r->known = state.len > 0u;
+    if (r->known && !view_is(state, active)) {
+        device_reading_components(r, view_text("link_efa"), true);
+    }
+}
+
+/* "0xefa0". */
+static uint16_t subsystem_of(const char *text)
+{
+    struct view left = view_trim(view_text(text));
+    uint32_t value = 0;
+    bool good = view_starts(left, "0x");
+    left = view_from(left, 2);
+    good = good && hex_field_take(&left, 4u, &value) && left.len == 0u;
+    return good ? (uint16_t)value : 0u;
+}
+
+static void build_device(struct device *device, const struct found_efa *found, unsigned number)
+{
+    uint64_t node = 0;
+    *device = (struct device){.number = (uint16_t)number,
+                              .at_pci_address = true,
+                              .numa_node = -1,
+                              .place = found->place,
+                              .efa = {.address = found->address,
+                                      .uverbs = found->number,
+                                      .subsystem = subsystem_of(found->subsystem)}};
+    if (view_decimal(view_trim(view_text(found->numa_node)), INT16_MAX, &node) == STATUS_OK) {
+        device->numa_node = (int16_t)node;
+    }
+    text_set(device->pcie_root, sizeof device->pcie_root, found->pcie_root);
+    text_cut(device->efa.rdma_name, sizeof device->efa.rdma_name,
+             view_trim(view_text(found->rdma_name)));
+    build_reading(&device->reading, found);
+    efa_device_name(found->address, device->name);
+}
+
+/* How many of the addresses are lower, among those that no map names. */
+static unsigned rank_of(const struct devices *d, const struct found_efas *found, unsigned at)
+{
+    const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
+    unsigned rank = 0;
+    for (unsigned i = 0; i < found->count; i++) {
+        char address[PCI_ADDRESS_CAP];
+        pci_address_text(found->efa[i].address, address);
+        bool lower = found->efa[i].address < found->efa[at].address;
+        rank += (lower && mapped_number(map, address) < 0) ? 1u : 0u;
+    }
+    return rank;
+}
+
+/* Where nodes are character devices, a file is none; see device.c. */
+static bool has_character_devices(const struct found_efas *found)
+{
+    bool any = false;
+    for (unsigned i = 0; i < found->count; i++) {
+        any = any || found->efa[i].place.node != 0u;
+    }
+    return any;
+}
+
+static void add(struct devices *d, const struct found_efas *found, unsigned at,
+                struct probe_issues *issues)
+{
+    const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
+    const struct found_efa *one = &found->efa[at];
+    char address[PCI_ADDRESS_CAP];
+    struct device device;
+    pci_address_text(one->address, address);
+    bool usable = one->node_exists && (one->place.node != 0u || !has_character_devices(found));
+    int mapped = mapped_number(map, address);
+    unsigned number =
+        (mapped >= 0) ? (unsigned)mapped : BOARD_GROUPED_DEVICES + rank_of(d, found, at);
+    if (!one->verbs || !usable || devices_numbered(d, number) >= 0) {
+        report(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
+        return;
+    }
+    if (mapped < 0 && map != NULL) {
+        report(issues, PROBE_ISSUE_EFA_UNMAPPED, view_text(address));
+    }
+    build_device(&device, one, number);
+    devices_insert(d, &device);
+}
+_Static_assert(BOARD_GROUPED_DEVICES + EFAS_MAX <= DEVICES_MAX, "a number for each device");
+
+static void report_table(const struct devices *d, const struct found_efas *found,
+                         struct probe_issues *issues)
+{
+    const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
+    if (found->ignored > 0u) {
+        report_count(issues, PROBE_ISSUE_EFA_IGNORED, found->ignored);
+    }
+    if (found->count == 0u) {
+        report(issues, PROBE_ISSUE_NO_EFA, view_of(NULL, 0));
+    } else if (map != NULL && d->count != mapped_count(map)) {
+        report_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
+    } else {
+        /* as many as the map has, or no map */
+    }
+}
+
+void efas_build(struct devices *d, const struct found_efas *found, struct probe_issues *issues)
+{
+    ASSERT(found->count <= EFAS_MAX);
+    issues->count = 0;
+    issues->more = 0;
+    d->driver = DRIVER_EFA;
+    d->lnc_allowed = 0;
+    d->lnc_host = 0;
+    d->driver_version[0] = '\0';
+    d->taint_key = NULL;
+    d->ultraserver = (struct ultraserver){0};
+    d->labels = (struct node_labels){0}; /* they are no attributes of these devices */
+    d->unknown = found->unknown;
+    d->counters = false;
+    d->count = 0;
+    for (unsigned i = 0; i < found->count; i++) {
+        add(d, found, i, issues);
+    }
+    if (!found->unknown) {
+        report_table(d, found, issues);
+    }
+    ASSERT(devices_valid(d));
+}

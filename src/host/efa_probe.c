@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The EFA devices in sysfs, see efa_probe.h. bus/pci/drivers/efa has a link named by the address of
+ * each function; class/infiniband_verbs/uverbsN is a link whose path names the function, too.
+ * Layout: kernel's drivers/base/bus.c, uverbs_main.c, core/sysfs.c and pci-sysfs.c.
+ */
+#include "host/efa_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/system.h"
+
+#define DRIVER_FOLDER "bus/pci/drivers/efa"
+#define VERBS_FOLDER "class/infiniband_verbs"
+static const char verbs_prefix[] = "uverbs";
+/* "uverbs" and the five digits of a uint16, NUL. */
+#define VERBS_NAME_CAP 12u
+/* The longest folder of sysfs that is read, an RDMA device's name, and a file below it. */
+#define EFA_REST_CAP (64u + RDMA_NAME_CAP)
+#define EFA_PATH_CAP (PATH_CAP + EFA_REST_CAP)
+
+/* What is made of one directory's names. */
+struct efa_listing {
+    const struct settings *settings;
+    struct found_efas *out;
+    void (*take)(const struct efa_listing *l, const struct directory_entry *e);
+};
+
+static void rest_path(char path[EFA_PATH_CAP], const char *sysfs_root, const char *folder,
+                      const char *name, const char *file)
+{
+    struct writer w = writer_of(path, EFA_PATH_CAP);
+    writer_text(&w, sysfs_root);
+    writer_text(&w, "/");
+    writer_text(&w, folder);
+    writer_text(&w, "/");
+    writer_text(&w, name);
+    writer_text(&w, file);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK); /* `name` is one that was parsed, or an RDMA device's */
+}
+
+/* One value of sysfs, without white space around it; empty: it cannot be read. */
+static void value_read(const char *path, char *value, size_t cap)
+{
+    uint8_t bytes[SYSFS_VALUE_CAP];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    int error = 0;
+    enum status s = file_read_start(path, &w, &error);
+    text_cut(value, cap, (s == STATUS_OK) ? view_trim(writer_view(&w)) : view_of(NULL, 0));
+}
+
+/* --- functions of the driver --- */
+
+static void function_take(const struct efa_listing *l, const struct directory_entry *e)
+{
+    struct found_efas *out = l->out;
+    uint32_t address = 0;
+    if (!pci_address_parse(view_text(e->name), &address)) {
+        return; /* bind, module, new_id, uevent, unbind */
+    }
+    if (out->count == EFAS_MAX) {
+        out->ignored++;
+        return;
+    }
+    out->efa[out->count] = (struct found_efa){.address = address};
+    out->count++;
+}
+
+/* --- entries of RDMA devices --- */
+
+static struct found_efa *find(struct found_efas *out, uint32_t address)
+{
+    for (unsigned i = 0; i < out->count; i++) {
+        if (out->efa[i].address == address) {
+            return &out->efa[i];
+        }
+    }
+    return NULL;
+}
+
+static void verbs_name(char name[VERBS_NAME_CAP], unsigned number)
+{
+    struct writer w = writer_of(name, VERBS_NAME_CAP);
+    writer_text(&w, verbs_prefix);
+    writer_decimal(&w, number);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
+static void node_look(const char *dev_root, const char *name, struct found_efa *efa)
+{
+    char path[EFA_PATH_CAP];
+    struct stat st;
+    struct writer w = writer_of(path, sizeof path);
+    writer_text(&w, dev_root);
+    writer_text(&w, "/infiniband/");
+    writer_text(&w, name);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    efa->node_exists = path_stat(path, &st) == 0;
+    bool special = efa->node_exists && S_ISCHR(st.st_mode);
+    efa->place.node = special ? (uint64_t)st.st_rdev : 0u;
+}
+
+/* A name that is a path of its own would lead out of its folder. */
+static bool is_name(const char *text)
+{
+    struct view v = view_text(text);
+    return v.len > 0u && v.data[0] != (uint8_t)'.' && view_find(v, '/') == v.len;
+}
+
+static void values_read(const struct settings *s, const char *name, struct found_efa *efa)
+{
+    char path[EFA_PATH_CAP];
+    char address[PCI_ADDRESS_CAP];
+    pci_address_text(efa->address, address);
+    rest_path(path, s->sysfs_root, "bus/pci/devices", address, "/numa_node");
+    value_read(path, efa->numa_node, sizeof efa->numa_node);
+    rest_path(path, s->sysfs_root, "bus/pci/devices", address, "/subsystem_device");
+    value_read(path, efa->subsystem, sizeof efa->subsystem);
+    rest_path(path, s->sysfs_root, VERBS_FOLDER, name, "/ibdev");
+    value_read(path, efa->rdma_name, sizeof efa->rdma_name);
+    if (is_name(efa->rdma_name)) {
+        rest_path(path, s->sysfs_root, "class/infiniband", efa->rdma_name, "/ports/1/state");
+        value_read(path, efa->port_state, sizeof efa->port_state);
+    }
+}
+
+static void verbs_take(const struct efa_listing *l, const struct directory_entry *e)
+{
+    uint8_t bytes[LINK_BYTES_MAX];
+    char path[EFA_PATH_CAP];
+    char root[PCIE_ROOT_CAP];
+    uint64_t number = 0;
+    uint32_t address = 0;
+    struct view name = view_text(e->name);
+    struct view digits = view_from(name, sizeof verbs_prefix - 1u);
+    if (!view_starts(name, verbs_prefix) ||
+        view_decimal(digits, UINT16_MAX, &number) != STATUS_OK || name.len >= VERBS_NAME_CAP) {
+        return; /* abi_version, or no name of the kernel's */
+    }
+    rest_path(path, l->settings->sysfs_root, VERBS_FOLDER, e->name, "");
+    ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
+    struct view link = view_of(bytes, (n > 0) ? (size_t)n : 0u);
+    if (link.len == sizeof bytes || !efa_link_parse(link, name, &address, root)) {
+        return;
+    }
+    struct found_efa *efa = find(l->out, address);
+    if (efa == NULL) {
+        return; /* of another driver */
+    }
+    efa->verbs = true;
+    efa->number = (uint16_t)number;
+    efa->place.folder = e->inode;
+    text_set(efa->pcie_root, sizeof efa->pcie_root, root);
+    node_look(l->settings->dev_root, e->name, efa);
+    values_read(l->settings, e->name, efa);
+}
+
+/* --- the look --- */
+
+/* Hands in each name of a folder of sysfs. 0, or the errno of a failure that says nothing. */
+static int folder_list(const struct efa_listing *l, const char *folder)
+{
+    uint8_t bytes[DIRECTORY_READ_BYTES];
+    char path[EFA_PATH_CAP];
+    rest_path(path, l->settings->sysfs_root, folder, "", "");
+    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
+    }
+    long n = 1;
+    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
+        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
+        struct view records = view_of(bytes, (n > 0) ? (size_t)n : 0u);
+        struct directory_entry e;
+        size_t at = 0;
+        while (directory_next(records, &at, &e)) {
+            l->take(l, &e);
+        }
+    }
+    int error = (n < 0) ? errno : 0;
+    (void)close(fd);
+    return error;
+}
+
+int efas_look(const struct settings *settings, struct found_efas *found)
+{
+    struct efa_listing l = {.settings = settings, .out = found, .take = function_take};
+    ASSERT(settings->sysfs_root[0] != '\0' && settings->dev_root[0] != '\0');
+    found->count = 0;
+    found->ignored = 0;
+    int error = folder_list(&l, DRIVER_FOLDER);
+    l.take = verbs_take;
+    if (error == 0 && found->count > 0u) {
+        error = folder_list(&l, VERBS_FOLDER);
+    }
+    found->unknown = error != 0;
+    found->count = (error != 0) ? 0u : found->count;
+    return error;
+}
+
+int efa_look(const char *sysfs_root, const char *dev_root, unsigned number,
+             struct device_place *out)
+{
+    struct found_efa efa = {0};
+    char name[VERBS_NAME_CAP];
+    char path[EFA_PATH_CAP];
+    struct stat st;
+    verbs_name(name, number);
+    rest_path(path, sysfs_root, VERBS_FOLDER, name, "");
+    int failed = link_stat(path, &st);
+    out->folder = (failed == 0) ? (uint64_t)st.st_ino : 0u;
+    if (failed == 0) {
+        node_look(dev_root, name, &efa);
+        failed = efa.node_exists ? 0 : -1;
+    }
+    out->node = efa.place.node;
+    return (failed == 0) ? 0 : errno;
+}
