@@ -144,7 +144,7 @@ static void log_found(struct agent *a, bool shown, bool same)
 /* Takes over the table that the scratch has, with its issues. */
 static void take_found(struct agent *a)
 {
-    struct devices *next = &a->scratch.devices;
+    const struct devices *next = &a->scratch.devices;
     ASSERT(devices_valid(next));
     report_issues(a, &a->scratch.issues);
     bool returned = a->devices_missing;

@@ -273,7 +273,8 @@ static enum status derive_socket(char path[SOCKET_PATH_CAP], const struct socket
     return PEER_MALFORMED;
 }
 
-static enum status derive_sockets(struct settings *out, struct driver *driver, struct writer *why)
+static enum status derive_sockets(const struct settings *out, struct driver *driver,
+                                  struct writer *why)
 {
     char before[DRIVER_CAP + 1u];
     char stem[DRIVER_CAP + sizeof SERVICE_SOCKET_STEM + 2u];
@@ -314,7 +315,7 @@ static enum status derive_drivers(struct settings *out, struct writer *why)
     enum status s = STATUS_OK;
     text_set(out->driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
     text_set(out->driver[DRIVER_EFA].name, DRIVER_CAP, out->efa_driver);
-    unsigned drivers = out->efa ? (unsigned)DRIVERS : 1u;
+    unsigned drivers = out->efa ? DRIVERS : 1u;
     for (unsigned i = 0; i < drivers && s == STATUS_OK; i++) {
         out->driver[i].kind = (enum driver_kind)i;
         s = derive_sockets(out, &out->driver[i], why);

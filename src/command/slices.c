@@ -183,7 +183,8 @@ static void write_values(const struct attributes *all, bool capacity, struct doc
 {
     bool any = false;
     for (unsigned i = 0; i < all->count; i++) {
-        any = any || (all->attribute[i].type == ATTRIBUTE_CAPACITY) == capacity;
+        bool is_capacity = all->attribute[i].type == ATTRIBUTE_CAPACITY;
+        any = any || is_capacity == capacity;
     }
     if (!any) {
         return;

@@ -149,7 +149,7 @@ static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
 /* PCI subsystem ID in four digits, as dranet gives it; 0: not known. */
 static void add_subsystem(struct attributes *out, uint16_t subsystem)
 {
-    char text[8] = "";
+    char text[8] = {0};
     struct writer w = writer_of(text, sizeof text);
     if (subsystem != 0u) {
         writer_hex(&w, subsystem, 4u);

@@ -26,7 +26,9 @@
 /* --- what the host found: raw texts, exactly as read --- */
 
 /* The drivers of the agent; each has its own devices, claims and claim store. */
-enum driver_kind { DRIVER_NEURON, DRIVER_EFA, DRIVERS };
+enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
+/* Number of kinds. */
+#define DRIVERS ((unsigned)DRIVER_EFA + 1u)
 
 /* What tells a device from another one that has its number later. */
 struct device_place {

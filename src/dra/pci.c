@@ -11,8 +11,9 @@
 static const struct {
     uint8_t digits;
     uint8_t bits;
-    char after; /* in sysfs; NUL: the end */
-} pci_fields[PCI_FIELDS] = {{4, 16, ':'}, {2, 8, ':'}, {2, 5, '.'}, {1, 3, '\0'}};
+    uint8_t after; /* in sysfs; NUL: the end */
+} pci_fields[PCI_FIELDS] = {
+    {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 
 /* --- addresses and names --- */
 
@@ -30,20 +31,20 @@ bool hex_field_take(struct view *text, unsigned digits, uint32_t *value)
 }
 
 /* `separator`: stands between all fields; NUL: those of sysfs do. */
-static bool parse(struct view text, char separator, uint32_t *address)
+static bool parse(struct view text, uint8_t separator, uint32_t *address)
 {
     struct view left = text;
     uint32_t all = 0;
     for (unsigned i = 0; i < PCI_FIELDS; i++) {
         uint32_t value = 0;
-        bool last = pci_fields[i].after == '\0';
-        char after = (separator == '\0') ? pci_fields[i].after : separator;
+        bool last = pci_fields[i].after == 0u;
+        uint8_t after = (separator == 0u) ? pci_fields[i].after : separator;
         if (!hex_field_take(&left, pci_fields[i].digits, &value) ||
             value >> pci_fields[i].bits != 0u) {
             return false;
         }
         all = all << pci_fields[i].bits | value;
-        if (!last && (left.len == 0u || left.data[0] != (uint8_t)after)) {
+        if (!last && (left.len == 0u || left.data[0] != after)) {
             return false;
         }
         left = view_from(left, last ? 0u : 1u);
@@ -52,29 +53,29 @@ static bool parse(struct view text, char separator, uint32_t *address)
     return left.len == 0u && all != 0u;
 }
 
-static void write_fields(struct writer *out, char separator, uint32_t address)
+static void write_fields(struct writer *out, uint8_t separator, uint32_t address)
 {
     unsigned left = 32u;
     for (unsigned i = 0; i < PCI_FIELDS; i++) {
-        char after = (separator == '\0') ? pci_fields[i].after : separator;
+        uint8_t after = (separator == 0u) ? pci_fields[i].after : separator;
         left -= pci_fields[i].bits;
         uint32_t value = address >> left & ((UINT32_C(1) << pci_fields[i].bits) - 1u);
         writer_hex(out, value, pci_fields[i].digits);
-        if (pci_fields[i].after != '\0') {
-            writer_u8(out, (uint8_t)after);
+        if (pci_fields[i].after != 0u) {
+            writer_u8(out, after);
         }
     }
 }
 
 bool pci_address_parse(struct view text, uint32_t *address)
 {
-    return parse(text, '\0', address);
+    return parse(text, 0u, address);
 }
 
 void pci_address_text(uint32_t address, char out[PCI_ADDRESS_CAP])
 {
     struct writer w = writer_of(out, PCI_ADDRESS_CAP);
-    write_fields(&w, '\0', address);
+    write_fields(&w, 0u, address);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
 }
@@ -83,7 +84,7 @@ void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(out, DEVICE_NAME_CAP);
     writer_text(&w, EFA_DEVICE_PREFIX);
-    write_fields(&w, '-', address);
+    write_fields(&w, (uint8_t)'-', address);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
 }
@@ -91,5 +92,5 @@ void efa_device_name(uint32_t address, char out[DEVICE_NAME_CAP])
 bool efa_device_address(struct view name, uint32_t *address)
 {
     return view_starts(name, EFA_DEVICE_PREFIX) &&
-           parse(view_from(name, sizeof EFA_DEVICE_PREFIX - 1u), '-', address);
+           parse(view_from(name, sizeof EFA_DEVICE_PREFIX - 1u), (uint8_t)'-', address);
 }

@@ -146,8 +146,8 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     }
     rest_path(path, l->settings->sysfs_root, VERBS_FOLDER, e->name, "");
     ssize_t n = readlink(path, (char *)bytes, sizeof bytes);
-    struct view link = view_of(bytes, (n > 0) ? (size_t)n : 0u);
-    if (link.len == sizeof bytes || !efa_link_parse(link, name, &address, root)) {
+    struct view leads_to = view_of(bytes, (n > 0) ? (size_t)n : 0u);
+    if (leads_to.len == sizeof bytes || !efa_link_parse(leads_to, name, &address, root)) {
         return;
     }
     struct found_efa *efa = find(l->out, address);

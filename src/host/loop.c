@@ -32,7 +32,8 @@
 #include "host/servers.h"
 #include "host/system.h"
 
-enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOT_SERVER };
+enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
+#define SLOT_SERVER ((unsigned)SLOTS_FIXED)
 #define SLOT_DEVICE (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_DEVICE + DEVICES_MAX)
 #define SLOTS (SLOT_LINK + SERVER_LINKS * DRIVERS)
@@ -150,7 +151,7 @@ static bool server_room(const struct host *h, const struct host_driver *d, const
            pace_accept_ms(&d->links.pace, s->kind) <= h->time.now_ms;
 }
 
-static void accept_some(struct host *h, struct host_driver *d, struct server *s)
+static void accept_some(const struct host *h, struct host_driver *d, struct server *s)
 {
     bool more = true;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
@@ -615,7 +616,7 @@ static void sandbox_begin(struct host *h)
  * socket. */
 static enum status driver_servers_begin(struct host *h, unsigned at, struct writer *why)
 {
-    ASSERT(at < (unsigned)DRIVERS);
+    ASSERT(at < DRIVERS);
     struct host_driver *d = &h->driver[at];
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
@@ -649,7 +650,7 @@ static struct files *driver_begin(struct host *h, unsigned at)
 
 static void agent_begin(struct host *h)
 {
-    struct files *files = driver_begin(h, DRIVER_NEURON);
+    const struct files *files = driver_begin(h, DRIVER_NEURON);
     h->time.now_ms = clock_now_ms();
     h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->driver[DRIVER_NEURON].agent = h->agent;
@@ -702,7 +703,7 @@ enum status host_run(const struct settings *settings, struct writer *why)
     struct host *h = &the_host.loop;
     ASSERT(settings != NULL && h->agent == NULL);
     h->settings = settings;
-    h->drivers = settings->efa ? (unsigned)DRIVERS : 1u;
+    h->drivers = settings->efa ? DRIVERS : 1u;
     enum status s = process_begin(h, why);
     if (s == STATUS_OK) {
         s = credentials_check(h, why);

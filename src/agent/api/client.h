@@ -51,7 +51,7 @@ enum {
     API_SLOTS /* number of slots */
 };
 /* The places of all drivers; as a place: none. */
-#define API_PLACES ((unsigned)API_SLOTS * (unsigned)DRIVERS)
+#define API_PLACES ((unsigned)API_SLOTS * DRIVERS)
 
 /*
  * Bytes of a request's body from `offset` on: at least one, at most `room`, valid until the next

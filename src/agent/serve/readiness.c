@@ -151,7 +151,7 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
 {
     unsigned left = index;
-    for (unsigned i = 0; i < (unsigned)REASONS * (unsigned)DRIVERS; i++) {
+    for (unsigned i = 0; i < (unsigned)REASONS * DRIVERS; i++) {
         bool other = i >= (unsigned)REASONS;
         const struct agent *d = other ? a->next : a;
         unsigned mask = (d != NULL) ? reasons(d) : 0u;
