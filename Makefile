@@ -631,7 +631,7 @@ manifests: deps-all ## cfg/deploy/manifests from the chart, for those who do not
 	@$(with_go) /usr/bin/python3 tools/manifests.py
 
 .PHONY: chart-test
-chart-test: all deps-all ## the chart without a cluster: values, releases, rights, alert rules; cfg/deploy/manifests as it renders them
+chart-test: all deps-all image ## the chart without a cluster: values, releases, rights, alert rules; cfg/deploy/manifests as it renders them
 	@$(with_go) /usr/bin/python3 tools/manifests.py --check
 	@$(with_go) && cd tests/chart && HELM="$$(/usr/bin/python3 $(CURDIR)/tools/cluster/build.py --helm)" \
 		$(failures) go test -count=1 .
@@ -682,7 +682,7 @@ deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or 
 	@/usr/bin/python3 tests/deps/run.py
 
 .PHONY: test
-test: all deps-all ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
+test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, deps-mirrors, image-test, chart-test, bench-smoke, demo, conformance, abuse, e2e
 	@/usr/bin/python3 tools/run_tests.py --k8s $(K8S)
 
 .PHONY: graph

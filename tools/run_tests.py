@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make test`: its parts, each as a make of its own, with one summary at the end.
 
-The programs of the cluster take minutes to build the first time: that goes on beside the parts that need none of
-them. Output of a part goes to build/test/PART.log; its last line is shown, and more when it fails. The summary at the
-end says why: with it, the last SUMMARY_LINES lines of the output tell all that one has to know.
+First two at a time: the parts that only compute (CPU_PARTS), at the lowest priority, beside the building of the
+cluster's programs, which takes minutes the first time, and the tests on the cluster, which mostly wait. The other
+parts have deadlines, and the machine is theirs. Output of a part goes to build/test/PART.log; its last line is shown,
+and more when it fails. The summary at the end says why: with it, the last SUMMARY_LINES lines of the output tell all
+that one has to know.
 """
 
 import argparse
@@ -21,6 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 SHOWN_LINES = 80    # of the log of a part that failed
 SUMMARY_LINES = 36  # at most, unless nearly all fail
+CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors", "image-test", "fuzz",
+             "fuzz-coverage", "fuzz-defects")
+NICE = 19           # of the parts that only compute
 
 
 def repeated(name):
@@ -42,7 +47,8 @@ def run_part(name, k8s):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     log = LOGS / f"{name}.log"
     with open(log, "wb") as out:
-        done = subprocess.run(["make", "--no-print-directory", name, f"K8S={k8s}"], cwd=ROOT, env=env,
+        lowered = ["nice", f"-n{NICE}"] if name in CPU_PARTS else []
+        done = subprocess.run([*lowered, "make", "--no-print-directory", name, f"K8S={k8s}"], cwd=ROOT, env=env,
                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                               check=False)
     seconds = time.monotonic() - begin
@@ -82,16 +88,12 @@ def main():
     k8s = parser.parse_args().k8s
     LOGS.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        programs = pool.submit(run_all, ["cluster-programs"], k8s)
-        results = run_all(["check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors",
-                           "image-test"], k8s)
-        results += run_all(["fuzz", "fuzz-coverage", "fuzz-defects"], k8s)
-        programs = programs.result()
-    # It needs helm, which is one of the cluster's programs.
-    results += run_all(["chart-test", "bench-smoke"], k8s)
-    # These start agents and measure nothing, but have deadlines: the machine is theirs.
-    results += run_all(["demo", "conformance", "abuse", "e2e"], k8s)
-    return summarise(programs + results)
+        cluster = pool.submit(run_all, ["cluster-programs", "e2e"], k8s)
+        results = run_all(CPU_PARTS, k8s)
+        cluster = cluster.result()
+    # chart-test needs helm, which is one of the cluster's programs.
+    results += run_all(["chart-test", "bench-smoke", "demo", "conformance", "abuse"], k8s)
+    return summarise(cluster + results)
 
 
 if __name__ == "__main__":
