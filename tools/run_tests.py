@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 SHOWN_LINES = 80    # of the log of a part that failed
 SUMMARY_LINES = 36  # at most, unless nearly all fail
-CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors", "image-test", "fuzz",
+CPU_PARTS = ("check", "unit", "sanitize", "coverage", "sim", "crash", "deps-mirrors", "fuzz",
              "fuzz-coverage", "fuzz-defects")
 NICE = 19           # of the parts that only compute
 
@@ -92,7 +92,7 @@ def main():
         results = run_all(CPU_PARTS, k8s)
         cluster = cluster.result()
     # chart-test needs helm, which is one of the cluster's programs.
-    results += run_all(["chart-test", "bench-smoke", "demo", "conformance", "abuse"], k8s)
+    results += run_all(["image-test", "chart-test", "bench-smoke", "demo", "conformance", "abuse"], k8s)
     return summarise(cluster + results)
 
 
