@@ -4,7 +4,9 @@
  * other functions take the instance that they work on, so those of the first copy serve both.
  */
 #define agent_init second_init
+#define agent_add_efa second_add_efa
 #define agent_found second_found
+#define agent_found_efas second_found_efas
 #define agent_host_log second_host_log
 #define agent_service second_service
 #define agent_device_plugin second_device_plugin
