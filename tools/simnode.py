@@ -32,6 +32,8 @@ import uuid
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "vectors" / "boards"
 EFA_VECTORS = VECTORS.parent / "efa"
 UVERBS_MAJOR, UVERBS_MINOR = 231, 192  # IB_UVERBS_MAJOR and IB_UVERBS_BASE_MINOR of the kernel
+# Of the boards whose PCI addresses are known, which are Trainium2: Amazon, device id 0x7364, a system peripheral.
+NEURON_MODALIAS = "pci:v00001D0Fd00007364sv00001D0Fsd00007364bc08sc80i00"
 MARKER = ".simnode.json"
 MAJOR = 243  # dynamic in the kernel; the number that was seen
 DEVICES_MOST = 64  # of the kernel module
@@ -260,6 +262,7 @@ class Node:
             address, root = address.removeprefix("string "), published["resource.kubernetes.io/pcieRoot"]
             place = f"devices/{root.removeprefix('string ')}/{address}"
             self.write(f"sys/{place}/numa_node", node + "\n")
+            self.write(f"sys/{place}/modalias", NEURON_MODALIAS + "\n")
             link = self.root / f"sys/bus/pci/devices/{address}"
             link.parent.mkdir(parents=True, exist_ok=True)
             os.symlink(f"../../../{place}", link)
