@@ -313,6 +313,18 @@ static unsigned lnc_of(const struct devices *d)
     return (d->lnc_host != 0u) ? d->lnc_host : lnc;
 }
 
+/* Whether an EFA device belongs to several Neuron devices: nothing else tells who waits why. */
+static bool is_shared(const struct inventory *v)
+{
+    bool shared = false;
+    for (unsigned i = 0; is_efa(v) && i < BOARD_GROUPED_DEVICES * BOARD_GROUPED_DEVICES; i++) {
+        unsigned number = i / BOARD_GROUPED_DEVICES;
+        unsigned neuron = i % BOARD_GROUPED_DEVICES;
+        shared = shared || (number != neuron && belongs_to(v, number, neuron));
+    }
+    return shared;
+}
+
 static void write_number_of(const struct inventory *v, struct writer *out)
 {
     write_count(": ", v->devices.count, is_efa(v) ? " EFA device" : " device", out);
@@ -355,6 +367,11 @@ static void write_grid(const struct inventory *v, struct writer *out)
         writer_text(out, "\n");
     }
     writer_text(out, (rows > 0u) ? "\n   .  free     !  unhealthy or gone\n" : "");
+    writer_text(out, is_shared(v)
+                         ? "\n   Neuron devices share an EFA device: a claim for as many EFA"
+                           " devices as\n   Neuron devices of one devicegroup4_id, 8 or 16"
+                           " stays pending.\n"
+                         : "");
 }
 
 static void write_legend(const struct inventory *v, unsigned number, struct writer *out)

@@ -164,7 +164,11 @@ func TestCommandsEFA(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, "trn1.32xlarge")
 	text := a.commandOK(closedPort(t), "devices", "--efa", "true")
-	contains(t, text, "16 devices, 0 held", "pci-0000-10-1a-0  0,1     healthy", "8 EFA devices, 0 held")
+	const shared = "Neuron devices share an EFA device"
+	contains(t, text, "16 devices, 0 held", "pci-0000-10-1a-0  0,1     healthy", "8 EFA devices, 0 held\n\n   "+shared)
+	if text := newAgent(t, "trn2.48xlarge").commandOK(closedPort(t), "devices", "--efa", "true"); strings.Contains(text, shared) {
+		t.Errorf("an EFA device for each Neuron device: %s", text)
+	}
 	for _, words := range [][]string{{"--board", "trn1.32xlarge"}, {}} {
 		var printed struct {
 			Items []resource.ResourceSlice `json:"items"`
