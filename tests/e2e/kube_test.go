@@ -309,7 +309,7 @@ func allocated(p pod) (map[string][]string, error) {
 			return nil, err
 		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
-			if result.Driver != driver || result.Pool != kube.Node && result.Pool != p.Spec.Node {
+			if result.Driver != driver && result.Driver != efaDriver || result.Pool != kube.Node && result.Pool != p.Spec.Node {
 				return nil, fmt.Errorf("claim %s: result %+v is of another driver or pool", status.Name, result)
 			}
 			found[result.Request] = append(found[result.Request], result.Device)

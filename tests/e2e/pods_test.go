@@ -14,9 +14,9 @@ import (
 
 const deviceMajor = "243" // of the simulated node's character devices
 
-// view is what a container sees of Neuron.
+// view is what a container sees of Neuron and EFA.
 type view struct {
-	nodes []string // "neuron3 243:3", by name
+	nodes []string // "neuron3 243:3" and "infiniband/uverbs3 231:195", by name
 	env   []string // NEURON_… lines, by name
 }
 
@@ -24,7 +24,7 @@ type view struct {
 func look(t *testing.T, pod, container string) view {
 	t.Helper()
 	out := mustKubectl(t, "exec", pod, "-c", container, "--", "sh", "-c",
-		`cd /dev && for f in neuron*; do [ -e "$f" ] && echo "dev $f $((0x$(stat -c %t $f))):$((0x$(stat -c %T $f)))"; done; `+
+		`cd /dev && for f in neuron* infiniband/*; do [ -e "$f" ] && echo "dev $f $((0x$(stat -c %t $f))):$((0x$(stat -c %T $f)))"; done; `+
 			`tr '\0' '\n' </proc/1/environ | grep ^NEURON_ | sed 's/^/env /'; true`)
 	var found view
 	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
@@ -73,9 +73,12 @@ func checkRights(t *testing.T, pod, container, own, foreign string) {
 	t.Helper()
 	denied := "not permitted"
 	try := func(device string) string {
+		major, minor := deviceMajor, strings.TrimPrefix(device, "neuron")
+		if number, is := strings.CutPrefix(device, "uverbs"); is {
+			major, minor = uverbsMajor, fmt.Sprint(uverbsMinor+must(strconv.Atoi(number)))
+		}
 		out, _ := kubectl("exec", pod, "-c", container, "--", "sh", "-c",
-			fmt.Sprintf("mknod /tmp/%[1]s c %[2]s %[3]s; dd if=/tmp/%[1]s of=/dev/null count=0 2>&1; rm -f /tmp/%[1]s",
-				device, deviceMajor, strings.TrimPrefix(device, "neuron")))
+			fmt.Sprintf("mknod /tmp/%[1]s c %[2]s %[3]s; dd if=/tmp/%[1]s of=/dev/null count=0 2>&1; rm -f /tmp/%[1]s", device, major, minor))
 		return out
 	}
 	if out := try(own); strings.Contains(out, denied) {

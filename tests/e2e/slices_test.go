@@ -54,12 +54,12 @@ func (d *device) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// oneSlice is the node's only slice.
+// oneSlice is the node's only slice of the Neuron driver.
 func oneSlice() (slice, error) {
 	var list struct {
 		Items []slice `json:"items"`
 	}
-	if err := get(&list, "resourceslices."+kube.Seen[0]+".resource.k8s.io"); err != nil {
+	if err := get(&list, "resourceslices."+kube.Seen[0]+".resource.k8s.io", "--field-selector", "spec.driver="+driver); err != nil {
 		return slice{}, err
 	}
 	if len(list.Items) != 1 {

@@ -332,16 +332,19 @@ def published(cluster):
 
 
 def start_agent(cluster, more=()):
-    """The agent as a host process, until the kubelet has accepted it and its slice is published.
-    A kubelet that missed the new socket is given a second one after 30 s. more: further flags."""
+    """The agent as a host process, until the kubelet has accepted its drivers and its slice is
+    published. A kubelet that missed a new socket is given a second one after 30 s. more: further flags."""
     log = cluster.path("logs", "agent.log")
+    drivers = [config.DRIVER] + ([config.EFA_DRIVER] if config.EFA_FLAG in more else [])
     earlier = os.path.getsize(log) if os.path.exists(log) else 0
     cluster.start("agent", [*config.agent_args(cluster), *more], namespace=False)
 
     def ready():
         with open(log, encoding="utf-8", errors="replace") as stream:
             stream.seek(earlier)
-            return " event=registered" in stream.read() and published(cluster) >= 0
+            text = stream.read()
+        registered = all(f" event=registered driver={driver}" in text for driver in drivers)
+        return registered and published(cluster) >= 0
     cluster.wait("agent", "agent", ready, READY_SECONDS)
 
 
@@ -533,7 +536,7 @@ def command_board(cluster, arguments):
     labels = [f"{key}={value}" for key, value in config.node_labels(cluster.board).items()]
     cluster.kubectl("label", "--overwrite", "node", cluster.node_name, *labels)
     cluster.kubectl("delete", "resourceslices", "--all")
-    start_agent(cluster)
+    start_agent(cluster, arguments.flag)
 
 
 def command_account(cluster, _arguments):
@@ -632,9 +635,10 @@ def parse():
     for name in PARTS:
         part = commands.add_parser(name, help=f"start, stop or kill the {name}")
         part.add_argument("action", choices=("start", "stop", "kill"))
-        if name == "agent":
-            part.add_argument("--flag", action="append", help="a further flag that it starts with")
         others.append(part)
+    for one in (board, commands.choices["agent"]):
+        one.add_argument("--flag", action="append", default=[],
+                         help="a further flag that the agent starts with")
     for one in [up, board, join, leave] + others:
         one.add_argument("--name", default="cluster", help="run folder below build/")
     return parser.parse_args()

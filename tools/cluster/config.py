@@ -11,6 +11,7 @@ import images
 import pki
 
 DRIVER = "neuron.aws.com"
+EFA_DRIVER, EFA_FLAG = "dra.net", "--efa=true"     # the second one, and the agent's flag for it
 API_VERSIONS = ("v1", "v1beta2", "v1beta1")     # of resource.k8s.io, newest first
 FIRST_WITH_V1 = (1, 34)
 NETWORK_LAYERS = ("nn-1111111111111111a", "nn-2222222222222222b", "nn-3333333333333333c")
