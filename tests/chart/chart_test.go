@@ -171,8 +171,41 @@ func TestReleases(t *testing.T) {
 	if selectors := forPods.Spec.Selectors; len(selectors) != 1 || selectors[0].CEL.Expression != devices {
 		t.Errorf("%s selects %+v", extended, selectors)
 	}
+	classesForEFA(t)
 	if _, err := template(t, "--kube-version", "1.32.0"); err == nil || !strings.Contains(err.Error(), ">=1.33") {
 		t.Errorf("1.32 is accepted: %v", err)
+	}
+}
+
+// classesForEFA: two more with efa.enabled, of the devices that the driver of this name publishes; that of the extended
+// resource only where the one for Neuron is.
+func classesForEFA(t *testing.T) {
+	t.Helper()
+	const claimed, extended = "DeviceClass/efa.networking.k8s.aws", "DeviceClass/extended-resource.efa.networking.k8s.aws"
+	for _, one := range []struct {
+		release, values, api string
+		extended             bool
+	}{
+		{"1.33.4", "draDriver.efa.enabled=true", "resource.k8s.io/v1beta1/", false},
+		{"1.34.0", "draDriver.efa.enabled=true", "resource.k8s.io/v1/", false},
+		{"1.36.0", "draDriver.efa.enabled=true", "resource.k8s.io/v1/", true},
+		{"1.36.0", "draDriver.efa.enabled=true,draDriver.extendedResource=false", "resource.k8s.io/v1/", false},
+	} {
+		found := rendered(t, "--kube-version", one.release, "--set", one.values)
+		if found[one.api+claimed] == nil || (found[one.api+extended] != nil) != one.extended {
+			t.Errorf("%s, %s: classes %v and %v", one.release, one.values, found[one.api+claimed], found[one.api+extended])
+		}
+	}
+	found := rendered(t, "--kube-version", "1.36.0", "--set", "draDriver.efa.enabled=true,draDriver.efa.driverName=efa.example.com")
+	for name, resourceName := range map[string]string{claimed: "", extended: "vpc.amazonaws.com/efa"} {
+		class := found["resource.k8s.io/v1/"+name].(*resource.DeviceClass)
+		const devices = `device.driver == 'efa.example.com' && device.attributes['dra.net'].pciDevice == 'Elastic Fabric Adapter (EFA)'`
+		if selectors := class.Spec.Selectors; len(selectors) != 1 || selectors[0].CEL.Expression != devices {
+			t.Errorf("%s selects %+v", name, selectors)
+		}
+		if got := class.Spec.ExtendedResourceName; (got == nil) != (resourceName == "") || got != nil && *got != resourceName {
+			t.Errorf("%s has the extended resource %v", name, got)
+		}
 	}
 }
 
@@ -368,7 +401,7 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range daemonSet(t, "--set", "draDriver.claimStatus=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
+	for _, one := range daemonSet(t, "--set", "draDriver.claimStatus=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)
 		}

@@ -83,7 +83,7 @@ func TestChart(t *testing.T) {
 		{"misspelt configurations are refused", configsRefused},
 		{"right configurations are accepted", configsAccepted},
 		{"slices of other nodes are refused", slicesConfined},
-		{"upgrade under a pod", upgrade},
+		{"upgrade under a pod, and EFA devices in between", upgrade},
 		{"beside a device plugin", besideDevicePlugin},
 	})
 	uninstall(t, before)
@@ -154,7 +154,11 @@ func agentProcessID(t *testing.T) string {
 }
 
 // restrictions reads from the kernel what the agent's process may do.
-func restrictions(t *testing.T) {
+func restrictions(t *testing.T) { restricted(t, driver) }
+
+// restricted does that for an agent of these drivers.
+func restricted(t *testing.T, drivers ...string) {
+	t.Helper()
 	process := agentProcessID(t)
 	status := string(must(os.ReadFile(filepath.Join(process, "status"))))
 	none := "0000000000000000"
@@ -171,7 +175,10 @@ func restrictions(t *testing.T) {
 		}
 	}
 	kubelet := filepath.Join(kube.Short, "kubelet")
-	want := []string{kube.CDI, filepath.Join(kubelet, "plugins", driver), filepath.Join(kubelet, "plugins_registry")}
+	want := []string{kube.CDI, filepath.Join(kubelet, "plugins_registry")}
+	for _, one := range drivers {
+		want = append(want, filepath.Join(kubelet, "plugins", one))
+	}
 	sort.Strings(want)
 	var writable []string
 	for _, line := range strings.Split(strings.TrimSpace(string(must(os.ReadFile(filepath.Join(process, "mountinfo"))))), "\n") {
@@ -258,6 +265,12 @@ func configsAccepted(t *testing.T) {
 	// Another driver's configuration is its own business.
 	apply(t, changed(t, configured("ResourceClaim", "{anything: 1}"), "driver: neuron.aws.com", "driver: other.example.com"))
 	mustKubectl(t, "delete", "resourceclaim", "configured")
+	policiesFit(t)
+}
+
+// policiesFit holds that the API server finds each field that the policies name.
+func policiesFit(t *testing.T) {
+	t.Helper()
 	for _, policy := range []string{"neuron-dra-driver-configs", "neuron-dra-driver-slices"} {
 		if out := mustKubectl(t, "get", "validatingadmissionpolicy", policy, "-o", "jsonpath={.status.typeChecking.expressionWarnings}"); out != "" {
 			t.Errorf("the API server warns about %s: %s", policy, out)
@@ -265,45 +278,93 @@ func configsAccepted(t *testing.T) {
 	}
 }
 
-// slicesConfined writes slices with tokens of the account that the chart made: that of its pod, and one of no node.
-func slicesConfined(t *testing.T) {
+// confined writes slices with tokens of the account that the chart made: bound to its pod, and of no node.
+type confined struct{ bound, free string }
+
+func newConfined(t *testing.T) confined {
+	t.Helper()
 	agent := strings.Fields(mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", "jsonpath={.items[*].metadata.name}"))[0]
-	bound := strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace,
-		"--bound-object-kind", "Pod", "--bound-object-name", agent))
-	free := strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace))
-	slice := func(node, driver string) string {
-		return "apiVersion: resource.k8s.io/" + kube.Seen[0] + "\nkind: ResourceSlice\nmetadata: {name: confined}\n" +
-			"spec: {driver: " + driver + ", nodeName: " + node + ", pool: {name: confined, generation: 1, resourceSliceCount: 1}}\n"
+	return confined{strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace,
+		"--bound-object-kind", "Pod", "--bound-object-name", agent)),
+		strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace))}
+}
+
+// as runs kubectl with a token and nothing of the administrator's: his certificate would win over the token.
+func as(t *testing.T, token, manifest string, args ...string) error {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	overwrite(t, config, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+kube.Server+
+		"', certificate-authority: "+filepath.Join(kube.Run, "pki", "ca.crt")+"}}]\nusers: [{name: u, user: {token: "+token+
+		"}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
+	_, err := run(manifest, kube.Programs["kubectl"], append([]string{"--kubeconfig", config}, args...)...)
+	return err
+}
+
+// confinedSlice is one of a node and a driver.
+func confinedSlice(node, driver string) string {
+	return "apiVersion: resource.k8s.io/" + kube.Seen[0] + "\nkind: ResourceSlice\nmetadata: {name: confined}\n" +
+		"spec: {driver: " + driver + ", nodeName: " + node + ", pool: {name: confined, generation: 1, resourceSliceCount: 1}}\n"
+}
+
+// denied expects a refusal with these words.
+func denied(t *testing.T, what string, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("%s: %v, want a refusal with %q", what, err, words)
 	}
-	as := func(token, manifest string, args ...string) error {
-		// Nothing of the administrator's: his certificate would win over the token.
-		config := filepath.Join(t.TempDir(), "config")
-		overwrite(t, config, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+kube.Server+
-			"', certificate-authority: "+filepath.Join(kube.Run, "pki", "ca.crt")+"}}]\nusers: [{name: u, user: {token: "+token+
-			"}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
-		_, err := run(manifest, kube.Programs["kubectl"], append([]string{"--kubeconfig", config}, args...)...)
-		return err
+}
+
+// may writes a slice of the agent's own node and takes it away again.
+func (c confined) may(t *testing.T, driver string) {
+	t.Helper()
+	if err := as(t, c.bound, confinedSlice(kube.Node, driver), "create", "-f", "-"); err != nil {
+		t.Errorf("a slice of its own node and of %s: %v", driver, err)
 	}
-	denied := func(what string, err error, words string) {
-		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v, want a refusal with %q", what, err, words)
-		}
-	}
-	if err := as(bound, slice(kube.Node, driver), "create", "-f", "-"); err != nil {
-		t.Errorf("a slice of its own node: %v", err)
-	}
-	if err := as(bound, "", "delete", "resourceslice", "confined"); err != nil {
+	if err := as(t, c.bound, "", "delete", "resourceslice", "confined"); err != nil {
 		t.Errorf("its own slice cannot be deleted: %v", err)
 	}
-	denied("another node's", as(bound, slice("elsewhere", driver), "create", "-f", "-"), "the agent of node "+kube.Node+" may write only")
-	denied("another driver's", as(bound, slice(kube.Node, foreignDriver), "create", "-f", "-"), "of the driver neuron.aws.com")
-	denied("with a token of no node", as(free, slice(kube.Node, driver), "create", "-f", "-"), "names no node")
-	if _, err := run(slice("elsewhere", driver), kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "create", "-f", "-"); err != nil {
+}
+
+func slicesConfined(t *testing.T) {
+	c := newConfined(t)
+	c.may(t, driver)
+	denied(t, "another node's", as(t, c.bound, confinedSlice("elsewhere", driver), "create", "-f", "-"), "the agent of node "+kube.Node+" may write only")
+	denied(t, "another driver's", as(t, c.bound, confinedSlice(kube.Node, foreignDriver), "create", "-f", "-"), "of the driver neuron.aws.com")
+	denied(t, "of EFA devices, which are off", as(t, c.bound, confinedSlice(kube.Node, efaDriver), "create", "-f", "-"), "of the driver neuron.aws.com")
+	denied(t, "with a token of no node", as(t, c.free, confinedSlice(kube.Node, driver), "create", "-f", "-"), "names no node")
+	if _, err := run(confinedSlice("elsewhere", driver), kube.Programs["kubectl"], "--kubeconfig", kube.Kubeconfig, "create", "-f", "-"); err != nil {
 		t.Errorf("the policy stops the administrator: %v", err)
 	}
-	denied("deleting another node's", as(bound, "", "delete", "resourceslice", "confined"), "may write only")
+	denied(t, "deleting another node's", as(t, c.bound, "", "delete", "resourceslice", "confined"), "may write only")
 	mustKubectl(t, "delete", "resourceslice", "confined")
+}
+
+// withEFA is between an upgrade that sets efa.enabled and one that takes it back: the second driver of the agent's pod, and
+// what the chart has for it.
+func withEFA(t *testing.T) {
+	t.Helper()
+	restricted(t, driver, efaDriver)
+	uid := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID)
+	kubelet := filepath.Join(kube.Short, "kubelet")
+	for _, one := range []string{driver, efaDriver} {
+		for _, socket := range []string{filepath.Join("plugins_registry", one+"*"+uid+"*.sock"), filepath.Join("plugins", one, "*"+uid+"*.sock")} {
+			if found := must(filepath.Glob(filepath.Join(kubelet, socket))); len(found) != 1 {
+				t.Errorf("sockets %s: %v, want one", socket, found)
+			}
+		}
+	}
+	efaPublished(t, 16)
+	const pod = "neuron-inference-worker"
+	apply(t, example(t, "aligned-efa-neuron"))
+	c := newConfined(t)
+	c.may(t, efaDriver)
+	denied(t, "another driver's", as(t, c.bound, confinedSlice(kube.Node, foreignDriver), "create", "-f", "-"),
+		"of the drivers neuron.aws.com and dra.net")
+	denied(t, "another node's", as(t, c.bound, confinedSlice("elsewhere", efaDriver), "create", "-f", "-"), "may write only")
+	policiesFit(t)
+	waitRunning(t, pod)
+	checkAligned(t, efaTrn2, pod, 4, 4)
+	mustKubectl(t, "delete", "pod", pod) // who unprepares it goes with the next upgrade
 }
 
 // anotherImage is in the node's containerd under another tag and with another digest: the image of a release that differs
@@ -330,7 +391,7 @@ func anotherImage(t *testing.T) (tag string) {
 }
 
 // upgrade replaces the agent by that of another image while a pod holds a claim and others come, and goes back; the slice
-// stays stored all the time.
+// stays stored all the time. The other image has the EFA devices too.
 func upgrade(t *testing.T) {
 	tag := anotherImage(t)
 	apply(t, renamed(t, example(t, "single-device"), "single-device", "kept"))
@@ -347,7 +408,7 @@ func upgrade(t *testing.T) {
 		// With values as they are set for AWS's chart.
 		{"helm-upgrade", "localhost/" + release + ":" + tag, append([]string{"upgrade", release, filepath.Join(root, "cfg", "deploy", "chart"),
 			"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true",
-			"--set", "draDriver.image.tag=" + tag}, hostPaths()...)},
+			"--set", "draDriver.image.tag=" + tag, "--set", "draDriver.efa.enabled=true"}, hostPaths()...)},
 		{"helm-rollback", first, []string{"rollback", release}},
 	} {
 		old, slow := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID), slowPrepares(t)
@@ -373,6 +434,9 @@ func upgrade(t *testing.T) {
 		}
 		if now := mustSlice(t); now.Metadata.UID != slice.Metadata.UID {
 			t.Errorf("the slice %s was replaced by %s", slice.Metadata.UID, now.Metadata.UID)
+		}
+		if change.image != first {
+			withEFA(t)
 		}
 	}
 	waitRunning(t, "kept")
@@ -400,7 +464,7 @@ func nothingLeft(t *testing.T, before string) {
 			return errors.New("left: " + out)
 		}
 		sockets := must(filepath.Glob(filepath.Join(kube.Short, "kubelet", "plugins_registry", "*.sock")))
-		sockets = append(sockets, must(filepath.Glob(filepath.Join(kube.Short, "kubelet", "plugins", driver, "*.sock")))...)
+		sockets = append(sockets, must(filepath.Glob(filepath.Join(kube.Short, "kubelet", "plugins", "*", "*.sock")))...)
 		if len(sockets) != 0 {
 			return fmt.Errorf("left: %v", sockets)
 		}
