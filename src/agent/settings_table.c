@@ -15,6 +15,7 @@
 #define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES))
 #define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_CLUSTER READ_BY(COMMAND_RESERVATIONS)
+#define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | BY_CLUSTER) /* what is of each driver */
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
 const struct setting_row setting_rows[SETTINGS_COUNT] = {
@@ -52,7 +53,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_FOLDER,
      FIELD(plugins_dir),
      .default_value = "/var/lib/kubelet/plugins",
-     .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME},
+     .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME
+             "; that of the EFA driver has its name"},
     {.flag = "--pod-uid",
      .readers = READ_BY(COMMAND_CHECK),
      .variable = "POD_UID",
@@ -155,15 +157,14 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_value = DRIVER_NAME "/unhealthy:NoSchedule",
      .help = "taint of an unhealthy device; empty: it is not published instead"},
     {.flag = "--efa",
-     .readers = BY_DEVICES,
+     .readers = BY_DRIVERS,
      .variable = "EFA",
      .kind = KIND_BOOL,
      FIELD(efa),
      .default_value = "false",
-     .help = "also serve the EFA devices of the node, as a second driver; devices and slices show "
-             "them then"},
+     .help = "also serve the EFA devices of the node, as a second driver; the commands show it then"},
     {.flag = "--efa-driver-name",
-     .readers = READ_BY(COMMAND_SLICES),
+     .readers = BY_DRIVERS,
      .variable = "EFA_DRIVER_NAME",
      .kind = KIND_DRIVER,
      FIELD(efa_driver),

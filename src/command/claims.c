@@ -53,27 +53,30 @@ static void write_results(const struct claim_record *r, struct writer *out)
     writer_text(out, "\n");
 }
 
-static void write_id(const struct claim_id *id, struct writer *out)
+static void write_id(const struct claim_id *id, const char *driver, struct writer *out)
 {
     writer_text(out, id->namespace_);
     writer_text(out, "/");
     writer_text(out, id->name);
     writer_text(out, "\n  uid: ");
     writer_text(out, id->uid);
+    writer_text(out, (driver != NULL) ? "\n  driver: " : "");
+    writer_text(out, (driver != NULL) ? driver : "");
     writer_text(out, "\n");
 }
 
-void command_outline_text(const struct store_outline *o, struct writer *out)
+void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out)
 {
-    write_id(&o->id, out);
+    write_id(&o->id, driver, out);
     writer_text(out, o->released ? "  unprepared; its CDI file could not be removed yet\n"
                                  : "  prepared by a newer agent, which knows its devices\n");
     ASSERT(!out->full);
 }
 
-void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out)
+void command_claim_text(const struct claim_record *r, const char *driver, enum cdi_state cdi,
+                        struct writer *out)
 {
-    write_id(&r->id, out);
+    write_id(&r->id, driver, out);
     writer_text(out, "  prepared for: ");
     if (r->consumer.name[0] != '\0') {
         writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
@@ -91,17 +94,19 @@ void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct
 }
 
 /* The members of the claim's object. */
-static void id_document(const struct claim_id *id, struct document *d)
+static void id_document(const struct claim_id *id, const char *driver, struct document *d)
 {
+    document_text(d, "driver", driver);
     document_text(d, "namespace", id->namespace_);
     document_text(d, "name", id->name);
     document_text(d, "uid", id->uid);
 }
 
-void command_outline_document(const struct store_outline *o, struct document *d)
+void command_outline_document(const struct store_outline *o, const char *driver,
+                              struct document *d)
 {
     document_object_begin(d);
-    id_document(&o->id, d);
+    id_document(&o->id, driver, d);
     document_bool(d, "released", o->released);
     document_object_end(d);
     ASSERT(!d->json.out->full);
@@ -114,7 +119,7 @@ static void result_document(const struct claim_result *result, struct document *
     document_object_begin(d);
     document_text(d, "request", result->request);
     document_text(d, "name", name);
-    if (!result->node) {
+    if (!result->node && result->efa_address == 0u) {
         document_number(d, "number", result->number);
     }
     if (result->logical_neuron_core != 0u) {
@@ -127,10 +132,11 @@ static void result_document(const struct claim_result *result, struct document *
     document_object_end(d);
 }
 
-void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d)
+void command_claim_document(const struct claim_record *r, const char *driver, enum cdi_state cdi,
+                            struct document *d)
 {
     document_object_begin(d);
-    id_document(&r->id, d);
+    id_document(&r->id, driver, d);
     if (r->consumer.name[0] != '\0') {
         document_member_begin(d, "consumer");
         document_text(d, "kind", claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));

@@ -73,18 +73,24 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
 /* The slices that an agent with this inventory would create: one, or a list; always a document. */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
-/* One claim of the store. */
-void command_claim_text(const struct claim_record *r, enum cdi_state cdi, struct writer *out);
-void command_claim_document(const struct claim_record *r, enum cdi_state cdi, struct document *d);
+/* One claim of the store of `driver`, which text has where it is not NULL. */
+void command_claim_text(const struct claim_record *r, const char *driver, enum cdi_state cdi,
+                        struct writer *out);
+void command_claim_document(const struct claim_record *r, const char *driver, enum cdi_state cdi,
+                            struct document *d);
 /* A claim that this release does not understand, or that was released. */
-void command_outline_text(const struct store_outline *o, struct writer *out);
-void command_outline_document(const struct store_outline *o, struct document *d);
+void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out);
+void command_outline_document(const struct store_outline *o, const char *driver,
+                              struct document *d);
 
 /* A claim of the cluster that is reserved: one line, or an object. */
 void command_reservation_text(const struct claim_reservation *c, struct writer *out);
 void command_reservation_document(const struct claim_reservation *c, struct document *d);
-/* What follows `found` such lines: that there are none, or what to do. */
-void command_reservations_end(uint32_t found, struct writer *out);
+/*
+ * What follows `found` such lines: that there are none, or what to do. `efa_driver`: name of the
+ * second driver, NULL where there is none.
+ */
+void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out);
 
 /* An HTTP response as a view of its body; its status code, or 0 when it is no response. */
 unsigned command_response(struct view response, struct view *body);

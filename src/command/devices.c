@@ -406,16 +406,18 @@ void command_issue(const struct probe_issue *issue, struct writer *out)
 
 bool command_unhealthy(const struct inventory *v, unsigned number, struct writer *out)
 {
+    char name[DEVICE_NAME_CAP];
     char health[HEALTH_COLUMN_CAP];
     if (health_of(v, number) != DEVICE_UNHEALTHY) {
         return false;
     }
+    devices_name(&v->devices, number, name);
     health_text(v, number, health);
-    writer_text(out, DEVICE_NAME_PREFIX);
-    writer_decimal(out, number);
+    writer_text(out, name);
     writer_text(out, " is ");
     writer_text(out, health);
-    writer_text(out, "; delete its pods and reset it, or replace the instance");
+    writer_text(out, is_efa(v) ? "; see dmesg, and restart or replace the instance"
+                               : "; delete its pods and reset it, or replace the instance");
     return true;
 }
 

@@ -45,10 +45,13 @@ void command_reservation_document(const struct claim_reservation *c, struct docu
     ASSERT(!d->json.out->full);
 }
 
-void command_reservations_end(uint32_t found, struct writer *out)
+void command_reservations_end(uint32_t found, const char *efa_driver, struct writer *out)
 {
     if (found == 0u) {
-        writer_text(out, "No claim of " DRIVER_NAME " is reserved.\n");
+        writer_text(out, "No claim of " DRIVER_NAME);
+        writer_text(out, (efa_driver != NULL) ? " or " : "");
+        writer_text(out, (efa_driver != NULL) ? efa_driver : "");
+        writer_text(out, " is reserved.\n");
         return;
     }
     writer_text(out, "Without the driver their pods cannot end: end these pods first, then "

@@ -96,12 +96,13 @@ enum entry_kind {
     ENTRY_SETTINGS,
     ENTRY_VERSIONS,
     ENTRY_STORE,
+    ENTRY_EFA_STORE,
     ENTRY_CDI
 };
 
 struct entry {
     enum entry_kind kind;
-    char name[16]; /* of the file; empty: it has that of a file that is copied */
+    char name[20]; /* of the file; empty: it has that of a file that is copied */
     enum settings_command command;
     enum settings_output output;
     char page[12];
@@ -121,6 +122,7 @@ static const struct entry entries[] = {
      .command = COMMAND_CLAIMS,
      .output = OUTPUT_YAML},
     {.name = STORE_FILE_NAME, .kind = ENTRY_STORE},
+    {.name = "efa-" STORE_FILE_NAME, .kind = ENTRY_EFA_STORE}, /* only with --efa */
     {.name = "statusz.txt", .kind = ENTRY_PAGE, .page = "/statusz"},
     {.name = "readyz.txt", .kind = ENTRY_PAGE, .page = "/readyz"},
     {.name = "metrics.txt", .kind = ENTRY_PAGE, .page = "/metrics"},
@@ -148,9 +150,14 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
     case ENTRY_VERSIONS:
         s = write_versions(m, why);
         break;
-    default:
-        path_join(from, sizeof from,
-                  (e->kind == ENTRY_STORE) ? m->state_dir : m->settings->cdi_root, name);
+    case ENTRY_STORE:
+    case ENTRY_EFA_STORE:
+        commands_driver(m, (e->kind == ENTRY_STORE) ? DRIVER_NEURON : DRIVER_EFA);
+        path_join(from, sizeof from, m->state_dir, STORE_FILE_NAME);
+        s = copy(m, from, why);
+        break;
+    case ENTRY_CDI:
+        path_join(from, sizeof from, m->settings->cdi_root, name);
         s = copy(m, from, why);
         break;
     }
@@ -195,6 +202,12 @@ static enum status entry_write(struct command_memory *m, const struct settings_i
     return say(m, path, (s == STATUS_OK) ? view_of(NULL, 0) : writer_view(&line), why);
 }
 
+static bool is_cdi_file(const struct command_memory *m, struct view name)
+{
+    return view_starts(name, CDI_FILE_PREFIX) ||
+           (m->settings->efa && view_starts(name, EFA_CDI_FILE_PREFIX));
+}
+
 /* The CDI files of the agent; *error: why the directory cannot be read, or 0. */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
@@ -208,8 +221,7 @@ static enum status cdi_write_all(struct command_memory *m, int *error, struct wr
         n = syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]);
         while (n > 0 && s == STATUS_OK && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
             const struct entry e = {.kind = ENTRY_CDI};
-            bool ours = view_starts(view_text(found.name), CDI_FILE_PREFIX);
-            s = ours ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
+            s = is_cdi_file(m, view_text(found.name)) ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
         }
     }
     *error = (n < 0) ? errno : 0;
@@ -269,7 +281,8 @@ enum status bundle_write(struct command_memory *m, const struct settings_input *
         return (error == ENOTEMPTY) ? PEER_MALFORMED : errno_status(error);
     }
     for (unsigned i = 0; i < sizeof entries / sizeof entries[0] && s == STATUS_OK; i++) {
-        s = entry_write(m, input, &entries[i], entries[i].name, why);
+        bool absent = entries[i].kind == ENTRY_EFA_STORE && !m->settings->efa;
+        s = absent ? s : entry_write(m, input, &entries[i], entries[i].name, why);
     }
     s = (s == STATUS_OK) ? cdi_copy_all(m, why) : s;
     m->answer_no = m->incomplete;

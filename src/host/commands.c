@@ -114,6 +114,17 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
 
 /* --- the claim store --- */
 
+void commands_driver(struct command_memory *m, enum driver_kind driver)
+{
+    m->driver = driver;
+    servers_directory(&m->settings->driver[driver], m->state_dir);
+}
+
+unsigned commands_drivers(const struct command_memory *m)
+{
+    return m->settings->efa ? (unsigned)DRIVERS : 1u;
+}
+
 /*
  * Not by the files port: that takes the store's lock. One read is enough, and a part that is short
  * is damaged.
@@ -212,8 +223,10 @@ static void holder_load(struct command_memory *m, unsigned slot)
 }
 
 /* Who holds what, also by records of a newer agent. HOST_*: the store cannot be read. */
-static enum status holders_load(struct command_memory *m, struct writer *why)
+static enum status holders_load(struct command_memory *m, enum driver_kind driver,
+                                struct writer *why)
 {
+    commands_driver(m, driver);
     enum status s = store_open(m);
     if (s == HOST_ABSENT) {
         return STATUS_OK; /* nothing was ever prepared */
@@ -251,7 +264,7 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
     bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
     enum status s = offline ? board_load(m, why) : commands_node(m, why);
     if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
-        s = holders_load(m, why);
+        s = holders_load(m, DRIVER_NEURON, why);
     }
     if (m->command == COMMAND_SLICES) {
         publish_as_node(m);
@@ -259,6 +272,9 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
     s = write_parts(m, s, why);
     if (m->settings->efa && s == STATUS_OK) {
         s = efas_load(m, offline, why);
+        if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
+            s = holders_load(m, DRIVER_EFA, why);
+        }
         s = write_parts(m, s, why);
     }
     return s;
@@ -268,44 +284,74 @@ static enum status run_inventory(struct command_memory *m, struct writer *why)
 
 static void write_claim(struct command_memory *m, unsigned slot, enum slot_state state)
 {
+    const char *driver = m->settings->driver[m->driver].name;
+    const char *shown = m->settings->efa ? driver : NULL; /* one alone needs no name */
     if (state == SLOT_CLAIM && is_text(m)) {
-        command_claim_text(&m->record, cdi_look(m), &m->out);
+        command_claim_text(&m->record, shown, cdi_look(m), &m->out);
     } else if (state == SLOT_CLAIM) {
-        command_claim_document(&m->record, cdi_look(m), &m->document);
+        command_claim_document(&m->record, driver, cdi_look(m), &m->document);
     } else if (state == SLOT_OUTLINE && is_text(m)) {
-        command_outline_text(&m->outline, &m->out);
+        command_outline_text(&m->outline, shown, &m->out);
     } else if (state == SLOT_OUTLINE) {
-        command_outline_document(&m->outline, &m->document);
+        command_outline_document(&m->outline, driver, &m->document);
     } else if (is_text(m)) {
         writer_text(&m->out, "slot ");
         writer_decimal(&m->out, slot);
+        writer_text(&m->out, (shown != NULL) ? " of " : "");
+        writer_text(&m->out, (shown != NULL) ? shown : "");
         writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
     } else {
         document_object_begin(&m->document);
+        document_text(&m->document, "driver", driver);
         document_number(&m->document, "damagedSlot", slot);
         document_object_end(&m->document);
     }
 }
 
-static enum status run_claims(struct command_memory *m, struct writer *why)
+/* HOST_*: `why` gets one line. */
+static enum status store_ready(struct command_memory *m, unsigned driver, struct writer *why)
 {
+    commands_driver(m, (enum driver_kind)driver);
     enum status s = store_open(m);
-    bool any = false;
     if (s != STATUS_OK) {
         store_trouble(m, s, why);
+    }
+    return s;
+}
+
+/* All claims of a driver. */
+static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
+                                struct writer *why)
+{
+    enum status s = store_ready(m, driver, why);
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
+        enum slot_state state = slot_load(m, slot);
+        if (state != SLOT_FREE) {
+            write_claim(m, slot, state);
+            *any = true;
+            s = commands_flush(m, why);
+        }
+    }
+    return s;
+}
+
+static enum status run_claims(struct command_memory *m, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    bool any = false;
+    /* Nothing is printed where a store cannot be read: half a list looks like a whole one. */
+    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
+        s = store_ready(m, d, why);
+    }
+    if (s != STATUS_OK) {
         return s;
     }
     if (!is_text(m)) {
         document_object_begin(&m->document);
         document_array_begin(&m->document, "claims");
     }
-    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
-        enum slot_state state = slot_load(m, slot);
-        if (state != SLOT_FREE) {
-            write_claim(m, slot, state);
-            any = true;
-            s = commands_flush(m, why);
-        }
+    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
+        s = write_claims(m, d, &any, why);
     }
     if (!is_text(m)) {
         document_array_end(&m->document);
@@ -346,11 +392,12 @@ static enum status reason(struct command_memory *m, struct view text, struct wri
     return commands_flush(m, why);
 }
 
-static enum status check_node(struct command_memory *m, struct writer *why)
+static enum status check_node(struct command_memory *m, unsigned driver, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s = commands_node(m, &line);
+    enum status s = (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, &line)
+                                                     : commands_node(m, &line);
     if (s != STATUS_OK) {
         return reason(m, writer_view(&line), why);
     }
@@ -514,21 +561,30 @@ static enum status check_end(struct command_memory *m, struct writer *why)
     return commands_flush(m, why);
 }
 
+/* Its devices, sockets and claim store. */
+static enum status check_driver(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    const struct driver *names = &m->settings->driver[driver];
+    enum status s = check_node(m, driver, why);
+    if (s == STATUS_OK) {
+        s = check_socket(m, names->registration_socket, why);
+    }
+    if (s == STATUS_OK) {
+        s = check_socket(m, names->service_socket, why);
+    }
+    commands_driver(m, names->kind);
+    return (s == STATUS_OK) ? check_store(m, why) : s;
+}
+
 static enum status run_check(struct command_memory *m, struct writer *why)
 {
     if (!is_text(m)) {
         document_object_begin(&m->document);
         document_array_begin(&m->document, "reasons");
     }
-    enum status s = check_node(m, why);
-    if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->driver[DRIVER_NEURON].registration_socket, why);
-    }
-    if (s == STATUS_OK) {
-        s = check_socket(m, m->settings->driver[DRIVER_NEURON].service_socket, why);
-    }
-    if (s == STATUS_OK) {
-        s = check_store(m, why);
+    enum status s = STATUS_OK;
+    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
+        s = check_driver(m, d, why);
     }
     if (s == STATUS_OK) {
         s = check_cdi(m, why);
@@ -578,7 +634,7 @@ void commands_begin(struct command_memory *m, const struct settings *settings)
     m->settings = settings;
     m->command = settings->command;
     m->output = settings->output;
-    servers_directory(&settings->driver[DRIVER_NEURON], m->state_dir);
+    commands_driver(m, DRIVER_NEURON);
     m->store_fd = -1;
     m->out_fd = STDOUT_FILENO;
 }

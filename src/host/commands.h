@@ -28,7 +28,8 @@ struct command_memory {
     unsigned reasons;
     struct claim_record record;
     struct store_outline outline;
-    char state_dir[PATH_CAP];
+    enum driver_kind driver;  /* whose store is read */
+    char state_dir[PATH_CAP]; /* its directory */
     uint8_t half[2][STORE_HALF_BYTES];
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];

@@ -14,6 +14,10 @@
 
 /* Writes m->out to m->out_fd and empties it. HOST_*: a line in `why`. */
 MUST_USE enum status commands_flush(struct command_memory *m, struct writer *why);
+/* From now on m->state_dir is the directory of this driver. */
+void commands_driver(struct command_memory *m, enum driver_kind driver);
+/* How many drivers the settings have. */
+unsigned commands_drivers(const struct command_memory *m);
 /* Looks at the node: m->inventory without holders. HOST_*: a line in `why`. */
 MUST_USE enum status commands_node(struct command_memory *m, struct writer *why);
 /*

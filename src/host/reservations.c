@@ -90,10 +90,12 @@ static void print_begin(struct reservations_memory *m)
     }
 }
 
-static enum status print_end(struct reservations_memory *m, struct writer *why)
+static enum status print_end(struct reservations_memory *m, const struct settings *settings,
+                             struct writer *why)
 {
     if (m->output == OUTPUT_TEXT) {
-        command_reservations_end(m->list.found, &m->out);
+        command_reservations_end(m->list.found, settings->efa ? settings->efa_driver : NULL,
+                                 &m->out);
     } else {
         document_array_end(&m->document);
         document_object_end(&m->document);
@@ -111,7 +113,8 @@ static void explain(const struct reservations_memory *m, struct writer *why)
                      "resourceclaims");
 }
 
-static enum status print_all(struct reservations_memory *m, struct writer *why)
+static enum status print_all(struct reservations_memory *m, const struct settings *settings,
+                             struct writer *why)
 {
     print_begin(m);
     enum status s = STATUS_OK;
@@ -124,7 +127,7 @@ static enum status print_all(struct reservations_memory *m, struct writer *why)
         return s;
     }
     if (state == RESERVATIONS_END) {
-        return print_end(m, why);
+        return print_end(m, settings, why);
     }
     explain(m, why);
     return PEER_REFUSED;
@@ -151,7 +154,7 @@ enum status reservations_print(struct reservations_memory *m, const struct setti
     m->agent = agent_init(settings, &none, random_seed(), now_ms, clock_wall_ms());
     apilink_init(&m->api, m->agent, settings->kubeconfig);
     reservations_init(m->agent, &m->list);
-    s = print_all(m, why);
+    s = print_all(m, settings, why);
     apilink_close(&m->api);
     *some = m->list.found > 0u;
     return s;

@@ -351,6 +351,16 @@ func TestUninstallCheck(t *testing.T) {
 	if pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) != 0 || len(pod.Containers) != 1 {
 		t.Errorf("something of the host: %+v", pod)
 	}
+	withEFA := rendered(t, "--set", "draDriver.efa.enabled=true", "--set", "draDriver.efa.driverName=efa.example.com")
+	for name, object := range withEFA {
+		if one, is := object.(*batch.Job); is && !slices.Equal(one.Spec.Template.Spec.Containers[0].Args,
+			[]string{"reservations", "--efa", "true", "--efa-driver-name", "efa.example.com"}) {
+			t.Errorf("%s does not ask for claims of both drivers", name)
+		}
+	}
+	if !slices.Equal(pod.Containers[0].Args, []string{"reservations"}) {
+		t.Errorf("it asks for more than claims of the Neuron driver: %v", pod.Containers[0].Args)
+	}
 	rights, _ := json.Marshal(pod.Containers[0].SecurityContext)
 	want := `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsGroup":65532,"runAsNonRoot":true,` +
 		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`

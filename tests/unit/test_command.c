@@ -283,7 +283,7 @@ static void test_claim(void **state)
     record_begin(&record);
     record_add(&record, "train", 8)->logical_neuron_core = 1;
     record_add(&record, "probe", 9)->admin_access = true;
-    command_claim_text(&record, CDI_MISSING, &w);
+    command_claim_text(&record, NULL, CDI_MISSING, &w);
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     assert_string_equal(text, "training/llama-0\n"
                               "  uid: " UID "\n"
@@ -302,9 +302,9 @@ static void test_longest_claim(void **state)
         struct writer w = writer_of(part, sizeof part);
         struct document d = document_of(&w, form == 1u);
         if (form == 2u) {
-            command_claim_text(&record, CDI_UNREADABLE, &w);
+            command_claim_text(&record, NULL, CDI_UNREADABLE, &w);
         } else {
-            command_claim_document(&record, CDI_UNREADABLE, &d);
+            command_claim_document(&record, DRIVER_NAME, CDI_UNREADABLE, &d);
         }
         assert_false(w.full);
         assert_true(w.len > 1000u);

@@ -229,11 +229,15 @@ static void test_lines(void **state)
                         "claim ml/llama on node node-1 is reserved for pods/llama-0\n"
                         "claim ml/llama on node node-1 is reserved for pods/a?[2J? and 2 more\n");
     out = writer_of(text, sizeof text);
-    command_reservations_end(0, &out);
+    command_reservations_end(0, NULL, &out);
     assert_int_equal(writer_end_text(&out), STATUS_OK);
     assert_string_equal(text, "No claim of neuron.aws.com is reserved.\n");
     out = writer_of(text, sizeof text);
-    command_reservations_end(2, &out);
+    command_reservations_end(0, "dra.net", &out);
+    assert_int_equal(writer_end_text(&out), STATUS_OK);
+    assert_string_equal(text, "No claim of neuron.aws.com or dra.net is reserved.\n");
+    out = writer_of(text, sizeof text);
+    command_reservations_end(2, "dra.net", &out);
     assert_int_equal(writer_end_text(&out), STATUS_OK);
     assert_non_null(strstr(text, "end these pods first"));
     assert_non_null(strstr(text, "--no-hooks"));

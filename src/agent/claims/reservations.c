@@ -69,13 +69,18 @@ static void begin_claim(struct reservations *k, struct view message)
     text_cut(c->id.name, sizeof c->id.name, view_text(m.name));
 }
 
+static bool is_ours(const struct settings *s, struct view driver)
+{
+    return view_is(driver, DRIVER_NAME) || (s->efa && view_is(driver, s->efa_driver));
+}
+
 /* Of several pools the first one is shown. */
-static void take_result(struct reservations *k, struct view message)
+static void take_result(const struct settings *s, struct reservations *k, struct view message)
 {
     projection_ResultRecord m = projection_ResultRecord_init_zero;
     if (!decode(message, projection_ResultRecord_fields, &m)) {
         k->broken = true;
-    } else if (view_is(view_text(m.driver), DRIVER_NAME) && !k->ours) {
+    } else if (is_ours(s, view_text(m.driver)) && !k->ours) {
         k->ours = true;
         text_cut(k->claim.pool, sizeof k->claim.pool, view_text(m.pool));
     } else {
@@ -103,7 +108,7 @@ static void take_page(struct reservations *k, struct view message)
     text_set(k->token, sizeof k->token, m.continue_token);
 }
 
-static void record(struct reservations *k, const struct kube_record *r)
+static void record(const struct settings *s, struct reservations *k, const struct kube_record *r)
 {
     /* A configuration may be longer than any that this driver takes: it is not read. */
     k->broken = k->broken || (r->truncated && r->record != KUBE_CONFIG);
@@ -115,7 +120,7 @@ static void record(struct reservations *k, const struct kube_record *r)
         begin_claim(k, r->message);
         break;
     case KUBE_RESULT:
-        take_result(k, r->message);
+        take_result(s, k, r->message);
         break;
     case KUBE_CONSUMER:
         take_consumer(k, r->message);
@@ -185,7 +190,7 @@ static void take(struct agent *a, struct reservations *k, const struct api_event
     if (event->kind == API_EVENT_OPENED) {
         version_connected(a);
     } else if (event->kind == API_EVENT_RECORD && list) {
-        record(k, &event->record);
+        record(a->settings, k, &event->record);
     } else if (event->kind == API_EVENT_RECORD) {
         version_record(a, event->result, &event->record);
     } else if (event->kind == API_EVENT_END && list) {
