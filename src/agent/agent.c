@@ -217,6 +217,22 @@ void agent_device_plugin(struct agent *a, const char *name)
     }
 }
 
+void agent_other_driver(struct agent *efa, const char *path)
+{
+    bool before = efa->other_driver[0] != '\0';
+    bool now = path[0] != '\0';
+    text_cut(efa->other_driver, sizeof efa->other_driver, view_text(path));
+    if (now == before) {
+        return;
+    }
+    log_one(efa, now ? LOG_ID_OTHER_DRIVER_FOUND : LOG_ID_OTHER_DRIVER_GONE, "socket", path);
+    if (now) {
+        publish_suspend(efa);
+    } else {
+        publish_changed(efa);
+    }
+}
+
 static void driver_stop(struct agent *a, uint64_t now_ms)
 {
     a->stopping = true;
@@ -477,11 +493,19 @@ static void hand_over(struct agent *a)
     }
 }
 
+/* Whether the slices are this agent's to write. */
+static bool publishes(const struct agent *a)
+{
+    return !a->ledger.busy && a->other_driver[0] == '\0';
+}
+
 /* What only the owner of the claim store does. */
 static void owner_step(struct agent *a)
 {
-    if (!a->ledger.busy) {
+    if (publishes(a)) {
         publish_step(a); /* what a round waits for goes before a watch that can wait */
+    }
+    if (!a->ledger.busy) {
         claim_status_step(a);
         reconcile_step(a);
         rebuild_step(a);
@@ -493,7 +517,8 @@ static void owner_step(struct agent *a)
 
 static uint64_t owner_deadline(const struct agent *a)
 {
-    uint64_t at = earlier(publish_deadline(a), claim_status_deadline(a));
+    uint64_t at = publishes(a) ? publish_deadline(a) : UINT64_MAX;
+    at = earlier(at, claim_status_deadline(a));
     at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
     return a->ledger.busy ? UINT64_MAX : at;
 }

@@ -62,8 +62,8 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 
 /*
  * Adds the driver of the EFA devices (--efa), with a files port of its own; borrowed, too. What it
- * returns has links, orders and a service socket of its own: the functions for these, and
- * agent_service, take either. All others take what agent_init returned, and serve both drivers.
+ * returns has links, orders and a service socket of its own: the functions for these,
+ * agent_service and agent_device_plugin take either. All others take what agent_init returned, and serve both drivers.
  */
 struct agent *agent_add_efa(struct agent *a, const struct files *files);
 
@@ -112,6 +112,12 @@ void agent_service(struct agent *a, bool serves);
  * Whether there is one is logged when it changes; the agent is not ready meanwhile.
  */
 void agent_device_plugin(struct agent *a, const char *name);
+/*
+ * Another driver of the name of agent_add_efa's runs on this node: the path of its registration
+ * socket; empty: none does. Whether there is one is logged when it changes. Meanwhile the agent is
+ * not ready, and leaves that driver's slices alone: both would undo what the other one writes.
+ */
+void agent_other_driver(struct agent *efa, const char *path);
 /* SIGTERM or SIGINT. */
 void agent_stop(struct agent *a, uint64_t now_ms);
 

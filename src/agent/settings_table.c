@@ -69,8 +69,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_FOLDER,
      FIELD(device_plugins_dir),
      .default_text = "device-plugins next to the plugins directory",
-     .help = "a socket there with \"neuron\" in its name is that of a Neuron device plugin, beside "
-             "which the agent is not ready"},
+     .help = "a socket there with \"neuron\" in its name, or \"efa\" with --efa, is that of a device "
+             "plugin, beside which the agent is not ready"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,

@@ -81,6 +81,7 @@ struct agent {
     uint64_t missing_ms;  /* when that was first so */
     bool service_lost;    /* the kubelet cannot connect to the service socket */
     char device_plugin[SOCKET_PATH_CAP]; /* socket of one that runs on the node; empty: none */
+    char other_driver[SOCKET_PATH_CAP];  /* the same of another driver of this name */
     uint32_t issues_sum;                 /* of the issues that were logged last; 0: none */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */

@@ -502,19 +502,21 @@ static enum status check_troubles(struct command_memory *m, struct writer *why)
 }
 
 /* An agent that runs has it among its reasons. */
-static enum status check_device_plugin(struct command_memory *m, struct writer *why)
+static enum status check_device_plugin(struct command_memory *m, unsigned driver,
+                                       struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     char name[SOCKET_PATH_CAP] = {0};
-    int error = device_plugin_look(m->settings->device_plugins_dir, name);
+    enum driver_kind kind = (enum driver_kind)driver;
+    int error = device_plugin_look(m->settings->device_plugins_dir, kind, name);
     if (error != 0) {
         writer_text(&line, m->settings->device_plugins_dir);
         writer_text(&line, ": ");
         writer_errno(&line, error);
         writer_text(&line, "; see --kubelet-device-plugins-directory-path");
     } else if (name[0] != '\0') {
-        ready_device_plugin(m->settings, name, &line);
+        ready_device_plugin(m->settings, kind, name, &line);
     } else {
         return STATUS_OK;
     }
@@ -530,7 +532,10 @@ static enum status check_agent(struct command_memory *m, struct writer *why)
     unsigned code = page_get(m, "/readyz", &body, &line);
     if (code == 0u) {
         enum status told = reason(m, writer_view(&line), why);
-        return (told == STATUS_OK) ? check_device_plugin(m, why) : told;
+        for (unsigned d = 0; d < commands_drivers(m) && told == STATUS_OK; d++) {
+            told = check_device_plugin(m, d, why);
+        }
+        return told;
     }
     enum status s = STATUS_OK;
     if (code != HTTP_OK && body.len == 0u) {

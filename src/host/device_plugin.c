@@ -4,25 +4,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/chars.h"
+#include "cfg/identity.h"
 #include "host/sockets.h"
 #include "host/system.h"
 
 struct plugin_search {
     const char *directory;
+    enum driver_kind driver; /* whose devices it gives away */
     char *name;       /* SOCKET_PATH_CAP bytes */
     unsigned sockets; /* that were looked at */
     bool found;
 };
 
-/* strstr(3) is a kilobyte of code. */
-static bool is_neuron(struct view name)
+/*
+ * strstr(3) is a kilobyte of code. A letter before "efa" makes another word of it: "default" has
+ * nothing to do with EFA.
+ */
+static bool has_word(struct view name, enum driver_kind driver)
 {
+    static const char *const words[DRIVERS] = {[DRIVER_NEURON] = "neuron", [DRIVER_EFA] = "efa"};
     bool is = false;
+    bool inside = false;
     for (size_t i = 0; i < name.len && !is; i++) {
-        is = view_starts(view_from(name, i), "neuron");
+        is = !inside && view_starts(view_from(name, i), words[driver]);
+        inside = driver == DRIVER_EFA && is_letter(name.data[i]);
     }
     return is;
 }
@@ -48,7 +58,7 @@ static void records_look(struct plugin_search *l, struct view records)
     struct directory_entry e;
     size_t at = 0;
     while (!l->found && directory_next(records, &at, &e)) {
-        l->found = is_neuron(view_text(e.name)) && is_served(l, e.name);
+        l->found = has_word(view_text(e.name), l->driver) && is_served(l, e.name);
         if (l->found) {
             text_cut(l->name, SOCKET_PATH_CAP, view_text(e.name));
         }
@@ -67,9 +77,9 @@ static int directory_look(struct plugin_search *l, int fd)
     return (n < 0) ? errno : 0;
 }
 
-int device_plugin_look(const char *directory, char name[SOCKET_PATH_CAP])
+int device_plugin_look(const char *directory, enum driver_kind driver, char name[SOCKET_PATH_CAP])
 {
-    struct plugin_search l = {.directory = directory, .name = name};
+    struct plugin_search l = {.directory = directory, .driver = driver, .name = name};
     if (name[0] != '\0' && is_served(&l, name)) {
         return 0;
     }
@@ -83,4 +93,24 @@ int device_plugin_look(const char *directory, char name[SOCKET_PATH_CAP])
         name[0] = '\0';
     }
     return error;
+}
+
+bool other_driver_look(const struct settings *settings, enum driver_kind driver, bool taken,
+                       char path[SOCKET_PATH_CAP])
+{
+    const struct driver *ours = &settings->driver[driver];
+    struct plugin_search l = {.directory = settings->registrar_dir};
+    char name[DRIVER_CAP + sizeof REGISTRATION_SOCKET_SUFFIX];
+    struct writer n = writer_of(name, sizeof name);
+    struct writer p = writer_of(path, SOCKET_PATH_CAP);
+    writer_text(&n, ours->name);
+    writer_text(&n, REGISTRATION_SOCKET_SUFFIX);
+    writer_text(&p, settings->registrar_dir);
+    writer_text(&p, "/");
+    writer_text(&p, ours->name);
+    writer_text(&p, REGISTRATION_SOCKET_SUFFIX);
+    /* A path that is too long for unix(7) is nobody's socket. */
+    bool good = writer_end_text(&n) == STATUS_OK && writer_end_text(&p) == STATUS_OK;
+    bool own = good && strcmp(path, ours->registration_socket) == 0;
+    return good && (taken || !own) && is_served(&l, name);
 }

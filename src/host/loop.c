@@ -46,6 +46,7 @@ struct host_driver {
     struct server server[SERVERS];
     struct server_links links;
     char state_dir[PATH_CAP];
+    char device_plugin[SOCKET_PATH_CAP]; /* name of its socket; empty: there is none */
 };
 
 /* Everything outside struct agent that lives as long as the process. */
@@ -67,7 +68,6 @@ struct host {
     bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
     struct pollfd slots[SLOTS];
-    char device_plugin[SOCKET_PATH_CAP]; /* name of its socket; empty: there is none */
     struct apilink api;
     struct probe probe;
     struct found_efas efas;
@@ -304,10 +304,11 @@ static void probe_failed(struct host *h, int error)
     agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
 }
 
-static void plugin_look(struct host *h)
+static void plugin_look(struct host *h, unsigned driver)
 {
+    struct host_driver *d = &h->driver[driver];
     const char *directory = h->settings->device_plugins_dir;
-    int error = device_plugin_look(directory, h->device_plugin);
+    int error = device_plugin_look(directory, (enum driver_kind)driver, d->device_plugin);
     if (error != 0 && error != h->plugin_error) {
         char text[HOST_TEXT_CAP];
         struct writer w = writer_of(text, sizeof text);
@@ -319,7 +320,22 @@ static void plugin_look(struct host *h)
         agent_host_log(h->agent, LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, text);
     }
     h->plugin_error = error;
-    agent_device_plugin(h->agent, h->device_plugin);
+    agent_device_plugin(d->agent, d->device_plugin);
+}
+
+/* Only of the EFA devices: nobody else calls a driver as the Neuron devices' is called by chance. */
+static void rivals_look(struct host *h)
+{
+    for (unsigned d = 0; d < h->drivers; d++) {
+        plugin_look(h, d);
+    }
+    if (h->drivers > (unsigned)DRIVER_EFA) {
+        char path[SOCKET_PATH_CAP];
+        struct host_driver *d = &h->driver[DRIVER_EFA];
+        bool taken = d->server[LINK_REGISTRATION].taken;
+        bool runs = other_driver_look(h->settings, DRIVER_EFA, taken, path);
+        agent_other_driver(d->agent, runs ? path : "");
+    }
 }
 
 /* A look that failed removes no device. */
@@ -367,7 +383,7 @@ static void node_look(struct host *h)
     h->probe_error = error;
     efas_found(h);
     error_events_follow(&h->errors, sysfs, &h->probe);
-    plugin_look(h);
+    rivals_look(h);
 }
 
 static void sockets_look(struct host *h)

@@ -80,7 +80,7 @@ static void remove_socket(const char *socket_name)
 
 static void look_finds(const char *wanted)
 {
-    assert_int_equal(device_plugin_look(directory(), name), 0);
+    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
     assert_string_equal(name, wanted);
 }
 
@@ -173,7 +173,7 @@ static void test_same_name(void **state)
         look_finds("neuron.sock");
     }
     remove_socket("neuron.sock");
-    assert_int_equal(device_plugin_look(directory(), name), 0);
+    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
     assert_non_null(strstr(name, "-neuron.sock"));
 }
 
@@ -185,10 +185,10 @@ static void test_unreadable(void **state)
     look_finds("neuron.sock");
     assert_int_equal(rename(directory(), at("away")), 0);
     assert_int_equal(symlink("device-plugins", directory()), 0);
-    assert_int_equal(device_plugin_look(directory(), name), ELOOP);
+    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), ELOOP);
     assert_string_equal(name, "neuron.sock");
     name[0] = 0;
-    assert_int_equal(device_plugin_look(directory(), name), ELOOP);
+    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), ELOOP);
     assert_string_equal(name, "");
     assert_int_equal(unlink(directory()), 0);
     assert_int_equal(rename(at("away"), directory()), 0);
@@ -234,8 +234,66 @@ static void test_many(void **state)
     }
     look_finds("");
     leave("neuron-more.sock");
-    assert_int_equal(device_plugin_look(directory(), name), 0);
+    assert_int_equal(device_plugin_look(directory(), DRIVER_NEURON, name), 0);
     assert_string_not_equal(name, "");
+}
+
+/* Of each driver its own; "default" has the letters of the EFA plugin's name. */
+static void test_of_efa(void **state)
+{
+    char efa[SOCKET_PATH_CAP] = "";
+    (void)state;
+    (void)serve("default.sock");
+    (void)serve("neuron.sock");
+    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_string_equal(efa, "");
+    (void)serve("aws-efa-device-plugin.sock");
+    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_string_equal(efa, "aws-efa-device-plugin.sock");
+    look_finds("neuron.sock");
+    remove_socket("aws-efa-device-plugin.sock");
+    (void)serve("efa.sock");
+    assert_int_equal(device_plugin_look(directory(), DRIVER_EFA, efa), 0);
+    assert_string_equal(efa, "efa.sock");
+}
+
+static struct settings settings;
+
+/* The registration socket that the agent itself has. */
+static void ours_is(const char *registration_socket)
+{
+    struct driver *d = &settings.driver[DRIVER_EFA];
+    text_set(settings.registrar_dir, sizeof settings.registrar_dir, directory());
+    text_set(d->name, sizeof d->name, "dra.net");
+    (void)snprintf(d->registration_socket, sizeof d->registration_socket, "%s/%s", directory(),
+                   registration_socket);
+}
+
+/* Another driver has the name without a pod's UID; a socket of ours, or one left behind, is none. */
+static void test_other_driver(void **state)
+{
+    char path[SOCKET_PATH_CAP];
+    (void)state;
+    make_directories("device-plugins");
+    ours_is("dra.net-0001-reg.sock");
+    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    (void)serve("dra.net-0001-reg.sock");
+    (void)serve("dra.net-0002-reg.sock"); /* as in a rolling update */
+    (void)serve("neuron.aws.com-reg.sock");
+    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    leave("dra.net-reg.sock");
+    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    remove_socket("dra.net-reg.sock");
+    (void)serve("dra.net-reg.sock");
+    assert_true(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_string_equal(path, at("device-plugins/dra.net-reg.sock"));
+    ours_is("dra.net-reg.sock");
+    assert_false(other_driver_look(&settings, DRIVER_EFA, false, path));
+    assert_true(other_driver_look(&settings, DRIVER_EFA, true, path));
+    remove_socket("dra.net-reg.sock");
+    assert_false(other_driver_look(&settings, DRIVER_EFA, true, path));
+    memset(settings.registrar_dir, 'd', sizeof settings.registrar_dir - 1u);
+    assert_false(other_driver_look(&settings, DRIVER_EFA, true, path));
 }
 
 /* More entries than one read returns. */
@@ -264,6 +322,7 @@ int main(void)
         PLUGIN_TEST(test_dies),         PLUGIN_TEST(test_same_name),
         PLUGIN_TEST(test_unreadable),   PLUGIN_TEST(test_long_path),
         PLUGIN_TEST(test_many),         PLUGIN_TEST(test_large_directory),
+        PLUGIN_TEST(test_of_efa),       PLUGIN_TEST(test_other_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@
     X(LOG_ID_DEVICE_RECOVERED, false, "NeuronDeviceRecovered", "CheckHealth")                      \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, true, "NeuronDevicePluginFound", "Discover")                     \
     X(LOG_ID_DEVICE_PLUGIN_GONE, false, "NeuronDevicePluginGone", "Discover")                      \
+    X(LOG_ID_OTHER_DRIVER_FOUND, true, "OtherDriverFound", "Discover")                             \
+    X(LOG_ID_OTHER_DRIVER_GONE, false, "OtherDriverGone", "Discover")                              \
     X(LOG_ID_PROBE_FAILED, true, "NeuronDiscoveryFailed", "Discover")                              \
     X(LOG_ID_INSTANCE_TYPE_MISMATCH_FOUND, true, "InstanceTypeMismatch", "Discover")               \
     X(LOG_ID_SOCKET_OPEN_FAILED, true, "SocketOpenFailed", "Listen")                               \

@@ -64,12 +64,19 @@
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
       "nothing is wrong any more with a device that was unhealthy", "none")                        \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, LOG_WARN, "device_plugin_found",                                 \
-      "a Neuron device plugin serves a socket on this node: it gives away the devices that the "   \
-      "agent gives away too; the agent is not ready meanwhile",                                    \
+      "a Neuron or EFA device plugin serves a socket on this node: it gives away the devices "     \
+      "that the agent gives away too; the agent is not ready meanwhile",                           \
       "let one of the two run on this node: a nodeSelector keeps the device plugin's DaemonSet "   \
       "or the agent's away")                                                                       \
     X(LOG_ID_DEVICE_PLUGIN_GONE, LOG_INFO, "device_plugin_gone",                                   \
-      "no Neuron device plugin serves a socket on this node any more", "none")                     \
+      "no device plugin serves a socket on this node any more", "none")                            \
+    X(LOG_ID_OTHER_DRIVER_FOUND, LOG_WARN, "other_driver_found",                                   \
+      "another EFA driver of the same name, as dranet is, serves a socket on this node: the agent " \
+      "is not ready meanwhile, and leaves the ResourceSlices to that driver",                      \
+      "let one of the two run on this node: a nodeSelector keeps the other DaemonSet away, and "   \
+      "draDriver.efa.enabled=false the agent's driver")                                            \
+    X(LOG_ID_OTHER_DRIVER_GONE, LOG_INFO, "other_driver_gone",                                     \
+      "no other driver of that name serves a socket on this node any more", "none")                \
     X(LOG_ID_DEVICE_PLUGIN_SEARCH_FAILED, LOG_WARN, "device_plugin_search_failed",                 \
       "the directory of device plugins cannot be read: whether a Neuron device plugin runs on "    \
       "this node stays as it was last known",                                                      \

@@ -9,7 +9,8 @@
  * And it means that nobody else has the devices of that claim. Beside a device plugin the claim
  * would be prepared and its devices given away twice, which no pod notices at first. So the agent
  * is not ready there: the rollout of its DaemonSet stops at the first such node, not at the last.
- * Nothing else depends on it: claims are prepared and unprepared as ever.
+ * Nothing else depends on it: claims are prepared and unprepared as ever. Beside another driver of
+ * the same name it is the same, but for the slices, which are left to that one.
  */
 #include "agent/serve/readiness.h"
 #include "agent/claims/unlisted.h"
@@ -26,6 +27,7 @@ enum {
     REASON_DEVICES,
     REASON_MISSING, /* of devices that were there */
     REASON_DEVICE_PLUGIN,
+    REASON_OTHER_DRIVER, /* which has the slices */
     REASON_SLICES,
     REASON_API,    /* with REASON_SLICES only: why they are not right */
     REASON_CLAIMS, /* they are not listed yet */
@@ -42,7 +44,8 @@ static bool takes_claims(const struct agent *a)
 static unsigned reasons(const struct agent *a)
 {
     bool owner = !a->ledger.busy;
-    bool slices = owner && !publish_current(a);
+    bool other = a->other_driver[0] != '\0';
+    bool slices = owner && !other && !publish_current(a);
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
@@ -53,6 +56,7 @@ static unsigned reasons(const struct agent *a)
         [REASON_DEVICES] = a->devices.unknown,
         [REASON_MISSING] = a->devices_missing,
         [REASON_DEVICE_PLUGIN] = a->device_plugin[0] != '\0',
+        [REASON_OTHER_DRIVER] = other,
         [REASON_SLICES] = slices,
         [REASON_API] = slices && !(api_ready(a) && version_ready(a)),
         [REASON_CLAIMS] = unlisted_holds(a),
@@ -85,14 +89,29 @@ static void write_registration(const struct agent *a, struct writer *out)
     }
 }
 
-void ready_device_plugin(const struct settings *settings, const char *name, struct writer *out)
+static void write_rival(struct writer *out)
 {
-    writer_text(out,
-                "a Neuron device plugin runs on this node and gives away the same devices: let "
-                "only one of the two run here; its socket is ");
+    writer_text(out, " runs on this node and gives away the same devices: let only one of the two "
+                     "run here; its socket is ");
+}
+
+void ready_device_plugin(const struct settings *settings, enum driver_kind driver, const char *name,
+                         struct writer *out)
+{
+    writer_text(out, (driver == DRIVER_EFA) ? "an EFA device plugin" : "a Neuron device plugin");
+    write_rival(out);
     writer_text(out, settings->device_plugins_dir);
     writer_text(out, "/");
     writer_shown(out, view_text(name), SOCKET_PATH_CAP);
+}
+
+static void write_other_driver(const char *driver, const char *path, struct writer *out)
+{
+    writer_text(out, "another driver ");
+    writer_text(out, driver);
+    writer_text(out, ", as dranet is,");
+    write_rival(out);
+    writer_text(out, path);
 }
 
 static void write_reason(const struct agent *a, unsigned reason, struct writer *out)
@@ -132,7 +151,10 @@ static void write_reason(const struct agent *a, unsigned reason, struct writer *
         writer_text(out, (a->driver->kind == DRIVER_EFA) ? "efa loaded?" : "neuron loaded?");
         break;
     case REASON_DEVICE_PLUGIN:
-        ready_device_plugin(a->settings, a->device_plugin, out);
+        ready_device_plugin(a->settings, a->driver->kind, a->device_plugin, out);
+        break;
+    case REASON_OTHER_DRIVER:
+        write_other_driver(a->driver->name, a->other_driver, out);
         break;
     case REASON_SLICES:
         writer_text(out, "the stored ResourceSlices are not known to be the wanted ones: ");

@@ -4,8 +4,8 @@
  * reads what the other rooms know. Internal to src/agent.
  *
  * Ready means: the kubelet has registered the driver, the stored slices are the wanted ones, the
- * claim store can be used, no device plugin gives away the same devices, and the agent is not
- * stopping.
+ * claim store can be used, no device plugin or other driver gives away the same devices, and the
+ * agent is not stopping.
  */
 #ifndef AGENT_SERVE_READINESS_H
 #define AGENT_SERVE_READINESS_H
@@ -20,6 +20,7 @@ bool agent_ready(const struct agent *a);
 /* Appends reason `index` (from 0) why it is not ready, as one line; false: there is none. */
 bool ready_reason(const struct agent *a, unsigned index, struct writer *out);
 /* Appends the reason that a device plugin is, by the name of its socket; `check` has it too. */
-void ready_device_plugin(const struct settings *settings, const char *name, struct writer *out);
+void ready_device_plugin(const struct settings *settings, enum driver_kind driver, const char *name,
+                         struct writer *out);
 
 #endif
