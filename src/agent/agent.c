@@ -175,7 +175,7 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
     struct agent *e = a->next;
     ASSERT(e != NULL && a->found);
     e->scratch.devices = a->devices; /* for the type, its row and the boot id */
-    efas_build(&e->scratch.devices, found, &e->scratch.issues);
+    efas_build(&e->scratch.devices, &e->devices, found, &e->scratch.issues);
     take_found(e);
 }
 

@@ -128,6 +128,30 @@ static unsigned rank_of(const struct devices *d, const struct found_efas *found,
     return rank;
 }
 
+static bool has_number(const struct devices *d, unsigned number)
+{
+    return d != NULL && devices_numbered(d, number) >= 0;
+}
+
+/* Of a device that no map names: claims know it by the number that it had before. */
+static unsigned unmapped_number(const struct devices *d, const struct devices *before,
+                                const struct found_efas *found, unsigned at)
+{
+    unsigned rank = rank_of(d, found, at);
+    for (unsigned i = 0; before != NULL && i < before->count; i++) {
+        if (before->device[i].efa.address == found->efa[at].address) {
+            return before->device[i].number;
+        }
+    }
+    for (unsigned i = 0; i < EFAS_MAX; i++) {
+        unsigned number = BOARD_GROUPED_DEVICES + (rank + i) % EFAS_MAX;
+        if (!has_number(before, number) && !has_number(d, number)) {
+            return number;
+        }
+    }
+    return BOARD_GROUPED_DEVICES + rank; /* free at the next look, when those that went are known */
+}
+
 /* Where nodes are character devices, a file is none; see device.c. */
 static bool has_character_devices(const struct found_efas *found)
 {
@@ -138,8 +162,8 @@ static bool has_character_devices(const struct found_efas *found)
     return any;
 }
 
-static void add(struct devices *d, const struct found_efas *found, unsigned at,
-                struct probe_issues *issues)
+static void add(struct devices *d, const struct devices *before, const struct found_efas *found,
+                unsigned at, struct probe_issues *issues)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
     const struct found_efa *one = &found->efa[at];
@@ -148,8 +172,7 @@ static void add(struct devices *d, const struct found_efas *found, unsigned at,
     pci_address_text(one->address, address);
     bool usable = one->node_exists && (one->place.node != 0u || !has_character_devices(found));
     int mapped = mapped_number(map, address);
-    unsigned number =
-        (mapped >= 0) ? (unsigned)mapped : BOARD_GROUPED_DEVICES + rank_of(d, found, at);
+    unsigned number = (mapped >= 0) ? (unsigned)mapped : unmapped_number(d, before, found, at);
     if (!one->verbs || !usable || devices_numbered(d, number) >= 0) {
         report(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
         return;
@@ -178,7 +201,8 @@ static void report_table(const struct devices *d, const struct found_efas *found
     }
 }
 
-void efas_build(struct devices *d, const struct found_efas *found, struct probe_issues *issues)
+void efas_build(struct devices *d, const struct devices *before, const struct found_efas *found,
+                struct probe_issues *issues)
 {
     ASSERT(found->count <= EFAS_MAX);
     issues->count = 0;
@@ -194,7 +218,7 @@ void efas_build(struct devices *d, const struct found_efas *found, struct probe_
     d->counters = false;
     d->count = 0;
     for (unsigned i = 0; i < found->count; i++) {
-        add(d, found, i, issues);
+        add(d, before, found, i, issues);
     }
     if (!found->unknown) {
         report_table(d, found, issues);

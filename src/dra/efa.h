@@ -6,7 +6,8 @@
  * (layout), dranet's pkg/inventory and pkg/names (names, attributes), the public EFA maps (groups).
  *
  * A device's number is that of the first Neuron device that the board's EFA map gives it to. One
- * that no map names has a number from BOARD_GROUPED_DEVICES on, by the order of the addresses.
+ * that no map names has a number from BOARD_GROUPED_DEVICES on, at first by the order of the
+ * addresses; it keeps that number while others come and go.
  *
  * Invariants:
  * I1 A table that was built is valid, its numbers and addresses distinct.
@@ -55,8 +56,10 @@ MUST_USE bool efa_link_parse(struct view link, struct view name, uint32_t *addre
 
 /*
  * Builds the table in the place of that of the Neuron devices, whose type, row and boot id it
- * keeps. Never fails: what is not certain is left out and reported.
+ * keeps. `before`: the table of the last look, or NULL. Never fails: what is not certain is left out
+ * and reported.
  */
-void efas_build(struct devices *d, const struct found_efas *found, struct probe_issues *issues);
+void efas_build(struct devices *d, const struct devices *before, const struct found_efas *found,
+                struct probe_issues *issues);
 
 #endif

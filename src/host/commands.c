@@ -106,7 +106,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
         writer_text(why, "; run this as root on the node, or in the agent's pod");
         return errno_status(error);
     }
-    efas_build(&v->devices, &m->efas, &v->issues);
+    efas_build(&v->devices, NULL, &m->efas, &v->issues);
     v->issues.count = offline ? 0u : v->issues.count;
     memset(v->holder, 0, sizeof v->holder);
     return STATUS_OK;

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take_text(&f, e->subsystem, sizeof e->subsystem);
         take_text(&f, e->port_state, sizeof e->port_state);
     }
-    efas_build(&devices, &found, &issues);
+    efas_build(&devices, NULL, &found, &issues);
     check_devices();
     check_issues(&issues);
     check_texts(view_of(data + f.pos, size - f.pos));

@@ -212,7 +212,7 @@ static void build(const char *type)
     labels_set(&devices);
     devices.board = board_find(type);
     (void)snprintf(devices.instance_type, sizeof devices.instance_type, "%s", type);
-    efas_build(&devices, &found, &issues);
+    efas_build(&devices, NULL, &found, &issues);
     assert_true(devices_valid(&devices));
 }
 
@@ -364,8 +364,40 @@ static void test_unmapped(void **state)
     assert_string_equal(devices.device[0].name, "pci-0000-10-1a-0");
     assert_int_equal(devices.device[0].number, 1);
     memset(&devices, 0, sizeof devices); /* unknown type */
-    efas_build(&devices, &found, &issues);
+    efas_build(&devices, NULL, &found, &issues);
     assert_int_equal(devices.count, 8);
+}
+
+/* A device that no map names keeps its number while others go, come back and come. */
+static void test_numbers_stay(void **state)
+{
+    static struct devices before;
+    static struct devices last;
+    (void)state;
+    put_board(golden_of("trn1.32xlarge"));
+    look("trn2.3xlarge");
+    before = devices;
+    assert_int_equal(unlink(at("sys/bus/pci/drivers/efa/0000:10:19.0")), 0);
+    assert_int_equal(efas_look(&settings, &found), 0);
+    efas_build(&devices, &before, &found, &issues);
+    assert_int_equal(devices.count, 7);
+    assert_string_equal(devices.device[6].name, "pci-0000-a0-1a-0");
+    assert_int_equal(devices.device[6].number, BOARD_GROUPED_DEVICES + 7);
+    last = devices;
+    put("sys/bus/pci/drivers/efa/0000:10:19.0", "");
+    assert_int_equal(efas_look(&settings, &found), 0);
+    efas_build(&devices, &last, &found, &issues);
+    assert_int_equal(devices.count, 8);
+    assert_string_equal(devices.device[0].name, "pci-0000-10-19-0");
+    assert_int_equal(devices.device[0].number, BOARD_GROUPED_DEVICES);
+    /* Other addresses with the numbers of some that went: one look without the new one at most. */
+    for (unsigned i = 0; i < last.count; i++) {
+        last.device[i].efa.address += 1u;
+    }
+    efas_build(&devices, &last, &found, &issues);
+    assert_int_equal(devices.count, 8);
+    assert_int_equal(devices.device[0].number, BOARD_GROUPED_DEVICES);
+    assert_true(devices.device[1].number > BOARD_GROUPED_DEVICES + 7u);
 }
 
 static void test_odd_texts(void **state)
@@ -555,6 +587,7 @@ int main(void)
         TREE_TEST(test_without_verbs),
         TREE_TEST(test_port),
         TREE_TEST(test_unmapped),
+        TREE_TEST(test_numbers_stay),
         TREE_TEST(test_odd_texts),
         TREE_TEST(test_too_many),
         TREE_TEST(test_one),

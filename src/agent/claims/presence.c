@@ -8,7 +8,13 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
-#define AGAIN "; reload the Neuron driver, or delete and re-create the pod"
+#define AGAIN " driver, or delete and re-create the pod"
+
+static const char *const remedies[DRIVERS] = {[DRIVER_NEURON] = "; reload the Neuron" AGAIN,
+                                              [DRIVER_EFA] = "; reload the efa" AGAIN};
+
+/* The next probe knows it. */
+static const char changed[] = " changed since the last probe; try again";
 
 /* What is wrong with a device that the last probe found; NULL: nothing. */
 static const char *difference(enum status s, const struct device_place *now,
@@ -18,9 +24,9 @@ static const char *difference(enum status s, const struct device_place *now,
     if (s != STATUS_OK) {
         text = (now->folder == 0u) ? " is gone from sysfs: " : " has no device node: ";
     } else if (now->node == 0u && probed->node != 0u) {
-        text = " has a node that is no character device" AGAIN;
+        text = " has a node that is no character device";
     } else if (now->node != probed->node || now->folder != probed->folder) {
-        text = " changed since the last probe; try again";
+        text = changed;
     } else {
         /* it is the one that was probed */
     }
@@ -56,12 +62,12 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     enum status s = f->device(f->ctx, efa ? d->efa.uverbs : number, &now);
     const char *text = difference(s, &now, &d->place);
     if (text == NULL && !has_place(r, number, &d->efa)) {
-        text = " has another uverbs node since the claim was prepared" AGAIN;
+        text = " has another uverbs node since the claim was prepared";
     }
     if (text != NULL) {
         writer_text(why, text);
         writer_text(why, (s != STATUS_OK) ? f->why(f->ctx) : "");
-        writer_text(why, (s != STATUS_OK) ? AGAIN : "");
+        writer_text(why, (text != changed) ? remedies[r->driver] : "");
     }
     return text == NULL;
 }

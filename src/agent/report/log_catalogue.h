@@ -53,7 +53,7 @@
     X(LOG_ID_DEVICES_MISSING, LOG_WARN, "devices_missing",                                         \
       "no device was found where there were some, or where a stored slice has some at a start; "   \
       "the agent keeps them until none is found after grace_ms either",                            \
-      "load the Neuron kernel module; while it is reloaded, none")                                 \
+      "load the kernel module, neuron or that of EFA devices, efa; while it is reloaded, none")    \
     X(LOG_ID_DEVICE_ISSUE_FOUND, LOG_WARN, "device_issue_found",                                   \
       "a fact about the node or a device is missing or unexpected",                                \
       "depends on the issue; every line has its own")                                              \
