@@ -353,10 +353,10 @@
 
 /* ---- metrics ---- */
 /*
- * One line of the metrics text: a device with its claim and pod, names of 253 and 63 characters
- * and two UIDs, every character escaped. Never reached: names and UIDs need no escapes.
+ * One line of the metrics text: a device with its driver, claim and pod, names of 253 and 63
+ * characters and two UIDs, every character escaped. Never reached: names and UIDs need no escapes.
  */
-#define METRICS_LINE_BYTES_MAX 1536u
+#define METRICS_LINE_BYTES_MAX 1664u
 
 /* ---- Events and claim status ---- */
 /*

@@ -82,15 +82,18 @@ def families(text):
         raise Unreadable("METRICS_PREFIX or the table of families is missing")
     rows = re.split(r"\[FAMILY_\w+\] =", table[1])[1:]
     found = []
-    for row in rows:
+    names = re.findall(r"\[(FAMILY_\w+)\] =", table[1])
+    both = set(re.findall(r"BIT\((FAMILY_\w+)\)", text))
+    for row, name in zip(rows, names, strict=True):
+        driver = "`driver` with `--efa`" if name in both else ""
         scalar = re.search(r"SCALAR\(\s*" + STRING + r",((?:\s*" + STRING + r")+)\)", row)
         if scalar:
-            found.append((prefix[1] + scalar[1], strings(scalar[2]), "gauge", ""))
+            found.append((prefix[1] + scalar[1], strings(scalar[2]), "gauge", driver))
             continue
         part = dict(re.findall(MEMBER, row))
         if set(part) != {"name", "help", "labels", "type"}:
             raise Unreadable(f"no row of a metric: {row.strip()}")
-        labels = ", ".join(f"`{label}`" for label in re.findall(STRING, part["labels"]))
+        labels = ", ".join([driver] * bool(driver) + [f"`{label}`" for label in re.findall(STRING, part["labels"])])
         kind = re.search(r"GAUGE|COUNTER|HISTOGRAM", part["type"])[0].lower()
         found.append((prefix[1] + strings(part["name"]), strings(part["help"]), kind, labels))
     if len(found) != len(re.findall(r"^    FAMILY_\w+,$", text, re.M)):

@@ -455,6 +455,11 @@ func known(t *testing.T, place, expression string) {
 		for _, matcher := range selectors {
 			name := matcher.Value
 			switch {
+			case matcher.Name == "driver": // absent without --efa
+				if !matcher.Matches("") || !matcher.Matches("neuron.aws.com") || matcher.Matches("dra.net") {
+					t.Errorf("%s: %s are not the Neuron devices, with --efa and without", place, matcher)
+				}
+				continue
 			case matcher.Type != labels.MatchEqual:
 				t.Errorf("%s: %s is not looked up", place, matcher)
 			case matcher.Name == "__name__" && name == "up": // Prometheus' own

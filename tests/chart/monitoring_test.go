@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,8 +90,8 @@ func panels(t *testing.T) []panel {
 	return dashboard.Panels
 }
 
-// scrape is the page /metrics of the real agent on a simulated node, without a kubelet and an API server.
-func scrape(t *testing.T) string {
+// scrape is the page /metrics of the real agent with these flags on a simulated node, without a kubelet and an API server.
+func scrape(t *testing.T, flags ...string) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "neuron-metrics-") // short: paths of sockets are bounded
 	if err != nil {
@@ -120,12 +121,12 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", certificate-author
 	if err := os.WriteFile(filepath.Join(folder, "kubeconfig"), block, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	agent := exec.Command(os.Getenv("AGENT"), "run", "--node-name", node, "--kubeconfig", filepath.Join(folder, "kubeconfig"),
+	agent := exec.Command(os.Getenv("AGENT"), append(flags, "run", "--node-name", node, "--kubeconfig", filepath.Join(folder, "kubeconfig"),
 		"--cdi-root", filepath.Join(folder, "cdi"), "--sysfs-root", filepath.Join(folder, "node/sys"),
 		"--kubelet-registrar-directory-path", filepath.Join(folder, "kubelet/plugins_registry"),
 		"--kubelet-plugins-directory-path", filepath.Join(folder, "kubelet/plugins"),
 		"--proc-root", filepath.Join(folder, "node/proc"), "--dev-root", filepath.Join(folder, "node/dev"),
-		"--healthcheck-port", "-1", "--metrics-port", "0", "--metrics-bind-address", "127.0.0.1", "--sandbox=false")
+		"--healthcheck-port", "-1", "--metrics-port", "0", "--metrics-bind-address", "127.0.0.1", "--sandbox=false")...)
 	agent.Env = []string{}
 	log, err := agent.StderrPipe()
 	if err != nil {
@@ -394,6 +395,68 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestAlertsOfBothDrivers: with --efa each series of a driver is told apart, a trouble of one driver is an alert that names it,
+// and a node without EFA devices is well.
+func TestAlertsOfBothDrivers(t *testing.T) {
+	page, rules := scrape(t, "--efa=true", "--efa-driver-name=efa.example.com"), alertRules(t)
+	type values = map[string]string
+	efa := `{driver="efa.example.com"}`
+	for _, name := range []string{"registered", "slice_current", "devices", "devices_published", "claims_held", "claims_capacity", "store_usable",
+		"store_quarantined_slots", "device_plugin", "pool_generation", "slice_verified_timestamp_seconds"} {
+		for _, driver := range []string{efa, `{driver="neuron.aws.com"}`} {
+			if strings.Count(page, "\nneuron_dra_"+name+driver+" ") != 1 {
+				t.Errorf("no %s%s", name, driver)
+			}
+		}
+	}
+	for _, one := range []string{`neuron_dra_device_healthy{driver="efa.example.com",device="pci-0000-c9-00-0"} 1`,
+		`neuron_dra_device_healthy{driver="neuron.aws.com",device="neuron-device-3"} 1`, "neuron_dra_devices" + efa + " 16",
+		`neuron_dra_device_held{driver="efa.example.com",device="pci-0000-c9-00-0",claim_namespace=""`, "neuron_dra_ready 0", "neuron_dra_api_connected 0"} {
+		if !strings.Contains(page, "\n"+one) {
+			t.Errorf("no line %s", one)
+		}
+	}
+	if plain := scrape(t); strings.Contains(plain, "driver=\"") {
+		t.Error("a label of drivers where there is one driver")
+	}
+	well := values{}
+	for name, value := range healthy {
+		well[strings.Replace(name, "held{device", `held{driver="neuron.aws.com",device`, 1)] = value
+	}
+	for alert, changes := range map[string]values{
+		"NeuronDRANotRegistered":      {"neuron_dra_registered" + efa: later("1", "0")},
+		"NeuronDRASliceNotCurrent":    {"neuron_dra_slice_current" + efa: later("1", "0")},
+		"NeuronDRAStoreUnusable":      {"neuron_dra_store_usable" + efa: later("1", "0")},
+		"NeuronDRAStoreDamaged":       {"neuron_dra_store_quarantined_slots" + efa: later("0", "1")},
+		"NeuronDRADevicesUnpublished": {"neuron_dra_devices_published" + efa: later("16", "15")},
+		"NeuronDRADeviceLost":         {"neuron_dra_devices" + efa: later("16", "15"), "neuron_dra_devices_published" + efa: later("16", "15")},
+		"NeuronDRADeviceUnhealthy":    {`neuron_dra_device_healthy{driver="efa.example.com",device="pci-0000-c9-00-0"}`: later("1", "0")},
+		"NeuronDRADevicePlugin":       {"neuron_dra_device_plugin" + efa: later("0", "1")},
+		"NeuronDRAClaimsNearLimit":    {"neuron_dra_claims_held" + efa: later("16", "240")},
+		"":                            {"neuron_dra_devices" + efa: "0", "neuron_dra_devices_published" + efa: "0"},
+	} {
+		since, summaries := newPrometheus(t, series(t, page, "agent-1", well, changes)).fired(t, rules)
+		if want := map[string]int{alert: since[alert]}; alert == "" && len(since) != 0 || alert != "" && (since[alert] == 0 || !reflect.DeepEqual(since, want)) {
+			t.Errorf("%q: %v", alert, since)
+		}
+		text := summaries[alert]
+		if named := strings.Contains(text, "efa.example.com") || strings.Contains(text, "pci-0000-c9-00-0"); alert != "" && (!named || strings.Contains(text, "no value")) {
+			t.Errorf("%s is read as %q", alert, text)
+		}
+	}
+	// What the panels show of devices is of each driver.
+	for _, one := range panels(t) {
+		for _, asked := range one.Targets {
+			if strings.HasPrefix(asked.Expr, "sum by (driver)") {
+				answer := newPrometheus(t, series(t, page, "agent-1", well)).ask(t, asked.Expr, minutes)
+				if len(answer) != 2 {
+					t.Errorf("%s: %s is %v", one.Title, asked.Expr, answer)
+				}
+			}
+		}
+	}
+}
+
 // TestDashboard asks what the panels ask, of a node with pods and of one with troubles: each query has an answer, with the
 // labels that its legend names; what is empty while all is well says so.
 func TestDashboard(t *testing.T) {
@@ -419,7 +482,8 @@ func TestDashboard(t *testing.T) {
 			}
 			for _, label := range legend.FindAllStringSubmatch(asked.LegendFormat, -1) {
 				for _, sample := range answer {
-					if sample.Metric.Get(label[1]) == "" {
+					// Only with --efa there are two drivers.
+					if sample.Metric.Get(label[1]) == "" && label[1] != "driver" {
 						t.Errorf("%s: %s has no label %s", one.Title, sample.Metric, label[1])
 					}
 				}

@@ -112,6 +112,18 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 		}
 	}
 
+	// metrics: of each driver its own, told apart by a label, and the text is as Prometheus wants it.
+	text = scrape(t, address)
+	for _, line := range []string{`claims_held{driver="neuron.aws.com"} 1`, `claims_held{driver="dra.net"} 2`, `devices{driver="neuron.aws.com"} 16`,
+		`registered{driver="dra.net"} 1`, `device_plugin{driver="dra.net"} 0`, "ready 1", "api_connected 1",
+		`device_held{driver="dra.net",device="pci-0000-c9-00-0",claim_namespace="default",claim_name="aligned",claim_uid="` + string(aligned.UID) + `",pod_name="",pod_uid=""} 1`,
+		`device_healthy{driver="dra.net",device="pci-0000-ca-00-0"} 1`} {
+		hasLine(t, text, "neuron_dra_"+line)
+	}
+	if strings.Contains(text, "\nneuron_dra_devices 16") {
+		t.Error("a series of no driver")
+	}
+
 	// reservations: claims of both drivers count, where both are the agent's.
 	c := reserved("fabric", 1)
 	c.Status.Allocation.Devices.Results[0].Driver = efaDriver
@@ -155,6 +167,12 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 	if strings.Contains(text, "neuron-device") {
 		t.Errorf("a line of Neuron devices: %s", text)
 	}
+	// Each reason of /readyz has the name of its driver.
+	check(t, os.Rename(filepath.Join(a.node, "sys"), filepath.Join(a.node, "sys.away")))
+	waitFor(t, "reasons of both drivers", func() bool {
+		_, text := page(t, address, "/readyz")
+		return strings.Contains(text, driverName+": the last look found none") && strings.Contains(text, efaDriver+": the last look found none")
+	})
 	a.kill()
 	check(t, os.Remove(filepath.Join(a.dir, "p", efaDriver, "claims.store")))
 	text = a.command(address, "check").stdout

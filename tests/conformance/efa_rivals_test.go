@@ -136,7 +136,7 @@ func TestEFADevicePlugin(t *testing.T) {
 	a.unready(address, efaDriver+": an EFA device plugin"+efaRival+path)
 	a.waitLog(0, "level=warn", "event=device_plugin_found", "driver="+efaDriver, "socket=aws-efa-device-plugin.sock")
 	waitFor(t, "the Event", func() bool { return api.event("NeuronDevicePluginFound") != nil })
-	if e := api.event("NeuronDevicePluginFound"); !strings.Contains(e.Note, "aws-efa-device-plugin.sock") {
+	if e := api.event("NeuronDevicePluginFound"); !strings.Contains(e.Note, "aws-efa-device-plugin.sock") || !strings.Contains(e.Note, "driver="+efaDriver) {
 		t.Errorf("the Event is %+v", e)
 	}
 	check(t, plugin.Close())

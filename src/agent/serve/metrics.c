@@ -49,6 +49,16 @@ enum {
 
 #define SCALARS FAMILY_BUILD
 
+/* Of a driver: with --efa each has the series of both, told apart by the label `driver`. */
+#define BIT(family) (1u << (unsigned)(family))
+#define PER_DRIVER                                                                                 \
+    (BIT(FAMILY_REGISTERED) | BIT(FAMILY_SLICE_CURRENT) | BIT(FAMILY_POOL_GENERATION) |            \
+     BIT(FAMILY_SLICE_VERIFIED) | BIT(FAMILY_DEVICES) | BIT(FAMILY_PUBLISHED) |                    \
+     BIT(FAMILY_CLAIMS) | BIT(FAMILY_CAPACITY) | BIT(FAMILY_STORE_USABLE) |                        \
+     BIT(FAMILY_QUARANTINED) | BIT(FAMILY_DEVICE_PLUGIN) | BIT(FAMILY_DEVICE) |                    \
+     BIT(FAMILY_CONSUMER) | BIT(FAMILY_HEALTH))
+_Static_assert((unsigned)FAMILIES <= 32u, "a bit for each");
+
 enum metric_type { GAUGE, COUNTER, HISTOGRAM, METRIC_TYPES };
 static const char *const type_names[METRIC_TYPES] = {
     [GAUGE] = "gauge", [COUNTER] = "counter", [HISTOGRAM] = "histogram"};
@@ -82,7 +92,7 @@ static const struct family families[FAMILIES] = {
     [FAMILY_SLICE_VERIFIED] =
         SCALAR("slice_verified_timestamp_seconds",
                "Unix time when slice_current was last found to be 1; 0: never."),
-    [FAMILY_DEVICES] = SCALAR("devices", "Neuron devices of the node."),
+    [FAMILY_DEVICES] = SCALAR("devices", "Devices of the node."),
     [FAMILY_PUBLISHED] = SCALAR("devices_published", "Devices in the ResourceSlices."),
     [FAMILY_CLAIMS] = SCALAR("claims_held", "Prepared claims."),
     [FAMILY_CAPACITY] = SCALAR("claims_capacity", "Claims that can be prepared at the same time."),
@@ -90,7 +100,7 @@ static const struct family families[FAMILIES] = {
     [FAMILY_QUARANTINED] =
         SCALAR("store_quarantined_slots", "Slots of the claim store that cannot be read."),
     [FAMILY_DEVICE_PLUGIN] =
-        SCALAR("device_plugin", "1 while a Neuron device plugin has a socket on this node."),
+        SCALAR("device_plugin", "1 while a device plugin, or another driver of the name, is served."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -196,7 +206,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
     ASSERT(family < SCALARS);
     const int64_t scalars[SCALARS] = {
         [FAMILY_REGISTERED] = a->registration.registered ? 1 : 0,
-        [FAMILY_READY] = agent_ready(a) ? 1 : 0,
+        [FAMILY_READY] = agent_ready(a) ? 1 : 0, /* only of the first one, which asks both */
         [FAMILY_API_CONNECTED] = api_connected(a) ? 1 : 0,
         [FAMILY_SLICE_CURRENT] = publish_current(a) ? 1 : 0,
         [FAMILY_POOL_GENERATION] = a->publish.plan.generation,
@@ -207,7 +217,8 @@ static int64_t scalar(const struct agent *a, unsigned family)
         [FAMILY_CAPACITY] = CLAIMS_MAX,
         [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
         [FAMILY_QUARANTINED] = quarantined(a),
-        [FAMILY_DEVICE_PLUGIN] = (a->device_plugin[0] != '\0') ? 1 : 0};
+        [FAMILY_DEVICE_PLUGIN] =
+            (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0};
     return scalars[family];
 }
 
@@ -216,6 +227,7 @@ static int64_t scalar(const struct agent *a, unsigned family)
 /* One series: its labels in the order of the family's keys. */
 struct series {
     const char *label[LABELS_MAX];
+    const char *driver; /* a further label; NULL: it has none */
     int64_t value;
 };
 
@@ -317,10 +329,28 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
     return h;
 }
 
+static unsigned rows_of(const struct agent *a, unsigned family)
+{
+    bool twice = (PER_DRIVER & BIT(family)) != 0u && a->next != NULL;
+    return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
+}
+
+/* Of which driver a row is; *row becomes its row there. */
+static const struct agent *driver_of(const struct agent *a, unsigned family, unsigned *row,
+                                     struct series *s)
+{
+    bool both = rows_of(a, family) > families[family].rows;
+    const struct agent *of = (*row < families[family].rows) ? a : a->next;
+    *row %= families[family].rows;
+    s->driver = both ? of->driver->name : NULL;
+    return of;
+}
+
 /* Labels and value of a row; false: there is no such series now. */
-static bool series(const struct agent *a, struct metrics_cursor *c, struct series *s)
+static bool series(const struct agent *first, struct metrics_cursor *c, struct series *s)
 {
     unsigned row = c->row - 1u;
+    const struct agent *a = driver_of(first, c->family, &row, s);
     for (unsigned i = 0; i < LABELS_MAX; i++) {
         s->label[i] = "";
     }
@@ -386,6 +416,11 @@ static void write_labels(struct writer *out, const struct family *f, const struc
                          const char *le)
 {
     const char *before = "{";
+    if (s->driver != NULL) {
+        writer_text(out, before);
+        write_label(out, "driver", s->driver);
+        before = ",";
+    }
     for (unsigned i = 0; i < LABELS_MAX && f->labels[i] != NULL; i++) {
         writer_text(out, before);
         write_label(out, f->labels[i], s->label[i]);
@@ -486,14 +521,14 @@ static void write_line(const struct agent *a, struct metrics_cursor *c, struct w
     writer_text(out, "\n");
 }
 
-static void advance(struct metrics_cursor *c)
+static void advance(const struct agent *a, struct metrics_cursor *c)
 {
     const struct family *f = &families[c->family];
     bool lines = f->type == HISTOGRAM && c->row > 0u;
     bool more = lines && c->line + 1u < (unsigned)HISTOGRAM_LINES;
     c->line = more ? (uint8_t)(c->line + 1u) : 0u;
     c->row = more ? c->row : (uint16_t)(c->row + 1u);
-    if (c->row > f->rows) {
+    if (c->row > rows_of(a, c->family)) {
         c->row = 0;
         c->family++;
     }
@@ -510,7 +545,7 @@ bool metrics_write(const struct agent *a, struct metrics_cursor *c, struct write
             return false;
         }
         *out = line;
-        advance(c);
+        advance(a, c);
     }
     return true;
 }

@@ -179,8 +179,8 @@ bool ready_reason(const struct agent *a, unsigned index, struct writer *out)
         unsigned mask = (d != NULL) ? reasons(d) : 0u;
         unsigned reason = i % (unsigned)REASONS;
         if ((mask >> reason & 1u) != 0u && left == 0u) {
-            writer_text(out, other ? d->driver->name : "");
-            writer_text(out, other ? ": " : "");
+            writer_text(out, (a->next != NULL) ? d->driver->name : "");
+            writer_text(out, (a->next != NULL) ? ": " : "");
             write_reason(d, reason, out);
             return true;
         }
