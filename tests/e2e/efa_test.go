@@ -299,7 +299,7 @@ func alignedTrn1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"\npci-0000-10-1a-0  0,1 ", "trn1.32xlarge: 8 EFA devices, ", "Neuron devices share an EFA device"} {
+	for _, words := range []string{"\npci-0000-10-1a-0  0,1 ", "trn1.32xlarge: 8 EFA devices, 2 held\n", "Neuron devices share an EFA device"} {
 		if !strings.Contains(out, words) {
 			t.Errorf("`devices` lacks %q:\n%s", words, out)
 		}
