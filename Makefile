@@ -553,7 +553,7 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 	$(Q)cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch installed
 
 .PHONY: conformance
-conformance: all deps-all interop-programs ## both sides of every protocol, with peers made by others
+conformance: all older deps-all interop-programs ## both sides of every protocol, with peers made by others
 	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
 		-count=1 -timeout 30m -skip '^TestAbuse'
 
@@ -566,7 +566,8 @@ faults: all deps-all ## every system call of a prepare, an unprepare and a start
 abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
 	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages . -- -count=1 -timeout 30m -run '^TestAbuse'
 
-# The last release that hands no claim store over; tests/e2e goes back to it, where the history has its commit.
+# The last release that hands no claim store over and knows no EFA driver; tests/e2e and a test of conformance go back to it,
+# where the history has its commit.
 OLDER_RELEASE := 3c8d00e4c681849771f75055092e079eb7bc7c7c
 $(BUILD)/older/$(OLDER_RELEASE): | deps-all
 	@rm -rf $(@D) && mkdir -p $(@D)

@@ -189,7 +189,12 @@ func (a *agent) commandLine() []string {
 // start runs the binary; the process must then live until stop or kill.
 func (a *agent) start() {
 	a.t.Helper()
-	line := append(append(slices.Clone(a.by), agentBinary), a.commandLine()...)
+	a.launch(append(append(slices.Clone(a.by), agentBinary), a.commandLine()...)...)
+}
+
+// launch runs a program that is an agent.
+func (a *agent) launch(line ...string) {
+	a.t.Helper()
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append([]string{"PATH=/nonexistent"}, a.env...)
 	stderr, err := cmd.StderrPipe()

@@ -19,7 +19,8 @@ const efaDriver = "dra.net"
 func (a *agent) efaRegistrationSocket() string {
 	return filepath.Join(a.dir, "r", efaDriver+"-reg.sock")
 }
-func (a *agent) efaServiceSocket() string { return filepath.Join(a.dir, "p", efaDriver, "dra.sock") }
+func (a *agent) efaPluginDir() string     { return filepath.Join(a.dir, "p", efaDriver) }
+func (a *agent) efaServiceSocket() string { return filepath.Join(a.efaPluginDir(), "dra.sock") }
 
 // registerEFA does for the second driver what register does for the first.
 func (a *agent) registerEFA() *kubelet {

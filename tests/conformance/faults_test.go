@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,21 +68,27 @@ func (p point) inject(f fault) string {
 	return fmt.Sprintf("inject=%s:%s:when=%d%s", p.name, f.what, p.n, f.from)
 }
 
-// faultNode is a node that lives through many faults. The claim `witness` was prepared before all of them.
+// faultNode is a node that lives through many faults. The claim `witness` was prepared before all of them. With two drivers
+// each claim has devices of both, and each call is made to both at once.
 type faultNode struct {
 	t       *testing.T
 	api     *apiServer
 	a       *agent
-	k       *kubelet
+	k       []*kubelet // of each driver
 	witness *resource.ResourceClaim
-	answer  []byte
+	answers [][]byte    // to its prepare, of each driver
 	closed  atomic.Bool // the API server refuses every GET of a claim: only the disk can answer
 	trials  int
 }
 
-func newFaultNode(t *testing.T) *faultNode {
-	n := &faultNode{t: t, api: startAPIServer(t)}
-	n.a, n.k = running(t, n.api, "trn2.48xlarge")
+func newFaultNode(t *testing.T, efa bool) *faultNode {
+	n := &faultNode{t: t, api: startAPIServer(t), k: make([]*kubelet, 1)}
+	if efa {
+		n.k = make([]*kubelet, 2)
+		n.a, n.k[0], n.k[1] = runningEFA(t, n.api, "trn2.48xlarge")
+	} else {
+		n.a, n.k[0] = running(t, n.api, "trn2.48xlarge")
+	}
 	n.api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
 		if kind == "claim" && n.closed.Load() {
 			n.api.fail(w, 403, "Forbidden", "closed for the test")
@@ -89,20 +96,30 @@ func newFaultNode(t *testing.T) *faultNode {
 		}
 		return false
 	})
-	n.witness = n.api.addClaim(newClaim("witness", "req=0"))
-	n.answer = must(n.k.callBytes(prepareV1, callLimit, named(n.witness)))
-	if failed(n.answer) {
-		t.Fatalf("prepare: %q", n.answer)
+	n.witness = n.claim("witness", 0)
+	for _, k := range n.k {
+		answer := must(k.callBytes(prepareV1, callLimit, named(n.witness)))
+		if failed(answer) {
+			t.Fatalf("prepare: %q", answer)
+		}
+		n.answers = append(n.answers, answer)
 	}
 	return n
 }
 
-// claims makes two claims to one device, which never both may hold it.
+// claim makes one with a device of each driver.
+func (n *faultNode) claim(name string, device int) *resource.ResourceClaim {
+	c := newClaim(name, fmt.Sprint("req=", device))
+	if len(n.k) > 1 {
+		c = withEFA(c, []string{"efa=pci-0000-b3-00-0", "efa=pci-0000-b4-00-0"}[device])
+	}
+	return n.api.addClaim(c)
+}
+
+// claims makes two claims to the same devices, which never both may hold them.
 func (n *faultNode) claims() (claim, rival *resource.ResourceClaim) {
 	n.trials++
-	claim = n.api.addClaim(newClaim(fmt.Sprint("claim-", n.trials), "req=1"))
-	rival = n.api.addClaim(newClaim(fmt.Sprint("rival-", n.trials), "req=1"))
-	return claim, rival
+	return n.claim(fmt.Sprint("claim-", n.trials), 1), n.claim(fmt.Sprint("rival-", n.trials), 1)
 }
 
 // faultLimit is how long an answer is waited for that may never come.
@@ -156,133 +173,170 @@ func (n *faultNode) restart() {
 	n.a.kill()
 	n.a.by = nil
 	n.a.start()
-	n.k = n.a.register()
+	n.k[0] = n.a.register()
+	if len(n.k) > 1 {
+		n.k[1] = n.a.registerEFA()
+	}
 }
 
-// held says whether the agent answers for a claim without the API server.
-func (n *faultNode) held(c *resource.ResourceClaim) bool {
+// asDisk makes a prepare that the API server has no part in.
+func (n *faultNode) asDisk(k *kubelet, c *resource.ResourceClaim) []byte {
 	n.t.Helper()
 	n.closed.Store(true)
 	defer n.closed.Store(false)
-	reply, err := n.k.callBytes(prepareV1, callLimit, named(c))
-	check(n.t, err)
-	return !failed(reply)
+	return must(k.callBytes(prepareV1, callLimit, named(c)))
 }
 
-// inspect restarts and holds what the disk says against the answer, then releases both claims.
-func (n *faultNode) inspect(r *result, trial string, claim, rival *resource.ResourceClaim, prepared, unprepared bool) {
+// inspect restarts and holds what the disk says against the answers, then releases both claims. `done` says of each driver
+// whether its call of the method was answered well.
+func (n *faultNode) inspect(r *result, trial string, claim, rival *resource.ResourceClaim, method string, done []bool) {
 	n.t.Helper()
 	n.restart()
-	n.closed.Store(true)
-	answer, err := n.k.callBytes(prepareV1, callLimit, named(n.witness))
-	n.closed.Store(false)
-	check(n.t, err)
-	there := n.held(claim)
-	if !bytes.Equal(answer, n.answer) || prepared && !there {
-		r.lost++
-		n.t.Errorf("%s: a claim is lost: witness %q, claim held %v", trial, answer, there)
+	for i, k := range n.k {
+		answer := n.asDisk(k, n.witness)
+		there := !failed(n.asDisk(k, claim))
+		if !bytes.Equal(answer, n.answers[i]) || method == prepareV1 && done[i] && !there {
+			r.lost++
+			n.t.Errorf("%s: driver %d: a claim is lost: witness %q, claim held %v", trial, i, answer, there)
+		}
+		if method == unprepareV1 && done[i] && there {
+			r.back++
+			n.t.Errorf("%s: driver %d: the claim is back", trial, i)
+		}
+		reply, err := k.callBytes(prepareV1, callLimit, named(rival))
+		check(n.t, err)
+		if there && !failed(reply) {
+			r.twice++
+			n.t.Errorf("%s: driver %d: its device was granted twice", trial, i)
+		}
+		if !there && failed(reply) {
+			n.t.Errorf("%s: driver %d: its device cannot be granted: %q", trial, i, reply)
+		}
 	}
-	if unprepared && there {
-		r.back++
-		n.t.Errorf("%s: the claim is back", trial)
-	}
-	reply, err := n.k.callBytes(prepareV1, callLimit, named(rival))
-	check(n.t, err)
-	if there && !failed(reply) {
-		r.twice++
-		n.t.Errorf("%s: its device was granted twice", trial)
-	}
-	if !there && failed(reply) {
-		n.t.Errorf("%s: its device cannot be granted: %q", trial, reply)
-	}
-	n.k.unprepareOK(named(claim), named(rival))
-	if left := files(n.t, n.a.cdiDir()); len(left) != 1 {
+	n.unprepare(claim, rival)
+	if left := files(n.t, n.a.cdiDir()); len(left) != len(n.k) {
 		n.t.Errorf("%s: left in the CDI directory: %v", trial, left)
 	}
 	n.api.removeClaim(claim)
 	n.api.removeClaim(rival)
 }
 
-// call makes one call of the kubelet and counts its answer.
-func (n *faultNode) call(r *result, method string, c *resource.ResourceClaim) (ok bool) {
-	reply, err := n.k.callBytes(method, faultLimit, named(c))
-	switch {
-	case err != nil:
-		r.silent++
-	case failed(reply):
-		r.refused++
-	default:
-		r.ok++
-		return true
+func (n *faultNode) prepare(c *resource.ResourceClaim) {
+	n.t.Helper()
+	for _, k := range n.k {
+		k.prepareOK(named(c))
 	}
-	return false
+}
+
+func (n *faultNode) unprepare(claims ...*resource.ResourceClaim) {
+	n.t.Helper()
+	for _, c := range claims {
+		for _, k := range n.k {
+			k.unprepareOK(named(c))
+		}
+	}
+}
+
+// call makes one call of the kubelet to each driver at once, counts the answers, and says which were good.
+func (n *faultNode) call(r *result, method string, limit time.Duration, c *resource.ResourceClaim) (ok []bool) {
+	var group sync.WaitGroup
+	replies, errs := make([][]byte, len(n.k)), make([]error, len(n.k))
+	for i, k := range n.k {
+		group.Go(func() { replies[i], errs[i] = k.callBytes(method, limit, named(c)) })
+	}
+	group.Wait()
+	for i := range n.k {
+		good := errs[i] == nil && !failed(replies[i])
+		ok = append(ok, good)
+		switch {
+		case errs[i] != nil:
+			r.silent++
+		case good:
+			r.ok++
+		default:
+			r.refused++
+		}
+	}
+	return ok
 }
 
 // Each system call of one prepare and of one unprepare fails with EIO once, with EIO or ENOSPC from then on, or is the last
 // one of the process. Then the process is killed, and the next one knows every claim that was answered and none that was
 // unprepared.
+// With both drivers the same holds of each, whatever became of the other's call.
 func TestEverySystemCallFails(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{"prepare", "unprepare"} {
-		t.Run(operation, func(t *testing.T) {
-			t.Parallel()
-			n := newFaultNode(t)
-			method := map[string]string{"prepare": prepareV1, "unprepare": unprepareV1}[operation]
-			begin := func() (claim, rival *resource.ResourceClaim) {
-				claim, rival = n.claims()
-				if operation == "unprepare" {
-					n.k.prepareOK(named(claim))
-				}
-				return claim, rival
-			}
-			claim, _ := begin()
-			calls := callNames(n.a.traced(t, func(string) {
-				if reply, err := n.k.callBytes(method, callLimit, named(claim)); err != nil || failed(reply) {
-					t.Fatalf("%s: %v %q", operation, err, reply)
-				}
-				time.Sleep(50 * time.Millisecond) // its line in the log comes last
-			}))
-			n.k.unprepareOK(named(claim))
-			results := results{}
-			for _, p := range points(calls) {
-				r := results.at(p)
-				for _, fault := range faults {
-					claim, rival := begin()
-					r.trials++
-					var ok bool
-					n.a.wanted = true // the fault may end it
-					n.a.straced(t, []string{"-o", os.DevNull, "-e", p.inject(fault)}, func() { ok = n.call(r, method, claim) })
-					trial := operation + ": " + p.inject(fault)
-					n.inspect(r, trial, claim, rival, ok && method == prepareV1, ok && method == unprepareV1)
-				}
-			}
-			for name, r := range results {
-				r.add(operation, name)
-			}
-		})
+	for _, drivers := range []string{"", ", both drivers at once"} {
+		for operation, method := range map[string]string{"prepare": prepareV1, "unprepare": unprepareV1} {
+			t.Run(operation+drivers, func(t *testing.T) {
+				t.Parallel()
+				everyCallFails(t, newFaultNode(t, drivers != ""), operation+drivers, method)
+			})
+		}
 	}
 }
 
-// repairNode is a node whose agent is started, over and over, on a store whose header is zeroed.
+func everyCallFails(t *testing.T, n *faultNode, operation, method string) {
+	begin := func() (claim, rival *resource.ResourceClaim) {
+		claim, rival = n.claims()
+		if method == unprepareV1 {
+			n.prepare(claim)
+		}
+		return claim, rival
+	}
+	claim, _ := begin()
+	calls := callNames(n.a.traced(t, func(string) {
+		if ok := n.call(&result{}, method, callLimit, claim); slices.Contains(ok, false) {
+			t.Fatalf("%s: %v", operation, ok)
+		}
+		time.Sleep(50 * time.Millisecond) // its line in the log comes last
+	}))
+	n.unprepare(claim)
+	results := results{}
+	for _, p := range points(calls) {
+		r := results.at(p)
+		for _, fault := range faults {
+			claim, rival := begin()
+			r.trials++
+			var ok []bool
+			n.a.wanted = true // the fault may end it
+			n.a.straced(t, []string{"-o", os.DevNull, "-e", p.inject(fault)}, func() { ok = n.call(r, method, faultLimit, claim) })
+			n.inspect(r, operation+": "+p.inject(fault), claim, rival, method, ok)
+		}
+	}
+	for name, r := range results {
+		r.add(operation, name)
+	}
+}
+
+// repairNode is a node whose agent is started, over and over, on stores whose headers are zeroed.
 type repairNode struct{ *faultNode }
 
 // spoil kills the process and zeroes what a start looks at first; what earlier trials kept aside goes.
 func (n *repairNode) spoil() {
 	n.a.wanted = true
 	n.a.kill()
-	for _, name := range files(n.t, n.a.pluginDir()) {
-		if strings.HasPrefix(name, "claims.store.damaged") {
-			check(n.t, os.Remove(filepath.Join(n.a.pluginDir(), name)))
+	for _, dir := range []string{n.a.pluginDir(), n.a.efaPluginDir()}[:len(n.k)] {
+		for _, name := range files(n.t, dir) {
+			if strings.HasPrefix(name, "claims.store.damaged") {
+				check(n.t, os.Remove(filepath.Join(dir, name)))
+			}
 		}
+		zeroHeader(n.t, filepath.Join(dir, "claims.store"))
 	}
-	f, err := os.OpenFile(filepath.Join(n.a.pluginDir(), "claims.store"), os.O_WRONLY, 0)
-	check(n.t, err)
-	_, err = f.WriteAt(make([]byte, 8192), 0)
-	check(n.t, err)
-	check(n.t, f.Close())
 }
 
-// started starts the process under strace and waits until the store is open, or the process has ended, or it is clear
+// zeroHeader takes from a store what a start looks at first.
+func zeroHeader(t *testing.T, store string) {
+	t.Helper()
+	f, err := os.OpenFile(store, os.O_WRONLY, 0)
+	check(t, err)
+	_, err = f.WriteAt(make([]byte, 8192), 0)
+	check(t, err)
+	check(t, f.Close())
+}
+
+// started starts the process under strace and waits until all stores are open, or the process has ended, or it is clear
 // that neither comes.
 func (n *repairNode) started(args ...string) (opened bool) {
 	n.a.by = append([]string{"/usr/bin/strace", "-D"}, args...)
@@ -290,7 +344,8 @@ func (n *repairNode) started(args ...string) (opened bool) {
 	n.a.start()
 	n.a.wanted = true // the fault may end it
 	for end := time.Now().Add(faultLimit); n.a.running() && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if _, more := n.a.log.find(mark, "event=store_opened"); more == nil {
+		lines := strings.Join(n.a.log.slice(mark, n.a.log.count()), "\n")
+		if strings.Count(lines, "event=store_opened") == len(n.k) {
 			return true
 		}
 		if _, more := n.a.log.find(mark, "event=store_failed"); more == nil {
@@ -319,7 +374,7 @@ func (n *repairNode) calls() []string {
 func (n *repairNode) trial(r *result, p point, f fault) {
 	claim, rival := n.claims()
 	r.trials++
-	n.k.prepareOK(named(claim))
+	n.prepare(claim)
 	n.spoil()
 	switch opened := n.started("-o", "/dev/null", "-e", p.inject(f)); {
 	case opened:
@@ -329,35 +384,44 @@ func (n *repairNode) trial(r *result, p point, f fault) {
 	default:
 		r.silent++
 	}
-	n.inspect(r, "start: "+p.inject(f), claim, rival, true, false)
+	n.inspect(r, "start: "+p.inject(f), claim, rival, prepareV1, []bool{true, true})
 }
 
-// The same for a start that finds the header of its store zeroed and makes the store again. Its points, 2,000 when all are
-// taken, are shared by several nodes: a trial is mostly waiting.
+// The same for a start that finds the header of its store, or of both stores, zeroed and makes the store again. Its points,
+// 2,000 when all are taken, are shared by several nodes: a trial is mostly waiting.
 func TestEverySystemCallOfARepairFails(t *testing.T) {
 	t.Parallel()
 	nodes := 1
 	if allPoints {
 		nodes = 16
 	}
-	chosen := points((&repairNode{newFaultNode(t)}).calls())
-	all := make([]results, nodes)
-	t.Cleanup(func() {
-		for name, r := range joined(all) {
-			r.add("start with repair", name)
+	for _, efa := range []bool{false, true} {
+		if efa && !allPoints {
+			continue // minutes more, for a code that both stores share
 		}
-	})
-	for i := range nodes {
-		t.Run(fmt.Sprint("node ", i), func(t *testing.T) {
+		operation := map[bool]string{false: "start with repair", true: "start with repair of both stores"}[efa]
+		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
-			n, mine := &repairNode{newFaultNode(t)}, results{}
-			for k := i; k < len(chosen); k += nodes {
-				r := mine.at(chosen[k])
-				for _, f := range faults {
-					n.trial(r, chosen[k], f)
+			chosen := points((&repairNode{newFaultNode(t, efa)}).calls())
+			all := make([]results, nodes)
+			t.Cleanup(func() {
+				for name, r := range joined(all) {
+					r.add(operation, name)
 				}
+			})
+			for i := range nodes {
+				t.Run(fmt.Sprint("node ", i), func(t *testing.T) {
+					t.Parallel()
+					n, mine := &repairNode{newFaultNode(t, efa)}, results{}
+					for k := i; k < len(chosen); k += nodes {
+						r := mine.at(chosen[k])
+						for _, f := range faults {
+							n.trial(r, chosen[k], f)
+						}
+					}
+					all[i] = mine
+				})
 			}
-			all[i] = mine
 		})
 	}
 }
