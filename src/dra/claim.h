@@ -224,8 +224,8 @@ void cdi_device_id(enum driver_kind driver, const char *uid, const char *request
  * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
- * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, which is all that
- * libfabric's provider efa opens) and its environment (NEURON_LOGICAL_NC_CONFIG;
+ * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
+ * own N, which is all that libfabric's provider efa opens: README.md) and its environment (NEURON_LOGICAL_NC_CONFIG;
  * NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.
