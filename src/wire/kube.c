@@ -514,12 +514,16 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
  * have devices of several. A manager's name has 128 bytes at most (metav1 FieldManagerMaxLength);
  * of a longer one the rest is a checksum.
  */
-static void write_manager(struct writer *out, const char *node)
+static void write_manager(struct writer *out, const char *driver, const char *node)
 {
     char shown[MANAGER_NODE_CAP];
+    size_t len = strlen(driver);
+    size_t over = (len > sizeof DRIVER_NAME - 1u) ? len - (sizeof DRIVER_NAME - 1u) : 0u;
 
-    text_cut(shown, sizeof shown, view_text(node));
-    writer_text(out, DRIVER_NAME "-");
+    ASSERT(len < DRIVER_CAP);
+    text_cut(shown, sizeof shown - over, view_text(node));
+    write_encoded(out, driver);
+    writer_text(out, "-");
     write_encoded(out, shown);
     if (strlen(shown) < strlen(node)) {
         writer_text(out, "-");
@@ -528,13 +532,13 @@ static void write_manager(struct writer *out, const char *node)
 }
 
 enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                   const char *name, const char *node)
+                                   const char *name, const char *driver, const char *node)
 {
     struct writer before = *out;
 
     write_claim(out, version, ns, name);
     writer_text(out, "/status?fieldManager=");
-    write_manager(out, node);
+    write_manager(out, driver, node);
     writer_text(out, "&force=true");
     return end_path(out, before);
 }

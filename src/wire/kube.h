@@ -156,7 +156,8 @@ MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
  * does.
  */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                            const char *name, const char *node);
+                                            const char *name, const char *driver,
+                                            const char *node);
 /* One Event, or the Events of a namespace when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*

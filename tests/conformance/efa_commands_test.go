@@ -4,9 +4,11 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,4 +183,32 @@ func TestCommandsBesideBothDrivers(t *testing.T) {
 	if got := a.command(address, "claims"); got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, efaDriver+"/claims.store does not exist") {
 		t.Errorf("claims without a store: %+v", got)
 	}
+}
+
+// With --claim-status each driver writes its own devices into the claim, and takes back only these.
+func TestEFAClaimStatus(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	_, neuron, efa, _ := runningBoth(t, api, "trn2.48xlarge", "--claim-status", "true")
+	c := api.addClaim(withEFA(newClaim("aligned", "neurons=0"), "efas=pci-0000-c9-00-0"))
+	neuron.prepareOK(named(c))
+	efa.prepareOK(named(c))
+	has := func(want ...string) {
+		t.Helper()
+		waitFor(t, fmt.Sprint("the status of ", want), func() bool {
+			var got []string
+			for _, d := range api.devicesOf(c) {
+				if len(d.Conditions) == 1 && d.Conditions[0].Type == "Ready" && d.Conditions[0].Status == "True" && d.Pool == nodeName {
+					got = append(got, d.Driver+"/"+d.Device)
+				}
+			}
+			slices.Sort(got)
+			return slices.Equal(got, want)
+		})
+	}
+	has(efaDriver+"/pci-0000-c9-00-0", driverName+"/neuron-device-0")
+	neuron.unprepareOK(named(c))
+	has(efaDriver + "/pci-0000-c9-00-0")
+	efa.unprepareOK(named(c))
+	has()
 }

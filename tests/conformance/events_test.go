@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,10 +136,14 @@ func (s *apiServer) applied(r *http.Request, body []byte) (*resource.ResourceCla
 	sent := &resource.ResourceClaim{}
 	err := strict(body, sent)
 	query := r.URL.Query()
+	driver, _, _ := strings.Cut(query.Get("fieldManager"), "-")
+	if driver != efaDriver {
+		driver = driverName
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil || sent.Kind != "ResourceClaim" || sent.APIVersion != groupName+"/"+version ||
-		query.Get("fieldManager") != driverName+"-"+nodeName || query.Get("force") != "true" {
+		query.Get("fieldManager") != driver+"-"+nodeName || query.Get("force") != "true" {
 		s.wrong = append(s.wrong, fmt.Sprintf("status: %v: %s: %s", err, r.URL, body))
 	}
 	claim := s.claims[parts[1]+"/"+parts[3]]
@@ -148,7 +153,12 @@ func (s *apiServer) applied(r *http.Request, body []byte) (*resource.ResourceCla
 	if claim.UID != sent.UID {
 		return nil, 409
 	}
-	claim.Status.Devices = sent.Status.Devices
+	// An apply replaces what its manager applied before, and leaves the others' alone.
+	others := slices.DeleteFunc(slices.Clone(claim.Status.Devices), func(d resource.AllocatedDeviceStatus) bool { return d.Driver == driver })
+	if slices.ContainsFunc(sent.Status.Devices, func(d resource.AllocatedDeviceStatus) bool { return d.Driver != driver }) {
+		s.wrong = append(s.wrong, fmt.Sprintf("status of another driver: %s: %s", r.URL, body))
+	}
+	claim.Status.Devices = append(others, sent.Status.Devices...)
 	return claim.DeepCopy(), 200
 }
 

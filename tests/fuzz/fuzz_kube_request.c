@@ -64,7 +64,8 @@ static enum status write_path(struct writer *w, unsigned which, const struct tex
     case 2:
         return kube_path_claim(w, t->version, t->ns, t->name);
     case 3:
-        return kube_path_claim_status(w, t->version, t->ns, t->name, t->resource_version);
+        return kube_path_claim_status(w, t->version, t->ns, t->name, "dra.net",
+                                      t->resource_version);
     case 4:
         return kube_path_event(w, t->ns, t->name);
     case 5:

@@ -63,9 +63,13 @@ static void test_paths(void **state)
     check_path(kube_path_slice(&w, "v1beta2", "s-1"), &w,
                "/apis/resource.k8s.io/v1beta2/resourceslices/s-1");
     w = path_writer();
-    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", "node-a"), &w,
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", DRIVER_NAME, "node-a"), &w,
                "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
                "?fieldManager=neuron.aws.com-node-a&force=true");
+    w = path_writer();
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", "dra.net", "node-a"), &w,
+               "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
+               "?fieldManager=dra.net-node-a&force=true");
     w = path_writer();
     check_path(kube_path_event(&w, "default", NULL), &w,
                "/apis/events.k8s.io/v1/namespaces/default/events");
@@ -79,18 +83,25 @@ static void test_manager_of_a_long_name(void **state)
 {
     char node[2][NAME_CAP];
     char path[2][KUBE_PATH_CAP];
+    char longest[DRIVER_CAP];
+    const char *const drivers[] = {DRIVER_NAME, longest, "dra.net"};
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        memset(node[i], 'n', NAME_CAP - 1);
-        node[i][NAME_CAP - 2] = (char)('0' + i);
-        node[i][NAME_CAP - 1] = 0;
-        struct writer w = writer_of(path[i], KUBE_PATH_CAP);
-        assert_int_equal(kube_path_claim_status(&w, "v1", "ns", "c", node[i]), STATUS_OK);
-        assert_int_equal(writer_end_text(&w), STATUS_OK);
-        const char *manager = strstr(path[i], "fieldManager=") + strlen("fieldManager=");
-        assert_int_equal(strcspn(manager, "&"), 128);
+    memset(longest, 'd', sizeof longest - 1u);
+    longest[sizeof longest - 1u] = 0;
+    for (unsigned d = 0; d < 3u; d++) {
+        for (unsigned i = 0; i < 2; i++) {
+            memset(node[i], 'n', NAME_CAP - 1);
+            node[i][NAME_CAP - 2] = (char)('0' + i);
+            node[i][NAME_CAP - 1] = 0;
+            struct writer w = writer_of(path[i], KUBE_PATH_CAP);
+            enum status s = kube_path_claim_status(&w, "v1", "ns", "c", drivers[d], node[i]);
+            assert_int_equal(s, STATUS_OK);
+            assert_int_equal(writer_end_text(&w), STATUS_OK);
+            const char *manager = strstr(path[i], "fieldManager=") + strlen("fieldManager=");
+            assert_int_equal(strcspn(manager, "&"), (d < 2u) ? 128 : 121);
+        }
+        assert_string_not_equal(path[0], path[1]);
     }
-    assert_string_not_equal(path[0], path[1]);
 }
 
 /* Names come from other hands: none leaves its segment. */

@@ -17,15 +17,6 @@
 #include "base/time.h"
 #include "cfg/identity.h"
 
-/*
- * Whether the status is written at all. That of EFA devices is not: an apply by the same manager
- * would take back the entries of the other driver.
- */
-static bool is_written(const struct agent *a)
-{
-    return a->settings->claim_status && a->driver->kind == DRIVER_NEURON;
-}
-
 /* --- what is to be written --- */
 
 void claim_status_prepared(struct agent *a, unsigned slot)
@@ -33,7 +24,7 @@ void claim_status_prepared(struct agent *a, unsigned slot)
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
     uint32_t claim = crc32c(0, view_text(a->ledger.entry[slot].id.uid));
-    if (!is_written(a) || c->claim[slot] == claim) {
+    if (!a->settings->claim_status || c->claim[slot] == claim) {
         return;
     }
     c->claim[slot] = claim;
@@ -52,7 +43,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
 {
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
-    if (!is_written(a)) {
+    if (!a->settings->claim_status) {
         return;
     }
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
@@ -123,8 +114,8 @@ static void write_data(struct writer *out, const struct claim_result *r)
     }
 }
 
-static void write_device(struct writer *out, const struct claim_record *r, unsigned at,
-                         uint64_t wall_ms)
+static void write_device(struct writer *out, const char *driver, const struct claim_record *r,
+                         unsigned at, uint64_t wall_ms)
 {
     const struct claim_result *result = &r->result[at];
     const char *values[] = {r->pool, result->share_id};
@@ -132,7 +123,9 @@ static void write_device(struct writer *out, const struct claim_record *r, unsig
     json_fill(out, shared ? "{\"pool\":%,\"shareID\":%" : "{\"pool\":%", values);
     char device[DEVICE_NAME_CAP];
     claim_device_name(result, device);
-    writer_text(out, ",\"driver\":\"" DRIVER_NAME "\",\"device\":\"");
+    writer_text(out, ",\"driver\":\""); /* a name like that of a DNS domain */
+    writer_text(out, driver);
+    writer_text(out, "\",\"device\":\"");
     writer_text(out, device);
     writer_text(out, "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
                      "\"reason\":\"Prepared\",\"message\":\"prepared for ");
@@ -164,13 +157,14 @@ static bool entry_written(const struct claim_record *r, unsigned at)
 }
 
 /* The record's devices; those of a claim that is gone: none. */
-static void write_devices(struct writer *out, const struct claim_record *r, uint64_t wall_ms)
+static void write_devices(struct writer *out, const char *driver, const struct claim_record *r,
+                          uint64_t wall_ms)
 {
     const char *comma = "";
     for (unsigned i = 0; r != NULL && i < r->count; i++) {
         if (!entry_written(r, i)) {
             writer_text(out, comma);
-            write_device(out, r, i, wall_ms);
+            write_device(out, driver, r, i, wall_ms);
             comma = ",";
         }
     }
@@ -204,7 +198,7 @@ static struct view body_of(struct agent *a)
               "{\"apiVersion\":%,\"kind\":\"ResourceClaim\","
               "\"metadata\":{\"name\":%,\"namespace\":%,\"uid\":%},\"status\":{\"devices\":[",
               values);
-    write_devices(&out, r, (r == NULL) ? 0u : c->wall_ms[c->slot]);
+    write_devices(&out, a->driver->name, r, (r == NULL) ? 0u : c->wall_ms[c->slot]);
     writer_text(&out, "]}}");
     return out.full ? view_of(NULL, 0) : writer_view(&out);
 }
@@ -228,8 +222,9 @@ static void start(struct agent *a)
         job_over(c);
         return;
     }
+    /* A manager for each driver: an apply takes back what the same manager applied before. */
     enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name,
-                                           a->settings->node_name);
+                                           a->driver->name, a->settings->node_name);
     ASSERT(s == STATUS_OK);
     const struct api_request r = {.kind = API_APPLY_CLAIM_STATUS,
                                   .shape = KUBE_SHAPE_STATUS,
@@ -255,7 +250,7 @@ uint64_t claim_status_deadline(const struct agent *a)
 {
     const struct claim_status *c = &a->claim_status;
     int slot = -1;
-    bool waits = is_written(a) && version_ready(a) && next_job(c, &slot);
+    bool waits = a->settings->claim_status && version_ready(a) && next_job(c, &slot);
     return waits ? outgoing_deadline(a, &c->out) : UINT64_MAX;
 }
 
