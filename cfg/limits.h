@@ -66,6 +66,11 @@
  */
 #define EFAS_MAX 32u
 /*
+ * Shares of one EFA device: those of the 16 devices that a Trainium type has are as many as claims
+ * fit the store (CLAIMS_MAX). More: --efa-share refuses it.
+ */
+#define EFA_SHARES_MAX 16u
+/*
  * Devices whose health files stay open: every known instance type has sixteen at most. More: their
  * files are opened in each look.
  */

@@ -119,6 +119,8 @@ typedef struct _kube_Device {
     kube_CounterSet consumesCounters; /* at most one of the repeated field */
     bool has_taints;
     kube_DeviceTaint taints; /* at most one of the repeated field; v1beta1: in BasicDevice */
+    bool has_allowMultipleAllocations;
+    bool allowMultipleAllocations; /* not written in v1beta1 */
 } kube_Device;
 
 /* What v1beta1 has in field 2 of a Device instead of the attributes. */
@@ -135,9 +137,12 @@ typedef struct _kube_Quantity {
     char string[16];
 } kube_Quantity;
 
+typedef PB_BYTES_ARRAY_T(32) kube_DeviceCapacity_requestPolicy_t;
 typedef struct _kube_DeviceCapacity {
     bool has_value;
     kube_Quantity value;
+    bool has_requestPolicy;
+    kube_DeviceCapacity_requestPolicy_t requestPolicy; /* a CapacityRequestPolicy, see src/agent/publish/slice_codec.c */
 } kube_DeviceCapacity;
 
 typedef struct _kube_Device_CapacityEntry {
@@ -207,7 +212,7 @@ extern "C" {
 #define kube_CounterSet_init_default             {false, "", {{NULL}, NULL}}
 #define kube_CounterSet_CountersEntry_init_default {false, "", false, {0, {0}}}
 #define kube_ResourcePool_init_default           {false, "", false, 0, false, 0}
-#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default}
+#define kube_Device_init_default                 {false, "", {{NULL}, NULL}, {{NULL}, NULL}, false, kube_CounterSet_init_default, false, kube_DeviceTaint_init_default, false, 0}
 #define kube_Device_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_Device_CapacityEntry_init_default   {false, "", false, kube_DeviceCapacity_init_default}
 #define kube_DeviceTaint_init_default            {false, "", false, "", false, kube_Time_init_default}
@@ -215,7 +220,7 @@ extern "C" {
 #define kube_BasicDevice_init_default            {{{NULL}, NULL}, {{NULL}, NULL}, false, kube_DeviceTaint_init_default}
 #define kube_BasicDevice_AttributesEntry_init_default {false, "", false, kube_DeviceAttribute_init_default}
 #define kube_BasicDevice_CapacityEntry_init_default {false, "", false, kube_DeviceCapacity_init_default}
-#define kube_DeviceCapacity_init_default         {false, kube_Quantity_init_default}
+#define kube_DeviceCapacity_init_default         {false, kube_Quantity_init_default, false, {0, {0}}}
 #define kube_Quantity_init_default               {false, ""}
 #define kube_DeviceAttribute_init_default        {false, 0, false, 0, false, "", false, ""}
 #define kube_DeleteOptions_init_default          {false, kube_Preconditions_init_default}
@@ -281,11 +286,13 @@ extern "C" {
 #define kube_Device_capacity_tag                 3
 #define kube_Device_consumesCounters_tag         4
 #define kube_Device_taints_tag                   8
+#define kube_Device_allowMultipleAllocations_tag 12
 #define kube_BasicDevice_attributes_tag          1
 #define kube_BasicDevice_capacity_tag            2
 #define kube_BasicDevice_taints_tag              7
 #define kube_Quantity_string_tag                 1
 #define kube_DeviceCapacity_value_tag            1
+#define kube_DeviceCapacity_requestPolicy_tag    2
 #define kube_Device_CapacityEntry_key_tag        1
 #define kube_Device_CapacityEntry_value_tag      2
 #define kube_BasicDevice_CapacityEntry_key_tag   1
@@ -380,7 +387,8 @@ X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
 X(a, CALLBACK, REPEATED, MESSAGE,  attributes,        2) \
 X(a, CALLBACK, REPEATED, MESSAGE,  capacity,          3) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  consumesCounters,   4) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8)
+X(a, STATIC,   OPTIONAL, MESSAGE,  taints,            8) \
+X(a, STATIC,   OPTIONAL, BOOL,     allowMultipleAllocations,  12)
 #define kube_Device_CALLBACK pb_default_field_callback
 #define kube_Device_DEFAULT NULL
 #define kube_Device_attributes_MSGTYPE kube_Device_AttributesEntry
@@ -440,7 +448,8 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  value,             2)
 #define kube_BasicDevice_CapacityEntry_value_MSGTYPE kube_DeviceCapacity
 
 #define kube_DeviceCapacity_FIELDLIST(X, a) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  value,             1)
+X(a, STATIC,   OPTIONAL, MESSAGE,  value,             1) \
+X(a, STATIC,   OPTIONAL, BYTES,    requestPolicy,     2)
 #define kube_DeviceCapacity_CALLBACK NULL
 #define kube_DeviceCapacity_DEFAULT NULL
 #define kube_DeviceCapacity_value_MSGTYPE kube_Quantity
@@ -526,14 +535,14 @@ extern const pb_msgdesc_t kube_Preconditions_msg;
 /* kube_BasicDevice_size depends on runtime parameters */
 #define KUBE_KUBE_PB_H_MAX_SIZE                  kube_ObjectMeta_size
 #define kube_BasicDevice_AttributesEntry_size    246
-#define kube_BasicDevice_CapacityEntry_size      119
+#define kube_BasicDevice_CapacityEntry_size      153
 #define kube_CounterSet_CountersEntry_size       75
 #define kube_DeleteOptions_size                  133
 #define kube_DeviceAttribute_size                145
-#define kube_DeviceCapacity_size                 19
+#define kube_DeviceCapacity_size                 53
 #define kube_DeviceTaint_size                    350
 #define kube_Device_AttributesEntry_size         246
-#define kube_Device_CapacityEntry_size           119
+#define kube_Device_CapacityEntry_size           153
 #define kube_ObjectMeta_size                     1003
 #define kube_OwnerReference_size                 357
 #define kube_Preconditions_size                  130

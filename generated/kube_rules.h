@@ -242,24 +242,26 @@ enum {
     /* 42 */ {41, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.capacity.value.value */ \
     /* 43 */ {42, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.capacity.value.value.string */ \
     /* 44 */ {41, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.capacity.value.* */ \
-    /* 45 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 46 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 47 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
-    /* 48 */ {47, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
-    /* 49 */ {48, KUBE_KEEP, 1, 0, 1, 96}, /* spec.sharedCounters.counters.key */ \
-    /* 50 */ {48, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
-    /* 51 */ {50, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
-    /* 52 */ {51, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
-    /* 53 */ {50, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.sharedCounters.counters.value.* */ \
-    /* 54 */ {47, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
-    /* 55 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 56 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 57 */ {56, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 58 */ {56, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 59 */ {56, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 60 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 61 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 62 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 45 */ {41, KUBE_KEEP, 2, 0, 4, 32}, /* spec.devices.capacity.value.requestPolicy */ \
+    /* 46 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 47 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 48 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
+    /* 49 */ {17, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* spec.sharedCounters */ \
+    /* 50 */ {49, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* spec.sharedCounters.counters */ \
+    /* 51 */ {50, KUBE_KEEP, 1, 0, 1, 96}, /* spec.sharedCounters.counters.key */ \
+    /* 52 */ {50, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.sharedCounters.counters.value */ \
+    /* 53 */ {52, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.sharedCounters.counters.value.value */ \
+    /* 54 */ {53, KUBE_KEEP, 1, 0, 2, 15}, /* spec.sharedCounters.counters.value.value.string */ \
+    /* 55 */ {52, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.sharedCounters.counters.value.* */ \
+    /* 56 */ {49, KUBE_KEEP, 1, 0, 1, 63}, /* spec.sharedCounters.name */ \
+    /* 57 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 58 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 59 */ {58, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 60 */ {58, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 61 */ {58, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 62 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 63 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 64 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_V1BETA1 \
@@ -301,17 +303,20 @@ enum {
     /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* spec.devices.basic.capacity.value.value */ \
     /* 36 */ {35, KUBE_KEEP, 1, 0, 2, 15}, /* spec.devices.basic.capacity.value.value.string */ \
     /* 37 */ {34, KUBE_PRESENT, 0, 0, 3, 0}, /* spec.devices.basic.capacity.value.* */ \
-    /* 38 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
-    /* 39 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
-    /* 40 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
-    /* 41 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
-    /* 42 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
-    /* 43 */ {42, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
-    /* 44 */ {42, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
-    /* 45 */ {42, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
-    /* 46 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
-    /* 47 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
-    /* 48 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
+    /* 38 */ {34, KUBE_KEEP, 2, 0, 4, 32}, /* spec.devices.basic.capacity.value.requestPolicy */ \
+    /* 39 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.basic.* */ \
+    /* 40 */ {19, KUBE_KEEP, 11, 0, 3, 0}, /* spec.devices.basic.allowMultipleAllocations */ \
+    /* 41 */ {18, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* spec.devices.name */ \
+    /* 42 */ {18, KUBE_PRESENT, 0, 0, 2, 0}, /* spec.devices.* */ \
+    /* 43 */ {18, KUBE_KEEP, 12, 0, 3, 0}, /* spec.devices.allowMultipleAllocations */ \
+    /* 44 */ {17, KUBE_KEEP, 1, 0, 1, 63}, /* spec.driver */ \
+    /* 45 */ {17, KUBE_DESCEND, 2, 0, 0, 0}, /* spec.pool */ \
+    /* 46 */ {45, KUBE_KEEP, 1, 0, 2, 253}, /* spec.pool.name */ \
+    /* 47 */ {45, KUBE_KEEP, 2, 0, 3, 0}, /* spec.pool.generation */ \
+    /* 48 */ {45, KUBE_KEEP, 3, 0, 4, 0}, /* spec.pool.resourceSliceCount */ \
+    /* 49 */ {17, KUBE_KEEP, 3, 0, 5, 253}, /* spec.nodeName */ \
+    /* 50 */ {17, KUBE_PRESENT, 0, 0, 6, 0}, /* spec.* */ \
+    /* 51 */ {17, KUBE_KEEP, 5, 0, 7, 0}, /* spec.allNodes */
 
 /* ResourceSliceList */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST \
@@ -361,27 +366,29 @@ enum {
     /* 43 */ {42, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.capacity.value.value */ \
     /* 44 */ {43, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.capacity.value.value.string */ \
     /* 45 */ {42, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.capacity.value.* */ \
-    /* 46 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 47 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 48 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
-    /* 49 */ {48, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
-    /* 50 */ {49, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.sharedCounters.counters.key */ \
-    /* 51 */ {49, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
-    /* 52 */ {51, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
-    /* 53 */ {52, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
-    /* 54 */ {51, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.sharedCounters.counters.value.* */ \
-    /* 55 */ {48, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
-    /* 56 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 57 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 58 */ {57, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 59 */ {57, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 60 */ {57, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 61 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 62 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 63 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 64 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 65 */ {64, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 66 */ {64, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 46 */ {42, KUBE_KEEP, 2, 0, 4, 32}, /* items.spec.devices.capacity.value.requestPolicy */ \
+    /* 47 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 48 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 49 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
+    /* 50 */ {18, KUBE_RECORD, 8, KUBE_SLICE_COUNTERS, 0, 0}, /* items.spec.sharedCounters */ \
+    /* 51 */ {50, KUBE_RECORD, 2, KUBE_SLICE_COUNTER, 0, 0}, /* items.spec.sharedCounters.counters */ \
+    /* 52 */ {51, KUBE_KEEP, 1, 0, 1, 96}, /* items.spec.sharedCounters.counters.key */ \
+    /* 53 */ {51, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.sharedCounters.counters.value */ \
+    /* 54 */ {53, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.sharedCounters.counters.value.value */ \
+    /* 55 */ {54, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.sharedCounters.counters.value.value.string */ \
+    /* 56 */ {53, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.sharedCounters.counters.value.* */ \
+    /* 57 */ {50, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.sharedCounters.name */ \
+    /* 58 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 59 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 60 */ {59, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 61 */ {59, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 62 */ {59, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 63 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 64 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 65 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 66 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 67 */ {66, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 68 */ {66, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSliceListV1beta1 */
 #define KUBE_ROWS_RESOURCE_SLICE_LIST_V1BETA1 \
@@ -424,19 +431,22 @@ enum {
     /* 36 */ {35, KUBE_DESCEND, 1, 0, 0, 0}, /* items.spec.devices.basic.capacity.value.value */ \
     /* 37 */ {36, KUBE_KEEP, 1, 0, 2, 15}, /* items.spec.devices.basic.capacity.value.value.string */ \
     /* 38 */ {35, KUBE_PRESENT, 0, 0, 3, 0}, /* items.spec.devices.basic.capacity.value.* */ \
-    /* 39 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
-    /* 40 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
-    /* 41 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
-    /* 42 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
-    /* 43 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
-    /* 44 */ {43, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
-    /* 45 */ {43, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
-    /* 46 */ {43, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
-    /* 47 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
-    /* 48 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
-    /* 49 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
-    /* 50 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 51 */ {50, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 52 */ {50, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 39 */ {35, KUBE_KEEP, 2, 0, 4, 32}, /* items.spec.devices.basic.capacity.value.requestPolicy */ \
+    /* 40 */ {20, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.basic.* */ \
+    /* 41 */ {20, KUBE_KEEP, 11, 0, 3, 0}, /* items.spec.devices.basic.allowMultipleAllocations */ \
+    /* 42 */ {19, KUBE_RECORD_FIELD, 1, KUBE_SLICE_NAME, 1, 63}, /* items.spec.devices.name */ \
+    /* 43 */ {19, KUBE_PRESENT, 0, 0, 2, 0}, /* items.spec.devices.* */ \
+    /* 44 */ {19, KUBE_KEEP, 12, 0, 3, 0}, /* items.spec.devices.allowMultipleAllocations */ \
+    /* 45 */ {18, KUBE_KEEP, 1, 0, 1, 63}, /* items.spec.driver */ \
+    /* 46 */ {18, KUBE_DESCEND, 2, 0, 0, 0}, /* items.spec.pool */ \
+    /* 47 */ {46, KUBE_KEEP, 1, 0, 2, 253}, /* items.spec.pool.name */ \
+    /* 48 */ {46, KUBE_KEEP, 2, 0, 3, 0}, /* items.spec.pool.generation */ \
+    /* 49 */ {46, KUBE_KEEP, 3, 0, 4, 0}, /* items.spec.pool.resourceSliceCount */ \
+    /* 50 */ {18, KUBE_KEEP, 3, 0, 5, 253}, /* items.spec.nodeName */ \
+    /* 51 */ {18, KUBE_PRESENT, 0, 0, 6, 0}, /* items.spec.* */ \
+    /* 52 */ {18, KUBE_KEEP, 5, 0, 7, 0}, /* items.spec.allNodes */ \
+    /* 53 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 54 */ {53, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 55 */ {53, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 #endif

@@ -163,8 +163,9 @@ typedef struct _projection_TaintRecord {
     char value[64]; /* value(2) */
 } projection_TaintRecord;
 
+typedef PB_BYTES_ARRAY_T(32) projection_QuantityRecord_policy_t;
 /* One counter of the slice, or, behind a SLICE_NAME, that the device consumes; or a capacity of that device. value: a
- Quantity. extra: a policy of requests for the capacity.
+ Quantity. policy: a CapacityRequestPolicy as it is encoded. extra: what the value holds beyond.
  record SLICE_COUNTER  ResourceSlice.spec(2).devices(6).consumesCounters(4).counters(2), ResourceSlice.spec(2).sharedCounters(8).counters(2)
  record SLICE_CAPACITY  ResourceSlice.spec(2).devices(6).capacity(3), ResourceSliceV1beta1.spec(2).devices(6).basic(2).capacity(2) */
 typedef struct _projection_QuantityRecord {
@@ -174,6 +175,8 @@ typedef struct _projection_QuantityRecord {
     char value[16]; /* value(2).value(1).string(1) */
     bool has_extra;
     bool extra; /* value(2).* */
+    bool has_policy;
+    projection_QuantityRecord_policy_t policy; /* SLICE_CAPACITY: value(2).requestPolicy(2), at most 32 bytes */
 } projection_QuantityRecord;
 
 /* A device of a slice: its name when it begins, then its attributes, and at its end whether it holds anything else. Also
@@ -185,6 +188,8 @@ typedef struct _projection_DeviceRecord {
     char name[64]; /* SLICE_DEVICE: name(1), at once as SLICE_NAME; SLICE_COUNTERS: name(1) */
     bool has_extra;
     bool extra; /* SLICE_DEVICE: *; ResourceSliceV1beta1: basic(2).* */
+    bool has_shared;
+    bool shared; /* SLICE_DEVICE: allowMultipleAllocations(12); ResourceSliceV1beta1: basic(2).allowMultipleAllocations(11) */
 } projection_DeviceRecord;
 
 /* End of a slice's spec, after its devices. extra: it holds something else. all_nodes: a server writes it into every
@@ -235,8 +240,8 @@ extern "C" {
 #define projection_ConsumerRecord_init_default   {false, "", false, "", false, ""}
 #define projection_AttributeRecord_init_default  {false, "", false, 0, false, 0, false, "", false, "", false, 0}
 #define projection_TaintRecord_init_default      {false, "", false, "", false, ""}
-#define projection_QuantityRecord_init_default   {false, "", false, "", false, 0}
-#define projection_DeviceRecord_init_default     {false, "", false, 0}
+#define projection_QuantityRecord_init_default   {false, "", false, "", false, 0, false, {0, {0}}}
+#define projection_DeviceRecord_init_default     {false, "", false, 0, false, 0}
 #define projection_SliceSpecRecord_init_default  {false, "", false, "", false, 0, false, 0, false, "", false, 0, false, 0}
 #define projection_ListMetaRecord_init_default   {false, "", false, ""}
 #define projection_WatchTypeRecord_init_zero     {0}
@@ -303,8 +308,10 @@ extern "C" {
 #define projection_QuantityRecord_key_tag        1
 #define projection_QuantityRecord_value_tag      2
 #define projection_QuantityRecord_extra_tag      3
+#define projection_QuantityRecord_policy_tag     4
 #define projection_DeviceRecord_name_tag         1
 #define projection_DeviceRecord_extra_tag        2
+#define projection_DeviceRecord_shared_tag       3
 #define projection_SliceSpecRecord_driver_tag    1
 #define projection_SliceSpecRecord_pool_name_tag 2
 #define projection_SliceSpecRecord_pool_generation_tag 3
@@ -415,13 +422,15 @@ X(a, STATIC,   OPTIONAL, STRING,   value,             3)
 #define projection_QuantityRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   key,               1) \
 X(a, STATIC,   OPTIONAL, STRING,   value,             2) \
-X(a, STATIC,   OPTIONAL, BOOL,     extra,             3)
+X(a, STATIC,   OPTIONAL, BOOL,     extra,             3) \
+X(a, STATIC,   OPTIONAL, BYTES,    policy,            4)
 #define projection_QuantityRecord_CALLBACK NULL
 #define projection_QuantityRecord_DEFAULT NULL
 
 #define projection_DeviceRecord_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, STRING,   name,              1) \
-X(a, STATIC,   OPTIONAL, BOOL,     extra,             2)
+X(a, STATIC,   OPTIONAL, BOOL,     extra,             2) \
+X(a, STATIC,   OPTIONAL, BOOL,     shared,            3)
 #define projection_DeviceRecord_CALLBACK NULL
 #define projection_DeviceRecord_DEFAULT NULL
 
@@ -485,13 +494,13 @@ extern const pb_msgdesc_t projection_ListMetaRecord_msg;
 #define projection_AllocationRecord_size         0
 #define projection_AttributeRecord_size          245
 #define projection_ConsumerRecord_size           386
-#define projection_DeviceRecord_size             67
+#define projection_DeviceRecord_size             69
 #define projection_LabelRecord_size              385
 #define projection_ListMetaRecord_size           707
 #define projection_MetaRecord_size               783
 #define projection_NodeInfoRecord_size           65
 #define projection_ObjectEndRecord_size          0
-#define projection_QuantityRecord_size           117
+#define projection_QuantityRecord_size           151
 #define projection_ResultRecord_size             556
 #define projection_SliceSpecRecord_size          603
 #define projection_StatusRecord_size             939

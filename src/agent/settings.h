@@ -48,6 +48,7 @@ enum ultraserver_devices {
 struct driver {
     enum driver_kind kind;
     char name[DRIVER_CAP];
+    unsigned shares; /* claims that one device may have at a time; 1: a claim has it alone */
     char registration_socket[SOCKET_PATH_CAP]; /* full paths */
     char service_socket[SOCKET_PATH_CAP];      /* in the directory of the claim store */
 };
@@ -81,6 +82,7 @@ struct settings {
     char taint_effect[16];
     bool efa;
     char efa_driver[DRIVER_CAP];
+    uint32_t efa_share; /* 1 to EFA_SHARES_MAX */
     bool claim_status;
     bool sandbox;
     uint64_t reconcile_ms;

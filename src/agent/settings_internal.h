@@ -21,6 +21,7 @@ enum setting_kind {
     KIND_TAINT,     /* key:effect, or empty */
     KIND_ADDRESS,   /* IPv4 or IPv6 address, or empty */
     KIND_DRIVER,    /* DNS-1123 subdomain other than DRIVER_NAME */
+    KIND_SHARES,    /* 1 to EFA_SHARES_MAX */
 };
 
 /* Most values that a KIND_CHOICE has. */
@@ -44,7 +45,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 29u
+#define SETTINGS_COUNT 30u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

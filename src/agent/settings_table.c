@@ -170,6 +170,14 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(efa_driver),
      .default_value = EFA_DRIVER_NAME,
      .help = "name of the driver of the EFA devices; dranet and AWS's chart of it use the default"},
+    {.flag = "--efa-share",
+     .readers = READ_BY(COMMAND_SLICES),
+     .variable = "EFA_SHARE",
+     .kind = KIND_SHARES,
+     FIELD(efa_share),
+     .default_value = "1",
+     .help = "claims that one EFA device can have at a time, if each asks for less than all of its "
+             "capacity \"shares\"; 1: one claim"},
     {.flag = "--claim-status",
      .variable = "CLAIM_STATUS",
      .kind = KIND_BOOL,
@@ -279,7 +287,7 @@ const struct command_row command_rows[COMMANDS] = {
                       .help =
                           "print this text (also --help), or with a command that of the command"}};
 
-#define SETTING_KINDS ((unsigned)KIND_DRIVER + 1u)
+#define SETTING_KINDS ((unsigned)KIND_SHARES + 1u)
 
 static const char *value_word(const struct setting_row *row)
 {
@@ -287,7 +295,7 @@ static const char *value_word(const struct setting_row *row)
         [KIND_NODE_NAME] = "NAME",  [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
         [KIND_TEXT] = "TEXT",       [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
         [KIND_BOOL] = "true|false", [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
-        [KIND_ADDRESS] = "ADDRESS", [KIND_DRIVER] = "NAME"};
+        [KIND_ADDRESS] = "ADDRESS", [KIND_DRIVER] = "NAME",       [KIND_SHARES] = "N"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }

@@ -246,6 +246,19 @@ static enum status store_port(void *field, size_t size, const struct setting_sou
     return STATUS_OK;
 }
 
+static enum status store_shares(void *field, size_t size, const struct setting_source *source,
+                                struct writer *why)
+{
+    uint64_t shares = 0;
+    if (view_decimal(source->text, EFA_SHARES_MAX, &shares) != STATUS_OK || shares == 0u) {
+        (void)refuse(source, why, "is not a number from 1 to ");
+        writer_decimal(why, EFA_SHARES_MAX);
+        return PEER_MALFORMED;
+    }
+    store_number(field, size, shares);
+    return STATUS_OK;
+}
+
 static enum status store_bool(void *field, size_t size, const struct setting_source *source,
                               struct writer *why)
 {
@@ -532,6 +545,8 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
         return store_word(out, row, source, why);
     case KIND_PORT:
         return store_port(field, row->size, source, why);
+    case KIND_SHARES:
+        return store_shares(field, row->size, source, why);
     case KIND_BOOL:
         return store_bool(field, row->size, source, why);
     case KIND_CHOICE:

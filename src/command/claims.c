@@ -48,6 +48,7 @@ static void write_results(const struct claim_record *r, struct writer *out)
             writer_text(out, ", ultraserverMode ");
             writer_decimal(out, result->ultraserver_mode);
         }
+        writer_text(out, (result->share_id[0] != '\0') ? ", a share" : "");
         writer_text(out, result->admin_access ? ", admin access)" : ")");
     }
     writer_text(out, "\n");
@@ -127,6 +128,9 @@ static void result_document(const struct claim_result *result, struct document *
     }
     if (result->ultraserver_mode != 0u) {
         document_number(d, "ultraserverMode", result->ultraserver_mode);
+    }
+    if (result->share_id[0] != '\0') {
+        document_text(d, "shareID", result->share_id);
     }
     document_bool(d, "adminAccess", result->admin_access);
     document_object_end(d);

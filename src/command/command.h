@@ -23,8 +23,9 @@
 /* Room for the longest part: one device of a slice, with all its attributes. */
 #define COMMAND_PART_BYTES 16384u
 
-/* Which claim holds a device. */
+/* Which claim holds a device, or a share of it. */
 struct holder {
+    uint16_t others;                      /* claims that hold shares of it beside this one */
     char claim[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the device is free */
     char pod[NAME_CAP];                   /* empty: not known */
 };
@@ -52,7 +53,7 @@ enum slot_state { SLOT_FREE, SLOT_CLAIM, SLOT_OUTLINE, SLOT_DAMAGED };
  */
 enum slot_state command_slot(const struct view bytes[2], unsigned slot, struct claim_record *r,
                              struct store_outline *o);
-/* The claim holds these devices, as bits by number, exclusively; `pod` may be empty. */
+/* The claim holds these devices, as bits by number, alone or by shares; `pod` may be empty. */
 void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *id,
                   const char *pod);
 

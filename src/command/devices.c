@@ -39,6 +39,7 @@ void command_hold(struct inventory *v, uint64_t numbers, const struct claim_id *
         }
         struct holder *h = &v->holder[i];
         struct writer w = writer_of(h->claim, sizeof h->claim);
+        h->others = (uint16_t)(h->others + ((h->claim[0] != '\0') ? 1u : 0u));
         writer_text(&w, id->namespace_);
         writer_text(&w, "/");
         writer_text(&w, id->name);
@@ -241,6 +242,13 @@ static void cores_text(const struct inventory *v, unsigned number, char text[DEV
     }
 }
 
+static void write_count(const char *before, unsigned n, const char *after, struct writer *out)
+{
+    writer_text(out, before);
+    writer_decimal(out, n);
+    writer_text(out, after);
+}
+
 static void write_row(const struct inventory *v, unsigned number, struct writer *out)
 {
     char text[DEVICE_NAME_CAP];
@@ -269,6 +277,9 @@ static void write_row(const struct inventory *v, unsigned number, struct writer 
         padded(out, h->claim, c.claim);
     }
     writer_text(out, (h->pod[0] != '\0') ? h->pod : "-");
+    if (h->others > 0u) {
+        write_count(" and ", h->others, (h->others == 1u) ? " other claim" : " other claims", out);
+    }
     writer_text(out, "\n");
 }
 
@@ -297,13 +308,6 @@ static void write_cell(const struct inventory *v, unsigned number, struct writer
     } else {
         writer_text(out, good ? "." : "");
     }
-}
-
-static void write_count(const char *before, unsigned n, const char *after, struct writer *out)
-{
-    writer_text(out, before);
-    writer_decimal(out, n);
-    writer_text(out, after);
 }
 
 /* LNC of a container whose claim asks for none; 0: the type has no choice of it. */
@@ -503,6 +507,9 @@ static void device_document(const struct inventory *v, unsigned number, struct d
     document_bool(d, "held", is_held(v, number));
     if (is_held(v, number)) {
         document_text(d, "claim", h->claim);
+    }
+    if (h->others > 0u) {
+        document_number(d, "otherClaims", h->others);
     }
     if (h->pod[0] != '\0') {
         document_text(d, "pod", h->pod);

@@ -157,6 +157,21 @@ static void write_end(const struct inventory *v, struct document *d)
     document_end(d);
 }
 
+/* As the publisher encodes it. */
+static void write_capacity(const struct attribute *a, struct document *d)
+{
+    document_text(d, "value", a->text);
+    if (a->number != 0) {
+        document_member_begin(d, "requestPolicy");
+        document_text(d, "default", a->text);
+        document_member_begin(d, "validRange");
+        document_text(d, "min", "1");
+        document_text(d, "step", "1");
+        document_object_end(d);
+        document_object_end(d);
+    }
+}
+
 static void write_value(const struct attribute *a, struct document *d)
 {
     switch (a->type) {
@@ -173,7 +188,7 @@ static void write_value(const struct attribute *a, struct document *d)
         document_text(d, "version", a->text);
         break;
     default:
-        document_text(d, "value", a->text);
+        write_capacity(a, d);
         break;
     }
 }
@@ -208,6 +223,9 @@ static void write_device(const struct devices *devices, unsigned index, struct d
     device_attributes(devices, index, &all);
     document_object_begin(d);
     document_text(d, "name", devices->device[index].name);
+    if (devices->shares > 1u) {
+        document_bool(d, "allowMultipleAllocations", true);
+    }
     write_values(&all, false, d);
     write_values(&all, true, d);
     if (devices->counters) {

@@ -159,6 +159,20 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
     add_string(out, "dra.net/pciSubsystem", text);
 }
 
+/* A claim that does not ask for less of it takes all, and so has the device alone. */
+static void add_shares(struct attributes *out, unsigned shares)
+{
+    if (shares == 0u) {
+        return;
+    }
+    struct attribute *a = append(out, SHARES_CAPACITY, ATTRIBUTE_CAPACITY);
+    struct writer w = writer_of(a->text, sizeof a->text);
+    a->number = (shares > 1u) ? 1 : 0;
+    writer_decimal(&w, shares);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
 /*
  * The names of vendor and device are those of the PCI ID database, by which the DeviceClass of
  * AWS's chart selects.
@@ -178,6 +192,7 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     add_string(out, "dra.net/rdmaDevice", device->efa.rdma_name);
     add_groups(out, d->board, device);
     add_standard(out, address, device);
+    add_shares(out, d->shares);
 }
 
 static void build_neuron(const struct devices *d, const struct device *device,

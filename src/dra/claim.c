@@ -223,6 +223,15 @@ uint64_t claim_numbers(const struct claim_record *r)
     return mask;
 }
 
+bool claim_shares(const struct claim_record *r)
+{
+    bool shares = true;
+    for (unsigned i = 0; i < r->count; i++) {
+        shares = shares && (r->result[i].admin_access || r->result[i].share_id[0] != '\0');
+    }
+    return shares;
+}
+
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
     return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
@@ -370,7 +379,8 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
 {
     for (unsigned i = 0; i < r->count; i++) {
         const struct claim_result *have = &r->result[i];
-        bool shared = !view_is(view_text(have->share_id), next->share_id);
+        bool shared = have->share_id[0] != '\0' && next->share_id[0] != '\0' &&
+                      !view_is(view_text(have->share_id), next->share_id);
         bool exempt = have->admin_access || next->admin_access || shared;
         bool same = have->node || next->node || have->number == next->number;
         if (same && !exempt) {

@@ -189,8 +189,13 @@ MUST_USE enum status claim_end(struct claim_builder *b);
 /* "Pod" or "PodGroup". Never NULL. */
 const char *claim_consumer_name(enum claim_consumer_kind kind);
 
-/* Bit N: device number N is held exclusively. Results with admin access hold nothing. */
+/*
+ * Bit N: device number N is held, by this claim alone or by shares. Results with admin access hold
+ * nothing.
+ */
 uint64_t claim_numbers(const struct claim_record *r);
+/* Whether it has a share ID for every device that it holds: others may hold shares of these. */
+bool claim_shares(const struct claim_record *r);
 /* Bit N: device number N is one of result `at`, however it is held. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
 /* Bit N: device number N is one of the claim, however it is held. */

@@ -116,6 +116,11 @@ struct devices {
     bool unknown; /* no look at the node has succeeded yet: none of them says anything */
     uint16_t count;
     bool counters; /* the node's device is beside the others: all take from shared counters */
+    /*
+     * Of each device, for claims that share it (KEP-5075); 0: a claim has it alone; 1: so it is to
+     * be, and shares are left from before, which as a capacity keep the scheduler off.
+     */
+    uint8_t shares;
     const char *taint_key; /* of the tainted ones; NULL as long as none is */
     const char *taint_effect;
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
@@ -223,7 +228,7 @@ enum attribute_type {
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    int64_t number;                 /* INT, BOOL */
+    int64_t number;                 /* INT, BOOL; CAPACITY: 1 if claims take whole units of it */
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
 /* All attributes and capacities of one device, by ascending key. */
@@ -241,7 +246,8 @@ struct attributes {
  * KEP-4381) where the board's PCI address exists. On a node of an UltraServer,
  * ultraserverServerId2 and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it
  * is in, and as which of them. The device for the whole node has deviceCount in the place of what
- * one device has. What the API server would refuse is left out.
+ * one device has. A device with shares has their number as the capacity SHARES_CAPACITY. What the
+ * API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

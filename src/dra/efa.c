@@ -216,6 +216,7 @@ void efas_build(struct devices *d, const struct devices *before, const struct fo
     d->labels = (struct node_labels){0}; /* they are no attributes of these devices */
     d->unknown = found->unknown;
     d->counters = false;
+    d->shares = 0;
     d->count = 0;
     for (unsigned i = 0; i < found->count; i++) {
         add(d, before, found, i, issues);

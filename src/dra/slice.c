@@ -15,6 +15,7 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->count = 0;
     c->open = false;
     c->tainted = false;
+    c->unshared = false;
     c->untainted = 0;
     c->taken = 0;
     c->shared = 0;
@@ -58,7 +59,7 @@ static bool same_attribute(const struct attribute *a, const struct attribute *b)
         return false;
     }
     bool number = a->type == ATTRIBUTE_INT || a->type == ATTRIBUTE_BOOL;
-    return number ? a->number == b->number : same_text(a->text, b->text);
+    return a->number == b->number && (number || same_text(a->text, b->text));
 }
 
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored)
@@ -107,9 +108,17 @@ void slice_compare_counters(struct slice_compare *c, const char *name)
     c->differs = c->differs || !same_text(name, COUNTER_SET_NAME);
 }
 
-void slice_compare_device(struct slice_compare *c, bool extra)
+static void compare_shared(struct slice_compare *c, bool shared)
+{
+    bool wanted = c->wanted->shares > 1u;
+    c->unshared = c->unshared || (wanted && !shared);
+    c->differs = c->differs || shared != wanted;
+}
+
+void slice_compare_device(struct slice_compare *c, bool shared, bool extra)
 {
     const struct device *d = wanted_device(c);
+    compare_shared(c, shared);
     c->differs = c->differs || (d != NULL && c->taken != devices_counters(c->wanted, d));
     if (d != NULL && d->tainted && !c->tainted) {
         c->untainted |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;

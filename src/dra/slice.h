@@ -18,6 +18,7 @@ struct slice_compare {
     unsigned count;               /* stored devices that began */
     uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
     bool tainted;                 /* the last one has the wanted taint */
+    bool unshared;                /* a device that claims are to share is stored as exclusive */
     uint64_t untainted;           /* bit N: neuron-device-N, or the node's device, lacks it */
     uint64_t taken;               /* bit N: the last one takes the counter of number N */
     uint64_t shared;              /* bit N: the slice has that counter */
@@ -40,9 +41,10 @@ void slice_compare_counter(struct slice_compare *c, const char *name, const char
 /* Those counters were of the set of this name. */
 void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
- * The stored device ends; `extra` says that it has fields that we never write.
+ * The stored device ends; `extra` says that it has fields that we never write, `shared` that it
+ * allows multiple allocations.
  */
-void slice_compare_device(struct slice_compare *c, bool extra);
+void slice_compare_device(struct slice_compare *c, bool shared, bool extra);
 /*
  * All was handed in: whether the devices are the wanted ones from `first` on, `count` of them, in
  * order, or the counters the wanted ones (`shared`), and nothing more.

@@ -107,6 +107,7 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
         return errno_status(error);
     }
     efas_build(&v->devices, NULL, &m->efas, &v->issues);
+    v->devices.shares = (uint8_t)((m->settings->efa_share > 1u) ? m->settings->efa_share : 0u);
     v->issues.count = offline ? 0u : v->issues.count;
     memset(v->holder, 0, sizeof v->holder);
     return STATUS_OK;

@@ -253,7 +253,7 @@ static void compare(unsigned first, unsigned last, unsigned change)
         }
         changed = compare_counters(&c, i, change) || changed;
         bool extra = said == change && !changed;
-        slice_compare_device(&c, extra);
+        slice_compare_device(&c, table.shares > 1u, extra);
         changed = changed || extra;
     }
     CHECK(slice_compare_end(&c) == !changed); /* I6 */

@@ -63,6 +63,7 @@ struct slot_model {
     bool lost;    /* no half, or a record that says nothing */
     uint64_t sequence;
     uint64_t numbers;
+    bool shares; /* see claim_shares */
     char uid[UID_CAP];
 };
 
@@ -113,6 +114,7 @@ FUZZ_UNSEEN static void model_record(struct slot_model *m, struct view record)
         m->state = LEDGER_FREEING;
     }
     m->numbers = whole ? claim_numbers(&r) : o.numbers;
+    m->shares = whole && claim_shares(&r);
     text_cut(m->uid, sizeof m->uid, view_text(whole ? r.id.uid : o.id.uid));
 }
 
@@ -170,7 +172,9 @@ FUZZ_UNSEEN static bool cdi_has(const char *uid, bool tombstone)
 FUZZ_UNSEEN static bool model_conflict(const struct slot_model *one, const struct slot_model *two)
 {
     bool held = one->state == LEDGER_HELD && two->state == LEDGER_HELD;
-    return held && (strcmp(one->uid, two->uid) == 0 || (one->numbers & two->numbers) != 0u);
+    bool shared = one->shares && two->shares;
+    bool overlap = (one->numbers & two->numbers) != 0u && !shared;
+    return held && (strcmp(one->uid, two->uid) == 0 || overlap);
 }
 
 /* Of two records of one claim the newer stays, and what a damaged half revived gives way. */

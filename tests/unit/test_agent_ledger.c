@@ -481,6 +481,76 @@ static unsigned number_of(unsigned n)
                : DEVICES_MAX;
 }
 
+/* --- shares --- */
+
+/* Claim n has device 4, or a share of it, in the table. */
+static struct claim_record with_device_4(unsigned n, bool share)
+{
+    struct claim_record r = other_devices(n, 4);
+    text_set(r.result[0].share_id, sizeof r.result[0].share_id, share ? api.claim[n].uid : "");
+    return r;
+}
+
+/* Who is in whose way: holder, new claim and the driver's sharing, each with and without shares. */
+static void test_rivals(void **state)
+{
+    (void)state;
+    for (unsigned mask = 0; mask < 8; mask++) {
+        begin();
+        prepare_well(0, 2);
+        struct claim_record held_record = with_device_4(0, (mask & 1u) != 0);
+        struct claim_record next = with_device_4(1, (mask & 2u) != 0);
+        assert_int_equal(put_now(&held_record), STATUS_OK);
+        int slot = ledger_find(world.agent, api.claim[0].uid);
+        bool in_the_way = mask != 7;
+        assert_int_equal(ledger_rival(world.agent, 0, &next, (mask & 4u) != 0),
+                         in_the_way ? slot : -1);
+        assert_int_equal(ledger_rival(world.agent, (unsigned)slot + 1, &next, false), -1);
+        assert_int_equal(ledger_holder(world.agent, claim_numbers(&next), next.id.uid), slot);
+        /* another device is in nobody's way, nor is the claim in its own */
+        next.result[0].number = 5;
+        assert_int_equal(ledger_rival(world.agent, 0, &next, false), -1);
+        assert_int_equal(ledger_rival(world.agent, 0, &held_record, false), -1);
+    }
+}
+
+/* Eight claims hold shares of one device: each has its own pod, and all are there after a restart,
+ * whatever becomes of one of them, and without a conflict being reported. */
+static void test_shares_of_one_device(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, CLAIMS);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        struct claim_record r = with_device_4(n, true);
+        (void)snprintf(r.consumer.name, sizeof r.consumer.name, "pod-%u", n);
+        assert_int_equal(put_now(&r), STATUS_OK);
+    }
+    restart();
+    assert_int_equal(held(), CLAIMS);
+    assert_int_equal(said("event=store_conflict"), 0);
+    assert_int_equal(ledger_numbers(world.agent), 1u << 4);
+    unprepare_well(2, 1);
+    restart();
+    assert_int_equal(held(), CLAIMS - 1);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        char pod[16];
+        int slot = ledger_find(world.agent, api.claim[n].uid);
+        assert_int_equal(slot < 0, n == 2);
+        (void)snprintf(pod, sizeof pod, "pod-%u", n);
+        if (n != 2) {
+            assert_string_equal(ledger_consumer(world.agent, (unsigned)slot)->name, pod);
+            assert_true(world.agent->ledger.entry[slot].shares);
+            assert_true(ledger_has_cdi_file(world.agent, api.claim[n].uid));
+        }
+    }
+    /* the store is lost: their CDI files bring them back */
+    disk_unlink(store());
+    restart();
+    assert_int_equal(held(), CLAIMS - 1);
+    assert_int_equal(said("device_also_held_by"), 0);
+}
+
 /* The record and the CDI file of a held claim are replaced, or stay as they were. */
 static void test_replaced(void **state)
 {
@@ -732,6 +802,8 @@ int main(void)
         cmocka_unit_test(test_failed_flush_and_a_power_cut),
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),
+        cmocka_unit_test(test_rivals),
+        cmocka_unit_test(test_shares_of_one_device),
         cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_adopted),
         cmocka_unit_test(test_reply_reads_nothing),

@@ -215,9 +215,18 @@ static void test_device_twice(void **state)
     share.share_id = view_text("s2");
     claim_result_add(&b, &share);
     prepared();
+    assert_true(claim_shares(&b.record));
+    b.record.result[1].share_id[0] = '\0';
+    assert_false(claim_shares(&b.record));
+    b.record.result[1].admin_access = true;
+    assert_true(claim_shares(&b.record));
     (void)setup(NULL);
     claim_result_add(&b, &share);
     claim_result_add(&b, &share);
+    assert_int_equal(end(), PEER_MALFORMED);
+    (void)setup(NULL); /* a share of a device that the claim has alone */
+    claim_result_add(&b, &share);
+    add("b", "neuron-device-3");
     assert_int_equal(end(), PEER_MALFORMED);
 }
 

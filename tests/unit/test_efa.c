@@ -536,6 +536,48 @@ static void test_records(void **state)
     assert_int_equal(cdi_read(writer_view(&out), &back), HOST_DAMAGED);
 }
 
+/* Shares are in the store and in the CDI file, and one device is there twice, in one request. */
+static void test_shares(void **state)
+{
+    static struct claim_builder b;
+    static struct claim_record back;
+    static uint8_t bytes[STORE_RECORD_MAX];
+    static char file[CDI_BYTES_MAX];
+    struct store_outline outline;
+    (void)state;
+    put_board(golden_of("trn1.32xlarge"));
+    look("trn1.32xlarge");
+    claim_begin(&b, &devices, EFA_DRIVER_NAME, "node-1", &wanted);
+    claim_meta(&b, view_text(wanted.uid));
+    add_result(&b, "pci-0000-10-19-0", "6c9e0f2e-0001-4d3a-9a43-1f4a3a5b7c01");
+    add_result(&b, "pci-0000-10-19-0", "6c9e0f2e-0002-4d3a-9a43-1f4a3a5b7c02");
+    claim_allocated(&b);
+    assert_int_equal(claim_end(&b), STATUS_OK);
+    assert_true(claim_shares(&b.record));
+    struct writer out = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&b.record, &out), STATUS_OK);
+    assert_int_equal(store_record_decode(writer_view(&out), &back), STATUS_OK);
+    assert_true(claim_devices_same(&b.record, &back) && claim_shares(&back));
+    /* who understands the outline alone holds the device */
+    assert_int_equal(store_outline_decode(writer_view(&out), &outline), STATUS_OK);
+    assert_int_equal(outline.numbers, claim_numbers(&b.record));
+    out = writer_of(file, sizeof file - 1u);
+    assert_int_equal(cdi_write(&back, "/dev", &out), STATUS_OK);
+    file[out.len] = '\0';
+    char *node = strstr(file, "\"path\": \"/dev/infiniband/uverbs0\"");
+    assert_non_null(node);
+    assert_null(strstr(node + 1, "\"path\": \"/dev/infiniband/uverbs0\""));
+    assert_int_equal(cdi_read(writer_view(&out), &back), STATUS_OK);
+    assert_true(claim_devices_same(&b.record, &back) && claim_shares(&back));
+    /* a record of the time before there were shares has none */
+    b.record.result[0].share_id[0] = '\0';
+    b.record.count = 1;
+    out = writer_of(bytes, sizeof bytes);
+    assert_int_equal(store_record_encode(&b.record, &out), STATUS_OK);
+    assert_int_equal(store_record_decode(writer_view(&out), &back), STATUS_OK);
+    assert_false(claim_shares(&back));
+}
+
 static void test_refused_claims(void **state)
 {
     static struct claim_builder b;
@@ -593,6 +635,7 @@ int main(void)
         TREE_TEST(test_one),
         TREE_TEST(test_same),
         TREE_TEST(test_records),
+        TREE_TEST(test_shares),
         TREE_TEST(test_refused_claims),
         TREE_TEST(test_names_by_number),
     };

@@ -237,6 +237,15 @@ static void test_efa_settings(void **state)
     expect_good("--node-name n --efa true --efa-driver-name efa.example.com");
     assert_true(settings.efa);
     assert_string_equal(settings.efa_driver, "efa.example.com");
+    assert_int_equal(settings.efa_share, 1);
+    assert_int_equal(settings.driver[DRIVER_EFA].shares, 1);
+    expect_good("--node-name n --efa true --efa-share 16");
+    assert_int_equal(settings.driver[DRIVER_EFA].shares, 16);
+    assert_int_equal(settings.driver[DRIVER_NEURON].shares, 1);
+    expect_bad("--node-name n --efa-share 17", "--efa-share \"17\": is not a number from 1 to 16");
+    expect_bad("--node-name n --efa-share 0", "--efa-share \"0\": is not a number from 1 to 16");
+    expect_bad("--node-name n --efa-share 2.5",
+               "--efa-share \"2.5\": is not a number from 1 to 16");
     expect_bad("--node-name n --efa-driver-name neuron.aws.com",
                "--efa-driver-name \"neuron.aws.com\": is the driver of the Neuron devices; give "
                "another name");
@@ -643,7 +652,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 29);
+    assert_int_equal(count, 30);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -663,7 +672,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 31); /* head, 29 flags, exit codes */
+    assert_int_equal(count, 32); /* head, 30 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -687,7 +696,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 29);
+    assert_int_equal(flags, 30);
 }
 
 int main(void)

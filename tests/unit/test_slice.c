@@ -82,7 +82,7 @@ static void tell_device(const struct devices *stored, unsigned index, enum chang
         struct attribute more = {.key = "zone", .type = ATTRIBUTE_INT};
         slice_compare_attribute(&compare, &more);
     }
-    slice_compare_device(&compare, change == EXTRA_FIELD);
+    slice_compare_device(&compare, wanted.shares > 1, change == EXTRA_FIELD);
 }
 
 /* The verdict on the wanted devices stored with one change in device `at`. */
@@ -180,7 +180,7 @@ static void test_more_devices_than_wanted(void **state)
     for (unsigned i = 0; i < wanted.count; i++) {
         tell_device(&wanted, i, NOTHING);
     }
-    slice_compare_device(&compare, false); /* one without a name */
+    slice_compare_device(&compare, false, false); /* one without a name */
     assert_false(slice_compare_end(&compare));
 }
 
@@ -190,7 +190,7 @@ static void test_device_without_attributes(void **state)
     slice_compare_begin(&compare, &wanted);
     for (unsigned i = 0; i < wanted.count; i++) {
         slice_compare_name(&compare, view_text(wanted.device[i].name));
-        slice_compare_device(&compare, false);
+        slice_compare_device(&compare, false, false);
     }
     assert_false(slice_compare_end(&compare));
 }
@@ -206,7 +206,7 @@ static void test_empty_slice(void **state)
     assert_false(slice_compare_end(&compare));
     slice_compare_begin(&compare, &wanted);
     slice_compare_name(&compare, view_text("neuron-device-0"));
-    slice_compare_device(&compare, false);
+    slice_compare_device(&compare, false, false);
     assert_false(slice_compare_end(&compare));
 }
 
@@ -233,8 +233,52 @@ static void test_full_mask(void **state)
     for (unsigned i = 0; i < ATTRIBUTES_MAX; i++) {
         slice_compare_attribute(&compare, &compare.attributes.attribute[i]);
     }
-    slice_compare_device(&compare, false);
+    slice_compare_device(&compare, false, false);
     assert_true(slice_compare_end(&compare));
+}
+
+/* What is to be shared, and what is stored as shared, as exclusive, or with another capacity. */
+static void test_shared_devices(void **state)
+{
+    struct attributes all;
+    (void)state;
+    wanted.count = 1;
+    wanted.driver = DRIVER_EFA;
+    for (unsigned shared = 0; shared < 2; shared++) {
+        for (unsigned policy = 0; policy < 2; policy++) {
+            wanted.shares = 8;
+            device_attributes(&wanted, 0, &all);
+            struct attribute *last = &all.attribute[all.count - 1];
+            assert_string_equal(last->key, "shares");
+            assert_string_equal(last->text, "8");
+            assert_int_equal(last->number, 1);
+            last->number = policy;
+            slice_compare_begin(&compare, &wanted);
+            slice_compare_name(&compare, view_text(wanted.device[0].name));
+            for (unsigned i = 0; i < all.count; i++) {
+                slice_compare_attribute(&compare, &all.attribute[i]);
+            }
+            slice_compare_device(&compare, shared == 1, false);
+            assert_int_equal(slice_compare_end(&compare), shared == 1 && policy == 1);
+            assert_int_equal(compare.unshared, shared == 0);
+        }
+    }
+    wanted.shares = 1; /* exclusive again, with what keeps the scheduler off a device with shares */
+    device_attributes(&wanted, 0, &all);
+    assert_string_equal(all.attribute[all.count - 1].key, "shares");
+    assert_string_equal(all.attribute[all.count - 1].text, "1");
+    assert_int_equal(all.attribute[all.count - 1].number, 0);
+    wanted.shares = 0; /* an exclusive device has no such capacity, and is not stored as shared */
+    device_attributes(&wanted, 0, &all);
+    assert_string_not_equal(all.attribute[all.count - 1].key, "shares");
+    slice_compare_begin(&compare, &wanted);
+    slice_compare_name(&compare, view_text(wanted.device[0].name));
+    for (unsigned i = 0; i < all.count; i++) {
+        slice_compare_attribute(&compare, &all.attribute[i]);
+    }
+    slice_compare_device(&compare, true, false);
+    assert_false(slice_compare_end(&compare));
+    assert_false(compare.unshared);
 }
 
 static void share_counters(void)
@@ -261,7 +305,7 @@ static bool with_counters(unsigned index, unsigned first, unsigned count, const 
         slice_compare_counter(&compare, wanted.device[i].name, value);
     }
     slice_compare_counters(&compare, set);
-    slice_compare_device(&compare, false);
+    slice_compare_device(&compare, false, false);
     return slice_compare_end(&compare);
 }
 
@@ -326,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup(test_empty_slice, setup),
         cmocka_unit_test_setup(test_begin_forgets, setup),
         cmocka_unit_test_setup(test_full_mask, setup),
+        cmocka_unit_test_setup(test_shared_devices, setup),
         cmocka_unit_test_setup(test_counters_that_devices_take, setup),
         cmocka_unit_test_setup(test_counters_of_the_slice, setup),
     };

@@ -125,6 +125,60 @@ static void test_no_devices(void **state)
     assert_int_equal(seen->count, 0);
 }
 
+/* Where the bytes begin in the body that was written last. */
+static uint8_t *find_bytes(const uint8_t *bytes, size_t len, size_t in)
+{
+    for (size_t at = 0; at + len <= in; at++) {
+        if (memcmp(body + at, bytes, len) == 0) {
+            return body + at;
+        }
+    }
+    return NULL;
+}
+
+/* Devices that claims share: the flag, and the capacity with its policy. */
+static void test_shared(void **state)
+{
+    /* value 8, then the policy: default 8, min 1, step 1 */
+    static const uint8_t capacity[] = {0x0a, 3,  0x0a, 1, '8',  0x12, 17,  0x0a, 3, 0x0a, 1, '8',
+                                       0x22, 10, 0x0a, 3, 0x0a, 1,    '1', 0x1a, 3, 0x0a, 1, '1'};
+    static const uint8_t flag[] = {0x60, 1}; /* field 12 */
+    (void)state;
+    wanted.devices.driver = DRIVER_EFA;
+    wanted.devices.shares = 8;
+    for (unsigned i = 0; i < wanted.devices.count; i++) {
+        wanted.devices.device[i].efa.address = i + 1u;
+    }
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view sent = body_in_pieces(&r, 4096);
+    assert_true(observe(sent)->exact);
+    assert_false(observe(sent)->unshared);
+    /* another default, another least amount, a policy that has no step */
+    static const unsigned changes[] = {11, 18, 23};
+    for (unsigned i = 0; i < COUNT(changes); i++) {
+        sent = body_in_pieces(&r, 4096);
+        uint8_t *at = find_bytes(capacity, sizeof capacity, sent.len);
+        assert_non_null(at);
+        at[changes[i]]++;
+        assert_false(observe(sent)->exact);
+        assert_false(observe(sent)->unshared);
+    }
+    /* a server that keeps neither stores exclusive devices */
+    wanted.devices.shares = 0;
+    sent = body_in_pieces(&r, 4096);
+    assert_null(find_bytes(capacity, sizeof capacity, sent.len));
+    assert_true(observe(sent)->exact);
+    wanted.devices.shares = 8;
+    assert_false(observe(sent)->exact);
+    assert_true(observe(sent)->unshared);
+    /* a device that is stored as shared and is not to be */
+    sent = body_in_pieces(&r, 4096);
+    assert_non_null(find_bytes(flag, sizeof flag, sent.len));
+    wanted.devices.shares = 0;
+    assert_false(observe(sent)->exact);
+    assert_false(observe(sent)->unshared);
+}
+
 /* The body is the same for every size of its pieces. */
 static void test_pieces(void **state)
 {
@@ -237,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_is_written_is_exact, setup),
         cmocka_unit_test_setup(test_create_has_no_name, setup),
         cmocka_unit_test_setup(test_no_devices, setup),
+        cmocka_unit_test_setup(test_shared, setup),
         cmocka_unit_test_setup(test_pieces, setup),
         cmocka_unit_test_setup(test_preconditions_of_a_delete, setup),
         cmocka_unit_test_setup(test_another_owner, setup),

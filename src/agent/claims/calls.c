@@ -234,6 +234,11 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     write_claim_name(&e->id, why);
     writer_text(why, " (");
     writer_text(why, e->id.uid);
+    if (e->shares && claim_shares(r)) {
+        writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
+                         "sharing on again, or end the pods of that claim");
+        return;
+    }
     writer_text(why, "); once no pod uses that one: kubectl -n ");
     writer_text(why, e->id.namespace_); /* whole, as a command needs it */
     writer_text(why, " delete resourceclaim ");
@@ -241,22 +246,27 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     writer_text(why, "; the agent then releases it by itself");
 }
 
+/*
+ * First slot from `from` on of another claim in the way of the record's, or -1. What was shared
+ * stays shared when sharing is switched off, but nobody joins it.
+ */
+static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r)
+{
+    return ledger_rival(a, from, r, a->driver->shares > 1u);
+}
+
 /* Slot of another claim that holds a device of the record and does not give way, or -1. */
 static int firm_holder(struct agent *a, const struct claim_record *r)
 {
-    uint64_t numbers = claim_numbers(r);
-    for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        int holder = ledger_holder(a, numbers, r->id.uid);
-        if (holder < 0) {
-            break;
-        }
+    int holder = rival_from(a, 0, r);
+    for (unsigned i = 0; i < CLAIMS_MAX && holder >= 0; i++) {
         if (!reconcile_may_give_way(a, (unsigned)holder)) {
             reconcile_look(a, (unsigned)holder);
-            return holder;
+            break;
         }
-        numbers &= ~a->ledger.entry[holder].numbers;
+        holder = rival_from(a, (unsigned)holder + 1u, r);
     }
-    return -1;
+    return holder;
 }
 
 /*
@@ -267,13 +277,13 @@ static enum status take_devices(struct agent *a, const struct claim_record *r, i
                                 struct writer *why)
 {
     struct writer nowhere = writer_of(NULL, 0);
-    *holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    *holder = rival_from(a, 0, r);
     bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
     enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
     bool gone = s == STATUS_OK;
-    for (unsigned i = 0; i < DEVICES_MAX && gone && *holder >= 0; i++) {
+    for (unsigned i = 0; i < CLAIMS_MAX && gone && *holder >= 0; i++) {
         gone = reconcile_gives_way(a, (unsigned)*holder);
-        *holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+        *holder = rival_from(a, 0, r);
     }
     if (announced && s == STATUS_OK && !gone) {
         enum status removed = ledger_remove(a, r->id.uid, &nowhere);

@@ -66,16 +66,27 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), e->id.uid);
 }
 
-int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
+static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, const char *uid,
+                       bool shares)
 {
-    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+    for (unsigned i = from; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
-        if (holds && !view_is(view_text(e->id.uid), uid)) {
+        if (holds && !(shares && e->shares) && !view_is(view_text(e->id.uid), uid)) {
             return (int)i;
         }
     }
     return -1;
+}
+
+int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    return holder_from(a, 0, numbers, uid, false);
+}
+
+int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing)
+{
+    return holder_from(a, from, claim_numbers(r), r->id.uid, sharing && claim_shares(r));
 }
 
 uint64_t ledger_numbers(const struct agent *a)
@@ -88,21 +99,25 @@ uint64_t ledger_numbers(const struct agent *a)
     return numbers;
 }
 
-/* The device by which the pod of a claim is kept: the lowest one that it holds exclusively. */
-static unsigned consumer_place(uint64_t numbers)
+bool ledger_shares(const struct agent *a)
 {
-    ASSERT(numbers != 0u);
-    return (unsigned)__builtin_ctzll(numbers);
+    bool shares = false;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        shares = shares || (e->state == LEDGER_HELD && e->shares && e->numbers != 0u);
+    }
+    return shares;
 }
 
-void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers,
+void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
     e->numbers = numbers;
-    if (numbers != 0u) {
-        a->ledger.consumer[consumer_place(numbers)] = *consumer;
+    e->shares = shares;
+    if (numbers != 0u) { /* of a table whose pages are not touched before they are used */
+        a->ledger.consumer[slot] = *consumer;
     }
 }
 
@@ -114,7 +129,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->zero_numbering = r->zero_numbering;
     e->seen = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
-    ledger_hold(a, slot, claim_numbers(r), &r->consumer);
+    ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
 }
 
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
@@ -122,7 +137,7 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
     static const struct claim_consumer nobody;
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    return (e->numbers != 0u) ? &a->ledger.consumer[consumer_place(e->numbers)] : &nobody;
+    return (e->numbers != 0u) ? &a->ledger.consumer[slot] : &nobody;
 }
 
 /* How good a slot is for a new record of this claim. */

@@ -36,11 +36,12 @@ struct ledger_entry {
     bool refused;  /* the disk refused the last write, in both halves */
     bool file;     /* FREEING: the claim's CDI file was not renamed; HELD: it may have been */
     bool opaque;   /* HELD: of its record only the outline is understood */
+    bool shares;   /* of each of its devices it holds a share, see claim_shares */
     bool zero_numbering;
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */
-    uint64_t numbers;            /* device numbers held exclusively, bit N */
+    uint64_t numbers;            /* device numbers held, exclusively or by shares, bit N */
     uint64_t seen;               /* device numbers in its containers, bit N */
     struct claim_id id;
 };
@@ -74,8 +75,7 @@ struct ledger {
     uint64_t cdi_ms;   /* when a file is tried there again, if so */
     uint64_t sequence; /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
-    /* of the claim whose lowest exclusive device it is */
-    struct claim_consumer consumer[DEVICES_MAX];
+    struct claim_consumer consumer[CLAIMS_MAX];  /* of the slot, if it holds a device */
     unsigned kept_next;                          /* place that is filled next */
     struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */
 };
@@ -108,19 +108,26 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 bool ledger_freeing(const struct agent *a, const char *uid);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
-/* A slot holds these devices, for this consumer. */
-void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers,
+/* A slot holds these devices, or shares of them, for this consumer. */
+void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
 /* Nothing is left of what a slot held. */
 void ledger_set_free(struct agent *a, unsigned slot);
 /* What a slot holds, or perhaps holds, has to go; its CDI file is left to the caller. */
 void ledger_set_freeing(struct agent *a, unsigned slot);
-/* For whom the claim of a held slot is; never NULL, empty when it holds no device exclusively. */
+/* For whom the claim of a held slot is; never NULL, empty when it holds no device. */
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot);
 /* Slot of another claim that holds one of the device numbers, or -1. */
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
-/* All device numbers that claims hold exclusively, bit N. */
+/*
+ * First slot, not before `from`, of another claim that is in the way of the record's, or -1. With
+ * `sharing`, two claims that both hold shares alone are not in each other's way.
+ */
+int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
+/* All device numbers that claims hold, bit N. */
 uint64_t ledger_numbers(const struct agent *a);
+/* Whether a claim holds shares of devices. */
+bool ledger_shares(const struct agent *a);
 /*
  * CDI file, then record; both replace those of a claim that is held. FULL_TABLE: no free slot;
  * FULL_BUFFER: the CDI file is too long; HOST_*: the store is not open, or the disk refused. All is

@@ -69,15 +69,17 @@ static void release(struct agent *a, unsigned slot)
 }
 
 /* A disk may fail a write after it took part or all of it: the earlier record is written again. */
-static void restore(struct agent *a, unsigned slot, uint64_t numbers)
+static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
 {
+    const struct ledger_entry *e = &a->ledger.entry[slot];
     const struct claim_record *before = NULL;
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = half_copy(a, slot);
     if (s != STATUS_OK) { /* which of the two a restart finds is not known */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
-        ledger_hold(a, slot, a->ledger.entry[slot].numbers | numbers, &consumer);
+        ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r),
+                    &consumer);
         return;
     }
     s = ledger_record(a, slot, &before);
@@ -108,7 +110,7 @@ enum status ledger_adopt(struct agent *a, const struct claim_record *r, unsigned
     }
     s = put_in(a, r, *slot, why);
     if (s != STATUS_OK && a->ledger.entry[*slot].state == LEDGER_HELD) {
-        restore(a, *slot, claim_numbers(r));
+        restore(a, *slot, r);
     }
     return s;
 }

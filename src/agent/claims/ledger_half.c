@@ -141,7 +141,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         e->seen = 0;
         e->entered = e->sequence;
         e->id = o.id;
-        ledger_hold(a, slot, o.numbers, &(struct claim_consumer){.kind = CONSUMER_POD});
+        ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
     } else {
         /* the slot is lost */
     }

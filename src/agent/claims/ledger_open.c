@@ -284,12 +284,18 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
     log_end(a);
 }
 
+/* Whether both hold one device, which they do not share. */
+static bool overlaps(const struct ledger_entry *x, const struct ledger_entry *y)
+{
+    return (x->numbers & y->numbers) != 0u && !(x->shares && y->shares);
+}
+
 /* Two slots: one claim twice, or one device in two claims. */
 static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
     const struct ledger_entry *e = a->ledger.entry;
     bool same = view_is(view_text(e[one].id.uid), e[two].id.uid);
-    if (!same && (e[one].numbers & e[two].numbers) == 0u) {
+    if (!same && !overlaps(&e[one], &e[two])) {
         return;
     }
     /* Sequences rise over all slots: the record that was written last is right. */

@@ -145,7 +145,7 @@ void prepared_log_other(struct agent *a, const struct claim_record *before,
 
 void prepared_log_adopted(struct agent *a, const struct claim_record *r, const char *from)
 {
-    int holder = ledger_holder(a, claim_numbers(r), r->id.uid);
+    int holder = ledger_rival(a, 0, r, true);
     log_begin(a, LOG_ID_CLAIM_ADOPTED);
     log_about(a, &r->id);
     log_text(a, "namespace", r->id.namespace_);

@@ -135,7 +135,7 @@ static void take_in(struct agent *a, struct claim_builder *b)
         log_claim_failed(a, b->why);
         return;
     }
-    if (ledger_holder(a, claim_numbers(&b->record), k->id.uid) >= 0) {
+    if (ledger_rival(a, 0, &b->record, true) >= 0) {
         log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
         return;
     }

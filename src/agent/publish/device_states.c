@@ -65,13 +65,15 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     return at >= 0 || s->device[number].seen || (s->held & bit(number)) != 0u;
 }
 
-bool device_states_take(struct agent *a, uint64_t held, bool certain)
+bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain)
 {
     struct device_states *s = &a->device_states;
     uint64_t unhealthy = s->unhealthy;
     uint64_t kept = s->kept;
     uint64_t listed = s->unhealthy & s->held;
+    bool other = s->shared != shared;
     s->held = held;
+    s->shared = shared;
     s->kept = 0;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         struct device_reading reading;
@@ -85,7 +87,7 @@ bool device_states_take(struct agent *a, uint64_t held, bool certain)
         bool gone = devices_numbered(&a->devices, n) < 0;
         s->kept |= (gone && (held & bit(n)) != 0u) ? bit(n) : 0u;
     }
-    return s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
+    return other || s->unhealthy != unhealthy || s->kept != kept || (s->unhealthy & held) != listed;
 }
 
 enum device_listing device_states_listing(const struct agent *a, unsigned number)

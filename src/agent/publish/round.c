@@ -177,11 +177,27 @@ static void ignore_end(struct agent *a, const struct api_result *result)
 
 /* --- the Node --- */
 
+/* The API server does not keep that claims share a device: devices are exclusive. */
+static void unshared(struct agent *a)
+{
+    struct round *r = &a->publish.round;
+    if (!r->no_shares) {
+        log_begin(a, LOG_ID_DEVICE_SHARING_DROPPED);
+        log_text(a, "driver", a->driver->name);
+        log_number(a, "shares", a->driver->shares);
+        log_end(a);
+    }
+    r->no_shares = true;
+}
+
 static bool step_node(struct agent *a)
 {
     struct round *r = &a->publish.round;
     if (!node_ready(a)) {
         return false;
+    }
+    if (a->driver->shares > 1u && version_now(a) != API_V1) {
+        unshared(a); /* the older versions are those of servers that do not keep it by default */
     }
     wanted_take(a);
     slice_watch_outdated(a);
@@ -412,6 +428,9 @@ static void write_record(struct agent *a, const struct kube_record *record)
 static void log_written(struct agent *a, const struct slice_part *part, enum slice_verb verb)
 {
     enum log_id id = part->lossy ? LOG_ID_SLICE_FIELDS_DROPPED : LOG_ID_SLICE_PUBLISHED;
+    if (part->stored.unshared) {
+        return; /* unshared() says more */
+    }
     log_begin(a, (part->stored.untainted != 0u) ? LOG_ID_DEVICE_TAINT_DROPPED : id);
     log_text(a, "slice", part->stored.name);
     log_text(a, "how", (verb == SLICE_UPDATE) ? "updated" : "created");
@@ -443,6 +462,14 @@ static void counters_refused(struct agent *a, uint64_t wait_ms)
     give_up(a, wait_ms, true);
 }
 
+/* The next round publishes what the server keeps. */
+static void shares_refused(struct agent *a, uint64_t wait_ms)
+{
+    unshared(a);
+    plan_forget_losses(&a->publish.plan);
+    give_up(a, wait_ms, true);
+}
+
 static void written(struct agent *a, const struct api_result *result)
 {
     struct round *r = &a->publish.round;
@@ -457,6 +484,10 @@ static void written(struct agent *a, const struct api_result *result)
     log_written(a, part, r->request.verb);
     if (part->counters && part->lossy) {
         counters_refused(a, 0);
+        return;
+    }
+    if (part->stored.unshared) {
+        shares_refused(a, 0);
         return;
     }
     device_states_untaintable(a, part->stored.untainted);
@@ -488,6 +519,8 @@ static void refused(struct agent *a, const struct api_result *result)
     log_failure(a, "write slice", result, result->status, wait);
     if (a->publish.wanted.devices.counters && smaller == 0u) {
         counters_refused(a, API_BACKOFF_MIN_MS);
+    } else if (a->publish.wanted.devices.shares > 1u && smaller == 0u) {
+        shares_refused(a, API_BACKOFF_MIN_MS);
     } else {
         give_up(a, wait, true);
     }
@@ -590,6 +623,7 @@ void round_version(struct agent *a)
 {
     struct round *r = &a->publish.round;
     r->no_counters = false; /* perhaps another server, which keeps them */
+    r->no_shares = false;
 }
 
 void round_abandon(struct agent *a)

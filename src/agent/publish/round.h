@@ -47,6 +47,7 @@ struct round {
     struct refusal_cause cause;
     struct refusal refusal;
     bool no_counters;         /* the API server does not keep shared counters */
+    bool no_shares;           /* nor that claims share a device: devices are exclusive */
     uint64_t kept_until_ms;   /* stored devices that were not found stay until then; 0: not so */
     uint64_t current_wall_ms; /* when the stored slices were last known to be right; 0: never */
 };

@@ -66,6 +66,34 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
+/*
+ * A CapacityRequestPolicy: validRange (4) with min (1) and step (3) of one unit, so that no request
+ * takes nothing, and all as default (1), so that what asks for no part has the device alone. Each
+ * is a Quantity with its text in field 1.
+ */
+static struct view request_policy(const struct attribute *capacity, struct writer *out)
+{
+    static const uint8_t range[] = {0x22, 10, 0x0a, 3, 0x0a, 1, '1', 0x1a, 3, 0x0a, 1, '1'};
+    struct view all = view_text(capacity->text);
+    ASSERT(all.len <= 8u);
+    writer_u8(out, 0x0a);
+    writer_u8(out, (uint8_t)(all.len + 2u));
+    writer_u8(out, 0x0a);
+    writer_u8(out, (uint8_t)all.len);
+    writer_append(out, all);
+    writer_bytes(out, range, sizeof range);
+    return writer_view(out);
+}
+
+static void set_policy(kube_DeviceCapacity *c, const struct attribute *capacity)
+{
+    struct writer out = writer_of(c->requestPolicy.bytes, sizeof c->requestPolicy.bytes);
+    c->has_requestPolicy = capacity->number != 0;
+    if (c->has_requestPolicy) {
+        c->requestPolicy.size = (pb_size_t)request_policy(capacity, &out).len;
+    }
+}
+
 static bool write_capacity(pb_ostream_t *out, const pb_field_t *field, void *const *arg)
 {
     const struct attributes *all = *arg;
@@ -79,6 +107,7 @@ static bool write_capacity(pb_ostream_t *out, const pb_field_t *field, void *con
         e.has_value = true;
         e.value.has_value = true;
         SET(e.value.value, has_string, string, at->text);
+        set_policy(&e.value, at);
         if (!pb_encode_tag_for_field(out, field) ||
             !pb_encode_submessage(out, kube_Device_CapacityEntry_fields, &e)) {
             return false;
@@ -169,6 +198,8 @@ static void set_device(kube_Device *d, struct device_fields *f)
     if (d->has_consumesCounters) {
         set_counters(&d->consumesCounters, f);
     }
+    d->has_allowMultipleAllocations = r->wanted->devices.shares > 1u;
+    d->allowMultipleAllocations = d->has_allowMultipleAllocations;
     d->has_taints = f->device->tainted;
     if (d->has_taints) {
         set_taint(&d->taints, &r->wanted->devices, f->device);
@@ -393,14 +424,26 @@ static void observe_attribute(struct slice_observer *o, struct view message)
     slice_compare_attribute(&o->compare, &stored);
 }
 
+/* Whether the policy is that of such a capacity. */
+static bool is_policy(const projection_QuantityRecord *r, const struct attribute *capacity)
+{
+    uint8_t bytes[sizeof r->policy.bytes];
+    struct writer out = writer_of(bytes, sizeof bytes);
+    return r->has_policy &&
+           view_equal(view_of(r->policy.bytes, r->policy.size), request_policy(capacity, &out));
+}
+
 static void observe_capacity(struct slice_observer *o, const struct kube_record *record)
 {
     projection_QuantityRecord r = projection_QuantityRecord_init_zero;
     struct attribute stored = {.type = ATTRIBUTE_CAPACITY};
     bool ok = !record->truncated && decode(record->message, projection_QuantityRecord_fields, &r) &&
               !(r.has_extra && r.extra);
-    text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
     text_cut(stored.text, sizeof stored.text, view_text(r.value));
+    bool policy = is_policy(&r, &stored);
+    stored.number = policy ? 1 : 0;
+    ok = ok && (policy || !r.has_policy); /* no policy that we never write */
+    text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
     slice_compare_attribute(&o->compare, &stored);
 }
 
@@ -427,7 +470,8 @@ static void observe_device(struct slice_observer *o, const struct kube_record *r
     } else if (record->record == KUBE_SLICE_COUNTERS) {
         slice_compare_counters(&o->compare, ok ? r.name : "");
     } else {
-        slice_compare_device(&o->compare, !ok || (r.has_extra && r.extra));
+        slice_compare_device(&o->compare, r.has_shared && r.shared,
+                             !ok || (r.has_extra && r.extra));
     }
 }
 
@@ -458,6 +502,7 @@ static void observe_spec(struct slice_observer *o, struct view message)
     seen->count = o->compare.count;
     seen->counters = o->compare.shared != 0u;
     seen->untainted = o->compare.untainted;
+    seen->unshared = o->compare.unshared;
     seen->sum = crc32c(seen->sum + (unknown ? 0u : 1u), owner);
 }
 

@@ -58,6 +58,7 @@ struct slice_seen {
     bool deleting; /* it goes as soon as its finalizers are gone */
     bool exact;    /* owner and devices are the wanted ones, and it has no unknown field */
     bool counters; /* it has shared counters */
+    bool unshared; /* see struct slice_compare */
     unsigned
         first; /* with `exact`: its devices are the wanted ones from this on, `count` of them */
     unsigned count;

@@ -87,6 +87,16 @@ static bool keeps_counters(const struct agent *a)
     return wanted && !a->publish.round.no_counters && version_now(a) == API_V1;
 }
 
+/*
+ * Shares of each device, as far as the API server may keep them: from 1.36 on by default
+ * (DRAConsumableCapacity); what it drops is found when it is written.
+ */
+static unsigned shares_of(const struct agent *a)
+{
+    bool wanted = a->driver->shares > 1u && !a->publish.round.no_shares;
+    return wanted ? a->driver->shares : (a->device_states.shared ? 1u : 0u);
+}
+
 /* All but the devices whose name the server would refuse. */
 static void take_devices(struct agent *a)
 {
@@ -96,6 +106,7 @@ static void take_devices(struct agent *a)
     wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
+    wanted->shares = (uint8_t)shares_of(a);
     keep_devices(a, wanted);
     for (unsigned i = 0; i < wanted->count; i++) {
         struct device *device = &wanted->device[i];

@@ -34,6 +34,7 @@
     X(LOG_ID_RESOURCE_API_NOT_SERVED, true, "ResourceAPINotServed", "Publish")                     \
     X(LOG_ID_API_REQUEST_FAILED, true, "APIRequestFailed", "Publish")                              \
     X(LOG_ID_SLICE_FIELDS_DROPPED, true, "ResourceSliceFieldsDropped", "Publish")                  \
+    X(LOG_ID_DEVICE_SHARING_DROPPED, true, "DeviceSharingDropped", "Publish")                      \
     X(LOG_ID_SLICE_ITEM_OMITTED, true, "ResourceSliceItemOmitted", "Publish")                      \
     X(LOG_ID_API_RESPONSE_UNEXPECTED, true, "UnexpectedAPIResponse", "Publish")                    \
     X(LOG_ID_SLICE_DRIFT_DETECTED, false, "ResourceSliceDriftDetected", "Publish")                 \

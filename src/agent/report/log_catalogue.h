@@ -139,6 +139,12 @@
       "slice instead, unless a claim holds it",                                                    \
       "none; Kubernetes 1.36 keeps taints by default, before that by the feature gate "            \
       "DRADeviceTaints")                                                                           \
+    X(LOG_ID_DEVICE_SHARING_DROPPED, LOG_WARN, "device_sharing_dropped",                           \
+      "the API server does not keep that claims share a device; devices are published as "         \
+      "exclusive, and pods that would share one stay Pending",                                     \
+      "from Kubernetes 1.34 on switch the feature gate DRAConsumableCapacity on, of API server, "  \
+      "scheduler and kubelet (1.36 has it on by default), then restart the agent; or give "        \
+      "--efa-share=1")                                                                             \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
       "the API server would reject the slice because of this device or attribute; the rest is "    \
       "published",                                                                                 \
