@@ -63,7 +63,8 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
 /*
  * Adds the driver of the EFA devices (--efa), with a files port of its own; borrowed, too. What it
  * returns has links, orders and a service socket of its own: the functions for these,
- * agent_service and agent_device_plugin take either. All others take what agent_init returned, and serve both drivers.
+ * agent_service and agent_device_plugin take either. All others take what agent_init returned, and
+ * serve both drivers.
  */
 struct agent *agent_add_efa(struct agent *a, const struct files *files);
 

@@ -69,8 +69,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_FOLDER,
      FIELD(device_plugins_dir),
      .default_text = "device-plugins next to the plugins directory",
-     .help = "a socket there with \"neuron\" in its name, or \"efa\" with --efa, is that of a device "
-             "plugin, beside which the agent is not ready"},
+     .help = "a socket there with \"neuron\" in its name, or \"efa\" with --efa, is that of a "
+             "device plugin, beside which the agent is not ready"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,
@@ -162,7 +162,8 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_BOOL,
      FIELD(efa),
      .default_value = "false",
-     .help = "also serve the EFA devices of the node, as a second driver; the commands show it then"},
+     .help =
+         "also serve the EFA devices of the node, as a second driver; the commands show it then"},
     {.flag = "--efa-driver-name",
      .readers = BY_DRIVERS,
      .variable = "EFA_DRIVER_NAME",

@@ -103,8 +103,7 @@ static void id_document(const struct claim_id *id, const char *driver, struct do
     document_text(d, "uid", id->uid);
 }
 
-void command_outline_document(const struct store_outline *o, const char *driver,
-                              struct document *d)
+void command_outline_document(const struct store_outline *o, const char *driver, struct document *d)
 {
     document_object_begin(d);
     id_document(&o->id, driver, d);

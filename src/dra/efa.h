@@ -56,8 +56,8 @@ MUST_USE bool efa_link_parse(struct view link, struct view name, uint32_t *addre
 
 /*
  * Builds the table in the place of that of the Neuron devices, whose type, row and boot id it
- * keeps. `before`: the table of the last look, or NULL. Never fails: what is not certain is left out
- * and reported.
+ * keeps. `before`: the table of the last look, or NULL. Never fails: what is not certain is left
+ * out and reported.
  */
 void efas_build(struct devices *d, const struct devices *before, const struct found_efas *found,
                 struct probe_issues *issues);

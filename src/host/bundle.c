@@ -221,7 +221,8 @@ static enum status cdi_write_all(struct command_memory *m, int *error, struct wr
         n = syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]);
         while (n > 0 && s == STATUS_OK && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
             const struct entry e = {.kind = ENTRY_CDI};
-            s = is_cdi_file(m, view_text(found.name)) ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
+            bool ours = is_cdi_file(m, view_text(found.name));
+            s = ours ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
         }
     }
     *error = (n < 0) ? errno : 0;

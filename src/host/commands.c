@@ -260,28 +260,47 @@ static enum status write_parts(struct command_memory *m, enum status loaded, str
     return s;
 }
 
+/* `loaded`: of the devices of this driver. */
+static enum status write_inventory(struct command_memory *m, enum driver_kind driver, bool offline,
+                                   enum status loaded, struct writer *why)
+{
+    bool holders = loaded == STATUS_OK && !offline && m->command == COMMAND_DEVICES;
+    enum status s = holders ? holders_load(m, driver, why) : loaded;
+    return write_parts(m, s, why);
+}
+
 static enum status run_inventory(struct command_memory *m, struct writer *why)
 {
     bool offline = m->settings->board[0] != '\0' && m->settings->command != COMMAND_BUNDLE;
     enum status s = offline ? board_load(m, why) : commands_node(m, why);
-    if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
-        s = holders_load(m, DRIVER_NEURON, why);
-    }
     if (m->command == COMMAND_SLICES) {
         publish_as_node(m);
     }
-    s = write_parts(m, s, why);
+    s = write_inventory(m, DRIVER_NEURON, offline, s, why);
     if (m->settings->efa && s == STATUS_OK) {
         s = efas_load(m, offline, why);
-        if (s == STATUS_OK && !offline && m->command == COMMAND_DEVICES) {
-            s = holders_load(m, DRIVER_EFA, why);
-        }
-        s = write_parts(m, s, why);
+        s = write_inventory(m, DRIVER_EFA, offline, s, why);
     }
     return s;
 }
 
 /* --- claims --- */
+
+static void write_damaged(struct command_memory *m, unsigned slot, const char *driver)
+{
+    if (!is_text(m)) {
+        document_object_begin(&m->document);
+        document_text(&m->document, "driver", driver);
+        document_number(&m->document, "damagedSlot", slot);
+        document_object_end(&m->document);
+        return;
+    }
+    writer_text(&m->out, "slot ");
+    writer_decimal(&m->out, slot);
+    writer_text(&m->out, " of ");
+    writer_text(&m->out, driver);
+    writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
+}
 
 static void write_claim(struct command_memory *m, unsigned slot, enum slot_state state)
 {
@@ -295,17 +314,8 @@ static void write_claim(struct command_memory *m, unsigned slot, enum slot_state
         command_outline_text(&m->outline, shown, &m->out);
     } else if (state == SLOT_OUTLINE) {
         command_outline_document(&m->outline, driver, &m->document);
-    } else if (is_text(m)) {
-        writer_text(&m->out, "slot ");
-        writer_decimal(&m->out, slot);
-        writer_text(&m->out, (shown != NULL) ? " of " : "");
-        writer_text(&m->out, (shown != NULL) ? shown : "");
-        writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
     } else {
-        document_object_begin(&m->document);
-        document_text(&m->document, "driver", driver);
-        document_number(&m->document, "damagedSlot", slot);
-        document_object_end(&m->document);
+        write_damaged(m, slot, driver);
     }
 }
 
@@ -397,8 +407,8 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s = (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, &line)
-                                                     : commands_node(m, &line);
+    enum status s =
+        (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, &line) : commands_node(m, &line);
     if (s != STATUS_OK) {
         return reason(m, writer_view(&line), why);
     }

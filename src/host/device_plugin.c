@@ -16,8 +16,8 @@
 struct plugin_search {
     const char *directory;
     enum driver_kind driver; /* whose devices it gives away */
-    char *name;       /* SOCKET_PATH_CAP bytes */
-    unsigned sockets; /* that were looked at */
+    char *name;              /* SOCKET_PATH_CAP bytes */
+    unsigned sockets;        /* that were looked at */
     bool found;
 };
 

@@ -21,9 +21,9 @@
 #include "agent/settings.h"
 
 /*
- * Looks for a device plugin of the driver's devices. `name` is what the last look found, empty before the first, and gets what is there now: the name
- * of one socket, cut to its room, or nothing. While a plugin runs, the same socket is named. A
- * directory that is absent holds none.
+ * Looks for a device plugin of the driver's devices. `name` is what the last look found, empty
+ * before the first, and gets what is there now: the name of one socket, cut to its room, or
+ * nothing. While a plugin runs, the same socket is named. A directory that is absent holds none.
  *
  * Returns 0, or the errno of a directory that cannot be read; `name` is unchanged then. Bounded:
  * DIRECTORY_READS_MAX reads, DEVICE_PLUGIN_SOCKETS_MAX connections.

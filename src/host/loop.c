@@ -323,7 +323,7 @@ static void plugin_look(struct host *h, unsigned driver)
     agent_device_plugin(d->agent, d->device_plugin);
 }
 
-/* Only of the EFA devices: nobody else calls a driver as the Neuron devices' is called by chance. */
+/* Another driver is looked for under the EFA driver's name, which is dranet's own. */
 static void rivals_look(struct host *h)
 {
     for (unsigned d = 0; d < h->drivers; d++) {

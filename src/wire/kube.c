@@ -514,15 +514,16 @@ enum status kube_path_claims(struct writer *out, const char *version, const char
  * have devices of several. A manager's name has 128 bytes at most (metav1 FieldManagerMaxLength);
  * of a longer one the rest is a checksum.
  */
-static void write_manager(struct writer *out, const char *driver, const char *node)
+static void write_manager(struct writer *out, const struct kube_manager *manager)
 {
+    const char *node = manager->node;
     char shown[MANAGER_NODE_CAP];
-    size_t len = strlen(driver);
+    size_t len = strlen(manager->driver);
     size_t over = (len > sizeof DRIVER_NAME - 1u) ? len - (sizeof DRIVER_NAME - 1u) : 0u;
 
     ASSERT(len < DRIVER_CAP);
     text_cut(shown, sizeof shown - over, view_text(node));
-    write_encoded(out, driver);
+    write_encoded(out, manager->driver);
     writer_text(out, "-");
     write_encoded(out, shown);
     if (strlen(shown) < strlen(node)) {
@@ -532,13 +533,13 @@ static void write_manager(struct writer *out, const char *driver, const char *no
 }
 
 enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                   const char *name, const char *driver, const char *node)
+                                   const char *name, const struct kube_manager *manager)
 {
     struct writer before = *out;
 
     write_claim(out, version, ns, name);
     writer_text(out, "/status?fieldManager=");
-    write_manager(out, driver, node);
+    write_manager(out, manager);
     writer_text(out, "&force=true");
     return end_path(out, before);
 }

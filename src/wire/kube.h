@@ -151,13 +151,17 @@ MUST_USE enum status kube_path_claim(struct writer *out, const char *version, co
  */
 MUST_USE enum status kube_path_claims(struct writer *out, const char *version,
                                       const char *continue_token);
+/* Who applies; no two drivers and no two nodes are one field manager. */
+struct kube_manager {
+    const char *driver; /* shorter than DRIVER_CAP */
+    const char *node;
+};
 /*
  * Status of one claim, for server-side apply by the driver on that node. Fails as kube_path_node
  * does.
  */
 MUST_USE enum status kube_path_claim_status(struct writer *out, const char *version, const char *ns,
-                                            const char *name, const char *driver,
-                                            const char *node);
+                                            const char *name, const struct kube_manager *manager);
 /* One Event, or the Events of a namespace when `name` is NULL. Fails as kube_path_node does. */
 MUST_USE enum status kube_path_event(struct writer *out, const char *ns, const char *name);
 /*

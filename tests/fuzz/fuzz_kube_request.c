@@ -64,8 +64,9 @@ static enum status write_path(struct writer *w, unsigned which, const struct tex
     case 2:
         return kube_path_claim(w, t->version, t->ns, t->name);
     case 3:
-        return kube_path_claim_status(w, t->version, t->ns, t->name, "dra.net",
-                                      t->resource_version);
+        return kube_path_claim_status(
+            w, t->version, t->ns, t->name,
+            &(const struct kube_manager){.driver = "dra.net", .node = t->resource_version});
     case 4:
         return kube_path_event(w, t->ns, t->name);
     case 5:

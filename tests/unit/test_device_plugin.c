@@ -269,7 +269,7 @@ static void ours_is(const char *registration_socket)
                    registration_socket);
 }
 
-/* Another driver has the name without a pod's UID; a socket of ours, or one left behind, is none. */
+/* Another driver has the name without a pod's UID; a socket of ours or one left behind is none. */
 static void test_other_driver(void **state)
 {
     char path[SOCKET_PATH_CAP];

@@ -26,6 +26,8 @@ static void check_path(enum status st, const struct writer *out, const char *wan
 
 static void test_paths(void **state)
 {
+    static const struct kube_manager ours = {DRIVER_NAME, "node-a"};
+    static const struct kube_manager efa = {"dra.net", "node-a"};
     struct writer w = path_writer();
 
     (void)state;
@@ -63,11 +65,11 @@ static void test_paths(void **state)
     check_path(kube_path_slice(&w, "v1beta2", "s-1"), &w,
                "/apis/resource.k8s.io/v1beta2/resourceslices/s-1");
     w = path_writer();
-    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", DRIVER_NAME, "node-a"), &w,
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", &ours), &w,
                "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
                "?fieldManager=neuron.aws.com-node-a&force=true");
     w = path_writer();
-    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", "dra.net", "node-a"), &w,
+    check_path(kube_path_claim_status(&w, "v1", "team-a", "claim-1", &efa), &w,
                "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims/claim-1/status"
                "?fieldManager=dra.net-node-a&force=true");
     w = path_writer();
@@ -94,11 +96,12 @@ static void test_manager_of_a_long_name(void **state)
             node[i][NAME_CAP - 2] = (char)('0' + i);
             node[i][NAME_CAP - 1] = 0;
             struct writer w = writer_of(path[i], KUBE_PATH_CAP);
-            enum status s = kube_path_claim_status(&w, "v1", "ns", "c", drivers[d], node[i]);
+            const struct kube_manager manager = {drivers[d], node[i]};
+            enum status s = kube_path_claim_status(&w, "v1", "ns", "c", &manager);
             assert_int_equal(s, STATUS_OK);
             assert_int_equal(writer_end_text(&w), STATUS_OK);
-            const char *manager = strstr(path[i], "fieldManager=") + strlen("fieldManager=");
-            assert_int_equal(strcspn(manager, "&"), (d < 2u) ? 128 : 121);
+            const char *text = strstr(path[i], "fieldManager=") + strlen("fieldManager=");
+            assert_int_equal(strcspn(text, "&"), (d < 2u) ? 128 : 121);
         }
         assert_string_not_equal(path[0], path[1]);
     }

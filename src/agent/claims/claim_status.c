@@ -223,8 +223,9 @@ static void start(struct agent *a)
         return;
     }
     /* A manager for each driver: an apply takes back what the same manager applied before. */
-    enum status s = kube_path_claim_status(&out, version_name(a), id->namespace_, id->name,
-                                           a->driver->name, a->settings->node_name);
+    const struct kube_manager manager = {a->driver->name, a->settings->node_name};
+    enum status s =
+        kube_path_claim_status(&out, version_name(a), id->namespace_, id->name, &manager);
     ASSERT(s == STATUS_OK);
     const struct api_request r = {.kind = API_APPLY_CLAIM_STATUS,
                                   .shape = KUBE_SHAPE_STATUS,

@@ -10,8 +10,8 @@
 
 #define AGAIN " driver, or delete and re-create the pod"
 
-static const char *const remedies[DRIVERS] = {[DRIVER_NEURON] = "; reload the Neuron" AGAIN,
-                                              [DRIVER_EFA] = "; reload the efa" AGAIN};
+static const char *const remedies[DRIVERS] = {
+    [DRIVER_NEURON] = "; reload the Neuron" AGAIN, [DRIVER_EFA] = "; reload the efa" AGAIN};
 
 /* The next probe knows it. */
 static const char changed[] = " changed since the last probe; try again";

@@ -71,8 +71,8 @@
     X(LOG_ID_DEVICE_PLUGIN_GONE, LOG_INFO, "device_plugin_gone",                                   \
       "no device plugin serves a socket on this node any more", "none")                            \
     X(LOG_ID_OTHER_DRIVER_FOUND, LOG_WARN, "other_driver_found",                                   \
-      "another EFA driver of the same name, as dranet is, serves a socket on this node: the agent " \
-      "is not ready meanwhile, and leaves the ResourceSlices to that driver",                      \
+      "another EFA driver of the same name, as dranet is, serves a socket on this node: the "      \
+      "agent is not ready meanwhile, and leaves the ResourceSlices to that driver",                \
       "let one of the two run on this node: a nodeSelector keeps the other DaemonSet away, and "   \
       "draDriver.efa.enabled=false the agent's driver")                                            \
     X(LOG_ID_OTHER_DRIVER_GONE, LOG_INFO, "other_driver_gone",                                     \

@@ -99,8 +99,8 @@ static const struct family families[FAMILIES] = {
     [FAMILY_STORE_USABLE] = SCALAR("store_usable", "1 while the claim store is open."),
     [FAMILY_QUARANTINED] =
         SCALAR("store_quarantined_slots", "Slots of the claim store that cannot be read."),
-    [FAMILY_DEVICE_PLUGIN] =
-        SCALAR("device_plugin", "1 while a device plugin, or another driver of the name, is served."),
+    [FAMILY_DEVICE_PLUGIN] = SCALAR(
+        "device_plugin", "1 while a device plugin, or a driver of the same name, is served."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,

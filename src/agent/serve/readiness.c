@@ -40,12 +40,18 @@ static bool takes_claims(const struct agent *a)
     return a->ledger.usable && a->ledger.failing == STATUS_OK && !ledger_full(a);
 }
 
+/* Another owner of the store, or another driver of the name, has them. */
+static bool lacks_slices(const struct agent *a)
+{
+    return !a->ledger.busy && a->other_driver[0] == '\0' && !publish_current(a);
+}
+
 /* Bit per reason. */
 static unsigned reasons(const struct agent *a)
 {
     bool owner = !a->ledger.busy;
     bool other = a->other_driver[0] != '\0';
-    bool slices = owner && !other && !publish_current(a);
+    bool slices = lacks_slices(a);
     const bool holds[REASONS] = {
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->registration.registered,
