@@ -362,8 +362,8 @@ VIRTUAL_SOURCES := $(sort $(wildcard tests/sim/virtual/*.c)) $(SIM_MODELS) \
 VIRTUAL_OBJECTS := $(VIRTUAL_SOURCES:%.c=$(SIM)/%.o) $(NANOPB_NAMES:%=$(SIM)/nanopb/%.o)
 
 .PHONY: sim
-sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, SCENARIO=text)
-	@$(BUILD)/sim/sim --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
+sim: $(BUILD)/sim/sim ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, ALIGNED=n, SCENARIO=text)
+	@$(BUILD)/sim/sim --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CLAIMS),--claims $(CLAIMS)) $(if $(ALIGNED),--aligned $(ALIGNED)) $(if $(SCENARIO),--scenario '$(SCENARIO)')
 
 $(BUILD)/sim/sim: $(VIRTUAL_OBJECTS)
 	$(call show,LINK,$@)

@@ -351,6 +351,13 @@ bool world_host_turn(struct world *w)
     for (; order != ORDER_NONE; order = agent_next_order(w->agent)) {
         carry_out(w, order);
     }
+    /* Of the second driver there are only those that concern its own socket. */
+    order = w->efa != NULL ? agent_next_order(w->efa) : ORDER_NONE;
+    for (; order != ORDER_NONE; order = agent_next_order(w->efa)) {
+        ASSERT(order == ORDER_RENEW_REGISTRATION || order == ORDER_CLOSE_REGISTRATION);
+        world_kubelet_up(w, order == ORDER_RENEW_REGISTRATION && w->kubelet_up);
+        moved = true;
+    }
     return moved;
 }
 
@@ -359,12 +366,14 @@ void world_kill(struct world *w)
     model_end(w);
     w->connecting = false;
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
-        if (w->kubelet_link[k] >= 0) {
+        if (w->kubelet_link[k] >= 0 || w->efa_link[k] >= 0) {
             sim_kubelet_link_end(&world_kubelet, k);
         }
         w->kubelet_link[k] = -1;
+        w->efa_link[k] = -1;
     }
     w->agent = NULL;
+    w->efa = NULL;
     disk_process_ended(w->first != NULL);
 }
 
@@ -398,7 +407,11 @@ void world_start(struct world *w)
     memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, &disk_files, w->seed * 2 + 1,
                                                     w->now_ms, WALL_MS(w->now_ms));
     w->agent = memory[i];
+    w->efa = w->with_efa ? agent_add_efa(w->agent, &efa_files) : NULL;
     agent_found(w->agent, &world_node(w)->found);
+    if (w->efa != NULL) {
+        agent_found_efas(w->agent, &w->efas);
+    }
     w->poked = true;
     world_kubelet_up(w, w->kubelet_up);
     world_settle(w);

@@ -7,6 +7,8 @@
  *   sim --seeds N          all scenarios, then N seeds
  *   sim --claims N         the schedule of claims of one seed, with the agent's log
  *   sim --claim-seeds N    N schedules of claims
+ *   sim --aligned N        the schedule of one seed with both drivers, with the agent's log
+ *   sim --aligned-seeds N  N schedules with both drivers
  *   sim --jobs N           seeds are shared by N processes
  *   sim --scenario TEXT    the scenarios whose name holds TEXT, with the agent's log
  */
@@ -23,6 +25,7 @@
 
 #define SEEDS_DEFAULT 300
 #define CLAIM_SEEDS_DEFAULT 8000
+#define ALIGNED_SEEDS_DEFAULT 400
 #define LOG_LINES 25
 #define JOBS_MAX 64
 
@@ -44,6 +47,9 @@ struct plan {
     uint64_t claim; /* seed of one schedule of claims; 0: none */
     uint64_t claim_seeds;
     bool claims_only;
+    uint64_t aligned; /* seed of one schedule with both drivers; 0: none */
+    uint64_t aligned_seeds;
+    bool aligned_only;
     unsigned jobs;
 };
 
@@ -183,19 +189,26 @@ static unsigned run_claim_seeds(const struct plan *plan, uint64_t seeds)
     return run_seeds("random schedules of claims", claim_runs, seeds, plan->jobs);
 }
 
+static unsigned run_aligned_seeds(const struct plan *plan, uint64_t seeds)
+{
+    return run_seeds("random schedules of both drivers", aligned_runs, seeds, plan->jobs);
+}
+
 static unsigned scenarios(const struct plan *plan)
 {
     struct outcome outcome = {0};
     uint64_t seeds = plan->only == NULL ? plan->seeds : 0;
     uint64_t claim_seeds = plan->only == NULL ? plan->claim_seeds : 0;
+    uint64_t aligned_seeds = plan->only == NULL ? plan->aligned_seeds : 0;
     row_print_head();
     run_list(life_scenarios, plan, &outcome);
     run_list(answer_scenarios, plan, &outcome);
     run_troubles(plan, &outcome);
     outcome.failed += run_seeds("random schedules", random_runs, seeds, plan->jobs);
     outcome.failed += run_claim_seeds(plan, claim_seeds);
+    outcome.failed += run_aligned_seeds(plan, aligned_seeds);
     (void)printf("sim: %u scenarios, %llu seeds, %u failed\n", outcome.count,
-                 (unsigned long long)(seeds + claim_seeds), outcome.failed);
+                 (unsigned long long)(seeds + claim_seeds + aligned_seeds), outcome.failed);
     return outcome.count > 0 ? outcome.failed : 1;
 }
 
@@ -229,6 +242,11 @@ static void take(struct plan *plan, const char *option, const char *value)
     } else if (strcmp(option, "--claim-seeds") == 0) {
         plan->claim_seeds = number_of(value);
         plan->claims_only = true;
+    } else if (strcmp(option, "--aligned") == 0) {
+        plan->aligned = number_of(value);
+    } else if (strcmp(option, "--aligned-seeds") == 0) {
+        plan->aligned_seeds = number_of(value);
+        plan->aligned_only = true;
     } else if (strcmp(option, "--jobs") == 0) {
         uint64_t jobs = number_of(value);
         plan->jobs = jobs == 0 ? 1 : (unsigned)(jobs < JOBS_MAX ? jobs : JOBS_MAX);
@@ -248,12 +266,19 @@ static unsigned run(const struct plan *plan)
     if (plan->claim != 0) {
         return run_one(claim_runs, plan->claim);
     }
+    if (plan->aligned != 0) {
+        return run_one(aligned_runs, plan->aligned);
+    }
+    if (plan->aligned_only) {
+        return run_aligned_seeds(plan, plan->aligned_seeds);
+    }
     return plan->claims_only ? run_claim_seeds(plan, plan->claim_seeds) : scenarios(plan);
 }
 
 int main(int argc, char **argv)
 {
     struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .jobs = 1};
+    plan.aligned_seeds = ALIGNED_SEEDS_DEFAULT;
     for (int i = 1; i < argc; i += 2) {
         take(&plan, argv[i], i + 1 < argc ? argv[i + 1] : "");
     }

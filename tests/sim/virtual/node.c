@@ -22,23 +22,30 @@ static size_t copy(struct writer to, struct view from)
     return v.len;
 }
 
-static bool link_bytes(struct world *w, unsigned k)
+/* `link`: of the driver `agent`, to the kubelet's link `k`. */
+static bool driver_bytes(struct agent *agent, int *link, unsigned k)
 {
-    if (w->kubelet_link[k] < 0) {
+    if (*link < 0) {
         return false;
     }
-    unsigned n = (unsigned)w->kubelet_link[k];
-    size_t in = copy(agent_link_rx(w->agent, n), sim_kubelet_tx(&world_kubelet, k));
+    unsigned n = (unsigned)*link;
+    size_t in = copy(agent_link_rx(agent, n), sim_kubelet_tx(&world_kubelet, k));
     sim_kubelet_tx_commit(&world_kubelet, k, in);
-    agent_link_rx_commit(w->agent, n, in);
-    size_t out = copy(sim_kubelet_rx(&world_kubelet, k), agent_link_tx(w->agent, n));
-    agent_link_tx_commit(w->agent, n, out);
+    agent_link_rx_commit(agent, n, in);
+    size_t out = copy(sim_kubelet_rx(&world_kubelet, k), agent_link_tx(agent, n));
+    agent_link_tx_commit(agent, n, out);
     sim_kubelet_rx_commit(&world_kubelet, k, out);
-    if (agent_link_done(w->agent, n)) {
+    if (agent_link_done(agent, n)) {
         sim_kubelet_link_end(&world_kubelet, k);
-        w->kubelet_link[k] = -1;
+        *link = -1;
     }
     return in + out > 0;
+}
+
+static bool link_bytes(struct world *w, unsigned k)
+{
+    bool moved = driver_bytes(w->agent, &w->kubelet_link[k], k);
+    return driver_bytes(w->efa, &w->efa_link[k], k) || moved;
 }
 
 static void close_link(struct world *w, unsigned k)
@@ -47,6 +54,19 @@ static void close_link(struct world *w, unsigned k)
         agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
         w->poked = true;
     }
+    if (w->efa_link[k] >= 0) {
+        agent_link_end(w->efa, (unsigned)w->efa_link[k]);
+        w->poked = true;
+    }
+}
+
+/* Which driver of the world has the socket. */
+static enum driver_kind driver_of(const struct world *w, const char *path)
+{
+    const struct driver *efa = &w->settings.driver[DRIVER_EFA];
+    bool is_efa = w->with_efa && (strcmp(path, efa->registration_socket) == 0 ||
+                                  strcmp(path, efa->service_socket) == 0);
+    return is_efa ? DRIVER_EFA : DRIVER_NEURON;
 }
 
 static void carry_out(struct world *w, enum sim_order order, unsigned k, const char *path)
@@ -60,10 +80,13 @@ static void carry_out(struct world *w, enum sim_order order, unsigned k, const c
     }
     bool second = w->second != NULL && strstr(path, SECOND_UID) != NULL;
     struct world *to = second ? w->second : w;
-    bool registration = strcmp(path, to->settings.driver[DRIVER_NEURON].registration_socket) == 0;
+    enum driver_kind driver = driver_of(to, path);
+    bool registration = strcmp(path, to->settings.driver[driver].registration_socket) == 0;
     enum link_kind kind = registration ? LINK_REGISTRATION : LINK_SERVICE;
-    to->kubelet_link[k] = to->agent != NULL ? agent_link_open(to->agent, kind, 0, w->now_ms) : -1;
-    sim_kubelet_connected(&world_kubelet, k, to->kubelet_link[k] >= 0 ? STATUS_OK : HOST_IO);
+    struct agent *agent = driver == DRIVER_EFA ? to->efa : to->agent;
+    int *link = driver == DRIVER_EFA ? &to->efa_link[k] : &to->kubelet_link[k];
+    *link = agent != NULL ? agent_link_open(agent, kind, 0, w->now_ms) : -1;
+    sim_kubelet_connected(&world_kubelet, k, *link >= 0 ? STATUS_OK : HOST_IO);
 }
 
 static bool orders(struct world *w)
@@ -86,9 +109,12 @@ static void events(struct world *w)
         if (e.kind == SIM_KUBELET_REGISTERED) {
             w->registered++;
         } else if (e.kind == SIM_KUBELET_ANSWERED) {
-            w->answered.done = true;
-            w->answered.well = e.code == GRPC_OK && e.text[0] == 0;
-            text_cut(w->answered.text, sizeof w->answered.text, view_text(e.text));
+            bool efa = w->efa_answered.asked && e.call == w->efa_answered.call;
+            struct answered *answered = efa ? &w->efa_answered : &w->answered;
+            answered->asked = false;
+            answered->done = true;
+            answered->well = e.code == GRPC_OK && e.text[0] == 0;
+            text_cut(answered->text, sizeof answered->text, view_text(e.text));
         }
     }
 }
@@ -108,10 +134,11 @@ bool world_node_turn(struct world *w)
 void world_kubelet_up(struct world *w, bool up)
 {
     w->kubelet_up = up;
-    enum status s =
-        sim_kubelet_socket(&world_kubelet, w->settings.driver[DRIVER_NEURON].registration_socket,
-                           up && w->agent != NULL);
-    ASSERT(s == STATUS_OK);
+    for (unsigned d = 0; d < (w->with_efa ? 2u : 1u); d++) {
+        enum status s = sim_kubelet_socket(
+            &world_kubelet, w->settings.driver[d].registration_socket, up && w->agent != NULL);
+        ASSERT(s == STATUS_OK);
+    }
 }
 
 void world_wipe(struct world *w)
@@ -131,14 +158,13 @@ void world_kubelet_restart(struct world *w, bool wipe)
 {
     const struct sim_kubelet_config release = world_kubelet.config;
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
-        if (w->kubelet_link[k] >= 0) {
-            agent_link_end(w->agent, (unsigned)w->kubelet_link[k]);
-        }
+        close_link(w, k);
     }
     w->poked = true;
     world_settle(w);
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
         w->kubelet_link[k] = -1;
+        w->efa_link[k] = -1;
     }
     sim_kubelet_init(&world_kubelet, &release, w->now_ms);
     if (wipe) {
@@ -182,6 +208,42 @@ void world_claim_put(const char *name, const char *uid, unsigned device, bool re
     ASSERT(s == STATUS_OK);
 }
 
+static void put_result(struct writer *devices, const char *request, const char *driver,
+                       const char *device)
+{
+    uint8_t bytes[512];
+    struct writer w = writer_of(bytes, sizeof bytes);
+    sim_put_text(&w, 1, request);
+    sim_put_text(&w, 2, driver);
+    sim_put_text(&w, 3, NODE_NAME);
+    sim_put_text(&w, 4, device);
+    sim_put_bytes(devices, 1, writer_view(&w));
+}
+
+void world_claim_put_both(const char *name, const char *uid, unsigned device, unsigned efa)
+{
+    uint8_t bytes[5][2048];
+    struct writer w[5]; /* metadata; devices, allocation, status; claim */
+    char text[DEVICE_NAME_CAP];
+    for (unsigned i = 0; i < 5; i++) {
+        w[i] = writer_of(bytes[i], sizeof bytes[i]);
+    }
+    sim_put_text(&w[0], 1, name);
+    sim_put_text(&w[0], 3, "ml");
+    sim_put_text(&w[0], 5, uid);
+    (void)snprintf(text, sizeof text, "neuron-device-%u", device);
+    put_result(&w[1], "neurons", DRIVER_NAME, text);
+    efa_device_name(world_efa_address(efa), text);
+    put_result(&w[1], "efas", EFA_DRIVER_NAME, text);
+    sim_put_bytes(&w[2], 1, writer_view(&w[1]));
+    sim_put_bytes(&w[3], 1, writer_view(&w[2]));
+    sim_put_bytes(&w[4], 1, writer_view(&w[0]));
+    sim_put_bytes(&w[4], 3, writer_view(&w[3]));
+    ASSERT(!w[4].full);
+    enum status s = sim_api_put(&world_api, SIM_CLAIM, writer_view(&w[4]));
+    ASSERT(s == STATUS_OK);
+}
+
 void world_claim_delete(const char *name)
 {
     enum status s = sim_api_delete(&world_api, SIM_CLAIM, "ml", name);
@@ -207,19 +269,29 @@ void claims_put(void)
 
 /* --- the kubelet's calls --- */
 
-bool world_call(struct world *w, bool unprepare, const char *name, const char *uid)
+bool world_ask(struct world *w, enum driver_kind driver, bool unprepare, const char *name,
+               const char *uid)
 {
     struct sim_claim claim = {.ns = "ml"};
     const struct sim_batch batch = {.method = unprepare ? SIM_UNPREPARE : SIM_PREPARE,
-                                    .driver = DRIVER_NAME,
+                                    .driver = w->settings.driver[driver].name,
                                     .claims = &claim,
                                     .count = 1};
-    unsigned number = 0;
+    struct answered *answered = driver == DRIVER_EFA ? &w->efa_answered : &w->answered;
     text_set(claim.name, sizeof claim.name, name);
     text_set(claim.uid, sizeof claim.uid, uid);
-    w->answered = (struct answered){.text = "no answer"};
-    if (sim_kubelet_call(&world_kubelet, &batch, &number) != STATUS_OK) {
-        text_cut(w->answered.text, sizeof w->answered.text, view_text("not connected"));
+    *answered = (struct answered){.text = "no answer"};
+    if (sim_kubelet_call(&world_kubelet, &batch, &answered->call) != STATUS_OK) {
+        text_cut(answered->text, sizeof answered->text, view_text("not connected"));
+        return false;
+    }
+    answered->asked = true;
+    return true;
+}
+
+bool world_call(struct world *w, bool unprepare, const char *name, const char *uid)
+{
+    if (!world_ask(w, DRIVER_NEURON, unprepare, name, uid)) {
         return false;
     }
     world_settle(w);
@@ -261,6 +333,9 @@ static void tell(struct world *w, const struct found_node *found)
             agent_found(w->agent, found);
             w->poked = true;
         }
+        if (w->efa != NULL) {
+            agent_found_efas(w->agent, &w->efas);
+        }
     }
 }
 
@@ -280,6 +355,30 @@ void world_devices(struct world *w, unsigned count, bool told)
     f->count = (uint16_t)count;
     if (told) {
         tell(w, f);
+    }
+}
+
+uint32_t world_efa_address(unsigned number)
+{
+    uint32_t address = 0;
+    const struct board *board = board_find("trn2.48xlarge");
+    ASSERT(board != NULL && board->efa != NULL && number < BOARD_GROUPED_DEVICES);
+    bool good = pci_address_parse(view_text(board->efa->address[number]), &address);
+    ASSERT(good);
+    return address;
+}
+
+void world_efa_devices(struct world *w)
+{
+    w->efas = (struct found_efas){.count = BOARD_GROUPED_DEVICES};
+    for (unsigned n = 0; n < BOARD_GROUPED_DEVICES; n++) {
+        struct found_efa *e = &w->efas.efa[n];
+        *e = (struct found_efa){.address = world_efa_address(n),
+                                .verbs = true,
+                                .node_exists = true,
+                                .number = (uint16_t)n,
+                                .port_state = "4: ACTIVE"};
+        (void)snprintf(e->rdma_name, sizeof e->rdma_name, "rdmap%us0", n);
     }
 }
 

@@ -85,5 +85,7 @@ struct totals {
 void random_runs(struct world *w, struct totals *t, const struct share *share, bool loud);
 /* The same of claims and disks; a schedule that fails is shrunk. */
 void claim_runs(struct world *w, struct totals *t, const struct share *share, bool loud);
+/* The same of claims with devices of both drivers. */
+void aligned_runs(struct world *w, struct totals *t, const struct share *share, bool loud);
 
 #endif

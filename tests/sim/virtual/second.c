@@ -10,6 +10,7 @@
 #define agent_host_log second_host_log
 #define agent_service second_service
 #define agent_device_plugin second_device_plugin
+#define agent_other_driver second_other_driver
 #define agent_stop second_stop
 #define agent_time second_time
 #define agent_time_old second_time_old

@@ -79,6 +79,7 @@ void world_new(struct world *w, uint64_t seed)
     world_token(w, "token-1");
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
         w->kubelet_link[k] = -1;
+        w->efa_link[k] = -1;
     }
     disk_clear();
     settings_set(w);
@@ -88,6 +89,21 @@ void world_new(struct world *w, uint64_t seed)
     world_node_put(w);
     foreign_put(w);
     claims_put();
+}
+
+void world_efa(struct world *w)
+{
+    static const char *const args[] = {"run", "--node-name", NODE_NAME, "--efa", "true"};
+    static const char *const env[] = {NULL};
+    char text[256];
+    struct writer why = writer_of(text, sizeof text);
+    uint64_t reconcile_ms = w->settings.reconcile_ms;
+    ASSERT(w->first == NULL && w->second == NULL && w->agent == NULL);
+    enum status s = settings_parse(&w->settings, args, sizeof args / sizeof args[0], env, &why);
+    ASSERT(s == STATUS_OK);
+    w->settings.reconcile_ms = reconcile_ms;
+    w->with_efa = true;
+    world_efa_devices(w);
 }
 
 void world_pair(struct world *w, struct world *second)
@@ -101,6 +117,7 @@ void world_pair(struct world *w, struct world *second)
     second->kubelet_up = true;
     for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
         second->kubelet_link[k] = -1;
+        second->efa_link[k] = -1;
     }
     settings_set(second);
     second->settings.reconcile_ms = w->settings.reconcile_ms;

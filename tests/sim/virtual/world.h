@@ -60,9 +60,11 @@ struct foreign {
     uint64_t version; /* that the world saw last */
 };
 
-struct answered { /* the kubelet's last call */
+struct answered { /* the kubelet's last call of a driver */
+    bool asked;   /* and not answered yet */
     bool done;
-    bool well; /* every claim of it */
+    unsigned call; /* its number at the kubelet */
+    bool well;     /* every claim of it */
     char text[512];
 };
 
@@ -74,8 +76,11 @@ struct world {
     struct world *first;  /* of the second: that one; NULL: this is the first */
     struct world *second; /* NULL: there is none */
     struct agent *agent;  /* NULL: no process runs */
+    bool with_efa;        /* its processes have the driver of the EFA devices, too (world_efa) */
+    struct agent *efa;    /* that driver; NULL: no process runs, or it has none */
     struct settings settings;
     struct found_node found;
+    struct found_efas efas;
     uint64_t seed;
     uint64_t random;
     uint64_t now_ms;
@@ -100,8 +105,10 @@ struct world {
     /* the kubelet */
     bool kubelet_up;
     int kubelet_link[SIM_LINKS_MAX]; /* the agent's link of each of the kubelet's, -1: none */
+    int efa_link[SIM_LINKS_MAX];     /* that of the EFA driver */
     unsigned registered;             /* times */
     struct answered answered;
+    struct answered efa_answered;
     /* the cluster */
     const char *node_uid;
     const char *layers[3];  /* labels of the Node; NULL: not there */
@@ -126,6 +133,12 @@ extern struct sim_kubelet world_kubelet;
 void world_new(struct world *w, uint64_t seed);
 /* There may be a second agent on the node of `w`; none of both runs. */
 void world_pair(struct world *w, struct world *second);
+/* Address of the EFA device that belongs to a Neuron device here. */
+uint32_t world_efa_address(unsigned number);
+/* All EFA devices of the node's type are there. */
+void world_efa_devices(struct world *w);
+/* The agent of `w` gets --efa, and the node the EFA devices of its type; before it starts. */
+void world_efa(struct world *w);
 /* The world that has the node: the first. */
 struct world *world_node(struct world *w);
 /* Everything that happens at this moment. */
@@ -174,6 +187,11 @@ void claims_put(void);
 /* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
 void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved);
 void world_claim_delete(const char *name);
+/* The same of one device of each driver; `efa` is the number of an EFA device. */
+void world_claim_put_both(const char *name, const char *uid, unsigned device, unsigned efa);
+/* The kubelet calls a driver for one claim, and does not wait; false: it is not connected. */
+bool world_ask(struct world *w, enum driver_kind driver, bool unprepare, const char *name,
+               const char *uid);
 /* The kubelet calls for one claim; whether it was answered well at once. */
 bool world_call(struct world *w, bool unprepare, const char *name, const char *uid);
 /* The kubelet begins anew and deletes all slices of the node, as it does at its start. */
@@ -200,6 +218,11 @@ void world_node_put(struct world *w);
 void world_node_again(struct world *w, const char *uid);
 
 /* --- stored.c: what the API server stores --- */
+
+/* The files of the EFA driver: on the same disk, its claim store in a directory of its own. */
+extern const struct files efa_files;
+/* Name of the EFA driver's claim store on the disk. */
+#define EFA_STORE_NAME "efa-" STORE_FILE_NAME
 
 /* Size of the agent's one instance. */
 extern const size_t agent_bytes;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files port of the EFA driver: that of the disk, but for the claim store and what belongs to
+ * it, which lie in a directory of their own, as the name says. One process has the driver, so that
+ * nobody else has its locks. See world.h.
+ */
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/sim/virtual/world.h"
+
+static const char *place(enum files_dir dir, const char *name, char text[DISK_NAME_CAP])
+{
+    int n = snprintf(text, DISK_NAME_CAP, "%s%s", dir == FILES_STATE ? "efa-" : "", name);
+    ASSERT(n > 0 && (unsigned)n < DISK_NAME_CAP);
+    return text;
+}
+
+static enum status efa_read(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                            struct writer *out)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.read(ctx, dir, place(dir, name, text), offset, out);
+}
+
+static enum status efa_write(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
+                             struct view bytes)
+{
+    char text[DISK_NAME_CAP];
+    return disk_files.write(ctx, dir, place(dir, name, text), offset, bytes);
+}
+
+static enum status efa_commit(void *ctx, enum files_dir dir, const char *name,
+                              const char *final_name)
+{
+    char text[DISK_NAME_CAP];
+    char final_text[DISK_NAME_CAP];
+    const char *last = final_name != NULL ? place(dir, final_name, final_text) : NULL;
+    return disk_files.commit(ctx, dir, place(dir, name, text), last);
+}
+
+static enum status efa_remove(void *ctx, enum files_dir dir, const char *name, const char *aside)
+{
+    char text[DISK_NAME_CAP];
+    char aside_text[DISK_NAME_CAP];
+    const char *other = aside != NULL ? place(dir, aside, aside_text) : NULL;
+    return disk_files.remove(ctx, dir, place(dir, name, text), other);
+}
+
+static enum status efa_lock(void *ctx, const char *name, enum files_lock which)
+{
+    char text[DISK_NAME_CAP];
+    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
+    (void)disk_make(FILES_STATE, place(FILES_STATE, name, text));
+    return STATUS_OK;
+}
+
+static void efa_unlock(void *ctx, enum files_lock which)
+{
+    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
+}
+
+static enum files_holder efa_holder(void *ctx, enum files_lock which)
+{
+    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
+    return HOLDER_NOBODY;
+}
+
+static enum status efa_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
+{
+    ASSERT(dir == FILES_CDI); /* names of the other directory would keep what `place` puts before */
+    return disk_files.list(ctx, dir, prefix, out);
+}
+
+static enum status efa_device(void *ctx, unsigned number, struct device_place *device)
+{
+    return disk_files.device(ctx, number, device);
+}
+
+static uint64_t efa_flush_ms(void *ctx)
+{
+    return disk_files.flush_ms(ctx);
+}
+
+static const char *efa_why(void *ctx)
+{
+    return disk_files.why(ctx);
+}
+
+const struct files efa_files = {
+    .ctx = &disk,
+    .read = efa_read,
+    .write = efa_write,
+    .commit = efa_commit,
+    .remove = efa_remove,
+    .lock = efa_lock,
+    .list = efa_list,
+    .unlock = efa_unlock,
+    .holder = efa_holder,
+    .device = efa_device,
+    .flush_ms = efa_flush_ms,
+    .why = efa_why,
+};
