@@ -526,6 +526,8 @@ INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/terminator $(INTEROP)/grpcjs/installed deps-all
 	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
 		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
+	@$(with_go) && cd tests/interop/metadata && go build -o $(CURDIR)/$(INTEROP)/metadata . && \
+		go build -modfile=../metadata136/go.mod -o $(CURDIR)/$(INTEROP)/metadata136 .
 
 $(INTEROP)/flags: FORCE
 	$(call remember,$@,$(COMPILER) $(INTEROP_FLAGS))

@@ -28,6 +28,18 @@
  * .json and .yaml.
  */
 #define CDI_TOMBSTONE_SUFFIX ".gone"
+/*
+ * Device metadata files lie beside the CDI files that mount them. They have no suffix, and begin
+ * otherwise, so that nobody who lists CDI files meets them.
+ */
+#define METADATA_FILE_PREFIX "neuron.aws.com-metadata_"
+#define EFA_METADATA_FILE_PREFIX "efa.networking.k8s.aws-metadata_"
+/* What containers know them by: the contract of KEP-5304. */
+#define METADATA_CONTAINER_DIR "/var/run/kubernetes.io/dra-device-attributes"
+#define METADATA_FILE_SUFFIX "-metadata.json"
+#define METADATA_API_GROUP "metadata.resource.k8s.io"
+/* of a claim that was made from a template: its name in the pod's specification */
+#define POD_CLAIM_ANNOTATION "resource.kubernetes.io/pod-claim-name"
 #define DEVICE_NAME_PREFIX "neuron-device-"
 #define NODE_DEVICE_NAME "neuron-node" /* all devices of a node of an UltraServer, as one */
 #define COUNTER_SET_NAME "devices"     /* of its shared counters, each with the name of a device */

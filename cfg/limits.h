@@ -214,10 +214,19 @@
  */
 #define CDI_BYTES_MAX 32768u
 /*
- * File name of a CDI file with NUL: prefix, UID and suffix. Never reached: UID_CAP bounds the only
- * part that varies.
+ * File name of a CDI or device metadata file with NUL: prefix, UID and suffix. Never reached:
+ * UID_CAP bounds the only part that varies.
  */
 #define CDI_FILE_NAME_CAP 128u
+/* Path of a device metadata file in a container, with NUL. Never reached: names are bounded. */
+#define METADATA_PATH_CAP 512u
+/* Versions of the API in which a device metadata file has its content: v1beta1, v1alpha1. */
+#define METADATA_VERSIONS 2u
+/*
+ * One part of a device metadata file: the head with its names, and a device with ATTRIBUTES_MAX
+ * attributes of the longest key and value, each byte of which is escaped. Never reached.
+ */
+#define METADATA_PART_MAX 24576u
 /*
  * Held claims whose CDI files are compared in one step: half a millisecond. More: in the next step.
  */

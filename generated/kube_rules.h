@@ -18,6 +18,7 @@ enum {
     KUBE_STATUS_CAUSE,
     KUBE_META,
     KUBE_LABEL,
+    KUBE_ANNOTATION,
     KUBE_NODE_INFO,
     KUBE_ALLOCATION,
     KUBE_RESULT,
@@ -126,28 +127,31 @@ enum {
     /* 14 */ {7, KUBE_DESCEND, 13, 0, 0, 0}, /* metadata.ownerReferences */ \
     /* 15 */ {14, KUBE_KEEP, 4, 0, 6, 63}, /* metadata.ownerReferences.uid */ \
     /* 16 */ {7, KUBE_KEEP, 2, 0, 7, 253}, /* metadata.generateName */ \
-    /* 17 */ {6, KUBE_DESCEND, 3, 0, 0, 0}, /* status */ \
-    /* 18 */ {17, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* status.allocation */ \
-    /* 19 */ {18, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices */ \
-    /* 20 */ {19, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* status.allocation.devices.results */ \
-    /* 21 */ {20, KUBE_KEEP, 1, 0, 1, 127}, /* status.allocation.devices.results.request */ \
-    /* 22 */ {20, KUBE_KEEP, 2, 0, 2, 63}, /* status.allocation.devices.results.driver */ \
-    /* 23 */ {20, KUBE_KEEP, 3, 0, 3, 253}, /* status.allocation.devices.results.pool */ \
-    /* 24 */ {20, KUBE_KEEP, 4, 0, 4, 63}, /* status.allocation.devices.results.device */ \
-    /* 25 */ {20, KUBE_KEEP, 5, 0, 5, 0}, /* status.allocation.devices.results.adminAccess */ \
-    /* 26 */ {20, KUBE_KEEP, 9, 0, 6, 36}, /* status.allocation.devices.results.shareID */ \
-    /* 27 */ {19, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* status.allocation.devices.config */ \
-    /* 28 */ {27, KUBE_KEEP, 1, 0, 1, 15}, /* status.allocation.devices.config.source */ \
-    /* 29 */ {27, KUBE_KEEP, 2, 0, 2, 127}, /* status.allocation.devices.config.requests */ \
-    /* 30 */ {27, KUBE_DESCEND, 3, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration */ \
-    /* 31 */ {30, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque */ \
-    /* 32 */ {31, KUBE_KEEP, 1, 0, 3, 63}, /* status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
-    /* 33 */ {31, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
-    /* 34 */ {33, KUBE_KEEP, 1, 0, 4, 10240}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
-    /* 35 */ {17, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* status.reservedFor */ \
-    /* 36 */ {35, KUBE_KEEP, 3, 0, 1, 63}, /* status.reservedFor.resource */ \
-    /* 37 */ {35, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
-    /* 38 */ {35, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
+    /* 17 */ {7, KUBE_RECORD, 12, KUBE_ANNOTATION, 0, 0}, /* metadata.annotations */ \
+    /* 18 */ {17, KUBE_KEEP, 1, 0, 1, 317}, /* metadata.annotations.key */ \
+    /* 19 */ {17, KUBE_KEEP, 2, 0, 2, 63}, /* metadata.annotations.value */ \
+    /* 20 */ {6, KUBE_DESCEND, 3, 0, 0, 0}, /* status */ \
+    /* 21 */ {20, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* status.allocation */ \
+    /* 22 */ {21, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices */ \
+    /* 23 */ {22, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* status.allocation.devices.results */ \
+    /* 24 */ {23, KUBE_KEEP, 1, 0, 1, 127}, /* status.allocation.devices.results.request */ \
+    /* 25 */ {23, KUBE_KEEP, 2, 0, 2, 63}, /* status.allocation.devices.results.driver */ \
+    /* 26 */ {23, KUBE_KEEP, 3, 0, 3, 253}, /* status.allocation.devices.results.pool */ \
+    /* 27 */ {23, KUBE_KEEP, 4, 0, 4, 63}, /* status.allocation.devices.results.device */ \
+    /* 28 */ {23, KUBE_KEEP, 5, 0, 5, 0}, /* status.allocation.devices.results.adminAccess */ \
+    /* 29 */ {23, KUBE_KEEP, 9, 0, 6, 36}, /* status.allocation.devices.results.shareID */ \
+    /* 30 */ {22, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* status.allocation.devices.config */ \
+    /* 31 */ {30, KUBE_KEEP, 1, 0, 1, 15}, /* status.allocation.devices.config.source */ \
+    /* 32 */ {30, KUBE_KEEP, 2, 0, 2, 127}, /* status.allocation.devices.config.requests */ \
+    /* 33 */ {30, KUBE_DESCEND, 3, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration */ \
+    /* 34 */ {33, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 35 */ {34, KUBE_KEEP, 1, 0, 3, 63}, /* status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 36 */ {34, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 37 */ {36, KUBE_KEEP, 1, 0, 4, 10240}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 38 */ {20, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* status.reservedFor */ \
+    /* 39 */ {38, KUBE_KEEP, 3, 0, 1, 63}, /* status.reservedFor.resource */ \
+    /* 40 */ {38, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
+    /* 41 */ {38, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
 
 /* ResourceClaimList */
 #define KUBE_ROWS_RESOURCE_CLAIM_LIST \
@@ -169,31 +173,34 @@ enum {
     /* 15 */ {8, KUBE_DESCEND, 13, 0, 0, 0}, /* items.metadata.ownerReferences */ \
     /* 16 */ {15, KUBE_KEEP, 4, 0, 6, 63}, /* items.metadata.ownerReferences.uid */ \
     /* 17 */ {8, KUBE_KEEP, 2, 0, 7, 253}, /* items.metadata.generateName */ \
-    /* 18 */ {7, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status */ \
-    /* 19 */ {18, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* items.status.allocation */ \
-    /* 20 */ {19, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices */ \
-    /* 21 */ {20, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* items.status.allocation.devices.results */ \
-    /* 22 */ {21, KUBE_KEEP, 1, 0, 1, 127}, /* items.status.allocation.devices.results.request */ \
-    /* 23 */ {21, KUBE_KEEP, 2, 0, 2, 63}, /* items.status.allocation.devices.results.driver */ \
-    /* 24 */ {21, KUBE_KEEP, 3, 0, 3, 253}, /* items.status.allocation.devices.results.pool */ \
-    /* 25 */ {21, KUBE_KEEP, 4, 0, 4, 63}, /* items.status.allocation.devices.results.device */ \
-    /* 26 */ {21, KUBE_KEEP, 5, 0, 5, 0}, /* items.status.allocation.devices.results.adminAccess */ \
-    /* 27 */ {21, KUBE_KEEP, 9, 0, 6, 36}, /* items.status.allocation.devices.results.shareID */ \
-    /* 28 */ {20, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* items.status.allocation.devices.config */ \
-    /* 29 */ {28, KUBE_KEEP, 1, 0, 1, 15}, /* items.status.allocation.devices.config.source */ \
-    /* 30 */ {28, KUBE_KEEP, 2, 0, 2, 127}, /* items.status.allocation.devices.config.requests */ \
-    /* 31 */ {28, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration */ \
-    /* 32 */ {31, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque */ \
-    /* 33 */ {32, KUBE_KEEP, 1, 0, 3, 63}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
-    /* 34 */ {32, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
-    /* 35 */ {34, KUBE_KEEP, 1, 0, 4, 10240}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
-    /* 36 */ {18, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* items.status.reservedFor */ \
-    /* 37 */ {36, KUBE_KEEP, 3, 0, 1, 63}, /* items.status.reservedFor.resource */ \
-    /* 38 */ {36, KUBE_KEEP, 4, 0, 2, 253}, /* items.status.reservedFor.name */ \
-    /* 39 */ {36, KUBE_KEEP, 5, 0, 3, 63}, /* items.status.reservedFor.uid */ \
-    /* 40 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 41 */ {40, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 42 */ {40, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 18 */ {8, KUBE_RECORD, 12, KUBE_ANNOTATION, 0, 0}, /* items.metadata.annotations */ \
+    /* 19 */ {18, KUBE_KEEP, 1, 0, 1, 317}, /* items.metadata.annotations.key */ \
+    /* 20 */ {18, KUBE_KEEP, 2, 0, 2, 63}, /* items.metadata.annotations.value */ \
+    /* 21 */ {7, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status */ \
+    /* 22 */ {21, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* items.status.allocation */ \
+    /* 23 */ {22, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices */ \
+    /* 24 */ {23, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* items.status.allocation.devices.results */ \
+    /* 25 */ {24, KUBE_KEEP, 1, 0, 1, 127}, /* items.status.allocation.devices.results.request */ \
+    /* 26 */ {24, KUBE_KEEP, 2, 0, 2, 63}, /* items.status.allocation.devices.results.driver */ \
+    /* 27 */ {24, KUBE_KEEP, 3, 0, 3, 253}, /* items.status.allocation.devices.results.pool */ \
+    /* 28 */ {24, KUBE_KEEP, 4, 0, 4, 63}, /* items.status.allocation.devices.results.device */ \
+    /* 29 */ {24, KUBE_KEEP, 5, 0, 5, 0}, /* items.status.allocation.devices.results.adminAccess */ \
+    /* 30 */ {24, KUBE_KEEP, 9, 0, 6, 36}, /* items.status.allocation.devices.results.shareID */ \
+    /* 31 */ {23, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* items.status.allocation.devices.config */ \
+    /* 32 */ {31, KUBE_KEEP, 1, 0, 1, 15}, /* items.status.allocation.devices.config.source */ \
+    /* 33 */ {31, KUBE_KEEP, 2, 0, 2, 127}, /* items.status.allocation.devices.config.requests */ \
+    /* 34 */ {31, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration */ \
+    /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 36 */ {35, KUBE_KEEP, 1, 0, 3, 63}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 37 */ {35, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 38 */ {37, KUBE_KEEP, 1, 0, 4, 10240}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 39 */ {21, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* items.status.reservedFor */ \
+    /* 40 */ {39, KUBE_KEEP, 3, 0, 1, 63}, /* items.status.reservedFor.resource */ \
+    /* 41 */ {39, KUBE_KEEP, 4, 0, 2, 253}, /* items.status.reservedFor.name */ \
+    /* 42 */ {39, KUBE_KEEP, 5, 0, 3, 63}, /* items.status.reservedFor.uid */ \
+    /* 43 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 44 */ {43, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 45 */ {43, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSlice */
 #define KUBE_ROWS_RESOURCE_SLICE \

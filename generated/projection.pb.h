@@ -74,8 +74,10 @@ typedef struct _projection_MetaRecord {
     char generate_name[254]; /* generateName(2) */
 } projection_MetaRecord;
 
-/* One label of a node, before the META of its object. Key: DNS subdomain of 253, a slash, name of 63.
- record LABEL  Node.metadata(1).labels(11) */
+/* One label of a node, or one annotation of a claim, before the META of its object. Key: DNS subdomain of 253, a slash,
+ name of 63. A longer value is none that the agent reads.
+ record LABEL       Node.metadata(1).labels(11)
+ record ANNOTATION  ResourceClaim.metadata(1).annotations(12) */
 typedef struct _projection_LabelRecord {
     bool has_key;
     char key[318]; /* key(1) */

@@ -48,6 +48,8 @@ typedef struct _store_ClaimRecord {
     char ultraserver_server_id[17]; /* of the set of nodes; absent: none */
     bool has_ultraserver_node_id;
     uint32_t ultraserver_node_id; /* of this node in that set */
+    bool has_pod_claim_name;
+    char pod_claim_name[64]; /* it has device metadata files, under this name in its pod; empty: under its own */
 } store_ClaimRecord;
 
 typedef struct _store_StoredResult {
@@ -60,7 +62,7 @@ typedef struct _store_StoredResult {
     bool has_share_id;
     char share_id[64];
     bool has_device_index;
-    uint32_t device_index; /* N of /dev/neuronN on the host; absent: all devices of the node */
+    uint8_t device_index; /* N of /dev/neuronN on the host; absent: all devices of the node */
     bool has_logical_neuron_core;
     uint32_t logical_neuron_core; /* absent: not configured */
     bool has_ultraserver_mode;
@@ -74,7 +76,7 @@ extern "C" {
 #endif
 
 /* Initializer values for message structs */
-#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0, false, 0, false, 0, false, "", false, 0}
+#define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0, false, 0, false, 0, false, "", false, 0, false, ""}
 #define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
@@ -98,6 +100,7 @@ extern "C" {
 #define store_ClaimRecord_ultraserver_mode_tag   17
 #define store_ClaimRecord_ultraserver_server_id_tag 18
 #define store_ClaimRecord_ultraserver_node_id_tag 19
+#define store_ClaimRecord_pod_claim_name_tag     20
 #define store_StoredResult_request_tag           1
 #define store_StoredResult_device_tag            2
 #define store_StoredResult_admin_access_tag      3
@@ -126,7 +129,8 @@ X(a, STATIC,   OPTIONAL, BOOL,     rebuilt,          15) \
 X(a, STATIC,   OPTIONAL, FIXED64,  node_devices,     16) \
 X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_mode,  17) \
 X(a, STATIC,   OPTIONAL, STRING,   ultraserver_server_id,  18) \
-X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_node_id,  19)
+X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_node_id,  19) \
+X(a, STATIC,   OPTIONAL, STRING,   pod_claim_name,   20)
 #define store_ClaimRecord_CALLBACK pb_default_field_callback
 #define store_ClaimRecord_DEFAULT NULL
 #define store_ClaimRecord_results_MSGTYPE store_StoredResult
@@ -153,7 +157,7 @@ extern const pb_msgdesc_t store_StoredResult_msg;
 /* Maximum encoded size of messages (where known) */
 /* store_ClaimRecord_size depends on runtime parameters */
 #define STORE_STORE_PB_H_MAX_SIZE                store_StoredResult_size
-#define store_StoredResult_size                  219
+#define store_StoredResult_size                  216
 
 #ifdef __cplusplus
 } /* extern "C" */

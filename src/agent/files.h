@@ -12,7 +12,7 @@
 #include "dra/device.h"
 
 enum files_dir {
-    FILES_CDI,  /* --cdi-root: one small file per claim, written whole */
+    FILES_CDI,  /* --cdi-root: small files of each claim, written whole */
     FILES_STATE /* <plugins>/neuron.aws.com: the claim store, written in place */
 };
 
@@ -39,8 +39,8 @@ struct files {
                         struct writer *out) MUST_USE;
     /*
      * FILES_STATE: writes in place and extends the file; only a write at offset 0 creates it, so
-     * that a store which vanished shows as HOST_ABSENT. FILES_CDI: offset
-     * is 0 and the file is created again with just these bytes.
+     * that a store which vanished shows as HOST_ABSENT. FILES_CDI: at
+     * offset 0 the file is created again with just these bytes, above it they follow those.
      */
     enum status (*write)(void *ctx, enum files_dir dir, const char *name, uint64_t offset,
                          struct view bytes) MUST_USE;

@@ -84,6 +84,7 @@ struct settings {
     char efa_driver[DRIVER_CAP];
     uint32_t efa_share; /* 1 to EFA_SHARES_MAX */
     bool claim_status;
+    bool device_metadata;
     bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;

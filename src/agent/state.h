@@ -50,6 +50,7 @@ struct scratch {
     uint8_t stored[CDI_BYTES_MAX]; /* a CDI file as the disk has it */
     struct devices devices;
     struct probe_issues issues;
+    struct attributes attributes; /* of a device, for a file of the claim that has it */
 };
 
 /* What the drivers share: one log, one connection to the API server, one Node. */

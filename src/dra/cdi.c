@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "dra/cdi_internal.h"
 #include "dra/claim.h"
+#include "dra/metadata.h"
 
 /* Directory, "/neuron" or "/infiniband/uverbs", and a number under DEVICES_MAX. */
 #define NODE_PATH_CAP (PATH_CAP + 32u)
@@ -202,6 +203,9 @@ static void node_annotations(struct json_writer *j, const struct claim_record *r
         member(j, ANNOTATION("ultraserver-server-id"), u->place.server_id);
         member_decimal(j, ANNOTATION("ultraserver-node-id"), u->place.node_id);
     }
+    if (r->metadata) {
+        member(j, ANNOTATION("device-metadata"), r->pod_claim);
+    }
 }
 
 static void annotations(struct json_writer *j, const struct claim_record *r)
@@ -242,14 +246,14 @@ static bool same_request(const struct claim_record *r, unsigned i, unsigned k)
     return view_is(view_text(r->result[i].request), r->result[k].request);
 }
 
-static bool request_written(const struct claim_record *r, unsigned at)
+bool claim_request_begins(const struct claim_record *r, unsigned at)
 {
     for (unsigned k = 0; k < at; k++) {
         if (same_request(r, k, at)) {
-            return true;
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
 static void write_node(struct json_writer *j, const char *dev_root, const char *stem,
@@ -327,8 +331,41 @@ static void environment(struct json_writer *j, const struct claim_record *r,
     json_array_end(j);
 }
 
+/* On one line: CDI_BYTES_MAX has room for 32 of them then. */
+static void mounts(struct json_writer *j, const struct claim_record *r, unsigned first,
+                   const struct cdi_host *host)
+{
+    char name[CDI_FILE_NAME_CAP];
+    char text[NODE_PATH_CAP + CDI_FILE_NAME_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    metadata_file_name(r->driver, r->id.uid, first, name);
+    json_name(j, "mounts");
+    j->indent = 0;
+    json_array_begin(j);
+    json_object_begin(j);
+    json_name(j, "hostPath");
+    writer_text(&w, host->cdi_root);
+    writer_text(&w, "/");
+    writer_text(&w, name);
+    json_string(j, writer_view(&w));
+    w.len = 0;
+    json_name(j, "containerPath");
+    metadata_container_path(r, first, host->driver, &w);
+    json_string(j, writer_view(&w));
+    ASSERT(!w.full);
+    json_name(j, "options");
+    json_array_begin(j);
+    json_string(j, view_text("ro"));
+    json_string(j, view_text("bind"));
+    json_array_end(j);
+    json_object_end(j);
+    json_array_end(j);
+    j->indent = CDI_INDENT;
+}
+_Static_assert(METADATA_PATH_CAP <= NODE_PATH_CAP, "either path fits");
+
 static void device_object(struct json_writer *j, const struct claim_record *r, unsigned first,
-                          const char *dev_root)
+                          const struct cdi_host *host)
 {
     char text[UID_CAP + REQUEST_BASE_CAP];
     struct writer name = writer_of(text, sizeof text);
@@ -340,12 +377,15 @@ static void device_object(struct json_writer *j, const struct claim_record *r, u
     json_name(j, "containerEdits");
     json_object_begin(j);
     environment(j, r, &r->result[first]);
-    device_nodes(j, r, first, dev_root);
+    device_nodes(j, r, first, host->dev_root);
+    if (r->metadata) {
+        mounts(j, r, first, host);
+    }
     json_object_end(j);
     json_object_end(j);
 }
 
-enum status cdi_write(const struct claim_record *r, const char *dev_root, struct writer *out)
+enum status cdi_write(const struct claim_record *r, const struct cdi_host *host, struct writer *out)
 {
     ASSERT(claim_record_valid(r));
     size_t start = out->len;
@@ -357,8 +397,8 @@ enum status cdi_write(const struct claim_record *r, const char *dev_root, struct
     json_name(&j, "devices");
     json_array_begin(&j);
     for (unsigned i = 0; i < r->count; i++) {
-        if (!request_written(r, i)) {
-            device_object(&j, r, i, dev_root);
+        if (claim_request_begins(r, i)) {
+            device_object(&j, r, i, host);
         }
     }
     json_array_end(&j);

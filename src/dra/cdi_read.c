@@ -24,6 +24,7 @@ enum {
     KEY_MODE,
     KEY_SERVER_ID,
     KEY_NODE_ID,
+    KEY_METADATA,
     KEYS
 };
 #define KEYS_NEEDED KEY_NODE_DEVICES /* those before it; the others are of some claims alone */
@@ -48,7 +49,8 @@ static const char *const keys[KEYS] = {[KEY_NAMESPACE] = ANNOTATION("claim-names
                                        [KEY_NODE_DEVICES] = ANNOTATION("node-devices"),
                                        [KEY_MODE] = ANNOTATION("ultraserver-mode"),
                                        [KEY_SERVER_ID] = ANNOTATION("ultraserver-server-id"),
-                                       [KEY_NODE_ID] = ANNOTATION("ultraserver-node-id")};
+                                       [KEY_NODE_ID] = ANNOTATION("ultraserver-node-id"),
+                                       [KEY_METADATA] = ANNOTATION("device-metadata")};
 static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_DEVICE] = "device",
                                              [MEMBER_ADMIN_ACCESS] = "adminAccess",
@@ -277,6 +279,9 @@ static bool take_annotation(struct members_reader *m, struct claim_record *r)
         return take_text(&m->value, r->ultraserver.place.server_id, SERVER_ID_CAP);
     case KEY_NODE_ID:
         return take_decimal(&m->value, &r->ultraserver.place.node_id);
+    case KEY_METADATA:
+        r->metadata = true;
+        return take_text(&m->value, r->pod_claim, sizeof r->pod_claim);
     default:
         break;
     }

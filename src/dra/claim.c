@@ -49,6 +49,11 @@ bool claim_uid_like(const char *uid)
     return name_like(view_text(uid), false);
 }
 
+bool claim_label_like(struct view text)
+{
+    return name_like(text, false) && text.len < NAMESPACE_CAP;
+}
+
 enum status claim_id_check(const struct claim_id *id, struct writer *why)
 {
     static const char label_rule[] = "letters, digits and '-'";
@@ -158,7 +163,9 @@ bool claim_record_valid(const struct claim_record *r)
     bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
                  name_like(view_text(r->pool), true) && all_visible(view_text(r->boot_id));
     bool kind = r->consumer.kind < (uint8_t)CONSUMER_KINDS;
-    if (!names || !kind || r->count == 0u || r->count > RESULTS_MAX) {
+    bool template = r->pod_claim[0] == '\0' ||
+                    (r->metadata && claim_label_like(view_text(r->pod_claim)));
+    if (!names || !kind || !template || r->count == 0u || r->count > RESULTS_MAX) {
         return false;
     }
     for (unsigned i = 0; i < r->count; i++) {

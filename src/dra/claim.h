@@ -31,6 +31,8 @@ struct claim_id { /* as the kubelet named it */
 
 /* Whether a text can be a claim's UID: what cannot was never prepared, and no file has its name. */
 bool claim_uid_like(const char *uid);
+/* Whether a text is a DNS label, but for its case and length; what is, is one name of a path. */
+bool claim_label_like(struct view text);
 /*
  * Whether the texts are valid as what they stand for. UID: letters, digits and '-' (it becomes part
  * of a file name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
@@ -82,6 +84,8 @@ struct claim_record {
         consumer;          /* the first one that it was reserved for when it was prepared */
     bool zero_numbering;   /* --device-numbering=zero at prepare time */
     uint8_t first_number;  /* if so: the number of its first device in a container; else 0 */
+    bool metadata;         /* --device-metadata at prepare time */
+    char pod_claim[NAMESPACE_CAP]; /* if so: its name in the pod; empty: not from a template */
     bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
     uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
     struct ultraserver_use ultraserver; /* of all results that ask for an UltraServer mode */
@@ -206,6 +210,8 @@ uint64_t claim_container_numbers(const struct claim_record *r);
 unsigned claim_numbers_count(uint64_t numbers);
 /* The device numbers of a mask as "0,1,2"; at most CLAIM_NUMBERS_CAP bytes. */
 void claim_numbers_write(struct writer *out, uint64_t numbers);
+/* Whether result `at` is the first one of its request. */
+bool claim_request_begins(const struct claim_record *r, unsigned at);
 /* Published name of the result's device. */
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP]);
 
@@ -225,17 +231,24 @@ bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix,
  */
 void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
                    char out[CDI_ID_CAP]);
+/* What a CDI file has of the host and of the settings; borrowed. */
+struct cdi_host {
+    const char *dev_root;
+    const char *cdi_root; /* for records with metadata files */
+    const char *driver;   /* the name of the driver, for these too */
+};
 /*
  * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
  * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
  * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
- * own N, which is all that libfabric's provider efa opens: README.md) and its environment (NEURON_LOGICAL_NC_CONFIG;
- * NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID). Nothing applies to the file as a whole, so
+ * own N, which is all that libfabric's provider efa opens: README.md), its environment
+ * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with metadata
+ * files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.
  */
-MUST_USE enum status cdi_write(const struct claim_record *r, const char *dev_root,
+MUST_USE enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
                                struct writer *out);
 /*
  * The record that a CDI file's annotations hold; its consumer, which is no part of them, is empty.

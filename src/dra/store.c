@@ -169,7 +169,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->has_share_id = r->share_id[0] != '\0';
     text_set(m->share_id, sizeof m->share_id, r->share_id);
     m->has_device_index = !r->node;
-    m->device_index = r->number;
+    m->device_index = (uint8_t)r->number;
     m->has_logical_neuron_core = r->logical_neuron_core != 0u;
     m->logical_neuron_core = r->logical_neuron_core;
     m->has_ultraserver_mode = r->ultraserver_mode != 0u;
@@ -227,6 +227,8 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
              r->ultraserver.place.server_id);
     m->has_ultraserver_node_id = m->has_ultraserver_server_id;
     m->ultraserver_node_id = r->ultraserver.place.node_id;
+    m->has_pod_claim_name = r->metadata;
+    text_set(m->pod_claim_name, sizeof m->pod_claim_name, r->pod_claim);
 }
 
 /* FULL_BUFFER leaves `out` unmoved. */
@@ -296,7 +298,7 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
         m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
         return false;
     }
-    to->number = (uint16_t)m->device_index;
+    to->number = m->device_index;
     if (!take_place(m, to)) {
         return false;
     }
@@ -342,6 +344,8 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     r->ultraserver.place.node_id = (uint8_t)m->ultraserver_node_id;
     text_set(r->ultraserver.place.server_id, sizeof r->ultraserver.place.server_id,
              m->ultraserver_server_id);
+    r->metadata = m->has_pod_claim_name;
+    text_set(r->pod_claim, sizeof r->pod_claim, m->pod_claim_name);
 }
 
 static bool read_record(struct view bytes, struct claim_record *r)
@@ -401,12 +405,14 @@ SAME_CAP(store_ClaimRecord, node_name, NAME_CAP);
 SAME_CAP(store_ClaimRecord, pod_name, NAME_CAP);
 SAME_CAP(store_ClaimRecord, pod_uid, UID_CAP);
 SAME_CAP(store_ClaimRecord, ultraserver_server_id, SERVER_ID_CAP);
+SAME_CAP(store_ClaimRecord, pod_claim_name, NAMESPACE_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
 /* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
 /* A result with the four bytes of uverbs has not the twelve of logical core and mode. */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
-                       9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u <=
+                       9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u +
+                       NAMESPACE_CAP + 2u <=
                    STORE_RECORD_MAX,
                "the longest record fits");

@@ -204,7 +204,11 @@ static enum cdi_state cdi_look(struct command_memory *m)
     if (s != STATUS_OK) {
         return (s == HOST_ABSENT) ? CDI_MISSING : CDI_UNREADABLE;
     }
-    s = cdi_write(&m->record, m->settings->dev_root, &wanted);
+    s = cdi_write(&m->record,
+                  &(struct cdi_host){.dev_root = m->settings->dev_root,
+                                     .cdi_root = m->settings->cdi_root,
+                                     .driver = m->settings->driver[m->record.driver].name},
+                  &wanted);
     bool same = s == STATUS_OK && view_equal(writer_view(&stored), writer_view(&wanted));
     return same ? CDI_GOOD : CDI_DIFFERENT;
 }

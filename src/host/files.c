@@ -221,17 +221,18 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     return s;
 }
 
-/* Creates a file with exactly these bytes, or none at all. */
-static enum status write_whole(struct host_files *f, const char *name, struct view bytes)
+/* Creates a file with exactly these bytes, or adds them to it; or there is none at all. */
+static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
+                               struct view bytes)
 {
     char path[FILE_PATH_CAP];
     path_of(path, f, FILES_CDI, name);
-    int fd = open_for_write(f, FILES_CDI, path, O_WRONLY | O_TRUNC);
+    int fd = open_for_write(f, FILES_CDI, path, O_WRONLY | ((offset == 0u) ? O_TRUNC : 0));
     if (fd < 0) {
         return failed(f, errno);
     }
     int error = 0;
-    enum status s = descriptor_write(fd, bytes, -1, &error);
+    enum status s = descriptor_write(fd, bytes, (offset == 0u) ? -1 : (off_t)offset, &error);
     if (close(fd) != 0 && s == STATUS_OK) {
         error = errno;
     }
@@ -248,8 +249,7 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
     struct host_files *f = ctx;
     ASSERT(f != NULL && offset <= INT64_MAX - bytes.len);
     if (dir == FILES_CDI) {
-        ASSERT(offset == 0u);
-        return write_whole(f, name, bytes);
+        return write_whole(f, name, offset, bytes);
     }
     enum status s = state_open(f, name, true, offset == 0u);
     if (s != STATUS_OK) {

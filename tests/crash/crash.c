@@ -226,7 +226,7 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
     if (fate == FATE_TORN) {
         bytes = view_first(bytes, crash_bytes);
     }
-    if (dir == FILES_CDI) {
+    if (dir == FILES_CDI && offset == 0u) {
         f->len = 0;
     }
     if (bytes.len > 0u) {

@@ -48,7 +48,12 @@ static void try_file(struct view bytes)
     CHECK(claim_record_valid(&record));
     look_names(&record);
     struct writer out = writer_of(file, sizeof file);
-    CHECK(cdi_write(&record, "/dev", &out) == STATUS_OK);
+    const struct cdi_host host = {.dev_root = "/dev", .cdi_root = "/c", .driver = "d"};
+    enum status s = cdi_write(&record, &host, &out);
+    if (s == FULL_BUFFER && record.metadata) {
+        return; /* very many mounts of very long names */
+    }
+    CHECK(s == STATUS_OK);
     CHECK(cdi_read(writer_view(&out), &again) == STATUS_OK);
     CHECK(memcmp(&again, &record, sizeof record) == 0);
 }

@@ -76,6 +76,7 @@ static enum status read_claim(struct view object, struct fuzz_cuts cuts, bool ze
     agent->fetch[0].state = FETCH_RUNNING;
     claim_begin(b, &devices, DRIVER_NAME, "node-a", &wanted);
     b->zero_numbering = zero;
+    b->record.metadata = zero; /* its annotation is read then */
     kube_envelope_head(&w, "resource.k8s.io/v1", "ResourceClaim", object.len);
     kube_response_init(&answer, KUBE_SHAPE_CLAIM);
     kube_response_field(&answer, view_text(":status"), view_text("200"));
@@ -120,6 +121,7 @@ static void look_stored(const struct claim_record *r)
     CHECK(claim_numbers(&again) == claim_numbers(r) && claim_results_same(&again, r));
     CHECK(strcmp(again.consumer.uid, r->consumer.uid) == 0 &&
           again.zero_numbering == r->zero_numbering && again.first_number == r->first_number);
+    CHECK(again.metadata == r->metadata && strcmp(again.pod_claim, r->pod_claim) == 0);
 }
 
 static void look_cdi(const struct claim_record *r)
@@ -129,9 +131,10 @@ static void look_cdi(const struct claim_record *r)
     static uint8_t second[CDI_BYTES_MAX + 64u];
     struct writer out = writer_of(first, sizeof first);
     struct writer same = writer_of(second, sizeof second);
-    enum status s = cdi_write(r, "/dev", &out);
+    const struct cdi_host host = {.dev_root = "/dev", .cdi_root = "/c", .driver = DRIVER_NAME};
+    enum status s = cdi_write(r, &host, &out);
     CHECK(s == STATUS_OK || s == FULL_BUFFER);
-    CHECK(cdi_write(r, "/dev", &same) == s);
+    CHECK(cdi_write(r, &host, &same) == s);
     if (s == STATUS_OK) {
         CHECK(out.len <= CDI_BYTES_MAX && view_equal(writer_view(&out), writer_view(&same)));
         CHECK(oracle_takes(writer_view(&out)));                                             /* I4 */

@@ -434,7 +434,6 @@ static enum status disk_write(void *ctx, enum files_dir dir, const char *name, u
                               struct view bytes)
 {
     enum fault now = enter(ctx, name, true);
-    ASSERT(dir == FILES_STATE || offset == 0u);
     if (now == FAULT_ERROR || write_refused(dir)) {
         return leave(now, disk.refusal);
     }
@@ -446,7 +445,7 @@ static enum status disk_write(void *ctx, enum files_dir dir, const char *name, u
         return leave(now, HOST_IO);
     }
     bool torn = now == FAULT_KILL_TORN || now == FAULT_ERROR_TORN;
-    if (dir == FILES_CDI) {
+    if (dir == FILES_CDI && offset == 0u) {
         disk_set_len(f, 0);
     }
     put(f, offset, torn ? view_first(bytes, bytes.len / 2u) : bytes, false);

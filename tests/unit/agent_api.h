@@ -8,6 +8,7 @@
 #define TESTS_UNIT_AGENT_API_H
 
 #include "agent/state.h"
+#include "cfg/identity.h"
 #include "agent_proto.h"
 #include "tests/sim/sim_api.h"
 #include "tests/sim/sim_disk.h"
@@ -70,6 +71,7 @@ struct api_claim {
     const char *parameters_of;   /* the request that they are for; NULL: all */
     const char *more_parameters; /* for all other requests; NULL: none */
     const char *consumer_uid;    /* NULL: one and the same */
+    const char *pod_claim;       /* its annotation of a claim from a template; NULL: none */
     bool unallocated;
     bool unreserved;
     bool for_group; /* reserved for a PodGroup, not for a pod */
@@ -211,7 +213,16 @@ static void put_claim(struct writer *object, const struct api_claim *c)
     if (!c->unreserved) {
         put_view(&status, 2, writer_view(&consumer));
     }
-    put_meta(object, c->name, c->ns, c->uid, view_of(NULL, 0));
+    uint8_t annotation_bytes[256];
+    uint8_t more_bytes[512];
+    struct writer more = writer_of(more_bytes, sizeof more_bytes);
+    for (unsigned i = 0; c->pod_claim != NULL && i < 2u; i++) {
+        struct writer annotation = writer_of(annotation_bytes, sizeof annotation_bytes);
+        put_str(&annotation, 1, (i == 0u) ? "pod-claim-name" : POD_CLAIM_ANNOTATION);
+        put_str(&annotation, 2, (i == 0u) ? "another" : c->pod_claim);
+        put_view(&more, 12, writer_view(&annotation));
+    }
+    put_meta(object, c->name, c->ns, c->uid, writer_view(&more));
     put_str(object, 2, "");
     if (!c->unallocated) {
         put_view(object, 3, writer_view(&status));

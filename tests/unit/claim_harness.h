@@ -123,6 +123,8 @@ static inline void assert_same_record(const struct claim_record *a, const struct
     assert_int_equal(a->zero_numbering, b->zero_numbering);
     assert_int_equal(a->first_number, b->first_number);
     assert_int_equal(a->rebuilt, b->rebuilt);
+    assert_int_equal(a->metadata, b->metadata);
+    assert_string_equal(a->pod_claim, b->pod_claim);
     assert_int_equal(a->count, b->count);
     assert_true(a->node_devices == b->node_devices);
     assert_true(ultraserver_use_same(&a->ultraserver, &b->ultraserver));

@@ -9,7 +9,7 @@ static char file[CDI_BYTES_MAX];
 static const char *write_file(const struct claim_record *r, const char *dev_root)
 {
     struct writer w = writer_of(file, sizeof file);
-    assert_int_equal(cdi_write(r, dev_root, &w), STATUS_OK);
+    assert_int_equal(cdi_write(r, &(struct cdi_host){.dev_root = dev_root}, &w), STATUS_OK);
     return text_of(writer_view(&w));
 }
 
@@ -382,10 +382,10 @@ static void test_without_room(void **state)
     size_t len = strlen(write_file(&r, "/dev"));
     for (size_t cap = 0; cap < len; cap++) {
         struct writer w = writer_of(file, cap);
-        assert_int_equal(cdi_write(&r, "/dev", &w), FULL_BUFFER);
+        assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = "/dev"}, &w), FULL_BUFFER);
     }
     struct writer w = writer_of(file, len);
-    assert_int_equal(cdi_write(&r, "/dev", &w), STATUS_OK);
+    assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = "/dev"}, &w), STATUS_OK);
     assert_int_equal(w.len, len);
 }
 
@@ -399,7 +399,7 @@ static void test_over_the_limit(void **state)
     memset(dev_root, 'd', sizeof dev_root - 1);
     dev_root[0] = '/';
     struct writer w = writer_of(larger, sizeof larger);
-    assert_int_equal(cdi_write(&r, dev_root, &w), FULL_BUFFER);
+    assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = dev_root}, &w), FULL_BUFFER);
     assert_false(w.full);
     /* Each byte of the path is in the file once for each result. */
     size_t longest = strlen(dev_root) - (w.len - CDI_BYTES_MAX + RESULTS_MAX - 1) / RESULTS_MAX;
@@ -408,7 +408,7 @@ static void test_over_the_limit(void **state)
         dev_root[n] = 0;
         w = writer_of(larger, sizeof larger);
         writer_text(&w, "something before it");
-        assert_int_equal(cdi_write(&r, dev_root, &w), (n <= longest) ? STATUS_OK : FULL_BUFFER);
+        assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = dev_root}, &w), (n <= longest) ? STATUS_OK : FULL_BUFFER);
         assert_false(w.full);
     }
 }

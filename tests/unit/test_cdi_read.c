@@ -7,7 +7,7 @@ static char file[CDI_BYTES_MAX * 2];
 static size_t write_file(const struct claim_record *r)
 {
     struct writer w = writer_of(file, CDI_BYTES_MAX);
-    assert_int_equal(cdi_write(r, "/dev", &w), STATUS_OK);
+    assert_int_equal(cdi_write(r, &(struct cdi_host){.dev_root = "/dev"}, &w), STATUS_OK);
     return w.len;
 }
 

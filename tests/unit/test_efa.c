@@ -518,7 +518,7 @@ static void test_records(void **state)
     assert_true(claim_results_same(&b.record, &back));
     assert_int_equal(back.driver, DRIVER_EFA);
     out = writer_of(file, sizeof file - 1u);
-    assert_int_equal(cdi_write(&back, "/dev", &out), STATUS_OK);
+    assert_int_equal(cdi_write(&back, &(struct cdi_host){.dev_root = "/dev"}, &out), STATUS_OK);
     file[out.len] = '\0';
     assert_non_null(strstr(file, "\"kind\": \"efa.networking.k8s.aws/claim\""));
     assert_non_null(strstr(file, "\"path\": \"/dev/infiniband/uverbs0\""));
@@ -562,7 +562,7 @@ static void test_shares(void **state)
     assert_int_equal(store_outline_decode(writer_view(&out), &outline), STATUS_OK);
     assert_int_equal(outline.numbers, claim_numbers(&b.record));
     out = writer_of(file, sizeof file - 1u);
-    assert_int_equal(cdi_write(&back, "/dev", &out), STATUS_OK);
+    assert_int_equal(cdi_write(&back, &(struct cdi_host){.dev_root = "/dev"}, &out), STATUS_OK);
     file[out.len] = '\0';
     char *node = strstr(file, "\"path\": \"/dev/infiniband/uverbs0\"");
     assert_non_null(node);

@@ -422,6 +422,9 @@ static void test_numbers(void **state)
     assert_true(settings.claim_status);
     expect_good("--node-name n --claim-status 0");
     assert_false(settings.claim_status);
+    assert_false(settings.device_metadata);
+    expect_good("--node-name n --device-metadata true");
+    assert_true(settings.device_metadata);
     expect_bad("--node-name n --device-numbering Zero",
                "--device-numbering \"Zero\": must be one of host, zero");
     expect_bad("--node-name n --ultraserver-devices x",
@@ -652,7 +655,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 30);
+    assert_int_equal(count, 31);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -672,7 +675,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 32); /* head, 30 flags, exit codes */
+    assert_int_equal(count, 33); /* head, 31 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -696,7 +699,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 30);
+    assert_int_equal(flags, 31);
 }
 
 int main(void)

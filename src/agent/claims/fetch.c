@@ -9,6 +9,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
+#include "dra/metadata.h"
 #include "generated/projection.pb.h"
 #include "wire/decode.h"
 
@@ -55,6 +56,7 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
     b->zero_numbering = a->settings->zero_numbering;
+    b->record.metadata = a->settings->device_metadata;
     return b;
 }
 
@@ -143,6 +145,14 @@ bool fetch_is_ours(const struct agent *a, struct view message)
            view_is(view_text(r.pool), a->settings->node_name);
 }
 
+void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP])
+{
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (decode(message, projection_LabelRecord_fields, &l)) {
+        metadata_annotation(view_text(l.key), view_text(l.value), pod_claim);
+    }
+}
+
 static void consumer(struct claim_builder *b, struct view message)
 {
     projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
@@ -198,6 +208,11 @@ static void config(struct claim_builder *b, const struct kube_record *record)
 void fetch_feed(struct claim_builder *b, const struct kube_record *record)
 {
     switch (record->record) {
+    case KUBE_ANNOTATION:
+        if (b->record.metadata) {
+            fetch_annotation(record->message, b->record.pod_claim);
+        }
+        break;
     case KUBE_META:
         meta(b, record->message);
         break;

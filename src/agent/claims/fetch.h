@@ -59,6 +59,8 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
 struct claim_builder *fetch_builder(struct agent *a, unsigned fetch);
 /* A record of the claim that is built. */
 void fetch_feed(struct claim_builder *b, const struct kube_record *record);
+/* An annotation of a claim (KUBE_ANNOTATION), see metadata_annotation. */
+void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP]);
 /* Whether a result record (KUBE_RESULT) is of this driver and of this node's pool. */
 bool fetch_is_ours(const struct agent *a, struct view message);
 /* Frees a fetch. A request that still runs is cancelled. */

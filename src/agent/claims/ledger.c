@@ -127,6 +127,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->entered = e->sequence;
     e->id = r->id;
     e->zero_numbering = r->zero_numbering;
+    e->metadata = r->metadata;
     e->seen = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);

@@ -38,6 +38,7 @@ struct ledger_entry {
     bool opaque;   /* HELD: of its record only the outline is understood */
     bool shares;   /* of each of its devices it holds a share, see claim_shares */
     bool zero_numbering;
+    bool metadata; /* it has device metadata files */
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */
@@ -98,6 +99,11 @@ bool ledger_full(const struct agent *a);
 void ledger_try_cdi(struct agent *a);
 /* Removes what a kill may have left in the CDI root. */
 void ledger_tidy(struct agent *a);
+/*
+ * Removes device metadata files of which no claim is held and no CDI file is there: all, or with
+ * `uid` not empty those of one claim.
+ */
+void ledger_tidy_metadata(struct agent *a, const char *uid);
 /* Slot that holds `uid`, or -1. */
 int ledger_find(const struct agent *a, const char *uid);
 /* Slot that holds `uid` with a record that is understood, or -1. */

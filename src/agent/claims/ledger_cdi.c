@@ -11,8 +11,7 @@
 #include "agent/state.h"
 #include "cfg/identity.h"
 
-/* Fixed name: the next claim overwrites what a kill leaves of it, or reconciliation removes it. */
-static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
 void ledger_tidy(struct agent *a)
 {
@@ -28,6 +27,14 @@ void cdi_failed(struct agent *a, const char *uid, enum status s)
     log_text(a, "file", name);
     log_text(a, "reason", ledger_reason(a, s));
     log_remedy(a, ledger_remedy(s));
+    log_end(a);
+}
+
+void cdi_rebuilt(struct agent *a, const char *uid, const char *name)
+{
+    log_begin(a, LOG_ID_CDI_FILE_REBUILT);
+    log_text(a, "claim_uid", uid);
+    log_text(a, "file", name);
     log_end(a);
 }
 
@@ -52,13 +59,11 @@ void ledger_try_cdi(struct agent *a)
     ledger_tidy(a);
 }
 
-static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
-                              struct writer *why)
+enum status cdi_commit(struct agent *a, const char *uid, const char *what, const char *name,
+                       enum status written, struct writer *why)
 {
-    char name[CDI_FILE_NAME_CAP];
     const struct files *f = a->files;
-    cdi_file_name(a->driver->kind, r->id.uid, name);
-    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    enum status s = written;
     const char *refused = cdi_temporary;
     if (s == STATUS_OK) {
         refused = name;
@@ -66,7 +71,8 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     }
     root_answered(a, s);
     if (s != STATUS_OK) {
-        writer_text(why, "CDI file ");
+        writer_text(why, what);
+        writer_text(why, " ");
         writer_text(why, a->settings->cdi_root);
         writer_text(why, "/");
         writer_text(why, refused);
@@ -74,18 +80,31 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
         writer_text(why, ledger_reason(a, s));
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
-        cdi_failed(a, r->id.uid, s);
+        cdi_failed(a, uid, s);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
         status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
     }
     return s;
 }
 
+static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
+                              struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    const struct files *f = a->files;
+    cdi_file_name(a->driver->kind, r->id.uid, name);
+    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    return cdi_commit(a, r->id.uid, "CDI file", name, s, why);
+}
+
 static enum status build(struct agent *a, const struct claim_record *r, struct writer *out,
                          struct writer *why)
 {
+    const struct cdi_host host = {.dev_root = a->settings->dev_root,
+                                  .cdi_root = a->settings->cdi_root,
+                                  .driver = a->driver->name};
     *out = writer_of(a->scratch.body, sizeof a->scratch.body);
-    enum status s = cdi_write(r, a->settings->dev_root, out);
+    enum status s = cdi_write(r, &host, out);
     if (s != STATUS_OK) {
         writer_text(why, "the claim's CDI file would be over its limit; use fewer requests");
     }
@@ -95,7 +114,8 @@ static enum status build(struct agent *a, const struct claim_record *r, struct w
 enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why)
 {
     struct writer content;
-    enum status s = build(a, r, &content, why);
+    enum status s = metadata_put(a, r, false, why);
+    s = (s == STATUS_OK) ? build(a, r, &content, why) : s;
     return (s == STATUS_OK) ? write_file(a, r, writer_view(&content), why) : s;
 }
 
@@ -114,7 +134,8 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
 {
     struct writer wanted;
     struct writer stored;
-    enum status s = build(a, r, &wanted, why);
+    enum status s = metadata_put(a, r, true, why);
+    s = (s == STATUS_OK) ? build(a, r, &wanted, why) : s;
     if (s != STATUS_OK) {
         return s;
     }
@@ -124,10 +145,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     }
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->driver->kind, r->id.uid, name);
-    log_begin(a, LOG_ID_CDI_FILE_REBUILT);
-    log_text(a, "claim_uid", r->id.uid);
-    log_text(a, "file", name);
-    log_end(a);
+    cdi_rebuilt(a, r->id.uid, name);
     return write_file(a, r, writer_view(&wanted), why);
 }
 

@@ -52,6 +52,9 @@ static void release(struct agent *a, unsigned slot)
     ledger_set_freeing(a, slot);
     enum status buried = cdi_bury(a, e->id.uid);
     e->file = buried != STATUS_OK && buried != HOST_ABSENT;
+    if (e->metadata) {
+        ledger_tidy_metadata(a, e->id.uid);
+    }
     enum status s = HOST_IO;
     if (a->ledger.usable) { /* one that is not open may be another agent's by now */
         s = slot_write(a, slot);
@@ -68,12 +71,20 @@ static void release(struct agent *a, unsigned slot)
     }
 }
 
+/* The CDI file of a held claim, and what it mounts, are those of its record again. */
+static void restore_files(struct agent *a, unsigned slot)
+{
+    const struct claim_record *before = NULL;
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = ledger_record(a, slot, &before);
+    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &nowhere) : s;
+    status_ignore(s, "the next prepare or round of reconciliation writes it");
+}
+
 /* A disk may fail a write after it took part or all of it: the earlier record is written again. */
 static void restore(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    const struct claim_record *before = NULL;
-    struct writer nowhere = writer_of(NULL, 0);
     enum status s = half_copy(a, slot);
     if (s != STATUS_OK) { /* which of the two a restart finds is not known */
         struct claim_consumer consumer;
@@ -82,9 +93,7 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
                     &consumer);
         return;
     }
-    s = ledger_record(a, slot, &before);
-    s = (s == STATUS_OK) ? ledger_ensure_cdi(a, before, &nowhere) : s;
-    status_ignore(s, "the next prepare or round of reconciliation writes it");
+    restore_files(a, slot);
 }
 
 /* Whether a record can be stored: *slot is where. */
@@ -131,11 +140,18 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
 
 static enum status put_file(struct agent *a, const struct claim_record *r, struct writer *why)
 {
-    bool held = ledger_find(a, r->id.uid) >= 0;
+    int held = ledger_find(a, r->id.uid);
     enum status s = cdi_put(a, r, why);
-    if (s != STATUS_OK && !held) {
+    if (s != STATUS_OK && held < 0) {
         enum status cleared = cdi_remove(a, r->id.uid);
         status_ignore(cleared, "there is none as a rule");
+        if (r->metadata) {
+            ledger_tidy_metadata(a, r->id.uid);
+        }
+    } else if (s != STATUS_OK && r->metadata) {
+        restore_files(a, (unsigned)held);
+    } else {
+        /* all is there, or as it was */
     }
     return s;
 }
@@ -166,6 +182,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         status_ignore(unmarked, "beside a CDI file it means nothing");
     } else if (s != STATUS_OK && !held) {
         a->ledger.entry[*slot].id = r->id;
+        a->ledger.entry[*slot].metadata = r->metadata;
         release(a, *slot);
     } else {
         /* all that was there is replaced, or stays */

@@ -158,8 +158,11 @@ static void begin_claim(struct agent *a, struct view message)
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct writer nowhere = writer_of(NULL, 0);
     struct rebuild *k = &a->rebuild;
+    char pod_claim[NAMESPACE_CAP];
     k->ours = false;
     k->reserved = false;
+    text_set(pod_claim, sizeof pod_claim, k->pod_claim);
+    k->pod_claim[0] = '\0';
     bool read = decode(message, projection_MetaRecord_fields, &m);
     text_cut(k->id.uid, sizeof k->id.uid, view_text(m.uid));
     text_cut(k->id.namespace_, sizeof k->id.namespace_, view_text(m.namespace));
@@ -169,6 +172,9 @@ static void begin_claim(struct agent *a, struct view message)
         return;
     }
     struct claim_builder *b = fetch_begin(a, k->fetch, &k->id);
+    if (b->record.metadata) {
+        text_set(b->record.pod_claim, sizeof b->record.pod_claim, pod_claim);
+    }
     claim_meta(b, view_text(k->id.uid));
 }
 
@@ -224,6 +230,8 @@ void rebuild_record(struct agent *a, const struct api_result *r, const struct ku
         begin_claim(a, record->message);
     } else if (k->id.uid[0] != '\0') {
         claim_record(a, record);
+    } else if (record->record == KUBE_ANNOTATION) {
+        fetch_annotation(record->message, k->pod_claim);
     } else {
         /* of no claim */
     }

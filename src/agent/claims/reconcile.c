@@ -269,6 +269,7 @@ static void look_through(struct agent *a, bool opening)
         complete = see_name(a, name, opening) && complete;
         name = next_name(writer_view(&out), &at);
     }
+    ledger_tidy_metadata(a, "");
     k->complete = complete;
     k->next_slot = 0;
 }
