@@ -523,9 +523,13 @@ rerun = go tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum --format=sta
 INTEROP := $(BUILD)/interop
 INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 .PHONY: interop-programs
-interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/terminator $(INTEROP)/grpcjs/installed deps-all
+interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/terminator $(INTEROP)/grpcjs/installed metadata-programs deps-all
 	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
 		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
+
+# Readers of device metadata files, by two releases of Kubernetes' library.
+.PHONY: metadata-programs
+metadata-programs: deps-all
 	@$(with_go) && cd tests/interop/metadata && go build -o $(CURDIR)/$(INTEROP)/metadata . && \
 		go build -modfile=../metadata136/go.mod -o $(CURDIR)/$(INTEROP)/metadata136 .
 
@@ -582,12 +586,12 @@ $(BUILD)/older/$(OLDER_RELEASE): | deps-all
 older: $(BUILD)/older/$(OLDER_RELEASE)
 
 .PHONY: e2e
-e2e: image older deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
+e2e: image older metadata-programs deps-all ## pods on a real scheduler, API server, kubelet and containerd (K8S=1.36.3)
 	@$(with_go) $(failures) /usr/bin/python3 tools/cluster/e2e.py --k8s $(K8S)
 
 # Not a part of `make test`: it builds four more releases of Kubernetes first.
 .PHONY: e2e-matrix
-e2e-matrix: image deps-all ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
+e2e-matrix: image metadata-programs deps-all ## the cases that depend on versions, on every release, kubelet and API version kept working (ROWS=...; UPDATE=1)
 	@$(with_go) /usr/bin/python3 tools/cluster/matrix.py $(if $(UPDATE),--update) $(ROWS)
 
 # tests/unit/test_recorded.c replays it. Not a part of `make test`: it changes files of the repository.

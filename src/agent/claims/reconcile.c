@@ -332,6 +332,10 @@ static void files_step(struct agent *a)
         ledger_tidy(a);
         look_through(a, false);
     }
+    if (a->settings->device_metadata && !k->labels && a->common->node.facts.uid[0] != '\0') {
+        k->labels = true; /* metadata files that were lost before have none yet */
+        k->next_slot = 0;
+    }
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
         const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
         bool whole = e->state == LEDGER_HELD && !e->opaque;

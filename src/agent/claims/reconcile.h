@@ -29,6 +29,7 @@ struct reconcile {
     bool complete;      /* every CDI file without a record was taken in */
     unsigned next_slot; /* whose CDI file is looked at next; CLAIMS_MAX: all were */
     uint64_t files_ms;  /* when the directory is looked through next */
+    bool labels;        /* files were compared since the Node's labels are known */
     /* claims of the API server */
     bool asks_node; /* see reconcile_asks_node */
     bool running;   /* a GET is in flight, of the claim `uid` in `slot` */
