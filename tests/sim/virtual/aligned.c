@@ -191,6 +191,14 @@ static bool is_done(const struct aligned *p, const bool asked[DRIVERS])
            (!asked[DRIVER_EFA] || p->w->efa_answered.done);
 }
 
+static void wait_answers(const struct aligned *p, const bool asked[DRIVERS])
+{
+    world_settle(p->w);
+    for (unsigned s = 0; s < ANSWER_SECONDS && p->w->agent != NULL && !is_done(p, asked); s++) {
+        world_pass(p->w, SECONDS(1));
+    }
+}
+
 /* What an answer, or none, says of a driver's part; one that was prepared stays so. */
 static void learn(struct aligned *p, struct pair *c, unsigned driver, bool unprepare, bool clean)
 {
@@ -216,10 +224,7 @@ static void call(struct aligned *p, struct pair *c, bool unprepare, unsigned dri
         asked[d] = (drivers >> d & 1u) != 0u &&
                    world_ask(p->w, (enum driver_kind)d, unprepare, c->name, c->uid);
     }
-    world_settle(p->w);
-    for (unsigned s = 0; s < ANSWER_SECONDS && p->w->agent != NULL && !is_done(p, asked); s++) {
-        world_pass(p->w, SECONDS(1));
-    }
+    wait_answers(p, asked);
     for (unsigned d = 0; d < DRIVERS; d++) {
         if (asked[d]) {
             learn(p, c, d, unprepare, clean);

@@ -230,6 +230,18 @@ static uint64_t number_of(const char *text)
     return n;
 }
 
+/* Options of the schedules with both drivers; false: it is none. */
+static bool take_aligned(struct plan *plan, const char *option, const char *value)
+{
+    bool one = strcmp(option, "--aligned") == 0;
+    if (!one && strcmp(option, "--aligned-seeds") != 0) {
+        return false;
+    }
+    *(one ? &plan->aligned : &plan->aligned_seeds) = number_of(value);
+    plan->aligned_only = !one;
+    return true;
+}
+
 static void take(struct plan *plan, const char *option, const char *value)
 {
     if (strcmp(option, "--seed") == 0) {
@@ -242,11 +254,6 @@ static void take(struct plan *plan, const char *option, const char *value)
     } else if (strcmp(option, "--claim-seeds") == 0) {
         plan->claim_seeds = number_of(value);
         plan->claims_only = true;
-    } else if (strcmp(option, "--aligned") == 0) {
-        plan->aligned = number_of(value);
-    } else if (strcmp(option, "--aligned-seeds") == 0) {
-        plan->aligned_seeds = number_of(value);
-        plan->aligned_only = true;
     } else if (strcmp(option, "--jobs") == 0) {
         uint64_t jobs = number_of(value);
         plan->jobs = jobs == 0 ? 1 : (unsigned)(jobs < JOBS_MAX ? jobs : JOBS_MAX);
@@ -280,7 +287,10 @@ int main(int argc, char **argv)
     struct plan plan = {.seeds = SEEDS_DEFAULT, .claim_seeds = CLAIM_SEEDS_DEFAULT, .jobs = 1};
     plan.aligned_seeds = ALIGNED_SEEDS_DEFAULT;
     for (int i = 1; i < argc; i += 2) {
-        take(&plan, argv[i], i + 1 < argc ? argv[i + 1] : "");
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!take_aligned(&plan, argv[i], value)) {
+            take(&plan, argv[i], value);
+        }
     }
     return run(&plan) == 0 ? 0 : 1;
 }
