@@ -157,15 +157,20 @@ static bool numbering_valid(const struct claim_record *r)
     return r->first_number == 0u || (r->zero_numbering && r->first_number + devices <= DEVICES_MAX);
 }
 
-bool claim_record_valid(const struct claim_record *r)
+static bool texts_valid(const struct claim_record *r)
 {
     struct writer nowhere = writer_of(0, 0);
     bool names = claim_id_check(&r->id, &nowhere) == STATUS_OK &&
                  name_like(view_text(r->pool), true) && all_visible(view_text(r->boot_id));
+    bool template =
+        r->pod_claim[0] == '\0' || (r->metadata && claim_label_like(view_text(r->pod_claim)));
+    return names && template;
+}
+
+bool claim_record_valid(const struct claim_record *r)
+{
     bool kind = r->consumer.kind < (uint8_t)CONSUMER_KINDS;
-    bool template = r->pod_claim[0] == '\0' ||
-                    (r->metadata && claim_label_like(view_text(r->pod_claim)));
-    if (!names || !kind || !template || r->count == 0u || r->count > RESULTS_MAX) {
+    if (!texts_valid(r) || !kind || r->count == 0u || r->count > RESULTS_MAX) {
         return false;
     }
     for (unsigned i = 0; i < r->count; i++) {

@@ -81,10 +81,10 @@ struct claim_record {
     char pool[NAME_CAP];
     char boot_id[UID_CAP]; /* empty: it could not be read */
     struct claim_consumer
-        consumer;          /* the first one that it was reserved for when it was prepared */
-    bool zero_numbering;   /* --device-numbering=zero at prepare time */
-    uint8_t first_number;  /* if so: the number of its first device in a container; else 0 */
-    bool metadata;         /* --device-metadata at prepare time */
+        consumer;         /* the first one that it was reserved for when it was prepared */
+    bool zero_numbering;  /* --device-numbering=zero at prepare time */
+    uint8_t first_number; /* if so: the number of its first device in a container; else 0 */
+    bool metadata;        /* --device-metadata at prepare time */
     char pod_claim[NAMESPACE_CAP]; /* if so: its name in the pod; empty: not from a template */
     bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
     uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
@@ -243,8 +243,8 @@ struct cdi_host {
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
  * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
  * own N, which is all that libfabric's provider efa opens: README.md), its environment
- * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with metadata
- * files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
+ * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with
+ * metadata files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.
  */

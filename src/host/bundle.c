@@ -96,7 +96,6 @@ enum entry_kind {
     ENTRY_SETTINGS,
     ENTRY_VERSIONS,
     ENTRY_STORE,
-    ENTRY_EFA_STORE,
     ENTRY_CDI
 };
 
@@ -105,6 +104,7 @@ struct entry {
     char name[20]; /* of the file; empty: it has that of a file that is copied */
     enum settings_command command;
     enum settings_output output;
+    enum driver_kind driver; /* whose claim store it is; that of EFA is there with --efa only */
     char page[12];
 };
 
@@ -122,7 +122,7 @@ static const struct entry entries[] = {
      .command = COMMAND_CLAIMS,
      .output = OUTPUT_YAML},
     {.name = STORE_FILE_NAME, .kind = ENTRY_STORE},
-    {.name = "efa-" STORE_FILE_NAME, .kind = ENTRY_EFA_STORE}, /* only with --efa */
+    {.name = "efa-" STORE_FILE_NAME, .kind = ENTRY_STORE, .driver = DRIVER_EFA},
     {.name = "statusz.txt", .kind = ENTRY_PAGE, .page = "/statusz"},
     {.name = "readyz.txt", .kind = ENTRY_PAGE, .page = "/readyz"},
     {.name = "metrics.txt", .kind = ENTRY_PAGE, .page = "/metrics"},
@@ -151,8 +151,7 @@ static enum status entry_fill(struct command_memory *m, const struct settings_in
         s = write_versions(m, why);
         break;
     case ENTRY_STORE:
-    case ENTRY_EFA_STORE:
-        commands_driver(m, (e->kind == ENTRY_STORE) ? DRIVER_NEURON : DRIVER_EFA);
+        commands_driver(m, e->driver);
         path_join(from, sizeof from, m->state_dir, STORE_FILE_NAME);
         s = copy(m, from, why);
         break;
@@ -282,7 +281,7 @@ enum status bundle_write(struct command_memory *m, const struct settings_input *
         return (error == ENOTEMPTY) ? PEER_MALFORMED : errno_status(error);
     }
     for (unsigned i = 0; i < sizeof entries / sizeof entries[0] && s == STATUS_OK; i++) {
-        bool absent = entries[i].kind == ENTRY_EFA_STORE && !m->settings->efa;
+        bool absent = entries[i].driver == DRIVER_EFA && !m->settings->efa;
         s = absent ? s : entry_write(m, input, &entries[i], entries[i].name, why);
     }
     s = (s == STATUS_OK) ? cdi_copy_all(m, why) : s;

@@ -304,11 +304,11 @@ static void probe_failed(struct host *h, int error)
     agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
 }
 
-static void plugin_look(struct host *h, unsigned driver)
+static void plugin_look(struct host *h, enum driver_kind kind)
 {
-    struct host_driver *d = &h->driver[driver];
+    struct host_driver *d = &h->driver[kind];
     const char *directory = h->settings->device_plugins_dir;
-    int error = device_plugin_look(directory, (enum driver_kind)driver, d->device_plugin);
+    int error = device_plugin_look(directory, kind, d->device_plugin);
     if (error != 0 && error != h->plugin_error) {
         char text[HOST_TEXT_CAP];
         struct writer w = writer_of(text, sizeof text);
@@ -326,10 +326,9 @@ static void plugin_look(struct host *h, unsigned driver)
 /* Another driver is looked for under the EFA driver's name, which is dranet's own. */
 static void rivals_look(struct host *h)
 {
-    for (unsigned d = 0; d < h->drivers; d++) {
-        plugin_look(h, d);
-    }
+    plugin_look(h, DRIVER_NEURON);
     if (h->drivers > (unsigned)DRIVER_EFA) {
+        plugin_look(h, DRIVER_EFA);
         char path[SOCKET_PATH_CAP];
         struct host_driver *d = &h->driver[DRIVER_EFA];
         bool taken = d->server[LINK_REGISTRATION].taken;

@@ -408,7 +408,8 @@ static void test_over_the_limit(void **state)
         dev_root[n] = 0;
         w = writer_of(larger, sizeof larger);
         writer_text(&w, "something before it");
-        assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = dev_root}, &w), (n <= longest) ? STATUS_OK : FULL_BUFFER);
+        assert_int_equal(cdi_write(&r, &(struct cdi_host){.dev_root = dev_root}, &w),
+                         (n <= longest) ? STATUS_OK : FULL_BUFFER);
         assert_false(w.full);
     }
 }

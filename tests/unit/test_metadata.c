@@ -33,11 +33,9 @@ static const char *file_of(const struct claim_record *r, unsigned at, const char
 
 static void test_names(void **state)
 {
-    static const char *const others[] = {"",
-                                         "neuron.aws.com-metadata_",
-                                         "neuron.aws.com-metadata_abc",
-                                         "neuron.aws.com-claim_abc_0",
-                                         "efa.networking.k8s.aws-metadata_abc_0"};
+    static const char *const others[] = {
+        "", "neuron.aws.com-metadata_", "neuron.aws.com-metadata_abc", "neuron.aws.com-claim_abc_0",
+        "efa.networking.k8s.aws-metadata_abc_0"};
     char name[CDI_FILE_NAME_CAP];
     char uid[UID_CAP];
     struct claim_record r;
@@ -82,7 +80,14 @@ static void test_paths(void **state)
 static void test_annotations(void **state)
 {
     static const char key[] = "resource.kubernetes.io/pod-claim-name";
-    static const char *const bad[] = {"", "..", "a/b", "a.b", "-a", "a-", "a b", "\xc3\xa4",
+    static const char *const bad[] = {"",
+                                      "..",
+                                      "a/b",
+                                      "a.b",
+                                      "-a",
+                                      "a-",
+                                      "a b",
+                                      "\xc3\xa4",
                                       "a234567890123456789012345678901234567890123456789012345678"
                                       "901234"};
     char name[NAMESPACE_CAP] = "";
@@ -166,7 +171,8 @@ static void test_whole_file(void **state)
     record_add(&r, "train", 0);
     record_add(&r, "other", 9);
     record_add(&r, "train", 7);
-    assert_string_equal(file_of(&r, 1, DRIVER_NAME), HEAD("v1beta1") NEURON HEAD("v1alpha1") NEURON);
+    assert_string_equal(file_of(&r, 1, DRIVER_NAME),
+                        HEAD("v1beta1") NEURON HEAD("v1alpha1") NEURON);
     assert_false(metadata_known(&r, 1, &devices));
     r.count = 3;
     assert_true(metadata_known(&r, 1, &devices));
@@ -275,9 +281,9 @@ static void test_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_paths),
         cmocka_unit_test(test_annotations), cmocka_unit_test(test_whole_file),
-        cmocka_unit_test(test_efa),     cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_efa),         cmocka_unit_test(test_longest),
         cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,8 +19,8 @@ LOGS = os.path.join(build.ROOT, "build", "test")
 BOARD = ["--board", "trn2.48xlarge", "--driver-version", "2.26.5.0"]     # what the tests expect
 # Real ones all, so that a proxy before the API server can show each alone.
 SERVED = ["--serve", "v1,v1beta2,v1beta1"]
-# Claims of groups of pods are alpha: a cluster of their own has them, and has off what another test needs off; the first one
-# is as Kubernetes comes.
+# Claims of groups of pods are alpha: a cluster of their own has them, and has off what another test needs off; the
+# first one is as Kubernetes comes.
 GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAConsumableCapacity=false",
           "--serve-group", "scheduling.k8s.io/v1alpha2"]
 GROUPS_TESTS = ("TestEFASharesOff", "TestNoExecute", "TestPodGroups")

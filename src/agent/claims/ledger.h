@@ -38,7 +38,7 @@ struct ledger_entry {
     bool opaque;   /* HELD: of its record only the outline is understood */
     bool shares;   /* of each of its devices it holds a share, see claim_shares */
     bool zero_numbering;
-    bool metadata; /* it has device metadata files */
+    bool metadata;               /* it has device metadata files */
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CDI files of claims, and their tombstones: a claim that is unprepared has its CDI file renamed,
- * and the tombstone goes as soon as the store has forgotten the claim for certain. reconcile.c
- * heeds those that it finds at an opening.
+ * What claims have in the CDI root. CDI files, and their tombstones: a claim that is unprepared has
+ * its CDI file renamed, and the tombstone goes as soon as the store has forgotten the claim for
+ * certain. reconcile.c heeds those that it finds at an opening.
+ *
+ * Device metadata files, which CDI files mount: each is compared with what is known of its devices
+ * and written again where it differs. A container that runs keeps the file that it was started
+ * with; one that is started later sees what holds then. While a device or the Node is not known,
+ * what is there stays. A runtime refuses a container whose file is missing, so they come before the
+ * CDI file and go after it.
  */
 #include "agent/claims/ledger_internal.h"
 
 #include <string.h>
 
 #include "agent/state.h"
+#include "base/assert.h"
 #include "cfg/identity.h"
+#include "dra/metadata.h"
 
-const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+_Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
+
+/* Fixed name: the next claim overwrites what a kill leaves of it, or reconciliation removes it. */
+static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
 
 void ledger_tidy(struct agent *a)
 {
@@ -19,10 +30,8 @@ void ledger_tidy(struct agent *a)
     status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
-void cdi_failed(struct agent *a, const char *uid, enum status s)
+static void file_failed(struct agent *a, const char *name, enum status s)
 {
-    char name[CDI_FILE_NAME_CAP];
-    cdi_file_name(a->driver->kind, uid, name);
     log_begin(a, LOG_ID_CDI_FILE_FAILED);
     log_text(a, "file", name);
     log_text(a, "reason", ledger_reason(a, s));
@@ -30,7 +39,14 @@ void cdi_failed(struct agent *a, const char *uid, enum status s)
     log_end(a);
 }
 
-void cdi_rebuilt(struct agent *a, const char *uid, const char *name)
+void cdi_failed(struct agent *a, const char *uid, enum status s)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(a->driver->kind, uid, name);
+    file_failed(a, name, s);
+}
+
+static void log_rebuilt(struct agent *a, const char *uid, const char *name)
 {
     log_begin(a, LOG_ID_CDI_FILE_REBUILT);
     log_text(a, "claim_uid", uid);
@@ -59,8 +75,12 @@ void ledger_try_cdi(struct agent *a)
     ledger_tidy(a);
 }
 
-enum status cdi_commit(struct agent *a, const char *uid, const char *what, const char *name,
-                       enum status written, struct writer *why)
+/*
+ * What was written under the temporary name, or was not, gets the name that it is for, and is gone
+ * if that fails; `what` is the kind of file. HOST_*: `why` gets one line.
+ */
+static enum status finish(struct agent *a, const char *what, const char *name, enum status written,
+                          struct writer *why)
 {
     const struct files *f = a->files;
     enum status s = written;
@@ -80,12 +100,106 @@ enum status cdi_commit(struct agent *a, const char *uid, const char *what, const
         writer_text(why, ledger_reason(a, s));
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
-        cdi_failed(a, uid, s);
+        file_failed(a, name, s);
         enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
         status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
     }
     return s;
 }
+
+/* --- writing device metadata files --- */
+
+/*
+ * What the node's slices are made of, in scratch.devices. False: the Node's labels are not known.
+ */
+static bool take_devices(struct agent *a, const struct claim_record *r)
+{
+    struct devices *d = &a->scratch.devices;
+    *d = a->devices;
+    d->labels = a->common->node.facts.labels;
+    if (r->node_devices != 0u) {
+        devices_add_node(d, true);
+    }
+    return a->common->node.facts.uid[0] != '\0';
+}
+
+/* STATUS_OK: these bytes are in the file. `last`: and nothing follows. */
+static enum status compare_part(struct agent *a, const char *name, uint64_t offset,
+                                struct view part, bool last)
+{
+    const struct files *f = a->files;
+    struct writer stored = writer_of(a->scratch.stored, part.len + (last ? 1u : 0u));
+    enum status s = f->read(f->ctx, FILES_CDI, name, offset, &stored);
+    return (s == STATUS_OK && !view_equal(writer_view(&stored), part)) ? HOST_DAMAGED : s;
+}
+
+/* Writes the parts of the file of a request under the temporary name, or compares them. */
+static enum status go_through(struct agent *a, const struct claim_record *r, unsigned at,
+                              const char *name, bool writes)
+{
+    const struct files *f = a->files;
+    struct metadata_parts parts = {.record = r,
+                                   .devices = &a->scratch.devices,
+                                   .driver = a->driver->name,
+                                   .attributes = &a->scratch.attributes,
+                                   .first = at,
+                                   .next = at};
+    enum status s = STATUS_OK;
+    uint64_t offset = 0;
+    bool more = true;
+    while (more && s == STATUS_OK) { /* a part for each result and version */
+        struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
+        more = metadata_next(&parts, &out);
+        ASSERT(!out.full);
+        if (!writes) {
+            s = compare_part(a, name, offset, writer_view(&out), !more);
+        } else if (out.len > 0u) {
+            s = f->write(f->ctx, FILES_CDI, cdi_temporary, offset, writer_view(&out));
+        } else {
+            /* a result of another request */
+        }
+        offset += out.len;
+    }
+    return s;
+}
+
+static enum status metadata_put_file(struct agent *a, const struct claim_record *r, unsigned at,
+                                     bool again, struct writer *why)
+{
+    char name[CDI_FILE_NAME_CAP];
+    metadata_file_name(r->driver, r->id.uid, at, name);
+    bool labels = take_devices(a, r);
+    enum status s = go_through(a, r, at, name, false);
+    bool known = labels && metadata_known(r, at, &a->scratch.devices);
+    bool stays = s == HOST_DAMAGED && !known;
+    if (s == STATUS_OK || stays) {
+        return STATUS_OK;
+    }
+    if (again && s == HOST_ABSENT) {
+        log_rebuilt(a, r->id.uid, name);
+    }
+    s = go_through(a, r, at, name, true);
+    return finish(a, "device metadata file", name, s, why);
+}
+
+/*
+ * Makes sure that the device metadata files of a record are there, if it has them; those of which
+ * not all is known stay as they are. `again`: they should be, and their loss is logged.
+ * HOST_*: `why` gets one line.
+ */
+static enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
+                                struct writer *why)
+{
+    enum status s = STATUS_OK;
+    for (unsigned i = 0; i < r->count && r->metadata && s == STATUS_OK; i++) {
+        if (claim_request_begins(r, i)) {
+            s = metadata_put_file(a, r, i, again, why);
+        }
+    }
+    return s;
+}
+
+/* --- writing CDI files --- */
 
 static enum status write_file(struct agent *a, const struct claim_record *r, struct view content,
                               struct writer *why)
@@ -94,7 +208,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     const struct files *f = a->files;
     cdi_file_name(a->driver->kind, r->id.uid, name);
     enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
-    return cdi_commit(a, r->id.uid, "CDI file", name, s, why);
+    return finish(a, "CDI file", name, s, why);
 }
 
 static enum status build(struct agent *a, const struct claim_record *r, struct writer *out,
@@ -145,7 +259,7 @@ enum status ledger_ensure_cdi(struct agent *a, const struct claim_record *r, str
     }
     char name[CDI_FILE_NAME_CAP];
     cdi_file_name(a->driver->kind, r->id.uid, name);
-    cdi_rebuilt(a, r->id.uid, name);
+    log_rebuilt(a, r->id.uid, name);
     return write_file(a, r, writer_view(&wanted), why);
 }
 
@@ -214,4 +328,30 @@ enum status cdi_unmark(struct agent *a, const char *uid)
     cdi_tombstone_name(a->driver->kind, uid, tombstone);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
     return (s == HOST_ABSENT) ? STATUS_OK : s;
+}
+
+void ledger_tidy_metadata(struct agent *a, const char *uid)
+{
+    char prefix[CDI_FILE_NAME_CAP];
+    char found[UID_CAP];
+    const struct files *f = a->files;
+    struct writer w = writer_of(prefix, sizeof prefix);
+    struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+    writer_text(&w, metadata_file_prefix(a->driver->kind));
+    writer_text(&w, uid);
+    writer_text(&w, (uid[0] == '\0') ? "" : "_");
+    enum status s = writer_end_text(&w);
+    ASSERT(s == STATUS_OK);
+    s = f->list(f->ctx, FILES_CDI, prefix, &names);
+    status_ignore(s, "what is not listed is found with the next round, or later");
+    struct view rest = writer_view(&names);
+    while (rest.len > 0u) {
+        const char *name = (const char *)rest.data;
+        if (metadata_name_uid(a->driver->kind, name, found) && ledger_find(a, found) < 0 &&
+            !ledger_has_cdi_file(a, found)) {
+            s = f->remove(f->ctx, FILES_CDI, name, NULL);
+            status_ignore(s, "the next round tries it again");
+        }
+        rest = view_from(rest, view_text(name).len + 1u);
+    }
 }

@@ -72,27 +72,9 @@ void flush_doubted(struct agent *a);
 /* --- CDI files --- */
 
 /*
- * Fixed name of a file of the CDI root while it is written: the next claim overwrites what a kill
- * leaves of it, or reconciliation removes it.
+ * The claim's CDI file is made or replaced, and before it the device metadata files that it mounts.
+ * FULL_BUFFER, HOST_*: `why` gets one line.
  */
-extern const char cdi_temporary[];
-/*
- * What was written under the temporary name, or was not, gets the name that it is for, and is gone
- * if that fails; `what` is the kind of file. HOST_*: `why` gets one line.
- */
-MUST_USE enum status cdi_commit(struct agent *a, const char *uid, const char *what,
-                                const char *name, enum status written, struct writer *why);
-/* Logs that a file of a held claim is written again. */
-void cdi_rebuilt(struct agent *a, const char *uid, const char *name);
-/*
- * Makes sure that the device metadata files of a record are there, if it has them; those of which
- * not all is known stay as they are. `again`: they should be, and their loss is logged.
- * Comes before the CDI file, which mounts them. HOST_*: `why` gets one line.
- */
-MUST_USE enum status metadata_put(struct agent *a, const struct claim_record *r, bool again,
-                                  struct writer *why);
-
-/* The claim's CDI file is made or replaced. FULL_BUFFER, HOST_*: `why` gets one line. */
 MUST_USE enum status cdi_put(struct agent *a, const struct claim_record *r, struct writer *why);
 /* The CDI file becomes a tombstone. HOST_ABSENT: there is none; other HOST_*: it stays. */
 MUST_USE enum status cdi_bury(struct agent *a, const char *uid);

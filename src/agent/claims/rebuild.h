@@ -29,9 +29,9 @@ struct rebuild {
     uint32_t claims;
     uint32_t rebuilt; /* in all lists since the store was opened */
     struct refusal refusal;
-    struct claim_id id;       /* of the claim that is being read; empty: it has no usable names */
+    struct claim_id id; /* of the claim that is being read; empty: it has no usable names */
     char pod_claim[NAMESPACE_CAP]; /* of the claim whose names come next */
-    char token[CONTINUE_CAP]; /* of the next page; empty: the first one */
+    char token[CONTINUE_CAP];      /* of the next page; empty: the first one */
 };
 
 /* The module's verbs, see state.h. */

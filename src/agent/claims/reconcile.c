@@ -324,6 +324,16 @@ bool reconcile_begins(const struct agent *a)
     return a->reconcile.next_slot == CLAIMS_MAX && a->now_ms >= a->reconcile.files_ms;
 }
 
+/* Device metadata files that were lost before the Node was read have none of its labels. */
+static void see_labels(struct agent *a)
+{
+    struct reconcile *k = &a->reconcile;
+    if (a->settings->device_metadata && !k->labels && a->common->node.facts.uid[0] != '\0') {
+        k->labels = true;
+        k->next_slot = 0;
+    }
+}
+
 static void files_step(struct agent *a)
 {
     struct reconcile *k = &a->reconcile;
@@ -332,10 +342,7 @@ static void files_step(struct agent *a)
         ledger_tidy(a);
         look_through(a, false);
     }
-    if (a->settings->device_metadata && !k->labels && a->common->node.facts.uid[0] != '\0') {
-        k->labels = true; /* metadata files that were lost before have none yet */
-        k->next_slot = 0;
-    }
+    see_labels(a);
     while (k->next_slot < CLAIMS_MAX && checked < RECONCILE_FILES_PER_STEP && a->ledger.usable) {
         const struct ledger_entry *e = &a->ledger.entry[k->next_slot];
         bool whole = e->state == LEDGER_HELD && !e->opaque;

@@ -331,7 +331,7 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
 
 static unsigned rows_of(const struct agent *a, unsigned family)
 {
-    bool twice = (PER_DRIVER & BIT(family)) != 0u && a->next != NULL;
+    bool twice = family < 32u && (PER_DRIVER >> family & 1u) != 0u && a->next != NULL;
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 

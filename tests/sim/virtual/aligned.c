@@ -112,7 +112,8 @@ static void check_file(const struct aligned *p, unsigned driver, const struct pa
            driver, c->uid);
     if (s == STATUS_OK && f != NULL) {
         disk_get(f, 0, &stored);
-        bool whole = cdi_write(record, p->w->settings.dev_root, &wanted) == STATUS_OK;
+        const struct cdi_host host = {.dev_root = p->w->settings.dev_root};
+        bool whole = cdi_write(record, &host, &wanted) == STATUS_OK;
         expect(p->r, whole && view_equal(writer_view(&wanted), writer_view(&stored)),
                "driver %u: claim %s has another file than its record", driver, c->uid);
     }

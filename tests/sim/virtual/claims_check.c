@@ -129,8 +129,10 @@ static void check_cdi(const struct play *p, const struct claim *c)
     expect(p->r, readable, "the record of claim %s cannot be read", c->uid);
     expect(p->r, f != NULL, "claim %s has no CDI file", c->uid);
     if (readable && f != NULL) {
-        expect(p->r, cdi_write(r, &(struct cdi_host){.dev_root = p->w->settings.dev_root}, &wanted) == STATUS_OK, "claim %s",
-               c->uid);
+        expect(p->r,
+               cdi_write(r, &(struct cdi_host){.dev_root = p->w->settings.dev_root}, &wanted) ==
+                   STATUS_OK,
+               "claim %s", c->uid);
         disk_get(f, 0, &stored);
         expect(p->r, view_equal(writer_view(&wanted), writer_view(&stored)),
                "claim %s has another CDI file than its record", c->uid);
