@@ -156,7 +156,7 @@ static void take_found(struct agent *a)
     bool same = a->found && devices_same(next, &a->devices);
     bool shown = same && !returned && next->lnc_host == a->devices.lnc_host;
     /* what is not published, like a boot id that became readable, is taken over all the same */
-    a->devices = *next;
+    devices_copy(&a->devices, next);
     a->devices_missing = false;
     a->found = true;
     log_found(a, shown, same);
@@ -175,7 +175,7 @@ void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;
     ASSERT(e != NULL && a->found);
-    e->scratch.devices = a->devices; /* for the type, its row and the boot id */
+    devices_copy(&e->scratch.devices, &a->devices); /* for the type, its row and the boot id */
     efas_build(&e->scratch.devices, &e->devices, found, &e->scratch.issues);
     take_found(e);
 }

@@ -181,6 +181,15 @@ bool claim_record_valid(const struct claim_record *r)
     return node_facts_valid(r) && numbering_valid(r);
 }
 
+void claim_record_copy(struct claim_record *to, const struct claim_record *from)
+{
+    ASSERT(from->count <= RESULTS_MAX);
+    if (to != from) {
+        size_t results = from->count * sizeof from->result[0];
+        memcpy(to, from, offsetof(struct claim_record, result) + results);
+    }
+}
+
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at)
 {
     ASSERT(at < RESULTS_MAX && r->result[at].number < DEVICES_MAX);

@@ -99,6 +99,11 @@ struct claim_record {
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
+/*
+ * Copies a record, perhaps onto itself, but no place behind its last result: such memory stays
+ * untouched.
+ */
+void claim_record_copy(struct claim_record *to, const struct claim_record *from);
 /* Whether two records have the same devices for the same requests, however they are configured. */
 bool claim_devices_same(const struct claim_record *x, const struct claim_record *y);
 /*

@@ -484,6 +484,12 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     ASSERT(devices_valid(d));
 }
 
+void devices_copy(struct devices *to, const struct devices *from)
+{
+    ASSERT(to != from && from->count <= DEVICES_MAX);
+    memcpy(to, from, offsetof(struct devices, device) + from->count * sizeof from->device[0]);
+}
+
 void devices_keep(struct devices *d, unsigned number)
 {
     const struct board_family *family = board_family(d->instance_type);

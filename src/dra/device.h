@@ -198,6 +198,11 @@ void devices_add_node(struct devices *d, bool alone);
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
+/*
+ * Copies a table, but no place behind its last device: memory for devices that are not there stays
+ * untouched.
+ */
+void devices_copy(struct devices *to, const struct devices *from);
 /* Whether two tables publish the same. */
 bool devices_same(const struct devices *a, const struct devices *b);
 /*

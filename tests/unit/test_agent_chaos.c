@@ -39,7 +39,7 @@ static void check_holders(void)
             continue;
         }
         assert_int_equal(taken & l->entry[i].numbers, 0);
-        assert_int_equal(ledger_find(world.agent, l->entry[i].id.uid), i);
+        assert_int_equal(ledger_find(world.agent, l->id[i].uid), i);
         taken |= l->entry[i].numbers;
     }
     (void)held();

@@ -231,18 +231,18 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     writer_text(why, ": requested device ");
     writer_text(why, name);
     writer_text(why, " is already held by claim ");
-    write_claim_name(&e->id, why);
+    write_claim_name(&a->ledger.id[slot], why);
     writer_text(why, " (");
-    writer_text(why, e->id.uid);
+    writer_text(why, a->ledger.id[slot].uid);
     if (e->shares && claim_shares(r)) {
         writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
                          "sharing on again, or end the pods of that claim");
         return;
     }
     writer_text(why, "); once no pod uses that one: kubectl -n ");
-    writer_text(why, e->id.namespace_); /* whole, as a command needs it */
+    writer_text(why, a->ledger.id[slot].namespace_); /* whole, as a command needs it */
     writer_text(why, " delete resourceclaim ");
-    writer_text(why, e->id.name);
+    writer_text(why, a->ledger.id[slot].name);
     writer_text(why, "; the agent then releases it by itself");
 }
 

@@ -23,7 +23,7 @@ void claim_status_prepared(struct agent *a, unsigned slot)
 {
     struct claim_status *c = &a->claim_status;
     ASSERT(slot < CLAIMS_MAX);
-    uint32_t claim = crc32c(0, view_text(a->ledger.entry[slot].id.uid));
+    uint32_t claim = crc32c(0, view_text(a->ledger.id[slot].uid));
     if (!a->settings->claim_status || c->claim[slot] == claim) {
         return;
     }
@@ -53,7 +53,7 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
     if (full) {
         forget_gone(c);
     }
-    c->gone[c->gone_count] = a->ledger.entry[slot].id;
+    c->gone[c->gone_count] = a->ledger.id[slot];
     c->gone_count++;
     c->wanted[slot] = false;
     c->claim[slot] = 0;
@@ -213,7 +213,7 @@ static struct view body_part(struct agent *a, uint32_t offset, size_t room)
 static void start(struct agent *a)
 {
     struct claim_status *c = &a->claim_status;
-    const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.entry[c->slot].id;
+    const struct claim_id *id = (c->slot < 0) ? &c->gone[0] : &a->ledger.id[c->slot];
     char path[KUBE_PATH_CAP];
     struct writer out = writer_of(path, sizeof path);
     c->version = version_now(a);

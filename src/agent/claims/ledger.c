@@ -12,10 +12,10 @@
 static int find_state(const struct agent *a, const char *uid, uint8_t state)
 {
     struct view wanted = view_text(uid);
-    ASSERT(wanted.len < sizeof a->ledger.entry[0].id.uid);
+    ASSERT(wanted.len < sizeof a->ledger.id[0].uid);
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        if (e->state == state && view_is(wanted, e->id.uid)) {
+        if (e->state == state && view_is(wanted, a->ledger.id[i].uid)) {
             return (int)i;
         }
     }
@@ -63,7 +63,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
 {
     ASSERT(slot < CLAIMS_MAX);
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    return e->state == LEDGER_HELD && view_is(view_text(uid), e->id.uid);
+    return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
 }
 
 static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, const char *uid,
@@ -72,7 +72,7 @@ static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, c
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
-        if (holds && !(shares && e->shares) && !view_is(view_text(e->id.uid), uid)) {
+        if (holds && !(shares && e->shares) && !view_is(view_text(a->ledger.id[i].uid), uid)) {
             return (int)i;
         }
     }
@@ -125,7 +125,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     e->entered = e->sequence;
-    e->id = r->id;
+    a->ledger.id[slot] = r->id;
     e->zero_numbering = r->zero_numbering;
     e->metadata = r->metadata;
     e->seen = claim_container_numbers(r);
@@ -144,9 +144,10 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
 /* How good a slot is for a new record of this claim. */
 enum { SLOT_TAKEN, SLOT_REFUSED, SLOT_GOOD, SLOT_OWN };
 
-static int judge_slot(const struct ledger_entry *e, const char *uid)
+static int judge_slot(const struct agent *a, unsigned slot, const char *uid)
 {
-    bool own = e->state == LEDGER_FREEING && view_is(view_text(e->id.uid), uid);
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool own = e->state == LEDGER_FREEING && view_is(view_text(a->ledger.id[slot].uid), uid);
     if (!own && e->state != LEDGER_FREE) {
         return SLOT_TAKEN;
     }
@@ -165,7 +166,7 @@ int ledger_free_slot(const struct agent *a, const char *uid)
     int at = -1;
     int best = SLOT_TAKEN;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        int judged = judge_slot(&a->ledger.entry[i], uid);
+        int judged = judge_slot(a, i, uid);
         at = (judged > best) ? (int)i : at;
         best = (judged > best) ? judged : best;
     }

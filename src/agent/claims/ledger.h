@@ -44,7 +44,6 @@ struct ledger_entry {
     uint64_t entered;            /* the sequence with which the record came; copies have others */
     uint64_t numbers;            /* device numbers held, exclusively or by shares, bit N */
     uint64_t seen;               /* device numbers in its containers, bit N */
-    struct claim_id id;
 };
 
 /* A record in memory: that of `slot` while the slot has the same sequence. */
@@ -76,6 +75,8 @@ struct ledger {
     uint64_t cdi_ms;   /* when a file is tried there again, if so */
     uint64_t sequence; /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
+    /* Apart, because an entry is written before a claim is in it, and pages are dear. */
+    struct claim_id id[CLAIMS_MAX];              /* of what the slot holds or held last */
     struct claim_consumer consumer[CLAIMS_MAX];  /* of the slot, if it holds a device */
     unsigned kept_next;                          /* place that is filled next */
     struct kept_record kept[LEDGER_RECORDS_MAX]; /* those written or read last */

@@ -115,7 +115,7 @@ static enum status finish(struct agent *a, const char *what, const char *name, e
 static bool take_devices(struct agent *a, const struct claim_record *r)
 {
     struct devices *d = &a->scratch.devices;
-    *d = a->devices;
+    devices_copy(d, &a->devices);
     d->labels = a->common->node.facts.labels;
     if (r->node_devices != 0u) {
         devices_add_node(d, true);

@@ -50,10 +50,10 @@ static void release(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
     ledger_set_freeing(a, slot);
-    enum status buried = cdi_bury(a, e->id.uid);
+    enum status buried = cdi_bury(a, a->ledger.id[slot].uid);
     e->file = buried != STATUS_OK && buried != HOST_ABSENT;
     if (e->metadata) {
-        ledger_tidy_metadata(a, e->id.uid);
+        ledger_tidy_metadata(a, a->ledger.id[slot].uid);
     }
     enum status s = HOST_IO;
     if (a->ledger.usable) { /* one that is not open may be another agent's by now */
@@ -63,11 +63,11 @@ static void release(struct agent *a, unsigned slot)
         store_failed(a, "written", s);
     }
     if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger.unlisted)) {
-        buried = cdi_mark_gone(a, e->id.uid);
+        buried = cdi_mark_gone(a, a->ledger.id[slot].uid);
         e->file = buried != STATUS_OK;
     }
     if (e->file) {
-        cdi_failed(a, e->id.uid, buried);
+        cdi_failed(a, a->ledger.id[slot].uid, buried);
     }
 }
 
@@ -181,7 +181,7 @@ enum status ledger_put(struct agent *a, const struct claim_record *r, unsigned *
         enum status unmarked = cdi_unmark(a, r->id.uid);
         status_ignore(unmarked, "beside a CDI file it means nothing");
     } else if (s != STATUS_OK && !held) {
-        a->ledger.entry[*slot].id = r->id;
+        a->ledger.id[*slot] = r->id;
         a->ledger.entry[*slot].metadata = r->metadata;
         release(a, *slot);
     } else {

@@ -68,7 +68,7 @@ void record_keep(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct kept_record *k = kept_place(&a->ledger, slot);
     k->sequence = a->ledger.entry[slot].sequence;
-    k->record = *r;
+    claim_record_copy(&k->record, r);
 }
 
 const struct claim_record *record_kept(struct agent *a, unsigned slot)
@@ -132,7 +132,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
     enum status s = store_outline_decode(record, &o);
     if (s == STATUS_OK && o.released) {
         e->state = LEDGER_FREEING;
-        e->id = o.id;
+        a->ledger.id[slot] = o.id;
         e->file = true;
         e->refused = false;
     } else if (s == STATUS_OK) {
@@ -140,7 +140,7 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         e->opaque = true;
         e->seen = 0;
         e->entered = e->sequence;
-        e->id = o.id;
+        a->ledger.id[slot] = o.id;
         ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
     } else {
         /* the slot is lost */
@@ -179,11 +179,11 @@ enum status ledger_record(struct agent *a, unsigned slot, const struct claim_rec
 static const struct claim_record *record_of_cdi(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    if (!ledger_has_cdi_file(a, e->id.uid)) {
+    if (!ledger_has_cdi_file(a, a->ledger.id[slot].uid)) {
         return NULL; /* before the record of another slot gives way */
     }
     struct kept_record *k = kept_place(&a->ledger, slot);
-    if (ledger_read_cdi(a, e->id.uid, &k->record) != STATUS_OK ||
+    if (ledger_read_cdi(a, a->ledger.id[slot].uid, &k->record) != STATUS_OK ||
         claim_numbers(&k->record) != e->numbers) {
         return NULL;
     }
@@ -198,7 +198,7 @@ static struct view freeing_bytes(struct agent *a, unsigned slot)
     struct writer out = writer_of(a->scratch.record, sizeof a->scratch.record);
     ASSERT(e->state == LEDGER_FREEING);
     if (e->file) {
-        const struct store_outline o = {.id = e->id, .released = true};
+        const struct store_outline o = {.id = a->ledger.id[slot], .released = true};
         enum status s = store_outline_encode(&o, &out);
         ASSERT(s == STATUS_OK);
     }
@@ -221,7 +221,7 @@ struct view record_bytes(struct agent *a, unsigned slot)
     }
     const struct claim_record *r = record_kept(a, slot);
     r = (r != NULL) ? r : record_of_cdi(a, slot);
-    struct store_outline o = {.id = e->id, .numbers = e->numbers};
+    struct store_outline o = {.id = a->ledger.id[slot], .numbers = e->numbers};
     e->opaque = r == NULL;
     enum status s = e->opaque ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
     ASSERT(s == STATUS_OK);
@@ -361,7 +361,7 @@ enum status slot_write(struct agent *a, unsigned slot)
     struct ledger_entry *e = &a->ledger.entry[slot];
     enum status s = half_write(a, slot, record_bytes(a, slot));
     if (s == STATUS_OK && e->state == LEDGER_HELD && e->file) {
-        s = cdi_unmark(a, e->id.uid);
+        s = cdi_unmark(a, a->ledger.id[slot].uid);
         e->file = s != STATUS_OK;
         e->refused = e->file;
     }
@@ -413,13 +413,14 @@ static enum status rewrite_unsynced(struct agent *a)
 static void settle_slot(struct agent *a, unsigned slot)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
-    bool elsewhere = ledger_find(a, e->id.uid) >= 0; /* prepared again, in another slot */
+    bool elsewhere =
+        ledger_find(a, a->ledger.id[slot].uid) >= 0; /* prepared again, in another slot */
     /* While the claims are listed, a page may name it that was written before. */
     if (!elsewhere && !a->ledger.unlisted) {
-        enum status unmarked = cdi_unmark(a, e->id.uid);
+        enum status unmarked = cdi_unmark(a, a->ledger.id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");
     }
-    if (e->file && (elsewhere || cdi_remove(a, e->id.uid) == STATUS_OK)) {
+    if (e->file && (elsewhere || cdi_remove(a, a->ledger.id[slot].uid) == STATUS_OK)) {
         e->file = false;
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");

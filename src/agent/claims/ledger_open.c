@@ -246,7 +246,7 @@ static void half_damaged(struct agent *a, unsigned slot)
     log_text(a, "file", STORE_FILE_NAME);
     log_number(a, "slot", (int64_t)slot);
     log_number(a, "half", 1 - (int64_t)e->half);
-    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? e->id.uid : "");
+    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger.id[slot].uid : "");
     log_end(a);
 }
 
@@ -278,8 +278,8 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
 {
     const struct ledger_entry *e = a->ledger.entry;
     log_begin(a, LOG_ID_STORE_CONFLICT);
-    log_text(a, "claim_uid", e[stays].id.uid);
-    log_text(a, "other_uid", e[other].id.uid);
+    log_text(a, "claim_uid", a->ledger.id[stays].uid);
+    log_text(a, "other_uid", a->ledger.id[other].uid);
     log_text(a, "other", (e[other].state == LEDGER_HELD) ? "held too" : "released");
     log_end(a);
 }
@@ -294,7 +294,7 @@ static bool overlaps(const struct ledger_entry *x, const struct ledger_entry *y)
 static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
     const struct ledger_entry *e = a->ledger.entry;
-    bool same = view_is(view_text(e[one].id.uid), e[two].id.uid);
+    bool same = view_is(view_text(a->ledger.id[one].uid), a->ledger.id[two].uid);
     if (!same && !overlaps(&e[one], &e[two])) {
         return;
     }
@@ -306,7 +306,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     unsigned stays = first ? one : two;
     unsigned other = first ? two : one;
     /* What a lost half brought back was unprepared before its device was given away. */
-    if (same || (e[other].damaged && !ledger_has_cdi_file(a, e[other].id.uid))) {
+    if (same || (e[other].damaged && !ledger_has_cdi_file(a, a->ledger.id[other].uid))) {
         ledger_set_freeing(a, other);
     }
     log_conflict(a, stays, other);

@@ -23,12 +23,12 @@ static bool is_beside(const struct agent *a, const struct call *c, unsigned slot
     const struct ledger_entry *e = &a->ledger.entry[slot];
     /* the host's numbers are distinct, unless devices are shared: then both mean the same one */
     bool counts = e->state == (uint8_t)LEDGER_HELD && (r->zero_numbering || e->zero_numbering);
-    if (!counts || view_is(view_text(r->id.uid), e->id.uid)) {
+    if (!counts || view_is(view_text(r->id.uid), a->ledger.id[slot].uid)) {
         return false;
     }
     const char *pod = ledger_consumer(a, slot)->uid;
     return (pod[0] != '\0' && view_is(view_text(pod), r->consumer.uid)) ||
-           (c != NULL && is_in_call(a, c, e->id.uid));
+           (c != NULL && is_in_call(a, c, a->ledger.id[slot].uid));
 }
 
 static void write_conflict(struct writer *why, const struct claim_record *r, const char *other,
@@ -60,7 +60,7 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
         r->first_number++;
     }
     if ((own & taken) != 0u) {
-        write_conflict(why, r, a->ledger.entry[other].id.name, own & taken);
+        write_conflict(why, r, a->ledger.id[other].name, own & taken);
         return PEER_REFUSED;
     }
     return STATUS_OK;

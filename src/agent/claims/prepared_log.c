@@ -95,12 +95,11 @@ static void warn_requests(struct agent *a, const struct claim_record *r)
 }
 
 /* Another claim of the same pod: the environment of a container has one LNC. */
-static void warn_claims(struct agent *a, const struct claim_record *r,
-                        const struct ledger_entry *other)
+static void warn_claims(struct agent *a, const struct claim_record *r, unsigned other)
 {
-    if (lnc_differs(claim_logical_neuron_core(r), other->logical_neuron_core)) {
+    if (lnc_differs(claim_logical_neuron_core(r), a->ledger.entry[other].logical_neuron_core)) {
         log_ambiguous(a, r, lnc_field);
-        log_text(a, "other_claim", other->id.name);
+        log_text(a, "other_claim", a->ledger.id[other].name);
         log_text(a, "pod", r->consumer.name);
         log_end(a);
     }
@@ -114,7 +113,7 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
         const struct ledger_entry *e = &a->ledger.entry[i];
         if (i != slot && e->state == (uint8_t)LEDGER_HELD &&
             view_is(view_text(r->consumer.uid), ledger_consumer(a, i)->uid)) {
-            warn_claims(a, r, e);
+            warn_claims(a, r, i);
         }
     }
 }
@@ -154,7 +153,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
     log_number(a, "devices", r->count);
     log_text(a, "from", from);
     if (holder >= 0) {
-        log_text(a, "device_also_held_by", a->ledger.entry[holder].id.uid);
+        log_text(a, "device_also_held_by", a->ledger.id[holder].uid);
     }
     log_end(a);
 }

@@ -24,7 +24,7 @@ static bool release(struct agent *a, unsigned slot, const char *reason)
 {
     struct writer nowhere = writer_of(NULL, 0);
     struct claim_id id;
-    id = a->ledger.entry[slot].id;
+    id = a->ledger.id[slot];
     if (ledger_remove(a, id.uid, &nowhere) != STATUS_OK) {
         return false;
     }
@@ -282,9 +282,9 @@ bool reconcile_restore(struct agent *a, unsigned slot)
     const struct claim_record *kept = NULL;
     enum status s = ledger_record(a, slot, &kept);
     if (s == STATUS_OK) {
-        a->reconcile.record = *kept;
+        claim_record_copy(&a->reconcile.record, kept);
     } else {
-        s = ledger_read_cdi(a, a->ledger.entry[slot].id.uid, &a->reconcile.record);
+        s = ledger_read_cdi(a, a->ledger.id[slot].uid, &a->reconcile.record);
     }
     bool restored =
         s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &nowhere) == STATUS_OK;
@@ -398,7 +398,7 @@ static int first_look(struct agent *a)
 static void start_look(struct agent *a, unsigned slot)
 {
     struct reconcile *k = &a->reconcile;
-    const struct claim_id *id = &a->ledger.entry[slot].id;
+    const struct claim_id *id = &a->ledger.id[slot];
     if (!fetch_send(a, API_SLOT_LOOK, API_LOOK_CLAIM, id, 0)) {
         k->pause_ms = api_later(a);
         return;
@@ -458,7 +458,7 @@ void reconcile_record(struct agent *a, const struct api_result *r, const struct 
 {
     projection_MetaRecord m = projection_MetaRecord_init_zero;
     struct reconcile *k = &a->reconcile;
-    const struct claim_id *id = &a->ledger.entry[k->slot].id;
+    const struct claim_id *id = &a->ledger.id[k->slot];
     ASSERT(k->running && r->slot == (unsigned)API_SLOT_LOOK);
     if (record->record == KUBE_RESULT) {
         k->allocated = k->allocated || record->truncated || fetch_is_ours(a, record->message);

@@ -102,7 +102,7 @@ static void take_devices(struct agent *a)
 {
     struct devices *wanted = &a->publish.wanted.devices;
     unsigned kept = 0;
-    *wanted = a->devices;
+    devices_copy(wanted, &a->devices);
     wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;

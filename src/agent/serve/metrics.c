@@ -265,7 +265,7 @@ static bool device_series(const struct agent *a, unsigned number, struct series 
     s->label[0] = a->devices.device[at].name;
     s->value = (slot >= 0) ? 1 : 0;
     if (slot >= 0) {
-        const struct claim_id *id = &a->ledger.entry[slot].id;
+        const struct claim_id *id = &a->ledger.id[slot];
         s->label[1] = id->namespace_;
         s->label[2] = id->name;
         s->label[3] = id->uid;

@@ -78,7 +78,7 @@ static void check_driver(const struct aligned *p, unsigned driver)
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         bool held = l->entry[i].state == LEDGER_HELD;
         expect(p->r, !held || (seen & l->entry[i].numbers) == 0u,
-               "driver %u: a device of claim %s is held twice", driver, l->entry[i].id.uid);
+               "driver %u: a device of claim %s is held twice", driver, l->id[i].uid);
         seen |= held ? l->entry[i].numbers : 0u;
     }
     for (unsigned i = 0; i < ALIGNED && l->usable && !l->unlisted; i++) {
