@@ -267,7 +267,7 @@ static uint64_t held_sum(void)
         const struct ledger_entry *e = &agent->ledger.entry[i];
         if (e->state == LEDGER_HELD && reopened.held[i]) {
             fuzz_sum_u64(&sum, i);
-            fuzz_sum_view(&sum, view_text(e->id.uid));
+            fuzz_sum_view(&sum, view_text(agent->ledger.id[i].uid));
         }
     }
     return sum.value;

@@ -239,12 +239,12 @@ FUZZ_UNSEEN static void same_slots(void)
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent->ledger.entry[i];
         if (model[i].state == LEDGER_FREE && e->state == LEDGER_HELD) {
-            CHECK(cdi_has(e->id.uid, false)); /* adopted */
+            CHECK(cdi_has(agent->ledger.id[i].uid, false)); /* adopted */
             continue;
         }
         bool settled = model[i].state == LEDGER_FREEING && e->state == LEDGER_FREE;
         CHECK(settled || e->state == model[i].state);
-        CHECK(e->state != LEDGER_HELD || strcmp(e->id.uid, model[i].uid) == 0);
+        CHECK(e->state != LEDGER_HELD || strcmp(agent->ledger.id[i].uid, model[i].uid) == 0);
         CHECK(e->state != LEDGER_HELD || e->numbers == model[i].numbers);
     }
 }

@@ -67,6 +67,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_STATUS] = "STATUS",
         [KUBE_META] = "META",
         [KUBE_LABEL] = "LABEL",
+        [KUBE_ANNOTATION] = "ANNOTATION",
         [KUBE_NODE_INFO] = "INFO",
         [KUBE_RESULT] = "RESULT",
         [KUBE_CONFIG] = "CONFIG",

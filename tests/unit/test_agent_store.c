@@ -375,7 +375,7 @@ static void put_outline(unsigned n)
     uint8_t bytes[STORE_RECORD_MAX];
     struct writer out = writer_of(bytes, sizeof bytes);
     const struct ledger_entry *e = &world.agent->ledger.entry[slot_of(n)];
-    const struct store_outline o = {.id = e->id, .numbers = 0x201};
+    const struct store_outline o = {.id = world.agent->ledger.id[slot_of(n)], .numbers = 0x201};
     assert_int_equal(store_outline_encode(&o, &out), STATUS_OK);
     put_record(slot_of(n), e->half, e->sequence, writer_view(&out));
 }

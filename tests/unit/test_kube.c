@@ -10,6 +10,7 @@ static void test_claim(void **state)
     (void)state;
     check(KUBE_SHAPE_CLAIM, "200", claim_object(),
           "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\n"
+          "ANNOTATION{1=note 2=an annotation}\n"
           META_TEXT("claim", "team-a")
           "RESULT{1=req-1 2=neuron.aws.com 3=node-a 4=neuron-device-3 6=a-share}\n"
           "RESULT{1=req-2/sub 2=gpu.example.com 3=node-a 4=neuron-device-3 5=#1 6=a-share}\n"
@@ -27,7 +28,8 @@ static void test_claim_without_allocation(void **state)
     put_metadata(message_new(&object_), 1, "claim", "ns");
     put_message(&object_, 3, message_new(&status));
     check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1", "ResourceClaim", &object_),
-          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\n" META_TEXT("claim", "ns") "END{}\nok");
+          "TYPE{1=resource.k8s.io/v1 2=ResourceClaim}\n" "ANNOTATION{1=note 2=an annotation}\n"
+          META_TEXT("claim", "ns") "END{}\nok");
     put_bytes(&status, 1, "", 0);
     put_message(message_new(&object_), 3, &status);
     check(KUBE_SHAPE_CLAIM, "200", envelope("resource.k8s.io/v1beta1", "ResourceClaim", &object_),
@@ -215,8 +217,10 @@ static void test_claim_list(void **state)
     check(KUBE_SHAPE_CLAIM_LIST, "200",
           envelope("resource.k8s.io/v1beta1", "ResourceClaimList", &list),
           "TYPE{1=resource.k8s.io/v1beta1 2=ResourceClaimList}\nLIST{1=99 2=eyJ}\n"
+          "ANNOTATION{1=note 2=an annotation}\n"
           META_TEXT("c-1", "team-a") LISTED_CLAIM_TEXT
           "META{}\nEND{}\n"
+          "ANNOTATION{1=note 2=an annotation}\n"
           META_TEXT("c-2", "team-a") LISTED_CLAIM_TEXT "ok");
 }
 /* clang-format on */

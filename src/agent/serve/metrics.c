@@ -50,14 +50,13 @@ enum {
 #define SCALARS FAMILY_BUILD
 
 /* Of a driver: with --efa each has the series of both, told apart by the label `driver`. */
-#define BIT(family) (1u << (unsigned)(family))
-#define PER_DRIVER                                                                                 \
-    (BIT(FAMILY_REGISTERED) | BIT(FAMILY_SLICE_CURRENT) | BIT(FAMILY_POOL_GENERATION) |            \
-     BIT(FAMILY_SLICE_VERIFIED) | BIT(FAMILY_DEVICES) | BIT(FAMILY_PUBLISHED) |                    \
-     BIT(FAMILY_CLAIMS) | BIT(FAMILY_CAPACITY) | BIT(FAMILY_STORE_USABLE) |                        \
-     BIT(FAMILY_QUARANTINED) | BIT(FAMILY_DEVICE_PLUGIN) | BIT(FAMILY_DEVICE) |                    \
-     BIT(FAMILY_CONSUMER) | BIT(FAMILY_HEALTH))
-_Static_assert((unsigned)FAMILIES <= 32u, "a bit for each");
+static const bool per_driver[FAMILIES] = {
+    [FAMILY_REGISTERED] = true,     [FAMILY_SLICE_CURRENT] = true, [FAMILY_POOL_GENERATION] = true,
+    [FAMILY_SLICE_VERIFIED] = true, [FAMILY_DEVICES] = true,       [FAMILY_PUBLISHED] = true,
+    [FAMILY_CLAIMS] = true,         [FAMILY_CAPACITY] = true,      [FAMILY_STORE_USABLE] = true,
+    [FAMILY_QUARANTINED] = true,    [FAMILY_DEVICE_PLUGIN] = true, [FAMILY_DEVICE] = true,
+    [FAMILY_CONSUMER] = true,       [FAMILY_HEALTH] = true,
+};
 
 enum metric_type { GAUGE, COUNTER, HISTOGRAM, METRIC_TYPES };
 static const char *const type_names[METRIC_TYPES] = {
@@ -331,7 +330,7 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
 
 static unsigned rows_of(const struct agent *a, unsigned family)
 {
-    bool twice = family < 32u && (PER_DRIVER >> family & 1u) != 0u && a->next != NULL;
+    bool twice = per_driver[family] && a->next != NULL;
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 

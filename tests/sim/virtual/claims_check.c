@@ -36,7 +36,7 @@ static void check_devices(const struct play *p)
         const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
         if (e->state == LEDGER_HELD) {
             expect(p->r, (seen & e->numbers) == 0u, "a device of claim %s is held twice",
-                   e->id.uid);
+                   agent_of(p)->ledger.id[i].uid);
             seen |= e->numbers;
         }
     }
