@@ -83,7 +83,7 @@ def families(text):
     rows = re.split(r"\[FAMILY_\w+\] =", table[1])[1:]
     found = []
     names = re.findall(r"\[(FAMILY_\w+)\] =", table[1])
-    both = set(re.findall(r"BIT\((FAMILY_\w+)\)", text))
+    both = set(re.findall(r"\[(FAMILY_\w+)\] = true", text))
     for row, name in zip(rows, names, strict=True):
         driver = "`driver` with `--efa`" if name in both else ""
         scalar = re.search(r"SCALAR\(\s*" + STRING + r",((?:\s*" + STRING + r")+)\)", row)
