@@ -128,8 +128,7 @@ static void log_devices(struct agent *a)
 /* Judges the health of the devices as this look, or an older one, found them. */
 static bool look_done(struct agent *a, bool certain)
 {
-    bool left = a->driver->shares < 2u && ledger_shares(a);
-    return device_states_take(a, ledger_numbers(a), left, certain);
+    return device_states_take(a, ledger_numbers(a), ledger_shares(a), certain);
 }
 
 static void log_found(struct agent *a, bool shown, bool same)

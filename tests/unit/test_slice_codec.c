@@ -179,6 +179,36 @@ static void test_shared(void **state)
     assert_false(observe(sent)->unshared);
 }
 
+/* A message of one field with these bytes; `to` may be `from`. */
+static size_t wrap(uint8_t *to, unsigned field, const uint8_t *from, size_t n)
+{
+    assert_true(n < 0x80);
+    memmove(to + 2, from, n);
+    to[0] = (uint8_t)(field << 3 | 2u);
+    to[1] = (uint8_t)n;
+    return n + 2;
+}
+
+/* Another driver of this name may store any value beside a policy. */
+static void test_policy_of_any_value(void **state)
+{
+    static const char digits[] = "103079215104000";
+    (void)state;
+    for (size_t n = 1; n < sizeof digits; n++) {
+        uint8_t quantity[64];
+        uint8_t object[256] = {'k', '8', 's', 0};
+        size_t text = wrap(quantity, 1, (const uint8_t *)digits, n);
+        text = wrap(quantity, 1, quantity, text);                 /* value */
+        text += wrap(quantity + text, 2, (const uint8_t *)"", 0); /* requestPolicy */
+        text = wrap(quantity, 2, quantity, text);                 /* of the entry */
+        text = wrap(quantity, 3, quantity, text);                 /* capacity */
+        text = wrap(quantity, 6, quantity, text);                 /* the device */
+        text = wrap(quantity, 2, quantity, text);                 /* spec */
+        text = wrap(object + 4, 2, quantity, text);               /* raw, in the envelope */
+        assert_false(observe(view_of(object, text + 4))->exact);
+    }
+}
+
 /* The body is the same for every size of its pieces. */
 static void test_pieces(void **state)
 {
@@ -292,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup(test_create_has_no_name, setup),
         cmocka_unit_test_setup(test_no_devices, setup),
         cmocka_unit_test_setup(test_shared, setup),
+        cmocka_unit_test_setup(test_policy_of_any_value, setup),
         cmocka_unit_test_setup(test_pieces, setup),
         cmocka_unit_test_setup(test_preconditions_of_a_delete, setup),
         cmocka_unit_test_setup(test_another_owner, setup),

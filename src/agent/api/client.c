@@ -251,11 +251,11 @@ static bool is_watch(enum api_kind kind)
 
 /*
  * Watches leave a stream to what ends: where the server allows one they find no room, where it
- * allows two the Node's does not.
+ * allows two the Node's does not. Slices have a watch for each driver.
  */
 static bool lacks_stream(const struct agent *a, enum api_kind kind)
 {
-    uint32_t needs = (kind == API_WATCH_NODE) ? 3u : 2u;
+    uint32_t needs = ((kind == API_WATCH_NODE) ? 3u : 2u) + (a->settings->efa ? 1u : 0u);
     return is_watch(kind) && h2_streams_max(&a->common->api_connection.h2) < needs;
 }
 

@@ -55,7 +55,8 @@ struct claim_builder *fetch_begin(struct agent *a, unsigned fetch, const struct 
 {
     struct claim_builder *b = fetch_builder(a, fetch);
     claim_begin(b, &a->devices, a->driver->name, a->settings->node_name, id);
-    b->zero_numbering = a->settings->zero_numbering;
+    /* an EFA device has the kernel's own number in a container */
+    b->zero_numbering = a->settings->zero_numbering && a->driver->kind == DRIVER_NEURON;
     b->record.metadata = a->settings->device_metadata;
     return b;
 }

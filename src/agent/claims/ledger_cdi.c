@@ -178,8 +178,12 @@ static enum status metadata_put_file(struct agent *a, const struct claim_record 
     if (again && s == HOST_ABSENT) {
         log_rebuilt(a, r->id.uid, name);
     }
+    /* A container can start with the file that is there: a full disk does not keep it from that. */
+    bool spare = again && s == HOST_DAMAGED;
+    struct writer nowhere = writer_of(NULL, 0);
     s = go_through(a, r, at, name, true);
-    return finish(a, "device metadata file", name, s, why);
+    s = finish(a, "device metadata file", name, s, spare ? &nowhere : why);
+    return spare ? STATUS_OK : s;
 }
 
 /*

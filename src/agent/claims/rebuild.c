@@ -65,6 +65,7 @@ void rebuild_step(struct agent *a)
     k->fetch = (unsigned)fetch;
     k->broken = false;
     k->id.uid[0] = '\0';
+    k->pod_claim[0] = '\0';
     k->token[0] = '\0';
 }
 

@@ -20,16 +20,15 @@ struct device_states {
     uint32_t logged[DEVICES_MAX]; /* reasons that were logged since it was healthy */
     uint64_t unhealthy;
     uint64_t held;        /* by a claim */
-    bool shared;          /* shares are left of a time when claims shared devices */
+    bool shared;          /* claims hold shares of devices */
     uint64_t kept;        /* of these, those that no look finds */
     uint64_t untaintable; /* the API server did not keep their taint */
     uint32_t changes;     /* how often a state or its reasons changed */
 };
 
 /*
- * Takes a look: a->devices is the node. `held`: what claims hold, `shared`: shares are
- * left of some, which the driver does not share now. `certain` false: the devices are
- * those of an older look, and nothing is known of them. True: other content is to be published.
+ * Takes a look: a->devices is the node. `held`: what claims hold, `shared`: by shares, some of it.
+ * `certain` false: the devices are those of an older look, and nothing is known of them. True: other content is to be published.
  */
 bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain);
 /* How the device with this number is published. */

@@ -183,7 +183,6 @@ static void unshared(struct agent *a)
     struct round *r = &a->publish.round;
     if (!r->no_shares) {
         log_begin(a, LOG_ID_DEVICE_SHARING_DROPPED);
-        log_text(a, "driver", a->driver->name);
         log_number(a, "shares", a->driver->shares);
         log_end(a);
     }

@@ -66,6 +66,8 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
     return true;
 }
 
+/* Digits of a count of shares, so that a policy has at most 32 bytes. */
+#define SHARES_TEXT_MAX 8u
 /*
  * A CapacityRequestPolicy: validRange (4) with min (1) and step (3) of one unit, so that no request
  * takes nothing, and all as default (1), so that what asks for no part has the device alone. Each
@@ -75,7 +77,7 @@ static struct view request_policy(const struct attribute *capacity, struct write
 {
     static const uint8_t range[] = {0x22, 10, 0x0a, 3, 0x0a, 1, '1', 0x1a, 3, 0x0a, 1, '1'};
     struct view all = view_text(capacity->text);
-    ASSERT(all.len <= 8u);
+    ASSERT(all.len <= SHARES_TEXT_MAX);
     writer_u8(out, 0x0a);
     writer_u8(out, (uint8_t)(all.len + 2u));
     writer_u8(out, 0x0a);
@@ -424,12 +426,12 @@ static void observe_attribute(struct slice_observer *o, struct view message)
     slice_compare_attribute(&o->compare, &stored);
 }
 
-/* Whether the policy is that of such a capacity. */
+/* Whether the policy is that of such a capacity. Who else writes slices has any value in them. */
 static bool is_policy(const projection_QuantityRecord *r, const struct attribute *capacity)
 {
     uint8_t bytes[sizeof r->policy.bytes];
     struct writer out = writer_of(bytes, sizeof bytes);
-    return r->has_policy &&
+    return r->has_policy && view_text(capacity->text).len <= SHARES_TEXT_MAX &&
            view_equal(view_of(r->policy.bytes, r->policy.size), request_policy(capacity, &out));
 }
 
