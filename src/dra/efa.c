@@ -162,6 +162,15 @@ static bool has_character_devices(const struct found_efas *found)
     return any;
 }
 
+static bool has_address(const struct devices *d, uint32_t address)
+{
+    bool has = false;
+    for (unsigned i = 0; i < d->count; i++) {
+        has = has || d->device[i].efa.address == address;
+    }
+    return has;
+}
+
 static void add(struct devices *d, const struct devices *before, const struct found_efas *found,
                 unsigned at, struct probe_issues *issues)
 {
@@ -173,7 +182,8 @@ static void add(struct devices *d, const struct devices *before, const struct fo
     bool usable = one->node_exists && (one->place.node != 0u || !has_character_devices(found));
     int mapped = mapped_number(map, address);
     unsigned number = (mapped >= 0) ? (unsigned)mapped : unmapped_number(d, before, found, at);
-    if (!one->verbs || !usable || devices_numbered(d, number) >= 0) {
+    bool distinct = devices_numbered(d, number) < 0 && !has_address(d, one->address);
+    if (!one->verbs || !usable || !distinct) {
         report(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
         return;
     }

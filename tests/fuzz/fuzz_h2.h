@@ -41,7 +41,8 @@ struct sent {
 
 struct link {
     struct h2 c;
-    struct h2_stream streams[H2_SERVER_STREAMS];
+    struct h2_stream streams[H2_CLIENT_STREAMS]; /* those of either role */
+    _Static_assert(H2_CLIENT_STREAMS >= H2_SERVER_STREAMS, "enough for either role");
     uint8_t rx[H2_CLIENT_RX_BYTES];
     uint8_t tx[H2_CLIENT_TX_BYTES];
     uint8_t field[H2_CLIENT_FIELD_BYTES];

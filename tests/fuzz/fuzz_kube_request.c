@@ -89,7 +89,7 @@ static void read_claim_path(struct view p, unsigned which, const struct texts *t
     expect(&p, "/namespaces/", t->ns);
     expect(&p, "/resourceclaims/", t->name);
     if (which == 3u) {
-        CHECK(view_starts(p, "/status?fieldManager=neuron.aws.com-"));
+        CHECK(view_starts(p, "/status?fieldManager=dra.net-"));
         CHECK(view_ends(p, "&force=true") && view_find(p, '#') == p.len);
     } else {
         CHECK(p.len == 0u);

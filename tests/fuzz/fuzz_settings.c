@@ -176,6 +176,10 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[24], "--board", s->board);
     put_flag(out[25], "--output", outputs[s->output]);
     put_flag(out[26], "--neuron-config-directory-path", s->neuron_dir);
+    put_flag(out[27], "--efa", s->efa ? "true" : "false");
+    put_flag(out[28], "--efa-driver-name", s->efa_driver);
+    put_number(out[29], "--efa-share", s->efa_share, "");
+    put_flag(out[30], "--device-metadata", s->device_metadata ? "true" : "false");
 }
 
 /* I3: written out, every value reads back as it is. */
