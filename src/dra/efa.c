@@ -171,6 +171,16 @@ static bool has_address(const struct devices *d, uint32_t address)
     return has;
 }
 
+/* It can be opened, and neither its number nor its address is taken. */
+static bool has_place(const struct devices *d, const struct found_efas *found, unsigned at,
+                      unsigned number)
+{
+    const struct found_efa *one = &found->efa[at];
+    bool usable = one->node_exists && (one->place.node != 0u || !has_character_devices(found));
+    bool distinct = devices_numbered(d, number) < 0 && !has_address(d, one->address);
+    return one->verbs && usable && distinct;
+}
+
 static void add(struct devices *d, const struct devices *before, const struct found_efas *found,
                 unsigned at, struct probe_issues *issues)
 {
@@ -179,11 +189,9 @@ static void add(struct devices *d, const struct devices *before, const struct fo
     char address[PCI_ADDRESS_CAP];
     struct device device;
     pci_address_text(one->address, address);
-    bool usable = one->node_exists && (one->place.node != 0u || !has_character_devices(found));
     int mapped = mapped_number(map, address);
     unsigned number = (mapped >= 0) ? (unsigned)mapped : unmapped_number(d, before, found, at);
-    bool distinct = devices_numbered(d, number) < 0 && !has_address(d, one->address);
-    if (!one->verbs || !usable || !distinct) {
+    if (!has_place(d, found, at, number)) {
         report(issues, PROBE_ISSUE_EFA_VERBS, view_text(address));
         return;
     }

@@ -40,6 +40,7 @@ static void value_take(char value[SYSFS_VALUE_CAP], uint8_t bytes[SYSFS_VALUE_CA
 {
     if (len == SYSFS_VALUE_CAP) {
         bytes[SYSFS_VALUE_CAP - 2u] = (uint8_t)'?';
+        bytes[SYSFS_VALUE_CAP - 1u] = (uint8_t)'?'; /* no character goes across the cut */
     }
     struct view text = view_trim(view_of(bytes, len));
     size_t nul = view_find(text, 0);

@@ -375,6 +375,21 @@ static void test_garbage_is_cut(void **state)
     assert_string_equal(d->connected_devices, "1, 2?");
 }
 
+/* The byte behind the cut continues a character: what marks the text as cut stays. */
+static void test_cut_character_hides_nothing(void **state)
+{
+    (void)state;
+    char large[SYSFS_VALUE_CAP];
+    memset(large, ',', sizeof large);
+    large[sizeof large - 1u] = '\x80';
+    put_device(0, "\n");
+    put_bytes("sys/devices/virtual/neuron_device/neuron0/stats/hardware/health_status/"
+              "unhealthy_components",
+              large, sizeof large);
+    look();
+    assert_int_equal(device(0)->reading.reasons, HEALTH_REASON_COMPONENT);
+}
+
 /* A process out of descriptors has seen nothing: that is no node without devices. */
 static void test_shortage_is_no_absence(void **state)
 {
@@ -594,6 +609,7 @@ int main(void)
         PROBE_TEST(test_more_devices_than_fit),
         PROBE_TEST(test_large_directory),
         PROBE_TEST(test_garbage_is_cut),
+        PROBE_TEST(test_cut_character_hides_nothing),
         PROBE_TEST(test_shortage_is_no_absence),
         PROBE_TEST(test_instance_type_overrides),
         PROBE_TEST(test_device_node_is_not_opened),

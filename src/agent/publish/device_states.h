@@ -28,7 +28,8 @@ struct device_states {
 
 /*
  * Takes a look: a->devices is the node. `held`: what claims hold, `shared`: by shares, some of it.
- * `certain` false: the devices are those of an older look, and nothing is known of them. True: other content is to be published.
+ * `certain` false: the devices are those of an older look, and nothing is known of them. True:
+ * other content is to be published.
  */
 bool device_states_take(struct agent *a, uint64_t held, bool shared, bool certain);
 /* How the device with this number is published. */
