@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inferentia2 boards. Two NeuronCores of fixed size a device: logical cores are not configurable.
- * Six devices are a chain, twelve a ring; no type has an EFA map.
+ * Six devices are a chain, twelve a ring, each linked with the next number; no type has an EFA map.
  */
 #include "boards/board.h"
 #include "generated/families.h"
@@ -18,10 +18,12 @@ static const struct board rows[] = {
     {
         .instance_type = "inf2.24xlarge",
         .devices = 6,
+        .contiguous = 6,
     },
     {
         .instance_type = "inf2.48xlarge",
         .devices = 12,
+        .contiguous = 12,
     },
 };
 

@@ -51,6 +51,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn1_efa,
     },
     {
@@ -58,6 +59,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn1n_efa,
     },
 };

@@ -48,6 +48,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn2_efa,
         .pci = &trn2_pci,
     },
@@ -56,6 +57,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn2_efa,
     },
     {
@@ -63,22 +65,26 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .pci = &trn2_pci,
     },
     {
         .instance_type = "trn2u.48xlarge",
         .devices = 16,
+        .contiguous = 2,
         .ultraserver = true,
         .efa = &trn2_efa,
     },
     {
         .instance_type = "trn2p.48xlarge",
         .devices = 16,
+        .contiguous = 2,
         .ultraserver = true,
     },
     {
         .instance_type = "trn2eu.48xlarge",
         .devices = 16,
+        .contiguous = 2,
         .ultraserver = true,
     },
     {

@@ -51,6 +51,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn3_efa,
     },
     {
@@ -58,6 +59,7 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
         .efa = &trn3_efa,
     },
     {
@@ -65,10 +67,12 @@ static const struct board rows[] = {
         .devices = 16,
         .grid_rows = 4,
         .grid_columns = 4,
+        .contiguous = 2,
     },
     {
         .instance_type = "trn3p.48xlarge",
         .devices = 16,
+        .contiguous = 2,
         .ultraserver = true,
         .efa = &trn3_efa,
     },

@@ -105,7 +105,7 @@
 #define SERVER_ID_CAP 17u
 /*
  * Attributes of one device (ResourceSlice validation: 32 attributes and capacities). Never reached:
- * we publish fewer than twenty; a stored device with more counts as different.
+ * we publish fewer than 25; a stored device with more counts as different.
  */
 #define ATTRIBUTES_MAX 32u
 /*

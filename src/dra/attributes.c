@@ -54,6 +54,31 @@ static void add_version(struct attributes *out, const char *key, const char *val
     text_set(a->text, sizeof a->text, value);
 }
 
+/*
+ * Lines of devices, each linked with the next number: a claim for as many that match has one. Sizes
+ * in the byte order of the keys. Devices that do not fill a line have no number of one, so that no
+ * claim is tried with them.
+ */
+static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
+{
+    static const uint8_t sizes[] = {10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9};
+    unsigned longest = (board != NULL) ? board->contiguous : 0u;
+    for (size_t i = 0; i < sizeof sizes; i++) {
+        unsigned size = sizes[i];
+        unsigned line = number / size;
+        if (size <= longest && (line + 1u) * size <= board->devices) {
+            char key[sizeof "contiguous12_id"];
+            struct writer w = writer_of(key, sizeof key);
+            writer_text(&w, "contiguous");
+            writer_decimal(&w, size);
+            writer_text(&w, "_id");
+            enum status ended = writer_end_text(&w);
+            ASSERT(ended == STATUS_OK);
+            add_int(out, key, line);
+        }
+    }
+}
+
 static void add_network(struct attributes *out, const struct node_labels *labels)
 {
     add_string(out, "networkNodeLayer1", labels->network_layer[0]);
@@ -200,6 +225,9 @@ static void build_neuron(const struct devices *d, const struct device *device,
 {
     if (d->board != NULL && d->board->ultraserver) {
         add_string(out, "capacityBlockId", d->labels.capacity_block);
+    }
+    if (!device->node) {
+        add_contiguous(out, d->board, device->number);
     }
     if (device->core_count > 0u) {
         add_int(out, "coreCount", device->core_count);

@@ -138,6 +138,7 @@ func trn2Device(t *testing.T, id int) map[string]attribute {
 	}
 	// The simulated node has a root complex for each four buses.
 	want["resource.kubernetes.io/pcieRoot"] = text(fmt.Sprintf("pci0000:%02x", bus&^3))
+	want["contiguous2_id"] = number(id / 2)
 	want["topology_x"] = number(id / 4)
 	want["topology_y"] = number(id % 4)
 	want["topology4_id"] = number(id / 4)

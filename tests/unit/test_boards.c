@@ -29,16 +29,21 @@ static void row_text(const struct board *board, char *text, size_t cap)
 {
     char lnc[32];
     char grid[16] = "none";
+    char contiguous[8] = "none";
     const struct board_family *family = board_family(board->instance_type);
     lnc_text(family, lnc, sizeof lnc);
     if (board->grid_rows != 0) {
         (void)snprintf(grid, sizeof grid, "%ux%u", board->grid_rows, board->grid_columns);
     }
+    if (board->contiguous != 0) {
+        (void)snprintf(contiguous, sizeof contiguous, "%u", board->contiguous);
+    }
     int len = snprintf(text, cap,
                        "board devices %u\nboard cores_per_device %u\nboard memory_gib %u\n"
-                       "board grid %s\nboard ultraserver %s\nboard lnc %s\nboard lnc_default %u\n",
+                       "board grid %s\nboard contiguous %s\nboard ultraserver %s\n"
+                       "board lnc %s\nboard lnc_default %u\n",
                        board->devices, family->cores_per_device, family->memory_gib, grid,
-                       board->ultraserver ? "yes" : "no", lnc, family->lnc_default);
+                       contiguous, board->ultraserver ? "yes" : "no", lnc, family->lnc_default);
     assert_in_range(len, 1, cap - 1);
 }
 
@@ -85,6 +90,8 @@ static void test_rows_are_sound(void **state)
         assert_true(b >= family->board && b < family->board + family->boards);
         assert_true(cells == 0 || cells == b->devices);
         assert_in_range(b->devices, 1, DEVICES_MAX);
+        assert_in_range(b->contiguous, 0, (b->devices < 12) ? b->devices : 12);
+        assert_int_not_equal(b->contiguous, 1);
         assert_in_range(family->cores_per_device, 1, 8);
         assert_in_range(strlen(b->instance_type), 1, ATTRIBUTE_VALUE_CAP - 1);
         assert_true(b->efa == NULL || b->devices == BOARD_GROUPED_DEVICES);

@@ -374,6 +374,68 @@ static void test_missing_device_moves_no_other(void **state)
     assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
 }
 
+/* Whether the module shows `next` among the neighbours of device `number`, by the golden file. */
+static bool module_links(const char *type, unsigned number, unsigned next)
+{
+    const char *at = strstr(golden_load(type), "module connected_devices ");
+    assert_non_null(at);
+    at += strlen("module connected_devices ");
+    for (unsigned i = 0; i < number; i++) {
+        at += strcspn(at, " \n") + 1;
+    }
+    for (const char *end = at + strcspn(at, " \n"); at < end; at += strcspn(at, ", \n") + 1) {
+        if (strtoul(at, NULL, 10) == next) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *line_of(unsigned number, unsigned size)
+{
+    char key[32];
+    (void)snprintf(key, sizeof key, "contiguous%u_id", size);
+    return attribute(number, key);
+}
+
+/* How many devices are in lines of this size; each line is whole, and its devices are linked. */
+static unsigned devices_in_lines(const char *type, unsigned size)
+{
+    char line[32];
+    unsigned held = 0;
+    while (held < devices.count && strcmp(line_of(held, size), "absent") != 0) {
+        (void)snprintf(line, sizeof line, "int %u", held / size);
+        assert_string_equal(line_of(held, size), line);
+        assert_true(held % size == 0 || module_links(type, held - 1, held));
+        held++;
+    }
+    assert_int_equal(held % size, 0);
+    for (unsigned i = held; i < devices.count; i++) {
+        assert_string_equal(line_of(i, size), "absent");
+    }
+    return held;
+}
+
+static void test_devices_of_a_line_are_linked(void **state)
+{
+    (void)state;
+    unsigned lines = 0;
+    unsigned pairs = 0;
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        const struct board *board = board_at(i);
+        build_type(board->instance_type);
+        for (unsigned size = 1; size <= 16; size++) {
+            bool asked = size >= 2 && size <= board->contiguous;
+            unsigned want = asked ? board->devices / size * size : 0u;
+            assert_int_equal(devices_in_lines(board->instance_type, size), want);
+        }
+        lines += (board->contiguous > 2) ? 1u : 0u;
+        pairs += (board->contiguous == 2) ? 1u : 0u;
+    }
+    assert_int_equal(lines, 2);
+    assert_int_equal(pairs, 12);
+}
+
 static void test_devices_past_the_board_have_no_place(void **state)
 {
     (void)state;
@@ -384,6 +446,7 @@ static void test_devices_past_the_board_have_no_place(void **state)
     assert_string_equal(attribute(16, "deviceId"), "int 16");
     assert_string_equal(attribute(16, "topology_x"), "absent");
     assert_string_equal(attribute(16, "topology8_id"), "absent");
+    assert_string_equal(attribute(16, "contiguous2_id"), "absent");
     assert_string_equal(attribute(16, "resource.aws.com/devicegroup1_id"), "absent");
     assert_string_equal(attribute(16, "resource.aws.com/devicegroup16_id"), "absent");
     assert_true(has_issue(PROBE_ISSUE_COUNT, PROBE_ISSUE_NO_NUMBER));
@@ -767,6 +830,7 @@ int main(void)
         cmocka_unit_test(test_device_without_node_is_left_out),
         cmocka_unit_test(test_node_that_is_no_device),
         cmocka_unit_test(test_missing_device_moves_no_other),
+        cmocka_unit_test(test_devices_of_a_line_are_linked),
         cmocka_unit_test(test_devices_past_the_board_have_no_place),
         cmocka_unit_test(test_no_devices),
         cmocka_unit_test(test_ignored_entries_are_told),

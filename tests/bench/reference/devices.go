@@ -125,6 +125,7 @@ func (n *node) attributes(number, cores int64, labels map[string]string) map[res
 	text := func(v string) resource.DeviceAttribute { return resource.DeviceAttribute{StringValue: &v} }
 	configurable, version := true, driverVersion
 	all := map[resource.QualifiedName]resource.DeviceAttribute{
+		"contiguous2_id":      integer(number / 2),
 		"coreCount":           integer(cores),
 		"deviceId":            integer(number),
 		"draDriverVersion":    {VersionValue: &version},
