@@ -372,8 +372,12 @@ enum status json_integer(struct view literal, int64_t *value)
 
 struct json_writer json_writer_of(struct writer *out, unsigned indent)
 {
-    return (struct json_writer){
-        .out = out, .indent = indent, .depth = 0, .first = true, .after_name = false};
+    return (struct json_writer){.out = out,
+                                .indent = indent,
+                                .depth = 0,
+                                .first = true,
+                                .after_name = false,
+                                .markup = false};
 }
 
 static void new_line(struct json_writer *w)
@@ -451,6 +455,7 @@ static void write_escape(struct writer *out, unsigned c)
     writer_hex(out, c, 4);
 }
 
+/* Of one byte, which does not stand for itself. */
 static void write_character(struct writer *out, uint8_t c)
 {
     static const char named[] = "\"\\\b\f\n\r\t";
@@ -459,10 +464,8 @@ static void write_character(struct writer *out, uint8_t c)
     if (at < sizeof named - 1u) {
         writer_u8(out, '\\');
         writer_u8(out, (uint8_t)letters[at]);
-    } else if (is_control(c)) {
-        write_escape(out, c);
     } else {
-        writer_u8(out, c);
+        write_escape(out, c);
     }
 }
 
@@ -498,20 +501,20 @@ static size_t character_length(struct view v)
     return 0;
 }
 
-/* Bytes at the front that stand for themselves: ASCII that needs no escape. Nearly all text is. */
-static size_t plain_length(struct view v)
+/* Bytes at the front that stand for themselves: ASCII but `escaped`. Nearly all text is. */
+static size_t plain_length(struct view v, struct view escaped)
 {
     size_t n = 0;
-    while (n < v.len && is_printable(v.data[n]) && v.data[n] != '"' && v.data[n] != '\\') {
+    while (n < v.len && is_printable(v.data[n]) && view_find(escaped, v.data[n]) == escaped.len) {
         n++;
     }
     return n;
 }
 
 /* Writes what is at the front of `text` and returns its length. */
-static size_t write_piece(struct writer *out, struct view text)
+static size_t write_piece(struct writer *out, struct view text, struct view escaped)
 {
-    size_t n = plain_length(text);
+    size_t n = plain_length(text, escaped);
     if (n > 0u) {
         writer_append(out, view_first(text, n));
         return n;
@@ -529,12 +532,13 @@ static size_t write_piece(struct writer *out, struct view text)
     return n;
 }
 
-static void write_string(struct writer *out, struct view text)
+static void write_string(struct writer *out, struct view text, bool markup)
 {
+    struct view escaped = view_text(markup ? "\"\\<>&" : "\"\\");
     writer_u8(out, '"');
     struct view rest = text;
     while (rest.len > 0u) {
-        rest = view_from(rest, write_piece(out, rest));
+        rest = view_from(rest, write_piece(out, rest, escaped));
     }
     writer_u8(out, '"');
 }
@@ -543,7 +547,7 @@ void json_name(struct json_writer *w, const char *name)
 {
     ASSERT(w->depth > 0u && !w->after_name);
     lead_in(w);
-    write_string(w->out, view_text(name));
+    write_string(w->out, view_text(name), false);
     writer_text(w->out, (w->indent > 0u) ? ": " : ":");
     w->after_name = true;
 }
@@ -551,7 +555,7 @@ void json_name(struct json_writer *w, const char *name)
 void json_string(struct json_writer *w, struct view text)
 {
     lead_in(w);
-    write_string(w->out, text);
+    write_string(w->out, text, w->markup);
 }
 
 void json_number(struct json_writer *w, int64_t value)
@@ -573,7 +577,7 @@ void json_fill(struct writer *out, const char *form, const char *const *value)
     ASSERT(form[0] != '%' || value != NULL);
     for (size_t at = view_find(rest, '%'); at < rest.len; at = view_find(rest, '%')) {
         writer_append(out, view_first(rest, at));
-        write_string(out, view_text(*next));
+        write_string(out, view_text(*next), false);
         next++;
         rest = view_from(rest, at + 1u);
     }

@@ -82,6 +82,7 @@ struct json_writer {
     unsigned depth;
     bool first; /* no comma needed before the next member or element */
     bool after_name;
+    bool markup; /* set by the owner: strings have `<`, `>` and `&` escaped, as of Go's encoder */
 };
 
 /* Starts a text at the end of `out`, which is borrowed until the text is complete. */

@@ -188,6 +188,7 @@ bool metadata_next(struct metadata_parts *m, struct writer *out)
     }
     if (m->next == m->first) {
         m->json = json_writer_of(out, METADATA_INDENT);
+        m->json.markup = true;
         write_head(m);
     }
     m->json.out = out;

@@ -218,7 +218,7 @@ func (a *agent) cdiContents() map[string]string {
 func TestDeviceMetadataOfAll(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)
-	a := newAgent(t, "trn2.48xlarge")
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30<&>\"\\2.0") // Go's encoder escapes them in its own way
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
 	a.env = append(a.env, "DEVICE_METADATA=true")
 	a.start()

@@ -396,6 +396,7 @@ static void test_writer_escapes(void **state)
         {"", "\"\""},
         {"a/b", "\"a/b\""},
         {" a b ", "\" a b \""},
+        {"<>&=", "\"<>&=\""},
         {"\"\\\b\f\n\r\t", "\"\\\"\\\\\\b\\f\\n\\r\\t\""},
         {"\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\""},
         {"\xc3\xa4\xe2\x82\xac", "\"\xc3\xa4\xe2\x82\xac\""},
@@ -417,6 +418,12 @@ static void test_writer_escapes(void **state)
         json_string(&j, view_text(rows[i].text));
         assert_view(writer_view(&w), rows[i].json);
     }
+    char text[128];
+    struct writer w = writer_of(text, sizeof text);
+    struct json_writer j = json_writer_of(&w, 0);
+    j.markup = true;
+    json_string(&j, view_text("a<b>c&d=\"\x01"));
+    assert_view(writer_view(&w), "\"a\\u003cb\\u003ec\\u0026d=\\\"\\u0001\"");
 }
 
 /* Whatever bytes go in, what comes out is one valid JSON string; UTF-8 comes back unchanged. */

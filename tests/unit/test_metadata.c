@@ -139,7 +139,7 @@ static void test_annotations(void **state)
     "              \"bool\": false\n"                                                              \
     "            },\n"                                                                             \
     "            \"neuronDriverVersion\": {\n"                                                     \
-    "              \"string\": \"2.21\\\"\"\n"                                                     \
+    "              \"string\": \"2.21\\\"\\u003c\\u003e\\u0026\"\n"                                \
     "            },\n"                                                                             \
     "            \"resourceType\": {\n"                                                            \
     "              \"string\": \"neuron_device\"\n"                                                \
@@ -163,7 +163,7 @@ static void test_whole_file(void **state)
     (void)state;
     fill_devices(&devices, &trn1, 0, 1);
     devices.device[0].core_count = 2;
-    text_set(devices.driver_version, sizeof devices.driver_version, "2.21\"");
+    text_set(devices.driver_version, sizeof devices.driver_version, "2.21\"<>&");
     record_begin(&r);
     r.metadata = true;
     text_set(r.pod_claim, sizeof r.pod_claim, "neurons");
@@ -214,8 +214,8 @@ static void test_longest(void **state)
     struct claim_record back;
     (void)state;
     fill_devices(&devices, &trn2, DEVICES_MAX - RESULTS_MAX, RESULTS_MAX);
-    memset(devices.driver_version, '"', sizeof devices.driver_version - 1);
-    memset(devices.instance_type, '"', sizeof devices.instance_type - 1);
+    memset(devices.driver_version, '<', sizeof devices.driver_version - 1);
+    memset(devices.instance_type, '<', sizeof devices.instance_type - 1);
     fill_longest(&r);
     assert_true(claim_record_valid(&r));
     assert_non_null(strstr(file_of(&r, 7, "dra.net"), "neuron-device-39"));
