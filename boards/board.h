@@ -41,7 +41,7 @@ struct board {
     uint8_t devices;
     uint8_t grid_rows; /* 0: no grid (single device, ring, switched, UltraServer) */
     uint8_t grid_columns;
-    uint8_t contiguous; /* longest line of devices that a claim can ask for; 0: none */
+    uint8_t contiguous;        /* longest line of devices that a claim can ask for; 0: none */
     bool ultraserver;          /* one of several nodes that are one machine */
     const struct efa_map *efa; /* NULL: publishes no devicegroup*_id */
     const struct pci_map *pci; /* NULL: publishes no PCI address and no NUMA node */

@@ -247,12 +247,12 @@ struct attributes {
  * Neuron devices, and Kubernetes' own. Of a Neuron device those with the exact names and types of
  * AWS's driver, as far as they are certain. Beyond them, unqualified: coreCount (int, physical
  * cores), lncConfigurable (bool, whether a claim may ask for an LNC) and contiguousN_id (int, which
- * line of N linked devices it is in), the capacity memory, where the silicon is known, and Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072,
- * KEP-4381) where the board's PCI address exists. On a node of an UltraServer,
- * ultraserverServerId2 and 4 and ultraserverNodeId2 and 4: which set of two and of four nodes it
- * is in, and as which of them. The device for the whole node has deviceCount in the place of what
- * one device has. A device with shares has their number as the capacity SHARES_CAPACITY. What the
- * API server would refuse is left out.
+ * line of N linked devices it is in), the capacity memory, where the silicon is known, and
+ * Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's PCI
+ * address exists. On a node of an UltraServer, ultraserverServerId2 and 4 and ultraserverNodeId2
+ * and 4: which set of two and of four nodes it is in, and as which of them. The device for the
+ * whole node has deviceCount in the place of what one device has. A device with shares has their
+ * number as the capacity SHARES_CAPACITY. What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

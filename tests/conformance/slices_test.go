@@ -88,7 +88,7 @@ func wantedNode(t testing.TB, board string) (slice *resource.ResourceSlice, publ
 	slice = wantedSlice(t, board)
 	node, devices := slice.Spec.Devices[0], len(slice.Spec.Devices)
 	node.Name = nodeDevice
-	for _, name := range []string{"deviceId", "resource.aws.com/devicegroup1_id", "resource.aws.com/devicegroup4_id",
+	for _, name := range []string{"contiguous2_id", "deviceId", "resource.aws.com/devicegroup1_id", "resource.aws.com/devicegroup4_id",
 		"resource.aws.com/devicegroup8_id"} {
 		delete(node.Attributes, resource.QualifiedName(name))
 	}

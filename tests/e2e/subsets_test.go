@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// lines starts a pod of the example for each name and expects each to have an aligned line of its own, of size devices.
+// podLines starts a pod of the example for each name and expects each to have an aligned line of its own, of size devices.
 // What the pods hold together, ascending.
-func lines(t *testing.T, size int, names ...string) []int {
+func podLines(t *testing.T, size int, names ...string) []int {
 	t.Helper()
 	example, all := example(t, fmt.Sprintf("contiguous-%d", size)), []string{}
 	for _, name := range names {
@@ -37,7 +37,7 @@ func upTo(count int) []int {
 
 // allPairs: six pods have the whole ring in pairs; a seventh waits for a pair, and gets the one that comes free.
 func allPairs(t *testing.T) {
-	if held := lines(t, 2, "pair-a", "pair-b", "pair-c", "pair-d", "pair-e", "pair-f"); !reflect.DeepEqual(held, upTo(12)) {
+	if held := podLines(t, 2, "pair-a", "pair-b", "pair-c", "pair-d", "pair-e", "pair-f"); !reflect.DeepEqual(held, upTo(12)) {
 		t.Errorf("six pairs hold %v, want each device once", held)
 	}
 	freed := numbers(t, devicesOf(t, "pair-c", "neurons", 2))
@@ -59,7 +59,7 @@ func pairBesideSingles(t *testing.T) {
 		apply(t, renamed(t, one, "contiguous-2", "single-"+id))
 	}
 	waitRunning(t, "single-1", "single-2")
-	held := lines(t, 2, "pair-a", "pair-b", "pair-c", "pair-d")
+	held := podLines(t, 2, "pair-a", "pair-b", "pair-c", "pair-d")
 	if !reflect.DeepEqual(held, []int{4, 5, 6, 7, 8, 9, 10, 11}) {
 		t.Errorf("four pairs hold %v", held)
 	}
@@ -69,7 +69,7 @@ func pairBesideSingles(t *testing.T) {
 
 // halves: the ring is two lines of six.
 func halves(t *testing.T) {
-	if held := lines(t, 6, "half-a", "half-b"); !reflect.DeepEqual(held, upTo(12)) {
+	if held := podLines(t, 6, "half-a", "half-b"); !reflect.DeepEqual(held, upTo(12)) {
 		t.Errorf("two lines of six hold %v, want each device once", held)
 	}
 }
@@ -85,7 +85,7 @@ func fourOfSix(t *testing.T) {
 	}
 	apply(t, renamed(t, four, "contiguous-6", "four-b"))
 	waitPending(t, "four-b")
-	if held := lines(t, 2, "pair-a"); !reflect.DeepEqual(held, []int{4, 5}) {
+	if held := podLines(t, 2, "pair-a"); !reflect.DeepEqual(held, []int{4, 5}) {
 		t.Errorf("the pair is %v", held)
 	}
 }
@@ -98,6 +98,6 @@ func TestSubsets(t *testing.T) {
 	control(t, "board", "--board", "inf2.24xlarge", "--driver-version", "2.26.5.0")
 	steps(t, []step{
 		{"four of the chain", fourOfSix},
-		{"the whole chain", func(t *testing.T) { lines(t, 6, "chain") }},
+		{"the whole chain", func(t *testing.T) { podLines(t, 6, "chain") }},
 	})
 }

@@ -270,8 +270,8 @@ static void test_boards(void **state)
         whole(slice_part);
         has("apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n");
         has("metadata:\n  generateName: node-1-neuron.aws.com-\nspec:\n");
-        has("  devices:\n  - name: neuron-device-0\n    attributes:\n      coreCount:\n        "
-            "int: ");
+        has("  devices:\n  - name: neuron-device-0\n    attributes:\n      ");
+        has("\n      coreCount:\n        int: ");
         has(board->instance_type);
     }
 }
