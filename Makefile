@@ -705,7 +705,7 @@ generate: deps-test ## generated/ from proto/ and tools/hpack_tables.json
 	@tools/generate.py
 
 .PHONY: docs
-docs: ## from the tables in the code: src/agent/report/CATALOGUE.md, and the table of Events in cfg/deploy/README.md
+docs: ## from the tables in the code and the golden slices: src/agent/report/CATALOGUE.md, cfg/deploy/ATTRIBUTES.md, the Events in cfg/deploy/README.md
 	@/usr/bin/python3 tools/docs.py
 
 .PHONY: deps deps-demo deps-test deps-all

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""src/agent/report/CATALOGUE.md and the table of Events are what tools/docs.py writes from the tables in the code."""
+"""src/agent/report/CATALOGUE.md, the table of Events and cfg/deploy/ATTRIBUTES.md are what tools/docs.py writes from
+the tables in the code and the golden slices."""
 
 import pathlib
 import sys
 
+import attributes
 import docs
 import gate
 
@@ -16,7 +18,7 @@ def check(root):
         path = pathlib.Path(root) / name
         try:
             wanted = written(root)
-        except (OSError, docs.Unreadable) as error:
+        except (OSError, docs.Unreadable, attributes.Unreadable) as error:
             report.add(name, f"a table cannot be read: {error}")
             continue
         if not path.is_file() or path.read_text() != wanted:

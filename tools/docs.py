@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/agent/report/CATALOGUE.md: log events, Kubernetes Events, metrics, pages and system calls,
-from the tables in the code; and what to do about each Event into cfg/deploy/README.md.
+from the tables in the code; what to do about each Event into cfg/deploy/README.md; and
+cfg/deploy/ATTRIBUTES.md (tools/attributes.py).
 
-  tools/docs.py            writes both
+  tools/docs.py            writes them
   tools/docs.py --check    compares them; exit code 1 when one differs
 
 The tables are read from the sources, so that a row is written once. tools/check_docs.py is the gate.
@@ -13,6 +14,8 @@ import argparse
 import pathlib
 import re
 import sys
+
+import attributes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOGUE = "src/agent/report/CATALOGUE.md"
@@ -162,7 +165,7 @@ def operators(root):
 
 
 # Each file that is written, and its text.
-WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators}
+WRITTEN = {CATALOGUE: catalogue, OPERATORS: operators, attributes.DOCUMENT: attributes.document}
 
 
 def main():

@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 # pylint: disable=wrong-import-position
+import attributes  # noqa: E402
 import check_binary  # noqa: E402
 import check_calls  # noqa: E402
 import check_docs  # noqa: E402
@@ -420,6 +421,11 @@ class Docs(Tree):
         super().setUp()
         for name in (docs.LOG, docs.EVENTS, docs.METRICS, docs.PAGES, docs.CALLS):
             self.write(name, (ROOT / name).read_text())
+        for name in (attributes.TEXTS, attributes.IDENTITY):
+            self.write(name, (ROOT / name).read_text())
+        shutil.copytree(ROOT / attributes.VECTORS, self.root / attributes.VECTORS,
+                        ignore=shutil.ignore_patterns("recorded", "dranet"))
+        self.write(attributes.DOCUMENT, attributes.document(self.root))
         self.write(docs.CATALOGUE, docs.catalogue(self.root))
         self.write(docs.OPERATORS, f"# Running\n\n{docs.MARK_FIRST}\n{docs.MARK_LAST}\n\n## More\n")
         self.write(docs.OPERATORS, docs.operators(self.root))
@@ -453,6 +459,44 @@ class Docs(Tree):
         self.assert_found(check_docs.check(self.root), docs.OPERATORS, "run make docs")
         self.change(docs.OPERATORS, docs.MARK_LAST, "")
         self.assert_found(check_docs.check(self.root), docs.OPERATORS, "lacks the lines")
+
+    def found_attribute(self, *words):
+        self.assert_found(check_docs.check(self.root), attributes.DOCUMENT, *words)
+
+    def test_golden_file_of_an_attribute(self):
+        golden = f"{attributes.VECTORS}/boards/inf2.xlarge.txt"
+        self.change(golden, "0 coreCount int 2", "0 coreCount int 2\n0 cores capacity 2")
+        self.found_attribute("says nothing of cores", "[boards.\"cores\"]")
+        self.write(attributes.TEXTS, (self.root / attributes.TEXTS).read_text() +
+                   "\n[boards.cores]\nwhose = 'own'\nmeaning = 'cores'\nsource = 'a | flag'\n")
+        self.found_attribute("run make docs")
+        self.assertIn("| `cores` | capacity | inf2.xlarge | own | cores | a \\| flag | "
+                      "`device.capacity['neuron.aws.com'].?cores.orValue(quantity('0'))"
+                      ".compareTo(quantity('2')) >= 0` |",
+                      attributes.document(self.root))
+        self.change(golden, "0 cores capacity 2", "0 cores int 2")
+        self.change(f"{attributes.VECTORS}/boards/trn1.2xlarge.txt", "0 coreCount int 2", "0 cores capacity 2")
+        self.found_attribute("cores is capacity here and int elsewhere")
+
+    def test_text_of_an_attribute(self):
+        for old, new, words in (("[boards.topology_x]", "[boards.topology_z]", "says nothing of topology_x"),
+                                ("[efa.shares]", "[efa.parts]\nwhose = ''\nmeaning = ''\nsource = ''\n[efa.shares]",
+                                 "no golden file has efa.parts"),
+                                ("[efa.shares]", "[efa.shares]\nalways = true", "is always there, but not in all"),
+                                ("[efa.shares]", "[efa.shares]\nexample = 'true'", "needs meaning, source, whose"),
+                                ("[efa.shares]", "[efa.shares]\nsauce = ''", "needs meaning, source, whose")):
+            before = (self.root / attributes.TEXTS).read_text()
+            self.change(attributes.TEXTS, old, new)
+            self.found_attribute(words)
+            self.write(attributes.TEXTS, before)
+
+    def test_golden_file_of_a_flag(self):
+        more = f"{attributes.VECTORS}/{attributes.MORE}/efa-share.txt"
+        for line in ("when with `--efa-share 8`\n", "board efa trn2.48xlarge\n"):
+            before = (self.root / more).read_text()
+            self.change(more, line, "")
+            self.found_attribute("efa-share.txt lacks its lines 'when ")
+            self.write(more, before)
 
     def test_absent(self):
         (self.root / docs.CATALOGUE).unlink()

@@ -302,6 +302,36 @@ static void test_every_board_is_golden(void **state)
     assert_int_equal(begin(state), 0); /* for the end of the test */
 }
 
+/* The lines that the flag adds are those of the golden file, and the others stay. */
+static void test_shares_are_golden(void **state)
+{
+    (void)state;
+    char line[64];
+    put_board(golden_of("trn2.48xlarge"));
+    look("trn2.48xlarge");
+    assert_int_equal(devices.count, 16);
+    const char *golden = golden_of("../more/efa-share");
+    for (unsigned i = 0; i < devices.count; i++) {
+        struct attributes with;
+        struct attributes without;
+        char address[PCI_ADDRESS_CAP];
+        device_attributes(&devices, i, &without);
+        devices.shares = 8;
+        device_attributes(&devices, i, &with);
+        devices.shares = 0;
+        const struct attribute *last = &with.attribute[without.count];
+        assert_int_equal(with.count, without.count + 1);
+        for (unsigned k = 0; k < without.count; k++) {
+            assert_string_equal(with.attribute[k].key, without.attribute[k].key);
+            assert_string_equal(with.attribute[k].text, without.attribute[k].text);
+        }
+        assert_int_equal(last->type, ATTRIBUTE_CAPACITY);
+        pci_address_text(devices.device[i].efa.address, address);
+        (void)snprintf(line, sizeof line, "\n%s %s capacity %s\n", address, last->key, last->text);
+        assert_non_null(strstr(golden, line));
+    }
+}
+
 static void test_no_driver(void **state)
 {
     (void)state;
@@ -625,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_links),
         TREE_TEST(test_every_board_is_golden),
+        TREE_TEST(test_shares_are_golden),
         TREE_TEST(test_no_driver),
         TREE_TEST(test_without_verbs),
         TREE_TEST(test_port),
