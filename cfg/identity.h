@@ -45,6 +45,7 @@
 #define COUNTER_SET_NAME "devices"     /* of its shared counters, each with the name of a device */
 #define COUNTER_VALUE "1"              /* of each: a device is taken, or not */
 #define SHARES_CAPACITY "shares"       /* of a device that claims share */
+#define CORES_CAPACITY "cores"         /* of a Neuron device that claims share */
 #define CONFIG_API_GROUP DRIVER_NAME
 #define STORE_FILE_NAME "claims.store"
 /* locked by the agent that uses the store; never removed, because the store file may be replaced */

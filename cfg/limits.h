@@ -71,6 +71,11 @@
  */
 #define EFA_SHARES_MAX 16u
 /*
+ * NeuronCores of a device that claims share: one bit each in a record. The largest device has 8;
+ * one with more is not shared.
+ */
+#define SHARED_CORES_MAX 8u
+/*
  * Devices whose health files stay open: every known instance type has sixteen at most. More: their
  * files are opened in each look.
  */

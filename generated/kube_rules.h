@@ -19,6 +19,7 @@ enum {
     KUBE_META,
     KUBE_LABEL,
     KUBE_ANNOTATION,
+    KUBE_RESULT_CAPACITY,
     KUBE_NODE_INFO,
     KUBE_ALLOCATION,
     KUBE_RESULT,
@@ -134,24 +135,28 @@ enum {
     /* 21 */ {20, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* status.allocation */ \
     /* 22 */ {21, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices */ \
     /* 23 */ {22, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* status.allocation.devices.results */ \
-    /* 24 */ {23, KUBE_KEEP, 1, 0, 1, 127}, /* status.allocation.devices.results.request */ \
-    /* 25 */ {23, KUBE_KEEP, 2, 0, 2, 63}, /* status.allocation.devices.results.driver */ \
-    /* 26 */ {23, KUBE_KEEP, 3, 0, 3, 253}, /* status.allocation.devices.results.pool */ \
-    /* 27 */ {23, KUBE_KEEP, 4, 0, 4, 63}, /* status.allocation.devices.results.device */ \
-    /* 28 */ {23, KUBE_KEEP, 5, 0, 5, 0}, /* status.allocation.devices.results.adminAccess */ \
-    /* 29 */ {23, KUBE_KEEP, 9, 0, 6, 36}, /* status.allocation.devices.results.shareID */ \
-    /* 30 */ {22, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* status.allocation.devices.config */ \
-    /* 31 */ {30, KUBE_KEEP, 1, 0, 1, 15}, /* status.allocation.devices.config.source */ \
-    /* 32 */ {30, KUBE_KEEP, 2, 0, 2, 127}, /* status.allocation.devices.config.requests */ \
-    /* 33 */ {30, KUBE_DESCEND, 3, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration */ \
-    /* 34 */ {33, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque */ \
-    /* 35 */ {34, KUBE_KEEP, 1, 0, 3, 63}, /* status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
-    /* 36 */ {34, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
-    /* 37 */ {36, KUBE_KEEP, 1, 0, 4, 10240}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
-    /* 38 */ {20, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* status.reservedFor */ \
-    /* 39 */ {38, KUBE_KEEP, 3, 0, 1, 63}, /* status.reservedFor.resource */ \
-    /* 40 */ {38, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
-    /* 41 */ {38, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
+    /* 24 */ {23, KUBE_RECORD, 10, KUBE_RESULT_CAPACITY, 0, 0}, /* status.allocation.devices.results.consumedCapacity */ \
+    /* 25 */ {24, KUBE_KEEP, 1, 0, 1, 317}, /* status.allocation.devices.results.consumedCapacity.key */ \
+    /* 26 */ {24, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.results.consumedCapacity.value */ \
+    /* 27 */ {26, KUBE_KEEP, 1, 0, 2, 63}, /* status.allocation.devices.results.consumedCapacity.value.string */ \
+    /* 28 */ {23, KUBE_KEEP, 1, 0, 1, 127}, /* status.allocation.devices.results.request */ \
+    /* 29 */ {23, KUBE_KEEP, 2, 0, 2, 63}, /* status.allocation.devices.results.driver */ \
+    /* 30 */ {23, KUBE_KEEP, 3, 0, 3, 253}, /* status.allocation.devices.results.pool */ \
+    /* 31 */ {23, KUBE_KEEP, 4, 0, 4, 63}, /* status.allocation.devices.results.device */ \
+    /* 32 */ {23, KUBE_KEEP, 5, 0, 5, 0}, /* status.allocation.devices.results.adminAccess */ \
+    /* 33 */ {23, KUBE_KEEP, 9, 0, 6, 36}, /* status.allocation.devices.results.shareID */ \
+    /* 34 */ {22, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* status.allocation.devices.config */ \
+    /* 35 */ {34, KUBE_KEEP, 1, 0, 1, 15}, /* status.allocation.devices.config.source */ \
+    /* 36 */ {34, KUBE_KEEP, 2, 0, 2, 127}, /* status.allocation.devices.config.requests */ \
+    /* 37 */ {34, KUBE_DESCEND, 3, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration */ \
+    /* 38 */ {37, KUBE_DESCEND, 1, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 39 */ {38, KUBE_KEEP, 1, 0, 3, 63}, /* status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 40 */ {38, KUBE_DESCEND, 2, 0, 0, 0}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 41 */ {40, KUBE_KEEP, 1, 0, 4, 10240}, /* status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 42 */ {20, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* status.reservedFor */ \
+    /* 43 */ {42, KUBE_KEEP, 3, 0, 1, 63}, /* status.reservedFor.resource */ \
+    /* 44 */ {42, KUBE_KEEP, 4, 0, 2, 253}, /* status.reservedFor.name */ \
+    /* 45 */ {42, KUBE_KEEP, 5, 0, 3, 63}, /* status.reservedFor.uid */
 
 /* ResourceClaimList */
 #define KUBE_ROWS_RESOURCE_CLAIM_LIST \
@@ -180,27 +185,31 @@ enum {
     /* 22 */ {21, KUBE_RECORD, 1, KUBE_ALLOCATION, 0, 0}, /* items.status.allocation */ \
     /* 23 */ {22, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices */ \
     /* 24 */ {23, KUBE_RECORD, 1, KUBE_RESULT, 0, 0}, /* items.status.allocation.devices.results */ \
-    /* 25 */ {24, KUBE_KEEP, 1, 0, 1, 127}, /* items.status.allocation.devices.results.request */ \
-    /* 26 */ {24, KUBE_KEEP, 2, 0, 2, 63}, /* items.status.allocation.devices.results.driver */ \
-    /* 27 */ {24, KUBE_KEEP, 3, 0, 3, 253}, /* items.status.allocation.devices.results.pool */ \
-    /* 28 */ {24, KUBE_KEEP, 4, 0, 4, 63}, /* items.status.allocation.devices.results.device */ \
-    /* 29 */ {24, KUBE_KEEP, 5, 0, 5, 0}, /* items.status.allocation.devices.results.adminAccess */ \
-    /* 30 */ {24, KUBE_KEEP, 9, 0, 6, 36}, /* items.status.allocation.devices.results.shareID */ \
-    /* 31 */ {23, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* items.status.allocation.devices.config */ \
-    /* 32 */ {31, KUBE_KEEP, 1, 0, 1, 15}, /* items.status.allocation.devices.config.source */ \
-    /* 33 */ {31, KUBE_KEEP, 2, 0, 2, 127}, /* items.status.allocation.devices.config.requests */ \
-    /* 34 */ {31, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration */ \
-    /* 35 */ {34, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque */ \
-    /* 36 */ {35, KUBE_KEEP, 1, 0, 3, 63}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
-    /* 37 */ {35, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
-    /* 38 */ {37, KUBE_KEEP, 1, 0, 4, 10240}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
-    /* 39 */ {21, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* items.status.reservedFor */ \
-    /* 40 */ {39, KUBE_KEEP, 3, 0, 1, 63}, /* items.status.reservedFor.resource */ \
-    /* 41 */ {39, KUBE_KEEP, 4, 0, 2, 253}, /* items.status.reservedFor.name */ \
-    /* 42 */ {39, KUBE_KEEP, 5, 0, 3, 63}, /* items.status.reservedFor.uid */ \
-    /* 43 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
-    /* 44 */ {43, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
-    /* 45 */ {43, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
+    /* 25 */ {24, KUBE_RECORD, 10, KUBE_RESULT_CAPACITY, 0, 0}, /* items.status.allocation.devices.results.consumedCapacity */ \
+    /* 26 */ {25, KUBE_KEEP, 1, 0, 1, 317}, /* items.status.allocation.devices.results.consumedCapacity.key */ \
+    /* 27 */ {25, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.results.consumedCapacity.value */ \
+    /* 28 */ {27, KUBE_KEEP, 1, 0, 2, 63}, /* items.status.allocation.devices.results.consumedCapacity.value.string */ \
+    /* 29 */ {24, KUBE_KEEP, 1, 0, 1, 127}, /* items.status.allocation.devices.results.request */ \
+    /* 30 */ {24, KUBE_KEEP, 2, 0, 2, 63}, /* items.status.allocation.devices.results.driver */ \
+    /* 31 */ {24, KUBE_KEEP, 3, 0, 3, 253}, /* items.status.allocation.devices.results.pool */ \
+    /* 32 */ {24, KUBE_KEEP, 4, 0, 4, 63}, /* items.status.allocation.devices.results.device */ \
+    /* 33 */ {24, KUBE_KEEP, 5, 0, 5, 0}, /* items.status.allocation.devices.results.adminAccess */ \
+    /* 34 */ {24, KUBE_KEEP, 9, 0, 6, 36}, /* items.status.allocation.devices.results.shareID */ \
+    /* 35 */ {23, KUBE_RECORD, 2, KUBE_CONFIG, 0, 0}, /* items.status.allocation.devices.config */ \
+    /* 36 */ {35, KUBE_KEEP, 1, 0, 1, 15}, /* items.status.allocation.devices.config.source */ \
+    /* 37 */ {35, KUBE_KEEP, 2, 0, 2, 127}, /* items.status.allocation.devices.config.requests */ \
+    /* 38 */ {35, KUBE_DESCEND, 3, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration */ \
+    /* 39 */ {38, KUBE_DESCEND, 1, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque */ \
+    /* 40 */ {39, KUBE_KEEP, 1, 0, 3, 63}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.driver */ \
+    /* 41 */ {39, KUBE_DESCEND, 2, 0, 0, 0}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters */ \
+    /* 42 */ {41, KUBE_KEEP, 1, 0, 4, 10240}, /* items.status.allocation.devices.config.deviceConfiguration.opaque.parameters.raw */ \
+    /* 43 */ {21, KUBE_RECORD, 2, KUBE_CONSUMER, 0, 0}, /* items.status.reservedFor */ \
+    /* 44 */ {43, KUBE_KEEP, 3, 0, 1, 63}, /* items.status.reservedFor.resource */ \
+    /* 45 */ {43, KUBE_KEEP, 4, 0, 2, 253}, /* items.status.reservedFor.name */ \
+    /* 46 */ {43, KUBE_KEEP, 5, 0, 3, 63}, /* items.status.reservedFor.uid */ \
+    /* 47 */ {6, KUBE_RECORD, 1, KUBE_LIST_META, 0, 0}, /* metadata */ \
+    /* 48 */ {47, KUBE_KEEP, 2, 0, 1, 63}, /* metadata.resourceVersion */ \
+    /* 49 */ {47, KUBE_KEEP, 3, 0, 2, 639}, /* metadata.continue */
 
 /* ResourceSlice */
 #define KUBE_ROWS_RESOURCE_SLICE \

@@ -75,14 +75,16 @@ typedef struct _projection_MetaRecord {
 } projection_MetaRecord;
 
 /* One label of a node, or one annotation of a claim, before the META of its object. Key: DNS subdomain of 253, a slash,
- name of 63. A longer value is none that the agent reads.
- record LABEL       Node.metadata(1).labels(11)
- record ANNOTATION  ResourceClaim.metadata(1).annotations(12) */
+ name of 63. A longer value is none that the agent reads. Also one capacity that an allocation result takes, as a
+ Quantity, before the RESULT.
+ record LABEL            Node.metadata(1).labels(11)
+ record ANNOTATION       ResourceClaim.metadata(1).annotations(12)
+ record RESULT_CAPACITY  ResourceClaim.status(3).allocation(1).devices(1).results(1).consumedCapacity(10) */
 typedef struct _projection_LabelRecord {
     bool has_key;
     char key[318]; /* key(1) */
     bool has_value;
-    char value[64]; /* value(2) */
+    char value[64]; /* LABEL: value(2); ANNOTATION: value(2); RESULT_CAPACITY: value(2).string(1) */
 } projection_LabelRecord;
 
 /* Versions of the software of a node, after the META of its object.

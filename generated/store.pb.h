@@ -64,11 +64,13 @@ typedef struct _store_StoredResult {
     bool has_device_index;
     uint8_t device_index; /* N of /dev/neuronN on the host; absent: all devices of the node */
     bool has_logical_neuron_core;
-    uint32_t logical_neuron_core; /* absent: not configured */
+    uint8_t logical_neuron_core; /* absent: not configured */
     bool has_ultraserver_mode;
-    uint32_t ultraserver_mode; /* absent: not configured */
+    uint8_t ultraserver_mode; /* absent: not configured */
     bool has_uverbs;
     uint16_t uverbs; /* of an EFA device, in the EFA driver's store alone: N of /dev/infiniband/uverbsN */
+    bool has_cores;
+    uint8_t cores; /* bit N: NeuronCore N of the device is the claim's; absent: all */
 } store_StoredResult;
 
 #ifdef __cplusplus
@@ -77,7 +79,7 @@ extern "C" {
 
 /* Initializer values for message structs */
 #define store_ClaimRecord_init_default           {false, "", false, "", false, "", false, "", false, "", {{NULL}, NULL}, false, "", false, 0, false, "", false, "", false, 0, false, 0, false, 0, false, 0, false, 0, false, 0, false, "", false, 0, false, ""}
-#define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0, false, 0}
+#define store_StoredResult_init_default          {false, "", false, "", false, 0, false, "", false, 0, false, 0, false, 0, false, 0, false, 0}
 #define store_ClaimRecord_init_zero              {0}
 #define store_StoredResult_init_zero             {0}
 
@@ -109,6 +111,7 @@ extern "C" {
 #define store_StoredResult_logical_neuron_core_tag 6
 #define store_StoredResult_ultraserver_mode_tag  7
 #define store_StoredResult_uverbs_tag            8
+#define store_StoredResult_cores_tag             9
 
 /* Struct field encoding specification for nanopb */
 #define store_ClaimRecord_FIELDLIST(X, a) \
@@ -143,7 +146,8 @@ X(a, STATIC,   OPTIONAL, STRING,   share_id,          4) \
 X(a, STATIC,   OPTIONAL, UINT32,   device_index,      5) \
 X(a, STATIC,   OPTIONAL, UINT32,   logical_neuron_core,   6) \
 X(a, STATIC,   OPTIONAL, UINT32,   ultraserver_mode,   7) \
-X(a, STATIC,   OPTIONAL, UINT32,   uverbs,            8)
+X(a, STATIC,   OPTIONAL, UINT32,   uverbs,            8) \
+X(a, STATIC,   OPTIONAL, UINT32,   cores,             9)
 #define store_StoredResult_CALLBACK NULL
 #define store_StoredResult_DEFAULT NULL
 
@@ -157,7 +161,7 @@ extern const pb_msgdesc_t store_StoredResult_msg;
 /* Maximum encoded size of messages (where known) */
 /* store_ClaimRecord_size depends on runtime parameters */
 #define STORE_STORE_PB_H_MAX_SIZE                store_StoredResult_size
-#define store_StoredResult_size                  216
+#define store_StoredResult_size                  213
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -80,6 +80,7 @@ struct settings {
     enum ultraserver_devices ultraserver;
     char taint_key[318]; /* empty: omission instead */
     char taint_effect[16];
+    bool share_cores;
     bool efa;
     char efa_driver[DRIVER_CAP];
     uint32_t efa_share; /* 1 to EFA_SHARES_MAX */

@@ -48,7 +48,12 @@ static void write_results(const struct claim_record *r, struct writer *out)
             writer_text(out, ", ultraserverMode ");
             writer_decimal(out, result->ultraserver_mode);
         }
-        writer_text(out, (result->share_id[0] != '\0') ? ", a share" : "");
+        if (result->cores != 0u) {
+            writer_text(out, ", cores ");
+            cores_write(out, result->cores, 1u);
+        } else {
+            writer_text(out, (result->share_id[0] != '\0') ? ", a share" : "");
+        }
         writer_text(out, result->admin_access ? ", admin access)" : ")");
     }
     writer_text(out, "\n");
@@ -130,6 +135,12 @@ static void result_document(const struct claim_result *result, struct document *
     }
     if (result->share_id[0] != '\0') {
         document_text(d, "shareID", result->share_id);
+    }
+    if (result->cores != 0u) {
+        char text[8] = {0};
+        struct writer w = writer_of(text, sizeof text);
+        cores_write(&w, result->cores, 1u);
+        document_text(d, "cores", text);
     }
     document_bool(d, "adminAccess", result->admin_access);
     document_object_end(d);

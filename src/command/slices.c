@@ -161,15 +161,19 @@ static void write_end(const struct inventory *v, struct document *d)
 static void write_capacity(const struct attribute *a, struct document *d)
 {
     document_text(d, "value", a->text);
-    if (a->number != 0) {
-        document_member_begin(d, "requestPolicy");
-        document_text(d, "default", a->text);
+    const char step[] = {(char)('0' + a->number), '\0'};
+    if (a->number == (int64_t)CAPACITY_ALL) {
+        return;
+    }
+    document_member_begin(d, "requestPolicy");
+    document_text(d, "default", (a->number > 0) ? a->text : "0");
+    if (a->number > 0) {
         document_member_begin(d, "validRange");
-        document_text(d, "min", "1");
-        document_text(d, "step", "1");
-        document_object_end(d);
+        document_text(d, "min", step);
+        document_text(d, "step", step);
         document_object_end(d);
     }
+    document_object_end(d);
 }
 
 static void write_value(const struct attribute *a, struct document *d)
@@ -223,7 +227,7 @@ static void write_device(const struct devices *devices, unsigned index, struct d
     device_attributes(devices, index, &all);
     document_object_begin(d);
     document_text(d, "name", devices->device[index].name);
-    if (devices->shares > 1u) {
+    if (device_shared(devices, &devices->device[index])) {
         document_bool(d, "allowMultipleAllocations", true);
     }
     write_values(&all, false, d);

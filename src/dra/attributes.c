@@ -131,6 +131,7 @@ static void add_memory(struct attributes *out, const struct devices *d, const st
     unsigned devices = (known && device->node) ? d->board->devices : 1u;
     unsigned gib = family->memory_gib * devices;
     struct attribute *a = append(out, "memory", ATTRIBUTE_CAPACITY);
+    a->number = device_shared(d, device) ? CAPACITY_UNASKED_NOTHING : CAPACITY_ALL;
     struct writer w = writer_of(a->text, sizeof a->text);
     bool tebi = gib % 1024u == 0u;
     writer_decimal(&w, tebi ? gib / 1024u : gib);
@@ -185,17 +186,22 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
 }
 
 /* A claim that does not ask for less of it takes all, and so has the device alone. */
-static void add_shares(struct attributes *out, unsigned shares)
+static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
-    if (shares == 0u) {
-        return;
-    }
-    struct attribute *a = append(out, SHARES_CAPACITY, ATTRIBUTE_CAPACITY);
+    struct attribute *a = append(out, key, ATTRIBUTE_CAPACITY);
     struct writer w = writer_of(a->text, sizeof a->text);
-    a->number = (shares > 1u) ? 1 : 0;
-    writer_decimal(&w, shares);
+    a->number = step;
+    writer_decimal(&w, units);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
+}
+
+static void add_cores(struct attributes *out, const struct devices *d, const struct device *device)
+{
+    unsigned unit = device_core_unit(d, device);
+    if (d->shares > 0u && unit > 0u) {
+        add_shares(out, CORES_CAPACITY, device->core_count, (d->shares > 1u) ? unit : 0u);
+    }
 }
 
 /*
@@ -217,7 +223,9 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     add_string(out, "dra.net/rdmaDevice", device->efa.rdma_name);
     add_groups(out, d->board, device);
     add_standard(out, address, device);
-    add_shares(out, d->shares);
+    if (d->shares > 0u) {
+        add_shares(out, SHARES_CAPACITY, d->shares, (d->shares > 1u) ? CAPACITY_STEP : 0u);
+    }
 }
 
 static void build_neuron(const struct devices *d, const struct device *device,
@@ -232,6 +240,7 @@ static void build_neuron(const struct devices *d, const struct device *device,
     if (device->core_count > 0u) {
         add_int(out, "coreCount", device->core_count);
     }
+    add_cores(out, d, device);
     if (device->node) {
         add_int(out, "deviceCount", (d->board != NULL) ? d->board->devices : 0u);
     } else {

@@ -144,6 +144,7 @@ static void result_object(struct writer *out, const struct claim_result *r)
         json_name(&j, "uverbs");
         json_number(&j, r->uverbs);
     }
+    member_number(&j, "cores", r->cores);
     member_number(&j, "logicalNeuronCore", r->logical_neuron_core);
     member_number(&j, "ultraserverMode", r->ultraserver_mode);
     json_object_end(&j);
@@ -313,13 +314,21 @@ static void environment(struct json_writer *j, const struct claim_record *r,
     const struct ultraserver_use *u = &r->ultraserver;
     bool lnc = result->logical_neuron_core != 0u;
     bool mode = result->ultraserver_mode != 0u;
-    if (!lnc && !mode) {
+    if (!lnc && !mode && result->cores == 0u) {
         return;
     }
     json_name(j, "env");
     json_array_begin(j);
     if (lnc) {
         string_numbered(j, "NEURON_LOGICAL_NC_CONFIG=", result->logical_neuron_core);
+    }
+    if (result->cores != 0u) {
+        char text[ENV_CAP];
+        struct writer w = writer_of(text, sizeof text);
+        writer_text(&w, "NEURON_RT_VISIBLE_CORES=");
+        cores_write(&w, result->cores, lnc ? result->logical_neuron_core : 1u);
+        ASSERT(!w.full);
+        json_string(j, writer_view(&w));
     }
     if (mode) {
         string_numbered(j, "NEURON_RT_ULTRASERVER_MODE=", u->mode);

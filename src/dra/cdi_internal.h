@@ -11,6 +11,6 @@
 /* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
 /* One result as compact JSON: its names, which need no escapes, and every member at its longest. */
-#define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 128u)
+#define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 144u)
 
 #endif

@@ -35,6 +35,7 @@ enum {
     MEMBER_SHARE_ID,
     MEMBER_LOGICAL_NEURON_CORE,
     MEMBER_ULTRASERVER_MODE,
+    MEMBER_CORES,
     MEMBER_NUMBER,
     MEMBER_UVERBS,
     MEMBERS
@@ -57,6 +58,7 @@ static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_SHARE_ID] = "shareID",
                                              [MEMBER_LOGICAL_NEURON_CORE] = "logicalNeuronCore",
                                              [MEMBER_ULTRASERVER_MODE] = "ultraserverMode",
+                                             [MEMBER_CORES] = "cores",
                                              [MEMBER_NUMBER] = "number",
                                              [MEMBER_UVERBS] = "uverbs"};
 
@@ -168,6 +170,8 @@ static bool take_member(struct members_reader *m, struct claim_result *to)
         return take_small(&m->value, &to->logical_neuron_core);
     case MEMBER_ULTRASERVER_MODE:
         return take_small(&m->value, &to->ultraserver_mode);
+    case MEMBER_CORES:
+        return take_small(&m->value, &to->cores);
     case MEMBER_NUMBER:
         return to->efa_address != 0u && take_number(&m->value, &to->number);
     case MEMBER_UVERBS:

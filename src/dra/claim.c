@@ -108,6 +108,20 @@ static bool place_valid(const struct claim_record *r, const struct claim_result 
     return (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
 }
 
+uint8_t claim_cores(const struct claim_record *r)
+{
+    return (r->count == 1u) ? r->result[0].cores : 0u;
+}
+
+/* A part is all that its claim has, a share, and under number 0. */
+static bool part_valid(const struct claim_record *r, const struct claim_result *result)
+{
+    bool alone = r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering &&
+                 r->first_number == 0u;
+    bool share = result->share_id[0] != '\0' && !result->admin_access && !result->node;
+    return result->cores == 0u || (alone && share);
+}
+
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
@@ -115,7 +129,8 @@ static bool result_valid(const struct claim_record *r, unsigned at)
     bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
     bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
-           share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
+           share_like(view_text(result->share_id)) && device && mode && part_valid(r, result) &&
+           configured_alike(r, at);
 }
 
 /* What no result uses would be lost in a file or a store. */
@@ -200,6 +215,9 @@ uint64_t claim_container_numbers(const struct claim_record *r)
 {
     uint64_t numbers = claim_all_numbers(r);
     ASSERT(numbers != 0u);
+    if (claim_cores(r) != 0u) {
+        return UINT64_MAX;
+    }
     if (r->zero_numbering) {
         numbers = (UINT64_MAX >> (DEVICES_MAX - claim_numbers_count(numbers))) << r->first_number;
     }
@@ -253,10 +271,16 @@ bool claim_shares(const struct claim_record *r)
     return shares;
 }
 
+bool claim_joins(const struct claim_record *r)
+{
+    return claim_shares(r) && (r->driver == DRIVER_EFA || claim_cores(r) != 0u);
+}
+
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
     return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
            p->efa_address == q->efa_address && p->uverbs == q->uverbs &&
+           claim_numbers_count(p->cores) == claim_numbers_count(q->cores) &&
            view_is(view_text(p->request), q->request) &&
            view_is(view_text(p->share_id), q->share_id);
 }
@@ -432,6 +456,26 @@ static bool copy_names(struct claim_builder *b, const struct claim_result_in *in
            text_copy(r->share_id, sizeof r->share_id, in->share_id) == STATUS_OK;
 }
 
+void claim_capacity(struct claim_builder *b, struct view key, struct view value)
+{
+    uint64_t n = 0;
+    if (view_is(key, CORES_CAPACITY)) {
+        enum status s = view_decimal(value, UINT8_MAX, &n);
+        status_ignore(s, "what is no small number is no part of a device");
+        b->cores = (uint8_t)n;
+    }
+}
+
+/* The lowest cores of a device, as many as a share of it has; 0: it has all, or is no share. */
+static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in, int device)
+{
+    unsigned cores = b->cores;
+    b->cores = 0;
+    bool part = device >= 0 && in->share_id.len > 0u && !in->admin_access &&
+                cores < b->devices->device[device].core_count && cores < SHARED_CORES_MAX;
+    return part ? (uint8_t)((1u << cores) - 1u) : 0u;
+}
+
 /* `device`: index in the table; negative: the device for the whole node. */
 static void add_device(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
@@ -442,6 +486,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
     r->efa_address = r->node ? 0u : b->devices->device[device].efa.address;
     r->uverbs = r->node ? 0u : b->devices->device[device].efa.uverbs;
     r->admin_access = in->admin_access;
+    r->cores = part_of(b, in, device);
     if (r->node) {
         b->record.node_devices = devices_numbers(b->devices);
     }
@@ -696,8 +741,49 @@ static void take_lnc(struct claim_record *r, uint8_t host)
     }
 }
 
+static void no_part(struct claim_builder *b, const char *what)
+{
+    struct writer why = claim_failure(b, PEER_REFUSED);
+    writer_text(&why, " asks for a part of a device's cores ");
+    writer_text(&why, what);
+}
+
+/*
+ * The runtime numbers cores as the container's devices and its LNC say: so a part is the only
+ * device, and has the LNC of its units, as all parts of the device then have.
+ */
+static void take_part(struct claim_builder *b)
+{
+    struct claim_record *r = &b->record;
+    struct claim_result *part = NULL;
+    for (unsigned i = 0; i < r->count; i++) {
+        part = (r->result[i].cores != 0u) ? &r->result[i] : part;
+    }
+    if (part == NULL) {
+        return;
+    }
+    int at = devices_numbered(b->devices, part->number);
+    ASSERT(at >= 0);
+    unsigned unit = device_core_unit(b->devices, &b->devices->device[at]);
+    b->zero_numbering = true;
+    if (r->count > 1u) {
+        no_part(b, "beside other devices; ask for it in a claim of its own");
+    } else if (unit == 0u || claim_numbers_count(part->cores) % unit != 0u) {
+        no_part(b, "that is not a multiple of the published step; allocate it again");
+    } else if (unit > 1u && part->logical_neuron_core == 1u) {
+        no_part(b, "with logicalNeuronCore 1; ask for 2, or for all cores");
+    } else if (unit > 1u) {
+        part->logical_neuron_core = (uint8_t)unit;
+    } else {
+        /* one core is one logical core */
+    }
+}
+
 enum status claim_end(struct claim_builder *b)
 {
+    if (b->failed == STATUS_OK) {
+        take_part(b);
+    }
     if (b->failed == STATUS_OK) {
         take_mode(b);
         take_lnc(&b->record, b->devices->lnc_host);

@@ -52,6 +52,7 @@ struct claim_result {
     uint8_t logical_neuron_core;    /* 0: not asked for */
     uint8_t ultraserver_mode;       /* node count asked for, 0: none */
     bool admin_access;
+    uint8_t cores;        /* bit N: NeuronCore N of the device; 0: the whole device */
     uint16_t uverbs;      /* of an EFA device: N of /dev/infiniband/uverbsN when it was prepared */
     uint32_t efa_address; /* its PCI address, by which it is named; 0: a Neuron device */
 };
@@ -136,6 +137,7 @@ struct claim_builder {
     uint32_t named[2];                 /* by kind, bit i: what counts names result i's request */
     uint8_t overruled[2][RESULTS_MAX]; /* by kind: another value that was as good; 0: none */
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
+    uint8_t cores;                          /* that the next result takes, if a share does */
     struct claim_record record;
 };
 
@@ -156,6 +158,11 @@ struct claim_result_in {
     struct view share_id;
     bool admin_access;
 };
+/*
+ * One capacity that the next result takes, as a Quantity. Other capacities than CORES_CAPACITY are
+ * ignored. A share of fewer NeuronCores than the device has is a part of it.
+ */
+void claim_capacity(struct claim_builder *b, struct view key, struct view value);
 /*
  * One allocation result; those of other drivers are ignored. Unknown device, foreign pool, over
  * RESULTS_MAX, a device twice without admin access or distinct shares: the claim fails.
@@ -191,7 +198,9 @@ void claim_malformed(struct claim_builder *b, const char *what);
 /*
  * The object was read to its end. STATUS_OK: b->record is complete (results in the API's order,
  * boot id from the devices, and the host's LNC where no result asks for one). Else b->why holds one
- * printable line: not allocated, no result of this driver, or the first failure.
+ * printable line: not allocated, no result of this driver, or the first failure. A part of a device
+ * is all that its claim has, is /dev/neuron0 in the container whatever zero_numbering says, and has
+ * its lowest cores: which ones it is to have is for cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
@@ -205,11 +214,26 @@ const char *claim_consumer_name(enum claim_consumer_kind kind);
 uint64_t claim_numbers(const struct claim_record *r);
 /* Whether it has a share ID for every device that it holds: others may hold shares of these. */
 bool claim_shares(const struct claim_record *r);
+/* Whether others may hold the rest of its devices: it has shares of EFA devices, or a part. */
+bool claim_joins(const struct claim_record *r);
+/* The cores of the device of which the claim has a part; 0: it has no part. */
+uint8_t claim_cores(const struct claim_record *r);
+/*
+ * A part of a device for a claim: as many cores as `part` has, side by side, of the `cores` that
+ * the device has, from a multiple of `unit` on, none of them in `used`. The smallest gap that has
+ * room, so that larger claims find room later. 0: there is none.
+ */
+uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
+/* The cores of a part as "2" or "2-3", where `unit` of them count as one. */
+void cores_write(struct writer *out, uint8_t part, unsigned unit);
 /* Bit N: device number N is one of result `at`, however it is held. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
 /* Bit N: device number N is one of the claim, however it is held. */
 uint64_t claim_all_numbers(const struct claim_record *r);
-/* Bit N: a device of the claim is /dev/neuronN in its containers. */
+/*
+ * Bit N: a device of the claim is /dev/neuronN in its containers, or nothing else may be: all of
+ * them for a part of a device, because NEURON_RT_VISIBLE_CORES holds for a whole container.
+ */
 uint64_t claim_container_numbers(const struct claim_record *r);
 /* How many device numbers a mask has. */
 unsigned claim_numbers_count(uint64_t numbers);
@@ -248,7 +272,7 @@ struct cdi_host {
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
  * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
  * own N, which is all that libfabric's provider efa opens: README.md), its environment
- * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with
+ * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with
  * metadata files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.

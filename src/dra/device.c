@@ -405,6 +405,20 @@ static void build_lnc(struct devices *d)
     d->lnc_allowed = known ? family->lnc_allowed : 0u;
 }
 
+unsigned device_core_unit(const struct devices *d, const struct device *device)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    bool known = d->driver == DRIVER_NEURON && family != NULL && !device->node &&
+                 device->core_count == family->cores_per_device &&
+                 device->core_count <= SHARED_CORES_MAX;
+    return known ? family->lnc_default : 0u;
+}
+
+bool device_shared(const struct devices *d, const struct device *device)
+{
+    return d->shares > 1u && (d->driver == DRIVER_EFA || device_core_unit(d, device) > 0u);
+}
+
 /* Highest LNC that lnc_allowed has a bit for. */
 #define LNC_MAX 7u
 
@@ -465,6 +479,7 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
     d->driver = DRIVER_NEURON;
     d->count = 0;
     d->counters = false;
+    d->shares = 0;
     d->unknown = found->unknown;
     build_type(d, found, issues);
     build_version(d, found, issues);

@@ -126,6 +126,15 @@ struct devices {
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
 };
 
+/*
+ * NeuronCores of the smallest part of a Neuron device that a claim can have, when claims may share
+ * it: those that the runtime joins to one logical core where nobody asks for another LNC. 0: the
+ * device is not shared, because its silicon is not known or it stands for the node.
+ */
+unsigned device_core_unit(const struct devices *d, const struct device *device);
+/* Whether the device is published for several claims at a time. */
+bool device_shared(const struct devices *d, const struct device *device);
+
 /* What a probe of the node can find missing or wrong. */
 enum probe_issue_kind {
     PROBE_ISSUE_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
@@ -229,11 +238,21 @@ enum attribute_type {
     ATTRIBUTE_VERSION,
     ATTRIBUTE_CAPACITY
 };
+/*
+ * Who shares a device takes this of a capacity: all, as without a policy; nothing, unless it asks;
+ * or all unless it asks for so many at a time, from CAPACITY_STEP to CAPACITY_STEP_MAX.
+ */
+enum capacity_policy {
+    CAPACITY_UNASKED_NOTHING = -1,
+    CAPACITY_ALL,
+    CAPACITY_STEP,
+    CAPACITY_STEP_MAX
+};
 /* One attribute or capacity of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    int64_t number;                 /* INT, BOOL; CAPACITY: 1 if claims take whole units of it */
+    int64_t number;                 /* INT, BOOL; CAPACITY: enum capacity_policy, or its step */
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
 /* All attributes and capacities of one device, by ascending key. */
@@ -251,8 +270,9 @@ struct attributes {
  * Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's PCI
  * address exists. On a node of an UltraServer, ultraserverServerId2 and 4 and ultraserverNodeId2
  * and 4: which set of two and of four nodes it is in, and as which of them. The device for the
- * whole node has deviceCount in the place of what one device has. A device with shares has their
- * number as the capacity SHARES_CAPACITY. What the API server would refuse is left out.
+ * whole node has deviceCount in the place of what one device has. An EFA device with shares has
+ * their number as the capacity SHARES_CAPACITY, a Neuron device that claims share its physical
+ * cores as CORES_CAPACITY. What the API server would refuse is left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

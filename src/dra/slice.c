@@ -108,9 +108,9 @@ void slice_compare_counters(struct slice_compare *c, const char *name)
     c->differs = c->differs || !same_text(name, COUNTER_SET_NAME);
 }
 
-static void compare_shared(struct slice_compare *c, bool shared)
+static void compare_shared(struct slice_compare *c, const struct device *d, bool shared)
 {
-    bool wanted = c->wanted->shares > 1u;
+    bool wanted = d != NULL && device_shared(c->wanted, d);
     c->unshared = c->unshared || (wanted && !shared);
     c->differs = c->differs || shared != wanted;
 }
@@ -118,7 +118,7 @@ static void compare_shared(struct slice_compare *c, bool shared)
 void slice_compare_device(struct slice_compare *c, bool shared, bool extra)
 {
     const struct device *d = wanted_device(c);
-    compare_shared(c, shared);
+    compare_shared(c, d, shared);
     c->differs = c->differs || (d != NULL && c->taken != devices_counters(c->wanted, d));
     if (d != NULL && d->tainted && !c->tainted) {
         c->untainted |= d->node ? UINT64_MAX : UINT64_C(1) << d->number;

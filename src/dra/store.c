@@ -174,6 +174,8 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->logical_neuron_core = r->logical_neuron_core;
     m->has_ultraserver_mode = r->ultraserver_mode != 0u;
     m->ultraserver_mode = r->ultraserver_mode;
+    m->has_cores = r->cores != 0u;
+    m->cores = r->cores;
     m->has_uverbs = r->efa_address != 0u; /* the name has the address */
     m->uverbs = r->uverbs;
 }
@@ -294,8 +296,7 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
 {
     memset(to, 0, sizeof *to);
     to->node = !m->has_device_index;
-    if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device) ||
-        m->logical_neuron_core > UINT8_MAX || m->ultraserver_mode > UINT8_MAX) {
+    if (!m->has_request || m->device_index >= DEVICES_MAX || (to->node && !m->has_device)) {
         return false;
     }
     to->number = m->device_index;
@@ -304,8 +305,9 @@ static bool take_result(const store_StoredResult *m, struct claim_result *to)
     }
     text_set(to->request, sizeof to->request, m->request);
     text_set(to->share_id, sizeof to->share_id, m->share_id);
-    to->logical_neuron_core = (uint8_t)m->logical_neuron_core;
-    to->ultraserver_mode = (uint8_t)m->ultraserver_mode;
+    to->logical_neuron_core = m->logical_neuron_core;
+    to->ultraserver_mode = m->ultraserver_mode;
+    to->cores = m->cores;
     to->admin_access = m->admin_access;
     return true;
 }

@@ -252,6 +252,8 @@ static void publish_as_node(struct command_memory *m)
     struct devices *d = &m->inventory.devices;
     if (d->ultraserver.member && m->settings->ultraserver != ULTRASERVER_DEVICES) {
         devices_add_node(d, m->settings->ultraserver == ULTRASERVER_NODE);
+    } else {
+        d->shares = m->settings->share_cores ? SHARED_CORES_MAX : 0u;
     }
 }
 

@@ -37,6 +37,7 @@ static const pb_msgdesc_t *const messages[KUBE_RECORDS] = {
     [KUBE_META] = projection_MetaRecord_fields,
     [KUBE_LABEL] = projection_LabelRecord_fields,
     [KUBE_ANNOTATION] = projection_LabelRecord_fields,
+    [KUBE_RESULT_CAPACITY] = projection_LabelRecord_fields,
     [KUBE_NODE_INFO] = projection_NodeInfoRecord_fields,
     [KUBE_RESULT] = projection_ResultRecord_fields,
     [KUBE_CONFIG] = projection_ConfigRecord_fields,

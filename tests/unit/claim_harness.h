@@ -33,6 +33,7 @@ static inline void fill_devices(struct devices *d, const struct board *board, un
     d->count = (uint16_t)count;
     for (unsigned i = 0; i < count; i++) {
         d->device[i].number = (uint16_t)(first + i);
+        d->device[i].core_count = board_family(board->instance_type)->cores_per_device;
         (void)snprintf(d->device[i].name, sizeof d->device[i].name, "neuron-device-%u", first + i);
     }
 }
@@ -138,6 +139,7 @@ static inline void assert_same_record(const struct claim_record *a, const struct
         assert_int_equal(x->logical_neuron_core, y->logical_neuron_core);
         assert_int_equal(x->ultraserver_mode, y->ultraserver_mode);
         assert_int_equal(x->admin_access, y->admin_access);
+        assert_int_equal(x->cores, y->cores);
     }
 }
 

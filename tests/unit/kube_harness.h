@@ -68,6 +68,7 @@ static inline void note_record(struct transcript *t, const struct kube_record *r
         [KUBE_META] = "META",
         [KUBE_LABEL] = "LABEL",
         [KUBE_ANNOTATION] = "ANNOTATION",
+        [KUBE_RESULT_CAPACITY] = "RESULT_CAPACITY",
         [KUBE_NODE_INFO] = "INFO",
         [KUBE_RESULT] = "RESULT",
         [KUBE_CONFIG] = "CONFIG",

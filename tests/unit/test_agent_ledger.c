@@ -483,11 +483,13 @@ static unsigned number_of(unsigned n)
 
 /* --- shares --- */
 
-/* Claim n has device 4, or a share of it, in the table. */
+/* Claim n has device 4, or core n of it, in the table. */
 static struct claim_record with_device_4(unsigned n, bool share)
 {
     struct claim_record r = other_devices(n, 4);
     text_set(r.result[0].share_id, sizeof r.result[0].share_id, share ? api.claim[n].uid : "");
+    r.result[0].cores = share ? (uint8_t)(1u << n) : 0;
+    r.zero_numbering = share;
     return r;
 }
 
@@ -512,6 +514,45 @@ static void test_rivals(void **state)
         assert_int_equal(ledger_rival(world.agent, 0, &next, false), -1);
         assert_int_equal(ledger_rival(world.agent, 0, &held_record, false), -1);
     }
+}
+
+/* A share without cores is one of a whole device. */
+static void test_share_of_all_cores(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    struct claim_record whole = with_device_4(0, true);
+    const struct claim_record part = with_device_4(1, true);
+    whole.result[0].cores = 0;
+    assert_int_equal(put_now(&whole), STATUS_OK);
+    int slot = ledger_find(world.agent, api.claim[0].uid);
+    assert_int_equal(ledger_rival(world.agent, 0, &part, true), slot);
+    assert_int_equal(ledger_cores(world.agent, 1u << 4, part.id.uid), 0);
+    assert_int_equal(put_now(&part), STATUS_OK);
+    assert_int_equal(ledger_rival(world.agent, 0, &whole, true),
+                     ledger_find(world.agent, api.claim[1].uid));
+    restart();
+    assert_int_equal(said("event=store_conflict"), 1);
+}
+
+/* Two records with one core of a device: that is reported, and both stay, as with whole devices. */
+static void test_one_core_twice(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    for (unsigned n = 0; n < 2; n++) {
+        struct claim_record r = with_device_4(n, true);
+        r.result[0].cores = (uint8_t)(3u << n);
+        assert_int_equal(put_now(&r), STATUS_OK);
+    }
+    assert_int_equal(ledger_cores(world.agent, 1u << 4, api.claim[0].uid), 6);
+    assert_int_equal(ledger_cores(world.agent, 1u << 4, api.claim[1].uid), 3);
+    assert_int_equal(ledger_cores(world.agent, 1u << 5, api.claim[1].uid), 0);
+    restart();
+    assert_int_equal(said("event=store_conflict"), 1);
+    assert_int_equal(held(), 2);
 }
 
 /* Eight claims hold shares of one device: each has its own pod, and all are there after a restart,
@@ -541,6 +582,7 @@ static void test_shares_of_one_device(void **state)
         if (n != 2) {
             assert_string_equal(ledger_consumer(world.agent, (unsigned)slot)->name, pod);
             assert_true(world.agent->ledger.entry[slot].shares);
+            assert_int_equal(world.agent->ledger.entry[slot].cores, 1u << n);
             assert_true(ledger_has_cdi_file(world.agent, api.claim[n].uid));
         }
     }
@@ -803,6 +845,8 @@ int main(void)
         cmocka_unit_test(test_failed_flush_of_a_prepare),
         cmocka_unit_test(test_one_flush),
         cmocka_unit_test(test_rivals),
+        cmocka_unit_test(test_share_of_all_cores),
+        cmocka_unit_test(test_one_core_twice),
         cmocka_unit_test(test_shares_of_one_device),
         cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_adopted),

@@ -98,6 +98,34 @@ static void test_whole_file(void **state)
     assert_string_equal(write_file(&r, "/sim/dev"), whole_file);
 }
 
+/* What a container with a part of a device sees: as the runtime counts cores, from 0 on. */
+static void test_visible_cores(void **state)
+{
+    static const struct {
+        uint8_t cores;
+        uint8_t lnc;
+        const char *env;
+    } rows[] = {
+        {2, 0, "\"NEURON_RT_VISIBLE_CORES=1\""},
+        {3, 2, "\"NEURON_LOGICAL_NC_CONFIG=2\",\n          \"NEURON_RT_VISIBLE_CORES=0\""},
+        {0x3c, 2, "\"NEURON_LOGICAL_NC_CONFIG=2\",\n          \"NEURON_RT_VISIBLE_CORES=1-2\""},
+    };
+    struct claim_record r;
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        record_begin(&r);
+        struct claim_result *to = record_add(&r, "a", 3);
+        r.zero_numbering = true;
+        to->cores = rows[i].cores;
+        to->logical_neuron_core = rows[i].lnc;
+        memcpy(to->share_id, SHARE_ID, sizeof SHARE_ID);
+        const char *text = write_file(&r, "/dev");
+        assert_non_null(strstr(text, rows[i].env));
+        assert_non_null(strstr(text, "\"path\": \"/dev/neuron0\""));
+        assert_non_null(strstr(text, "\"hostPath\": \"/dev/neuron3\""));
+    }
+}
+
 static void test_repeats_byte_for_byte(void **state)
 {
     static char first[CDI_BYTES_MAX];
@@ -419,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_whole_file),
+        cmocka_unit_test(test_visible_cores),
         cmocka_unit_test(test_repeats_byte_for_byte),
         cmocka_unit_test(test_zero_numbering),
         cmocka_unit_test(test_shares_of_one_device_are_one_node),

@@ -68,6 +68,32 @@ static void test_round_trip(void **state)
     }
 }
 
+/* A part of a device, with its cores; and what cannot be one. */
+static void test_parts(void **state)
+{
+    struct claim_record r;
+    (void)state;
+    for (unsigned cores = 1; cores < 0x100; cores++) {
+        record_begin(&r);
+        struct claim_result *to = record_add(&r, "a", 3);
+        r.zero_numbering = true;
+        to->cores = (uint8_t)cores;
+        memcpy(to->share_id, SHARE_ID, sizeof SHARE_ID);
+        round_trip(&r);
+    }
+    size_t len = write_file(&r);
+    file[len] = '\0';
+    char *cores = strstr(file, "cores\\\":255");
+    assert_non_null(cores);
+    memcpy(cores, "cores\\\":256", sizeof "cores\\\":256" - 1);
+    assert_int_equal(cdi_read(view_of(file, len), &r), HOST_DAMAGED);
+    memcpy(cores, "cores\\\":255", sizeof "cores\\\":255" - 1);
+    assert_int_equal(cdi_read(view_of(file, len), &r), STATUS_OK);
+    char *zero = strstr(file, "\"zero\"");
+    memcpy(zero, "\"host\"", 6);
+    assert_int_equal(cdi_read(view_of(file, len), &r), HOST_DAMAGED);
+}
+
 static void refused(struct view bytes)
 {
     static const struct claim_record nothing;
@@ -271,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_refused),

@@ -230,6 +230,136 @@ static void test_device_twice(void **state)
     assert_int_equal(end(), PEER_MALFORMED);
 }
 
+/* Every state of a device, and every part: what is chosen fits, and leaves the largest gap whole. */
+static void test_cores_place(void **state)
+{
+    (void)state;
+    for (unsigned cores = 2; cores <= SHARED_CORES_MAX; cores *= 2) {
+        for (unsigned at = 0; at < 1u << cores << 4; at++) {
+            unsigned used = at >> 4;
+            unsigned unit = 1 + (at & 1u);
+            unsigned size = (1 + (at >> 1 & 7u)) * unit;
+            if (size > cores) {
+                continue;
+            }
+            uint8_t got = cores_place((uint8_t)used, (uint8_t)((1u << size) - 1), cores, unit);
+            unsigned least = cores + 1; /* the smallest gap with room, by another way */
+            for (unsigned first = 0; first + size <= cores; first += unit) {
+                unsigned room = 0;
+                while (first + room < cores && (used >> (first + room) & 1u) == 0) {
+                    room++;
+                }
+                bool begins = first < unit || (used >> (first - unit) & ((1u << unit) - 1)) != 0;
+                least = (begins && room >= size && room < least) ? room : least;
+            }
+            assert_int_equal(got == 0, least > cores);
+            unsigned shift = (got != 0) ? (unsigned)__builtin_ctz(got) : 0;
+            assert_true(got == 0 || got == ((1u << size) - 1) << shift);
+            assert_true((got & used) == 0 && shift % unit == 0 && got >> (cores - 1) <= 1);
+            unsigned room = 0;
+            while (got != 0 && shift + room < cores && (used >> (shift + room) & 1u) == 0) {
+                room++;
+            }
+            assert_true(got == 0 || room == least);
+        }
+    }
+}
+
+static void test_cores_write(void **state)
+{
+    static const struct {
+        uint8_t part;
+        uint8_t unit;
+        const char *text;
+    } rows[] = {{1, 1, "0"},    {2, 1, "1"},      {3, 1, "0-1"},  {0xff, 1, "0-7"}, {3, 2, "0"},
+                {0x0c, 2, "1"}, {0x3c, 2, "1-2"}, {0xc0, 2, "3"}, {0xff, 2, "0-3"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[8] = "";
+        struct writer w = writer_of(text, sizeof text - 1);
+        cores_write(&w, rows[i].part, rows[i].unit);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void add_part(const char *request, const char *device, const char *key, const char *cores)
+{
+    struct claim_result_in share = result_of(request, device);
+    share.share_id = view_text("s1");
+    claim_capacity(&b, view_text("memory"), view_text("7"));
+    claim_capacity(&b, view_text(key), view_text(cores));
+    claim_result_add(&b, &share);
+}
+
+/* What takes fewer cores than the device has is a part, alone in its claim, under number 0. */
+static void test_parts(void **state)
+{
+    (void)state;
+    add_part("a", "neuron-device-3", "cores", "2");
+    prepared();
+    assert_int_equal(claim_cores(&b.record), 3);
+    assert_int_equal(b.record.result[0].logical_neuron_core, 2);
+    assert_true(b.record.zero_numbering && claim_joins(&b.record));
+    assert_true(claim_container_numbers(&b.record) == UINT64_MAX);
+    struct claim_record other = b.record;
+    other.result[0].cores = 0x0c; /* which ones is not the scheduler's choice */
+    assert_true(claim_results_same(&b.record, &other));
+    other.result[0].cores = 0x0f;
+    assert_false(claim_devices_same(&b.record, &other));
+    static const char *const whole[] = {"8", "9", "255", "256", "0", "", "1.5", "2k"};
+    for (size_t i = 0; i < COUNT(whole); i++) {
+        (void)setup(NULL);
+        add_part("a", "neuron-device-3", "cores", whole[i]);
+        prepared();
+        assert_int_equal(claim_cores(&b.record), 0);
+        assert_true(claim_shares(&b.record) && !claim_joins(&b.record));
+        assert_false(b.record.zero_numbering);
+    }
+    (void)setup(NULL); /* not our capacity; and what one result takes is not the next one's */
+    add_part("a", "neuron-device-3", "other.example.com/cores", "2");
+    prepared();
+    assert_int_equal(claim_cores(&b.record), 0);
+    (void)setup(NULL);
+    claim_capacity(&b, view_text("cores"), view_text("2"));
+    add("a", "neuron-device-3"); /* no share */
+    prepared();
+    assert_int_equal(claim_cores(&b.record), 0);
+    (void)setup(NULL);
+    add_part("a", "neuron-device-3", "cores", "3");
+    refused("claim training/llama-0 asks for a part of a device's cores that is not a multiple of "
+            "the published step; allocate it again");
+    (void)setup(NULL);
+    add_part("a", "neuron-device-3", "cores", "2");
+    add("b", "neuron-device-4");
+    refused("claim training/llama-0 asks for a part of a device's cores beside other devices; ask "
+            "for it in a claim of its own");
+}
+
+/* What would make a part ambiguous is no record. */
+static void test_part_records(void **state)
+{
+    (void)state;
+    for (unsigned change = 0; change < 7; change++) {
+        (void)setup(NULL);
+        add_part("a", "neuron-device-3", "cores", "2");
+        prepared();
+        struct claim_record *r = &b.record;
+        r->zero_numbering = change != 1;
+        r->first_number = (change == 2) ? 1 : 0;
+        r->result[0].admin_access = change == 3;
+        r->result[0].share_id[0] = (change == 4) ? '\0' : 's';
+        if (change == 5) {
+            r->result[1] = r->result[0];
+            r->count = 2;
+        }
+        if (change == 6) {
+            r->driver = DRIVER_EFA;
+            r->result[0].efa_address = 1;
+        }
+        assert_int_equal(claim_record_valid(r), change == 0);
+    }
+}
+
 static void test_result_names(void **state)
 {
     static const char *const bad[] = {"",   "/",  "a/",   "/b",  "a/b/c", "a b",
@@ -508,6 +638,10 @@ int main(void)
         cmocka_unit_test_setup(test_unknown_device, setup),
         cmocka_unit_test_setup(test_foreign_pool, setup),
         cmocka_unit_test_setup(test_device_twice, setup),
+        cmocka_unit_test(test_cores_place),
+        cmocka_unit_test(test_cores_write),
+        cmocka_unit_test_setup(test_parts, setup),
+        cmocka_unit_test_setup(test_part_records, setup),
         cmocka_unit_test_setup(test_result_names, setup),
         cmocka_unit_test_setup(test_too_many_results, setup),
         cmocka_unit_test_setup(test_consumers, setup),

@@ -242,6 +242,8 @@ static void test_efa_settings(void **state)
     expect_good("--node-name n --efa true --efa-share 16");
     assert_int_equal(settings.driver[DRIVER_EFA].shares, 16);
     assert_int_equal(settings.driver[DRIVER_NEURON].shares, 1);
+    expect_good("--node-name n --share-cores true");
+    assert_true(settings.driver[DRIVER_NEURON].shares > 1);
     expect_bad("--node-name n --efa-share 17", "--efa-share \"17\": is not a number from 1 to 16");
     expect_bad("--node-name n --efa-share 0", "--efa-share \"0\": is not a number from 1 to 16");
     expect_bad("--node-name n --efa-share 2.5",
@@ -655,7 +657,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 31);
+    assert_int_equal(count, 32);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -675,7 +677,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 33); /* head, 31 flags, exit codes */
+    assert_int_equal(count, 34); /* head, 32 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -699,7 +701,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 31);
+    assert_int_equal(flags, 32);
 }
 
 int main(void)

@@ -179,6 +179,44 @@ static void test_shared(void **state)
     assert_false(observe(sent)->unshared);
 }
 
+/* Neuron devices that claims share by core: pairs of 8 cores; memory is nobody's who asks for none. */
+static void test_shared_cores(void **state)
+{
+    static const uint8_t cores[] = {0x0a, 3,  0x0a, 1, '8',  0x12, 17,  0x0a, 3, 0x0a, 1, '8',
+                                    0x22, 10, 0x0a, 3, 0x0a, 1,    '2', 0x1a, 3, 0x0a, 1, '2'};
+    static const uint8_t memory[] = {'G', 'i', 0x12, 5, 0x0a, 3, 0x0a, 1, '0'};
+    static const unsigned changes[] = {11, 18, 23};
+    (void)state;
+    wanted.devices.shares = SHARED_CORES_MAX;
+    struct slice_request r = request(SLICE_UPDATE, API_V1, 0, 16);
+    struct view sent = body_in_pieces(&r, 4096);
+    assert_non_null(find_bytes(memory, sizeof memory, sent.len));
+    assert_true(observe(sent)->exact);
+    for (unsigned i = 0; i < COUNT(changes); i++) {
+        sent = body_in_pieces(&r, 4096);
+        uint8_t *at = find_bytes(cores, sizeof cores, sent.len);
+        assert_non_null(at);
+        at[changes[i]]++;
+        assert_false(observe(sent)->exact);
+    }
+    sent = body_in_pieces(&r, 4096);
+    find_bytes(memory, sizeof memory, sent.len)[sizeof memory - 1] = '1';
+    assert_false(observe(sent)->exact);
+    /* silicon that is not known is not shared, and a server that keeps no shares is noticed */
+    wanted.devices.shares = 0;
+    sent = body_in_pieces(&r, 4096);
+    assert_null(find_bytes(memory, sizeof memory, sent.len));
+    wanted.devices.shares = SHARED_CORES_MAX;
+    assert_true(observe(sent)->unshared);
+    for (unsigned i = 0; i < wanted.devices.count; i++) {
+        wanted.devices.device[i].core_count = 16;
+    }
+    sent = body_in_pieces(&r, 4096);
+    assert_true(observe(sent)->exact);
+    assert_false(observe(sent)->unshared);
+    assert_null(find_bytes(memory, sizeof memory, sent.len));
+}
+
 /* A message of one field with these bytes; `to` may be `from`. */
 static size_t wrap(uint8_t *to, unsigned field, const uint8_t *from, size_t n)
 {
@@ -322,6 +360,7 @@ int main(void)
         cmocka_unit_test_setup(test_create_has_no_name, setup),
         cmocka_unit_test_setup(test_no_devices, setup),
         cmocka_unit_test_setup(test_shared, setup),
+        cmocka_unit_test_setup(test_shared_cores, setup),
         cmocka_unit_test_setup(test_policy_of_any_value, setup),
         cmocka_unit_test_setup(test_pieces, setup),
         cmocka_unit_test_setup(test_preconditions_of_a_delete, setup),

@@ -47,6 +47,14 @@ static void test_round_trip(void **state)
     round_trip(&r);
     fill_longest(&r);
     round_trip(&r);
+    record_begin(&r);
+    r.zero_numbering = true;
+    struct claim_result *part = record_add(&r, "part", 3);
+    memcpy(part->share_id, SHARE_ID, sizeof SHARE_ID);
+    for (unsigned cores = 1; cores < 0x100; cores++) {
+        part->cores = (uint8_t)cores;
+        round_trip(&r);
+    }
 }
 
 static void test_encoding(void **state)

@@ -23,7 +23,7 @@ SERVED = ["--serve", "v1,v1beta2,v1beta1"]
 # first one is as Kubernetes comes.
 GROUPS = ["--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAConsumableCapacity=false",
           "--serve-group", "scheduling.k8s.io/v1alpha2"]
-GROUPS_TESTS = ("TestEFASharesOff", "TestNoExecute", "TestPodGroups")
+GROUPS_TESTS = ("TestCoreSharesOff", "TestEFASharesOff", "TestNoExecute", "TestPodGroups")
 GROUPS_RELEASES = ("1.36.",)     # that have this version of the group
 
 

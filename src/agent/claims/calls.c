@@ -234,7 +234,7 @@ static void write_conflict(const struct agent *a, unsigned slot, const struct cl
     write_claim_name(&a->ledger.id[slot], why);
     writer_text(why, " (");
     writer_text(why, a->ledger.id[slot].uid);
-    if (e->shares && claim_shares(r)) {
+    if (ledger_joins(a, e) && claim_joins(r)) {
         writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
                          "sharing on again, or end the pods of that claim");
         return;
@@ -319,6 +319,23 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     return false;
 }
 
+/* Cores for a part of a device: who has another part of it gives way, or is looked up. */
+static enum status take_cores(struct agent *a, struct claim_record *r, struct writer *why)
+{
+    enum status s = cores_choose(a, r, why);
+    int slot = ledger_rival(a, 0, r, false);
+    for (unsigned i = 0; i < CLAIMS_MAX && s != STATUS_OK && slot >= 0; i++) {
+        if (reconcile_gives_way(a, (unsigned)slot)) {
+            why->len = 0;
+            s = cores_choose(a, r, why);
+        } else {
+            reconcile_look(a, (unsigned)slot);
+        }
+        slot = ledger_rival(a, (unsigned)slot + 1u, r, false);
+    }
+    return s;
+}
+
 static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -331,6 +348,10 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         return;
     }
     if (!may_prepare(a, o, r)) {
+        return;
+    }
+    if (take_cores(a, r, &why) != STATUS_OK) {
+        fail_with(a, o, &why);
         return;
     }
     if (ledger_put(a, r, &slot, &why) != STATUS_OK) {

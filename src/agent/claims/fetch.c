@@ -154,6 +154,14 @@ void fetch_annotation(struct view message, char pod_claim[NAMESPACE_CAP])
     }
 }
 
+static void capacity(struct claim_builder *b, struct view message)
+{
+    projection_LabelRecord l = projection_LabelRecord_init_zero;
+    if (decode(message, projection_LabelRecord_fields, &l)) {
+        claim_capacity(b, view_text(l.key), view_text(l.value));
+    }
+}
+
 static void consumer(struct claim_builder *b, struct view message)
 {
     projection_ConsumerRecord r = projection_ConsumerRecord_init_zero;
@@ -216,6 +224,9 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
         break;
     case KUBE_META:
         meta(b, record->message);
+        break;
+    case KUBE_RESULT_CAPACITY:
+        capacity(b, record->message);
         break;
     case KUBE_RESULT:
         result(b, record);

@@ -66,13 +66,18 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
 }
 
+bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
+{
+    return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
+}
+
 static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, const char *uid,
-                       bool shares)
+                       bool joins)
 {
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
-        if (holds && !(shares && e->shares) && !view_is(view_text(a->ledger.id[i].uid), uid)) {
+        if (holds && !(joins && ledger_joins(a, e)) && !view_is(view_text(a->ledger.id[i].uid), uid)) {
             return (int)i;
         }
     }
@@ -86,7 +91,19 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
 
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing)
 {
-    return holder_from(a, from, claim_numbers(r), r->id.uid, sharing && claim_shares(r));
+    return holder_from(a, from, claim_numbers(r), r->id.uid, sharing && claim_joins(r));
+}
+
+uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
+{
+    uint8_t cores = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool other = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u &&
+                     !view_is(view_text(a->ledger.id[i].uid), uid);
+        cores |= other ? e->cores : 0u;
+    }
+    return cores;
 }
 
 uint64_t ledger_numbers(const struct agent *a)
@@ -116,6 +133,7 @@ void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
     ASSERT(e->state == LEDGER_HELD);
     e->numbers = numbers;
     e->shares = shares;
+    e->cores = 0;
     if (numbers != 0u) { /* of a table whose pages are not touched before they are used */
         a->ledger.consumer[slot] = *consumer;
     }
@@ -131,6 +149,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
     e->seen = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
+    e->cores = claim_cores(r);
 }
 
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)

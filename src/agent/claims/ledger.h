@@ -37,6 +37,7 @@ struct ledger_entry {
     bool file;     /* FREEING: the claim's CDI file was not renamed; HELD: it may have been */
     bool opaque;   /* HELD: of its record only the outline is understood */
     bool shares;   /* of each of its devices it holds a share, see claim_shares */
+    uint8_t cores; /* of its one device, of which it has a part; 0: it has no part */
     bool zero_numbering;
     bool metadata;               /* it has device metadata files */
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
@@ -115,7 +116,7 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 bool ledger_freeing(const struct agent *a, const char *uid);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
-/* A slot holds these devices, or shares of them, for this consumer. */
+/* A slot holds these devices, or shares of them, but no part, for this consumer. */
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer);
 /* Nothing is left of what a slot held. */
@@ -128,9 +129,13 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
 /*
  * First slot, not before `from`, of another claim that is in the way of the record's, or -1. With
- * `sharing`, two claims that both hold shares alone are not in each other's way.
+ * `sharing`, two claims that join others (claim_joins) are not in each other's way.
  */
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
+/* Whether other claims may hold the rest of what it holds: see claim_joins. */
+bool ledger_joins(const struct agent *a, const struct ledger_entry *e);
+/* The cores of a device of which other claims than `uid` have parts. */
+uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
 /* All device numbers that claims hold, bit N. */
 uint64_t ledger_numbers(const struct agent *a);
 /* Whether a claim holds shares of devices. */

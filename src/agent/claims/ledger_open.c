@@ -284,10 +284,12 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
     log_end(a);
 }
 
-/* Whether both hold one device, which they do not share. */
-static bool overlaps(const struct ledger_entry *x, const struct ledger_entry *y)
+/* Whether both hold one device, which they do not share, or one core of it. */
+static bool overlaps(const struct agent *a, const struct ledger_entry *x,
+                     const struct ledger_entry *y)
 {
-    return (x->numbers & y->numbers) != 0u && !(x->shares && y->shares);
+    bool join = ledger_joins(a, x) && ledger_joins(a, y) && (x->cores & y->cores) == 0u;
+    return (x->numbers & y->numbers) != 0u && !join;
 }
 
 /* Two slots: one claim twice, or one device in two claims. */
@@ -295,7 +297,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
     const struct ledger_entry *e = a->ledger.entry;
     bool same = view_is(view_text(a->ledger.id[one].uid), a->ledger.id[two].uid);
-    if (!same && !overlaps(&e[one], &e[two])) {
+    if (!same && !overlaps(a, &e[one], &e[two])) {
         return;
     }
     /* Sequences rise over all slots: the record that was written last is right. */

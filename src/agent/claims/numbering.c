@@ -32,13 +32,19 @@ static bool is_beside(const struct agent *a, const struct call *c, unsigned slot
 }
 
 static void write_conflict(struct writer *why, const struct claim_record *r, const char *other,
-                           uint64_t both)
+                           uint64_t both, bool part)
 {
     writer_text(why, "claim ");
     writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
     writer_text(why, " and claim ");
     writer_shown(why, view_text(other), SHOWN_BYTES_MAX);
-    writer_text(why, " of the same pod would both have /dev/neuron");
+    writer_text(why, " of the same pod");
+    if (part) {
+        writer_text(why, ": one has a part of a device's cores, and has to be the only one of its "
+                         "pod, because NEURON_RT_VISIBLE_CORES holds for a whole container");
+        return;
+    }
+    writer_text(why, " would both have /dev/neuron");
     writer_decimal(why, (unsigned)__builtin_ctzll(both));
     writer_text(why, " in a container: --device-numbering changed between them; delete and "
                      "re-create the pod");
@@ -60,8 +66,47 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
         r->first_number++;
     }
     if ((own & taken) != 0u) {
-        write_conflict(why, r, a->ledger.id[other].name, own & taken);
+        write_conflict(why, r, a->ledger.id[other].name, own & taken,
+                       claim_cores(r) != 0u || a->ledger.entry[other].cores != 0u);
         return PEER_REFUSED;
     }
+    return STATUS_OK;
+}
+
+static void write_no_cores(const struct claim_record *r, const struct device *device,
+                           unsigned free, struct writer *why)
+{
+    writer_text(why, "claim ");
+    writer_shown(why, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
+    writer_text(why, "/");
+    writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
+    writer_text(why, ": device ");
+    writer_text(why, device->name);
+    writer_text(why, " has no ");
+    writer_decimal(why, claim_numbers_count(claim_cores(r)));
+    writer_text(why, " free cores side by side (free: ");
+    writer_decimal(why, free);
+    writer_text(why, " of ");
+    writer_decimal(why, device->core_count);
+    writer_text(why, "); it is tried again: end pods that have parts of this device");
+}
+
+enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
+{
+    uint64_t numbers = claim_numbers(r);
+    uint8_t part = claim_cores(r);
+    int at = devices_numbered(&a->devices, r->result[0].number);
+    if (part == 0u || at < 0) { /* of a device that is gone the caller says more */
+        return STATUS_OK;
+    }
+    const struct device *device = &a->devices.device[at];
+    uint8_t used = ledger_cores(a, numbers, r->id.uid);
+    uint8_t cores =
+        cores_place(used, part, device->core_count, device_core_unit(&a->devices, device));
+    if (cores == 0u) {
+        write_no_cores(r, device, device->core_count - claim_numbers_count(used), why);
+        return PEER_REFUSED;
+    }
+    r->result[0].cores = cores;
     return STATUS_OK;
 }

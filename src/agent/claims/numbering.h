@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which /dev/neuronN the devices of a claim are in its containers (numbering.c), so that claims
- * that one container can use never have the same. Owns no state. Internal to src/agent.
+ * that one container can use never have the same; and which cores of a device a claim has that has
+ * a part of it. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_NUMBERING_H
 #define AGENT_CLAIMS_NUMBERING_H
@@ -19,5 +20,11 @@ struct call;
  */
 MUST_USE enum status numbering_choose(const struct agent *a, const struct call *c,
                                       struct claim_record *r, struct writer *why);
+/*
+ * If the record has a part of a device, its cores become those that no other held claim has.
+ * PEER_REFUSED: not enough of them are free side by side; `why` gets one line.
+ */
+MUST_USE enum status cores_choose(const struct agent *a, struct claim_record *r,
+                                  struct writer *why);
 
 #endif

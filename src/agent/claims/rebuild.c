@@ -140,6 +140,11 @@ static void take_in(struct agent *a, struct claim_builder *b)
         log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
         return;
     }
+    if (cores_choose(a, &b->record, &why) != STATUS_OK) {
+        text[why.len] = '\0';
+        log_claim_failed(a, text);
+        return;
+    }
     b->record.rebuilt = true;
     enum status s = numbering_choose(a, NULL, &b->record, &nowhere);
     status_ignore(s, "it was prepared all the same");
@@ -186,6 +191,9 @@ static void claim_record(struct agent *a, const struct kube_record *record)
     struct claim_builder *b = fetch_builder(a, k->fetch);
     bool counts = k->ours;
     switch (record->record) {
+    case KUBE_RESULT_CAPACITY: /* of the result that comes next */
+        counts = true;
+        break;
     case KUBE_RESULT:
         counts = fetch_is_ours(a, record->message);
         k->ours = k->ours || counts;

@@ -69,28 +69,36 @@ static bool write_attributes(pb_ostream_t *out, const pb_field_t *field, void *c
 /* Digits of a count of shares, so that a policy has at most 32 bytes. */
 #define SHARES_TEXT_MAX 8u
 /*
- * A CapacityRequestPolicy: validRange (4) with min (1) and step (3) of one unit, so that no request
- * takes nothing, and all as default (1), so that what asks for no part has the device alone. Each
- * is a Quantity with its text in field 1.
+ * A CapacityRequestPolicy: all as default (1), so that what asks for no part has the device alone,
+ * and a validRange (4) with min (1) and step (3) of one unit, so that no request takes nothing; or
+ * nothing as default, without a range. Each is a Quantity with its text in field 1.
  */
 static struct view request_policy(const struct attribute *capacity, struct writer *out)
 {
-    static const uint8_t range[] = {0x22, 10, 0x0a, 3, 0x0a, 1, '1', 0x1a, 3, 0x0a, 1, '1'};
-    struct view all = view_text(capacity->text);
-    ASSERT(all.len <= SHARES_TEXT_MAX);
+    static const uint8_t range[] = {0x22, 10, 0x0a, 3, 0x0a, 1};
+    static const uint8_t step[] = {0x1a, 3, 0x0a, 1};
+    bool ranged = capacity->number > 0;
+    struct view value = view_text(ranged ? capacity->text : "0");
+    ASSERT(value.len <= SHARES_TEXT_MAX && capacity->number <= (int64_t)CAPACITY_STEP_MAX);
+    uint8_t digit = (uint8_t)('0' + capacity->number);
     writer_u8(out, 0x0a);
-    writer_u8(out, (uint8_t)(all.len + 2u));
+    writer_u8(out, (uint8_t)(value.len + 2u));
     writer_u8(out, 0x0a);
-    writer_u8(out, (uint8_t)all.len);
-    writer_append(out, all);
-    writer_bytes(out, range, sizeof range);
+    writer_u8(out, (uint8_t)value.len);
+    writer_append(out, value);
+    if (ranged) {
+        writer_bytes(out, range, sizeof range);
+        writer_u8(out, digit);
+        writer_bytes(out, step, sizeof step);
+        writer_u8(out, digit);
+    }
     return writer_view(out);
 }
 
 static void set_policy(kube_DeviceCapacity *c, const struct attribute *capacity)
 {
     struct writer out = writer_of(c->requestPolicy.bytes, sizeof c->requestPolicy.bytes);
-    c->has_requestPolicy = capacity->number != 0;
+    c->has_requestPolicy = capacity->number != (int64_t)CAPACITY_ALL;
     if (c->has_requestPolicy) {
         c->requestPolicy.size = (pb_size_t)request_policy(capacity, &out).len;
     }
@@ -200,7 +208,7 @@ static void set_device(kube_Device *d, struct device_fields *f)
     if (d->has_consumesCounters) {
         set_counters(&d->consumesCounters, f);
     }
-    d->has_allowMultipleAllocations = r->wanted->devices.shares > 1u;
+    d->has_allowMultipleAllocations = device_shared(&r->wanted->devices, f->device);
     d->allowMultipleAllocations = d->has_allowMultipleAllocations;
     d->has_taints = f->device->tainted;
     if (d->has_taints) {
@@ -426,13 +434,20 @@ static void observe_attribute(struct slice_observer *o, struct view message)
     slice_compare_attribute(&o->compare, &stored);
 }
 
-/* Whether the policy is that of such a capacity. Who else writes slices has any value in them. */
-static bool is_policy(const projection_QuantityRecord *r, const struct attribute *capacity)
+/* The policy of a stored capacity. *known: it is one of ours; who else writes slices has any. */
+static int64_t stored_policy(const projection_QuantityRecord *r, struct attribute *stored,
+                             bool *known)
 {
     uint8_t bytes[sizeof r->policy.bytes];
-    struct writer out = writer_of(bytes, sizeof bytes);
-    return r->has_policy && view_text(capacity->text).len <= SHARES_TEXT_MAX &&
-           view_equal(view_of(r->policy.bytes, r->policy.size), request_policy(capacity, &out));
+    struct view policy = view_of(r->policy.bytes, r->policy.size);
+    *known = !r->has_policy;
+    bool fits = view_text(stored->text).len <= SHARES_TEXT_MAX;
+    for (int n = CAPACITY_STEP_MAX; n >= CAPACITY_UNASKED_NOTHING && fits && !*known; n--) {
+        struct writer out = writer_of(bytes, sizeof bytes);
+        stored->number = n;
+        *known = n != CAPACITY_ALL && view_equal(policy, request_policy(stored, &out));
+    }
+    return *known ? stored->number : CAPACITY_ALL;
 }
 
 static void observe_capacity(struct slice_observer *o, const struct kube_record *record)
@@ -442,9 +457,9 @@ static void observe_capacity(struct slice_observer *o, const struct kube_record 
     bool ok = !record->truncated && decode(record->message, projection_QuantityRecord_fields, &r) &&
               !(r.has_extra && r.extra);
     text_cut(stored.text, sizeof stored.text, view_text(r.value));
-    bool policy = is_policy(&r, &stored);
-    stored.number = policy ? 1 : 0;
-    ok = ok && (policy || !r.has_policy); /* no policy that we never write */
+    bool known = false;
+    stored.number = stored_policy(&r, &stored, &known);
+    ok = ok && known;
     text_cut(stored.key, sizeof stored.key, view_text(ok ? r.key : ""));
     slice_compare_attribute(&o->compare, &stored);
 }

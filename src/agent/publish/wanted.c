@@ -89,11 +89,13 @@ static bool keeps_counters(const struct agent *a)
 
 /*
  * Shares of each device, as far as the API server may keep them: from 1.36 on by default
- * (DRAConsumableCapacity); what it drops is found when it is written.
+ * (DRAConsumableCapacity); what it drops is found when it is written. `with_node`: the node is
+ * published as a device, and shared counters beside shares gave devices twice in 1.36.0
+ * (kubernetes#139034).
  */
-static unsigned shares_of(const struct agent *a)
+static unsigned shares_of(const struct agent *a, bool with_node)
 {
-    bool wanted = a->driver->shares > 1u && !a->publish.round.no_shares;
+    bool wanted = a->driver->shares > 1u && !a->publish.round.no_shares && !with_node;
     return wanted ? a->driver->shares : (a->device_states.shared ? 1u : 0u);
 }
 
@@ -106,7 +108,9 @@ static void take_devices(struct agent *a)
     wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
-    wanted->shares = (uint8_t)shares_of(a);
+    bool with_node =
+        wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
+    wanted->shares = (uint8_t)shares_of(a, with_node);
     keep_devices(a, wanted);
     for (unsigned i = 0; i < wanted->count; i++) {
         struct device *device = &wanted->device[i];
@@ -121,7 +125,7 @@ static void take_devices(struct agent *a)
         }
     }
     wanted->count = (uint16_t)kept;
-    if (wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES) {
+    if (with_node) {
         devices_add_node(wanted, !keeps_counters(a));
     }
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which NeuronCores of a device a claim gets that has a part of it. Owns the choice alone: what is
+ * used is for the caller to know, from the records of the claims that have the other parts.
+ */
+#include "dra/claim.h"
+
+#include "base/assert.h"
+
+/* First core from `from` on that is in use, or `cores`. */
+static unsigned gap_end(uint8_t used, unsigned from, unsigned cores)
+{
+    unsigned end = from;
+    while (end < cores && ((unsigned)used >> end & 1u) == 0u) {
+        end++;
+    }
+    return end;
+}
+
+uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit)
+{
+    unsigned best = cores + 1u;
+    unsigned at = 0;
+    unsigned wanted = claim_numbers_count(part);
+    ASSERT(unit > 0u && cores <= SHARED_CORES_MAX && wanted > 0u);
+    for (unsigned i = 0; i < cores; i = gap_end(used, i, cores) + 1u) {
+        unsigned first = (i + unit - 1u) / unit * unit;
+        unsigned room = gap_end(used, first, cores) - first;
+        if (room >= wanted && room < best) {
+            best = room;
+            at = first;
+        }
+    }
+    return (best <= cores) ? (uint8_t)(((1u << wanted) - 1u) << at) : 0u;
+}
+
+void cores_write(struct writer *out, uint8_t part, unsigned unit)
+{
+    ASSERT(part != 0u && unit > 0u);
+    unsigned first = (unsigned)__builtin_ctz(part) / unit;
+    unsigned last = first + claim_numbers_count(part) / unit - 1u;
+    writer_decimal(out, first);
+    if (last > first) {
+        writer_text(out, "-");
+        writer_decimal(out, last);
+    }
+}
