@@ -319,8 +319,8 @@ static enum status derive_drivers(struct settings *out, struct writer *why)
     for (unsigned i = 0; i < drivers && s == STATUS_OK; i++) {
         out->driver[i].kind = (enum driver_kind)i;
         out->driver[i].shares = (i == (unsigned)DRIVER_EFA) ? out->efa_share
-                                 : out->share_cores          ? SHARED_CORES_MAX
-                                                             : 1u;
+                                : out->share_cores          ? SHARED_CORES_MAX
+                                                            : 1u;
         s = derive_sockets(out, &out->driver[i], why);
     }
     return s;

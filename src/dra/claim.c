@@ -116,8 +116,8 @@ uint8_t claim_cores(const struct claim_record *r)
 /* A part is all that its claim has, a share, and under number 0. */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
-    bool alone = r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering &&
-                 r->first_number == 0u;
+    bool alone =
+        r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering && r->first_number == 0u;
     bool share = result->share_id[0] != '\0' && !result->admin_access && !result->node;
     return result->cores == 0u || (alone && share);
 }

@@ -296,14 +296,10 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_without_results),
-        cmocka_unit_test(test_ignored),
-        cmocka_unit_test(test_too_many_results),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_without_results),
+        cmocka_unit_test(test_ignored),    cmocka_unit_test(test_too_many_results),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

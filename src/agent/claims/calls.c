@@ -319,18 +319,16 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     return false;
 }
 
-/* Cores for a part of a device: who has another part of it gives way, or is looked up. */
+/*
+ * Cores for a part of a device. That there are too few says that somebody who has a part of it is
+ * not to have it any more, but not who: nobody gives way, and each is looked up.
+ */
 static enum status take_cores(struct agent *a, struct claim_record *r, struct writer *why)
 {
     enum status s = cores_choose(a, r, why);
-    int slot = ledger_rival(a, 0, r, false);
-    for (unsigned i = 0; i < CLAIMS_MAX && s != STATUS_OK && slot >= 0; i++) {
-        if (reconcile_gives_way(a, (unsigned)slot)) {
-            why->len = 0;
-            s = cores_choose(a, r, why);
-        } else {
-            reconcile_look(a, (unsigned)slot);
-        }
+    int slot = (s != STATUS_OK) ? ledger_rival(a, 0, r, false) : -1;
+    for (unsigned i = 0; i < CLAIMS_MAX && slot >= 0; i++) {
+        reconcile_look(a, (unsigned)slot);
         slot = ledger_rival(a, (unsigned)slot + 1u, r, false);
     }
     return s;

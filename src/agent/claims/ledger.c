@@ -77,7 +77,8 @@ static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, c
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
         bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
-        if (holds && !(joins && ledger_joins(a, e)) && !view_is(view_text(a->ledger.id[i].uid), uid)) {
+        if (holds && !(joins && ledger_joins(a, e)) &&
+            !view_is(view_text(a->ledger.id[i].uid), uid)) {
             return (int)i;
         }
     }

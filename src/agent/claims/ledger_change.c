@@ -89,8 +89,11 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
     if (s != STATUS_OK) { /* which of the two a restart finds is not known */
         struct claim_consumer consumer;
         consumer = *ledger_consumer(a, slot);
+        bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
+        uint8_t cores = part ? e->cores | claim_cores(r) : 0u;
         ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r),
                     &consumer);
+        a->ledger.entry[slot].cores = cores;
         return;
     }
     restore_files(a, slot);

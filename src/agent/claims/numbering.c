@@ -73,8 +73,8 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
     return STATUS_OK;
 }
 
-static void write_no_cores(const struct claim_record *r, const struct device *device,
-                           unsigned free, struct writer *why)
+static void write_no_cores(const struct claim_record *r, const struct device *device, unsigned free,
+                           struct writer *why)
 {
     writer_text(why, "claim ");
     writer_shown(why, view_text(r->id.namespace_), SHOWN_BYTES_MAX);

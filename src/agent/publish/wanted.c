@@ -108,8 +108,7 @@ static void take_devices(struct agent *a)
     wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
-    bool with_node =
-        wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
+    bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
     wanted->shares = (uint8_t)shares_of(a, with_node);
     keep_devices(a, wanted);
     for (unsigned i = 0; i < wanted->count; i++) {

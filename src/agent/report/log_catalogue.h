@@ -144,7 +144,7 @@
       "exclusive, and pods that would share one stay Pending",                                     \
       "from Kubernetes 1.34 on switch the feature gate DRAConsumableCapacity on, of API server, "  \
       "scheduler and kubelet (1.36 has it on by default), then restart the agent; or give "        \
-      "--efa-share=1 or --share-cores=false")                                                                             \
+      "--efa-share=1 or --share-cores=false")                                                      \
     X(LOG_ID_SLICE_ITEM_OMITTED, LOG_ERROR, "slice_item_omitted",                                  \
       "the API server would reject the slice because of this device or attribute; the rest is "    \
       "published",                                                                                 \

@@ -48,6 +48,11 @@ struct play {
     bool away;
 };
 
+/*
+ * Number of the device that a claim is allocated: with world_parts each is two halves, and what
+ * `device` counts are these.
+ */
+unsigned device_number(unsigned device);
 /* The agent that has the claim store; if none has, one that runs. */
 struct agent *agent_of(const struct play *p);
 bool two_run(const struct play *p);

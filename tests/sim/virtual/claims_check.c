@@ -29,15 +29,24 @@ bool is_held(const struct play *p, const struct claim *c)
     return ledger_find(agent_of(p), c->uid) >= 0;
 }
 
+unsigned device_number(unsigned device)
+{
+    return world_parts ? device / 2u : device;
+}
+
+/* A claim without cores of its own has all of them. */
 static void check_devices(const struct play *p)
 {
-    uint64_t seen = 0;
+    uint8_t seen[DEVICES_MAX] = {0};
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
-        if (e->state == LEDGER_HELD) {
-            expect(p->r, (seen & e->numbers) == 0u, "a device of claim %s is held twice",
-                   agent_of(p)->ledger.id[i].uid);
-            seen |= e->numbers;
+        uint8_t cores = (e->cores != 0u) ? e->cores : UINT8_MAX;
+        for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD; n++) {
+            if ((e->numbers >> n & 1u) != 0u) {
+                expect(p->r, (seen[n] & cores) == 0u, "a core of claim %s is held twice",
+                       agent_of(p)->ledger.id[i].uid);
+                seen[n] |= cores;
+            }
         }
     }
 }
@@ -165,8 +174,10 @@ void check_allocation(const struct play *p, const struct claim *c)
 {
     int slot = ledger_find(agent_of(p), c->uid);
     if (slot >= 0 && !p->away) {
-        expect(p->r, agent_of(p)->ledger.entry[slot].numbers == UINT64_C(1) << c->device,
+        const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot];
+        expect(p->r, e->numbers == UINT64_C(1) << device_number(c->device),
                "claim %s was prepared with a device that is not its own", c->uid);
+        expect(p->r, world_parts == (e->cores != 0u), "claim %s has no cores of its own", c->uid);
     }
 }
 

@@ -175,6 +175,21 @@ void world_kubelet_restart(struct world *w, bool wipe)
 
 /* --- claims that the scheduler allocated --- */
 
+bool world_parts;
+
+/* A share of a device, and the cores that it takes. */
+static void put_part(struct writer *result, const char *uid)
+{
+    uint8_t bytes[2][64];
+    struct writer quantity = writer_of(bytes[0], sizeof bytes[0]);
+    struct writer entry = writer_of(bytes[1], sizeof bytes[1]);
+    sim_put_text(&quantity, 1, "4");
+    sim_put_text(&entry, 1, CORES_CAPACITY);
+    sim_put_bytes(&entry, 2, writer_view(&quantity));
+    sim_put_text(result, 9, uid); /* any text that no other share has */
+    sim_put_bytes(result, 10, writer_view(&entry));
+}
+
 void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved)
 {
     uint8_t bytes[7][512];
@@ -191,6 +206,9 @@ void world_claim_put(const char *name, const char *uid, unsigned device, bool re
     sim_put_text(&w[1], 3, NODE_NAME);
     (void)snprintf(text, sizeof text, "neuron-device-%u", device);
     sim_put_text(&w[1], 4, text);
+    if (world_parts) {
+        put_part(&w[1], uid);
+    }
     sim_put_bytes(&w[2], 1, writer_view(&w[1]));
     sim_put_bytes(&w[3], 1, writer_view(&w[2]));
     if (device != WORLD_NO_DEVICE) {

@@ -184,6 +184,8 @@ uint64_t world_node_deadline(const struct world *w);
 void claims_put(void);
 /* No device: the claim is there, and not allocated. */
 #define WORLD_NO_DEVICE UINT_MAX
+/* Claims of world_claim_put take half of the cores of their device, instead of a device. */
+extern bool world_parts;
 /* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
 void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved);
 void world_claim_delete(const char *name);
