@@ -101,13 +101,6 @@ static bool configured_alike(const struct claim_record *r, unsigned at)
     return true;
 }
 
-/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
-static bool place_valid(const struct claim_record *r, const struct claim_result *result)
-{
-    bool none = result->efa_address == 0u && result->uverbs == 0u;
-    return (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
-}
-
 uint8_t claim_cores(const struct claim_record *r)
 {
     return (r->count == 1u) ? r->result[0].cores : 0u;
@@ -122,6 +115,14 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
     return result->cores == 0u || (alone && share);
 }
 
+/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
+static bool place_valid(const struct claim_record *r, const struct claim_result *result)
+{
+    bool none = result->efa_address == 0u && result->uverbs == 0u;
+    bool place = (r->driver == DRIVER_EFA) ? result->efa_address != 0u && !result->node : none;
+    return place && part_valid(r, result);
+}
+
 static bool result_valid(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *result = &r->result[at];
@@ -129,8 +130,7 @@ static bool result_valid(const struct claim_record *r, unsigned at)
     bool device = result->number < DEVICES_MAX && (!result->node || node) && place_valid(r, result);
     bool mode = result->ultraserver_mode == 0u || r->ultraserver.mode != 0u;
     return name_like(view_text(result->request), false) &&
-           share_like(view_text(result->share_id)) && device && mode && part_valid(r, result) &&
-           configured_alike(r, at);
+           share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
 }
 
 /* What no result uses would be lost in a file or a store. */

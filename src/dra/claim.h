@@ -272,7 +272,8 @@ struct cdi_host {
  * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
  * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
  * own N, which is all that libfabric's provider efa opens: README.md), its environment
- * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE, _SERVER_ID and _NODE_ID), and with
+ * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE,
+ * _SERVER_ID and _NODE_ID), and with
  * metadata files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
  * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
  * the room of `out`, which then holds a useless part.

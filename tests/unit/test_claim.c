@@ -230,37 +230,51 @@ static void test_device_twice(void **state)
     assert_int_equal(end(), PEER_MALFORMED);
 }
 
-/* Every state of a device, and every part: what is chosen fits, and leaves the largest gap whole. */
+static unsigned free_from(unsigned used, unsigned first, unsigned cores)
+{
+    unsigned room = 0;
+    while (first + room < cores && (used >> (first + room) & 1u) == 0) {
+        room++;
+    }
+    return room;
+}
+
+/* The free cores of the smallest gap with room for a part, by another way; more: there is none. */
+static unsigned least_gap(unsigned used, unsigned size, unsigned cores, unsigned unit)
+{
+    unsigned least = cores + 1;
+    for (unsigned first = 0; first + size <= cores; first += unit) {
+        unsigned room = free_from(used, first, cores);
+        bool begins = first < unit || (used >> (first - unit) & ((1u << unit) - 1)) != 0;
+        least = (begins && room >= size && room < least) ? room : least;
+    }
+    return least;
+}
+
+static void check_place(unsigned used, unsigned size, unsigned cores, unsigned unit)
+{
+    unsigned part = (1u << size) - 1;
+    unsigned got = cores_place((uint8_t)used, (uint8_t)part, cores, unit);
+    unsigned least = least_gap(used, size, cores, unit);
+    assert_int_equal(got == 0, least > cores);
+    if (got != 0) {
+        unsigned first = (unsigned)__builtin_ctz(got);
+        assert_int_equal(got, part << first);
+        assert_int_equal(first % unit, 0);
+        assert_int_equal(free_from(used, first, cores), least);
+    }
+}
+
+/* Every state of a device and every part: what is chosen is free, and leaves larger gaps whole. */
 static void test_cores_place(void **state)
 {
     (void)state;
     for (unsigned cores = 2; cores <= SHARED_CORES_MAX; cores *= 2) {
-        for (unsigned at = 0; at < 1u << cores << 4; at++) {
-            unsigned used = at >> 4;
-            unsigned unit = 1 + (at & 1u);
-            unsigned size = (1 + (at >> 1 & 7u)) * unit;
-            if (size > cores) {
-                continue;
+        for (unsigned used = 0; used < 1u << cores; used++) {
+            for (unsigned size = 1; size <= cores; size++) {
+                check_place(used, size, cores, 1);
+                check_place(used, size + size % 2, cores, 2);
             }
-            uint8_t got = cores_place((uint8_t)used, (uint8_t)((1u << size) - 1), cores, unit);
-            unsigned least = cores + 1; /* the smallest gap with room, by another way */
-            for (unsigned first = 0; first + size <= cores; first += unit) {
-                unsigned room = 0;
-                while (first + room < cores && (used >> (first + room) & 1u) == 0) {
-                    room++;
-                }
-                bool begins = first < unit || (used >> (first - unit) & ((1u << unit) - 1)) != 0;
-                least = (begins && room >= size && room < least) ? room : least;
-            }
-            assert_int_equal(got == 0, least > cores);
-            unsigned shift = (got != 0) ? (unsigned)__builtin_ctz(got) : 0;
-            assert_true(got == 0 || got == ((1u << size) - 1) << shift);
-            assert_true((got & used) == 0 && shift % unit == 0 && got >> (cores - 1) <= 1);
-            unsigned room = 0;
-            while (got != 0 && shift + room < cores && (used >> (shift + room) & 1u) == 0) {
-                room++;
-            }
-            assert_true(got == 0 || room == least);
         }
     }
 }

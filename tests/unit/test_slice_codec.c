@@ -179,7 +179,7 @@ static void test_shared(void **state)
     assert_false(observe(sent)->unshared);
 }
 
-/* Neuron devices that claims share by core: pairs of 8 cores; memory is nobody's who asks for none. */
+/* Neuron devices that claims share by core: pairs of 8 cores; memory goes to who asks for it. */
 static void test_shared_cores(void **state)
 {
     static const uint8_t cores[] = {0x0a, 3,  0x0a, 1, '8',  0x12, 17,  0x0a, 3, 0x0a, 1, '8',

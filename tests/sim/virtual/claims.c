@@ -3,7 +3,7 @@
  * Random schedules of claims: prepares and unprepares while the process is killed, the node
  * reboots, the disk fails, the store rots or is removed, CDI files vanish and the API server is
  * away. After every action what must always hold is looked at: no claim that was answered is lost,
- * none that was unprepared is back, no core of a device is held twice, and an agent that says ready prepares.
+ * none that was unprepared is back, no core is held twice, and an agent that says ready prepares.
  * At rest, CDI files are those of the claims that are held, and nothing is held that is gone from
  * the API server. In some schedules a second agent comes and goes, as in a rolling update: then
  * never two own the claim store, only the owner writes slices, and in an update without faults each
@@ -28,8 +28,6 @@
 #define REST_MS MINUTES(8)
 /* Each fourth schedule has a second agent. */
 #define PAIRED(seed) ((seed) % 4 == 0)
-/* In each third one claims take half of the cores of a device. */
-#define PARTED(seed) ((seed) % 3 == 0)
 /* How long a call may take in a rolling update, and how often one comes. */
 #define UPDATE_CALL_MS SECONDS(2)
 #define UPDATE_GAP_MS 100u
@@ -224,8 +222,7 @@ static void reserve(struct claim *c, bool reserved)
 {
     c->reserved = reserved;
     if (c->allocated) {
-        unsigned number = c->unfit ? ABSENT : device_number(c->device);
-        world_claim_put(c->name, c->uid, number, reserved);
+        world_claim_put(c->name, c->uid, c->unfit ? ABSENT : device_number(c->device), reserved);
     }
 }
 
@@ -838,11 +835,9 @@ static void play(struct world *w, struct row *r, uint64_t seed, const struct lis
     world_new(w, seed);
     r->begin_ms = w->now_ms;
     w->settings.reconcile_ms = RECONCILE_MS;
-    world_parts = PARTED(seed);
-    w->settings.driver[DRIVER_NEURON].shares = world_parts ? SHARED_CORES_MAX : 1u;
+    world_parted(w, seed % 3 == 0);
     if (PAIRED(seed)) {
         world_pair(w, &second);
-        second.settings.driver[DRIVER_NEURON].shares = w->settings.driver[DRIVER_NEURON].shares;
     }
     world_devices(w, DEVICES + 1, false);
     world_claim_put("spare", "claim-uid-spare", SPARE, false);

@@ -177,6 +177,12 @@ void world_kubelet_restart(struct world *w, bool wipe)
 
 bool world_parts;
 
+void world_parted(struct world *w, bool parts)
+{
+    world_parts = parts;
+    w->settings.driver[DRIVER_NEURON].shares = parts ? SHARED_CORES_MAX : 1u;
+}
+
 /* A share of a device, and the cores that it takes. */
 static void put_part(struct writer *result, const char *uid)
 {

@@ -121,6 +121,7 @@ void world_pair(struct world *w, struct world *second)
     }
     settings_set(second);
     second->settings.reconcile_ms = w->settings.reconcile_ms;
+    second->settings.driver[DRIVER_NEURON].shares = w->settings.driver[DRIVER_NEURON].shares;
 }
 
 /* --- one moment --- */

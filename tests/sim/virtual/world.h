@@ -186,6 +186,8 @@ void claims_put(void);
 #define WORLD_NO_DEVICE UINT_MAX
 /* Claims of world_claim_put take half of the cores of their device, instead of a device. */
 extern bool world_parts;
+/* So that they do, or not, and the agent shares devices. Before world_pair. */
+void world_parted(struct world *w, bool parts);
 /* A claim of namespace "ml" is allocated one device; it is created, or replaced. */
 void world_claim_put(const char *name, const char *uid, unsigned device, bool reserved);
 void world_claim_delete(const char *name);
