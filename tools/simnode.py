@@ -39,6 +39,10 @@ MAJOR = 243  # dynamic in the kernel; the number that was seen
 DEVICES_MOST = 64  # of the kernel module
 DRIVER_VERSION = "2.26.5.0"  # that of the published captures
 
+# What the runtime's calls on a core ended with: those that the agent reads, and the good ones.
+CORE_STATUSES = ("success", "failure", "timeout", "hw_error", "hw_collectives_error", "hw_hbm_ue_error",
+                 "hw_repairable_hbm_ue_error", "hw_nc_ue_error", "hw_dma_abort_error")
+
 # Ways in which a node can be wrong: action, path, text.
 GARBAGE = {
     "core-count-text": [("set", "neuron1/core_count", "eight")],
@@ -248,10 +252,14 @@ class Node:
             texts[f"{hardware}/health_status/unhealthy_components"] = "\n"
             texts[f"{hardware}/health_status/healthcheck_heartbeat"] = "1\n"
             texts[f"{hardware}/health_status/hw_error_event"] = "0\n"
+        texts["stats/power/utilization"] = "POWER_STATUS_NO_DATA,0,0.00,0.00,0.00\n"
         for core in range(cores):
-            for status in ("success", "failure", "timeout", "hw_error"):
+            for status in CORE_STATUSES:
                 for count in ("total", "present"):
                     texts[f"neuron_core{core}/stats/status/{status}/{count}"] = "0\n"
+            for memory in ("device_mem", "host_mem"):
+                for count in ("total", "present", "peak"):
+                    texts[f"neuron_core{core}/stats/memory_usage/{memory}/{count}"] = "0\n"
         return texts
 
     def pci(self, published):

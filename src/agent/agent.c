@@ -170,6 +170,11 @@ void agent_found(struct agent *a, const struct found_node *found)
     take_found(a);
 }
 
+void agent_telemetry(struct agent *a, const struct telemetry *t)
+{
+    a->telemetry = t;
+}
+
 void agent_found_efas(struct agent *a, const struct found_efas *found)
 {
     struct agent *e = a->next;

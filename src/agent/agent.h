@@ -28,6 +28,7 @@
 #include "agent/files.h"
 #include "agent/settings.h"
 #include "dra/efa.h"
+#include "dra/telemetry.h"
 
 /* All state of the program, see agent/state.h; nobody outside src/agent looks into it. */
 struct agent;
@@ -86,6 +87,11 @@ void agent_time_old(struct agent *a);
 void agent_found(struct agent *a, const struct found_node *found);
 /* The same of the EFA devices, after agent_found; only where agent_add_efa was called. */
 void agent_found_efas(struct agent *a, const struct found_efas *found);
+/*
+ * The metrics have the values of the devices from now on (--device-metrics); `t` is borrowed for
+ * the agent's life, and the host writes it between two steps.
+ */
+void agent_telemetry(struct agent *a, const struct telemetry *t);
 /*
  * Bearer token (empty: none) and authority of the API server's URL; before agent_api_opened,
  * whenever the token changed, and after ORDER_READ_TOKEN.

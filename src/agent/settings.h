@@ -86,6 +86,7 @@ struct settings {
     uint32_t efa_share; /* 1 to EFA_SHARES_MAX */
     bool claim_status;
     bool device_metadata;
+    bool device_metrics;
     bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;

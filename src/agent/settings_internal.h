@@ -45,7 +45,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 32u
+#define SETTINGS_COUNT 33u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

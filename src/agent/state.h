@@ -68,10 +68,11 @@ struct common {
 /* Everything of one driver. */
 struct agent {
     struct common *common;
-    struct agent *next;              /* that of the next driver, or NULL */
-    const struct driver *driver;     /* borrowed from the settings */
-    const struct settings *settings; /* borrowed */
-    const struct files *files;       /* borrowed */
+    struct agent *next;                /* that of the next driver, or NULL */
+    const struct driver *driver;       /* borrowed from the settings */
+    const struct settings *settings;   /* borrowed */
+    const struct files *files;         /* borrowed */
+    const struct telemetry *telemetry; /* borrowed; NULL: no --device-metrics */
     uint64_t now_ms;
     uint64_t wall_ms; /* Unix milliseconds */
     struct randomness randomness;

@@ -31,6 +31,7 @@
 #include "host/server_links.h"
 #include "host/servers.h"
 #include "host/system.h"
+#include "host/telemetry.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_SERVER ((unsigned)SLOTS_FIXED)
@@ -73,6 +74,7 @@ struct host {
     struct found_efas efas;
     int efa_error; /* errno of the last look at them */
     struct error_events errors;
+    struct telemetry telemetry; /* last: never touched without --device-metrics */
 };
 
 /* The rest is for TLS: its arena, and as much again for its buffers and tables. */
@@ -380,6 +382,9 @@ static void node_look(struct host *h)
         h->probed = true;
     }
     h->probe_error = error;
+    if (h->settings->device_metrics) {
+        telemetry_look(h->settings, &h->probe.found, &h->telemetry);
+    }
     efas_found(h);
     error_events_follow(&h->errors, sysfs, &h->probe);
     rivals_look(h);
@@ -669,6 +674,9 @@ static void agent_begin(struct host *h)
     h->time.now_ms = clock_now_ms();
     h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->driver[DRIVER_NEURON].agent = h->agent;
+    if (h->settings->device_metrics) {
+        agent_telemetry(h->agent, &h->telemetry);
+    }
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
         h->efa_error = -1; /* no look yet */

@@ -75,6 +75,12 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     return n >= 0;
 }
 
+void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
+{
+    int error = 0;
+    (void)value_at(AT_FDCWD, path, value, &error);
+}
+
 /* --- one look --- */
 
 struct look {

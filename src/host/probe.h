@@ -63,6 +63,8 @@ MUST_USE int probe_node(const struct settings *settings, struct probe *p);
  */
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
+/* Reads one file of sysfs, cut as in probe_node; empty: it cannot be read. */
+void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*
  * Opens hw_error_event of this device and reads it once, so that poll(2) reports by POLLPRI what
  * the kernel module counts from now on. Returns the descriptor, the caller's to close, or -1: there

@@ -348,3 +348,65 @@ func TestMetricsPortInUse(t *testing.T) {
 	a.waitLog(0, "event=socket_opened", "metrics on TCP port "+port)
 	hasLine(t, scrape(t, net.JoinHostPort("127.0.0.1", port)), `neuron_dra_log_events_total{event="socket_open_failed"} 1`)
 }
+
+// With --device-metrics the files of sysfs are series, with who holds the device; each look reads one device, and no device
+// node is ever opened. Without the flag there is no such series and no such read.
+func TestDeviceMetrics(t *testing.T) {
+	t.Parallel()
+	if text := scrape(t, must2(withMetrics(t, startAPIServer(t), "inf2.xlarge"))); strings.Contains(text, "device_errors_total") {
+		t.Errorf("without the flag:\n%s", text)
+	}
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true",
+		"--health-interval", healthInterval.String())
+	a.start()
+	address := a.metricsAddress()
+	k := a.register()
+	api.published()
+	k.prepareOK(named(api.addClaim(reserve(newClaim("train", "req=3"), "trainer-0"))))
+	for file, text := range map[string]string{
+		"stats/hardware/mem_ecc_uncorrected":               "4",
+		"neuron_core5/stats/status/hw_nc_ue_error/total":   "6",
+		"neuron_core0/stats/memory_usage/device_mem/total": "4096",
+		"stats/power/utilization":                          "POWER_STATUS_VALID,1700000000,10.00,90.00,25.50",
+	} {
+		simnode(t, "set", "--dir", a.node, "neuron3/"+file, text)
+	}
+	held := `{device="neuron-device-3",claim_namespace="default",claim_name="train",pod_name="trainer-0"`
+	var text string
+	waitFor(t, "the values", func() bool {
+		text = scrape(t, address)
+		return strings.Contains(text, held+"} 0.255") && strings.Count(text, "neuron_dra_device_errors_total{") == 16*(6+8*8)
+	})
+	for _, line := range []string{
+		"neuron_dra_device_errors_total" + held + `,core="",error="mem_ecc_uncorrected"} 4`,
+		"neuron_dra_device_errors_total" + held + `,core="5",error="hw_nc_ue_error"} 6`,
+		"neuron_dra_device_memory_bytes" + held + `,core="0",memory="device_mem"} 4096`,
+		`neuron_dra_device_memory_bytes{device="neuron-device-15",claim_namespace="",claim_name="",pod_name="",core="7",memory="host_mem"} 0`,
+	} {
+		hasLine(t, text, line)
+	}
+	looks := 0
+	reads := map[string]int{}
+	for _, line := range a.traced(t, func(string) { time.Sleep(10 * healthInterval) }) {
+		if strings.Contains(line, "/dev/neuron") && strings.HasPrefix(line, "open") {
+			t.Errorf("a device node was opened: %s", line)
+		}
+		if strings.Contains(line, "sram_ecc_corrected") {
+			looks++
+		}
+		for _, of := range []string{"/stats/power/", "/stats/status/", "/stats/memory_usage/"} {
+			if strings.Contains(line, of) {
+				reads[of]++
+			}
+		}
+	}
+	// strace may come or go in the midst of a look
+	if looks == 0 || reads["/stats/power/"] > looks+1 || reads["/stats/status/"] > (looks+1)*64 ||
+		reads["/stats/memory_usage/"] > (looks+1)*16 {
+		t.Errorf("%d looks, files that were opened: %v", looks, reads)
+	}
+}
+
+func must2[A, B any](_ A, b B) B { return b }

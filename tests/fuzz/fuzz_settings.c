@@ -181,6 +181,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_number(out[29], "--efa-share", s->efa_share, "");
     put_flag(out[30], "--device-metadata", s->device_metadata ? "true" : "false");
     put_flag(out[31], "--share-cores", s->share_cores ? "true" : "false");
+    put_flag(out[32], "--device-metrics", s->device_metrics ? "true" : "false");
 }
 
 /* I3: written out, every value reads back as it is. */

@@ -15,6 +15,7 @@
 #include "dra/device.h"
 #include "dra/issue.h"
 #include "host/probe.h"
+#include "host/telemetry.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Things that are put into the tree between two looks, and looks. */
@@ -37,6 +38,7 @@ static struct devices table;
 static struct devices other;
 static struct probe_issues issues;
 static struct health_track tracks[DEVICES_MAX];
+static struct telemetry telemetry;
 
 /* --- the tree --- */
 
@@ -193,6 +195,8 @@ static const char *const of_device[] = {
     "/" STATS "sram_ecc_uncorrected",
     "/" STATS "mem_ecc_uncorrected",
     "/" STATS "mem_ecc_repairable_uncorrected",
+    "/stats/power/utilization",
+    "/neuron_core1/stats/status/timeout/total",
 };
 #define DEVICE_FILES (sizeof of_device / sizeof of_device[0])
 static const char *const of_node[] = {
@@ -219,12 +223,12 @@ static bool change(struct fuzz *in)
         put_thing(in, path);
     } else if (which < DEVICE_FILES + NODE_FILES) {
         put_thing(in, of_node[which - DEVICE_FILES]);
-    } else if (which < 20u) {
+    } else if (which < 22u) {
         (void)snprintf(path, sizeof path, "dev/neuron%u", fuzz_u8(in) % (DEVICES_MAX + 2u));
         put_thing(in, path);
-    } else if (which < 24u) {
-        put_good(fuzz_u8(in) % DEVICES_MAX);
     } else if (which < 26u) {
+        put_good(fuzz_u8(in) % DEVICES_MAX);
+    } else if (which < 28u) {
         unsigned from = fuzz_u8(in) % DEVICES_MAX;
         renumber(from, fuzz_u8(in) % DEVICES_MAX);
     } else {
@@ -444,6 +448,23 @@ static void take_health(uint64_t now_ms)
     }
 }
 
+/* What a turn has read; no value is beyond what a series can have. */
+static void look_values(void)
+{
+    unsigned before = open_descriptors();
+    for (unsigned i = 0; i < probe.found.count; i++) {
+        telemetry_look(&settings, &probe.found, &telemetry);
+    }
+    CHECK(open_descriptors() == before);
+    for (unsigned i = 0; i < DEVICES_MAX * TELEMETRY_VALUES; i++) {
+        uint64_t kept = telemetry.value[i / TELEMETRY_VALUES][i % TELEMETRY_VALUES];
+        int64_t value = 0;
+        bool known = telemetry_known(kept, &value);
+        bool power = i % TELEMETRY_VALUES == TELEMETRY_VALUES - 1u;
+        CHECK(!known || (value >= 0 && (!power || value <= 1009)));
+    }
+}
+
 static void look(uint64_t now_ms)
 {
     bool seen = look_once(&probe, &table);
@@ -460,6 +481,7 @@ static void look(uint64_t now_ms)
     CHECK(same_tables(&table, &other));
     CHECK(look_once(&first, &other) && same_tables(&table, &other));
     same_table();
+    look_values();
     look_issues();
     look_attributes();
 }
@@ -472,6 +494,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&table, 0, sizeof table);
     memset(&other, 0, sizeof other);
     memset(tracks, 0, sizeof tracks);
+    memset(&telemetry, 0, sizeof telemetry);
     for (unsigned i = 1; i <= LOOKS_MAX && (i == 1u || fuzz_left(&in) > 0u); i++) {
         bool more = true;
         for (unsigned k = 0; k < THINGS_MAX && more && fuzz_left(&in) > 0u; k++) {

@@ -427,6 +427,9 @@ static void test_numbers(void **state)
     assert_false(settings.device_metadata);
     expect_good("--node-name n --device-metadata true");
     assert_true(settings.device_metadata);
+    assert_false(settings.device_metrics);
+    expect_good("--node-name n --device-metrics true");
+    assert_true(settings.device_metrics);
     expect_bad("--node-name n --device-numbering Zero",
                "--device-numbering \"Zero\": must be one of host, zero");
     expect_bad("--node-name n --ultraserver-devices x",
@@ -657,7 +660,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 32);
+    assert_int_equal(count, 33);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -677,7 +680,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 34); /* head, 32 flags, exit codes */
+    assert_int_equal(count, 35); /* head, 33 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -701,7 +704,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 32);
+    assert_int_equal(flags, 33);
 }
 
 int main(void)

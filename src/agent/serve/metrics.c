@@ -41,6 +41,10 @@ enum {
     FAMILY_DEVICE,
     FAMILY_CONSUMER,
     FAMILY_HEALTH,
+    /* with --device-metrics, in the order of the values of struct telemetry */
+    FAMILY_ERRORS,
+    FAMILY_MEMORY,
+    FAMILY_POWER,
     FAMILY_CALLS,
     FAMILY_FLUSHES,
     FAMILY_REQUESTS,
@@ -72,6 +76,9 @@ struct family {
     uint16_t rows;
     const char *labels[LABELS_MAX]; /* unused ones are NULL */
 };
+
+/* Who holds the device, as device_held has it. */
+#define TELEMETRY_LABELS "device", "claim_namespace", "claim_name", "pod_name"
 
 /* The name stands bare: a string in parentheses initialises no array. */
 #define SCALAR(text, meaning)                                                                      \
@@ -136,6 +143,21 @@ static const struct family families[FAMILIES] = {
                        .type = GAUGE,
                        .rows = DEVICES_MAX,
                        .labels = {"device"}},
+    [FAMILY_ERRORS] = {.name = "device_errors_total",
+                       .help = "Errors that the kernel module counts, of a device and its cores.",
+                       .type = COUNTER,
+                       .rows = DEVICES_MAX * TELEMETRY_ERRORS,
+                       .labels = {TELEMETRY_LABELS, "core", "error"}},
+    [FAMILY_MEMORY] = {.name = "device_memory_bytes",
+                       .help = "Memory that the Neuron runtime uses on a core and for it.",
+                       .type = GAUGE,
+                       .rows = DEVICES_MAX * TELEMETRY_MEMORIES,
+                       .labels = {TELEMETRY_LABELS, "core", "memory"}},
+    [FAMILY_POWER] = {.name = "device_power_ratio",
+                      .help = "Power of the last minute, as a share of the most.",
+                      .type = GAUGE,
+                      .rows = DEVICES_MAX,
+                      .labels = {TELEMETRY_LABELS}},
     [FAMILY_CALLS] = {.name = "kubelet_call_duration_seconds",
                       .help = "Durations of the kubelet's calls until the response was sent.",
                       .type = HISTOGRAM,
@@ -289,6 +311,27 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
     return true;
 }
 
+/* False: the device is gone, or this value of it is not known. */
+static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
+{
+    static const char cores[TELEMETRY_CORES_MAX][2] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    unsigned values = families[family].rows / DEVICES_MAX;
+    unsigned number = row / values;
+    unsigned index = row % values + ((family == FAMILY_MEMORY) ? TELEMETRY_ERRORS : 0u);
+    index = (family == FAMILY_POWER) ? TELEMETRY_VALUES - 1u : index;
+    struct telemetry_file f = telemetry_file(index);
+    int64_t value = 0;
+    if (!telemetry_known(a->telemetry->value[number][index], &value) ||
+        !device_series(a, number, s)) {
+        return false;
+    }
+    s->value = value;
+    s->label[3] = s->label[4];
+    s->label[4] = (f.core >= 0) ? cores[f.core] : "";
+    s->label[5] = f.name;
+    return true;
+}
+
 static bool info_series(const struct agent *a, unsigned family, struct series *s)
 {
     s->value = 1;
@@ -328,8 +371,16 @@ static const struct histogram *times(const struct agent *a, unsigned family, uns
     return h;
 }
 
+static bool is_telemetry(unsigned family)
+{
+    return family >= FAMILY_ERRORS && family <= FAMILY_POWER;
+}
+
 static unsigned rows_of(const struct agent *a, unsigned family)
 {
+    if (is_telemetry(family) && a->telemetry == NULL) {
+        return 0;
+    }
     bool twice = per_driver[family] && a->next != NULL;
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
@@ -343,6 +394,18 @@ static const struct agent *driver_of(const struct agent *a, unsigned family, uns
     *row %= families[family].rows;
     s->driver = both ? of->driver->name : NULL;
     return of;
+}
+
+/* The families whose rows are devices, or values of them. */
+static bool series_of_device(const struct agent *a, unsigned family, unsigned row, struct series *s)
+{
+    if (family == FAMILY_CONSUMER) {
+        return consumer_series(a, row, s);
+    }
+    if (family == FAMILY_HEALTH) {
+        return health_series(a, row, s);
+    }
+    return is_telemetry(family) ? telemetry_series(a, family, row, s) : device_series(a, row, s);
 }
 
 /* Labels and value of a row; false: there is no such series now. */
@@ -369,13 +432,8 @@ static bool series(const struct agent *first, struct metrics_cursor *c, struct s
         s->value = (int64_t)a->common->report.count[row];
         return true;
     }
-    if (c->family == FAMILY_CONSUMER) {
-        return consumer_series(a, row, s);
-    }
-    if (c->family == FAMILY_HEALTH) {
-        return health_series(a, row, s);
-    }
-    return (c->family == FAMILY_DEVICE) ? device_series(a, row, s) : info_series(a, c->family, s);
+    return (c->family < FAMILY_LOG_EVENTS) ? info_series(a, c->family, s)
+                                           : series_of_device(a, c->family, row, s);
 }
 
 /* --- writing --- */
@@ -452,6 +510,12 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
+_Static_assert(DRIVERS * (3u * DEVICES_MAX + SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
+                       (unsigned)LOG_ID_COUNT + 3u +
+                       (KUBELET_METHODS + 1u + (API_KINDS - 1u) * HTTP_STATUS_CLASSES) *
+                           HISTOGRAM_LINES <=
+                   METRICS_SERIES_MAX,
+               "what the families have at most");
 
 static void write_bucket(struct writer *out, const struct metrics_cursor *c, const struct series *s)
 {
@@ -498,7 +562,7 @@ static void write_series(struct writer *out, const struct metrics_cursor *c, con
         return;
     }
     write_labels(out, &families[c->family], s, NULL);
-    if (c->family == FAMILY_SLICE_VERIFIED) {
+    if (c->family == FAMILY_SLICE_VERIFIED || c->family == FAMILY_POWER) {
         write_seconds(out, (uint64_t)s->value);
     } else {
         writer_signed(out, s->value);
@@ -509,9 +573,9 @@ static void write_series(struct writer *out, const struct metrics_cursor *c, con
 static void write_line(const struct agent *a, struct metrics_cursor *c, struct writer *out)
 {
     struct series s;
-    if (c->row == 0u) {
+    if (c->row == 0u && rows_of(a, c->family) > 0u) {
         write_head(out, c->family);
-    } else if (series(a, c, &s)) {
+    } else if (c->row > 0u && series(a, c, &s)) {
         write_series(out, c, &s);
     } else {
         c->line = HISTOGRAM_LINES - 1u;

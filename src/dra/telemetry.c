@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of a device's metrics in one table, and their texts. */
+#include "dra/telemetry.h"
+
+#include "base/assert.h"
+
+/* Marks a counter that the last look saw lower. */
+#define FELL (UINT64_C(1) << 63)
+/* A value is kept as one more: 0 is not known. */
+#define VALUE_MAX (FELL / 2u)
+
+/* The names of a folder; where a row is of cores, of each of them. */
+static const struct {
+    char folder[24];
+    uint8_t names;
+    bool cores;
+} groups[] = {{"hardware/", 5, false},
+              {"hardware/health_status/", 1, false},
+              {"status/", 8, true},
+              {"memory_usage/", 2, true},
+              {"power/", 1, false}};
+/* Counters of memory errors: the kernel module shows 0 where it could not read the device. */
+#define ECC_VALUES 5u
+/* In the order of the groups, each with its NUL. */
+static const char names[] = "sram_ecc_corrected\0"
+                            "sram_ecc_uncorrected\0"
+                            "mem_ecc_corrected\0"
+                            "mem_ecc_uncorrected\0"
+                            "mem_ecc_repairable_uncorrected\0"
+                            "hw_error_event\0"
+                            "failure\0"
+                            "timeout\0"
+                            "hw_error\0"
+                            "hw_collectives_error\0"
+                            "hw_hbm_ue_error\0"
+                            "hw_repairable_hbm_ue_error\0"
+                            "hw_nc_ue_error\0"
+                            "hw_dma_abort_error\0"
+                            "device_mem\0"
+                            "host_mem\0"
+                            "utilization";
+_Static_assert(TELEMETRY_VALUES == 5u + 1u + (8u + 2u) * TELEMETRY_CORES_MAX + 1u &&
+                   TELEMETRY_VALUES == TELEMETRY_ERRORS + TELEMETRY_MEMORIES + 1u,
+               "the groups name all values");
+
+struct telemetry_file telemetry_file(unsigned index)
+{
+    unsigned group = 0;
+    unsigned before = 0; /* names of the groups before */
+    unsigned rest = index;
+    unsigned files = groups[0].names;
+    const char *name = names;
+    ASSERT(index < TELEMETRY_VALUES);
+    while (rest >= files) {
+        rest -= files;
+        before += groups[group].names;
+        group++;
+        files = groups[group].names * (groups[group].cores ? TELEMETRY_CORES_MAX : 1u);
+    }
+    for (unsigned i = before + rest % groups[group].names; i > 0u; i--) {
+        name += view_text(name).len + 1u;
+    }
+    return (struct telemetry_file){
+        .core = groups[group].cores ? (int)(rest / groups[group].names) : -1,
+        .folder = groups[group].folder,
+        .name = name,
+    };
+}
+
+/* "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two digits behind the point */
+static struct view power_text(struct view text, uint64_t *percent)
+{
+    struct view rest = text;
+    for (unsigned i = 0; i < 4u; i++) {
+        rest = view_from(rest, view_find(rest, ',') + 1u);
+    }
+    size_t point = view_find(rest, '.');
+    bool valid = view_starts(text, "POWER_STATUS_VALID,") &&
+                 view_decimal(view_first(rest, point), 100u, percent) == STATUS_OK;
+    return valid ? view_from(rest, point + 1u) : view_of(NULL, 0);
+}
+
+void telemetry_take(uint64_t *kept, unsigned index, struct view text)
+{
+    struct view digits = view_trim(text);
+    uint64_t percent = 0;
+    uint64_t value = 0;
+    bool power = index == TELEMETRY_VALUES - 1u;
+    if (power) {
+        digits = power_text(digits, &percent);
+    }
+    bool known = view_decimal(digits, power ? 99u : VALUE_MAX, &value) == STATUS_OK;
+    if (power) {
+        value = percent * 10u + value / 10u;
+    }
+    bool first = known && index < ECC_VALUES && (*kept & FELL) == 0u && value + 1u < *kept;
+    uint64_t now = known ? value + 1u : 0u;
+    *kept = first ? *kept | FELL : now;
+}
+
+bool telemetry_known(uint64_t kept, int64_t *value)
+{
+    *value = (int64_t)(kept & ~FELL) - 1;
+    return kept != 0u;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of a device's metrics, opened by their names: each is read once in a turn. */
+#include "host/telemetry.h"
+
+#include <fcntl.h>
+
+#include "base/assert.h"
+#include "host/probe.h"
+#include "host/system.h"
+
+/* A device's folder and the longest path below it. */
+#define TELEMETRY_PATH_CAP (PATH_CAP + 128u)
+
+static void file_path(const struct settings *s, unsigned number, const struct telemetry_file *f,
+                      char path[TELEMETRY_PATH_CAP])
+{
+    struct writer w = writer_of(path, TELEMETRY_PATH_CAP);
+    writer_text(&w, s->sysfs_root);
+    writer_text(&w, "/class/neuron_device/neuron");
+    writer_decimal(&w, number);
+    if (f->core >= 0) {
+        writer_text(&w, "/neuron_core");
+        writer_decimal(&w, (unsigned)f->core);
+    }
+    writer_text(&w, "/stats/");
+    writer_text(&w, f->folder);
+    writer_text(&w, f->name);
+    writer_text(&w, (f->core >= 0) ? "/total" : "");
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
+void telemetry_look(const struct settings *settings, const struct found_node *found,
+                    struct telemetry *t)
+{
+    if (found->count == 0u) {
+        return;
+    }
+    const struct found_device *d = &found->devices[t->turn % found->count];
+    uint64_t cores = 0;
+    t->turn++;
+    if (d->number >= DEVICES_MAX ||
+        view_decimal(view_text(d->core_count), UINT64_MAX / 4u, &cores) != STATUS_OK) {
+        return;
+    }
+    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+        char path[TELEMETRY_PATH_CAP];
+        char value[SYSFS_VALUE_CAP] = {0};
+        struct telemetry_file f = telemetry_file(i);
+        if (f.core < (int)((cores < TELEMETRY_CORES_MAX) ? cores : TELEMETRY_CORES_MAX)) {
+            file_path(settings, d->number, &f, path);
+            probe_value(path, value);
+        }
+        telemetry_take(&t->value[d->number][i], i, view_text(value));
+    }
+}

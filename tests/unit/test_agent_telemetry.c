@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metrics of --device-metrics: who holds the device, and how many series a scrape has. */
+#include "agent_kubelet.h"
+
+static char page[262144];
+
+static void metrics_get(void)
+{
+    struct metrics_cursor c = {0};
+    struct writer out = writer_of(&page[1], sizeof page - 2u);
+    page[0] = '\n';
+    assert_true(metrics_write(world.agent, &c, &out));
+    page[1 + out.len] = 0;
+}
+
+/* The text has the line, the whole of it. */
+static void has_line(const char *line)
+{
+    char whole[1024];
+    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
+    if (strstr(page, whole) == NULL) {
+        fail_msg("no line \"%s\"", line);
+    }
+}
+
+static struct telemetry telemetry;
+
+/* Every value of every device is this. */
+static void telemetry_fill(const char *text, const char *power)
+{
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+            bool last = i == TELEMETRY_VALUES - 1u;
+            telemetry_take(&telemetry.value[n][i], i, view_text(last ? power : text));
+        }
+    }
+}
+
+/* --device-metrics: with who holds the device; nothing of it without the flag. */
+static void test_metrics_of_devices(void **state)
+{
+#define HELD                                                                                       \
+    "{device=\"neuron-device-0\",claim_namespace=\"ml\",claim_name=\"claim-0\","                   \
+    "pod_name=\"claim-0\""
+#define FREE "{device=\"neuron-device-1\",claim_namespace=\"\",claim_name=\"\",pod_name=\"\""
+    (void)state;
+    world_new();
+    claim_add(0);
+    node_up();
+    prepare_well(0, 1);
+    metrics_get();
+    assert_null(strstr(page, "neuron_dra_device_errors_total"));
+    assert_null(strstr(page, "neuron_dra_device_memory_bytes"));
+    assert_null(strstr(page, "neuron_dra_device_power_ratio"));
+    memset(&telemetry, 0, sizeof telemetry);
+    agent_telemetry(world.agent, &telemetry);
+    metrics_get();
+    has_line("# TYPE neuron_dra_device_errors_total counter");
+    assert_null(strstr(page, "\nneuron_dra_device_errors_total{"));
+    telemetry.value[20][0] = 1; /* there is no such device */
+    telemetry_take(&telemetry.value[0][4], 4, view_text("7"));
+    telemetry_take(&telemetry.value[0][69], 69, view_text("8"));
+    telemetry_take(&telemetry.value[0][70], 70, view_text("1000"));
+    telemetry_take(&telemetry.value[0][85], 85, view_text("2000"));
+    telemetry_take(&telemetry.value[1][5], 5, view_text("9"));
+    telemetry_take(&telemetry.value[1][86], 86, view_text("POWER_STATUS_VALID,1,0.00,0.00,7.50"));
+    metrics_get();
+    has_line("neuron_dra_device_errors_total" HELD
+             ",core=\"\",error=\"mem_ecc_repairable_uncorrected\"} 7");
+    has_line("neuron_dra_device_errors_total" HELD ",core=\"7\",error=\"hw_dma_abort_error\"} 8");
+    has_line("neuron_dra_device_memory_bytes" HELD ",core=\"0\",memory=\"device_mem\"} 1000");
+    has_line("neuron_dra_device_memory_bytes" HELD ",core=\"7\",memory=\"host_mem\"} 2000");
+    has_line("neuron_dra_device_errors_total" FREE ",core=\"\",error=\"hw_error_event\"} 9");
+    has_line("neuron_dra_device_power_ratio" FREE "} 0.075");
+    unsigned series = 0;
+    for (const char *c = strstr(page, "\nneuron_dra_device_errors_total{"); c != NULL;
+         c = strstr(c + 1, "\nneuron_dra_device_errors_total{")) {
+        series++;
+    }
+    assert_int_equal(series, 3);
+}
+
+/*
+ * What a scrape has at most, which README.md names: all devices held, all requests answered in
+ * every way, both drivers.
+ */
+static void test_number_of_series(void **state)
+{
+    static struct agent second;
+    struct metrics_cursor c = {0};
+    unsigned series = 0;
+    unsigned telling = 0;
+    bool last = false;
+    (void)state;
+    world_new();
+    found_set("trn9.metal", DEVICES_MAX, 8);
+    node_up();
+    struct agent *a = world.agent;
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        a->device_states.device[n].state = (uint8_t)HEALTH_HEALTHY;
+    }
+    for (unsigned kind = 0; kind < API_KINDS; kind++) {
+        for (unsigned code = 0; code < HTTP_STATUS_CLASSES; code++) {
+            a->common->durations.request[kind][code].bucket[0] = 1;
+        }
+    }
+    telemetry_fill("5", "POWER_STATUS_VALID,1,0.00,0.00,7.50");
+    agent_telemetry(a, &telemetry);
+    memcpy(&second, a, sizeof second); /* a second driver that has as many devices */
+    a->next = &second;
+    while (!last) {
+        struct writer out = writer_of(page, METRICS_LINE_BYTES_MAX);
+        last = metrics_write(a, &c, &out);
+        page[out.len] = 0;
+        for (const char *line = page; *line != 0; line = strchr(line, '\n') + 1) {
+            series += (*line != '#') ? 1u : 0u;
+            telling += (strncmp(line, "neuron_dra_device_errors", 24) == 0) ? 1u : 0u;
+        }
+    }
+    a->next = NULL;
+    assert_int_equal(a->devices.count, DEVICES_MAX);
+    assert_int_equal(telling, DEVICES_MAX * TELEMETRY_ERRORS);
+    if (series > METRICS_SERIES_MAX || series + 256u < METRICS_SERIES_MAX) {
+        fail_msg("%u series: METRICS_SERIES_MAX and README.md name %u", series, METRICS_SERIES_MAX);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_metrics_of_devices),
+        cmocka_unit_test(test_number_of_series),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
