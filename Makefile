@@ -78,9 +78,9 @@ MBEDTLS_ARCH_FLAGS := -maes -mpclmul
 # Tables begin where the ABI asks for it, not at lines of the cache: 2 KB of padding.
 ALIGN_DATA := -malign-data=abi
 endif
-# Parameters in pieces, registers saved around calls and jumps threaded through tests take more code than they save: 2.5 KB.
+# Parameters in pieces, registers saved around calls, jumps threaded through tests and tables of jumps take more than they save: 5 KB.
 SIZE := -Oz -flto -ffunction-sections -fdata-sections $(ALIGN_DATA) -fno-ipa-sra -fno-caller-saves \
-	-fno-tree-dominator-opts -g
+	-fno-tree-dominator-opts -fno-jump-tables -g
 PRODUCT_FLAGS = $(LANGUAGE) $(SIZE) $(HARDEN) $(PREFIX_MAP)
 LINK_HARDEN := -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,-z,separate-code \
 	-Wl,--gc-sections,--build-id=sha1,--fatal-warnings,-T,cfg/sections.ld

@@ -161,7 +161,8 @@ static void write_end(const struct inventory *v, struct document *d)
 static void write_capacity(const struct attribute *a, struct document *d)
 {
     document_text(d, "value", a->text);
-    const char step[] = {(char)('0' + a->number), '\0'};
+    uint64_t units = (a->number > 0) ? (uint64_t)a->number : 0u;
+    const char step[] = {(char)('0' + units), '\0'};
     if (a->number == (int64_t)CAPACITY_ALL) {
         return;
     }

@@ -224,7 +224,8 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     add_groups(out, d->board, device);
     add_standard(out, address, device);
     if (d->shares > 0u) {
-        add_shares(out, SHARES_CAPACITY, d->shares, (d->shares > 1u) ? CAPACITY_STEP : 0u);
+        add_shares(out, SHARES_CAPACITY, d->shares,
+                   (d->shares > 1u) ? (unsigned)CAPACITY_STEP : (unsigned)CAPACITY_ALL);
     }
 }
 

@@ -242,17 +242,12 @@ enum attribute_type {
  * Who shares a device takes this of a capacity: all, as without a policy; nothing, unless it asks;
  * or all unless it asks for so many at a time, from CAPACITY_STEP to CAPACITY_STEP_MAX.
  */
-enum capacity_policy {
-    CAPACITY_UNASKED_NOTHING = -1,
-    CAPACITY_ALL,
-    CAPACITY_STEP,
-    CAPACITY_STEP_MAX
-};
+enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP_MAX };
 /* One attribute or capacity of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    int64_t number;                 /* INT, BOOL; CAPACITY: enum capacity_policy, or its step */
+    int64_t number;                 /* INT, BOOL; CAPACITY: one of CAPACITY_ALL and its like */
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
 /* All attributes and capacities of one device, by ascending key. */

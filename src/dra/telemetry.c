@@ -60,8 +60,9 @@ struct telemetry_file telemetry_file(unsigned index)
     for (unsigned i = before + rest % groups[group].names; i > 0u; i--) {
         name += view_text(name).len + 1u;
     }
+    unsigned core = rest / groups[group].names;
     return (struct telemetry_file){
-        .core = groups[group].cores ? (int)(rest / groups[group].names) : -1,
+        .core = groups[group].cores ? (int)core : -1,
         .folder = groups[group].folder,
         .name = name,
     };
@@ -100,6 +101,7 @@ void telemetry_take(uint64_t *kept, unsigned index, struct view text)
 
 bool telemetry_known(uint64_t kept, int64_t *value)
 {
-    *value = (int64_t)(kept & ~FELL) - 1;
+    uint64_t above = kept & ~FELL;
+    *value = (int64_t)above - 1;
     return kept != 0u;
 }

@@ -44,10 +44,10 @@ void telemetry_look(const struct settings *settings, const struct found_node *fo
         return;
     }
     for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
-        char path[TELEMETRY_PATH_CAP];
         char value[SYSFS_VALUE_CAP] = {0};
         struct telemetry_file f = telemetry_file(i);
         if (f.core < (int)((cores < TELEMETRY_CORES_MAX) ? cores : TELEMETRY_CORES_MAX)) {
+            char path[TELEMETRY_PATH_CAP];
             file_path(settings, d->number, &f, path);
             probe_value(path, value);
         }

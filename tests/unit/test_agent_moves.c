@@ -106,17 +106,22 @@ static void test_round_goes_on_elsewhere(void **state)
     world.found.count = 15;
     agent_found(world.agent, &world.found);
     world.poked = true;
+    api.hangs = true;
     step();
     assert_int_equal(world.agent->publish.round.step, ROUND_LIST);
     assert_true(api_slot_busy(world.agent, API_SLOT_SLICES));
     sim_api_goaway(&server, api.link, true);
+    pass(10);
+    assert_int_equal(world.agent->common->api_connection.state, API_DRAINING);
+    api_forget();
+    api_release();
     pass(5000);
     assert_int_equal(world.agent->publish.wanted.devices.count, 15);
     assert_true(publish_current(world.agent));
     log_has("event=api_connection_drained");
     assert_null(strstr(world.log, "api_connection_lost"));
     assert_null(strstr(world.log, "api_request_failed"));
-    assert_int_equal(api_lists(), 1);
+    assert_int_equal(api_lists(), 1); /* the one that waited */
     assert_int_equal(api_writes(), 1);
 }
 

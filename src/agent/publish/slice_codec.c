@@ -80,7 +80,8 @@ static struct view request_policy(const struct attribute *capacity, struct write
     bool ranged = capacity->number > 0;
     struct view value = view_text(ranged ? capacity->text : "0");
     ASSERT(value.len <= SHARES_TEXT_MAX && capacity->number <= (int64_t)CAPACITY_STEP_MAX);
-    uint8_t digit = (uint8_t)('0' + capacity->number);
+    uint64_t step_of = ranged ? (uint64_t)capacity->number : 0u;
+    uint8_t digit = (uint8_t)('0' + step_of);
     writer_u8(out, 0x0a);
     writer_u8(out, (uint8_t)(value.len + 2u));
     writer_u8(out, 0x0a);
@@ -442,12 +443,13 @@ static int64_t stored_policy(const projection_QuantityRecord *r, struct attribut
     struct view policy = view_of(r->policy.bytes, r->policy.size);
     *known = !r->has_policy;
     bool fits = view_text(stored->text).len <= SHARES_TEXT_MAX;
-    for (int n = CAPACITY_STEP_MAX; n >= CAPACITY_UNASKED_NOTHING && fits && !*known; n--) {
+    for (int64_t n = (int64_t)CAPACITY_STEP_MAX;
+         n >= (int64_t)CAPACITY_UNASKED_NOTHING && fits && !*known; n--) {
         struct writer out = writer_of(bytes, sizeof bytes);
         stored->number = n;
-        *known = n != CAPACITY_ALL && view_equal(policy, request_policy(stored, &out));
+        *known = n != (int64_t)CAPACITY_ALL && view_equal(policy, request_policy(stored, &out));
     }
-    return *known ? stored->number : CAPACITY_ALL;
+    return *known ? stored->number : (int64_t)CAPACITY_ALL;
 }
 
 static void observe_capacity(struct slice_observer *o, const struct kube_record *record)

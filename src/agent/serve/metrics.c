@@ -317,11 +317,11 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     static const char cores[TELEMETRY_CORES_MAX][2] = {"0", "1", "2", "3", "4", "5", "6", "7"};
     unsigned values = families[family].rows / DEVICES_MAX;
     unsigned number = row / values;
-    unsigned index = row % values + ((family == FAMILY_MEMORY) ? TELEMETRY_ERRORS : 0u);
-    index = (family == FAMILY_POWER) ? TELEMETRY_VALUES - 1u : index;
-    struct telemetry_file f = telemetry_file(index);
+    unsigned which = row % values + ((family == FAMILY_MEMORY) ? TELEMETRY_ERRORS : 0u);
+    which = (family == FAMILY_POWER) ? TELEMETRY_VALUES - 1u : which;
+    struct telemetry_file f = telemetry_file(which);
     int64_t value = 0;
-    if (!telemetry_known(a->telemetry->value[number][index], &value) ||
+    if (!telemetry_known(a->telemetry->value[number][which], &value) ||
         !device_series(a, number, s)) {
         return false;
     }
@@ -510,10 +510,10 @@ static void write_head(struct writer *out, unsigned family)
 }
 
 enum { LINE_SUM = DURATION_BUCKETS + 1u, LINE_COUNT, HISTOGRAM_LINES };
-_Static_assert(DRIVERS * (3u * DEVICES_MAX + SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
+_Static_assert(DRIVERS * (3u * DEVICES_MAX + (unsigned)SCALARS) + DEVICES_MAX * TELEMETRY_VALUES +
                        (unsigned)LOG_ID_COUNT + 3u +
-                       (KUBELET_METHODS + 1u + (API_KINDS - 1u) * HTTP_STATUS_CLASSES) *
-                           HISTOGRAM_LINES <=
+                       ((unsigned)KUBELET_METHODS + 1u + (API_KINDS - 1u) * HTTP_STATUS_CLASSES) *
+                           (unsigned)HISTOGRAM_LINES <=
                    METRICS_SERIES_MAX,
                "what the families have at most");
 
