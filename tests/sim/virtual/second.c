@@ -8,6 +8,7 @@
 #define agent_found second_found
 #define agent_found_efas second_found_efas
 #define agent_host_log second_host_log
+#define agent_telemetry second_telemetry
 #define agent_service second_service
 #define agent_device_plugin second_device_plugin
 #define agent_other_driver second_other_driver
