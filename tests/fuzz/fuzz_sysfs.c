@@ -195,6 +195,9 @@ static const char *const of_device[] = {
     "/" STATS "sram_ecc_uncorrected",
     "/" STATS "mem_ecc_uncorrected",
     "/" STATS "mem_ecc_repairable_uncorrected",
+};
+/* Behind what old inputs name. */
+static const char *const of_metrics[] = {
     "/stats/power/utilization",
     "/neuron_core1/stats/status/timeout/total",
 };
@@ -223,14 +226,18 @@ static bool change(struct fuzz *in)
         put_thing(in, path);
     } else if (which < DEVICE_FILES + NODE_FILES) {
         put_thing(in, of_node[which - DEVICE_FILES]);
-    } else if (which < 22u) {
+    } else if (which < 20u) {
         (void)snprintf(path, sizeof path, "dev/neuron%u", fuzz_u8(in) % (DEVICES_MAX + 2u));
         put_thing(in, path);
-    } else if (which < 26u) {
+    } else if (which < 24u) {
         put_good(fuzz_u8(in) % DEVICES_MAX);
-    } else if (which < 28u) {
+    } else if (which < 26u) {
         unsigned from = fuzz_u8(in) % DEVICES_MAX;
         renumber(from, fuzz_u8(in) % DEVICES_MAX);
+    } else if (which < 28u) {
+        unsigned n = fuzz_u8(in) % (DEVICES_MAX + 2u);
+        (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", n, of_metrics[which - 26u]);
+        put_thing(in, path);
     } else {
         return false;
     }
