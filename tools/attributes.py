@@ -3,9 +3,8 @@
 """The text of cfg/deploy/ATTRIBUTES.md: each attribute and capacity that the agent publishes.
 
 Which there are, their types and the instance types that have them come from the golden slices in
-tests/vectors: boards and efa (a file for each instance type), and more (what a flag or the
-machine's state adds). What
-they mean and where they come from stands in cfg/deploy/attributes.toml. tools/docs.py writes the file.
+tests/vectors: boards and efa (a file for each instance type), and more (what a flag or the machine's state adds).
+What they mean and where they come from stands in cfg/deploy/attributes.toml. tools/docs.py writes the file.
 """
 
 import pathlib

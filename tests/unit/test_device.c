@@ -192,6 +192,40 @@ static void test_place_of_the_node(void **state)
     assert_true(has_issue(PROBE_ISSUE_ULTRASERVER, PROBE_ISSUE_NO_NUMBER));
 }
 
+/* The line that the flag adds to each device is that of the golden file, and the others stay. */
+static void test_cores_are_golden(void **state)
+{
+    (void)state;
+    build_type("trn2.48xlarge");
+    assert_int_equal(devices.count, 16);
+    const char *golden = golden_load("../more/share-cores");
+    for (unsigned i = 0; i < devices.count; i++) {
+        struct attributes with;
+        struct attributes without;
+        char line[64];
+        unsigned found_at = 0;
+        device_attributes(&devices, i, &without);
+        devices.shares = 8;
+        device_attributes(&devices, i, &with);
+        devices.shares = 0;
+        assert_int_equal(with.count, without.count + 1);
+        for (unsigned k = 0; k < with.count; k++) {
+            const struct attribute *a = &with.attribute[k];
+            if (strcmp(a->key, CORES_CAPACITY) == 0) {
+                assert_int_equal(a->type, ATTRIBUTE_CAPACITY);
+                (void)snprintf(line, sizeof line, "\n%u %s capacity %s\n", devices.device[i].number,
+                               a->key, a->text);
+                assert_non_null(strstr(golden, line));
+                found_at++;
+            } else {
+                assert_string_equal(a->key, without.attribute[k - found_at].key);
+                assert_string_equal(a->text, without.attribute[k - found_at].text);
+            }
+        }
+        assert_int_equal(found_at, 1);
+    }
+}
+
 static void check_api_limits(const struct attribute *a)
 {
     const char *slash = strchr(a->key, '/');
@@ -825,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_incomplete_node_is_no_device),
         cmocka_unit_test(test_taint_of_the_node),
         cmocka_unit_test(test_place_of_the_node),
+        cmocka_unit_test(test_cores_are_golden),
         cmocka_unit_test(test_keys_ascend_and_keep_the_limits_of_the_api),
         cmocka_unit_test(test_trn1_2xlarge_has_the_captured_set),
         cmocka_unit_test(test_version_is_the_agents),
