@@ -465,18 +465,18 @@ class Docs(Tree):
 
     def test_golden_file_of_an_attribute(self):
         golden = f"{attributes.VECTORS}/boards/inf2.xlarge.txt"
-        self.change(golden, "0 coreCount int 2", "0 coreCount int 2\n0 cores capacity 2")
-        self.found_attribute("says nothing of cores", "[boards.\"cores\"]")
+        self.change(golden, "0 coreCount int 2", "0 coreCount int 2\n0 engines capacity 2")
+        self.found_attribute("says nothing of engines", "[boards.\"engines\"]")
         self.write(attributes.TEXTS, (self.root / attributes.TEXTS).read_text() +
-                   "\n[boards.cores]\nwhose = 'own'\nmeaning = 'cores'\nsource = 'a | flag'\n")
+                   "\n[boards.engines]\nwhose = 'own'\nmeaning = 'engines'\nsource = 'a | flag'\n")
         self.found_attribute("run make docs")
-        self.assertIn("| `cores` | capacity | inf2.xlarge | own | cores | a \\| flag | "
-                      "`device.capacity['neuron.aws.com'].?cores.orValue(quantity('0'))"
+        self.assertIn("| `engines` | capacity | inf2.xlarge | own | engines | a \\| flag | "
+                      "`device.capacity['neuron.aws.com'].?engines.orValue(quantity('0'))"
                       ".compareTo(quantity('2')) >= 0` |",
                       attributes.document(self.root))
-        self.change(golden, "0 cores capacity 2", "0 cores int 2")
-        self.change(f"{attributes.VECTORS}/boards/trn1.2xlarge.txt", "0 coreCount int 2", "0 cores capacity 2")
-        self.found_attribute("cores is capacity here and int elsewhere")
+        self.change(golden, "0 engines capacity 2", "0 engines int 2")
+        self.change(f"{attributes.VECTORS}/boards/trn1.2xlarge.txt", "0 coreCount int 2", "0 engines capacity 2")
+        self.found_attribute("engines is capacity here and int elsewhere")
 
     def test_text_of_an_attribute(self):
         for old, new, words in (("[boards.topology_x]", "[boards.topology_z]", "says nothing of topology_x"),
