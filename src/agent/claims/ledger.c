@@ -71,14 +71,20 @@ bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
     return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
 }
 
+/* Whether another claim than `uid` holds one of these devices, or a share or part of it. */
+static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && (e->numbers & numbers) != 0u &&
+           !view_is(view_text(a->ledger.id[slot].uid), uid);
+}
+
 static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, const char *uid,
                        bool joins)
 {
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        bool holds = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u;
-        if (holds && !(joins && ledger_joins(a, e)) &&
-            !view_is(view_text(a->ledger.id[i].uid), uid)) {
+        bool joined = joins && ledger_joins(a, &a->ledger.entry[i]);
+        if (!joined && is_others(a, i, numbers, uid)) {
             return (int)i;
         }
     }
@@ -99,10 +105,7 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
 {
     uint8_t cores = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        const struct ledger_entry *e = &a->ledger.entry[i];
-        bool other = e->state == LEDGER_HELD && (e->numbers & numbers) != 0u &&
-                     !view_is(view_text(a->ledger.id[i].uid), uid);
-        cores |= other ? e->cores : 0u;
+        cores |= is_others(a, i, numbers, uid) ? a->ledger.entry[i].cores : 0u;
     }
     return cores;
 }
