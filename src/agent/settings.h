@@ -59,7 +59,8 @@ struct settings {
     enum settings_command topic; /* COMMAND_HELP: of this command; COMMAND_RUN: of all */
     char operand[PATH_CAP];      /* second word; only what the command takes */
     enum settings_output output;
-    char board[64]; /* empty: this node */
+    char board[64];                     /* empty: this node */
+    char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the claims of all */
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
     char cdi_root[PATH_CAP];

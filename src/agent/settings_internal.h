@@ -22,6 +22,7 @@ enum setting_kind {
     KIND_ADDRESS,   /* IPv4 or IPv6 address, or empty */
     KIND_DRIVER,    /* DNS-1123 subdomain other than DRIVER_NAME */
     KIND_SHARES,    /* 1 to EFA_SHARES_MAX */
+    KIND_POD,       /* namespace/name */
 };
 
 /* Most values that a KIND_CHOICE has. */
@@ -45,7 +46,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 33u
+#define SETTINGS_COUNT 34u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

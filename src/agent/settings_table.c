@@ -252,7 +252,13 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .kind = KIND_TEXT,
      FIELD(board),
      .default_text = "this node",
-     .help = "instance type of which devices and slices print what a node of it has"}};
+     .help = "instance type of which devices and slices print what a node of it has"},
+    {.flag = "--pod",
+     .readers = READ_BY(COMMAND_CLAIMS),
+     .kind = KIND_POD,
+     FIELD(pod),
+     .default_text = "all pods",
+     .help = "pod of which claims prints the claims, and their devices as the node has them now"}};
 
 #define SELF "  " AGENT_NAME " "
 
@@ -272,7 +278,8 @@ const struct command_row command_rows[COMMANDS] = {
                         .help = "print the prepared claims",
                         .more = "Each with its devices, configuration and the state of its CDI\n"
                                 "file, as the claim store of this node has them.",
-                        .example = SELF "claims\n" SELF "claims -o json\n"},
+                        .example = SELF "claims\n" SELF "claims --pod default/llama-0\n" SELF
+                                        "claims -o json\n"},
     [COMMAND_RESERVATIONS] = {.name = "reservations",
                               .help = "print the claims of the cluster that pods hold or wait for",
                               .more =
@@ -308,15 +315,16 @@ const struct command_row command_rows[COMMANDS] = {
                       .help =
                           "print this text (also --help), or with a command that of the command"}};
 
-#define SETTING_KINDS ((unsigned)KIND_SHARES + 1u)
+#define SETTING_KINDS ((unsigned)KIND_POD + 1u)
 
 static const char *value_word(const struct setting_row *row)
 {
     static const char *const words[SETTING_KINDS] = {
-        [KIND_NODE_NAME] = "NAME",  [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
-        [KIND_TEXT] = "TEXT",       [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
-        [KIND_BOOL] = "true|false", [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
-        [KIND_ADDRESS] = "ADDRESS", [KIND_DRIVER] = "NAME",       [KIND_SHARES] = "N"};
+        [KIND_NODE_NAME] = "NAME",    [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
+        [KIND_TEXT] = "TEXT",         [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
+        [KIND_BOOL] = "true|false",   [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
+        [KIND_ADDRESS] = "ADDRESS",   [KIND_DRIVER] = "NAME",       [KIND_SHARES] = "N",
+        [KIND_POD] = "NAMESPACE/NAME"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }

@@ -126,6 +126,17 @@ static enum status store_driver(void *field, size_t cap, const struct setting_so
     return store_text(field, cap, source, why);
 }
 
+static enum status store_pod(void *field, size_t cap, const struct setting_source *source,
+                             struct writer *why)
+{
+    size_t slash = view_find(source->text, '/');
+    if (!is_subdomain(view_first(source->text, slash)) ||
+        !is_subdomain(view_from(source->text, slash + 1u))) {
+        return refuse(source, why, "is not a pod; give NAMESPACE/NAME");
+    }
+    return store_text(field, cap, source, why);
+}
+
 static enum status store_word(struct settings *out, const struct setting_row *row,
                               const struct setting_source *source, struct writer *why)
 {
@@ -547,6 +558,8 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
         return store_port(field, row->size, source, why);
     case KIND_SHARES:
         return store_shares(field, row->size, source, why);
+    case KIND_POD:
+        return store_pod(field, row->size, source, why);
     case KIND_BOOL:
         return store_bool(field, row->size, source, why);
     case KIND_CHOICE:

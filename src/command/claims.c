@@ -79,10 +79,40 @@ void command_outline_text(const struct store_outline *o, const char *driver, str
     ASSERT(!out->full);
 }
 
-void command_claim_text(const struct claim_record *r, const char *driver, enum cdi_state cdi,
-                        struct writer *out)
+/*
+ * The device of a part: a part for each result, then for each number, where a result is the whole
+ * node. NULL: the part has none.
+ */
+static const struct claim_result *device_part(const struct claim_shown *c, unsigned part,
+                                              unsigned *number)
 {
-    write_id(&r->id, driver, out);
+    const struct claim_record *r = c->record;
+    const struct claim_result *found = NULL;
+    unsigned at = part - 1u;
+    *number = 0;
+    if (c->node == NULL) {
+        return NULL;
+    }
+    if (at < r->count) {
+        return r->result[at].node ? NULL : &r->result[at];
+    }
+    *number = at - r->count;
+    for (unsigned i = 0; i < r->count; i++) {
+        bool has = r->result[i].node && (r->node_devices >> *number & 1u) != 0u;
+        found = has ? &r->result[i] : found;
+    }
+    return found;
+}
+
+static unsigned last_part(const struct claim_shown *c)
+{
+    return c->record->count + DEVICES_MAX;
+}
+
+static void write_claim(const struct claim_shown *c, struct writer *out)
+{
+    const struct claim_record *r = c->record;
+    write_id(&r->id, c->driver, out);
     writer_text(out, "  prepared for: ");
     if (r->consumer.name[0] != '\0') {
         writer_text(out, claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
@@ -94,9 +124,26 @@ void command_claim_text(const struct claim_record *r, const char *driver, enum c
     writer_text(out, "\n");
     write_results(r, out);
     writer_text(out, "  CDI file: ");
-    writer_text(out, cdi_states[cdi]);
+    writer_text(out, cdi_states[c->cdi]);
     writer_text(out, "\n");
     ASSERT(!out->full);
+}
+
+bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out)
+{
+    unsigned number = 0;
+    if (part > last_part(c)) {
+        return false;
+    }
+    if (part == 0u) {
+        write_claim(c, out);
+        return true;
+    }
+    const struct claim_result *result = device_part(c, part, &number);
+    if (result != NULL) {
+        command_device_text(c->node, result, number, out);
+    }
+    return true;
 }
 
 /* The members of the claim's object. */
@@ -146,11 +193,11 @@ static void result_document(const struct claim_result *result, struct document *
     document_object_end(d);
 }
 
-void command_claim_document(const struct claim_record *r, const char *driver, enum cdi_state cdi,
-                            struct document *d)
+static void start_document(const struct claim_shown *c, struct document *d)
 {
+    const struct claim_record *r = c->record;
     document_object_begin(d);
-    id_document(&r->id, driver, d);
+    id_document(&r->id, c->driver, d);
     if (r->consumer.name[0] != '\0') {
         document_member_begin(d, "consumer");
         document_text(d, "kind", claim_consumer_name((enum claim_consumer_kind)r->consumer.kind));
@@ -162,7 +209,38 @@ void command_claim_document(const struct claim_record *r, const char *driver, en
         result_document(&r->result[i], d);
     }
     document_array_end(d);
-    document_text(d, "cdi", cdi_states[cdi]);
-    document_object_end(d);
+    document_text(d, "cdi", cdi_states[c->cdi]);
+    if (c->node != NULL) {
+        document_array_begin(d, "onNode");
+    }
     ASSERT(!d->json.out->full);
+}
+
+static void end_document(const struct claim_shown *c, struct document *d)
+{
+    if (c->node != NULL) {
+        document_array_end(d);
+    }
+    document_object_end(d);
+}
+
+bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d)
+{
+    unsigned number = 0;
+    if (part > last_part(c) + 1u) {
+        return false;
+    }
+    if (part == 0u) {
+        start_document(c, d);
+        return true;
+    }
+    if (part > last_part(c)) {
+        end_document(c, d);
+        return true;
+    }
+    const struct claim_result *result = device_part(c, part, &number);
+    if (result != NULL) {
+        command_device_document(c->node, result, number, d);
+    }
+    return true;
 }

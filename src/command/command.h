@@ -74,11 +74,27 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
 /* The slices that an agent with this inventory would create: one, or a list; always a document. */
 bool command_slices(const struct inventory *v, const char *driver, const char *node_name,
                     unsigned part, struct document *d);
-/* One claim of the store of `driver`, which text has where it is not NULL. */
-void command_claim_text(const struct claim_record *r, const char *driver, enum cdi_state cdi,
-                        struct writer *out);
-void command_claim_document(const struct claim_record *r, const char *driver, enum cdi_state cdi,
-                            struct document *d);
+/* A claim of the store; what is in it is borrowed. */
+struct claim_shown {
+    const struct claim_record *record;
+    const char *driver; /* text has it where it is not NULL; a document needs it */
+    enum cdi_state cdi;
+    const struct inventory *node; /* each device as the node has it now follows; NULL: none does */
+};
+/* Part `part` of one claim, from 0 on. False: there is none. */
+bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);
+bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d);
+/*
+ * One device of a result: that of this number where the result is the whole node. Its health, the
+ * devices of the other driver that are nearest to it, and its attributes; of these, text has the
+ * place, the groups and the cores.
+ */
+void command_device_text(const struct inventory *v, const struct claim_result *result,
+                         unsigned number, struct writer *out);
+void command_device_document(const struct inventory *v, const struct claim_result *result,
+                             unsigned number, struct document *d);
+/* Members with the attributes, and those with the capacities, where there are any. */
+void command_attributes(const struct attributes *all, struct document *d);
 /* A claim that this release does not understand, or that was released. */
 void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out);
 void command_outline_document(const struct store_outline *o, const char *driver,

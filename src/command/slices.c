@@ -222,6 +222,12 @@ static void write_values(const struct attributes *all, bool capacity, struct doc
     document_object_end(d);
 }
 
+void command_attributes(const struct attributes *all, struct document *d)
+{
+    write_values(all, false, d);
+    write_values(all, true, d);
+}
+
 static void write_device(const struct devices *devices, unsigned index, struct document *d)
 {
     struct attributes all;
@@ -231,8 +237,7 @@ static void write_device(const struct devices *devices, unsigned index, struct d
     if (device_shared(devices, &devices->device[index])) {
         document_bool(d, "allowMultipleAllocations", true);
     }
-    write_values(&all, false, d);
-    write_values(&all, true, d);
+    command_attributes(&all, d);
     if (devices->counters) {
         write_counters(devices, &devices->device[index], d);
     }

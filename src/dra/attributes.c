@@ -4,7 +4,7 @@
  * and an error there blocks scheduling. Each group of attributes adds itself, in the byte order of
  * the keys.
  */
-#include "dra/device.h"
+#include "dra/claim.h"
 
 #include "base/assert.h"
 #include "cfg/identity.h"
@@ -205,6 +205,31 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
 }
 
 /*
+ * Which logical cores of the device the claim has, by the LNC of its containers: what they ask for,
+ * or what the runtime takes where they ask for none.
+ */
+static void add_claimed(struct attributes *out, const struct devices *d,
+                        const struct device *device, const struct claim_result *result)
+{
+    char text[8] = {0};
+    struct writer w = writer_of(text, sizeof text);
+    unsigned unit = device_core_unit(d, device);
+    unsigned lnc = (result->logical_neuron_core != 0u) ? result->logical_neuron_core : unit;
+    unsigned all = (unit > 0u) ? (1u << device->core_count) - 1u : 0u;
+    uint8_t cores = (result->cores != 0u) ? result->cores : (uint8_t)all;
+    if (lnc == 0u) {
+        return; /* the type is not known */
+    }
+    if (cores != 0u && claim_numbers_count(cores) % lnc == 0u) {
+        cores_write(&w, cores, lnc);
+    }
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    add_string(out, "logicalCores", text);
+    add_int(out, "logicalNeuronCore", lnc);
+}
+
+/*
  * The names of vendor and device are those of the PCI ID database, by which the DeviceClass of
  * AWS's chart selects.
  */
@@ -229,8 +254,9 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     }
 }
 
+/* `result`: what a claim has of the device; NULL: as it is published. */
 static void build_neuron(const struct devices *d, const struct device *device,
-                         struct attributes *out)
+                         const struct claim_result *result, struct attributes *out)
 {
     if (d->board != NULL && d->board->ultraserver) {
         add_string(out, "capacityBlockId", d->labels.capacity_block);
@@ -250,6 +276,9 @@ static void build_neuron(const struct devices *d, const struct device *device,
     add_version(out, "draDriverVersion", AGENT_VERSION);
     add_string(out, "instanceType", d->instance_type);
     add_bool(out, "lncConfigurable", d->lnc_allowed != 0u);
+    if (result != NULL) {
+        add_claimed(out, d, device, result);
+    }
     add_memory(out, d, device);
     add_network(out, &d->labels);
     add_string(out, "neuronDriverVersion", d->driver_version);
@@ -260,7 +289,8 @@ static void build_neuron(const struct devices *d, const struct device *device,
     add_ultraserver(out, &d->ultraserver);
 }
 
-static void build(const struct devices *d, unsigned index, struct attributes *out)
+static void build(const struct devices *d, unsigned index, const struct claim_result *result,
+                  struct attributes *out)
 {
     ASSERT(index < d->count);
     const struct device *device = &d->device[index];
@@ -268,7 +298,7 @@ static void build(const struct devices *d, unsigned index, struct attributes *ou
     if (d->driver == DRIVER_EFA) {
         build_efa(d, device, out);
     } else {
-        build_neuron(d, device, out);
+        build_neuron(d, device, result, out);
     }
 }
 
@@ -288,12 +318,19 @@ static void select_attributes(struct attributes *all, bool with_issue)
 
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out)
 {
-    build(d, index, out);
+    build(d, index, NULL, out);
+    select_attributes(out, false);
+}
+
+void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
+                      struct attributes *out)
+{
+    build(d, index, result, out);
     select_attributes(out, false);
 }
 
 void device_attributes_left_out(const struct devices *d, unsigned index, struct attributes *out)
 {
-    build(d, index, out);
+    build(d, index, NULL, out);
     select_attributes(out, true);
 }

@@ -243,6 +243,14 @@ void claim_numbers_write(struct writer *out, uint64_t numbers);
 bool claim_request_begins(const struct claim_record *r, unsigned at);
 /* Published name of the result's device. */
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP]);
+/*
+ * The attributes of device `index`, one of the result, as its claim has it: those of
+ * device_attributes, and of a Neuron device logicalNeuronCore (int), the LNC of the claim's
+ * containers, and logicalCores (string, such as "0-3"), the cores of that size which they have of
+ * it, counted from 0 on the device. Both are left out where the type is not known.
+ */
+void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
+                      struct attributes *out);
 
 /* --- CDI --- */
 

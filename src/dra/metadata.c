@@ -138,7 +138,7 @@ static void write_device(struct metadata_parts *m, const struct claim_result *re
     member(j, "pool", m->record->pool);
     member(j, "name", name);
     if (index >= 0) {
-        device_attributes(m->devices, (unsigned)index, m->attributes);
+        claim_attributes(result, m->devices, (unsigned)index, m->attributes);
         write_attributes(j, m->attributes);
     }
     json_object_end(j);

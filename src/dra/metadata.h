@@ -5,9 +5,9 @@
  * and the bytes; does no I/O.
  *
  * A file is two JSON documents of the same content, v1beta1 before v1alpha1 of
- * metadata.resource.k8s.io: readers take the first one that they know. It is as Go's encoder would
- * write it, but that '<', '>' and '&' stand for themselves. The name of a request is without its
- * subrequest, which no record has room for.
+ * metadata.resource.k8s.io: readers take the first one that they know. The bytes are those that
+ * Go's encoder would write. The name of a request is without its subrequest, which no record has
+ * room for.
  *
  * Invariants:
  * I1 The same record and the same table give the same bytes.

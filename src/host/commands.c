@@ -113,6 +113,12 @@ static enum status efas_load(struct command_memory *m, bool offline, struct writ
     return STATUS_OK;
 }
 
+/* The devices of a driver on this node; as above. */
+static enum status node_load(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    return (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, why) : commands_node(m, why);
+}
+
 /* --- the claim store --- */
 
 void commands_driver(struct command_memory *m, enum driver_kind driver)
@@ -308,21 +314,60 @@ static void write_damaged(struct command_memory *m, unsigned slot, const char *d
     writer_text(&m->out, " is damaged; an agent that starts repairs the store\n");
 }
 
-static void write_claim(struct command_memory *m, unsigned slot, enum slot_state state)
+/* --pod: with the devices as the node has them. */
+static bool of_one_pod(const struct command_memory *m)
+{
+    return m->command == COMMAND_CLAIMS && m->settings->pod[0] != '\0';
+}
+
+static enum status write_record(struct command_memory *m, const char *driver, struct writer *why)
+{
+    const struct claim_shown shown = {
+        .record = &m->record,
+        .driver = (m->settings->efa || !is_text(m)) ? driver : NULL, /* one alone needs no name */
+        .cdi = cdi_look(m),
+        .node = of_one_pod(m) ? &m->inventory : NULL};
+    enum status s = STATUS_OK;
+    bool more = true;
+    unsigned part = 0;
+    while (more && s == STATUS_OK) {
+        more = is_text(m) ? command_claim_text(&shown, part, &m->out)
+                          : command_claim_document(&shown, part, &m->document);
+        s = commands_flush(m, why);
+        part++;
+    }
+    return s;
+}
+
+static enum status write_slot(struct command_memory *m, unsigned slot, enum slot_state state,
+                              struct writer *why)
 {
     const char *driver = m->settings->driver[m->driver].name;
-    const char *shown = m->settings->efa ? driver : NULL; /* one alone needs no name */
-    if (state == SLOT_CLAIM && is_text(m)) {
-        command_claim_text(&m->record, shown, cdi_look(m), &m->out);
-    } else if (state == SLOT_CLAIM) {
-        command_claim_document(&m->record, driver, cdi_look(m), &m->document);
-    } else if (state == SLOT_OUTLINE && is_text(m)) {
-        command_outline_text(&m->outline, shown, &m->out);
+    if (state == SLOT_CLAIM) {
+        return write_record(m, driver, why);
+    }
+    if (state == SLOT_OUTLINE && is_text(m)) {
+        command_outline_text(&m->outline, m->settings->efa ? driver : NULL, &m->out);
     } else if (state == SLOT_OUTLINE) {
         command_outline_document(&m->outline, driver, &m->document);
     } else {
         write_damaged(m, slot, driver);
     }
+    return commands_flush(m, why);
+}
+
+/* Whether the slot is to be printed: with --pod, what was prepared for that pod. */
+static bool is_wanted(const struct command_memory *m, enum slot_state state)
+{
+    const struct claim_record *r = &m->record;
+    struct view pod = view_text(m->settings->pod);
+    size_t slash = view_find(pod, '/');
+    if (!of_one_pod(m)) {
+        return state != SLOT_FREE;
+    }
+    return state == SLOT_CLAIM && r->consumer.kind == (uint8_t)CONSUMER_POD &&
+           view_is(view_first(pod, slash), r->id.namespace_) &&
+           view_is(view_from(pod, slash + 1u), r->consumer.name);
 }
 
 /* HOST_*: `why` gets one line. */
@@ -336,18 +381,50 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
-/* All claims of a driver. */
+/* The claims of a driver that are to be printed. */
 static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
                                 struct writer *why)
 {
     enum status s = store_ready(m, driver, why);
+    if (s == STATUS_OK && of_one_pod(m)) {
+        s = node_load(m, driver, why);
+    }
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         enum slot_state state = slot_load(m, slot);
-        if (state != SLOT_FREE) {
-            write_claim(m, slot, state);
+        if (is_wanted(m, state)) {
             *any = true;
-            s = commands_flush(m, why);
+            s = write_slot(m, slot, state, why);
         }
+    }
+    return s;
+}
+
+static void claims_begin(struct command_memory *m)
+{
+    if (!is_text(m)) {
+        document_object_begin(&m->document);
+        document_array_begin(&m->document, "claims");
+    }
+}
+
+/* Whether there was any. HOST_ABSENT: none of the pod that was asked for. */
+static enum status claims_end(struct command_memory *m, bool any, struct writer *why)
+{
+    bool missing = of_one_pod(m) && !any;
+    if (!is_text(m)) {
+        document_array_end(&m->document);
+        document_object_end(&m->document);
+        document_end(&m->document);
+    } else {
+        writer_text(&m->out, (any || missing) ? "" : "No claims are prepared.\n");
+    }
+    enum status s = commands_flush(m, why);
+    if (s == STATUS_OK && missing) {
+        writer_text(why, "no claim was prepared here for pod ");
+        writer_text(why, m->settings->pod);
+        writer_text(why, "; a claim of several pods is listed for the first of them, and one of a "
+                         "pod group for the group: see \"claims\"");
+        s = HOST_ABSENT;
     }
     return s;
 }
@@ -363,21 +440,11 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
     if (s != STATUS_OK) {
         return s;
     }
-    if (!is_text(m)) {
-        document_object_begin(&m->document);
-        document_array_begin(&m->document, "claims");
-    }
+    claims_begin(m);
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
         s = write_claims(m, d, &any, why);
     }
-    if (!is_text(m)) {
-        document_array_end(&m->document);
-        document_object_end(&m->document);
-        document_end(&m->document);
-    } else {
-        writer_text(&m->out, any ? "" : "No claims are prepared.\n");
-    }
-    return (s == STATUS_OK) ? commands_flush(m, why) : s;
+    return (s == STATUS_OK) ? claims_end(m, any, why) : s;
 }
 
 /* --- probe --- */
@@ -413,8 +480,7 @@ static enum status check_node(struct command_memory *m, unsigned driver, struct 
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
-    enum status s =
-        (driver == (unsigned)DRIVER_EFA) ? efas_load(m, false, &line) : commands_node(m, &line);
+    enum status s = node_load(m, driver, &line);
     if (s != STATUS_OK) {
         return reason(m, writer_view(&line), why);
     }

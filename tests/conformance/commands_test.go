@@ -213,6 +213,123 @@ func TestCommandsEFA(t *testing.T) {
 	contains(t, a.commandOK(closedPort(t), "devices", "--efa", "true"), "7 EFA devices", "efa-count")
 }
 
+// heldDevice is a device of a claim, as the node and as the metadata file have it.
+type heldDevice struct {
+	Name, Health, Reasons string
+	Nearest               []string
+	Attributes            map[resource.QualifiedName]resource.DeviceAttribute
+}
+
+// heldBy is what claims prints of a pod: the devices of its claims, by name.
+func (a *agent) heldBy(pod string) map[string]heldDevice {
+	a.t.Helper()
+	var printed struct {
+		Claims []struct {
+			OnNode []heldDevice `json:"onNode"`
+		} `json:"claims"`
+	}
+	check(a.t, json.Unmarshal([]byte(a.commandOK(closedPort(a.t), "claims", "--pod", pod, "-o", "json")), &printed))
+	found := map[string]heldDevice{}
+	for _, c := range printed.Claims {
+		for _, d := range c.OnNode {
+			found[d.Name] = d
+		}
+	}
+	return found
+}
+
+// inFile is the same of the one metadata file of a request.
+func (a *agent) inFile(ids []string) map[string]heldDevice {
+	a.t.Helper()
+	found := map[string]heldDevice{}
+	for _, path := range a.mounts(ids...) {
+		for _, d := range decodeMetadata(a.t, "metadata", path).Metadata.Requests[0].Devices {
+			found[d.Name] = heldDevice{Name: d.Name, Attributes: d.Attributes}
+		}
+	}
+	return found
+}
+
+// claims --pod tells what the metadata files of the pod tell, and what they cannot: which devices are unhealthy. It shows the
+// claims of no other pod, and runs while no agent does.
+func TestClaimsOfPod(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--efa", "true", "--device-metadata", "true", "--share-cores", "true")
+	a.start()
+	neuron, efa := a.register(), a.registerEFA()
+	waitCores(t, api, 16, 8, 2)
+	waitFor(t, "slice of the EFA devices", func() bool { return len(api.ofEFA()) == 1 })
+
+	pods := func(names ...string) (found []resource.ResourceClaimConsumerReference) {
+		for _, name := range names {
+			found = append(found, resource.ResourceClaimConsumerReference{Resource: "pods", Name: name, UID: uid(name)})
+		}
+		return found
+	}
+	aligned := withEFA(newClaim("aligned", "neurons=4", "neurons=5"), "efas=pci-0000-6c-00-0", "efas=pci-0000-57-00-0")
+	aligned = configure(aligned, resource.AllocationConfigSourceClaim, lnc(1))
+	aligned.Status.ReservedFor = pods("llama-0", "llama-1")
+	api.addClaim(aligned)
+	part := api.part("part", 9, "4")
+	taken := api.part("taken", 9, "2")
+	neuron.prepareOK(named(taken))
+	files := map[string]map[string]heldDevice{
+		"default/llama-0":     a.inFile(append(idsOf(neuron.prepareOK(named(aligned)), "neurons"), idsOf(efa.prepareOK(named(aligned)), "efas")...)),
+		"default/pod-of-part": a.inFile(idsOf(neuron.prepareOK(named(part)), "neurons")),
+	}
+	a.kill()
+	simnode(t, "set", "--dir", a.node, "neuron5/"+unhealthyComponents, "hbm\n")
+	before := a.files()
+
+	want := map[string]map[string]heldDevice{
+		"default/llama-0": {
+			"neuron-device-4":  {Health: "healthy", Nearest: []string{"pci-0000-6c-00-0"}},
+			"neuron-device-5":  {Health: "unhealthy", Reasons: "hbm", Nearest: []string{"pci-0000-57-00-0"}},
+			"pci-0000-6c-00-0": {Health: "healthy", Nearest: []string{"neuron-device-4"}},
+			"pci-0000-57-00-0": {Health: "healthy", Nearest: []string{"neuron-device-5"}},
+		},
+		"default/pod-of-part": {"neuron-device-9": {Health: "healthy", Nearest: []string{"pci-0000-83-00-0"}}},
+	}
+	for pod, devices := range want {
+		held := a.heldBy(pod)
+		if len(held) != len(devices) || len(files[pod]) != len(devices) {
+			t.Errorf("pod %s: devices %v, in its files %v", pod, held, files[pod])
+		}
+		for name, w := range devices {
+			w.Name, w.Attributes = name, files[pod][name].Attributes
+			for key := range w.Attributes {
+				if strings.HasPrefix(string(key), "networkNodeLayer") { // of the Node, which the command does not read
+					delete(w.Attributes, key)
+				}
+			}
+			if got := held[name]; !reflect.DeepEqual(got, w) {
+				t.Errorf("pod %s: %s is\n%s, want\n%s", pod, name, must(json.Marshal(got)), must(json.Marshal(w)))
+			}
+		}
+	}
+	for pod, cores := range map[string]string{"default/llama-0": "0-7 1", "default/pod-of-part": "1-2 2"} {
+		for name, d := range files[pod] {
+			if key := d.Attributes["logicalCores"].StringValue; key != nil && fmt.Sprint(*key, " ", *d.Attributes["logicalNeuronCore"].IntValue) != cores {
+				t.Errorf("%s: logical cores %s", name, *key)
+			}
+		}
+	}
+	contains(t, a.commandOK(closedPort(t), "claims", "--pod", "default/llama-0"), "default/aligned\n  uid: ", "  driver: dra.net\n",
+		"  neuron-device-4: healthy\n    nearest: pci-0000-6c-00-0\n", "    topology_x: 1\n    topology_y: 0\n", "  neuron-device-5: unhealthy: hbm\n")
+
+	for _, other := range []string{"default/llama-1", "other/llama-0", "default/llama"} {
+		got := a.command(closedPort(t), "claims", "--pod", other, "-o", "json")
+		if got.code != 1 || !strings.Contains(got.stdout, `"claims": []`) || !strings.Contains(got.stderr, "no claim was prepared here for pod "+other+"; ") {
+			t.Errorf("pod %s: %+v", other, got)
+		}
+	}
+	if after := a.files(); !reflect.DeepEqual(before, after) {
+		t.Errorf("files before %v, after %v", before, after)
+	}
+}
+
 // bundle runs the command; the lines that it printed, by file, without what comes before the file's name.
 func (a *agent) bundle(address, dir string) (outcome, map[string]string) {
 	a.t.Helper()

@@ -5,6 +5,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +89,21 @@ func published(t testing.TB, slices []*resource.ResourceSlice, name string) map[
 	return nil
 }
 
+// asHeld are the attributes of a device as a claim has it that has all of it and asks for no LNC.
+func asHeld(published map[resource.QualifiedName]resource.DeviceAttribute) map[resource.QualifiedName]resource.DeviceAttribute {
+	held := maps.Clone(published)
+	if count := published["coreCount"].IntValue; count != nil {
+		lnc := int64(1)
+		if *published["lncConfigurable"].BoolValue {
+			lnc = 2
+		}
+		cores := fmt.Sprint("0-", *count/lnc-1)
+		held["logicalNeuronCore"] = resource.DeviceAttribute{IntValue: &lnc}
+		held["logicalCores"] = resource.DeviceAttribute{StringValue: &cores}
+	}
+	return held
+}
+
 // judgeMetadata holds the file of a request against the claim and the slices, read by both releases.
 func (a *agent) judgeMetadata(c *resource.ResourceClaim, path, podClaim, request, driver string, slices []*resource.ResourceSlice, devices ...string) {
 	t := a.t
@@ -115,7 +131,7 @@ func (a *agent) judgeMetadata(c *resource.ResourceClaim, path, podClaim, request
 			if d.Driver != driver || d.Pool != nodeName || d.Name != devices[i] {
 				t.Errorf("%s: device %s %s %s, want %s", path, d.Driver, d.Pool, d.Name, devices[i])
 			}
-			attributes := published(t, slices, d.Name)
+			attributes := asHeld(published(t, slices, d.Name))
 			got, want := must(json.Marshal(d.Attributes)), must(json.Marshal(attributes))
 			if len(attributes) < 8 || string(got) != string(want) {
 				t.Errorf("%s: %s has\n%s, the slice\n%s", path, d.Name, got, want)

@@ -18,6 +18,13 @@ func coreSharing(t *testing.T, board string) {
 	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
 }
 
+// sharesDevices tells whether the scheduler counts shares: by default from 1.36 on, and not where pod groups are (tools/cluster/e2e.py).
+func sharesDevices(t *testing.T) bool {
+	t.Helper()
+	_, err := kubectl("get", "podgroups")
+	return err != nil && serverMinor(t) >= 36
+}
+
 // devicesShared waits until so many Neuron devices are published as such that claims share.
 func devicesShared(t *testing.T, want int) {
 	t.Helper()
@@ -71,10 +78,7 @@ func runningOf(names []string) (ready []string) {
 // TestCoreShares: eight pods on the two cores of one inf2 device. Two run at a time; whenever one has ended, while the agent is
 // killed again and again, the next one gets its core, and never do two have the same.
 func TestCoreShares(t *testing.T) {
-	if kubeletMinor(t) < 36 {
-		t.Skip("consumable capacity is on by default from Kubernetes 1.36 on")
-	}
-	if _, err := kubectl("get", "podgroups"); err == nil {
+	if !sharesDevices(t) {
 		t.Skip("TestCoreSharesOff is for this cluster")
 	}
 	coreSharing(t, "inf2.xlarge")
@@ -107,10 +111,12 @@ func TestCoreShares(t *testing.T) {
 			}
 			given[core] = name
 		}
-		before := cdiContents(t)
-		if len(before) != want {
-			t.Errorf("CDI files: %v, want %d", sortedKeys(before), want)
-		}
+		eventually(t, fmt.Sprint("CDI files of ", want, " pods"), soon, func() error {
+			if files := cdiContents(t); len(files) != want { // the kubelet may still end the pod before
+				return fmt.Errorf("%v", sortedKeys(files))
+			}
+			return nil
+		})
 		last := running[ended%len(running)]
 		mustKubectl(t, "delete", "pod", last, "--wait=false")
 		if ended%2 == 0 {
@@ -130,10 +136,7 @@ func TestCoreShares(t *testing.T) {
 // TestCoreSharesWhole: beside pods with a part of a trn2 device, a claim that was written before there were parts has a whole
 // device; parts are pairs of cores, and all are as they were after the agent died and came back without sharing.
 func TestCoreSharesWhole(t *testing.T) {
-	if kubeletMinor(t) < 36 {
-		t.Skip("consumable capacity is on by default from Kubernetes 1.36 on")
-	}
-	if _, err := kubectl("get", "podgroups"); err == nil {
+	if !sharesDevices(t) {
 		t.Skip("TestCoreSharesOff is for this cluster")
 	}
 	coreSharing(t, "trn2.3xlarge")
@@ -165,11 +168,11 @@ func TestCoreSharesWhole(t *testing.T) {
 	waitRunning(t, "whole")
 }
 
-// TestCoreSharesOff runs on the cluster whose gate DRAConsumableCapacity is off (tools/cluster/e2e.py): the same claims get whole
-// devices, of two pods the second waits, and an Event says why.
+// TestCoreSharesOff runs where the gate DRAConsumableCapacity is off: on the second cluster of tools/cluster/e2e.py, and on releases
+// before 1.36. The same claims get whole devices, of two pods the second waits, and an Event says why.
 func TestCoreSharesOff(t *testing.T) {
-	if _, err := kubectl("get", "podgroups"); err != nil {
-		t.Skipf("not on this cluster; `make e2e` brings up a second one: %v", err)
+	if sharesDevices(t) {
+		t.Skip("not on this cluster; `make e2e` brings up a second one")
 	}
 	coreSharing(t, "inf2.xlarge")
 	defer clean(t)

@@ -284,6 +284,14 @@ func alignedWhole(t *testing.T) {
 	sees(t, efaTrn2, extended, "worker", given[false], given[true])
 }
 
+// nodeCommand runs a command of the agent on the node.
+func nodeCommand(t *testing.T, words ...string) string {
+	t.Helper()
+	node := filepath.Join(kube.Run, "node")
+	return must(run("", kube.Agent, append(words, "--sysfs-root", filepath.Join(node, "sys"), "--dev-root", filepath.Join(node, "dev"),
+		"--cdi-root", kube.CDI, "--kubelet-plugins-directory-path", filepath.Join(kube.Short, "kubelet", "plugins"))...))
+}
+
 // alignedTrn1: as many EFA devices as Neuron devices of one group do not exist. The scheduler's event is all that it says;
 // `devices` says why.
 func alignedTrn1(t *testing.T) {
@@ -293,12 +301,7 @@ func alignedTrn1(t *testing.T) {
 	apply(t, example(t, trn1))
 	waitRunning(t, trn1)
 	checkAligned(t, efaTrn1, trn1, 4, 2)
-	node := filepath.Join(kube.Run, "node")
-	out, err := run("", kube.Agent, "devices", "--efa=true", "--sysfs-root", filepath.Join(node, "sys"), "--dev-root",
-		filepath.Join(node, "dev"), "--cdi-root", kube.CDI, "--kubelet-plugins-directory-path", filepath.Join(kube.Short, "kubelet", "plugins"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := nodeCommand(t, "devices", "--efa=true")
 	for _, words := range []string{"\npci-0000-10-1a-0  0,1 ", "trn1.32xlarge: 8 EFA devices, 2 held\n", "Neuron devices share an EFA device"} {
 		if !strings.Contains(out, words) {
 			t.Errorf("`devices` lacks %q:\n%s", words, out)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"sort"
@@ -108,6 +109,58 @@ func inOrder(lines []string) []string {
 	return lines
 }
 
+// seenOnNode is what `claims --pod` has of the pod, as its container would print it.
+func seenOnNode(t *testing.T, pod string) []string {
+	t.Helper()
+	var shown struct {
+		Claims []struct {
+			OnNode []struct {
+				Name, Health string
+				Nearest      []string
+				Attributes   map[string]attribute
+			} `json:"onNode"`
+		} `json:"claims"`
+	}
+	out := nodeCommand(t, "claims", "--efa=true", "--pod", "default/"+pod, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &shown); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var ids, cells, nearest, efas []string
+	cores := 0
+	group := map[string]bool{}
+	address := strings.NewReplacer("pci-", "", "-", ":")
+	for _, claim := range shown.Claims {
+		for _, d := range claim.OnNode {
+			group[d.Attributes["resource.aws.com/devicegroup4_id"]["string"].(string)] = true
+			if d.Health == "unhealthy" || d.Health == "gone" {
+				t.Errorf("pod %s: %s is %s", pod, d.Name, d.Health)
+			}
+			if d.Attributes["deviceId"] == nil {
+				efas = append(efas, d.Attributes["resource.kubernetes.io/pciBusID"]["string"].(string))
+				continue
+			}
+			id := fmt.Sprint(d.Attributes["deviceId"]["int"])
+			ids = append(ids, id)
+			cells = append(cells, fmt.Sprintf("%s=%v,%v", id, d.Attributes["topology_x"]["int"], d.Attributes["topology_y"]["int"]))
+			for _, name := range d.Nearest {
+				at := strings.LastIndex(name, "-")
+				nearest = append(nearest, id+"="+address.Replace(name[:at])+"."+name[at+1:])
+			}
+			if d.Attributes["logicalCores"]["string"] == "0-3" {
+				cores += 4
+			}
+		}
+	}
+	return []string{
+		fmt.Sprintf("CLAIM_CORES=%d", cores),
+		"CLAIM_DEVICES=" + strings.Join(ids, " "),
+		"CLAIM_EFAS=" + strings.Join(efas, " "),
+		"CLAIM_GRID=" + strings.Join(cells, " "),
+		"CLAIM_GROUP=devicegroup4_id=" + strings.Join(sortedKeys(group), " "),
+		"CLAIM_NEAREST_EFAS=" + strings.Join(nearest, " "),
+	}
+}
+
 func launchedJob(t *testing.T) {
 	apply(t, example(t, launched))
 	defer mustKubectl(t, "delete", "job/"+launched, "service/"+launched, "configmap/neuron-launch", "--cascade=foreground")
@@ -124,6 +177,10 @@ func launchedJob(t *testing.T) {
 		printed = inOrder(printed)
 		if want := inOrder(wanted(t, name, rank)); !reflect.DeepEqual(printed, want) {
 			t.Errorf("pod %s prints\n%s\nwant\n%s", name, strings.Join(printed, "\n"), strings.Join(want, "\n"))
+		}
+		seen := inOrder(seenOnNode(t, name))
+		if !reflect.DeepEqual(seen, printed[:len(seen)]) {
+			t.Errorf("pod %s: on the node\n%s\nin its files\n%s", name, strings.Join(seen, "\n"), strings.Join(printed, "\n"))
 		}
 		if !strings.HasPrefix(said, fmt.Sprintf("neuron-launch: worker %d of 2: 4 Neuron devices with 16 logical cores, ", rank)) {
 			t.Errorf("pod %s says %q", name, said)

@@ -182,6 +182,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[30], "--device-metadata", s->device_metadata ? "true" : "false");
     put_flag(out[31], "--share-cores", s->share_cores ? "true" : "false");
     put_flag(out[32], "--device-metrics", s->device_metrics ? "true" : "false");
+    put_flag(out[33], "--pod", s->pod);
 }
 
 /* I3: written out, every value reads back as it is. */
@@ -199,6 +200,9 @@ static void round_trip(void)
     }
     if (settings.node_name[0] == '\0') {
         args[0] = out[1]; /* only run needs it, and an empty one is refused */
+    }
+    if (settings.pod[0] == '\0') {
+        args[33] = out[1]; /* the same */
     }
     args[count++] = command_rows[settings.command].name;
     if (settings.operand[0] != '\0') {

@@ -276,15 +276,30 @@ static void test_boards(void **state)
     }
 }
 
+static struct claim_shown shown;
+
+static bool claim_part(unsigned number, struct writer *out)
+{
+    return command_claim_text(&shown, number, out);
+}
+
+static bool claim_document_part(unsigned number, struct writer *out)
+{
+    bool yaml = document.yaml;
+    if (number == 0u) {
+        document = document_of(out, yaml);
+    }
+    return command_claim_document(&shown, number, &document);
+}
+
 static void test_claim(void **state)
 {
     (void)state;
-    struct writer w = writer_of(text, sizeof text);
     record_begin(&record);
     record_add(&record, "train", 8)->logical_neuron_core = 1;
     record_add(&record, "probe", 9)->admin_access = true;
-    command_claim_text(&record, NULL, CDI_MISSING, &w);
-    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    shown = (struct claim_shown){.record = &record, .cdi = CDI_MISSING};
+    whole(claim_part);
     assert_string_equal(text, "training/llama-0\n"
                               "  uid: " UID "\n"
                               "  prepared for: not known\n"
@@ -298,17 +313,107 @@ static void test_longest_claim(void **state)
 {
     (void)state;
     fill_longest(&record);
-    for (unsigned form = 0; form < 3u; form++) {
-        struct writer w = writer_of(part, sizeof part);
-        struct document d = document_of(&w, form == 1u);
-        if (form == 2u) {
-            command_claim_text(&record, NULL, CDI_UNREADABLE, &w);
-        } else {
-            command_claim_document(&record, DRIVER_NAME, CDI_UNREADABLE, &d);
-        }
-        assert_false(w.full);
-        assert_true(w.len > 1000u);
+    node(16);
+    shown = (struct claim_shown){
+        .record = &record, .driver = DRIVER_NAME, .cdi = CDI_UNREADABLE, .node = &inventory};
+    assert_true(strlen(whole(claim_part)) > 1000u);
+    for (unsigned form = 0; form < 2u; form++) {
+        document.yaml = form == 1u;
+        assert_true(strlen(whole(claim_document_part)) > 1000u);
     }
+}
+
+/* Each device of a claim as the node has it: by its own number, whole or a part, gone or broken. */
+static void test_devices_of_a_claim(void **state)
+{
+    (void)state;
+    node(15);
+    inventory.devices.lnc_host = 0;
+    text_set(inventory.devices.instance_type, sizeof inventory.devices.instance_type,
+             "trn2.48xlarge");
+    inventory.devices.device[5].reading.reasons = 1;
+    record_begin(&record);
+    record_add(&record, "train", 4)->logical_neuron_core = 1;
+    record_add(&record, "more", 5);
+    record_add(&record, "more", 15);
+    shown = (struct claim_shown){.record = &record, .cdi = CDI_GOOD, .node = &inventory};
+    whole(claim_part);
+    has("  CDI file: good\n"
+        "  neuron-device-4: healthy\n"
+        "    nearest: pci-0000-6c-00-0\n"
+        "    contiguous2_id: 2\n"
+        "    logicalCores: 0-7\n"
+        "    logicalNeuronCore: 1\n"
+        "    resource.aws.com/devicegroup16_id: ");
+    has("    topology4_id: 1\n    topology8_id: 0\n    topology_x: 1\n    topology_y: 0\n"
+        "  neuron-device-5: unhealthy: ");
+    has("    logicalCores: 0-3\n    logicalNeuronCore: 2\n");
+    has("  neuron-device-15: gone\n    nearest: pci-0000-");
+    shown.driver = DRIVER_NAME;
+    document.yaml = true;
+    whole(claim_document_part);
+    has("cdi: \"good\"\nonNode:\n- name: neuron-device-4\n  health: healthy\n  nearest:\n"
+        "  - pci-0000-6c-00-0\n  attributes:\n    contiguous2_id:\n      int: 2\n");
+    has("  health: unhealthy\n  reasons: ");
+    has("    logicalCores:\n      string: \"0-3\"\n");
+    has("- name: neuron-device-15\n  health: \"gone\"\n  nearest:\n");
+
+    record_begin(&record);
+    record_add(&record, "part", 3)->cores = 0x30; /* NeuronCores 4 and 5 are logical core 2 */
+    whole(claim_part);
+    has("    logicalCores: 2\n    logicalNeuronCore: 2\n");
+    inventory.devices.device[3].core_count = 6; /* not what the type has */
+    record.result[0].cores = 0;
+    whole(claim_part);
+    assert_null(strstr(text, "logical"));
+}
+
+/* A claim for the whole node has all that it was, each with its own place. */
+static void test_node_of_a_claim(void **state)
+{
+    (void)state;
+    node(16);
+    record_begin(&record);
+    struct claim_result *result = record_add(&record, "node", 0);
+    result->node = true;
+    record.node_devices = 0xffffu;
+    shown = (struct claim_shown){.record = &record, .cdi = CDI_GOOD, .node = &inventory};
+    whole(claim_part);
+    has("  devices: neuron-node (request node)\n");
+    for (unsigned i = 0; i < 16u; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "  neuron-device-%u: healthy\n    nearest: pci-", i);
+        has(line);
+    }
+    shown.node = NULL;
+    whole(claim_part);
+    assert_null(strstr(text, "neuron-device-"));
+}
+
+/* An EFA device is found by its name, not by the number that it had when it was prepared. */
+static void test_efa_of_a_claim(void **state)
+{
+    static struct found_node board;
+    static struct found_efas found;
+    (void)state;
+    memset(&inventory, 0, sizeof inventory);
+    assert_true(command_board("trn1.32xlarge", &board));
+    assert_true(command_board_efas("trn1.32xlarge", &found));
+    devices_build(&inventory.devices, &board, &inventory.issues);
+    efas_build(&inventory.devices, NULL, &found, &inventory.issues);
+    record_begin(&record);
+    record.driver = DRIVER_EFA;
+    struct claim_result *result = record_add(&record, "efa", 13);
+    result->efa_address = inventory.devices.device[0].efa.address;
+    shown = (struct claim_shown){.record = &record, .cdi = CDI_GOOD, .node = &inventory};
+    whole(claim_part);
+    has("  pci-0000-10-1a-0: healthy\n    nearest: neuron-device-0\n    nearest: neuron-device-1\n"
+        "    resource.aws.com/devicegroup16_id: ");
+    assert_null(strstr(text, "logical"));
+    result->efa_address++;
+    whole(claim_part);
+    has(": gone\n");
+    assert_null(strstr(text, "nearest"));
 }
 
 static void test_slot(void **state)
@@ -387,6 +492,9 @@ int main(void)
         cmocka_unit_test(test_boards),
         cmocka_unit_test(test_claim),
         cmocka_unit_test(test_longest_claim),
+        cmocka_unit_test(test_devices_of_a_claim),
+        cmocka_unit_test(test_node_of_a_claim),
+        cmocka_unit_test(test_efa_of_a_claim),
         cmocka_unit_test(test_slot),
         cmocka_unit_test(test_response),
         cmocka_unit_test(test_slices_with_counters),

@@ -138,6 +138,12 @@ static void test_annotations(void **state)
     "            \"lncConfigurable\": {\n"                                                         \
     "              \"bool\": false\n"                                                              \
     "            },\n"                                                                             \
+    "            \"logicalCores\": {\n"                                                            \
+    "              \"string\": \"0-1\"\n"                                                          \
+    "            },\n"                                                                             \
+    "            \"logicalNeuronCore\": {\n"                                                       \
+    "              \"int\": 1\n"                                                                   \
+    "            },\n"                                                                             \
     "            \"neuronDriverVersion\": {\n"                                                     \
     "              \"string\": \"2.21\\\"\\u003c\\u003e\\u0026\"\n"                                \
     "            },\n"                                                                             \

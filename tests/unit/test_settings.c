@@ -570,6 +570,26 @@ static void test_other_commands(void **state)
     assert_true(settings.board[0] == '\0' && settings.output == OUTPUT_TEXT);
 }
 
+static void test_pods(void **state)
+{
+    static const char *const bad[] = {"llama-0", "/llama-0", "default/",  "default/a/b",
+                                      "pod/A",   "-/a",      "default a", ""};
+    (void)state;
+    expect_good("claims --pod default/llama-0.x");
+    assert_string_equal(settings.pod, "default/llama-0.x");
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char line[64];
+        const char *const args[] = {"claims", "--pod", bad[i]};
+        (void)snprintf(line, sizeof line, "--pod \"%s\": is not a pod; give NAMESPACE/NAME",
+                       bad[i]);
+        assert_int_equal(parse_words(args, 3, no_variables), PEER_MALFORMED);
+        expect_line(line);
+    }
+    char line[NAMESPACE_CAP + NAME_CAP + 32u] = "claims --pod a/";
+    memset(&line[strlen(line)], 'x', NAMESPACE_CAP + NAME_CAP);
+    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+}
+
 /* The completion has every command and what it takes, every flag and its values. */
 static void test_completion(void **state)
 {
@@ -660,7 +680,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 33);
+    assert_int_equal(count, 34);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -680,7 +700,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 35); /* head, 33 flags, exit codes */
+    assert_int_equal(count, 36); /* head, 34 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -704,33 +724,23 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 33);
+    assert_int_equal(flags, 34);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_flag_errors),
-        cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_empty_values),
-        cmocka_unit_test(test_efa_settings),
-        cmocka_unit_test(test_node_names),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_long_path),
-        cmocka_unit_test(test_socket_paths),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_taints),
-        cmocka_unit_test(test_other_commands),
-        cmocka_unit_test(test_completion),
-        cmocka_unit_test(test_quoting),
-        cmocka_unit_test(test_short_why),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_help_of_a_command),
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),     cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),    cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_efa_settings), cmocka_unit_test(test_node_names),
+        cmocka_unit_test(test_paths),        cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_socket_paths), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_taints),       cmocka_unit_test(test_other_commands),
+        cmocka_unit_test(test_pods),         cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_quoting),      cmocka_unit_test(test_short_why),
+        cmocka_unit_test(test_help),         cmocka_unit_test(test_help_of_a_command),
         cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
