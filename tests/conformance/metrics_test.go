@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -406,6 +408,70 @@ func TestDeviceMetrics(t *testing.T) {
 	if looks == 0 || reads["/stats/power/"] > looks+1 || reads["/stats/status/"] > (looks+1)*64 ||
 		reads["/stats/memory_usage/"] > (looks+1)*16 {
 		t.Errorf("%d looks, files that were opened: %v", looks, reads)
+	}
+}
+
+// namedInReadme is a number of series that the file names.
+func namedInReadme(t testing.TB, pattern string) int {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(string(must(os.ReadFile("../../README.md"))))
+	if found == nil {
+		t.Fatalf("README.md has no %q", pattern)
+	}
+	return must(strconv.Atoi(strings.ReplaceAll(found[1], ",", "")))
+}
+
+// With 64 devices that 256 claims share, and the EFA devices of a second driver all held, a scrape has no more series than README.md
+// says, and each device stands beside a claim that has it, and that claim's pod.
+func TestDeviceMetricsOfManyClaims(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--devices", "64", "--driver-version", "2.30.2.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--share-cores", "true",
+		"--efa", "true", "--health-interval", healthInterval.String())
+	a.start()
+	address := a.metricsAddress()
+	neuron, efa := a.register(), a.registerEFA()
+	waitCores(t, api, 64, 8, 2)
+	waitFor(t, "slice of the EFA devices", func() bool { return len(api.ofEFA()) == 1 })
+	for i := range 256 { // a call is of one pod
+		neuron.prepareOK(named(api.part(fmt.Sprintf("part-%d-%d", i%64, i/64), i%64, "2")))
+	}
+	others := api.ofEFA()[0].Spec.Devices
+	for i, device := range others {
+		c := withEFA(newClaim(fmt.Sprint("efa-", i)), "efa="+device.Name)
+		efa.prepareOK(named(api.addClaim(reserve(c, "worker"))))
+	}
+
+	bound := namedInReadme(t, `at most ([0-9,]+) series`)
+	var text string
+	waitForLong(t, longPatience, "the values of all devices", func() bool {
+		text = scrape(t, address)
+		return strings.Count(text, "\nneuron_dra_device_errors_total{") == 64*(6+8*8) &&
+			strings.Count(text, "\nneuron_dra_device_memory_bytes{") == 64*8*2
+	})
+	hasLine(t, text, `neuron_dra_claims_held{driver="neuron.aws.com"} 256`)
+	hasLine(t, text, fmt.Sprintf(`neuron_dra_claims_held{driver="dra.net"} %d`, len(others)))
+	series := 0
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if !strings.HasPrefix(line, "#") {
+			series++
+		}
+	}
+	if least := 64 * (6 + 8*8 + 8*2); series > bound || series < least {
+		t.Errorf("%d series, README.md says at most %d", series, bound)
+	}
+	t.Logf("%d series, %d octets", series, len(text))
+	held := regexp.MustCompile(`\nneuron_dra_device_memory_bytes\{device="neuron-device-(\d+)",claim_namespace="default",claim_name="([^"]*)",pod_name="([^"]*)",`)
+	seen := map[string]bool{}
+	for _, found := range held.FindAllStringSubmatch(text, -1) {
+		seen[found[1]] = true
+		if !strings.HasPrefix(found[2], "part-"+found[1]+"-") || found[3] != "pod-of-"+found[2] {
+			t.Errorf("device %s stands beside claim %s of pod %s", found[1], found[2], found[3])
+		}
+	}
+	if len(seen) != 64 {
+		t.Errorf("%d devices stand beside a claim and its pod", len(seen))
 	}
 }
 

@@ -18,11 +18,12 @@ func coreSharing(t *testing.T, board string) {
 	t.Cleanup(func() { control(t, "board", "--board", "trn2.48xlarge", "--driver-version", "2.26.5.0") })
 }
 
-// sharesDevices tells whether the scheduler counts shares: by default from 1.36 on, and not where pod groups are (tools/cluster/e2e.py).
+// sharesDevices tells whether the agent publishes that devices are shared, and the scheduler counts shares: by default from 1.36 on;
+// not where pod groups are (tools/cluster/e2e.py), and not in v1beta1, in which the agent writes no sharing.
 func sharesDevices(t *testing.T) bool {
 	t.Helper()
 	_, err := kubectl("get", "podgroups")
-	return err != nil && serverMinor(t) >= 36
+	return err != nil && serverMinor(t) >= 36 && kube.Seen[0] != "v1beta1"
 }
 
 // devicesShared waits until so many Neuron devices are published as such that claims share.
@@ -168,8 +169,8 @@ func TestCoreSharesWhole(t *testing.T) {
 	waitRunning(t, "whole")
 }
 
-// TestCoreSharesOff runs where the gate DRAConsumableCapacity is off: on the second cluster of tools/cluster/e2e.py, and on releases
-// before 1.36. The same claims get whole devices, of two pods the second waits, and an Event says why.
+// TestCoreSharesOff runs where devices are not shared: on the second cluster of tools/cluster/e2e.py, whose gate DRAConsumableCapacity is
+// off, and in the matrix. The same claims get whole devices, of two pods the second waits, and an Event says why.
 func TestCoreSharesOff(t *testing.T) {
 	if sharesDevices(t) {
 		t.Skip("not on this cluster; `make e2e` brings up a second one")

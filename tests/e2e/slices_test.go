@@ -37,7 +37,7 @@ type device struct {
 	} `json:"capacity"`
 }
 
-// UnmarshalJSON reads a device of any version: v1beta1 keeps the attributes one level deeper.
+// UnmarshalJSON reads a device of any version: v1beta1 keeps attributes and capacities one level deeper.
 func (d *device) UnmarshalJSON(data []byte) error {
 	type plain device
 	var either struct {
@@ -49,7 +49,7 @@ func (d *device) UnmarshalJSON(data []byte) error {
 	}
 	*d = device(either.plain)
 	if either.Basic != nil {
-		d.Attributes = either.Basic.Attributes
+		d.Attributes, d.Capacity = either.Basic.Attributes, either.Basic.Capacity
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ CASES = (
     "TestChart/a pod with a claim runs", "TestChart/misspelt configurations are refused",
     "TestChart/right configurations are accepted", "TestChart/slices of other nodes are refused",
 )
-# Consumable capacity is on by default from 1.36 on.
+# Consumable capacity is on by default from 1.36 on; the agent writes no sharing in v1beta1.
 SHARING = ("TestCoreShares", "TestCoreSharesWhole")
 NOT_SHARING = ("TestCoreSharesOff",)
 SHOWN_LINES = 60
@@ -87,7 +87,8 @@ SHOWN_LINES = 60
 
 def cases_of(row):
     """The cases of a row."""
-    return CASES + (SHARING if int(row.control_plane.split(".")[1]) >= 36 else NOT_SHARING)
+    shares = int(row.control_plane.split(".")[1]) >= 36 and (row.agent_served or row.served) != ("v1beta1",)
+    return CASES + (SHARING if shares else NOT_SHARING)
 
 
 def pattern(cases):
