@@ -381,14 +381,18 @@ static enum status store_ready(struct command_memory *m, unsigned driver, struct
     return s;
 }
 
+/* What the claims of a driver are printed from; as above. */
+static enum status sources_ready(struct command_memory *m, unsigned driver, struct writer *why)
+{
+    enum status s = store_ready(m, driver, why);
+    return (s == STATUS_OK && of_one_pod(m)) ? node_load(m, driver, why) : s;
+}
+
 /* The claims of a driver that are to be printed. */
 static enum status write_claims(struct command_memory *m, unsigned driver, bool *any,
                                 struct writer *why)
 {
-    enum status s = store_ready(m, driver, why);
-    if (s == STATUS_OK && of_one_pod(m)) {
-        s = node_load(m, driver, why);
-    }
+    enum status s = sources_ready(m, driver, why);
     for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
         enum slot_state state = slot_load(m, slot);
         if (is_wanted(m, state)) {
@@ -433,9 +437,9 @@ static enum status run_claims(struct command_memory *m, struct writer *why)
 {
     enum status s = STATUS_OK;
     bool any = false;
-    /* Nothing is printed where a store cannot be read: half a list looks like a whole one. */
+    /* Nothing is printed where one cannot be read: half a list looks like a whole one. */
     for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
-        s = store_ready(m, d, why);
+        s = sources_ready(m, d, why);
     }
     if (s != STATUS_OK) {
         return s;

@@ -328,6 +328,13 @@ func TestClaimsOfPod(t *testing.T) {
 	if after := a.files(); !reflect.DeepEqual(before, after) {
 		t.Errorf("files before %v, after %v", before, after)
 	}
+	// Half of a list looks like a whole one.
+	check(t, os.RemoveAll(filepath.Join(a.node, "sys/class/neuron_device")))
+	check(t, os.Symlink("neuron_device", filepath.Join(a.node, "sys/class/neuron_device")))
+	got := a.command(closedPort(t), "claims", "--pod", "default/llama-0", "-o", "json")
+	if got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, "neuron_device cannot be read: ") {
+		t.Errorf("without devices: %+v", got)
+	}
 }
 
 // bundle runs the command; the lines that it printed, by file, without what comes before the file's name.
