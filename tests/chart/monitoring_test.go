@@ -329,10 +329,20 @@ func later(before, after string) string {
 	return fmt.Sprintf("%sx%d %sx%d", before, change-1, after, minutes-change)
 }
 
+// counted is the first series of a page that counts this error of a device.
+func counted(t *testing.T, page, kind string) string {
+	t.Helper()
+	found := regexp.MustCompile(`\n(neuron_dra_device_errors_total\{[^}]*error="` + kind + `"\}) 0\n`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no errors %s in\n%s", kind, page)
+	}
+	return found[1]
+}
+
 // TestAlerts: Prometheus' own engine finds each alert in the metrics of a node that has the trouble, not before its time, and
 // none in those of nodes that are well.
 func TestAlerts(t *testing.T) {
-	page, rules := scrape(t), alertRules(t)
+	page, rules := scrape(t, "--device-metrics=true"), alertRules(t)
 	type values = map[string]string
 	slow := values{}
 	for _, line := range strings.Split(page, "\n") {
@@ -354,6 +364,7 @@ func TestAlerts(t *testing.T) {
 		"NeuronDRADevicesMissing":     {"neuron_dra_devices": later("16", "0"), "neuron_dra_devices_published": later("16", "0")},
 		"NeuronDRADeviceLost":         {"neuron_dra_devices": later("16", "15"), "neuron_dra_devices_published": later("16", "15")},
 		"NeuronDRADeviceUnhealthy":    {`neuron_dra_device_healthy{device="neuron-device-3"}`: later("1", "0")},
+		"NeuronDRADeviceErrors":       {counted(t, page, "mem_ecc_uncorrected"): later("0", "1")},
 		"NeuronDRADevicePlugin":       {"neuron_dra_device_plugin": later("0", "1")},
 		"NeuronDRAClaimsFail":         {`neuron_dra_log_events_total{event="claim_failed"}`: fmt.Sprintf("0x%d 0+1x%d", change-1, minutes-change)},
 		"NeuronDRAClaimsNearLimit":    {"neuron_dra_claims_held": later("16", "240")},
@@ -384,6 +395,8 @@ func TestAlerts(t *testing.T) {
 	first := values{"neuron_dra_ready": "1x60 stale", "neuron_dra_registered": "1x60 stale", "neuron_dra_api_connected": "1x60 stale"}
 	second := values{"neuron_dra_ready": "_x58 0x3 1x118", "neuron_dra_registered": "_x58 0x3 1x118", "neuron_dra_api_connected": "_x58 0x3 1x118"}
 	for name, all := range map[string]string{
+		"errors that a program can cause": series(t, page, "agent-1", healthy, values{counted(t, page, "timeout"): later("0", "9")}),
+		"errors before a restart":         series(t, page, "agent-1", healthy, values{counted(t, page, "hw_error_event"): "_x60 7x120"}),
 		"a healthy node":                  series(t, page, "agent-1", healthy),
 		"a node of an UltraServer, alone": series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "1"}),
 		"that node and its devices":       series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "17"}),
@@ -460,10 +473,13 @@ func TestAlertsOfBothDrivers(t *testing.T) {
 // TestDashboard asks what the panels ask, of a node with pods and of one with troubles: each query has an answer, with the
 // labels that its legend names; what is empty while all is well says so.
 func TestDashboard(t *testing.T) {
-	page := scrape(t)
+	page := scrape(t, "--device-metrics=true")
+	errors := counted(t, page, "mem_ecc_corrected")
+	device, _, _ := strings.Cut(strings.TrimPrefix(errors, "neuron_dra_device_errors_total"), `,core=`)
 	well := newPrometheus(t, series(t, page, "agent-1", healthy))
 	trouble := series(t, page, "agent-1", healthy, map[string]string{"neuron_dra_ready": "0",
 		`neuron_dra_device_healthy{device="neuron-device-3"}`: "0", `neuron_dra_log_events_total{event="claim_failed"}`: "0+1x180",
+		errors: "0+1x180", "neuron_dra_device_memory_bytes" + device + `,core="0",memory="device_mem"}`: "4096", "neuron_dra_device_power_ratio" + device + "}": "0.25",
 		"neuron_dra_kubelet_call_duration_seconds_bucket": "0+2x180", "neuron_dra_store_flush_duration_seconds_bucket": "0+2x180"})
 	ill := newPrometheus(t, trouble+strings.ReplaceAll(series(t, page, "agent-2", healthy), node, "trainium-1"))
 	legend := regexp.MustCompile(`\{\{(\w+)\}\}`)
