@@ -678,7 +678,7 @@ BENCH_RUN = $(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simn
 .PHONY: bench
 bench: bench-programs ## the agent beside a Go plugin on the kubelet's own library: memory, latency, ratios; its system calls
 	@$(BENCH_RUN) -out $(BENCH)/bench.json
-	@$(with_go) && cd tests/conformance && go test -count=1 -run '^TestSystemCalls'
+	@$(with_go) && cd tests/conformance && go test -count=1 -run '^(TestSystemCalls.*|TestScrapeCost)$$'
 
 # Its figures say nothing: that both sides publish the same slice, answer alike and are measured at all is what counts.
 .PHONY: bench-smoke

@@ -411,6 +411,45 @@ func TestDeviceMetrics(t *testing.T) {
 	}
 }
 
+var scrapeTable = newTable("scrapes", "of what", "series", "octets", "agent's processor time", "memory written")
+
+// What a scrape costs, without and with the metrics of sixteen devices: `make bench` prints it. Times decide nothing.
+func TestScrapeCost(t *testing.T) {
+	t.Parallel()
+	const scrapes = 50
+	var octets []int
+	for _, metrics := range []string{"false", "true"} {
+		api := startAPIServer(t)
+		a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
+		a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", metrics,
+			"--health-interval", healthInterval.String())
+		a.start()
+		address := a.metricsAddress()
+		api.published()
+		of, families := 0, 16*(6+8*8)
+		waitFor(t, "the values of all devices", func() bool {
+			of = strings.Count(scrape(t, address), "\nneuron_dra_device_errors_total{")
+			return metrics == "false" || of == families
+		})
+		if metrics == "false" && of != 0 {
+			t.Errorf("%d series of errors without the flag", of)
+		}
+		_, text := page(t, address, "/metrics")
+		series := strings.Count("\n"+text, "\nneuron_dra_")
+		before := a.cpuTime(t)
+		for range scrapes {
+			page(t, address, "/metrics")
+		}
+		scrapeTable.add("--device-metrics="+metrics, series, len(text), ((a.cpuTime(t) - before) / scrapes).Round(time.Microsecond),
+			fmt.Sprint(a.privateKiB(t), " KiB"))
+		octets = append(octets, len(text))
+	}
+	// 86 values of a device: the simulated node measures no power.
+	if lines := 16 * (6 + 8*8 + 8*2); octets[1] < octets[0]+lines*80 || octets[1] > octets[0]+lines*200 {
+		t.Errorf("pages of %v octets, without and with %d series of devices", octets, lines)
+	}
+}
+
 // namedInReadme is a number of series that the file names.
 func namedInReadme(t testing.TB, pattern string) int {
 	t.Helper()

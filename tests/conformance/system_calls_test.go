@@ -163,6 +163,10 @@ func TestSystemCallsIdle(t *testing.T) {
 		t.Parallel()
 		idleSystemCalls(t, "the same, health files that can be replaced", 53+16*14, false)
 	})
+	t.Run("device metrics", func(t *testing.T) { // 87 files of one device, each opened, read and closed
+		t.Parallel()
+		idleSystemCalls(t, "the same with --device-metrics", 53+16*14+87*3, false, "--device-metrics", "true")
+	})
 }
 
 // healthOfKernel makes the files of health those of the kernel: the loopback's, which say the same.
@@ -184,7 +188,7 @@ func (a *agent) healthOfKernel(t *testing.T) {
 	}
 }
 
-func idleSystemCalls(t *testing.T, name string, most int, kernel bool) {
+func idleSystemCalls(t *testing.T, name string, most int, kernel bool, flags ...string) {
 	const intervals = 4
 	api := newAPIServer(t)
 	api.bookmarks = time.Minute
@@ -194,6 +198,7 @@ func idleSystemCalls(t *testing.T, name string, most int, kernel bool) {
 		a.healthOfKernel(t)
 	}
 	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.args = append(a.args, flags...)
 	a.start()
 	a.register()
 	api.published()

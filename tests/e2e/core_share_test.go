@@ -19,11 +19,11 @@ func coreSharing(t *testing.T, board string) {
 }
 
 // sharesDevices tells whether the agent publishes that devices are shared, and the scheduler counts shares: by default from 1.36 on;
-// not where pod groups are (tools/cluster/e2e.py), and not in v1beta1, in which the agent writes no sharing.
+// not where pod groups are (tools/cluster/e2e.py), and not where the agent is served no v1.
 func sharesDevices(t *testing.T) bool {
 	t.Helper()
 	_, err := kubectl("get", "podgroups")
-	return err != nil && serverMinor(t) >= 36 && kube.Seen[0] != "v1beta1"
+	return err != nil && serverMinor(t) >= 36 && kube.Seen[0] == "v1"
 }
 
 // devicesShared waits until so many Neuron devices are published as such that claims share.
