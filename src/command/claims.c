@@ -2,7 +2,7 @@
 /* The claim store for people: one slot, and the claim in it. Reads the halves by dra/store.h. */
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "command/command.h"
+#include "command/command_internal.h"
 
 static const char *const cdi_states[CDI_STATES] = {[CDI_GOOD] = "good",
                                                    [CDI_MISSING] = "missing",

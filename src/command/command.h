@@ -84,17 +84,6 @@ struct claim_shown {
 /* Part `part` of one claim, from 0 on. False: there is none. */
 bool command_claim_text(const struct claim_shown *c, unsigned part, struct writer *out);
 bool command_claim_document(const struct claim_shown *c, unsigned part, struct document *d);
-/*
- * One device of a result: that of this number where the result is the whole node. Its health, the
- * devices of the other driver that are nearest to it, and its attributes; of these, text has the
- * place, the groups and the cores.
- */
-void command_device_text(const struct inventory *v, const struct claim_result *result,
-                         unsigned number, struct writer *out);
-void command_device_document(const struct inventory *v, const struct claim_result *result,
-                             unsigned number, struct document *d);
-/* Members with the attributes, and those with the capacities, where there are any. */
-void command_attributes(const struct attributes *all, struct document *d);
 /* A claim that this release does not understand, or that was released. */
 void command_outline_text(const struct store_outline *o, const char *driver, struct writer *out);
 void command_outline_document(const struct store_outline *o, const char *driver,

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "dra/pci.h"
+#include "command/command_internal.h"
 
 #define COLOUR_RED 1u /* for health alone */
 /* Colours of a terminal that are readable on black and on white; claims take 32 to 36. */
@@ -127,8 +127,7 @@ static bool is_bad(const struct inventory *v, unsigned number)
     return health_of(v, number) > DEVICE_UNKNOWN;
 }
 
-/* "healthy", or with the reasons, "unhealthy: hbm, sram". */
-static void write_health(const struct inventory *v, const struct device *d, struct writer *out)
+void command_health_text(const struct inventory *v, const struct device *d, struct writer *out)
 {
     enum device_health health = health_read(v, d);
     writer_text(out, health_names[health]);
@@ -141,7 +140,7 @@ static void write_health(const struct inventory *v, const struct device *d, stru
 static void health_text(const struct inventory *v, unsigned number, char text[HEALTH_COLUMN_CAP])
 {
     struct writer w = writer_of(text, HEALTH_COLUMN_CAP);
-    write_health(v, device_of(v, number), &w);
+    command_health_text(v, device_of(v, number), &w);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
 }
@@ -492,8 +491,8 @@ static void efa_document(const struct inventory *v, unsigned number, struct docu
     }
 }
 
-static void health_document(const struct inventory *v, const struct device *device,
-                            struct document *d)
+void command_health_document(const struct inventory *v, const struct device *device,
+                             struct document *d)
 {
     document_text(d, "health", health_names[health_read(v, device)]);
     if (device != NULL && device->reading.reasons != 0u) {
@@ -520,7 +519,7 @@ static void device_document(const struct inventory *v, unsigned number, struct d
         document_number(d, "number", number);
         document_number(d, "cores", (device != NULL) ? device->core_count : 0u);
     }
-    health_document(v, device, d);
+    command_health_document(v, device, d);
     document_bool(d, "held", is_held(v, number));
     if (is_held(v, number)) {
         document_text(d, "claim", h->claim);
@@ -590,125 +589,4 @@ bool command_devices_document(const struct inventory *v, unsigned part, struct d
     }
     ASSERT(!d->json.out->full);
     return true;
-}
-
-/* --- what one claim has of a device --- */
-
-/* A device of a result. */
-struct part_of_claim {
-    char name[DEVICE_NAME_CAP];
-    int index;             /* in the table; -1: the kernel does not show it */
-    unsigned neuron;       /* number of a Neuron device */
-    struct attributes all; /* none where the kernel does not show it */
-};
-
-static void look_up(const struct inventory *v, const struct claim_result *result, unsigned number,
-                    struct part_of_claim *p)
-{
-    if (result->node) {
-        devices_name(&v->devices, number, p->name);
-    } else {
-        claim_device_name(result, p->name);
-    }
-    p->index = devices_find(&v->devices, view_text(p->name));
-    p->neuron = result->node ? number : result->number;
-    p->all.count = 0;
-    if (p->index >= 0) {
-        claim_attributes(result, &v->devices, (unsigned)p->index, &p->all);
-    }
-}
-
-static const struct device *device_at(const struct inventory *v, int index)
-{
-    return (index < 0) ? NULL : &v->devices.device[index];
-}
-
-/* Name of the EFA device that is nearest to a Neuron device; empty where no map has one. */
-static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DEVICE_NAME_CAP])
-{
-    const struct board *board = v->devices.board;
-    const struct efa_map *map = (board != NULL) ? board->efa : NULL;
-    uint32_t address = 0;
-    name[0] = '\0';
-    if (map != NULL && neuron < BOARD_GROUPED_DEVICES &&
-        pci_address_parse(view_text(map->address[neuron]), &address)) {
-        efa_device_name(address, name);
-    }
-}
-
-/* Whether Neuron device `neuron` and the device are nearest to each other; the other's name. */
-static bool is_nearest(const struct inventory *v, const struct part_of_claim *p, unsigned neuron,
-                       char name[DEVICE_NAME_CAP])
-{
-    nearest_efa(v, neuron, name);
-    if (!is_efa(v)) {
-        return neuron == p->neuron && name[0] != '\0';
-    }
-    bool same = view_is(view_text(name), p->name);
-    struct writer w = writer_of(name, DEVICE_NAME_CAP);
-    number_text(&w, DEVICE_NAME_PREFIX, neuron);
-    return same;
-}
-
-static void write_attribute(const struct attribute *a, struct writer *out)
-{
-    struct view key = view_text(a->key);
-    bool group = view_ends(key, "_id") || view_starts(key, "topology_");
-    if (!group && !view_starts(key, "logical")) {
-        return;
-    }
-    writer_text(out, "    ");
-    writer_append(out, key);
-    writer_text(out, ": ");
-    if (a->type == ATTRIBUTE_INT) {
-        writer_decimal(out, (uint64_t)a->number);
-    } else {
-        writer_text(out, a->text);
-    }
-    writer_text(out, "\n");
-}
-
-void command_device_text(const struct inventory *v, const struct claim_result *result,
-                         unsigned number, struct writer *out)
-{
-    struct part_of_claim p;
-    char name[DEVICE_NAME_CAP];
-    look_up(v, result, number, &p);
-    writer_text(out, "  ");
-    writer_text(out, p.name);
-    writer_text(out, ": ");
-    write_health(v, device_at(v, p.index), out);
-    writer_text(out, "\n");
-    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
-        if (is_nearest(v, &p, i, name)) {
-            writer_text(out, "    nearest: ");
-            writer_text(out, name);
-            writer_text(out, "\n");
-        }
-    }
-    for (unsigned i = 0; i < p.all.count; i++) {
-        write_attribute(&p.all.attribute[i], out);
-    }
-    ASSERT(!out->full);
-}
-
-void command_device_document(const struct inventory *v, const struct claim_result *result,
-                             unsigned number, struct document *d)
-{
-    struct part_of_claim p;
-    char name[DEVICE_NAME_CAP];
-    look_up(v, result, number, &p);
-    document_object_begin(d);
-    document_text(d, "name", p.name);
-    health_document(v, device_at(v, p.index), d);
-    document_array_begin(d, "nearest");
-    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
-        if (is_nearest(v, &p, i, name)) {
-            document_element(d, view_text(name));
-        }
-    }
-    document_array_end(d);
-    command_attributes(&p.all, d);
-    document_object_end(d);
-    ASSERT(!d->json.out->full);
 }

@@ -5,7 +5,7 @@
  */
 #include "base/assert.h"
 #include "cfg/identity.h"
-#include "command/command.h"
+#include "command/command_internal.h"
 
 bool command_board(const char *type, struct found_node *out)
 {

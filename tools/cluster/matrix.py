@@ -79,8 +79,8 @@ CASES = (
     "TestChart/a pod with a claim runs", "TestChart/misspelt configurations are refused",
     "TestChart/right configurations are accepted", "TestChart/slices of other nodes are refused",
 )
-# Consumable capacity is on by default from 1.36 on. An agent that is not served v1 publishes exclusive devices, and claims that ask
-# for cores find none where the scheduler has the gate on: no case is for that.
+# Consumable capacity is on by default from 1.36 on. An agent that is not served v1 publishes exclusive devices, and
+# claims that ask for cores find none where the scheduler has the gate on: no case is for that.
 SHARING = ("TestCoreShares", "TestCoreSharesWhole")
 NOT_SHARING = ("TestCoreSharesOff",)
 SHOWN_LINES = 60

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A device as a claim has it: what its metadata file says (dra/metadata.h), and what that cannot,
+ * the health that it has now and the devices of the other driver that are nearest to it.
+ */
+#include "base/assert.h"
+#include "cfg/identity.h"
+#include "command/command_internal.h"
+#include "dra/pci.h"
+
+/* A device of a result. */
+struct device_shown {
+    char name[DEVICE_NAME_CAP];
+    int index;             /* in the table; -1: the kernel does not show it */
+    unsigned neuron;       /* number of a Neuron device */
+    struct attributes all; /* none where the kernel does not show it */
+};
+
+static void look_up(const struct inventory *v, const struct claim_result *result, unsigned number,
+                    struct device_shown *s)
+{
+    if (result->node) {
+        devices_name(&v->devices, number, s->name);
+    } else {
+        claim_device_name(result, s->name);
+    }
+    s->index = devices_find(&v->devices, view_text(s->name));
+    s->neuron = result->node ? number : result->number;
+    s->all.count = 0;
+    if (s->index >= 0) {
+        claim_attributes(result, &v->devices, (unsigned)s->index, &s->all);
+    }
+}
+
+static const struct device *device_at(const struct inventory *v, int index)
+{
+    return (index < 0) ? NULL : &v->devices.device[index];
+}
+
+/* Name of the EFA device that is nearest to a Neuron device; empty where no map has one. */
+static void nearest_efa(const struct inventory *v, unsigned neuron, char name[DEVICE_NAME_CAP])
+{
+    const struct board *board = v->devices.board;
+    const struct efa_map *map = (board != NULL) ? board->efa : NULL;
+    uint32_t address = 0;
+    name[0] = '\0';
+    if (map != NULL && neuron < BOARD_GROUPED_DEVICES &&
+        pci_address_parse(view_text(map->address[neuron]), &address)) {
+        efa_device_name(address, name);
+    }
+}
+
+/* Whether Neuron device `neuron` and the device are nearest to each other; the other's name. */
+static bool is_nearest(const struct inventory *v, const struct device_shown *s, unsigned neuron,
+                       char name[DEVICE_NAME_CAP])
+{
+    nearest_efa(v, neuron, name);
+    if (v->devices.driver == DRIVER_NEURON) {
+        return neuron == s->neuron && name[0] != '\0';
+    }
+    bool same = view_is(view_text(name), s->name);
+    struct writer w = writer_of(name, DEVICE_NAME_CAP);
+    writer_text(&w, DEVICE_NAME_PREFIX);
+    writer_decimal(&w, neuron);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    return same;
+}
+
+static void write_attribute(const struct attribute *a, struct writer *out)
+{
+    struct view key = view_text(a->key);
+    bool group = view_ends(key, "_id") || view_starts(key, "topology_");
+    if (!group && !view_starts(key, "logical")) {
+        return;
+    }
+    writer_text(out, "    ");
+    writer_append(out, key);
+    writer_text(out, ": ");
+    if (a->type == ATTRIBUTE_INT) {
+        writer_decimal(out, (uint64_t)a->number);
+    } else {
+        writer_text(out, a->text);
+    }
+    writer_text(out, "\n");
+}
+
+void command_device_text(const struct inventory *v, const struct claim_result *result,
+                         unsigned number, struct writer *out)
+{
+    struct device_shown s;
+    char name[DEVICE_NAME_CAP];
+    look_up(v, result, number, &s);
+    writer_text(out, "  ");
+    writer_text(out, s.name);
+    writer_text(out, ": ");
+    command_health_text(v, device_at(v, s.index), out);
+    writer_text(out, "\n");
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        if (is_nearest(v, &s, i, name)) {
+            writer_text(out, "    nearest: ");
+            writer_text(out, name);
+            writer_text(out, "\n");
+        }
+    }
+    for (unsigned i = 0; i < s.all.count; i++) {
+        write_attribute(&s.all.attribute[i], out);
+    }
+    ASSERT(!out->full);
+}
+
+void command_device_document(const struct inventory *v, const struct claim_result *result,
+                             unsigned number, struct document *d)
+{
+    struct device_shown s;
+    char name[DEVICE_NAME_CAP];
+    look_up(v, result, number, &s);
+    document_object_begin(d);
+    document_text(d, "name", s.name);
+    command_health_document(v, device_at(v, s.index), d);
+    document_array_begin(d, "nearest");
+    for (unsigned i = 0; i < BOARD_GROUPED_DEVICES; i++) {
+        if (is_nearest(v, &s, i, name)) {
+            document_element(d, view_text(name));
+        }
+    }
+    document_array_end(d);
+    command_attributes(&s.all, d);
+    document_object_end(d);
+    ASSERT(!d->json.out->full);
+}
