@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,6 +206,53 @@ func TestCoreSharesRefused(t *testing.T) {
 		contains(t, neuron.prepareError(named(pair[1])), "claim part", "claim whole", "of the same pod", "the only one of its pod")
 		neuron.unprepareOK(named(pair[0]))
 	}
+}
+
+// A release that knows no parts holds the device for the claims that have some and gives nobody else one. What it prepares again
+// sees all cores, until the newer release is back: then each claim has cores of its own again.
+func TestCoreSharesDowngrade(t *testing.T) {
+	t.Parallel()
+	if !exists(olderBinary) {
+		skipped.add(t.Name(), "the older release is not built: make older")
+		t.Skip("the older release is not built: make older")
+	}
+	api := startAPIServer(t)
+	a, neuron := startCores(t, api, "trn2.48xlarge")
+	waitCores(t, api, 16, 8, 2)
+	claims := []*resource.ResourceClaim{api.part("a", 3, "2"), api.part("b", 3, "4")}
+	var files []string
+	for i, c := range claims {
+		if got, want := a.coresOf(neuron, c), []string{"0", "1-2"}[i]; got != want {
+			t.Errorf("claim %s has cores %q, want %q", c.Name, got, want)
+		}
+		files = append(files, a.cdiBytes(c))
+	}
+	a.kill()
+	line := append([]string{olderBinary}, a.commandLine()...)
+	for _, unknown := range []string{"--neuron-config-directory-path", "--share-cores"} {
+		at := slices.Index(line, unknown)
+		line = slices.Delete(line, at, at+2)
+	}
+	a.launch(line...)
+	neuron = a.register()
+	alone := api.addClaim(newClaim("alone", "neurons=3"))
+	contains(t, neuron.prepareError(named(alone)), "neuron-device-3 is already held by claim default/")
+	neuron.prepareOK(named(claims[0])) // as after a restart of the kubelet
+	if again, left := a.cdiBytes(claims[0]), a.cdiBytes(claims[1]); strings.Contains(again, visibleCores) || left != files[1] {
+		t.Errorf("the older release writes\n%s\nand leaves\n%s", again, left)
+	}
+	a.kill()
+	a.start()
+	neuron = a.register()
+	contains(t, neuron.prepareError(named(alone)), "neuron-device-3 is already held by claim default/")
+	for i, c := range claims {
+		if got, want := a.coresOf(neuron, c), []string{"0", "1-2"}[i]; got != want || a.cdiBytes(c) != files[i] {
+			t.Errorf("claim %s has cores %q after the way back, want %q", c.Name, got, want)
+		}
+	}
+	neuron.unprepareOK(named(claims[0]))
+	neuron.unprepareOK(named(claims[1]))
+	neuron.prepareOK(named(alone))
 }
 
 // Sharing is switched off while claims have parts: they keep them, nobody joins, and the slice has exclusive devices.
