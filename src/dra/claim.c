@@ -106,13 +106,15 @@ uint8_t claim_cores(const struct claim_record *r)
     return (r->count == 1u) ? r->result[0].cores : 0u;
 }
 
-/* A part is all that its claim has, a share, and under number 0. */
+/* A part is all that its claim has, a share, under number 0, and of cores that are side by side. */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool alone =
         r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering && r->first_number == 0u;
     bool share = result->share_id[0] != '\0' && !result->admin_access && !result->node;
-    return result->cores == 0u || (alone && share);
+    unsigned cores = result->cores;
+    bool gaps = ((cores + (cores & (0u - cores))) & cores) != 0u;
+    return cores == 0u || (alone && share && !gaps);
 }
 
 /* Address and uverbs node are those of EFA devices, and these are never the node's device. */

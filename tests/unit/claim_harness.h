@@ -46,6 +46,16 @@ static inline void record_begin(struct claim_record *r)
     (void)snprintf(r->boot_id, sizeof r->boot_id, "%s", BOOT_ID);
 }
 
+/* Whether the cores of a part follow one another. */
+static inline bool side_by_side(unsigned cores)
+{
+    unsigned from_first = cores;
+    while (from_first != 0u && (from_first & 1u) == 0u) {
+        from_first >>= 1u;
+    }
+    return (from_first & (from_first + 1u)) == 0u;
+}
+
 static inline struct claim_result *record_add(struct claim_record *r, const char *request,
                                               unsigned number)
 {
