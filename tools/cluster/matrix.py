@@ -79,8 +79,9 @@ CASES = (
     "TestChart/a pod with a claim runs", "TestChart/misspelt configurations are refused",
     "TestChart/right configurations are accepted", "TestChart/slices of other nodes are refused",
 )
-# Consumable capacity is on by default from 1.36 on. An agent that is not served v1 publishes exclusive devices, and
-# claims that ask for cores find none where the scheduler has the gate on: no case is for that.
+# Consumable capacity is on by default from 1.36 on, and claims can ask for it from 1.34 on. An agent that is not served
+# v1 publishes exclusive devices, and claims that ask for cores find none where the scheduler has the gate on: no case
+# is for that.
 SHARING = ("TestCoreShares", "TestCoreSharesWhole")
 NOT_SHARING = ("TestCoreSharesOff",)
 SHOWN_LINES = 60
@@ -88,8 +89,9 @@ SHOWN_LINES = 60
 
 def cases_of(row):
     """The cases of a row."""
-    if int(row.control_plane.split(".")[1]) < 36:
-        return CASES + NOT_SHARING
+    minor = int(row.control_plane.split(".")[1])
+    if minor < 36:
+        return CASES + (NOT_SHARING if minor >= 34 else ())
     return CASES + (SHARING if "v1" in (row.agent_served or row.served) else ())
 
 
