@@ -441,6 +441,25 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
+// alarming holds that these are the errors that no program causes and no hardware corrects, of all that the agent reads.
+func alarming(t *testing.T, place string, matcher *labels.Matcher) {
+	t.Helper()
+	source := read(t, "src", "dra", "telemetry.c")
+	for name, want := range map[string]bool{
+		"sram_ecc_corrected": false, "sram_ecc_uncorrected": true, "mem_ecc_corrected": false, "mem_ecc_uncorrected": true,
+		"mem_ecc_repairable_uncorrected": true, "hw_error_event": true, "failure": false, "timeout": false, "hw_error": true,
+		"hw_collectives_error": true, "hw_hbm_ue_error": true, "hw_repairable_hbm_ue_error": true, "hw_nc_ue_error": true,
+		"hw_dma_abort_error": true,
+	} {
+		if !strings.Contains(source, `"`+name+`\0"`) {
+			t.Errorf("the agent reads no %s", name)
+		}
+		if matcher.Matches(name) != want {
+			t.Errorf("%s: %s matches %s: %t", place, matcher, name, !want)
+		}
+	}
+}
+
 // known parses an expression and looks its metrics and log events up.
 func known(t *testing.T, place, expression string) {
 	t.Helper()
@@ -459,6 +478,9 @@ func known(t *testing.T, place, expression string) {
 				if !matcher.Matches("") || !matcher.Matches("neuron.aws.com") || matcher.Matches("dra.net") {
 					t.Errorf("%s: %s are not the Neuron devices, with --efa and without", place, matcher)
 				}
+				continue
+			case matcher.Name == "error":
+				alarming(t, place, matcher)
 				continue
 			case matcher.Type != labels.MatchEqual:
 				t.Errorf("%s: %s is not looked up", place, matcher)
