@@ -475,7 +475,7 @@ static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in
     b->cores = 0;
     bool part = device >= 0 && in->share_id.len > 0u && !in->admin_access &&
                 cores < b->devices->device[device].core_count && cores < SHARED_CORES_MAX;
-    return part ? (uint8_t)((1u << cores) - 1u) : 0u;
+    return (uint8_t)(part ? (1u << cores) - 1u : 0u);
 }
 
 /* `device`: index in the table; negative: the device for the whole node. */
@@ -504,6 +504,7 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
     if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
+        b->cores = 0; /* they were of a result that is not ours */
         return;
     }
     if (b->configured) {
@@ -750,6 +751,13 @@ static void no_part(struct claim_builder *b, const char *what)
     writer_text(&why, what);
 }
 
+/* 0 also for a device that is gone: since the result was read, the node was looked at again. */
+static unsigned core_unit(const struct devices *d, unsigned number)
+{
+    int at = devices_numbered(d, number);
+    return (at >= 0) ? device_core_unit(d, &d->device[at]) : 0u;
+}
+
 /*
  * The runtime numbers cores as the container's devices and its LNC say: so a part is the only
  * device, and has the LNC of its units, as all parts of the device then have.
@@ -764,9 +772,7 @@ static void take_part(struct claim_builder *b)
     if (part == NULL) {
         return;
     }
-    int at = devices_numbered(b->devices, part->number);
-    ASSERT(at >= 0);
-    unsigned unit = device_core_unit(b->devices, &b->devices->device[at]);
+    unsigned unit = core_unit(b->devices, part->number);
     b->zero_numbering = true;
     if (r->count > 1u) {
         no_part(b, "beside other devices; ask for it in a claim of its own");

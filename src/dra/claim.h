@@ -221,7 +221,7 @@ uint8_t claim_cores(const struct claim_record *r);
 /*
  * A part of a device for a claim: as many cores as `part` has, side by side, of the `cores` that
  * the device has, from a multiple of `unit` on, none of them in `used`. The smallest gap that has
- * room, so that larger claims find room later. 0: there is none.
+ * room, so that larger claims find room later. 0: there is none; `cores` 0 has none either.
  */
 uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
 /* The cores of a part as "2" or "2-3", where `unit` of them count as one. */

@@ -22,7 +22,7 @@ uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit)
     unsigned best = cores + 1u;
     unsigned at = 0;
     unsigned wanted = claim_numbers_count(part);
-    ASSERT(unit > 0u && cores <= SHARED_CORES_MAX && wanted > 0u);
+    ASSERT((unit > 0u || cores == 0u) && cores <= SHARED_CORES_MAX && wanted > 0u);
     for (unsigned i = 0; i < cores; i = gap_end(used, i, cores) + 1u) {
         unsigned first = (i + unit - 1u) / unit * unit;
         unsigned room = gap_end(used, first, cores) - first;
@@ -31,7 +31,7 @@ uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit)
             at = first;
         }
     }
-    return (best <= cores) ? (uint8_t)(((1u << wanted) - 1u) << at) : 0u;
+    return (uint8_t)((best <= cores) ? ((1u << wanted) - 1u) << at : 0u);
 }
 
 void cores_write(struct writer *out, uint8_t part, unsigned unit)

@@ -488,7 +488,7 @@ static struct claim_record with_device_4(unsigned n, bool share)
 {
     struct claim_record r = other_devices(n, 4);
     text_set(r.result[0].share_id, sizeof r.result[0].share_id, share ? api.claim[n].uid : "");
-    r.result[0].cores = share ? (uint8_t)(1u << n) : 0;
+    r.result[0].cores = (uint8_t)(share ? 1u << n : 0u);
     r.zero_numbering = share;
     return r;
 }

@@ -334,6 +334,14 @@ static void test_parts(void **state)
     prepared();
     assert_int_equal(claim_cores(&b.record), 0);
     (void)setup(NULL);
+    struct claim_result_in foreign = result_of("a", "core-set-0");
+    foreign.driver = view_text("cores.example.com");
+    claim_capacity(&b, view_text("cores"), view_text("2"));
+    claim_result_add(&b, &foreign);
+    add_part("a", "neuron-device-3", "other.example.com/cores", "2");
+    prepared();
+    assert_int_equal(claim_cores(&b.record), 0);
+    (void)setup(NULL);
     claim_capacity(&b, view_text("cores"), view_text("2"));
     add("a", "neuron-device-3"); /* no share */
     prepared();
@@ -347,6 +355,21 @@ static void test_parts(void **state)
     add("b", "neuron-device-4");
     refused("claim training/llama-0 asks for a part of a device's cores beside other devices; ask "
             "for it in a claim of its own");
+}
+
+/* The device goes, or is another one, while the claim is read: that ends no agent. */
+static void test_part_of_what_went(void **state)
+{
+    (void)state;
+    for (unsigned change = 0; change < 3; change++) {
+        (void)setup(NULL);
+        add_part("a", "neuron-device-3", "cores", "2");
+        devices.count = (change == 0) ? 0 : devices.count;
+        devices.device[3].core_count = (change == 1) ? 0 : 8;
+        devices.device[3].number = (change == 2) ? 20 : 3;
+        refused("claim training/llama-0 asks for a part of a device's cores that is not a multiple "
+                "of the published step; allocate it again");
+    }
 }
 
 /* What would make a part ambiguous is no record. */
@@ -655,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_cores_place),
         cmocka_unit_test(test_cores_write),
         cmocka_unit_test_setup(test_parts, setup),
+        cmocka_unit_test(test_part_of_what_went),
         cmocka_unit_test_setup(test_part_records, setup),
         cmocka_unit_test_setup(test_result_names, setup),
         cmocka_unit_test_setup(test_too_many_results, setup),

@@ -73,38 +73,60 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
     return STATUS_OK;
 }
 
-static void write_no_cores(const struct claim_record *r, const struct device *device, unsigned free,
+/* `total`: cores of the device; 0: it is none that claims share. */
+static void write_no_cores(const struct agent *a, const struct claim_record *r, unsigned total,
                            struct writer *why)
 {
+    char name[DEVICE_NAME_CAP];
+    unsigned used = ledger_cores(a, claim_numbers(r), r->id.uid);
+    devices_name(&a->devices, r->result[0].number, name);
     writer_text(why, "claim ");
     writer_shown(why, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
     writer_text(why, "/");
     writer_shown(why, view_text(r->id.name), SHOWN_BYTES_MAX);
     writer_text(why, ": device ");
-    writer_text(why, device->name);
+    writer_text(why, name);
     writer_text(why, " has no ");
     writer_decimal(why, claim_numbers_count(claim_cores(r)));
     writer_text(why, " free cores side by side (free: ");
-    writer_decimal(why, free);
+    writer_decimal(why, claim_numbers_count(((1u << total) - 1u) & ~used));
     writer_text(why, " of ");
-    writer_decimal(why, device->core_count);
+    writer_decimal(why, total);
     writer_text(why, "); it is tried again: end pods that have parts of this device");
 }
 
+/*
+ * The cores that the claim has of its device already, if they are as many, and nobody else's; else
+ * 0. Its containers may run on them, whatever changed in its record.
+ */
+static uint8_t own_cores(const struct agent *a, const struct claim_record *r, uint8_t used)
+{
+    int slot = ledger_find(a, r->id.uid);
+    if (slot < 0) {
+        return 0;
+    }
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    bool same = e->numbers == claim_numbers(r) && (e->cores & used) == 0u &&
+                claim_numbers_count(e->cores) == claim_numbers_count(claim_cores(r));
+    return same ? e->cores : 0u;
+}
+
+/* The device may be gone, or have another number of cores, since the claim was read. */
 enum status cores_choose(const struct agent *a, struct claim_record *r, struct writer *why)
 {
-    uint64_t numbers = claim_numbers(r);
     uint8_t part = claim_cores(r);
-    int at = devices_numbered(&a->devices, r->result[0].number);
-    if (part == 0u || at < 0) { /* of a device that is gone the caller says more */
+    if (part == 0u) {
         return STATUS_OK;
     }
-    const struct device *device = &a->devices.device[at];
-    uint8_t used = ledger_cores(a, numbers, r->id.uid);
-    uint8_t cores =
-        cores_place(used, part, device->core_count, device_core_unit(&a->devices, device));
+    int at = devices_numbered(&a->devices, r->result[0].number);
+    const struct device *device = &a->devices.device[(at >= 0) ? at : 0];
+    unsigned unit = (at >= 0) ? device_core_unit(&a->devices, device) : 0u;
+    unsigned total = (unit > 0u) ? device->core_count : 0u;
+    uint8_t used = ledger_cores(a, claim_numbers(r), r->id.uid);
+    uint8_t cores = own_cores(a, r, used);
+    cores = (cores != 0u) ? cores : cores_place(used, part, total, unit);
     if (cores == 0u) {
-        write_no_cores(r, device, device->core_count - claim_numbers_count(used), why);
+        write_no_cores(a, r, total, why);
         return PEER_REFUSED;
     }
     r->result[0].cores = cores;

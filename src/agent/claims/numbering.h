@@ -21,8 +21,9 @@ struct call;
 MUST_USE enum status numbering_choose(const struct agent *a, const struct call *c,
                                       struct claim_record *r, struct writer *why);
 /*
- * If the record has a part of a device, its cores become those that no other held claim has.
- * PEER_REFUSED: not enough of them are free side by side; `why` gets one line.
+ * If the record has a part of a device, its cores become those that its claim is held with, as its
+ * containers may run on them, or else some that no other held claim has. PEER_REFUSED: not enough
+ * of them are free side by side, or the device is gone or not known any more; `why` gets one line.
  */
 MUST_USE enum status cores_choose(const struct agent *a, struct claim_record *r,
                                   struct writer *why);

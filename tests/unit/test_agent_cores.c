@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which cores of a device a part gets, in the whole agent: beside the parts of others, again for a
+ * claim that has some, and of a device that is another one since the claim was read.
+ */
+#include "agent/claims/numbering.h"
+
+#include "agent_kubelet.h"
+
+static char text[CLAIM_ERROR_CAP];
+
+static void begin(void)
+{
+    world_new();
+    for (unsigned n = 0; n < 3; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+    prepare_well(0, 3);
+}
+
+/* Claim n with a part of device 4, as the builder leaves it or with the cores that it has. */
+static struct claim_record part_of_4(unsigned n, uint8_t cores)
+{
+    const struct claim_record *r = NULL;
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    assert_true(slot >= 0);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    struct claim_record part = *r;
+    part.result[0].number = 4;
+    part.result[0].cores = cores;
+    part.result[0].logical_neuron_core = 2;
+    text_set(part.result[0].share_id, sizeof part.result[0].share_id, api.claim[n].uid);
+    part.zero_numbering = true;
+    return part;
+}
+
+static void hold(unsigned n, uint8_t cores)
+{
+    struct writer why = writer_of(text, sizeof text - 1);
+    unsigned slot = 0;
+    const struct claim_record part = part_of_4(n, cores);
+    assert_int_equal(ledger_put(world.agent, &part, &slot, &why), STATUS_OK);
+}
+
+static enum status choose(struct claim_record *r)
+{
+    memset(text, 0, sizeof text);
+    struct writer why = writer_of(text, sizeof text - 1);
+    return cores_choose(world.agent, r, &why);
+}
+
+static void test_beside_others(void **state)
+{
+    (void)state;
+    begin();
+    hold(0, 0x03);
+    hold(1, 0x30);
+    struct claim_record r = part_of_4(2, 0x03);
+    assert_int_equal(choose(&r), STATUS_OK);
+    assert_int_equal(r.result[0].cores, 0x0c);
+    r = part_of_4(2, 0x0f);
+    assert_int_equal(choose(&r), PEER_REFUSED);
+    assert_string_equal(text, "claim ml/claim-2: device neuron-device-4 has no 4 free cores side "
+                              "by side (free: 4 of 8); it is tried again: end pods that have parts "
+                              "of this device");
+}
+
+/*
+ * A claim that is prepared again, because its configuration reads differently or its record cannot
+ * be read, keeps its cores: its containers run on them.
+ */
+static void test_kept(void **state)
+{
+    (void)state;
+    begin();
+    hold(0, 0x0c); /* where nobody would put it now */
+    struct claim_record r = part_of_4(0, 0x03);
+    assert_int_equal(choose(&r), STATUS_OK);
+    assert_int_equal(r.result[0].cores, 0x0c);
+    hold(1, 0x0c); /* somebody has them too, as no agent writes it */
+    r = part_of_4(0, 0x03);
+    assert_int_equal(choose(&r), STATUS_OK);
+    assert_int_equal(r.result[0].cores, 0x03);
+    r = part_of_4(0, 0x0f); /* another part than it has */
+    assert_int_equal(choose(&r), STATUS_OK);
+    assert_int_equal(r.result[0].cores, 0xf0);
+    hold(2, 0x30); /* of another device */
+    r = part_of_4(2, 0x03);
+    r.result[0].number = 5;
+    assert_int_equal(choose(&r), STATUS_OK);
+    assert_int_equal(r.result[0].cores, 0x03);
+}
+
+/* The node is looked at between the answer of the API server and the choice. */
+static void test_other_device_since(void **state)
+{
+    static const char *const cores[] = {"", "16", "2", "0"};
+    (void)state;
+    begin();
+    hold(0, 0x03);
+    for (unsigned i = 0; i < sizeof cores / sizeof cores[0]; i++) {
+        struct claim_record r = part_of_4(1, 0x03);
+        (void)snprintf(world.found.devices[4].core_count, SYSFS_VALUE_CAP, "%s", cores[i]);
+        agent_found(world.agent, &world.found);
+        assert_int_equal(choose(&r), PEER_REFUSED);
+        assert_non_null(strstr(text, "device neuron-device-4 has no 2 free cores side by side"));
+        assert_null(strstr(text, "4294967"));
+    }
+    struct claim_record r = part_of_4(1, 0x03);
+    found_trn2();
+    world.found.unknown = true;
+    world.found.count = 0;
+    agent_found(world.agent, &world.found);
+    assert_int_equal(choose(&r), PEER_REFUSED); /* claim 0 has the lowest cores */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beside_others),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_other_device_since),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
