@@ -39,10 +39,11 @@ void telemetry_look(const struct settings *settings, const struct found_node *fo
     const struct found_device *d = &found->devices[t->turn % found->count];
     uint64_t cores = 0;
     t->turn++;
-    if (d->number >= DEVICES_MAX ||
-        view_decimal(view_text(d->core_count), UINT64_MAX / 4u, &cores) != STATUS_OK) {
+    if (d->number >= DEVICES_MAX) {
         return;
     }
+    enum status s = view_decimal(view_text(d->core_count), UINT8_MAX, &cores);
+    status_ignore(s, "of a device with no such number of cores, no core is known");
     for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
         char value[SYSFS_VALUE_CAP] = {0};
         struct telemetry_file f = telemetry_file(i);

@@ -174,6 +174,7 @@ static void test_turns(void **state)
         set(4, 6u + core * 8u, "1");
         set(9, 6u + core * 8u, "1");
     }
+    set(9, 0, "7");
     look();
     assert_int_equal(value_of(4, 6), 1);
     assert_int_equal(value_of(4, 14), 1);
@@ -183,6 +184,7 @@ static void test_turns(void **state)
     look();
     assert_int_equal(value_of(4, 6), 1);
     assert_int_equal(value_of(9, 6), -1);
+    assert_int_equal(value_of(9, 0), 7); /* the device has it, however many cores it has */
     look();
     assert_int_equal(value_of(4, 6), 2);
     assert_int_equal(unlink(at("sys/class/neuron_device/neuron4/neuron_core0/stats/status/"
@@ -191,6 +193,11 @@ static void test_turns(void **state)
     found.count = 1;
     look();
     assert_int_equal(value_of(4, 6), -1);
+    /* once the number of cores cannot be read, nothing of them is known any more */
+    assert_int_equal(value_of(4, 14), 1);
+    found.devices[0].core_count[0] = 0;
+    look();
+    assert_int_equal(value_of(4, 14), -1);
 }
 
 int main(void)
