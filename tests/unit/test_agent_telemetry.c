@@ -80,6 +80,57 @@ static void test_metrics_of_devices(void **state)
     assert_int_equal(series, 3);
 }
 
+/* Claim n gets these cores of device 0. */
+static void hold_part(unsigned n, uint8_t cores)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    const struct claim_record *r = NULL;
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    unsigned at = 0;
+    assert_true(slot >= 0);
+    assert_int_equal(ledger_read(world.agent, (unsigned)slot, &r), STATUS_OK);
+    struct claim_record part = *r;
+    part.result[0].number = 0;
+    part.result[0].cores = cores;
+    part.zero_numbering = true;
+    text_set(part.result[0].share_id, sizeof part.result[0].share_id, api.claim[n].uid);
+    assert_int_equal(ledger_put(world.agent, &part, &at, &why), STATUS_OK);
+}
+
+/* Errors and memory of a core are those of the claim that has the core; a free one is nobody's. */
+static void test_metrics_of_parts(void **state)
+{
+    static const char *const holders[] = {"claim-0", "claim-0", "claim-1", "claim-1"};
+    (void)state;
+    world_new();
+    (void)claim_add(0);
+    (void)claim_add(1);
+    node_up();
+    prepare_well(0, 2);
+    hold_part(0, 0x03);
+    hold_part(1, 0x0c);
+    memset(&telemetry, 0, sizeof telemetry);
+    agent_telemetry(world.agent, &telemetry);
+    for (unsigned core = 0; core < 5; core++) {
+        telemetry_take(&telemetry.value[0][6u + core * 8u], 6, view_text("6"));
+    }
+    telemetry_take(&telemetry.value[0][0], 0, view_text("5"));
+    metrics_get();
+    for (unsigned core = 0; core < 4; core++) {
+        char line[512];
+        (void)snprintf(line, sizeof line,
+                       "neuron_dra_device_errors_total{device=\"neuron-device-0\","
+                       "claim_namespace=\"ml\",claim_name=\"%s\",pod_name=\"%s\",core=\"%u\","
+                       "error=\"failure\"} 6",
+                       holders[core], holders[core], core);
+        has_line(line);
+    }
+    has_line("neuron_dra_device_errors_total{device=\"neuron-device-0\",claim_namespace=\"\","
+             "claim_name=\"\",pod_name=\"\",core=\"4\",error=\"failure\"} 6");
+    has_line("neuron_dra_device_errors_total" HELD ",core=\"\",error=\"sram_ecc_corrected\"} 5");
+}
+
 /*
  * What a scrape has at most, which README.md names: all devices held, all requests answered in
  * every way, both drivers.
@@ -129,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metrics_of_devices),
+        cmocka_unit_test(test_metrics_of_parts),
         cmocka_unit_test(test_number_of_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,18 @@ uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
     return cores;
 }
 
+int ledger_core_holder(const struct agent *a, unsigned number, int core)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        uint8_t cores = a->ledger.entry[i].cores;
+        bool other = core >= 0 && cores != 0u && ((unsigned)cores >> (unsigned)core & 1u) == 0u;
+        if (!other && is_others(a, i, UINT64_C(1) << number, "")) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
 uint64_t ledger_numbers(const struct agent *a)
 {
     uint64_t numbers = 0;

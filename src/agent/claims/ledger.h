@@ -136,6 +136,11 @@ int ledger_rival(const struct agent *a, unsigned from, const struct claim_record
 bool ledger_joins(const struct agent *a, const struct ledger_entry *e);
 /* The cores of a device of which other claims than `uid` have parts. */
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
+/*
+ * First slot whose claim holds the device, or a share or part of it; with `core` not negative, one
+ * that has that core, if parts of the device are held. -1: none.
+ */
+int ledger_core_holder(const struct agent *a, unsigned number, int core);
 /* All device numbers that claims hold, bit N. */
 uint64_t ledger_numbers(const struct agent *a);
 /* Whether a claim holds shares of devices. */

@@ -275,14 +275,17 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
     return c->uid[0] != '\0';
 }
 
-/* False: there is no device of this number. */
-static bool device_series(const struct agent *a, unsigned number, struct series *s)
+/*
+ * With who has the core of the device; -1: with who has the device. False: there is no device of
+ * this number.
+ */
+static bool device_series(const struct agent *a, unsigned number, int core, struct series *s)
 {
     int at = devices_numbered(&a->devices, number);
     if (at < 0) {
         return false;
     }
-    int slot = ledger_holder(a, UINT64_C(1) << number, "");
+    int slot = ledger_core_holder(a, number, core);
     s->label[0] = a->devices.device[at].name;
     s->value = (slot >= 0) ? 1 : 0;
     if (slot >= 0) {
@@ -322,7 +325,7 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     struct telemetry_file f = telemetry_file(which);
     int64_t value = 0;
     if (!telemetry_known(a->telemetry->value[number][which], &value) ||
-        !device_series(a, number, s)) {
+        !device_series(a, number, f.core, s)) {
         return false;
     }
     s->value = value;
@@ -405,7 +408,8 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
     if (family == FAMILY_HEALTH) {
         return health_series(a, row, s);
     }
-    return is_telemetry(family) ? telemetry_series(a, family, row, s) : device_series(a, row, s);
+    return is_telemetry(family) ? telemetry_series(a, family, row, s)
+                                : device_series(a, row, -1, s);
 }
 
 /* Labels and value of a row; false: there is no such series now. */
