@@ -106,15 +106,23 @@ uint8_t claim_cores(const struct claim_record *r)
     return (r->count == 1u) ? r->result[0].cores : 0u;
 }
 
-/* A part is all that its claim has, a share, under number 0, and of cores that are side by side. */
+/* Whether they are side by side, and whole logical cores of that LNC: a range names no others. */
+static bool cores_valid(unsigned cores, unsigned lnc)
+{
+    unsigned unit = (lnc != 0u) ? lnc : 1u;
+    unsigned first = (unsigned)__builtin_ctz(cores);
+    unsigned count = claim_numbers_count(cores);
+    return cores >> first == (1u << count) - 1u && first % unit == 0u && count % unit == 0u;
+}
+
+/* A part is all that its claim has, a share, under number 0, and of cores that a range names. */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool alone =
         r->driver == DRIVER_NEURON && r->count == 1u && r->zero_numbering && r->first_number == 0u;
     bool share = result->share_id[0] != '\0' && !result->admin_access && !result->node;
-    unsigned cores = result->cores;
-    bool gaps = ((cores + (cores & (0u - cores))) & cores) != 0u;
-    return cores == 0u || (alone && share && !gaps);
+    return result->cores == 0u ||
+           (alone && share && cores_valid(result->cores, result->logical_neuron_core));
 }
 
 /* Address and uverbs node are those of EFA devices, and these are never the node's device. */

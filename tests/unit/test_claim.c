@@ -376,7 +376,7 @@ static void test_part_of_what_went(void **state)
 static void test_part_records(void **state)
 {
     (void)state;
-    for (unsigned change = 0; change < 7; change++) {
+    for (unsigned change = 0; change < 9; change++) {
         (void)setup(NULL);
         add_part("a", "neuron-device-3", "cores", "2");
         prepared();
@@ -392,6 +392,10 @@ static void test_part_records(void **state)
         if (change == 6) {
             r->driver = DRIVER_EFA;
             r->result[0].efa_address = 1;
+        }
+        if (change >
+            6) { /* no whole logical core of LNC 2: one, and two that begin at an odd one */
+            r->result[0].cores = (change == 7) ? 1 : 6;
         }
         assert_int_equal(claim_record_valid(r), change == 0);
     }
