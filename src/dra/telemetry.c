@@ -6,8 +6,10 @@
 
 /* Marks a counter that the last look saw lower. */
 #define FELL (UINT64_C(1) << 63)
-/* A value is kept as one more: 0 is not known. */
-#define VALUE_MAX (FELL / 2u)
+/* Marks a counter that the last look could not read: its value before is kept to compare with. */
+#define LOST (UINT64_C(1) << 62)
+/* A value is kept as one more: 0 was never known. */
+#define VALUE_MAX (LOST / 2u)
 
 /* The names of a folder; where a row is of cores, of each of them. */
 static const struct {
@@ -94,14 +96,19 @@ void telemetry_take(uint64_t *kept, unsigned index, struct view text)
     if (power) {
         value = percent * 10u + value / 10u;
     }
-    bool first = known && index < ECC_VALUES && (*kept & FELL) == 0u && value + 1u < *kept;
-    uint64_t now = known ? value + 1u : 0u;
-    *kept = first ? *kept | FELL : now;
+    uint64_t before = *kept & ~LOST;
+    bool counter = index < ECC_VALUES;
+    if (!known) {
+        *kept = counter ? before | LOST : 0u;
+        return;
+    }
+    bool first = counter && (before & FELL) == 0u && value + 1u < before;
+    *kept = first ? before | FELL : value + 1u;
 }
 
 bool telemetry_known(uint64_t kept, int64_t *value)
 {
     uint64_t above = kept & ~FELL;
     *value = (int64_t)above - 1;
-    return kept != 0u;
+    return above != 0u && (above & LOST) == 0u;
 }
