@@ -98,6 +98,8 @@ static void test_rows_are_sound(void **state)
         assert_in_range(family->lnc_default, 1, 2);
         assert_true(family->lnc_default == 1 ||
                     (family->lnc_allowed & (1u << family->lnc_default)) != 0);
+        /* parts of a device have the default: where it is 1, a claim can ask for no other */
+        assert_true(family->lnc_default != 1 || (family->lnc_allowed & ~(1u << 1)) == 0);
     }
 }
 
