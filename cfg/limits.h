@@ -465,11 +465,6 @@
  */
 #define HEALTH_ERROR_MS 600000u
 /*
- * How long an unhealthy device stays so while its files cannot be read or it is reset: either takes
- * less. Reached: its health is unknown, and it is published like a healthy one.
- */
-#define HEALTH_UNKNOWN_MS 60000u
-/*
  * How often a device becomes unhealthy and healthy again at the next look, if no time between two
  * of these is longer than HEALTH_FALLS_MS. More: it has to stay free of errors for HEALTH_HOLD_MS
  * first, twice as long each time, up to HEALTH_HOLD_MAX_MS. So a device costs at most
@@ -485,7 +480,7 @@
  * nothing more is waited for. A storm of errors costs one look a second.
  */
 #define ERROR_EVENT_GAP_MS 1000u
-/* One text of reasons with NUL: all seventeen take 270 characters. Never longer. */
+/* One text of reasons with NUL: all sixteen take 255 characters. Never longer. */
 #define HEALTH_TEXT_CAP 320u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)
@@ -500,10 +495,10 @@
 
 /*
  * Descriptors that the process opens at most: links, listeners, API connection, store, probe,
- * standard ones, one for the errors of each device, and six files of health. If the system allows
- * fewer, the program ends with the reason.
+ * standard ones, one for the errors of each device, five files of health, and the connections of
+ * two TCP ports that have no place. If the system allows fewer, the program ends with the reason.
  */
-#define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 6u * HEALTH_DEVICES_KEPT)
+#define DESCRIPTORS_NEEDED (64u + DEVICES_MAX + 5u * HEALTH_DEVICES_KEPT + 2u * PENDING_LINKS)
 
 /* One error text of the host layer: a path and 500 bytes. Longer: a piece from outside is cut. */
 #define HOST_TEXT_CAP (PATH_CAP + 512u)
@@ -525,6 +520,17 @@
 
 /* ---- times (milliseconds) ---- */
 /*
+ * Between two looks at a device whose memory was in use when a new claim was to get it. Each reads
+ * at most TELEMETRY_CORES_MAX files of it.
+ */
+#define DEVICE_MEMORY_LOOK_MS 10000u
+/*
+ * How long such a device may have memory in use before it is reported: a container has 30 s to end
+ * as a rule, and training jobs that write a checkpoint some minutes. Longer: a log line and an
+ * Event.
+ */
+#define DEVICE_MEMORY_STUCK_MS 300000u
+/*
  * Between the first answer of the API server that a held claim is gone and the second one, which
  * releases it: a pod that was deleted by force ends its containers within 30 s as a rule.
  */
@@ -534,6 +540,23 @@
  * are restarted together do not ask together.
  */
 #define RECONCILE_SPREAD_MS 10000u
+/*
+ * Looks at one claim after another that fail double the pause between looks this often, to 32 s:
+ * as the backoff of other requests to a server that fails. More: the pause stays.
+ */
+#define RECONCILE_FAILURES_MAX 6u
+/*
+ * A claim whose look fails twice in a row is asked for again after this: one that hangs takes the
+ * looks of others at most a third of the time.
+ */
+#define RECONCILE_FAILED_MS 30000u
+/* A CDI root that could not be listed whole is listed again after this. */
+#define RECONCILE_LIST_MS 5000u
+/*
+ * Bytes of the kubelet's checkpoint that are read for one claim: 2,000 claims of 500 bytes, in 20
+ * ms. More: it is no witness, and claims stay held.
+ */
+#define KUBELET_STATE_BYTES_MAX 1048576u
 /* Tombstones are looked at again after this: by then what frees the record was flushed. */
 #define RECONCILE_TOMBSTONE_MS 5000u
 /* Claim GET: a hanging one must leave time for a retry within the kubelet's 45 s. */
@@ -722,8 +745,8 @@
 
 /* ---- host (descriptors, files, clocks) ---- */
 /*
- * Connections taken from one listener in one turn of the loop, one where another must give way for
- * it: more wait for the next turn, so that a flood cannot starve running calls.
+ * Connections taken from one unix socket in one turn of the loop, one where another must give way
+ * for it: more wait for the next turn, so that a flood cannot starve running calls.
  */
 #define ACCEPTS_PER_TURN 8u
 /*
@@ -762,11 +785,32 @@
  */
 #define STRANGER_FIRST_TRANSFERS 8u
 /*
- * Pause between two connections that are accepted on one TCP port: a connection has this time for
- * each place of the port before others push it out, and 64 that wait are through in half a second,
- * before a probe's second is over. More: wait in the kernel's queue.
+ * A TCP port is served in rounds: so many in a window, in which so many connections are accepted
+ * and so many get a place of the agent. LISTEN_BACKLOG connections that wait are accepted within
+ * 0.64 s, before a probe's second is over; one of them costs 10 us of CPU time, a place with its
+ * request about 100. More: wait for the next window.
  */
-#define STRANGER_ACCEPT_MS 8u
+#define STRANGER_ROUND_MS 10u
+#define STRANGER_ROUNDS 4u
+#define STRANGER_ACCEPTS 64u
+#define STRANGER_PLACES 8u
+/*
+ * Connections of a TCP port without a place of the agent: the accepts of one window. Full: the
+ * oldest that has sent nothing for a window is closed, or else the oldest that is closing; while
+ * there is none, connections wait in the kernel's queue.
+ */
+#define PENDING_LINKS 64u
+/* Of these, such as are closing. More: the oldest of them is reset. */
+#define PENDING_CLOSING 16u
+/* What is read at once of a connection that is closing. More: in the next round. */
+#define PENDING_DROP_BYTES 2048u
+/* How long a connection waits for its first byte, or for a place. Longer: it is closed. */
+#define PENDING_MS 5000u
+/*
+ * How long a connection to the health port has its place before a peer that has sent something may
+ * take it: a probe is over in a few round trips, and the node it runs on may be busy.
+ */
+#define LINK_GRACE_MS 40u
 /*
  * Steps of the agent in one turn of the loop while bytes still move: two are usual. Reached: the
  * loop polls its descriptors and the clock first.
@@ -793,6 +837,13 @@
 #define API_READ_BURST_MS 4500u
 /* Repetitions of one system call that a signal interrupts. Reached: the call counts as failed. */
 #define SYSCALL_RETRIES_MAX 64u
+/* Room for a page of a listing: the names of one read of a directory. */
+#define LIST_PAGE_BYTES 4096u
+/*
+ * Age at which a temporary file in the CDI root that nobody has locked is a leftover. Releases that
+ * lock none write and rename theirs within milliseconds.
+ */
+#define TEMPORARY_AGE_MS 60000u
 /* Pause before a listener that could not be opened is tried again: the registry directory appears,
  * the port becomes free. */
 #define LISTEN_RETRY_MIN_MS 500u
@@ -815,8 +866,11 @@
  * reason.
  */
 #define API_HOST_CAP 254u
-/* Reads of one directory: 64 times 4 KiB are some 6000 entries. More: ignored. */
-#define DIRECTORY_READS_MAX 64u
+/*
+ * Reads of one directory: 4096 times 4 KiB are some 200,000 entries, read in about 0.1 s. More: the
+ * listing fails, and what was not seen counts as unknown.
+ */
+#define DIRECTORY_READS_MAX 4096u
 #define DIRECTORY_READ_BYTES 4096u
 /*
  * Sockets with "neuron" in their name that one look for a device plugin connects to: a plugin has

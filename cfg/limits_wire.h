@@ -237,8 +237,8 @@
 #define HTTP1_IDLE_MS 120000u
 /*
  * A connection without a complete request after this may be closed for a new one: a client sends
- * its request with the last packet of the handshake. METRICS_LINKS and 40 ms are 150 connections a
- * second, more than STRANGER_ACCEPT_MS lets in.
+ * its request with the last packet of the handshake, and one that has sent nothing takes no other's
+ * place.
  */
 #define HTTP1_GRACE_MS 40u
 /*
@@ -265,6 +265,11 @@
  * arrive: a record takes two. More: the rest is read in the next turn.
  */
 #define TLS_RECEIVES_PER_CALL 64u
+/*
+ * A ServerHello or HelloRetryRequest with its header: one of P-521 takes 230 bytes, the rest is for
+ * a cookie. Longer: the connection fails.
+ */
+#define TLS_HELLO_BYTES_MAX 1024u
 /*
  * Name of the server with NUL: a DNS name has at most 253 characters. Longer: the connection fails
  * with this reason.

@@ -39,6 +39,8 @@ MAJOR = 243  # dynamic in the kernel; the number that was seen
 DEVICES_MOST = 64  # of the kernel module
 DRIVER_VERSION = "2.26.5.0"  # that of the published captures
 
+HEALTH_FAMILIES = ("Trn2", "Trn3")  # whose devices have the folder health_status
+
 # What the runtime's calls on a core ended with: those that the agent reads, and the good ones.
 CORE_STATUSES = ("success", "failure", "timeout", "hw_error", "hw_collectives_error", "hw_hbm_ue_error",
                  "hw_repairable_hbm_ue_error", "hw_nc_ue_error", "hw_dma_abort_error")
@@ -248,11 +250,10 @@ class Node:
         if self.since(2, 30):
             counters += ["sram_ecc_corrected", "mem_ecc_corrected"]
         texts.update({f"{hardware}/{counter}": "0\n" for counter in counters})
-        if self.since(2, 28):
-            texts[f"{hardware}/health_status/unhealthy_components"] = "\n"
-            texts[f"{hardware}/health_status/healthcheck_heartbeat"] = "1\n"
-            texts[f"{hardware}/health_status/hw_error_event"] = "0\n"
+        texts.update({f"{hardware}/health_status/{name}": text for name, text in self.health_status(module).items()})
         texts["stats/power/utilization"] = "POWER_STATUS_NO_DATA,0,0.00,0.00,0.00\n"
+        if self.since(2, 29):
+            texts["stats/power/utilization_raw"] = "POWER_STATUS_NO_DATA,0,0.00,0.00,0.00\n"
         for core in range(cores):
             for status in CORE_STATUSES:
                 for count in ("total", "present"):
@@ -260,6 +261,18 @@ class Node:
             for memory in ("device_mem", "host_mem"):
                 for count in ("total", "present", "peak"):
                     texts[f"neuron_core{core}/stats/memory_usage/{memory}/{count}"] = "0\n"
+        return texts
+
+    def health_status(self, module):
+        """The folder health_status: Trainium2 and 3 alone have it. The modules 2.28 and 2.29 count there, with the
+        corrected errors in the upper 16 bits; from 2.30 on it lists the components."""
+        if module["instance_type"] not in HEALTH_FAMILIES or not self.since(2, 28):
+            return {}
+        texts = {"hw_error_event": "0\n"}
+        if self.since(2, 30):
+            texts.update({"unhealthy_components": "\n", "healthcheck_heartbeat": "1\n"})
+        else:
+            texts.update({f"{memory}_ecc_err_count": "0\n" for memory in ("hbm", "repairable_hbm", "sram")})
         return texts
 
     def pci(self, published):
@@ -316,7 +329,8 @@ class Node:
         if not place.is_file():
             version = self.choices["driver_version"]
             raise Unusable(f"{path}: no such file on this node, whose module is {version} "
-                           "(health_status is there since 2.28: make --driver-version 2.30.2.0)")
+                           "(unhealthy_components is there since 2.30, on Trainium2 and 3: "
+                           "make --driver-version 2.30.2.0)")
         self.set(path, text if place.name == "core_count" else text + "\n")
 
     def number(self, name):

@@ -159,6 +159,9 @@ static void take_found(struct agent *a)
     a->devices_missing = false;
     a->found = true;
     log_found(a, shown, same);
+    if (!same) {
+        reconcile_devices(a);
+    }
     if (look_done(a, !a->devices.unknown) || !same) {
         publish_changed(a);
     }
@@ -514,6 +517,7 @@ static void owner_step(struct agent *a)
         claim_status_step(a);
         reconcile_step(a);
         rebuild_step(a);
+        device_memory_step(a);
     }
     if (reconcile_asks_node(a)) {
         node_read(a);
@@ -525,6 +529,7 @@ static uint64_t owner_deadline(const struct agent *a)
     uint64_t at = publishes(a) ? publish_deadline(a) : UINT64_MAX;
     at = earlier(at, claim_status_deadline(a));
     at = earlier(at, earlier(reconcile_deadline(a), rebuild_deadline(a)));
+    at = earlier(at, device_memory_deadline(a));
     return a->ledger.busy ? UINT64_MAX : at;
 }
 

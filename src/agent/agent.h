@@ -138,10 +138,12 @@ void agent_stop(struct agent *a, uint64_t now_ms);
  */
 int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
 /*
- * When a connection of the kind is best accepted: one that comes earlier is left in the kernel's
- * queue. 0: at once; UINT64_MAX: when another one of the kind ended.
+ * When a connection of the kind gets a place, free or one that another gives up for it: one that
+ * comes earlier waits. 0: at once; UINT64_MAX: when another one of the kind ended.
  */
 uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind);
+/* Whether a place of the kind is free, so that nobody gives way. */
+bool agent_link_free(const struct agent *a, enum link_kind kind);
 /* Room for received bytes; empty: read nothing now. */
 struct writer agent_link_rx(struct agent *a, unsigned link);
 /* Says that `n` bytes were written into the room that agent_link_rx gave. */

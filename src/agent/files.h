@@ -28,6 +28,12 @@ enum files_holder {
     HOLDER_OLDER /* an agent of a release without LOCK_NEXT, which locks the file as a whole */
 };
 
+/* Where a listing is; zeros before its first page. Written by the port. */
+struct listing {
+    uint32_t pages; /* that were given */
+    int place;
+};
+
 /* Owned by whoever implements it, for the life of the agent. Every function gets `ctx` back. */
 struct files {
     void *ctx; /* opaque to the agent */
@@ -50,6 +56,17 @@ struct files {
      */
     enum status (*commit)(void *ctx, enum files_dir dir, const char *name,
                           const char *final_name) MUST_USE;
+    /*
+     * The name in FILES_CDI under which a file is written before it is committed to its own name.
+     * All drivers and agents of the node share that directory, and each port has another name; no
+     * reader of CDI files opens it. Valid until the next write.
+     */
+    const char *(*temporary)(void *ctx);
+    /*
+     * Removes the file of that name, and those that ports of processes which have ended left
+     * behind; never one that another port is writing. HOST_ABSENT: there was none.
+     */
+    enum status (*tidy)(void *ctx) MUST_USE;
     /* How many milliseconds the last commit of a file of FILES_STATE waited for the disk. */
     uint64_t (*flush_ms)(void *ctx);
     /* Unlinks the file; with `aside`, renames it to that name instead. */
@@ -67,16 +84,30 @@ struct files {
     /* Who else has one of the locks on the file that `lock` was last called for. */
     enum files_holder (*holder)(void *ctx, enum files_lock which) MUST_USE;
     /*
-     * Appends the names in `dir` that start with `prefix`, each with its NUL; a directory that is
-     * absent has none. FULL_BUFFER: there are more than `out` has room for; those before are there.
+     * Appends a page of the names in `dir` that start with `prefix`, each with its NUL; `out` has
+     * room for LIST_PAGE_BYTES. STATUS_MORE: to be called again, with the same `at`, until another
+     * status ends the listing; files may be made and removed meanwhile. STATUS_OK: that was all; a
+     * directory that is absent has none. Any other: which names there are besides is not known.
      */
-    enum status (*list)(void *ctx, enum files_dir dir, const char *prefix,
+    enum status (*list)(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
                         struct writer *out) MUST_USE;
+    /*
+     * Appends bytes of the kubelet's checkpoint from `offset` until `out` is filled up or the file
+     * ends. At offset 0 the file is opened anew, because the kubelet replaces it; the calls that
+     * follow read the same file. *written_ms: when it was written, in Unix milliseconds.
+     */
+    enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
+                                 uint64_t *written_ms) MUST_USE;
     /*
      * Looks where the device of this number is now; opens nothing. A failure: its folder in sysfs
      * (then place->folder is 0) or its node cannot be reached.
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
+    /*
+     * Reads how many bytes of device memory a core of the device has in use now. HOST_ABSENT: the
+     * kernel module has no such file; HOST_IO: what is in it is no number.
+     */
+    enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /* Why the last failed call failed, for an operator to read; valid until the next call. */
     const char *(*why)(void *ctx);
 };

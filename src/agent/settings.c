@@ -218,22 +218,26 @@ static enum status store_all(struct settings *out, const struct given *given, st
     return STATUS_OK;
 }
 
-/* "device-plugins" next to the plugins directory, as in the kubelet's directory. */
-static enum status derive_device_plugins(struct settings *out, struct writer *why)
+/* A name next to the plugins directory, as in the kubelet's directory, unless `path` is given. */
+static enum status derive_beside(const struct settings *out, char path[PATH_CAP], const char *name,
+                                 const char *flag, struct writer *why)
 {
-    if (out->device_plugins_dir[0] != '\0') {
+    if (path[0] != '\0') {
         return STATUS_OK;
     }
     size_t slash = 0;
     for (size_t i = 0; i < PATH_CAP && out->plugins_dir[i] != '\0'; i++) {
         slash = (out->plugins_dir[i] == '/') ? i : slash;
     }
-    struct writer w = writer_of(out->device_plugins_dir, sizeof out->device_plugins_dir);
+    struct writer w = writer_of(path, PATH_CAP);
     writer_bytes(&w, out->plugins_dir, slash);
-    writer_text(&w, "/device-plugins");
+    writer_text(&w, "/");
+    writer_text(&w, name);
     if (writer_end_text(&w) != STATUS_OK) {
-        writer_text(why, "--kubelet-plugins-directory-path leaves no room for device-plugins "
-                         "next to it; give --kubelet-device-plugins-directory-path");
+        writer_text(why, "--kubelet-plugins-directory-path leaves no room for ");
+        writer_text(why, name);
+        writer_text(why, " next to it; give ");
+        writer_text(why, flag);
         return PEER_MALFORMED;
     }
     return STATUS_OK;
@@ -356,6 +360,18 @@ bool settings_source(const struct settings_input *in, unsigned index, struct wri
     return true;
 }
 
+/* What follows from other settings. */
+static enum status derive(struct settings *out, struct writer *why)
+{
+    enum status s = derive_beside(out, out->device_plugins_dir, "device-plugins",
+                                  "--kubelet-device-plugins-directory-path", why);
+    if (s == STATUS_OK) {
+        s = derive_beside(out, out->kubelet_state, "dra_manager_state", "--kubelet-state-file",
+                          why);
+    }
+    return (s == STATUS_OK) ? derive_drivers(out, why) : s;
+}
+
 enum status settings_parse(struct settings *out, const char *const *args, unsigned count,
                            const char *const *env, struct writer *why)
 {
@@ -374,11 +390,5 @@ enum status settings_parse(struct settings *out, const char *const *args, unsign
         writer_text(why, "run needs the node's name: give --node-name or set NODE_NAME");
         s = PEER_MALFORMED;
     }
-    if (s == STATUS_OK) {
-        s = derive_device_plugins(out, why);
-    }
-    if (s == STATUS_OK) {
-        s = derive_drivers(out, why);
-    }
-    return s;
+    return (s == STATUS_OK) ? derive(out, why) : s;
 }

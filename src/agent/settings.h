@@ -26,6 +26,7 @@ enum settings_command {
     COMMAND_SLICES,
     COMMAND_CLAIMS,
     COMMAND_RESERVATIONS,
+    COMMAND_RELEASE,
     COMMAND_CHECK,
     COMMAND_PROBE,
     COMMAND_BUNDLE,
@@ -43,6 +44,9 @@ enum ultraserver_devices {
     ULTRASERVER_BOTH,
     ULTRASERVER_DEVICES
 };
+
+/* --tls-min-version */
+enum tls_min { TLS_MIN_1_2, TLS_MIN_1_3 };
 
 /* One driver of the agent: its name, and where the kubelet finds it. */
 struct driver {
@@ -63,12 +67,14 @@ struct settings {
     char pod[NAMESPACE_CAP + NAME_CAP]; /* namespace/name; empty: the claims of all */
     char node_name[NAME_CAP];
     char kubeconfig[PATH_CAP]; /* empty: in-cluster service account */
+    enum tls_min tls_min;
     char cdi_root[PATH_CAP];
     char registrar_dir[PATH_CAP];
     char plugins_dir[PATH_CAP];        /* <plugins>/neuron.aws.com holds service socket and store */
     char pod_uid[UID_CAP];             /* empty: none */
     char neuron_dir[PATH_CAP];         /* the runtime's files for the host */
     char device_plugins_dir[PATH_CAP]; /* default: "device-plugins" beside plugins_dir */
+    char kubelet_state[PATH_CAP];      /* default: "dra_manager_state" beside plugins_dir */
     int32_t healthcheck_port;          /* -1 off, 0 any */
     char healthcheck_address[ADDRESS_TEXT_CAP]; /* empty: all */
     int32_t metrics_port;
@@ -88,6 +94,7 @@ struct settings {
     bool claim_status;
     bool device_metadata;
     bool device_metrics;
+    bool check_device_memory;
     bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;

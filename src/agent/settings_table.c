@@ -8,14 +8,15 @@
     .offset = offsetof(struct settings, member), .size = sizeof(((struct settings *)0)->member)
 
 /* Commands that read a setting, as bits. */
-#define READ_BY(command) (uint16_t)(1u << (unsigned)(command))
+#define READ_BY(command) (uint16_t)((uint32_t)1 << (unsigned)(command))
 #define BY_PROBE (READ_BY(COMMAND_PROBE) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_CLAIMS (READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_DEVICES (READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_SLICES))
-#define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES))
+#define BY_STORE (BY_CLAIMS | READ_BY(COMMAND_DEVICES) | READ_BY(COMMAND_RELEASE))
 #define BY_NODE (BY_DEVICES | READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_BUNDLE))
 #define BY_CLUSTER READ_BY(COMMAND_RESERVATIONS)
-#define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | BY_CLUSTER) /* what is of each driver */
+/* what is of each driver */
+#define BY_DRIVERS (BY_NODE | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_RELEASE) | BY_CLUSTER)
 #define BY_OUTPUT (BY_DEVICES | READ_BY(COMMAND_CLAIMS) | READ_BY(COMMAND_CHECK) | BY_CLUSTER)
 
 const struct setting_row setting_rows[SETTINGS_COUNT] = {
@@ -33,6 +34,14 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(kubeconfig),
      .default_text = "the pod's service account",
      .help = "path of one kubeconfig file (YAML or JSON); its current context is used"},
+    {.flag = "--tls-min-version",
+     .readers = BY_CLUSTER,
+     .variable = "TLS_MIN_VERSION",
+     .kind = KIND_CHOICE,
+     FIELD(tls_min),
+     .default_value = "1.3",
+     .choices = {[TLS_MIN_1_2] = "1.2", [TLS_MIN_1_3] = "1.3"},
+     .help = "oldest version of TLS by which the agent connects to the API server"},
     {.flag = "--cdi-root",
      .readers = BY_CLAIMS,
      .variable = "CDI_ROOT",
@@ -56,7 +65,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .help = "its subdirectory " DRIVER_NAME " holds the service socket and " STORE_FILE_NAME
              "; that of the EFA driver has its name"},
     {.flag = "--pod-uid",
-     .readers = READ_BY(COMMAND_CHECK),
+     .readers = READ_BY(COMMAND_CHECK) | READ_BY(COMMAND_RELEASE),
      .variable = "POD_UID",
      .kind = KIND_UID,
      FIELD(pod_uid),
@@ -71,6 +80,13 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      .default_text = "device-plugins next to the plugins directory",
      .help = "a socket there with \"neuron\" in its name, or \"efa\" with --efa, is that of a "
              "device plugin, beside which the agent is not ready"},
+    {.flag = "--kubelet-state-file",
+     .variable = "KUBELET_STATE_FILE",
+     .kind = KIND_FILE,
+     FIELD(kubelet_state),
+     .default_text = "dra_manager_state next to the plugins directory",
+     .help = "the kubelet's checkpoint of claims: one that it lists is not released without an "
+             "unprepare; where it cannot be read, none is, see the command release"},
     {.flag = "--healthcheck-port",
      .variable = "HEALTHCHECK_PORT",
      .kind = KIND_PORT,
@@ -205,6 +221,12 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
      FIELD(device_metrics),
      .default_value = "false",
      .help = "also serve errors, memory and power of each device as metrics, one read a round"},
+    {.flag = "--check-device-memory",
+     .variable = "CHECK_DEVICE_MEMORY",
+     .kind = KIND_BOOL,
+     FIELD(check_device_memory),
+     .default_value = "true",
+     .help = "prepare no new claim while a process still has memory of one of its devices"},
     {.flag = "--sandbox",
      .variable = "SANDBOX",
      .kind = KIND_BOOL,
@@ -288,6 +310,14 @@ const struct command_row command_rows[COMMANDS] = {
                                   "2 when it cannot be told.",
                               .example = SELF "reservations\n" SELF
                                               "reservations --kubeconfig admin.conf -o json\n"},
+    [COMMAND_RELEASE] = {.name = "release",
+                         .directory = "CLAIM-UID",
+                         .help = "release a held claim that nobody unprepares any more",
+                         .more = "Has the agent of this node unprepare it, as the kubelet does.\n"
+                                 "Whoever runs it asserts that no container uses its devices:\n"
+                                 "look for its processes first (neuron-ls, or the claim's pod in\n"
+                                 "crictl ps). Its devices are free for other claims then.",
+                         .example = SELF "release 5b2f0c1e-7d3a-4e8f-9a60-0d3c2b1a4f5e\n"},
     [COMMAND_CHECK] = {.name = "check",
                        .help = "print one line for each reason why the node is not ready",
                        .more = "Reads the node's directories, and the agent's /readyz and\n"

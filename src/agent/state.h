@@ -18,6 +18,7 @@
 #include "agent/api/connection.h"
 #include "agent/claims/calls.h"
 #include "agent/claims/claim_status.h"
+#include "agent/claims/device_memory.h"
 #include "agent/report/k8s_events.h"
 #include "agent/report/durations.h"
 #include "agent/report/log.h"
@@ -98,6 +99,7 @@ struct agent {
     struct device_states device_states;
     struct publish publish;
     struct claim_status claim_status;
+    struct device_memory device_memory;
     struct reconcile reconcile;
     struct rebuild rebuild;
     struct fetch fetch[FETCHES_MAX];

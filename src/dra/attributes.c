@@ -199,8 +199,13 @@ static void add_shares(struct attributes *out, const char *key, unsigned units, 
 static void add_cores(struct attributes *out, const struct devices *d, const struct device *device)
 {
     unsigned unit = device_core_unit(d, device);
-    if (d->shares > 0u && unit > 0u) {
-        add_shares(out, CORES_CAPACITY, device->core_count, (d->shares > 1u) ? unit : 0u);
+    if (d->shares > 1u && unit > 0u) {
+        add_shares(out, CORES_CAPACITY, device->core_count, unit);
+    } else if (d->shares > 0u && unit > 0u) {
+        /* Less than every part that is left has: no claim for cores fits beside one. */
+        add_shares(out, CORES_CAPACITY, 1u, (unsigned)CAPACITY_ALL);
+    } else {
+        /* the device is its claim's alone */
     }
 }
 

@@ -86,6 +86,13 @@ static bool share_like(struct view v)
     return v.len == 0u || name_like(v, false);
 }
 
+/* An EFA device is known by its address; its number may be another one after a restart. */
+static bool same_place(const struct claim_result *p, const struct claim_result *q)
+{
+    bool efa = p->efa_address != 0u || q->efa_address != 0u;
+    return efa ? p->efa_address == q->efa_address : p->number == q->number;
+}
+
 /* The devices of one request are one CDI device with one environment. */
 static bool configured_alike(const struct claim_record *r, unsigned at)
 {
@@ -288,8 +295,8 @@ bool claim_joins(const struct claim_record *r)
 
 static bool same_device(const struct claim_result *p, const struct claim_result *q)
 {
-    return p->number == q->number && p->node == q->node && p->admin_access == q->admin_access &&
-           p->efa_address == q->efa_address && p->uverbs == q->uverbs &&
+    return same_place(p, q) && p->node == q->node && p->admin_access == q->admin_access &&
+           p->uverbs == q->uverbs &&
            claim_numbers_count(p->cores) == claim_numbers_count(q->cores) &&
            view_is(view_text(p->request), q->request) &&
            view_is(view_text(p->share_id), q->share_id);
@@ -437,7 +444,7 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
         bool shared = have->share_id[0] != '\0' && next->share_id[0] != '\0' &&
                       !view_is(view_text(have->share_id), next->share_id);
         bool exempt = have->admin_access || next->admin_access || shared;
-        bool same = have->node || next->node || have->number == next->number;
+        bool same = have->node || next->node || same_place(have, next);
         if (same && !exempt) {
             return true;
         }

@@ -65,7 +65,7 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_BOOT_ID] =
         "records of claims carry none; see sys/kernel/random/boot_id in --proc-root",
     [PROBE_ISSUE_ULTRASERVER] =
-        "UltraServerConfig is refused; wait 10 minutes after the module's load, then see dmesg",
+        "UltraServerConfig is refused; if it stays busy for more than 10 minutes, see dmesg",
     [PROBE_ISSUE_LNC_CONFIG] =
         "ignored; write NEURON_LOGICAL_NC_CONFIG=1 or 2 for a type with LNC, or remove the file",
     [PROBE_ISSUE_NO_EFA] =
@@ -390,7 +390,8 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
     bool member = d->board != NULL && d->board->ultraserver;
     bool good = ultraserver_build(&d->ultraserver, &found->ultraserver, member);
     if (!good || d->ultraserver.electing) {
-        report_node(issues, PROBE_ISSUE_ULTRASERVER, view_text(found->ultraserver.modes));
+        report_node(issues, PROBE_ISSUE_ULTRASERVER,
+                    view_text(d->ultraserver.electing ? "busy" : found->ultraserver.modes));
     }
 }
 
@@ -649,6 +650,16 @@ int devices_numbered(const struct devices *d, unsigned number)
     ASSERT(d->count <= DEVICES_MAX);
     for (unsigned i = 0; i < d->count; i++) {
         if (d->device[i].number == number) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int devices_addressed(const struct devices *d, uint32_t address)
+{
+    for (unsigned i = 0; i < d->count; i++) {
+        if (address != 0u && d->device[i].efa.address == address) {
             return (int)i;
         }
     }

@@ -151,7 +151,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_IGNORED,        /* entries of class/neuron_device that were left out */
     PROBE_ISSUE_VERSION,        /* module version too long or not printable: left out */
     PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
-    PROBE_ISSUE_ULTRASERVER,    /* ultraserver_mode is busy, or no list of modes */
+    PROBE_ISSUE_ULTRASERVER,    /* a class file is busy, or ultraserver_mode is no list of modes */
     PROBE_ISSUE_LNC_CONFIG,     /* logical_nc_config gives no LNC that the type has: ignored */
     PROBE_ISSUE_NO_EFA,         /* the kernel driver efa has no device */
     PROBE_ISSUE_EFA_COUNT,      /* number of EFA devices differs from the board's map */
@@ -221,6 +221,8 @@ bool devices_same(const struct devices *a, const struct devices *b);
 void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP]);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
+/* Index in the table of the EFA device with this PCI address, or -1. */
+int devices_addressed(const struct devices *d, uint32_t address);
 /* Bit N: the device, or NULL: the table, takes the counter of number N. */
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: number N is in the table. */

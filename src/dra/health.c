@@ -21,10 +21,9 @@ static const char reason_names[][32] = {
     "initialisation failed",
     "reset failed",
     "uncorrectable memory errors",
-    "hardware errors",
     "device gone",
 };
-#define REASONS 17u
+#define REASONS 16u
 _Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted");
 #define COMPONENTS 10u
 _Static_assert(HEALTH_REASON_COMPONENTS == ((uint32_t)1 << COMPONENTS) - 1u,
@@ -62,6 +61,7 @@ static bool take_word(struct device_reading *r, struct view text)
 void device_reading_components(struct device_reading *r, struct view text, bool there)
 {
     struct view list = view_trim(text);
+    r->listed = there;
     r->known = there;
     if (take_word(r, list)) {
         return;
@@ -86,14 +86,14 @@ void device_reading_reset(struct device_reading *r, struct view text)
     }
 }
 
-bool device_reading_counter(uint64_t *sum, struct view text)
+void device_reading_counter(struct device_reading *r, unsigned counter, struct view text)
 {
     uint64_t value = 0;
-    if (view_decimal(view_trim(text), UINT64_MAX / 4u, &value) != STATUS_OK) {
-        return false;
+    ASSERT(counter < HEALTH_COUNTERS);
+    if (view_decimal(view_trim(text), UINT64_MAX / 4u, &value) == STATUS_OK) {
+        r->ecc[counter] = value;
+        r->counted = (uint8_t)(r->counted | (uint32_t)1 << counter);
     }
-    *sum += value;
-    return true;
 }
 
 enum health device_reading_health(const struct device_reading *r)
@@ -106,27 +106,34 @@ enum health device_reading_health(const struct device_reading *r)
 
 /* --- from look to look --- */
 
-/*
- * A counter that falls was cleared: what it counted is over. The kernel module shows 0 where it
- * could not read the device, so it takes two looks to believe that.
- */
-static void take_counter(struct health_track *h, uint32_t reason, uint64_t *kept, uint64_t now,
-                         uint64_t now_ms)
+static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 {
-    bool fell = now < *kept;
-    bool first = fell && (h->fallen & reason) == 0u;
-    h->fallen = fell ? h->fallen | reason : h->fallen & ~reason;
-    if (fell) {
-        h->rising &= first ? h->rising : ~reason;
-    } else if (now > *kept) {
-        h->rising |= reason;
-        h->rose_ms = now_ms;
-    } else {
-        /* nothing new */
-    }
-    *kept = first ? *kept : now;
+    uint32_t mask = (uint32_t)1 << bit;
+    return (uint8_t)(set ? bits | mask : bits & ~mask);
 }
 
+/*
+ * The kernel module shows 0 where it could not read the device, so it takes two looks to believe
+ * that a counter was cleared. Any other value is news, a lower one too: the counter of SRAM is 16
+ * bits wide and wraps, and one that was cleared has counted since. True: it rose.
+ */
+static bool take_counter(struct health_track *h, unsigned counter, uint64_t now)
+{
+    uint64_t kept = h->ecc[counter];
+    bool known = ((uint32_t)h->counted >> counter & 1u) != 0u;
+    bool zero = known && now == 0u && kept != 0u;
+    bool cleared = zero && ((uint32_t)h->zero >> counter & 1u) != 0u;
+    bool rose = known && !zero && now != kept;
+    if (rose || cleared) {
+        h->rising = with_bit(h->rising, counter, rose);
+    }
+    h->zero = with_bit(h->zero, counter, zero);
+    h->counted = with_bit(h->counted, counter, true);
+    h->ecc[counter] = (zero && !cleared) ? kept : now;
+    return rose;
+}
+
+/* Values are followed while the components are read: a rise of that time is old afterwards. */
 static void take_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
     if (now_ms - h->rose_ms >= HEALTH_ERROR_MS) {
@@ -134,20 +141,17 @@ static void take_counters(struct health_track *h, const struct device_reading *r
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
         h->counted = 0; /* what comes back may be another device */
+        h->rising = 0;
     }
-    if (r->counted == 0u) {
-        return;
+    for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
+        bool read = ((uint32_t)r->counted >> i & 1u) != 0u;
+        if (read && take_counter(h, i, r->ecc[i])) {
+            h->rose_ms = now_ms;
+        }
     }
-    uint32_t others = (uint32_t)h->counted ^ r->counted;
-    if ((others & HEALTH_COUNTED_ECC) != 0u) {
-        h->ecc = r->ecc;
+    if (r->listed || r->known) {
+        h->rising = 0;
     }
-    if ((others & HEALTH_COUNTED_ERRORS) != 0u) {
-        h->errors = r->errors;
-    }
-    h->counted = r->counted;
-    take_counter(h, HEALTH_REASON_ECC, &h->ecc, r->ecc, now_ms);
-    take_counter(h, HEALTH_REASON_ERROR, &h->errors, r->errors, now_ms);
 }
 
 static void fall(struct health_track *h, uint64_t now_ms)
@@ -166,12 +170,10 @@ static void fall(struct health_track *h, uint64_t now_ms)
 static enum health state_without_reason(const struct health_track *h,
                                         const struct device_reading *r, uint64_t now_ms)
 {
-    uint64_t wait_ms = h->hold_ms;
-    bool only_gone = h->reasons == HEALTH_REASON_GONE;
-    if (!r->known && !only_gone && wait_ms < HEALTH_UNKNOWN_MS) {
-        wait_ms = HEALTH_UNKNOWN_MS;
-    }
-    if (h->state == (uint8_t)HEALTH_UNHEALTHY && now_ms - h->bad_ms < wait_ms) {
+    /* Whether nothing but a good look ends what was wrong. */
+    bool lasts = (h->reasons & ~((uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_ECC)) != 0u;
+    bool held = (!r->known && lasts) || now_ms - h->bad_ms < h->hold_ms;
+    if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {
         return HEALTH_UNHEALTHY;
     }
     return r->known ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
@@ -180,7 +182,7 @@ static enum health state_without_reason(const struct health_track *h,
 bool device_health_take(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
     take_counters(h, r, now_ms);
-    uint32_t reasons = r->reasons | h->rising;
+    uint32_t reasons = r->reasons | ((h->rising != 0u) ? (uint32_t)HEALTH_REASON_ECC : 0u);
     enum health before = (enum health)h->state;
     enum health after = HEALTH_UNHEALTHY;
     if (reasons != 0u) {

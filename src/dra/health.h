@@ -7,11 +7,14 @@
  * Rules:
  * R1 An unhealthy component, a device that does not answer, a failed initialisation or reset, and a
  *    device that is gone count at the first look, and until the first look without them.
- * R2 A counter of hardware errors that rises counts for HEALTH_ERROR_MS, or until it is cleared.
- *    What a counter had at the first look is history and counts for nothing; so is the sum where
- *    another set of counters could be read than before: it rose or fell by what they are.
- * R3 A value that cannot be read, and a reset under way, say nothing: an unhealthy device stays so
- *    for HEALTH_UNKNOWN_MS, a healthy one is unknown at once, and so is one that is no longer gone.
+ * R2 unhealthy_components is the truth where it can be read (kernel module 2.30 and later, on
+ *    Trainium2 and 3). Elsewhere the counters of uncorrected memory errors are: one that rises
+ *    counts for HEALTH_ERROR_MS, or until it is cleared. The first value of a counter is history
+ *    and counts for nothing. hw_error_event is no counter of errors: it also rises when a component
+ *    recovers and when an error is corrected, so it only wakes the agent.
+ * R3 A value that cannot be read, and a reset under way, say nothing. A healthy device is unknown
+ *    at once. A device with a bad component stays unhealthy until a look finds it good. Only errors
+ *    that were counted end with HEALTH_ERROR_MS, and a device that is no longer gone is unknown.
  * R4 A device that becomes unhealthy again and again has to stay free of errors before it is
  *    healthy: the first HEALTH_FALLS_FREE times not at all, then HEALTH_HOLD_MS, twice as long each
  *    time. So the number of changes is bounded, however often the files change.
@@ -33,39 +36,37 @@ enum {
     HEALTH_REASON_INIT = 0x1000,       /* the kernel module could not initialise the device */
     HEALTH_REASON_RESET = 0x2000,      /* its last reset failed */
     HEALTH_REASON_ECC = 0x4000,        /* uncorrectable memory errors */
-    HEALTH_REASON_ERROR = 0x8000,      /* hardware errors */
-    HEALTH_REASON_GONE = 0x10000       /* neither in sysfs nor in /dev */
+    HEALTH_REASON_GONE = 0x8000        /* neither in sysfs nor in /dev */
 };
 
-/* The counters, as bits: the files of uncorrectable errors, and hw_error_event. */
-enum { HEALTH_COUNTED_ECC = 0x7, HEALTH_COUNTED_ERRORS = 0x8 };
+/* The counters of uncorrected memory errors: SRAM, memory, memory that can be repaired. */
+#define HEALTH_COUNTERS 3u
 
 /* What one look says; all zero: nothing. */
 struct device_reading {
     uint32_t reasons; /* HEALTH_REASON_… */
-    bool known;       /* its components could be read, and no reset is under way */
-    uint8_t counted;  /* HEALTH_COUNTED_…: the counters that could be read */
-    uint64_t ecc;     /* sum of those of uncorrectable errors */
-    uint64_t errors;  /* hw_error_event */
+    bool listed;      /* its components could be read */
+    bool known;       /* so they could, and no reset is under way */
+    uint8_t counted;  /* bit n: counter n could be read */
+    uint64_t ecc[HEALTH_COUNTERS];
 };
 
 /* Takes the text of unhealthy_components; empty with `there` false: it could not be read. */
 void device_reading_components(struct device_reading *r, struct view text, bool there);
 /* Takes the text of `reset`: 0 in reset, 1 ready, 2 invalid. Anything else says nothing. */
 void device_reading_reset(struct device_reading *r, struct view text);
-/* Adds the text of a counter to *sum; false: it is no number. */
-MUST_USE bool device_reading_counter(uint64_t *sum, struct view text);
+/* Takes the text of a counter; one that is no number is not counted. */
+void device_reading_counter(struct device_reading *r, unsigned counter, struct view text);
 
 /* A device from look to look; all zero before the first one. */
 struct health_track {
     bool seen;        /* a look has found the device, or missed it while a claim holds it */
     uint8_t state;    /* enum health */
     uint32_t reasons; /* why it is unhealthy; the last ones while it only has to stay healthy */
-    uint8_t counted;  /* HEALTH_COUNTED_…: `ecc` and `errors` are those of these; 0: of none */
-    uint64_t ecc;
-    uint64_t errors;
-    uint32_t fallen;   /* bits of the counters that were lower at the last look */
-    uint32_t rising;   /* HEALTH_REASON_ECC and HEALTH_REASON_ERROR that count now */
+    uint8_t counted;  /* bit n: ecc[n] is the last value of counter n */
+    uint8_t zero;     /* bit n: the last look showed 0 in place of it */
+    uint8_t rising;   /* bit n: counter n rose lately */
+    uint64_t ecc[HEALTH_COUNTERS];
     uint64_t rose_ms;  /* when one of them rose last */
     uint64_t bad_ms;   /* the last look that found something wrong */
     uint64_t fell_ms;  /* when it became unhealthy last */

@@ -36,8 +36,9 @@
  * Of the two halves of a slot the intact one with the higher sequence counts. A change writes the
  * other half, with a sequence that is higher than every one in the file, so that a write that was
  * torn leaves what was before. Only when the disk refuses that half, and the slot is free or to be
- * free, is the half written that counts. A damaged half is replaced by a copy of the other one; of
- * equal sequences half 1 counts.
+ * free, is the half written that counts. A damaged half, perhaps the newer one, is replaced
+ * by a copy of the other one or by an outline of all that the claim may hold, once a CDI file says
+ * what it was or the header has bit 0. Of equal sequences half 1 counts.
  * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
  * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in
  * a wrong place is damage too.

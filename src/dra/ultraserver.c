@@ -33,7 +33,7 @@ static bool next_mode(uint8_t *modes, struct view *list)
     if (view_decimal(word, ULTRASERVER_MODE_MAX, &mode) != STATUS_OK || (more && list->len == 0u)) {
         return false;
     }
-    *modes |= (mode > 0u) ? (uint8_t)((uint32_t)1 << mode) : 0u; /* 0: no mode is set */
+    *modes = (uint8_t)(*modes | ((mode > 0u) ? 1u << mode : 0u)); /* 0: no mode is set */
     return true;
 }
 
@@ -41,7 +41,7 @@ static bool next_mode(uint8_t *modes, struct view *list)
 static bool build_modes(struct ultraserver *u, struct view list)
 {
     bool good = true;
-    u->electing = view_is(list, busy);
+    u->electing = u->electing || view_is(list, busy);
     for (unsigned i = 0; i < ULTRASERVER_TEXT_CAP && list.len > 0u && good && !u->electing; i++) {
         good = next_mode(&u->modes, &list);
     }
@@ -80,6 +80,8 @@ bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *fo
         return true;
     }
     for (unsigned i = 0; i < (unsigned)ULTRASERVER_SIZES; i++) {
+        u->electing = u->electing || view_is(text_of(found->node_id[i]), busy) ||
+                      view_is(text_of(found->server_id[i]), busy);
         build_place(&u->place[i], text_of(found->server_id[i]), text_of(found->node_id[i]));
         if (u->place[i].server_id[0] == '\0') {
             build_place(&u->place[i], text_of(found->group_id), text_of(found->group_node_id));
@@ -149,9 +151,8 @@ enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes, const 
         return PEER_UNSUPPORTED;
     }
     if (u->electing) {
-        writer_text(why, "the nodes of the UltraServer are still finding each other "
-                         "(ultraserver_mode is busy, for up to 10 minutes after the kernel module "
-                         "was loaded); the kubelet tries again");
+        writer_text(why, "the nodes of the UltraServer are still finding each other (the kernel "
+                         "module reports busy, for up to 10 minutes); the kubelet tries again");
         return PEER_UNSUPPORTED;
     }
     if (mode == 0u) {

@@ -20,11 +20,11 @@
 #include "host/sockets.h"
 #include "host/system.h"
 
-void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig)
+void apilink_init(struct apilink *l, struct agent *agent, const struct settings *settings)
 {
-    ASSERT(agent != NULL && kubeconfig != NULL);
+    ASSERT(agent != NULL && settings != NULL);
     l->agent = agent;
-    l->kubeconfig = kubeconfig;
+    l->settings = settings;
     l->phase = APILINK_IDLE;
     l->fd = -1;
     l->resolver.fd = -1;
@@ -104,6 +104,7 @@ static void shake_start(struct apilink *l, uint64_t now_ms)
     char text[HOST_TEXT_CAP];
     struct writer why = writer_of(text, sizeof text);
     struct tls_identity id = credentials_identity(&l->credentials);
+    id.with_tls12 = l->settings->tls_min == TLS_MIN_1_2;
     enum status s = tls_start(l->fd, &id, &why);
     if (s != STATUS_OK) {
         fail(l, s, "TLS with", writer_view(&why), now_ms);
@@ -242,7 +243,7 @@ void apilink_start(struct apilink *l, uint64_t now_ms)
     apilink_close(l);
     l->attempt_ms = now_ms + API_CONNECT_MS;
     l->error = ETIMEDOUT;
-    enum status s = credentials_load(&l->credentials, l->kubeconfig, &why);
+    enum status s = credentials_load(&l->credentials, l->settings->kubeconfig, &why);
     if (s != STATUS_OK) {
         fail(l, s, "", writer_view(&why), now_ms);
         return;

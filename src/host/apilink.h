@@ -22,8 +22,8 @@ enum apilink_phase {
 
 /* The connection, or the attempt at one. */
 struct apilink {
-    struct agent *agent;    /* borrowed; is called with every outcome */
-    const char *kubeconfig; /* borrowed; empty: in-cluster */
+    struct agent *agent;             /* borrowed; is called with every outcome */
+    const struct settings *settings; /* borrowed */
     enum apilink_phase phase;
     int fd;                    /* -1: none */
     bool tls;                  /* a TLS session exists */
@@ -47,9 +47,9 @@ struct apilink {
 };
 
 /*
- * Initialises `l` with nothing open; `agent` and `kubeconfig` are borrowed until the process ends.
+ * Initialises `l` with nothing open; `agent` and `settings` are borrowed until the process ends.
  */
-void apilink_init(struct apilink *l, struct agent *agent, const char *kubeconfig);
+void apilink_init(struct apilink *l, struct agent *agent, const struct settings *settings);
 /* Starts a connection; closes an earlier one first. Calls agent_api_opened or agent_api_failed,
  * perhaps before this returns. */
 void apilink_start(struct apilink *l, uint64_t now_ms);

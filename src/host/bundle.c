@@ -210,24 +210,16 @@ static bool is_cdi_file(const struct command_memory *m, struct view name)
 /* The CDI files of the agent; *error: why the directory cannot be read, or 0. */
 static enum status cdi_write_all(struct command_memory *m, int *error, struct writer *why)
 {
-    uint8_t *bytes = m->half[0]; /* copying uses m->part alone */
+    const struct entry e = {.kind = ENTRY_CDI};
+    struct directory *d = &m->directory;
+    struct directory_entry found;
     enum status s = STATUS_OK;
-    int fd = path_open(m->settings->cdi_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    long n = (fd >= 0) ? 1 : -1;
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
-        struct directory_entry found;
-        size_t at = 0;
-        n = syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]);
-        while (n > 0 && s == STATUS_OK && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
-            const struct entry e = {.kind = ENTRY_CDI};
-            bool ours = is_cdi_file(m, view_text(found.name));
-            s = ours ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
-        }
+    directory_open(d, m->settings->cdi_root);
+    while (s == STATUS_OK && directory_next(d, &found)) {
+        bool ours = is_cdi_file(m, view_text(found.name));
+        s = ours ? entry_write(m, NULL, &e, found.name, why) : STATUS_OK;
     }
-    *error = (n < 0) ? errno : 0;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    *error = directory_close(d);
     return s;
 }
 
@@ -245,33 +237,28 @@ static enum status cdi_copy_all(struct command_memory *m, struct writer *why)
 }
 
 /* An errno, or 0: the directory is there and empty. */
-static int directory_ready(struct command_memory *m, const char *path)
+static int directory_ready(const char *path)
 {
-    uint8_t *bytes = m->half[0];
+    struct directory d;
     struct directory_entry found;
-    size_t at = 0;
+    bool empty = true;
     int error = 0;
     if (directory_make(path, 0700, &error) != STATUS_OK) {
         return error;
     }
-    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    long n = (fd >= 0) ? syscall(SYS_getdents64, fd, bytes, sizeof m->half[0]) : -1;
-    error = (n < 0) ? errno : 0;
-    while (n > 0 && directory_next(view_of(bytes, (size_t)n), &at, &found)) {
-        bool itself = view_is(view_text(found.name), ".") || view_is(view_text(found.name), "..");
-        error = itself ? error : ENOTEMPTY;
+    directory_open(&d, path);
+    while (empty && directory_next(&d, &found)) {
+        empty = view_is(view_text(found.name), ".") || view_is(view_text(found.name), "..");
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return error;
+    error = directory_close(&d);
+    return empty ? error : ENOTEMPTY;
 }
 
 enum status bundle_write(struct command_memory *m, const struct settings_input *input,
                          struct writer *why)
 {
     const char *directory = m->settings->operand;
-    int error = directory_ready(m, directory);
+    int error = directory_ready(directory);
     enum status s = STATUS_OK;
     if (error != 0) {
         writer_text(why, directory);

@@ -466,6 +466,64 @@ static enum status run_probe(struct command_memory *m, struct writer *why)
     return commands_flush(m, why);
 }
 
+/* --- release --- */
+
+/* Whether this driver holds the claim of that UID; its names are in *id then. */
+static bool holds_claim(struct command_memory *m, const char *uid, struct claim_id *id)
+{
+    for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+        enum slot_state state = slot_load(m, slot);
+        bool outline = state == SLOT_OUTLINE && !m->outline.released;
+        if (state == SLOT_CLAIM || outline) {
+            *id = outline ? m->outline.id : m->record.id;
+            if (view_is(view_text(id->uid), uid)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static enum status release_at(struct command_memory *m, unsigned driver, bool *any,
+                              struct writer *why)
+{
+    const struct driver *names = &m->settings->driver[driver];
+    struct claim_id id;
+    enum status s = store_ready(m, driver, why);
+    if (s != STATUS_OK || !holds_claim(m, m->settings->operand, &id)) {
+        return s;
+    }
+    s = release_call(m, names->service_socket, &id, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    *any = true;
+    writer_text(&m->out, "released claim ");
+    writer_text(&m->out, id.namespace_);
+    writer_text(&m->out, "/");
+    writer_text(&m->out, id.name);
+    writer_text(&m->out, " (");
+    writer_text(&m->out, id.uid);
+    writer_text(&m->out, ") of ");
+    writer_text(&m->out, names->name);
+    writer_text(&m->out, "\n");
+    return commands_flush(m, why);
+}
+
+static enum status run_release(struct command_memory *m, struct writer *why)
+{
+    enum status s = STATUS_OK;
+    bool any = false;
+    for (unsigned d = 0; d < commands_drivers(m) && s == STATUS_OK; d++) {
+        s = release_at(m, d, &any, why);
+    }
+    if (s == STATUS_OK && !any) {
+        writer_text(why, "no claim of this UID is held here; see " AGENT_NAME " claims");
+        return HOST_ABSENT;
+    }
+    return s;
+}
+
 /* --- check --- */
 
 static enum status reason(struct command_memory *m, struct view text, struct writer *why)
@@ -709,6 +767,9 @@ enum status commands_print(struct command_memory *m, struct writer *why)
         break;
     case COMMAND_PROBE:
         s = run_probe(m, why);
+        break;
+    case COMMAND_RELEASE:
+        s = run_release(m, why);
         break;
     case COMMAND_COMPLETION:
         settings_completion(&m->out);

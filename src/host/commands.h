@@ -2,7 +2,8 @@
 /*
  * The commands beside `run`: reads the node, the claim store, CDI files and the agent's own pages,
  * and prints what src/command makes of them, or writes it into the directory of a bundle. Takes no
- * lock and writes no file of the agent, so that it disturbs none that runs beside it.
+ * lock and writes no file of the agent, so that it disturbs none that runs beside it; `release` has
+ * the agent itself release a claim.
  */
 #ifndef HOST_COMMANDS_H
 #define HOST_COMMANDS_H
@@ -10,6 +11,8 @@
 #include "command/command.h"
 #include "host/efa_probe.h"
 #include "host/probe.h"
+#include "wire/h2.h"
+#include "host/system.h"
 
 /* What a command needs; in the place of the loop's memory, because the loop does not run. */
 struct command_memory {
@@ -31,8 +34,11 @@ struct command_memory {
     enum driver_kind driver;  /* whose store is read */
     char state_dir[PATH_CAP]; /* its directory */
     uint8_t half[2][STORE_HALF_BYTES];
+    struct directory directory; /* whose files the bundle gets */
     uint8_t cdi[2][CDI_BYTES_MAX];
     uint8_t part[COMMAND_PART_BYTES];
+    struct h2 h2; /* of `release` */
+    struct h2_stream stream;
     uint8_t reason[HOST_TEXT_CAP]; /* why a file of a bundle is missing */
 };
 

@@ -28,5 +28,11 @@ unsigned page_get(struct command_memory *m, const char *path, struct view *body,
                   struct writer *why);
 /* Writes a whole page to m->out_fd. HOST_*: it is not there or cannot be written; as above. */
 MUST_USE enum status page_copy(struct command_memory *m, const char *path, struct writer *why);
+/*
+ * Has the agent behind this service socket unprepare the claim, as the kubelet does. HOST_*: it did
+ * not; `why` gets one line.
+ */
+MUST_USE enum status release_call(struct command_memory *m, const char *socket_path,
+                                  const struct claim_id *id, struct writer *why);
 
 #endif

@@ -160,8 +160,9 @@ enum status credentials_refresh(struct credentials *c, bool *changed, struct wri
 /* --- address --- */
 
 /*
- * SNI and certificates have no dot at the end of a name (RFC 6066 §3). The authority is that of the
- * URL, without the port that https implies (RFC 9110 §4.2.3).
+ * The name that the certificate must have keeps a dot at its end, as in Go: "10.0.0.1." is no
+ * address there. The authority is that of the URL, without the port that https implies (RFC 9110
+ * §4.2.3).
  */
 static enum status address_set(struct credentials *c, struct view host, uint16_t port,
                                struct writer *why)
@@ -183,7 +184,7 @@ static enum status address_set(struct credentials *c, struct view host, uint16_t
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
     c->port = port;
-    memcpy(c->server_name, c->host, sizeof c->server_name);
+    text_cut(c->server_name, sizeof c->server_name, host);
     return STATUS_OK;
 }
 
@@ -266,7 +267,9 @@ static enum status server_from_config(struct credentials *c, const char *path,
     }
     enum status s = address_set(c, host, port, why);
     if (s == STATUS_OK && k->tls_server_name.len > 0u) {
-        s = text_copy(c->server_name, sizeof c->server_name, view_without_dot(k->tls_server_name));
+        bool fits = view_without_dot(k->tls_server_name).len < API_HOST_CAP;
+        s = fits ? text_copy(c->server_name, sizeof c->server_name, k->tls_server_name)
+                 : FULL_BUFFER;
         if (s != STATUS_OK) {
             return fail(why, path, ": tls-server-name is longer than 253 characters; correct it",
                         s);

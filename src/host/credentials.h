@@ -24,8 +24,9 @@ struct pem {
 /* One instance of about 400 KiB; pages that no credential reaches are never touched. */
 struct credentials {
     uint16_t port;
-    char host[API_HOST_CAP];           /* without a dot at its end, IPv6 without brackets */
-    char server_name[API_HOST_CAP];    /* name that the certificate must have */
+    char host[API_HOST_CAP]; /* without a dot at its end, IPv6 without brackets */
+    char server_name[API_HOST_CAP +
+                     1u]; /* name that the certificate must have, perhaps with that dot */
     char authority[API_HOST_CAP + 8u]; /* of the URL: IPv6 in brackets, a port other than 443 */
     const char *remedy;                /* static: where the files below should come from */
     char token_file[PATH_CAP];         /* empty: the token does not change */

@@ -53,28 +53,19 @@ static bool is_served(struct plugin_search *l, const char *name)
            !socket_is_dead(path);
 }
 
-static void records_look(struct plugin_search *l, struct view records)
+/* 0, or an errno. */
+static int directory_look(struct plugin_search *l)
 {
+    struct directory d;
     struct directory_entry e;
-    size_t at = 0;
-    while (!l->found && directory_next(records, &at, &e)) {
+    directory_open(&d, l->directory);
+    while (!l->found && directory_next(&d, &e)) {
         l->found = has_word(view_text(e.name), l->driver) && is_served(l, e.name);
         if (l->found) {
             text_cut(l->name, SOCKET_PATH_CAP, view_text(e.name));
         }
     }
-}
-
-/* 0, or an errno. */
-static int directory_look(struct plugin_search *l, int fd)
-{
-    uint8_t bytes[DIRECTORY_READ_BYTES];
-    long n = 1;
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0 && !l->found; i++) {
-        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        records_look(l, view_of(bytes, (n > 0) ? (size_t)n : 0u));
-    }
-    return (n < 0) ? errno : 0;
+    return directory_close(&d);
 }
 
 int device_plugin_look(const char *directory, enum driver_kind driver, char name[SOCKET_PATH_CAP])
@@ -83,11 +74,7 @@ int device_plugin_look(const char *directory, enum driver_kind driver, char name
     if (name[0] != '\0' && is_served(&l, name)) {
         return 0;
     }
-    int fd = path_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int error = (fd < 0) ? errno : directory_look(&l, fd);
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    int error = directory_look(&l);
     error = (error == ENOENT || error == ENOTDIR) ? 0 : error;
     if (error == 0 && !l.found) {
         name[0] = '\0';

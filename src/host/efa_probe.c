@@ -167,26 +167,16 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
 /* Hands in each name of a folder of sysfs. 0, or the errno of a failure that says nothing. */
 static int folder_list(const struct efa_listing *l, const char *folder)
 {
-    uint8_t bytes[DIRECTORY_READ_BYTES];
+    struct directory d;
+    struct directory_entry e;
     char path[EFA_PATH_CAP];
     rest_path(path, l->settings->sysfs_root, folder, "", "");
-    int fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return (errno == ENOENT || errno == ENOTDIR) ? 0 : errno;
+    directory_open(&d, path);
+    while (directory_next(&d, &e)) {
+        l->take(l, &e);
     }
-    long n = 1;
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
-        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        struct view records = view_of(bytes, (n > 0) ? (size_t)n : 0u);
-        struct directory_entry e;
-        size_t at = 0;
-        while (directory_next(records, &at, &e)) {
-            l->take(l, &e);
-        }
-    }
-    int error = (n < 0) ? errno : 0;
-    (void)close(fd);
-    return error;
+    int error = directory_close(&d);
+    return (error == ENOENT || error == ENOTDIR) ? 0 : error;
 }
 
 int efas_look(const struct settings *settings, struct found_efas *found)

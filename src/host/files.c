@@ -221,6 +221,142 @@ static enum status port_read(void *ctx, enum files_dir dir, const char *name, ui
     return s;
 }
 
+/* --- files on their way to their name --- */
+
+/*
+ * Several writers share the CDI root: a process for each driver, and in a rolling update two of
+ * each. Process ids say nothing, because each pod counts its own. So a port writes under a random
+ * name, creates the file itself, and keeps a lock on it until it has its final name: what nobody
+ * has locked is a leftover.
+ */
+static const char temporary_prefix[] = "neuron.aws.com-claim.";
+static const char temporary_suffix[] = ".tmp";
+
+static void temporary_choose(struct host_files *f)
+{
+    struct writer w = writer_of(f->temporary, sizeof f->temporary);
+    writer_text(&w, temporary_prefix);
+    writer_hex(&w, random_seed(), 16);
+    writer_text(&w, temporary_suffix);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+}
+
+static bool is_temporary(const struct host_files *f, const char *name)
+{
+    return strcmp(name, f->temporary) == 0;
+}
+
+static void temporary_close(struct host_files *f)
+{
+    if (f->temporary_fd >= 0) {
+        (void)close(f->temporary_fd);
+    }
+    f->temporary_fd = -1;
+}
+
+/* Creates the file and locks it. A name that somebody else has is given up for another. */
+static enum status temporary_create(struct host_files *f, const char *path)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (f->temporary_fd >= 0) {
+        (void)unlink(path);
+        temporary_close(f);
+    }
+    f->temporary_fd = open_for_write(f, FILES_CDI, path, O_RDWR | O_EXCL);
+    if (f->temporary_fd < 0) {
+        int error = errno;
+        if (error == EEXIST) {
+            temporary_choose(f);
+        }
+        return failed(f, error);
+    }
+    return lock_bytes(f, f->temporary_fd, whole);
+}
+
+static enum status temporary_drop(struct host_files *f, const char *path)
+{
+    enum status s = (f->temporary_fd < 0) ? HOST_ABSENT : STATUS_OK;
+    if (s == STATUS_OK && unlink(path) != 0) {
+        s = failed(f, errno);
+    }
+    temporary_close(f);
+    return s;
+}
+
+static enum status temporary_write(struct host_files *f, uint64_t offset, struct view bytes)
+{
+    char path[FILE_PATH_CAP];
+    int error = 0;
+    path_of(path, f, FILES_CDI, f->temporary);
+    enum status s = (offset == 0u) ? temporary_create(f, path) : STATUS_OK;
+    if (s == STATUS_OK && f->temporary_fd < 0) {
+        s = failed(f, ENOENT);
+    }
+    s = (s == STATUS_OK) ? descriptor_write(f->temporary_fd, bytes, (off_t)offset, &error) : s;
+    if (s != STATUS_OK) {
+        enum status dropped = temporary_drop(f, path);
+        status_ignore(dropped, "the next tidying removes what is left");
+    }
+    return (error == 0) ? s : failed(f, error);
+}
+
+static const char *port_temporary(void *ctx)
+{
+    const struct host_files *f = ctx;
+    return f->temporary;
+}
+
+/*
+ * Whether nobody writes the file: it is not new, and nobody has it locked. In this order, because
+ * the lock that asks would refuse that of a writer who has just created the file.
+ */
+static bool is_leftover(int fd)
+{
+    struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    struct stat st;
+    if (fd < 0 || descriptor_stat(fd, &st) != 0) {
+        return false;
+    }
+    uint64_t written_ms = (st.st_mtim.tv_sec > 0) ? (uint64_t)st.st_mtim.tv_sec * 1000u : 0u;
+    bool old = clock_wall_ms() >= written_ms + TEMPORARY_AGE_MS;
+    return old && fcntl(fd, F_OFD_SETLK, &whole) == 0;
+}
+
+static void remove_leftover(struct host_files *f, const char *name)
+{
+    char path[FILE_PATH_CAP];
+    struct view text = view_text(name);
+    if (text.len >= CDI_FILE_NAME_CAP || !view_starts(text, temporary_prefix) ||
+        !view_ends(text, temporary_suffix) || is_temporary(f, name)) {
+        return;
+    }
+    path_of(path, f, FILES_CDI, name);
+    int fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (is_leftover(fd)) {
+        (void)unlink(path);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+static enum status port_tidy(void *ctx)
+{
+    struct host_files *f = ctx;
+    char path[FILE_PATH_CAP];
+    struct directory d;
+    struct directory_entry e;
+    path_of(path, f, FILES_CDI, f->temporary);
+    enum status s = temporary_drop(f, path);
+    directory_open(&d, f->cdi_dir);
+    while (directory_next(&d, &e)) {
+        remove_leftover(f, e.name);
+    }
+    int error = directory_close(&d);
+    return (error == 0) ? s : failed(f, error);
+}
+
 /* Creates a file with exactly these bytes, or adds them to it; or there is none at all. */
 static enum status write_whole(struct host_files *f, const char *name, uint64_t offset,
                                struct view bytes)
@@ -249,7 +385,8 @@ static enum status port_write(void *ctx, enum files_dir dir, const char *name, u
     struct host_files *f = ctx;
     ASSERT(f != NULL && offset <= INT64_MAX - bytes.len);
     if (dir == FILES_CDI) {
-        return write_whole(f, name, offset, bytes);
+        return is_temporary(f, name) ? temporary_write(f, offset, bytes)
+                                     : write_whole(f, name, offset, bytes);
     }
     enum status s = state_open(f, name, true, offset == 0u);
     if (s != STATUS_OK) {
@@ -306,7 +443,11 @@ static enum status port_commit(void *ctx, enum files_dir dir, const char *name,
     }
     /* CDI files are not flushed: the runtime reads them through the same page cache, and a reboot
      * rebuilds them. */
-    return (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
+    enum status s = (final_name == NULL) ? STATUS_OK : rename_in(f, dir, name, final_name);
+    if (s == STATUS_OK && final_name != NULL && is_temporary(f, name)) {
+        temporary_close(f);
+    }
+    return s;
 }
 
 static uint64_t port_flush_ms(void *ctx)
@@ -324,6 +465,9 @@ static enum status port_remove(void *ctx, enum files_dir dir, const char *name, 
     }
     char path[FILE_PATH_CAP];
     path_of(path, f, dir, name);
+    if (dir == FILES_CDI && is_temporary(f, name)) {
+        return temporary_drop(f, path);
+    }
     enum status s = STATUS_OK;
     if (aside != NULL) {
         s = rename_in(f, dir, name, aside);
@@ -406,38 +550,81 @@ static enum files_holder port_holder(void *ctx, enum files_lock which)
 
 /* --- listing --- */
 
-static enum status list_records(struct view records, const char *prefix, struct writer *out)
+static void list_name(const char *name, const char *prefix, struct writer *out)
 {
-    size_t at = 0;
-    struct directory_entry e;
-    while (directory_next(records, &at, &e)) {
-        struct view name = view_text(e.name);
-        bool wanted = view_starts(name, prefix);
-        if (wanted && writer_room(out) <= name.len) {
-            return FULL_BUFFER;
-        }
-        writer_bytes(out, e.name, wanted ? name.len + 1u : 0u);
+    struct view text = view_text(name);
+    if (view_starts(text, prefix)) {
+        writer_bytes(out, name, text.len + 1u);
     }
-    return STATUS_OK;
 }
 
-static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
+/* A page is one read: its names are shorter than the records that they come in. */
+_Static_assert(LIST_PAGE_BYTES >= DIRECTORY_READ_BYTES, "the names of a read fit a page");
+
+/* The descriptor stays open between the pages: names that come or go meanwhile move no others. */
+static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
+                             struct writer *out)
 {
     struct host_files *f = ctx;
-    uint8_t bytes[DIRECTORY_READ_BYTES];
-    enum status s = STATUS_OK;
-    long n = 1;
-    int fd = path_open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return (errno == ENOENT) ? STATUS_OK : failed(f, errno);
+    struct directory d;
+    struct directory_entry e;
+    ASSERT(writer_room(out) >= LIST_PAGE_BYTES);
+    if (at->pages == 0u) {
+        at->place = path_open(directory_of(f, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     }
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0 && s == STATUS_OK; i++) {
-        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        s = (n > 0) ? list_records(view_of(bytes, (size_t)n), prefix, out) : s;
+    directory_begin(&d, at->place);
+    d.reads = at->pages;
+    bool more = directory_next(&d, &e);
+    at->pages = d.reads;
+    while (more) {
+        list_name(e.name, prefix, out);
+        more = d.at < d.len && directory_next(&d, &e);
     }
-    int error = errno;
-    (void)close(fd);
-    return (n >= 0) ? s : failed(f, error);
+    if (d.len > 0u) {
+        return STATUS_MORE;
+    }
+    int error = directory_close(&d);
+    if (error == 0 || (error == ENOENT && at->pages == 0u)) {
+        return STATUS_OK;
+    }
+    return failed(f, error);
+}
+
+/* --- the kubelet's checkpoint --- */
+
+static void kubelet_state_drop(struct host_files *f)
+{
+    if (f->kubelet_state_fd >= 0) {
+        (void)close(f->kubelet_state_fd);
+    }
+    f->kubelet_state_fd = -1;
+}
+
+static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
+                                      uint64_t *written_ms)
+{
+    struct host_files *f = ctx;
+    struct stat st;
+    if (offset == 0u) {
+        kubelet_state_drop(f);
+        f->kubelet_state_fd =
+            path_open(f->kubelet_state, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    }
+    if (f->kubelet_state_fd < 0 || descriptor_stat(f->kubelet_state_fd, &st) != 0) {
+        return failed(f, errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        kubelet_state_drop(f);
+        return failed(f, EINVAL);
+    }
+    *written_ms =
+        (uint64_t)st.st_mtim.tv_sec * 1000u + (uint64_t)st.st_mtim.tv_nsec / UINT64_C(1000000);
+    size_t room = writer_room(out);
+    enum status s = read_at(f, f->kubelet_state_fd, offset, out);
+    if (s != STATUS_OK || writer_room(out) > 0u || room == 0u) {
+        kubelet_state_drop(f); /* that was its end */
+    }
+    return s;
 }
 
 /* --- devices --- */
@@ -448,6 +635,18 @@ static enum status port_device(void *ctx, unsigned number, struct device_place *
     int error = f->efa ? efa_look(f->sysfs_root, f->dev_root, number, place)
                        : probe_device(f->sysfs_root, f->dev_root, number, place);
     return (error == 0) ? STATUS_OK : failed(f, error);
+}
+
+static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
+{
+    struct host_files *f = ctx;
+    char value[SYSFS_VALUE_CAP];
+    int error = probe_memory(f->sysfs_root, number, core, value);
+    if (error != 0) {
+        return failed(f, error);
+    }
+    bool good = view_decimal(view_trim(view_text(value)), INT64_MAX, bytes) == STATUS_OK;
+    return good ? STATUS_OK : failed(f, EIO);
 }
 
 /* --- texts --- */
@@ -473,19 +672,27 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                              .state_dir = state_dir,
                              .sysfs_root = sysfs_root,
                              .dev_root = dev_root,
+                             .kubelet_state = "",
+                             .kubelet_state_fd = -1,
                              .state_fd = -1,
-                             .lock_fd = -1};
+                             .lock_fd = -1,
+                             .temporary_fd = -1};
+    temporary_choose(f);
     return (struct files){.ctx = f,
                           .read = port_read,
                           .write = port_write,
                           .commit = port_commit,
+                          .temporary = port_temporary,
+                          .tidy = port_tidy,
                           .flush_ms = port_flush_ms,
                           .remove = port_remove,
                           .lock = port_lock,
                           .list = port_list,
                           .unlock = port_unlock,
                           .holder = port_holder,
+                          .kubelet_state = port_kubelet_state,
                           .device = port_device,
+                          .memory = port_memory,
                           .why = port_why};
 }
 
@@ -493,5 +700,7 @@ void host_files_end(struct host_files *f)
 {
     state_drop(f);
     lock_drop(f);
+    temporary_close(f);
+    kubelet_state_drop(f);
     ASSERT(f->state_fd == -1);
 }

@@ -30,6 +30,7 @@
 #include "host/sandbox.h"
 #include "host/server_links.h"
 #include "host/servers.h"
+#include "host/strangers.h"
 #include "host/system.h"
 #include "host/telemetry.h"
 
@@ -37,7 +38,9 @@ enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_SERVER ((unsigned)SLOTS_FIXED)
 #define SLOT_DEVICE (SLOT_SERVER + SERVERS * DRIVERS)
 #define SLOT_LINK (SLOT_DEVICE + DEVICES_MAX)
-#define SLOTS (SLOT_LINK + SERVER_LINKS * DRIVERS)
+#define SLOT_PENDING (SLOT_LINK + SERVER_LINKS * DRIVERS)
+#define PORTS 2u /* LINK_HEALTH and LINK_METRICS */
+#define SLOTS (SLOT_PENDING + PENDING_LINKS * PORTS)
 
 /* What each driver has of its own. */
 struct host_driver {
@@ -104,18 +107,20 @@ static size_t log_piece(struct view lines)
 
 /*
  * O_NONBLOCK is not set on stderr, because other processes share the file description. A pipe, as
- * containers have it, is opened once more for us alone; a plain file never blocks. Otherwise, and
- * where /proc or the right to it is absent, poll(2) goes before each write.
+ * containers have it, or a terminal is opened once more for us alone: poll(2) calls a terminal
+ * writable that takes less than a line, and the write would block until somebody reads. A plain
+ * file never blocks. Otherwise, and where /proc or the right to it is absent, poll(2) goes before
+ * each write.
  */
 static void log_open(struct host *h)
 {
     struct stat st;
     h->log_fd = STDERR_FILENO;
     h->log_free = descriptor_stat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-    if (h->log_free || !S_ISFIFO(st.st_mode)) {
+    if (h->log_free || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))) {
         return;
     }
-    int own = path_open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    int own = path_open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
     if (own >= 0) {
         h->log_fd = own;
         h->log_free = true;
@@ -146,21 +151,11 @@ static void log_flush(struct host *h, int wait_ms)
 
 /* --- accepting --- */
 
-/* Whether the agent has a place for another connection, free or by closing one. */
-static bool server_room(const struct host *h, const struct host_driver *d, const struct server *s)
-{
-    return agent_link_room_ms(d->agent, s->kind) <= h->time.now_ms &&
-           pace_accept_ms(&d->links.pace, s->kind) <= h->time.now_ms;
-}
-
 static void accept_some(const struct host *h, struct host_driver *d, struct server *s)
 {
     bool more = true;
     for (unsigned i = 0; i < ACCEPTS_PER_TURN && more && s->listener.fd >= 0; i++) {
         struct accepted peer;
-        if (!server_room(h, d, s)) {
-            return; /* it waits in the kernel */
-        }
         /*
          * One a turn where each makes another give way, or those that connect again at once push
          * each other out before one of them was heard.
@@ -183,7 +178,9 @@ static void driver_poll_fill(struct host *h, unsigned at)
     }
     for (unsigned i = 0; i < SERVERS; i++) {
         const struct server *s = &d->server[i];
-        bool polled = at < h->drivers && server_room(h, d, s);
+        bool port = strangers_come(s->kind);
+        bool polled =
+            at < h->drivers && (!port || strangers_may(&d->links, s->kind, h->time.now_ms));
         int fd = polled ? server_poll(s, h->time.now_ms) : -1;
         servers[i] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
@@ -202,6 +199,11 @@ static void poll_fill(struct host *h)
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
     error_events_interest(&h->errors, &h->slots[SLOT_DEVICE], h->time.now_ms);
+    for (unsigned i = 0; i < PORTS; i++) { /* the ports are the first driver's */
+        const struct host_driver *d = &h->driver[DRIVER_NEURON];
+        strangers_interest(&d->links, (i == 0u) ? LINK_HEALTH : LINK_METRICS,
+                           &h->slots[SLOT_PENDING + i * PENDING_LINKS], h->time.now_ms);
+    }
     for (unsigned d = 0; d < DRIVERS; d++) {
         driver_poll_fill(h, d);
     }
@@ -218,8 +220,6 @@ static uint64_t due_ms(struct host *h)
         const struct host_driver *d = &h->driver[i / SERVERS];
         const struct server *s = &d->server[i % SERVERS];
         at = earlier(at, server_deadline(s, h->time.now_ms));
-        uint64_t room_ms = agent_link_room_ms(d->agent, s->kind);
-        at = (room_ms > h->time.now_ms) ? earlier(at, room_ms) : at;
     }
     return at;
 }
@@ -230,11 +230,8 @@ static uint64_t pace_ms(const struct host *h)
     /* The ports, to which strangers come, are the first driver's. */
     const struct host_driver *d = &h->driver[DRIVER_NEURON];
     uint64_t at = server_links_due(&d->links);
-    for (unsigned i = 0; i < SERVERS; i++) {
-        uint64_t accept_ms = pace_accept_ms(&d->links.pace, d->server[i].kind);
-        at = (accept_ms > h->time.now_ms) ? earlier(at, accept_ms) : at;
-    }
-    return at;
+    at = earlier(at, strangers_due(&d->links, LINK_HEALTH, h->time.now_ms));
+    return earlier(at, strangers_due(&d->links, LINK_METRICS, h->time.now_ms));
 }
 
 static void look(struct host *h, uint64_t wait_ms)
@@ -251,7 +248,7 @@ static void look(struct host *h, uint64_t wait_ms)
 static bool links_ready(const struct host *h)
 {
     bool ready = h->slots[SLOT_API].revents != 0;
-    for (unsigned i = SLOT_LINK; i < SLOTS; i++) {
+    for (unsigned i = SLOT_LINK; i < SLOT_PENDING; i++) {
         ready = ready || h->slots[i].revents != 0;
     }
     return ready;
@@ -469,10 +466,27 @@ static void driver_turn(struct host *h, unsigned at, bool old)
         server_link_read(&d->links, i, links[i].revents, h->time.now_ms);
     }
     for (unsigned i = 0; i < SERVERS; i++) {
-        if (servers[i].revents != 0 && !old) {
+        if (servers[i].revents != 0 && !old && !strangers_come(d->server[i].kind)) {
             accept_some(h, d, &d->server[i]);
         }
         server_try(&d->server[i], d->agent, h->time.now_ms);
+    }
+}
+
+/* New connections to the TCP ports. */
+static void strangers_turn(struct host *h)
+{
+    struct host_driver *d = &h->driver[DRIVER_NEURON];
+    for (unsigned i = 0; i < PORTS; i++) {
+        struct server *s = &d->server[(unsigned)LINK_HEALTH + i];
+        bool stirs = h->slots[SLOT_SERVER + (unsigned)LINK_HEALTH + i].revents != 0 ||
+                     strangers_due(&d->links, s->kind, h->time.now_ms) <= h->time.now_ms;
+        for (unsigned n = 0; n < PENDING_LINKS; n++) {
+            stirs = stirs || h->slots[SLOT_PENDING + i * PENDING_LINKS + n].revents != 0;
+        }
+        if (stirs) {
+            strangers_round(&d->links, s, h->time.now_ms);
+        }
     }
 }
 
@@ -493,6 +507,9 @@ static void turn(struct host *h)
     apilink_turn(&h->api, h->slots[SLOT_API].revents, h->time.now_ms);
     for (unsigned d = h->drivers; d > 0u; d--) {
         driver_turn(h, d - 1u, old); /* the first one has the links of strangers: they come last */
+    }
+    if (!old) {
+        strangers_turn(h);
     }
     node_look(h);
     sockets_look(h);
@@ -600,6 +617,17 @@ static enum status process_begin(struct host *h, struct writer *why)
     return state_begin(h, why);
 }
 
+/* That of the kubelet's checkpoint, which the kubelet replaces; false: it is absent or the root. */
+static bool kubelet_directory(const struct settings *s, char path[PATH_CAP])
+{
+    struct stat st;
+    text_set(path, PATH_CAP, s->kubelet_state);
+    char *slash = strrchr(path, '/');
+    ASSERT(slash != NULL);
+    *slash = '\0';
+    return slash != path && path_stat(path, &st) == 0;
+}
+
 static void sandbox_begin(struct host *h)
 {
     const struct settings *s = h->settings;
@@ -621,6 +649,8 @@ static void sandbox_begin(struct host *h)
     /* Where it is absent, as on most nodes, a rule would be for what is above it. */
     struct stat st;
     paths.fixed[2] = (path_stat(s->neuron_dir, &st) == 0) ? s->neuron_dir : "/etc";
+    char kubelet_dir[PATH_CAP];
+    paths.file = kubelet_directory(s, kubelet_dir) ? kubelet_dir : "/etc";
     sandbox_enter(&paths, &w, &wide);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
@@ -664,6 +694,7 @@ static struct files *driver_begin(struct host *h, unsigned at)
     struct host_driver *d = &h->driver[at];
     const struct settings *s = h->settings;
     d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
+    d->disk.kubelet_state = s->kubelet_state;
     d->disk.efa = at == (unsigned)DRIVER_EFA;
     return &d->files;
 }
@@ -682,7 +713,7 @@ static void agent_begin(struct host *h)
         h->efa_error = -1; /* no look yet */
     }
     h->eager = true; /* the first step is due at once */
-    apilink_init(&h->api, h->agent, h->settings->kubeconfig);
+    apilink_init(&h->api, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
     }

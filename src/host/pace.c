@@ -2,7 +2,7 @@
 /*
  * Shares of strangers; see pace.h. A window has a number of transfers for all of them together.
  * The first transfers of a connection are its own: a probe needs no more, so that it is served
- * while others use up every window.
+ * while others use up every window. The rounds of each port have windows of their own.
  */
 #include "host/pace.h"
 
@@ -14,29 +14,51 @@ static bool is_stranger(unsigned link)
     return link >= STRANGER_FIRST;
 }
 
-static bool is_port(enum link_kind kind)
-{
-    return kind == LINK_HEALTH || kind == LINK_METRICS;
-}
-
 static unsigned port_of(enum link_kind kind)
 {
-    ASSERT(is_port(kind));
+    ASSERT(kind == LINK_HEALTH || kind == LINK_METRICS);
     return (unsigned)kind - (unsigned)LINK_HEALTH;
 }
 
-void pace_accepted(struct pace *p, enum link_kind kind, unsigned link, uint64_t now_ms)
+void pace_begin(struct pace *p, unsigned link)
 {
-    if (is_port(kind)) {
-        ASSERT(is_stranger(link));
+    if (is_stranger(link)) {
         p->first[link - STRANGER_FIRST] = STRANGER_FIRST_TRANSFERS;
-        p->accept_ms[port_of(kind)] = now_ms + STRANGER_ACCEPT_MS;
     }
 }
 
-uint64_t pace_accept_ms(const struct pace *p, enum link_kind kind)
+uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_ms)
 {
-    return is_port(kind) ? p->accept_ms[port_of(kind)] : 0u;
+    const struct pace_port *port = &p->port[port_of(kind)];
+    bool left = port->rounds < STRANGER_ROUNDS && port->accepts < STRANGER_ACCEPTS &&
+                port->places < STRANGER_PLACES;
+    return (left || now_ms >= port->window_ms) ? now_ms : port->window_ms;
+}
+
+void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms)
+{
+    struct pace_port *port = &p->port[port_of(kind)];
+    ASSERT(pace_round_ms(p, kind, now_ms) <= now_ms);
+    if (now_ms >= port->window_ms) {
+        *port = (struct pace_port){.window_ms = now_ms + STRANGER_ROUND_MS};
+    }
+    port->rounds++;
+}
+
+bool pace_accept(struct pace *p, enum link_kind kind)
+{
+    struct pace_port *port = &p->port[port_of(kind)];
+    bool may = port->accepts < STRANGER_ACCEPTS;
+    port->accepts += may ? 1u : 0u;
+    return may;
+}
+
+bool pace_place(struct pace *p, enum link_kind kind)
+{
+    struct pace_port *port = &p->port[port_of(kind)];
+    bool may = port->places < STRANGER_PLACES;
+    port->places += may ? 1u : 0u;
+    return may;
 }
 
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms)

@@ -18,13 +18,23 @@ struct pace {
     uint64_t window_ms;            /* end of the window under way */
     unsigned used;                 /* transfers of all strangers in it */
     uint8_t first[STRANGER_LINKS]; /* transfers that a new connection still has of its own */
-    uint64_t accept_ms[2];         /* of each port: when its next connection is accepted */
+    struct pace_port {
+        uint64_t window_ms; /* end of the window under way */
+        unsigned rounds;    /* in it, and what they took */
+        unsigned accepts;
+        unsigned places;
+    } port[2];
 };
 
-/* A connection was accepted on a socket of this kind and is the link `link` from now on. */
-void pace_accepted(struct pace *p, enum link_kind kind, unsigned link, uint64_t now_ms);
-/* When the next connection of the kind may be accepted. */
-uint64_t pace_accept_ms(const struct pace *p, enum link_kind kind);
+/* A connection has the link `link` from now on. */
+void pace_begin(struct pace *p, unsigned link);
+/* When the next round of a port may be: now, or when its window is over. */
+uint64_t pace_round_ms(const struct pace *p, enum link_kind kind, uint64_t now_ms);
+/* Counts a round that pace_round_ms allowed. */
+void pace_round(struct pace *p, enum link_kind kind, uint64_t now_ms);
+/* Whether one more connection may be accepted, or get a place, in this window; counts it. */
+MUST_USE bool pace_accept(struct pace *p, enum link_kind kind);
+MUST_USE bool pace_place(struct pace *p, enum link_kind kind);
 /* Whether the link may transfer now: one read(2) or one send(2). */
 bool pace_allows(const struct pace *p, unsigned link, uint64_t now_ms);
 /* Counts a transfer that pace_allows allowed. */

@@ -23,8 +23,7 @@
 #define PROBE_PATH_CAP (PATH_CAP + DEVICE_PATH_CAP)
 
 static const char device_prefix[] = "neuron";
-#define HEALTH_STATUS "stats/hardware/health_status/"
-#define ERROR_EVENT HEALTH_STATUS "hw_error_event"
+#define ERROR_EVENT "stats/hardware/health_status/hw_error_event"
 
 /* The process lacks memory or descriptors: this says nothing about the file. */
 static bool is_shortage(int error)
@@ -121,8 +120,8 @@ static void node_values(struct look *l, bool all)
 }
 
 /*
- * What the nodes of an UltraServer agreed on. It is read until it is there, and then in the look
- * that takes its turn: an election comes with the load of the module alone.
+ * A class file that the election of an UltraServer writes. It is read until it has a value, and
+ * then where `all` is set: the kernel module elects when it is loaded, and on demand by an ioctl.
  */
 static void ultraserver_value(struct look *l, const char *file, bool all,
                               char value[ULTRASERVER_TEXT_CAP])
@@ -143,13 +142,17 @@ static void ultraserver_look(struct look *l, bool all)
         memset(u, 0, sizeof *u);
         return;
     }
-    ultraserver_value(l, "ultraserver_mode", all, u->modes);
-    ultraserver_value(l, "node_id_2", all, u->node_id[ULTRASERVER_PAIR]);
-    ultraserver_value(l, "node_id_4", all, u->node_id[ULTRASERVER_QUAD]);
-    ultraserver_value(l, "server_id_2", all, u->server_id[ULTRASERVER_PAIR]);
-    ultraserver_value(l, "server_id_4", all, u->server_id[ULTRASERVER_QUAD]);
-    ultraserver_value(l, "node_id", all, u->group_node_id);
-    ultraserver_value(l, "reservation_id", all, u->group_id);
+    char before[ULTRASERVER_TEXT_CAP];
+    memcpy(before, u->modes, sizeof before);
+    ultraserver_value(l, "ultraserver_mode", true, u->modes);
+    /* A new election can change the ids with the modes. */
+    bool changed = all || strncmp(before, u->modes, sizeof before) != 0;
+    ultraserver_value(l, "node_id_2", changed, u->node_id[ULTRASERVER_PAIR]);
+    ultraserver_value(l, "node_id_4", changed, u->node_id[ULTRASERVER_QUAD]);
+    ultraserver_value(l, "server_id_2", changed, u->server_id[ULTRASERVER_PAIR]);
+    ultraserver_value(l, "server_id_4", changed, u->server_id[ULTRASERVER_QUAD]);
+    ultraserver_value(l, "node_id", changed, u->group_node_id);
+    ultraserver_value(l, "reservation_id", changed, u->group_id);
 }
 
 static void device_value(struct look *l, const char *name, const char *file, bool all,
@@ -165,12 +168,11 @@ static void device_value(struct look *l, const char *name, const char *file, boo
 /* --- health --- */
 
 static const char *const health_file[HEALTH_FILES] = {
-    [HEALTH_FILE_COMPONENTS] = HEALTH_STATUS "unhealthy_components",
+    [HEALTH_FILE_COMPONENTS] = "stats/hardware/health_status/unhealthy_components",
     [HEALTH_FILE_RESET] = "reset",
     [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
     [HEALTH_FILE_ECC_MEMORY] = "stats/hardware/mem_ecc_uncorrected",
     [HEALTH_FILE_ECC_REPAIRABLE] = "stats/hardware/mem_ecc_repairable_uncorrected",
-    [HEALTH_FILE_ERRORS] = ERROR_EVENT,
 };
 
 /*
@@ -238,20 +240,7 @@ static bool health_value(struct look *l, const char *name, unsigned which,
     return n >= 0;
 }
 
-/* A file that counts errors. */
-static void counter_look(struct look *l, const char *name, unsigned which, struct device_reading *r)
-{
-    char value[SYSFS_VALUE_CAP];
-    bool errors = which == HEALTH_FILE_ERRORS;
-    uint32_t bit = errors ? (uint32_t)HEALTH_COUNTED_ERRORS
-                          : (uint32_t)1 << (which - (unsigned)HEALTH_FILE_ECC);
-    if (health_value(l, name, which, value) &&
-        device_reading_counter(errors ? &r->errors : &r->ecc, view_text(value))) {
-        r->counted = (uint8_t)(r->counted | bit);
-    }
-}
-
-/* Modules before 2.28 have none of the files of health, those before 2.30 some of the counters. */
+/* The components are listed by modules from 2.30 on, on Trainium2 and 3. */
 static void health_look(struct look *l, const char *name, struct device_reading *r)
 {
     char value[SYSFS_VALUE_CAP];
@@ -261,8 +250,10 @@ static void health_look(struct look *l, const char *name, struct device_reading 
     if (health_value(l, name, HEALTH_FILE_RESET, value)) {
         device_reading_reset(r, view_text(value));
     }
-    for (unsigned i = HEALTH_FILE_ECC; i < HEALTH_FILES; i++) {
-        counter_look(l, name, i, r);
+    for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
+        if (health_value(l, name, (unsigned)HEALTH_FILE_ECC + i, value)) {
+            device_reading_counter(r, i, view_text(value));
+        }
     }
 }
 
@@ -423,24 +414,19 @@ static void class_open(struct look *l)
 /* Reads the rest of the class directory and adds it up; `take`: looks at each entry too. */
 static uint32_t class_read(struct look *l, bool take)
 {
-    uint8_t bytes[DIRECTORY_READ_BYTES];
+    struct directory d;
+    struct directory_entry e;
     uint32_t sum = 0;
-    long n = (l->fd >= 0) ? 1 : 0;
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
-        n = syscall(SYS_getdents64, l->fd, bytes, sizeof bytes);
-        struct view records = view_of(bytes, (n > 0) ? (size_t)n : 0u);
-        struct directory_entry e;
-        size_t at = 0;
-        while (directory_next(records, &at, &e)) {
-            sum = crc32c(sum, view_of(&e.inode, sizeof e.inode));
-            sum = crc32c(sum, view_text(e.name));
-            if (take) {
-                entry_take(l, e.name);
-            }
+    directory_begin(&d, l->fd);
+    while (directory_next(&d, &e)) {
+        sum = crc32c(sum, view_of(&e.inode, sizeof e.inode));
+        sum = crc32c(sum, view_text(e.name));
+        if (take) {
+            entry_take(l, e.name);
         }
     }
-    if (n < 0) {
-        l->error = errno;
+    if (l->fd >= 0 && d.error != 0) {
+        l->error = d.error;
     }
     return sum;
 }
@@ -520,6 +506,23 @@ int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
     }
     out->node = node_of(&st);
     return (failed == 0) ? 0 : errno;
+}
+
+int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
+                 char value[SYSFS_VALUE_CAP])
+{
+    char path[PROBE_PATH_CAP];
+    int error = 0;
+    struct writer w = writer_of(path, sizeof path);
+    writer_text(&w, sysfs_root);
+    writer_text(&w, "/class/neuron_device/neuron");
+    writer_decimal(&w, number);
+    writer_text(&w, "/neuron_core");
+    writer_decimal(&w, core);
+    writer_text(&w, "/stats/memory_usage/device_mem/total");
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    return value_at(AT_FDCWD, path, value, &error) ? 0 : errno;
 }
 
 int probe_open_errors(const char *sysfs_root, unsigned number)

@@ -13,15 +13,14 @@
 
 /*
  * The files of a device's health: its unhealthy components, whether it is ready, the counters of
- * uncorrectable errors, hw_error_event.
+ * uncorrected memory errors.
  */
 enum {
     HEALTH_FILE_COMPONENTS,
     HEALTH_FILE_RESET,
-    HEALTH_FILE_ECC, /* this and the next two: in the order of the bits of HEALTH_COUNTED_ECC */
+    HEALTH_FILE_ECC, /* this and the next two: HEALTH_COUNTERS, in their order */
     HEALTH_FILE_ECC_MEMORY,
     HEALTH_FILE_ECC_REPAIRABLE,
-    HEALTH_FILE_ERRORS,
     HEALTH_FILES
 };
 
@@ -63,6 +62,12 @@ MUST_USE int probe_node(const struct settings *settings, struct probe *p);
  */
 MUST_USE int probe_device(const char *sysfs_root, const char *dev_root, unsigned number,
                           struct device_place *out);
+/*
+ * Reads device_mem/total of a core, as it is now: three system calls. 0, or the errno of the one
+ * that failed.
+ */
+MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
+                          char value[SYSFS_VALUE_CAP]);
 /* Reads one file of sysfs, cut as in probe_node; empty: it cannot be read. */
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*

@@ -152,7 +152,7 @@ enum status reservations_print(struct reservations_memory *m, const struct setti
     m->output = settings->output;
     m->end_ms = now_ms + RESERVATIONS_LIMIT_MS;
     m->agent = agent_init(settings, &none, random_seed(), now_ms, clock_wall_ms());
-    apilink_init(&m->api, m->agent, settings->kubeconfig);
+    apilink_init(&m->api, m->agent, settings);
     reservations_init(m->agent, &m->list);
     s = print_all(m, settings, why);
     apilink_close(&m->api);

@@ -150,7 +150,7 @@ static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
     for (unsigned i = 0; i < sizeof paths->fixed / sizeof paths->fixed[0] && good; i++) {
         good = rule_add(r, paths->fixed[i], ACCESS_READ, true);
     }
-    return good;
+    return good && rule_add(r, paths->file, ACCESS_READ_FILE, true);
 }
 
 /* The kernel's ABI version, or 0: paths are not restricted, and errno says why. */

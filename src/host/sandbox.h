@@ -16,6 +16,7 @@ struct sandbox_paths {
     const char *write[4]; /* what is below may be read, made, changed and removed */
     const char *read[3];  /* what is below may be read */
     const char *fixed[3]; /* the same, and it is never removed and made again */
+    const char *file;     /* its directory is this: files below may be read, directories not */
 };
 
 /*

@@ -27,6 +27,8 @@
     X(SYS_getsockopt, "reads who the peer is, and why a connection failed")                        \
     X(SYS_setsockopt, "sets TCP options")                                                          \
     X(SYS_sendto, "sends to peers, the API server and name servers")                               \
+    X(SYS_recvfrom, "sees whether a stranger on a TCP port has sent something")                    \
+    X(SYS_shutdown, "ends the agent's side of a connection to a TCP port")                         \
     /* files */                                                                                    \
     X(SYS_openat, "opens files and directories")                                                   \
     X(SYS_close, "closes descriptors")                                                             \

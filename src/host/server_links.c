@@ -11,6 +11,8 @@
 void server_links_init(struct server_links *s, struct agent *agent)
 {
     s->agent = agent;
+    pending_init(&s->health);
+    pending_init(&s->metrics);
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         s->link[i].fd = -1;
     }
@@ -19,6 +21,18 @@ void server_links_init(struct server_links *s, struct agent *agent)
 static void link_close(struct host_link *l)
 {
     (void)close(l->fd);
+    *l = (struct host_link){.fd = -1};
+}
+
+/* The last words to a stranger that still sends arrive only if that is read; see pending_linger. */
+static void link_leave(struct server_links *s, unsigned i, uint64_t now_ms)
+{
+    struct host_link *l = &s->link[i];
+    if (i < STRANGER_FIRST || l->ended || l->broken) {
+        link_close(l);
+        return;
+    }
+    pending_linger((i < GRPC_LINKS) ? &s->health : &s->metrics, l->fd, now_ms);
     *l = (struct host_link){.fd = -1};
 }
 
@@ -109,7 +123,7 @@ bool server_links_flush(struct server_links *s, uint64_t now_ms)
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         moved = link_write(s, i, now_ms) || moved;
         if (s->link[i].fd >= 0 && agent_link_done(s->agent, i)) {
-            link_close(&s->link[i]);
+            link_leave(s, i, now_ms);
         }
     }
     return moved;
@@ -132,13 +146,18 @@ bool server_link_begin(struct server_links *s, enum link_kind kind, const struct
         return true;
     }
     ASSERT((unsigned)i < SERVER_LINKS && s->link[i].fd == -1);
-    s->link[i] = (struct host_link){.fd = peer->fd};
-    pace_accepted(&s->pace, kind, (unsigned)i, now_ms);
+    s->link[i] = (struct host_link){.fd = peer->fd, .peer = peer->peer};
+    pace_begin(&s->pace, (unsigned)i);
+    if (peer->heard) {
+        server_link_read(s, (unsigned)i, POLLIN, now_ms);
+    }
     return free;
 }
 
 void server_links_close(struct server_links *s)
 {
+    pending_close(&s->health);
+    pending_close(&s->metrics);
     for (unsigned i = 0; i < SERVER_LINKS; i++) {
         if (s->link[i].fd >= 0) {
             link_close(&s->link[i]);

@@ -10,12 +10,14 @@
 
 #include "agent/agent.h"
 #include "host/pace.h"
+#include "host/pending.h"
 #include "host/sockets.h"
 
 struct host_link {
-    int fd;      /* -1: none */
-    bool ended;  /* nothing more arrives */
-    bool broken; /* nothing more can be sent */
+    int fd;        /* -1: none */
+    bool ended;    /* nothing more arrives */
+    bool broken;   /* nothing more can be sent */
+    uint32_t peer; /* see agent_link_open */
 };
 
 /* All of them, by the agent's link index. */
@@ -23,6 +25,8 @@ struct server_links {
     struct agent *agent; /* borrowed */
     struct pace pace;
     bool paced; /* a link waits until pace_next_ms */
+    struct pending health;
+    struct pending metrics;
     struct host_link link[SERVER_LINKS];
 };
 
@@ -30,7 +34,7 @@ struct server_links {
 void server_links_init(struct server_links *s, struct agent *agent);
 /*
  * A connection of the kind was accepted. It is closed when the agent has no place for it. False:
- * another one gave way to it.
+ * another one gave way to it. What a stranger has sent by now is read at once.
  */
 bool server_link_begin(struct server_links *s, enum link_kind kind, const struct accepted *peer,
                        uint64_t now_ms);

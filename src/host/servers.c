@@ -180,25 +180,18 @@ static void remove_if_stale(const struct server *s, struct view folder, const ch
 static void remove_stale(const struct server *s, struct agent *agent)
 {
     char folder[SOCKET_PATH_CAP];
-    uint8_t bytes[DIRECTORY_READ_BYTES];
+    struct directory d;
+    struct directory_entry e;
     const char *slash = strrchr(s->listener.path, '/');
     ASSERT(slash != NULL);
     struct view dir = view_of(s->listener.path, strlen(s->listener.path) - strlen(slash) + 1u);
     enum status copied = text_copy(folder, sizeof folder, dir);
     ASSERT(copied == STATUS_OK);
-    int fd = path_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    long n = (fd >= 0) ? 1 : 0;
-    for (unsigned i = 0; i < DIRECTORY_READS_MAX && n > 0; i++) {
-        struct directory_entry e;
-        size_t at = 0;
-        n = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
-        while (n > 0 && directory_next(view_of(bytes, (size_t)n), &at, &e)) {
-            remove_if_stale(s, dir, e.name, agent);
-        }
+    directory_open(&d, folder);
+    while (directory_next(&d, &e)) {
+        remove_if_stale(s, dir, e.name, agent);
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    (void)directory_close(&d); /* a stale socket that was not seen stays until the next start */
 }
 
 void servers_remove_stale(const struct server servers[SERVERS], struct agent *agent)

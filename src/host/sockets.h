@@ -53,6 +53,7 @@ struct accepted {
     int fd;        /* STATUS_OK: non-blocking, the caller's from now on */
     uint32_t peer; /* STATUS_OK: process id over a unix socket, else the address, folded;
                       0: of this network namespace */
+    bool heard;    /* set by who waited until its peer had sent something */
     uid_t uid;     /* HOST_DENIED: whose connection it was */
     int error;     /* HOST_IO: errno */
 };

@@ -36,6 +36,7 @@ static const struct {
     {ENXIO, HOST_IO, "a FIFO or socket, not a plain file"},
     {EEXIST, HOST_IO, "exists already"},
     {EFBIG, HOST_IO, "file too large"},
+    {EOVERFLOW, HOST_IO, "more entries than can be read"},
     {ELOOP, HOST_IO, "too many symbolic links"},
     {ENAMETOOLONG, HOST_IO, "name too long"},
     {EMFILE, HOST_IO, "too many open files in this process"},
@@ -257,25 +258,71 @@ int path_rename(const char *from, const char *to)
 enum { RECORD_SIZE_AT = 16, RECORD_NAME_AT = 19, RECORD_BYTES_MIN = 24 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the length is read low byte first");
 
-bool directory_next(struct view records, size_t *at, struct directory_entry *out)
+static void record_read(struct directory *d, struct directory_entry *out)
 {
-    if (*at >= records.len) {
-        return false;
-    }
-    const uint8_t *record = &records.data[*at];
-    size_t left = records.len - *at;
+    const uint8_t *record = &d->bytes[d->at];
+    size_t left = d->len - d->at;
     ASSERT(left >= RECORD_BYTES_MIN);
     size_t size = record[RECORD_SIZE_AT];
     size |= (size_t)record[RECORD_SIZE_AT + 1] << 8;
     ASSERT(size >= RECORD_BYTES_MIN && size <= left);
-    *at += size;
+    d->at += size;
     out->inode = 0;
     for (unsigned i = sizeof out->inode; i > 0u; i--) {
         uint64_t above = out->inode << 8u;
         out->inode = above | record[i - 1u];
     }
     out->name = (const char *)&record[RECORD_NAME_AT];
-    return true;
+}
+
+void directory_begin(struct directory *d, int fd)
+{
+    d->fd = fd;
+    d->error = (fd < 0) ? errno : 0;
+    d->reads = 0;
+    d->len = 0;
+    d->at = 0;
+}
+
+void directory_open(struct directory *d, const char *path)
+{
+    directory_begin(d, path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+}
+
+/* The next records. false: there are none, or they cannot be read. */
+static bool records_read(struct directory *d)
+{
+    if (d->fd < 0 || d->error != 0) {
+        return false;
+    }
+    long n = syscall(SYS_getdents64, d->fd, d->bytes, sizeof d->bytes);
+    d->error = (n < 0) ? errno : 0;
+    d->reads++;
+    if (n > 0 && d->reads > DIRECTORY_READS_MAX) {
+        d->error = EOVERFLOW;
+        return false;
+    }
+    d->len = (n > 0) ? (size_t)n : 0u;
+    d->at = 0;
+    return n > 0;
+}
+
+bool directory_next(struct directory *d, struct directory_entry *out)
+{
+    bool more = d->at < d->len || records_read(d);
+    if (more) {
+        record_read(d, out);
+    }
+    return more;
+}
+
+int directory_close(struct directory *d)
+{
+    if (d->fd >= 0) {
+        (void)close(d->fd);
+    }
+    d->fd = -1;
+    return d->error;
 }
 
 static uint64_t clock_ms(clockid_t id)

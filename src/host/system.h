@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "cfg/limits.h"
 
 /* Verdict of an errno: HOST_NO_SPACE, HOST_DENIED, HOST_ABSENT or HOST_IO. */
 MUST_USE enum status errno_status(int error);
@@ -61,10 +62,29 @@ struct directory_entry {
     const char *name; /* borrowed from the records */
 };
 /*
- * The record at *at among those that getdents64(2) wrote; moves *at after it. false: none is left.
- * (opendir(3) allocates.)
+ * A directory that is read entry by entry (opendir(3) allocates). Owns its descriptor from
+ * directory_open to directory_close.
  */
-bool directory_next(struct view records, size_t *at, struct directory_entry *out);
+struct directory {
+    int fd;    /* -1: it could not be opened */
+    int error; /* errno: there may be entries that were not seen */
+    unsigned reads;
+    size_t len; /* of the records in `bytes` */
+    size_t at;
+    uint8_t bytes[DIRECTORY_READ_BYTES];
+};
+/* A failure shows in directory_close. */
+void directory_open(struct directory *d, const char *path);
+/* The same with a descriptor of the caller, where it stands; if negative, errno says why. */
+void directory_begin(struct directory *d, int fd);
+/* false: that was the last, or the rest cannot be read. out->name is valid until the next call. */
+MUST_USE bool directory_next(struct directory *d, struct directory_entry *out);
+/*
+ * 0: every entry was seen, or the caller stopped before the end. Else an errno: what was not seen
+ * is unknown, not absent. ENOENT, ENOTDIR: there is no such directory. EOVERFLOW: it has more
+ * entries than DIRECTORY_READS_MAX reads give.
+ */
+int directory_close(struct directory *d);
 
 /* Milliseconds of a clock that never steps (CLOCK_MONOTONIC). */
 uint64_t clock_now_ms(void);

@@ -14,6 +14,7 @@
 #include "cfg/limits.h"
 #include "host/der.h"
 #include "host/pem.h"
+#include "host/tls_hello.h"
 #include "host/tls_internal.h"
 #include "host/tls_verify.h"
 #include "host/x509_names.h"
@@ -39,6 +40,7 @@ struct tls_session {
     mbedtls_x509_crt cert;
     struct tls_verifier verifier;
     mbedtls_pk_context key;
+    struct tls_hello hello;     /* versions of the server's answer */
     struct tls_failure failure; /* of the last call; code 0: none */
     const char *protocols[2];   /* NULL-terminated; the library takes no const list */
     char name[TLS_NAME_CAP];
@@ -158,9 +160,8 @@ static size_t take_ahead(unsigned char *data, size_t len)
  * The library goes on for as long as records come that carry nothing, before it ever comes back:
  * without a bound a peer that has shown no certificate yet would keep the whole program busy.
  */
-static int on_receive(void *context, unsigned char *data, size_t len)
+static int receive(unsigned char *data, size_t len)
 {
-    (void)context;
     if (session.receives == 0u) {
         return MBEDTLS_ERR_SSL_WANT_READ;
     }
@@ -185,6 +186,26 @@ static int on_receive(void *context, unsigned char *data, size_t len)
         return MBEDTLS_ERR_SSL_WANT_READ;
     }
     return (errno == ECONNRESET) ? MBEDTLS_ERR_NET_CONN_RESET : MBEDTLS_ERR_NET_RECV_FAILED;
+}
+
+/* The library never sees the end of a ServerHello that tls_hello.h refuses. */
+static int on_receive(void *context, unsigned char *data, size_t len)
+{
+    (void)context;
+    int n = receive(data, len);
+    if (n <= 0) {
+        return n;
+    }
+    switch (tls_hello_read(&session.hello, view_of(data, (size_t)n))) {
+    case TLS_HELLO_OLD:
+        return MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION;
+    case TLS_HELLO_MIXED:
+        return MBEDTLS_ERR_SSL_ILLEGAL_PARAMETER;
+    case TLS_HELLO_GOOD:
+    default:
+        break;
+    }
+    return n;
 }
 
 /* --- start --- */
@@ -319,7 +340,7 @@ static bool sni_of(char sni[TLS_NAME_CAP])
     return bare.len > 0u && x509_address_of(name, address) == 0u;
 }
 
-static int configure(bool with_cert)
+static int configure(bool with_cert, bool with_tls12)
 {
     mbedtls_ssl_config *config = &session.config;
     session.protocols[0] = "h2";
@@ -327,7 +348,8 @@ static int configure(bool with_cert)
     int code = mbedtls_ssl_config_defaults(
         config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
     mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
-    mbedtls_ssl_conf_min_tls_version(config, MBEDTLS_SSL_VERSION_TLS1_2);
+    mbedtls_ssl_conf_min_tls_version(config, with_tls12 ? MBEDTLS_SSL_VERSION_TLS1_2
+                                                        : MBEDTLS_SSL_VERSION_TLS1_3);
     mbedtls_ssl_conf_rng(config, tls_random, NULL);
     mbedtls_ssl_conf_ciphersuites(config, suites);
     mbedtls_ssl_conf_ca_chain(config, &session.ca, NULL);
@@ -368,7 +390,7 @@ static enum status start(const struct tls_identity *id, struct writer *why)
     if (s != STATUS_OK) {
         return s;
     }
-    int code = configure(id->cert_len > 0u);
+    int code = configure(id->cert_len > 0u, id->with_tls12);
     return (code == 0) ? STATUS_OK : refuse(code, "TLS could not be configured", why);
 }
 
@@ -383,7 +405,9 @@ enum status tls_start(int fd, const struct tls_identity *id, struct writer *why)
     session.unsent = 0;
     session.wants = 0;
     session.ahead_len = 0;
-    session.failure = (struct tls_failure){.distrust = session.verifier.text};
+    session.hello = (struct tls_hello){.tls12 = id->with_tls12};
+    session.failure =
+        (struct tls_failure){.distrust = session.verifier.text, .only_tls13 = !id->with_tls12};
     enum status s = good ? start(id, why) : HOST_IO;
     if (!good) {
         writer_text(why, "the kernel provides no random numbers");

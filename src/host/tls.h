@@ -2,7 +2,8 @@
 /*
  * TLS client over a connected, non-blocking socket, by mbedTLS with a static arena (the only
  * allocator of the program). Owns the arena and the session; tls_verify.h decides whether the
- * server is trusted. TLS 1.2 and 1.3; ALPN "h2" is required. Never sends application data before
+ * server is trusted, tls_hello.h whether its version is accepted. TLS 1.3, and 1.2 on demand; ALPN
+ * "h2" is required. Never sends application data before
  * the verification has succeeded.
  *
  * A server that updates its keys (TLS 1.3 KeyUpdate, which mbedTLS 3.6 does not speak) ends the
@@ -25,6 +26,7 @@ struct tls_identity {
     uint8_t *key_pem;
     size_t key_len;
     const char *server_name; /* DNS name, or IP literal without brackets */
+    bool with_tls12;         /* TLS 1.2 is offered too, else TLS 1.3 alone */
 };
 
 /* Bits: what the socket must be ready for. */

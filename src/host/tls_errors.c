@@ -21,8 +21,13 @@ struct reason {
 #define NOT_TLS "the server's response is not TLS; is this the https port of the API server?"
 #define NO_COMMON                                                                                  \
     "the server offers no cipher suite of TLS 1.2 or 1.3 that the agent supports, or no key "      \
-    "exchange by X25519, P-256, P-384 or P-521"
+    "exchange by X25519, P-256, P-384 or P-521, or its key is Ed25519 (RSA and EC are supported)"
 
+/* In place of NO_COMMON where TLS 1.2 was not offered. */
+#define NO_TLS13                                                                                   \
+    "the server does not speak TLS 1.3, or with no cipher suite or key exchange that the agent "   \
+    "supports, or its key is Ed25519 (RSA and EC are supported); for a server that speaks only "   \
+    "TLS 1.2 set --tls-min-version=1.2 (TLS_MIN_VERSION)"
 #define DAMAGED "a TLS record arrived damaged"
 #define UNREADABLE "the server sent no certificate that can be read"
 #define NO_H2                                                                                      \
@@ -42,6 +47,9 @@ static const struct reason reasons[] = {
     {MBEDTLS_ERR_SSL_INVALID_MAC, PEER_PROTOCOL, DAMAGED},
     {MBEDTLS_ERR_SSL_BAD_CERTIFICATE, PEER_UNTRUSTED, UNREADABLE},
     {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, PEER_UNSUPPORTED, NO_COMMON},
+    {MBEDTLS_ERR_SSL_ILLEGAL_PARAMETER, PEER_PROTOCOL,
+     "the server's answer mixes versions of TLS or has a value that was not offered; let nothing "
+     "that is not the API server answer at this address"},
     {MBEDTLS_ERR_SSL_BAD_INPUT_DATA, PEER_PROTOCOL,
      "the server sent a TLS message of over 16 KiB; let it send fewer or smaller certificates"},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, PEER_PROTOCOL,
@@ -135,6 +143,23 @@ static const struct reason *judge_code(const struct tls_failure *failure)
     return find(reasons, COUNT_OF(reasons), failure->code);
 }
 
+/* Whether TLS 1.2 might have been common, where nothing else was. */
+static bool is_for_tls12(const struct tls_failure *failure)
+{
+    if (!failure->only_tls13 || is_starved(failure)) {
+        return false;
+    }
+    switch (failure->code) {
+    case MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION:
+    case MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE:
+        return true;
+    case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
+        return failure->alert == 40u || failure->alert == 70u || failure->alert == 71u;
+    default:
+        return false;
+    }
+}
+
 static enum status judge_alert(unsigned alert, struct writer *why)
 {
     const struct reason *known = find(alerts, COUNT_OF(alerts), (int)alert);
@@ -154,6 +179,10 @@ static enum status judge_alert(unsigned alert, struct writer *why)
 enum status tls_judge(const struct tls_failure *failure, struct writer *why)
 {
     ASSERT(failure->code < 0 && failure->distrust != NULL);
+    if (is_for_tls12(failure)) {
+        put(why, NO_TLS13);
+        return PEER_UNSUPPORTED;
+    }
     if (failure->code == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) {
         return judge_alert(failure->alert, why);
     }

@@ -16,6 +16,7 @@ struct tls_failure {
     unsigned alert;       /* of MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
     const char *distrust; /* why the certificate was refused; empty: it was not. Borrowed */
     bool tight;           /* the arena was nearly full */
+    bool only_tls13;      /* TLS 1.2 was not offered */
     bool established;     /* after the handshake */
     bool refused;         /* reset after our certificate was sent: probably because of it */
 };

@@ -150,6 +150,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 {
     struct x509_cert extra;
     v->sent.count = 0;
+    v->more = false;
     for (const mbedtls_x509_crt *c = sent; c != NULL && c->raw.len > 0u; c = c->next) {
         mbedtls_pk_context key;
         bool kept = v->sent.count < X509_SENT_MAX;
@@ -161,6 +162,7 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
                                          .detail = view_text(cert->fault)};
         }
         v->sent.count += kept ? 1u : 0u;
+        v->more = !kept;
         if (cert->key == X509_KEY_EC) {
             enum x509_reason reason = import_key(&key, cert);
             mbedtls_pk_free(&key);
@@ -196,10 +198,11 @@ int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flag
     struct tls_verifier *v = verifier;
     struct writer w = writer_of(v->text, sizeof v->text - 1u);
     ASSERT(depth == 0);
-    v->trust.now = (int64_t)clock_wall_ms() / 1000;
+    v->trust.now_ms = (int64_t)clock_wall_ms();
     struct x509_verdict verdict = read_sent(v, sent);
     if (verdict.reason == X509_TRUSTED) {
         verdict = x509_verify(&v->search, &v->trust, &v->sent);
+        verdict.reason = (verdict.reason == X509_NO_ISSUER && v->more) ? X509_SENT : verdict.reason;
     }
     if (verdict.reason == X509_TRUSTED) {
         verdict = take_key(sent, &v->sent.cert[0]);
@@ -322,6 +325,8 @@ int tls_own_certificate(mbedtls_x509_crt *chain, struct view der, const char **f
     if (reason == X509_MEMORY) {
         return MBEDTLS_ERR_X509_ALLOC_FAILED;
     }
-    *fault = (reason == X509_TRUSTED) ? NULL : "key";
+    *fault = (reason == X509_ED25519_KEY) ? "key, which is Ed25519; RSA and EC keys are supported"
+                                          : "key";
+    *fault = (reason == X509_TRUSTED) ? NULL : *fault;
     return (reason == X509_TRUSTED) ? 0 : MBEDTLS_ERR_X509_INVALID_FORMAT;
 }

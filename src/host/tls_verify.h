@@ -17,6 +17,7 @@
 struct tls_verifier {
     struct x509_trust trust;
     struct x509_sent sent;
+    bool more; /* than X509_SENT_MAX certificates were sent */
     struct x509_search search;
     enum x509_reason reason;  /* of the last verdict */
     char text[X509_TEXT_CAP]; /* why the server is not trusted; empty: no verdict, or trusted */

@@ -30,12 +30,13 @@ static void keep(struct x509_verdict *kept, struct x509_verdict v)
 
 /* --- one certificate --- */
 
-static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now)
+/* To the millisecond: Go has a certificate expire within its last second, not behind it. */
+static enum x509_reason judge_time(const struct x509_cert *cert, int64_t now_ms)
 {
-    if (now < cert->not_before) {
+    if (now_ms < cert->not_before * 1000) {
         return X509_FUTURE;
     }
-    return (now > cert->not_after) ? X509_EXPIRED : X509_TRUSTED;
+    return (now_ms > cert->not_after * 1000) ? X509_EXPIRED : X509_TRUSTED;
 }
 
 /* RFC 5280 §4.2.1.9 and §4.2.1.3: may this certificate's key sign others? */
@@ -55,7 +56,7 @@ static enum x509_reason judge_issuer(const struct x509_search *s, const struct x
     if (cert->unhandled.len > 0u) {
         return X509_CRITICAL;
     }
-    enum x509_reason reason = judge_time(cert, s->trust->now);
+    enum x509_reason reason = judge_time(cert, s->trust->now_ms);
     if (reason != X509_TRUSTED) {
         return reason;
     }
@@ -296,7 +297,7 @@ static bool is_anchor_itself(const struct x509_trust *trust, const struct x509_c
 /* The server's certificate by itself. */
 static struct x509_verdict judge_own(const struct x509_trust *trust, const struct x509_cert *own)
 {
-    struct x509_verdict v = {.reason = judge_time(own, trust->now)};
+    struct x509_verdict v = {.reason = judge_time(own, trust->now_ms)};
     if (own->unhandled.len > 0u) {
         v.reason = X509_CRITICAL;
         v.detail = own->unhandled;
@@ -371,6 +372,8 @@ static const struct {
     {X509_USAGE, "has an extended key usage that does not allow servers"},
     {X509_CONSTRAINTS, "has name constraints that do not permit "},
     {X509_POLICY, "is signed by an authority whose certificate policies it does not have"},
+    {X509_SENT, "has no issuer among the first 32 certificates that were sent; let the server send "
+                "fewer, its own chain first"},
     {X509_CANDIDATES, "has more possible issuers than are tried"},
     {X509_COMPARISONS, "has more names under name constraints than are compared"},
     {X509_MEMORY, "could not be verified: memory is exhausted"},

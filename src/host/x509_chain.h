@@ -37,6 +37,7 @@ enum x509_reason {
     X509_USAGE,
     X509_CONSTRAINTS,
     X509_POLICY,
+    X509_SENT,        /* no issuer among the first X509_SENT_MAX certificates, and more were sent */
     X509_CANDIDATES,  /* more than X509_CANDIDATES_MAX possible issuers */
     X509_COMPARISONS, /* more than X509_COMPARISONS_MAX of names with constraints */
     X509_MEMORY       /* the signature could not be checked */
@@ -49,7 +50,7 @@ typedef enum x509_reason x509_check(void *context, const struct x509_cert *child
 struct x509_trust {
     struct view anchors; /* authorities: DER, one behind the other */
     struct view host;    /* DNS name or IP address of the server */
-    int64_t now;         /* seconds since 1970 */
+    int64_t now_ms;      /* since 1970 */
     x509_check *check;
     void *context;
 };

@@ -7,7 +7,9 @@
 
 /*
  * Whether the chain, the server's certificate first and its anchor left out, has the policy that an
- * authority in it requires. Mapped policies are not followed: a chain that needs them is refused.
+ * authority in it requires. Two things are stricter than in Go: mapped policies are not followed,
+ * so a chain that needs them is refused; and where one certificate inhibits anyPolicy, it counts
+ * nowhere in the chain, whatever its number of skipped certificates.
  */
 bool x509_policies_allow(const struct x509_cert *const chain[], size_t count);
 

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -411,9 +412,24 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range daemonSet(t, "--set", "draDriver.claimStatus=true,draDriver.deviceMetadata=true,draDriver.deviceMetrics=true,draDriver.shareCores=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
+	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", "draDriver.claimStatus=true,draDriver.deviceMetadata=true,draDriver.deviceMetrics=true,draDriver.checkDeviceMemory=false,draDriver.shareCores=true,draDriver.kubeletState.enabled=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)
+		}
+	}
+}
+
+// TestKubeletState: the kubelet's directory is mounted only where that is asked for, read-only, and unmounts reach it.
+func TestKubeletState(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		found := false
+		for _, mount := range daemonSet(t, "--set", fmt.Sprintf("draDriver.kubeletState.enabled=%t", asked)).Spec.Template.Spec.Containers[0].VolumeMounts {
+			if mount.Name == "kubelet" {
+				found = mount.ReadOnly && mount.MountPath == "/kubelet" && *mount.MountPropagation == core.MountPropagationHostToContainer
+			}
+		}
+		if found != asked {
+			t.Errorf("enabled %t: mounted %t", asked, found)
 		}
 	}
 }
@@ -447,7 +463,7 @@ func alarming(t *testing.T, place string, matcher *labels.Matcher) {
 	source := read(t, "src", "dra", "telemetry.c")
 	for name, want := range map[string]bool{
 		"sram_ecc_corrected": false, "sram_ecc_uncorrected": true, "mem_ecc_corrected": false, "mem_ecc_uncorrected": true,
-		"mem_ecc_repairable_uncorrected": true, "hw_error_event": true, "failure": false, "timeout": false, "hw_error": true,
+		"mem_ecc_repairable_uncorrected": true, "hw_error_event": false, "failure": false, "timeout": false, "hw_error": true,
 		"hw_collectives_error": true, "hw_hbm_ue_error": true, "hw_repairable_hbm_ue_error": true, "hw_nc_ue_error": true,
 		"hw_dma_abort_error": true,
 	} {

@@ -396,7 +396,7 @@ func TestAlerts(t *testing.T) {
 	second := values{"neuron_dra_ready": "_x58 0x3 1x118", "neuron_dra_registered": "_x58 0x3 1x118", "neuron_dra_api_connected": "_x58 0x3 1x118"}
 	for name, all := range map[string]string{
 		"errors that a program can cause": series(t, page, "agent-1", healthy, values{counted(t, page, "timeout"): later("0", "9")}),
-		"errors before a restart":         series(t, page, "agent-1", healthy, values{counted(t, page, "hw_error_event"): "_x60 7x120"}),
+		"errors before a restart":         series(t, page, "agent-1", healthy, values{counted(t, page, "mem_ecc_uncorrected"): "_x60 7x120"}),
 		"a healthy node":                  series(t, page, "agent-1", healthy),
 		"a node of an UltraServer, alone": series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "1"}),
 		"that node and its devices":       series(t, page, "agent-1", healthy, values{"neuron_dra_devices_published": "17"}),

@@ -101,8 +101,14 @@ func besiege(which, connections, address, from string) {
 // besieged starts that process. What stop returns is how often it connected.
 func besieged(t *testing.T, which, n int, address, from string) (stop func() string) {
 	t.Helper()
+	return besiegedBy(t, "ABUSE_STRANGER", which, n, address, from)
+}
+
+// besiegedBy does the same with the row of another table, named by its variable.
+func besiegedBy(t *testing.T, table string, which, n int, address, from string) (stop func() string) {
+	t.Helper()
 	cmd := exec.Command(must(os.Executable()))
-	cmd.Env = append(os.Environ(), helperEnv+"="+helperBesieges, fmt.Sprint("ABUSE_STRANGER=", which), fmt.Sprint("ABUSE_CONNECTIONS=", n),
+	cmd.Env = append(os.Environ(), helperEnv+"="+helperBesieges, fmt.Sprint(table, "=", which), fmt.Sprint("ABUSE_CONNECTIONS=", n),
 		"ABUSE_ADDRESS="+address, "ABUSE_FROM="+from)
 	var out strings.Builder
 	cmd.Stdout = &out
@@ -117,8 +123,12 @@ func besieged(t *testing.T, which, n int, address, from string) (stop func() str
 }
 
 // probe asks a page as the kubelet does: on a connection of its own.
-func probe(address, path string) error {
-	client := http.Client{Timeout: probeLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+func probe(address, path string) error { return probeFrom("127.0.0.1", address, path) }
+
+// probeFrom is a probe from an address.
+func probeFrom(from, address, path string) error {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	client := http.Client{Timeout: probeLimit, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
 	r, err := client.Get("http://" + address + path)
 	if err != nil {
 		return err
@@ -132,12 +142,23 @@ func probe(address, path string) error {
 }
 
 // probe is a check of gRPC health on a connection of its own.
-func (at place) probe(t *testing.T) error {
-	p := at.dial(t, true)
-	defer p.conn.Close()
+func (at place) probe(t *testing.T) error { return at.probeFrom(t, "127.0.0.1") }
+
+// probeFrom is such a check from an address.
+func (at place) probeFrom(t *testing.T, from string) error {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: probeLimit}
+	end := time.Now().Add(probeLimit)
+	conn, err := dialer.Dial("tcp", at.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	p := at.speak(t, conn)
+	begins(p)
+	go p.read()
 	p.call(1)
 	p.flush()
-	if !p.until(probeLimit, hasStatus(0)) {
+	if !p.until(time.Until(end), hasStatus(0)) {
 		return fmt.Errorf("%s: %q", at.name, p.answer())
 	}
 	return nil

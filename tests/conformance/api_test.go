@@ -52,6 +52,7 @@ type apiServer struct {
 	t       testing.TB
 	address string
 	tls     *tls.Config
+	tls12   bool              // what stands in front of it speaks TLS 1.2 alone
 	http2   *http.HTTP2Config // nil: Go's own
 	server  *http.Server
 

@@ -263,7 +263,10 @@ func TestReboot(t *testing.T) {
 func TestLeftOverTemporaryFile(t *testing.T) {
 	t.Parallel()
 	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
-	writeFile(t, filepath.Join(a.cdiDir(), "neuron.aws.com-claim.tmp"), "half a file")
+	for _, name := range []string{"neuron.aws.com-claim.tmp", "neuron.aws.com-claim.0123456789abcdef.tmp"} {
+		left := writeFile(t, filepath.Join(a.cdiDir(), name), "half a file")
+		check(t, os.Chtimes(left, time.Time{}, time.Now().Add(-time.Hour)))
+	}
 	foreignFile := writeFile(t, filepath.Join(a.cdiDir(), "vendor.json"), "{}")
 	a.start()
 	a.register()

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,11 +117,11 @@ func TestDeviceHealth(t *testing.T) {
 	waitReport(t, reports, "neuron-device-3", drahealth.HealthStatus_HEALTHY, "")
 	waitReport(t, older, "neuron-device-3", drahealth.HealthStatus_HEALTHY, "")
 	waitFor(t, "no taint", func() bool { return len(api.own()) == 1 && len(taintsOf(api, 3)) == 0 })
-	// a counter of errors that cannot be corrected
+	// a counter is no verdict where the components are one
+	simnode(t, "set", "--dir", a.node, "neuron5/"+hwErrorEvent, "1\n")
+	simnode(t, "set", "--dir", a.node, "neuron5/stats/hardware/mem_ecc_corrected", "1\n")
 	simnode(t, "set", "--dir", a.node, "neuron5/stats/hardware/mem_ecc_uncorrected", "1\n")
-	waitReport(t, reports, "neuron-device-5", drahealth.HealthStatus_UNHEALTHY, "uncorrectable memory errors")
-	waitFor(t, "the taint", func() bool { return hasTaint(api, 5) })
-	// a module that has no such file says nothing
+	// a file that cannot be read says nothing
 	file := filepath.Join(a.node, "sys/class/neuron_device/neuron7", unhealthyComponents)
 	check(t, os.Remove(file))
 	waitReport(t, reports, "neuron-device-7", drahealth.HealthStatus_UNKNOWN,
@@ -128,6 +129,68 @@ func TestDeviceHealth(t *testing.T) {
 	if hasTaint(api, 7) {
 		t.Error("a device of which nothing is known has a taint")
 	}
+	if hasTaint(api, 5) {
+		t.Error("a device has a taint by its counters")
+	}
+}
+
+// Before module 2.30 the counters of uncorrected errors are the verdict; hw_error_event and the counts of its folder, which have
+// corrected errors too, are none.
+func TestDeviceHealthByCounters(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.28.0.0")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--health-interval", healthInterval.String())
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	reports := k.watchDevices(t, "v1")
+	simnode(t, "set", "--dir", a.node, "neuron3/"+hwErrorEvent, "1")
+	simnode(t, "set", "--dir", a.node, "neuron3/stats/hardware/health_status/hbm_ecc_err_count", "65536")
+	simnode(t, "set", "--dir", a.node, "neuron5/stats/hardware/mem_ecc_uncorrected", "1")
+	waitReport(t, reports, "neuron-device-5", drahealth.HealthStatus_UNHEALTHY, "uncorrectable memory errors")
+	waitFor(t, "the taint", func() bool { return hasTaint(api, 5) })
+	if hasTaint(api, 3) {
+		t.Error("a corrected error is a taint")
+	}
+}
+
+// A process that outlives its claim has memory of the device, as the kernel module counts it: the next claim is refused until
+// that memory is free, and says which claim had the device. An operator can switch that off.
+func TestDeviceMemoryGuard(t *testing.T) {
+	t.Parallel()
+	const memory = "/neuron_core6/stats/memory_usage/device_mem/total"
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	first := named(api.addClaim(newClaim("first", "req=3")))
+	k.prepareOK(first)
+	simnode(t, "set", "--dir", a.node, "neuron3"+memory, "4096\n")
+	k.prepareOK(first) // its own containers run
+	k.unprepareOK(first)
+	next := named(api.addClaim(newClaim("next", "req=3")))
+	if text := k.prepareError(next); !strings.Contains(text, "requested device neuron-device-3 has 4096 bytes of memory in use") ||
+		!strings.Contains(text, "claim default/first (") || !strings.Contains(text, "fuser -v /dev/neuron3") {
+		t.Errorf("refused by %q", text)
+	}
+	k.prepareOK(named(api.addClaim(newClaim("beside", "req=4"))))
+	simnode(t, "set", "--dir", a.node, "neuron3"+memory, "0\n")
+	k.prepareOK(next)
+	// the module may be older
+	simnode(t, "set", "--dir", a.node, "neuron5"+memory, "4096\n")
+	for _, file := range must(filepath.Glob(filepath.Join(a.node, "sys/class/neuron_device/neuron5/neuron_core*/stats/memory_usage/device_mem/total"))) {
+		check(t, os.Remove(file))
+	}
+	k.prepareOK(named(api.addClaim(newClaim("older", "req=5"))))
+
+	b := newAgent(t, "trn2.48xlarge")
+	b.args = append(b.args, "--kubeconfig", api.kubeconfig(b.dir), "--check-device-memory=false")
+	simnode(t, "set", "--dir", b.node, "neuron3"+memory, "4096\n")
+	b.start()
+	b.register().prepareOK(named(api.addClaim(newClaim("unguarded", "req=3"))))
 }
 
 // The kernel module notifies hw_error_event (POLLPRI): the error is seen long before the next look, an hour away. The
@@ -152,6 +215,7 @@ func TestErrorEvent(t *testing.T) {
 			t.Fatalf("the host name cannot be set: %v: %s", err, out)
 		}
 	}
+	simnode(t, "set", "--dir", a.node, "neuron3/"+unhealthyComponents, "hbm\n")
 	count("1")
 	waitFor(t, "the taint", func() bool { return hasTaint(api, 3) })
 	// a storm of errors: what comes last is seen as well

@@ -99,7 +99,7 @@ func oncePerKind(f func(w http.ResponseWriter)) hook {
 func servedInTheEnd(t *testing.T, api *apiServer, kubeconfig func(dir string) string) (*agent, *kubelet) {
 	t.Helper()
 	a := newAgent(t, "trn2.48xlarge")
-	a.args = append(a.args, "--kubeconfig", kubeconfig(a.dir))
+	a.args = append(append(a.args, "--kubeconfig", kubeconfig(a.dir)), api.tlsFlags()...)
 	a.start()
 	k := a.register()
 	waitForLong(t, longPatience, "one slice", func() bool { return len(api.own()) == 1 })
@@ -192,6 +192,7 @@ func TestInteropServerNghttpx(t *testing.T) {
 	} {
 		p.run(name, func(t *testing.T) {
 			api, _ := start(t, options...)
+			api.tls12 = name == "TLS 1.2"
 			servedInTheEnd(t, api, api.kubeconfig)
 		})
 	}

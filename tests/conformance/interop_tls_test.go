@@ -160,6 +160,7 @@ type terminator struct {
 
 func newTerminator(t *testing.T, api *apiServer, c *chain, version, groups string) *terminator {
 	t.Helper()
+	api.tls12 = version == "TLS 1.2"
 	dir := t.TempDir()
 	var pems []byte
 	for _, der := range c.server.Certificate {

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	resource "k8s.io/api/resource/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	dra "k8s.io/kubelet/pkg/apis/dra/v1"
@@ -235,6 +237,30 @@ func TestLogIsNotRead(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	k := a.register()
 	for i := range 3000 { // each is one line of about 150 bytes
+		k.unprepareOK(&dra.Claim{Namespace: "default", Name: fmt.Sprint("c", i), Uid: string(uid("log"))})
+	}
+	getInfo(t, dialRegistration(t, a.registrationSocket()))
+}
+
+// stderr is a terminal whose other end nobody reads: neither calls nor probes wait for it.
+func TestLogIsOnATerminalNobodyReads(t *testing.T) {
+	t.Parallel()
+	a := withoutServer(t, "trn2.48xlarge", closedPort(t))
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	check(t, err)
+	defer master.Close()
+	check(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	check(t, err)
+	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	check(t, err)
+	cmd := exec.Command(agentBinary, a.commandLine()...)
+	cmd.Stderr = terminal
+	check(t, cmd.Start())
+	terminal.Close()
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	k := a.register()
+	for i := range 300 { // each is one line of about 150 bytes; a terminal takes 4 KiB
 		k.unprepareOK(&dra.Claim{Namespace: "default", Name: fmt.Sprint("c", i), Uid: string(uid("log"))})
 	}
 	getInfo(t, dialRegistration(t, a.registrationSocket()))

@@ -44,6 +44,10 @@ func TestMain(m *testing.M) {
 	case helperHolds:
 		holdPlaces(os.Getenv("ABUSE_HOLD"))
 	case helperBesieges:
+		if which := os.Getenv("ABUSE_CONNECTS"); which != "" {
+			connect(which, os.Getenv("ABUSE_ADDRESS"), os.Getenv("ABUSE_FROM"))
+			os.Exit(0)
+		}
 		besiege(os.Getenv("ABUSE_STRANGER"), os.Getenv("ABUSE_CONNECTIONS"), os.Getenv("ABUSE_ADDRESS"), os.Getenv("ABUSE_FROM"))
 		os.Exit(0)
 	}

@@ -360,7 +360,7 @@ func TestDeviceMetrics(t *testing.T) {
 	}
 	api := startAPIServer(t)
 	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.30.2.0")
-	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true",
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--check-device-memory=false",
 		"--health-interval", healthInterval.String())
 	a.start()
 	address := a.metricsAddress()
@@ -466,7 +466,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 	t.Parallel()
 	api := startAPIServer(t)
 	a := newAgent(t, "trn2.48xlarge", "--devices", "64", "--driver-version", "2.30.2.0")
-	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--share-cores", "true",
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--metrics-port", "0", "--device-metrics", "true", "--check-device-memory=false", "--share-cores", "true",
 		"--efa", "true", "--health-interval", healthInterval.String())
 	a.start()
 	address := a.metricsAddress()

@@ -22,11 +22,20 @@ func limited(version uint16, certificate tls.Certificate) *tls.Config {
 		MinVersion: version, MaxVersion: version}
 }
 
+// tlsFlags are the flags by which an agent connects to the server.
+func (api *apiServer) tlsFlags() []string {
+	if api.tls12 || api.tls != nil && api.tls.MaxVersion == tls.VersionTLS12 {
+		return []string{"--tls-min-version=1.2"}
+	}
+	return nil
+}
+
 // published starts an agent against the server and waits for its slice.
 func publishes(t *testing.T, api *apiServer, kubeconfig func(dir string) string) *agent {
 	t.Helper()
 	a := newAgent(t, "trn2.48xlarge")
 	a.args = append(a.args, "--kubeconfig", kubeconfig(a.dir))
+	a.args = append(a.args, api.tlsFlags()...)
 	a.start()
 	k := a.register()
 	api.published()
@@ -54,6 +63,20 @@ func TestTLSVersionsAndKeys(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A server that speaks TLS 1.2 alone is refused with the flag that allows it, which the server then serves by.
+func TestTLSMinVersion(t *testing.T) {
+	t.Parallel()
+	api := newAPIServer(t)
+	api.tls = limited(tls.VersionTLS12, serving())
+	api.up()
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir))
+	a.start()
+	a.waitLog(0, "event=api_connect_failed", "for a server that speaks only TLS 1.2 set --tls-min-version=1.2")
+	a.stop()
+	publishes(t, api, api.kubeconfig)
 }
 
 func TestServerNames(t *testing.T) {
@@ -120,6 +143,7 @@ func TestClientCertificateRefused(t *testing.T) {
 			a := newAgent(t, "trn2.48xlarge")
 			cert, key := pemFiles(t, a.dir, foreign().client("agent"))
 			a.args = append(a.args, "--kubeconfig", api.kubeconfigWith(a.dir, trusted(), "client-certificate: "+cert+"\nclient-key: "+key))
+			a.args = append(a.args, api.tlsFlags()...)
 			a.start()
 			a.register()
 			// With TLS 1.3 the client is through before the server looks at its certificate.
@@ -243,6 +267,7 @@ func TestUntrustedServers(t *testing.T) {
 				t.Parallel()
 				l := newListenTLS(t, c.config(version))
 				a := withoutServer(t, "trn2.48xlarge", l.listener.Addr().String())
+				a.args = append(a.args, "--tls-min-version=1.2")
 				a.start()
 				k := a.register()
 				line := a.waitLog(0, "event=api_connect_failed", c.words)

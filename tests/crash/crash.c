@@ -8,7 +8,8 @@
  * opens what is left.
  *
  * Invariants:
- * I1 A claim that was answered as prepared, and not as unprepared, is held with its devices.
+ * I1 A claim that was answered as prepared, and not as unprepared, is held with its devices, and
+ *    perhaps with more that it had: no repair lowers what is held.
  * I2 A claim whose unprepare was flushed is not held.
  * I3 No device is in two claims.
  * I4 The store can be opened.
@@ -300,9 +301,22 @@ static enum files_holder port_holder(void *ctx, enum files_lock which)
     return HOLDER_NOBODY;
 }
 
-static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
+static const char *port_temporary(void *ctx)
 {
     (void)ctx;
+    return "neuron.aws.com-claim.0.tmp";
+}
+
+static enum status port_tidy(void *ctx)
+{
+    return port_remove(ctx, FILES_CDI, port_temporary(ctx), NULL);
+}
+
+static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
+                             struct writer *out)
+{
+    (void)ctx;
+    (void)at;
     for (unsigned i = 0; i < FILES; i++) {
         const struct file *f = &live.file[i];
         if (f->used && f->dir == dir && view_starts(view_text(f->name), prefix)) {
@@ -312,11 +326,30 @@ static enum status port_list(void *ctx, enum files_dir dir, const char *prefix, 
     return STATUS_OK;
 }
 
+static enum status port_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
+                                      uint64_t *written_ms)
+{
+    (void)ctx;
+    (void)offset;
+    (void)out;
+    (void)written_ms;
+    return HOST_ABSENT;
+}
+
 static enum status port_device(void *ctx, unsigned number, struct device_place *place)
 {
     (void)ctx;
     (void)number;
     memset(place, 0, sizeof *place);
+    return STATUS_OK;
+}
+
+static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
+{
+    (void)ctx;
+    (void)number;
+    (void)core;
+    *bytes = 0;
     return STATUS_OK;
 }
 
@@ -329,13 +362,17 @@ static const char *port_why(void *ctx)
 static const struct files port = {.read = port_read,
                                   .write = port_write,
                                   .commit = port_commit,
+                                  .temporary = port_temporary,
+                                  .tidy = port_tidy,
                                   .flush_ms = port_flush_ms,
                                   .remove = port_remove,
                                   .lock = port_lock,
                                   .unlock = port_unlock,
                                   .holder = port_holder,
                                   .list = port_list,
+                                  .kubelet_state = port_kubelet_state,
                                   .device = port_device,
+                                  .memory = port_memory,
                                   .why = port_why};
 
 /* --- the agent --- */
@@ -378,6 +415,7 @@ struct known {
     bool gone;        /* its unprepare was flushed, or it was never prepared */
     uint64_t numbers; /* what it may hold */
     uint64_t other;   /* or, while that is changed */
+    uint64_t before;  /* all that it ever held: damage may leave nothing newer */
 };
 
 static struct known known[CLAIMS];
@@ -419,6 +457,7 @@ static void put_claim(unsigned n, bool replaced)
     k->gone = false;
     k->other = claim_numbers(r);
     k->numbers = before ? k->numbers : k->other;
+    k->before |= k->other;
     enum status s = ledger_put(agent, r, &slot, &why);
     if (s == STATUS_OK) {
         s = ledger_sync(agent, &why);
@@ -559,8 +598,11 @@ static void check_claim(unsigned n)
     uint64_t numbers = agent->ledger.entry[slot].numbers;
     if (k->gone) {
         violation("is held although its unprepare was flushed", n);
-    } else if (numbers != k->numbers && numbers != k->other) {
-        violation("holds other devices", n);
+    } else if (k->held && (numbers & k->numbers) != k->numbers &&
+               (numbers & k->other) != k->other) {
+        violation("holds less than it was prepared with", n);
+    } else if ((numbers & ~(k->numbers | k->other | k->before)) != 0u) {
+        violation("holds devices that it never had", n);
     } else {
         /* as it has to be */
     }
@@ -765,10 +807,12 @@ static void try_script(const char *text)
     fail_at = 0;
 }
 
-/* Every second one of all scripts of so many steps after the first start. */
-static void try_all(unsigned steps, unsigned part)
+/* Every second one of all scripts of so many steps after those that begin them. */
+static void try_all(const char *begin, unsigned steps, unsigned part)
 {
-    char text[16] = "n";
+    char text[16];
+    size_t at = strlen(begin);
+    memcpy(text, begin, at);
     unsigned long scripts = 1;
     unsigned base = (unsigned)sizeof letters - 1u;
     for (unsigned i = 0; i < steps; i++) {
@@ -777,10 +821,10 @@ static void try_all(unsigned steps, unsigned part)
     for (unsigned long s = part; s < scripts; s += 2u) {
         unsigned long rest = s;
         for (unsigned i = 0; i < steps; i++) {
-            text[1u + i] = letters[rest % base];
+            text[at + i] = letters[rest % base];
             rest /= base;
         }
-        text[1u + steps] = '\0';
+        text[at + steps] = '\0';
         try_script(text);
     }
 }
@@ -805,7 +849,8 @@ int main(int argc, char **argv)
     ASSERT(found != MAP_FAILED);
     pid_t other = fork();
     for (unsigned n = 0; n <= steps && other >= 0; n++) {
-        try_all(n, (other == 0) ? 1u : 0u);
+        try_all("n", n, (other == 0) ? 1u : 0u);
+        try_all("nar", n, (other == 0) ? 1u : 0u); /* a claim that was allocated again */
     }
     int status = 0;
     if (other == 0) {

@@ -183,6 +183,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[31], "--share-cores", s->share_cores ? "true" : "false");
     put_flag(out[32], "--device-metrics", s->device_metrics ? "true" : "false");
     put_flag(out[33], "--pod", s->pod);
+    put_flag(out[34], "--tls-min-version", (s->tls_min == TLS_MIN_1_2) ? "1.2" : "1.3");
 }
 
 /* I3: written out, every value reads back as it is. */

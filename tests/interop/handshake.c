@@ -68,7 +68,8 @@ static enum status shake(int fd, struct writer *why)
 static enum status try_one(unsigned port, const char *path, const char *name)
 {
     struct writer why = writer_of(reason, sizeof reason - 1u);
-    struct tls_identity id = {.ca_pem = bundle, .ca_len = read_bundle(path), .server_name = name};
+    struct tls_identity id = {
+        .ca_pem = bundle, .ca_len = read_bundle(path), .server_name = name, .with_tls12 = true};
     int fd = dial(port);
     enum status s = tls_start(fd, &id, &why);
     s = (s == STATUS_OK) ? shake(fd, &why) : s;

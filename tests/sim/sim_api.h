@@ -75,6 +75,7 @@ enum sim_fault_kind {
 
 struct sim_fault {
     unsigned asked;         /* set of enum sim_asked that it meets; 0: off */
+    const char *about;      /* borrowed: name of the one object that it meets; NULL: all */
     unsigned http;          /* SIM_FAULT_ANSWER, SIM_FAULT_LOST; SIM_FAULT_PAGE: 0 means 200 */
     unsigned retry_after_s; /* SIM_FAULT_ANSWER; 0: not said */
     /* Texts and bytes are borrowed. */

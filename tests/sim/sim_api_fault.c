@@ -26,7 +26,9 @@ void sim_api_forget(struct sim_api *a)
 bool sim_fault_meets(const struct sim_api *a, enum sim_fault_kind kind, const struct sim_stream *s)
 {
     ASSERT(kind < SIM_FAULT_KINDS);
-    return (a->fault[kind].asked & s->asked) != 0;
+    const struct sim_fault *f = &a->fault[kind];
+    return (f->asked & s->asked) != 0 &&
+           (f->about == NULL || strcmp(f->about, s->target.name) == 0);
 }
 
 const struct sim_object *sim_other_object(const struct sim_api *a, const struct sim_object *o)

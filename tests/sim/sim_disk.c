@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 
 /* A disk is no part of what a fuzzer explores. */
 #ifdef __clang__
@@ -330,11 +331,17 @@ void disk_clear(void)
     }
     memset(disk.locked_by_other, 0, sizeof disk.locked_by_other);
     memset(disk.locked, 0, sizeof disk.locked);
+    memset(disk.runs, 0, sizeof disk.runs);
     disk.running = 0;
+    disk.driver = 0;
+    disk.list_cut = 0;
     disk.refuse_from = 0;
     disk_repair();
     memset(disk.device, 0, sizeof disk.device);
     memset(disk.device_absent, 0, sizeof disk.device_absent);
+    memset(disk.memory, 0, sizeof disk.memory);
+    disk.memory_status = STATUS_OK;
+    disk_kubelet_state(NULL, 0, UINT64_MAX, false);
 }
 
 void disk_fault(enum fault fault, unsigned at, bool changes_only, enum status failure)
@@ -485,10 +492,12 @@ static enum status disk_remove(void *ctx, enum files_dir dir, const char *name, 
 void disk_process(unsigned number)
 {
     disk.running = (uint8_t)number;
+    disk.runs[number] = true;
 }
 
 void disk_process_ended(unsigned number)
 {
+    disk.runs[number] = false;
     for (unsigned i = 0; i < 2u; i++) {
         disk.locked[i] = (disk.locked[i] == number + 1u) ? 0u : disk.locked[i];
     }
@@ -526,18 +535,73 @@ static enum files_holder disk_holder(void *ctx, enum files_lock which)
     return holder_of(which);
 }
 
-static enum status disk_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
+/* Pages are short, so that every test of more than a few claims goes through several. */
+static enum status disk_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
+                             struct writer *out)
 {
     enum fault now = enter(ctx, "any", false);
-    enum status s = prevented(now, false);
-    for (unsigned i = 0; i < disk.top && s == STATUS_OK; i++) {
-        const struct disk_file *f = &disk.file[i];
+    enum status s = prevented(now, disk.list_cut > 0u && at->pages >= disk.list_cut);
+    unsigned next = (unsigned)at->place;
+    unsigned end = (unsigned)earlier(next + DISK_PAGE_FILES, disk.top);
+    ASSERT(writer_room(out) >= LIST_PAGE_BYTES && at->place >= 0);
+    for (; next < end && s == STATUS_OK; next++) {
+        const struct disk_file *f = &disk.file[next];
         bool wanted = f->used && f->dir == dir && view_starts(view_text(f->name), prefix);
-        size_t len = strlen(f->name) + 1u;
-        s = (wanted && writer_room(out) < len) ? FULL_BUFFER : s;
-        writer_bytes(out, f->name, (wanted && s == STATUS_OK) ? len : 0u);
+        writer_bytes(out, f->name, wanted ? strlen(f->name) + 1u : 0u);
     }
-    return leave(now, s);
+    at->pages++;
+    at->place = (int)next;
+    bool more = s == STATUS_OK && next < disk.top;
+    return leave(now, more ? STATUS_MORE : s);
+}
+
+/* --- files on their way to their name --- */
+
+void disk_writer(unsigned driver)
+{
+    ASSERT(driver < DRIVERS);
+    disk.driver = (uint8_t)driver;
+}
+
+/* By process and driver. */
+static const char *disk_temporary(void *ctx)
+{
+    static char name[DISK_NAME_CAP];
+    ASSERT(ctx == &disk);
+    struct writer w = writer_of(name, sizeof name);
+    writer_text(&w, "neuron.aws.com-claim.");
+    writer_decimal(&w, disk.running);
+    writer_text(&w, "-");
+    writer_decimal(&w, disk.driver);
+    writer_text(&w, ".tmp");
+    ASSERT(writer_end_text(&w) == STATUS_OK);
+    return name;
+}
+
+/* Whether it is a temporary file that the other one of two processes that run may be writing. */
+static bool is_of_other(const char *name)
+{
+    char other[] = "neuron.aws.com-claim.0-";
+    bool first = disk.running == 0u;
+    other[sizeof other - 3u] = first ? '1' : '0';
+    return disk.runs[first ? 1 : 0] && view_starts(view_text(name), other);
+}
+
+static enum status disk_tidy(void *ctx)
+{
+    enum fault now = enter(ctx, "any", true);
+    enum status s = prevented(now, disk.refuse_remove[FILES_CDI]);
+    enum status gone = HOST_ABSENT;
+    for (unsigned i = 0; i < disk.top && s == STATUS_OK; i++) {
+        struct disk_file *f = &disk.file[i];
+        struct view name = view_text(f->name);
+        if (f->used && f->dir == FILES_CDI && view_starts(name, "neuron.aws.com-claim.") &&
+            view_ends(name, ".tmp") && !is_of_other(f->name)) {
+            disk_unlink(f);
+            gone = STATUS_OK;
+        }
+    }
+    return leave(now, (s == STATUS_OK) ? gone : s);
 }
 
 static enum status disk_device(void *ctx, unsigned number, struct device_place *place)
@@ -548,10 +612,75 @@ static enum status disk_device(void *ctx, unsigned number, struct device_place *
     return disk.device_absent[number] ? HOST_ABSENT : STATUS_OK;
 }
 
+static enum status disk_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
+{
+    (void)ctx;
+    *bytes = disk.memory[number][core];
+    disk.last = (disk.memory_status != STATUS_OK) ? disk.memory_status : disk.last;
+    return disk.memory_status;
+}
+
 static uint64_t disk_flush_ms(void *ctx)
 {
     ASSERT(ctx == &disk);
     return disk.flush_ms;
+}
+
+/* --- the kubelet's checkpoint --- */
+
+static uint32_t crc32(const char *bytes, size_t len)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < len; i++) {
+        crc ^= (uint8_t)bytes[i];
+        for (unsigned bit = 0; bit < 8u; bit++) {
+            crc = (crc >> 1) ^ ((crc & 1u) != 0u ? 0xedb88320u : 0u);
+        }
+    }
+    return ~crc;
+}
+
+void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged)
+{
+    static char data[DISK_KUBELET_STATE_MAX / 2u];
+    struct writer plain = writer_of(data, sizeof data);
+    struct writer out = writer_of(disk.kubelet_state, sizeof disk.kubelet_state);
+    writer_text(&plain, "{\"kind\":\"DRACheckpoint\",\"apiVersion\":"
+                        "\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[");
+    for (unsigned i = 0; i < count; i++) {
+        writer_text(&plain, (i > 0u) ? ",{\"ClaimUID\":\"" : "{\"ClaimUID\":\"");
+        writer_text(&plain, uid[i]);
+        writer_text(&plain, "\",\"PodUIDs\":{\"pod\":{}}}");
+    }
+    writer_text(&plain, "]}");
+    writer_text(&out, "{\"Data\":\"");
+    for (size_t i = 0; i < plain.len; i++) {
+        writer_text(&out, (data[i] == '"') ? "\\" : "");
+        writer_bytes(&out, &data[i], 1);
+    }
+    writer_text(&out, "\",\"Checksum\":");
+    writer_decimal(&out, crc32(data, plain.len));
+    writer_text(&out, "}");
+    ASSERT(!out.full && !plain.full);
+    disk.kubelet_state[out.len / 2u] ^= damaged ? 1 : 0;
+    disk.kubelet_state_len = out.len;
+    disk.kubelet_state_ms = written_ms;
+    disk.kubelet_state_status = STATUS_OK;
+}
+
+static enum status disk_read_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
+                                           uint64_t *written_ms)
+{
+    ASSERT(ctx == &disk);
+    if (disk.kubelet_state_status != STATUS_OK) {
+        disk.last = disk.kubelet_state_status;
+        return disk.last;
+    }
+    struct view all = view_of(disk.kubelet_state, disk.kubelet_state_len);
+    struct view left = view_from(all, (size_t)offset);
+    *written_ms = disk.kubelet_state_ms;
+    writer_append(out, view_first(left, writer_room(out)));
+    return STATUS_OK;
 }
 
 /* Stands for the words of an errno. */
@@ -571,7 +700,11 @@ const struct files disk_files = {
     .list = disk_list,
     .unlock = disk_unlock,
     .holder = disk_holder,
+    .kubelet_state = disk_read_kubelet_state,
     .device = disk_device,
+    .temporary = disk_temporary,
+    .tidy = disk_tidy,
+    .memory = disk_memory,
     .flush_ms = disk_flush_ms,
     .why = disk_why,
 };

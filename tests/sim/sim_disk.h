@@ -16,12 +16,16 @@
 /* Files at one time: one CDI file per claim, the store, its lock and its damaged ones. */
 #define DISK_FILES_MAX 320u
 #define DISK_NAME_CAP 128u
+/* Entries that one page of a listing goes through. */
+#define DISK_PAGE_FILES 8u
 #define DISK_PAGE 4096u
 /* Pages of one file: a claim store, and what a test writes behind its end. */
 #define DISK_PAGES_MAX 1100u
 /* Pages at one time: four stores, each with a committed copy, and the CDI files. */
 #define DISK_POOL_PAGES 9600u
 
+/* Bytes of the kubelet's checkpoint: a few claims. */
+#define DISK_KUBELET_STATE_MAX 32768u
 /* Bad places at one time. */
 #define DISK_BAD_MAX 8u
 
@@ -85,11 +89,24 @@ struct disk {
     enum files_holder locked_by_other[2]; /* by lock: another process has it */
     uint8_t locked[2];    /* by lock: which process has it, by its number + 1; 0: none has */
     uint8_t running;      /* number of the process that calls the port */
+    bool runs[2];         /* by number: the process has called and has not ended */
+    uint8_t driver;       /* that calls the port, see disk_writer */
+    unsigned list_cut;    /* a listing fails after so many pages; 0: never */
     unsigned refuse_from; /* from this call on nothing is written in FILES_STATE; 0: never */
     enum status last;     /* of the last call that failed */
     /* where devices are now; as in a found_node of zeros unless the owner says otherwise */
     struct device_place device[DEVICES_MAX];
     bool device_absent[DEVICES_MAX];
+    uint64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX]; /* in use on each core */
+    enum status memory_status;                         /* of each read of that */
+    /*
+     * The kubelet's checkpoint: its bytes, when they were written, and what a read comes to. The
+     * owner sets them; an empty disk has one without claims that is always newer than any claim.
+     */
+    enum status kubelet_state_status;
+    uint64_t kubelet_state_ms;
+    size_t kubelet_state_len;
+    char kubelet_state[DISK_KUBELET_STATE_MAX];
     uint64_t flush_ms; /* how long a flush takes; the model's clock does not move by it */
 };
 
@@ -116,8 +133,15 @@ bool disk_survives(void (*step)(struct agent *a), struct agent *a);
  */
 void disk_power_cut(bool (*lost)(void *ctx), void *ctx);
 
+/*
+ * The kubelet writes its checkpoint at this Unix time, with the claims of these UIDs; `damaged`:
+ * a byte of it is another one then.
+ */
+void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged);
 /* The process of that number calls the port from now on: 0, or 1 where two run. */
 void disk_process(unsigned number);
+/* The driver that calls the port from now on, an enum driver_kind: each has temporary files. */
+void disk_writer(unsigned driver);
 /* A process has ended: its locks are gone. */
 void disk_process_ended(unsigned number);
 

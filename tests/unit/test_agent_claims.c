@@ -182,6 +182,32 @@ static void test_reallocated(void **state)
     assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
 }
 
+/* After a start the API server's versions are not known at once: the record does not answer. */
+static void test_reallocated_before_the_versions(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    api.claim[0].result[0].device = "neuron-device-5";
+    restart();
+    struct peer *p = service_open();
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(CLAIM_COMPARE_MS - 1);
+    struct view reply = call_reply_of(c);
+    assert_string_equal(prepare_error(reply, 0), "");
+    assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
+    /* what does not report them in time is not waited for */
+    api.group = GROUP_HANGS;
+    restart();
+    p = service_open();
+    c = call_send(p, PREPARE, claims_request(0, 1));
+    pass(CLAIM_COMPARE_MS - 1);
+    assert_false(c->ended);
+    pass(2);
+    reply = call_reply_of(c);
+    assert_non_null(memmem(reply.data, reply.len, "neuron-device-5", 15));
+}
+
 /*
  * The API server has the claim, and it can not be prepared as it is: the record of its former
  * allocation is no answer.
@@ -701,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_compare_hangs),
         cmocka_unit_test(test_compare_cut_off),
         cmocka_unit_test(test_reallocated),
+        cmocka_unit_test(test_reallocated_before_the_versions),
         cmocka_unit_test(test_reallocated_to_a_held_device),
         cmocka_unit_test(test_reallocated_badly),
         cmocka_unit_test(test_held_claim_is_gone),

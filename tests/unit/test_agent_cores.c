@@ -115,12 +115,26 @@ static void test_other_device_since(void **state)
     assert_int_equal(choose(&r), PEER_REFUSED); /* claim 0 has the lowest cores */
 }
 
+/* A part from before sharing was switched off: the claim that is refused is told what helps. */
+static void test_switched_off(void **state)
+{
+    (void)state;
+    begin();
+    hold(0, 0x03);
+    claim_add(4)->consumer_uid = "another-pod";
+    const char *why = prepare_error(prepare_now(4, 1), 4);
+    assert_non_null(strstr(why, "which has a share of it, and the agent shares no device now: "
+                                "switch sharing on again, or end the pods of that claim"));
+    assert_null(strstr(why, "delete resourceclaim"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_other_device_since),
+        cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * health stream, at the look that finds it; recovery likewise; and what a flapping file costs.
  */
 #include "agent_kubelet.h"
+#include "dra/pci.h"
 
 #define V1ALPHA1 "/v1alpha1.DRAResourceHealth/NodeWatchResources"
 #define V1 "/v1.DRAResourceHealth/NodeWatchResources"
@@ -365,6 +366,44 @@ static void test_slow_stream(void **state)
     assert_string_equal(text, "2222222222222222");
 }
 
+/*
+ * The length of a report is announced first: an EFA device that goes before its entry is sent keeps
+ * its name in that report, which a device without a place in the table would not have.
+ */
+static void test_device_goes_in_a_report(void **state)
+{
+    (void)state;
+    begin();
+    struct devices *d = &world.agent->devices;
+    d->driver = DRIVER_EFA;
+    for (unsigned i = 0; i < d->count; i++) {
+        efa_device_name(0x1000u + i * 8u, d->device[i].name);
+    }
+    struct peer *p = peer_open(LINK_SERVICE, 100);
+    const struct peer_call *c = call_send(p, V1, view_of(NULL, 0));
+    p->deaf = true;
+    settle();
+    d->count = 2;
+    p->deaf = false;
+    world.poked = true;
+    settle();
+    struct reader head = reader_of(view_of(c->bytes + 1, 4));
+    uint32_t len = 0;
+    assert_int_equal(reader_u32(&head, &len), STATUS_OK);
+    assert_false(c->ended);
+    assert_true(c->len >= 5u + len);
+    struct reader in = reader_of(view_of(c->bytes + 5, len));
+    struct sim_field f;
+    unsigned entries = 0;
+    while (proto_next(&in, &f)) {
+        char name[DEVICE_NAME_CAP];
+        efa_device_name(0x1000u + entries * 8u, name);
+        assert_true(view_is(proto_get(proto_get(f.bytes, 1).bytes, 2).bytes, name));
+        entries++;
+    }
+    assert_int_equal(entries, 16);
+}
+
 /* More streams than a kubelet has are refused; one that ended makes room. */
 static void test_many_streams(void **state)
 {
@@ -400,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_thousand_flips),
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_slow_stream),
+        cmocka_unit_test(test_device_goes_in_a_report),
         cmocka_unit_test(test_many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

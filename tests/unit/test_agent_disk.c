@@ -483,6 +483,26 @@ static void test_unready_when_the_store_refuses(void **state)
     assert_true(agent_ready(world.agent));
 }
 
+/* Read-only from the start: said before a claim is refused, and over once it can be written. */
+static void test_unready_with_a_read_only_store(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    kill_agent();
+    disk_refuse(FILES_STATE, HOST_DENIED);
+    start();
+    node_up();
+    pass(3000);
+    assert_int_equal(held(), 1);
+    check_unready("claims.store cannot be written");
+    log_has("event=store_failed");
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(60000);
+    assert_true(agent_ready(world.agent));
+    prepare_well(1, 1);
+}
+
 static void test_unready_when_the_cdi_root_refuses(void **state)
 {
     (void)state;
@@ -537,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_halves_in_wrong_places),
         cmocka_unit_test(test_store_of_the_future),
         cmocka_unit_test(test_unready_when_the_store_refuses),
+        cmocka_unit_test(test_unready_with_a_read_only_store),
         cmocka_unit_test(test_unready_when_the_cdi_root_refuses),
         cmocka_unit_test(test_unready_without_a_place),
     };

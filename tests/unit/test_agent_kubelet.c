@@ -224,7 +224,14 @@ static void test_links_full(void **state)
         p[i] = peer_open(LINK_HEALTH, 65535);
         pass(1);
     }
-    /* the oldest one without calls goes, then there is room */
+    /* each has a moment; then the oldest one without calls goes, and there is room */
+    assert_false(agent_link_free(world.agent, LINK_HEALTH));
+    uint64_t room_ms = agent_link_room_ms(world.agent, LINK_HEALTH);
+    assert_int_equal(room_ms, world.now_ms - 4u + LINK_GRACE_MS);
+    assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, 0, room_ms - 1u), -1);
+    settle();
+    assert_false(p[0]->closed_by_agent);
+    pass(room_ms - world.now_ms);
     assert_int_equal(agent_link_open(world.agent, LINK_HEALTH, 0, world.now_ms), -1);
     world.poked = true;
     settle();

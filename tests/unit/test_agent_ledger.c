@@ -773,6 +773,7 @@ static void test_device_is_gone(void **state)
     prepare_well(6, 2);
     kill_agent();
     found_set("trn2.48xlarge", 7, 8);
+    api.reachable = false; /* else its refusal of the allocation would be the error */
     start();
     struct view reply = prepare_soon(6, 2);
     assert_string_equal(prepare_error(reply, 6), "");

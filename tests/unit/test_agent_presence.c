@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices that vanish or change between the last probe and a prepare: the claim that has one is
- * refused, names it, and leaves nothing behind; its neighbours are prepared.
+ * refused, names it, and leaves nothing behind; its neighbours are prepared. The same of a device
+ * of which a process still has memory.
  */
 #include "agent_kubelet.h"
+
+#include "agent/serve/statusz.h"
 
 #define CLAIMS 4
 
@@ -169,6 +172,140 @@ static void test_started_in_a_reload(void **state)
     assert_true(agent_ready(world.agent));
 }
 
+/* --- memory that is in use --- */
+
+#define IN_USE " bytes of memory in use by a process of another claim: "
+#define NEXT "; the claim is prepared once that memory is free"
+
+static void begin_guarded(void)
+{
+    begin();
+    world.settings.check_device_memory = true;
+}
+
+/* A container outlives its claim: the next claim waits, and is prepared once its memory is free. */
+static void test_memory_in_use(void **state)
+{
+    (void)state;
+    begin_guarded();
+    prepare_well(1, 1);
+    unprepare_well(1, 1);
+    (void)claim_add(5);
+    api.claim[5].result[0].device = "neuron-device-1";
+    disk.memory[1][0] = 4096;
+    disk.memory[1][7] = 1;
+    struct view reply = prepare_now(5, 1);
+    assert_string_equal(prepare_error(reply, 5),
+                        "requested device neuron-device-1 has 4097" IN_USE
+                        "claim ml/claim-1 (c1a10000-0000-4000-8000-000000000001) had it last; find "
+                        "the process on the node by fuser -v /dev/neuron1" NEXT);
+    assert_null(cdi_of(5));
+    assert_int_equal(ledger_find(world.agent, api.claim[5].uid), -1);
+    prepare_well(2, 1); /* another device */
+    disk.memory[1][0] = 0;
+    disk.memory[1][7] = 0;
+    prepare_well(5, 1);
+}
+
+/* The claim's own containers may run when the kubelet repeats its call. */
+static void test_memory_of_its_own(void **state)
+{
+    (void)state;
+    begin_guarded();
+    prepare_well(1, 1);
+    disk.memory[1][3] = 4096;
+    prepare_well(1, 1);
+    restart();
+    register_driver();
+    pass(2000);
+    prepare_well(1, 1);
+}
+
+static void test_memory_last_claim_unknown(void **state)
+{
+    (void)state;
+    begin_guarded();
+    disk.memory[1][3] = 4096;
+    struct view reply = prepare_now(1, 1);
+    assert_string_equal(prepare_error(reply, 1),
+                        "requested device neuron-device-1 has 4096" IN_USE
+                        "which claim had it last is not known; find the process on the node by "
+                        "fuser -v /dev/neuron1" NEXT);
+}
+
+/* A part of a device: its own cores alone count. */
+static void test_memory_of_a_part(void **state)
+{
+    (void)state;
+    begin_guarded();
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_record r = {.id = {.uid = "part"}, .driver = DRIVER_NEURON, .count = 1};
+    r.result[0].number = 1;
+    r.result[0].cores = 0x0c;
+    text_set(r.result[0].share_id, sizeof r.result[0].share_id, "share");
+    disk.memory[1][1] = 4096;
+    assert_int_equal(device_memory_check(world.agent, &r, true, &why), STATUS_OK);
+    assert_int_equal(device_memory_check(world.agent, &r, false, &why), STATUS_OK);
+    disk.memory[1][2] = 4096;
+    assert_int_equal(device_memory_check(world.agent, &r, false, &why), STATUS_OK);
+    assert_int_equal(device_memory_check(world.agent, &r, true, &why), HOST_BUSY);
+}
+
+/* Switched off, for an admin, and where the kernel module does not say: nobody is refused. */
+static void test_memory_not_asked(void **state)
+{
+    (void)state;
+    begin_guarded();
+    disk.memory[0][0] = disk.memory[1][0] = disk.memory[2][0] = 4096;
+    world.settings.check_device_memory = false;
+    prepare_well(0, 1);
+    world.settings.check_device_memory = true;
+    api.claim[1].result[0].admin = true;
+    prepare_well(1, 1);
+    disk.memory_status = HOST_ABSENT;
+    prepare_well(2, 1);
+    disk.memory_status = HOST_IO;
+    prepare_well(3, 1);
+}
+
+static unsigned troubles(void)
+{
+    char text[2048];
+    unsigned count = 0;
+    bool more = true;
+    for (unsigned i = 0; more; i++) {
+        struct writer w = writer_of(text, sizeof text - 1);
+        memset(text, 0, sizeof text);
+        more = statusz_line(world.agent, i, &w);
+        count += (strstr(text, "trouble: claims are refused device neuron-device-1, ") != NULL);
+    }
+    return count;
+}
+
+/* A device that does not recover is reported, once, and when it does. */
+static void test_memory_stuck(void **state)
+{
+    (void)state;
+    begin_guarded();
+    assert_int_equal(troubles(), 0);
+    disk.memory[1][6] = 4096;
+    (void)prepare_now(1, 1);
+    assert_int_equal(troubles(), 1);
+    pass(DEVICE_MEMORY_STUCK_MS - 1000);
+    assert_int_equal(said("event=device_memory_stuck"), 0);
+    pass(DEVICE_MEMORY_LOOK_MS);
+    log_has("event=device_memory_stuck device=neuron-device-1 bytes=4096");
+    (void)prepare_now(1, 1);
+    pass(DEVICE_MEMORY_STUCK_MS);
+    assert_int_equal(said("event=device_memory_stuck"), 1);
+    disk.memory[1][6] = 0;
+    pass(DEVICE_MEMORY_LOOK_MS);
+    log_has("event=device_memory_freed device=neuron-device-1");
+    assert_int_equal(troubles(), 0);
+    prepare_well(1, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +316,12 @@ int main(void)
         cmocka_unit_test(test_module_reloaded),
         cmocka_unit_test(test_devices_gone_for_good),
         cmocka_unit_test(test_started_in_a_reload),
+        cmocka_unit_test(test_memory_in_use),
+        cmocka_unit_test(test_memory_of_its_own),
+        cmocka_unit_test(test_memory_last_claim_unknown),
+        cmocka_unit_test(test_memory_of_a_part),
+        cmocka_unit_test(test_memory_not_asked),
+        cmocka_unit_test(test_memory_stuck),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

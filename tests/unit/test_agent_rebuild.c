@@ -292,7 +292,7 @@ static void test_what_asks_for_a_list(void **state)
         begin();
         damage((enum damage)d);
         up_again();
-        assert_int_equal(api_asked(LISTS), d < ROTTEN_HALF ? 1 : 0);
+        assert_int_equal(api_asked(LISTS), d <= ROTTEN_HALF ? 1 : 0);
         assert_int_equal(held(), USED);
         assert_int_equal(disk_count(FILES_CDI), USED);
         assert_non_null(strstr(rival_error("neuron-device-0"), "already held by claim ml/claim-0"));

@@ -229,6 +229,80 @@ static void test_orphan_unreadable_for_a_time(void **state)
     assert_non_null(cdi_of(0));
 }
 
+/*
+ * The CDI root could not be listed whole at the start: a file that was not seen may be the only
+ * witness of a claim. No new claim gets a device until all were seen, and no file is removed.
+ */
+static void test_listing_cut_at_start(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    lose_store();
+    struct view last = copy_of(1);
+    /* others fill the first pages: those of the claims come behind them */
+    disk_unlink(cdi_of(0));
+    disk_unlink(cdi_of(1));
+    for (unsigned i = 0; i < 2u * DISK_PAGE_FILES; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "other-%u.json", i);
+        (void)disk_make(FILES_CDI, name);
+    }
+    char file[CDI_FILE_NAME_CAP];
+    cdi_file_name(DRIVER_NEURON, api.claim[1].uid, file);
+    disk_set(disk_make(FILES_CDI, file), 0, last);
+    disk.list_cut = 1;
+    start();
+    register_driver();
+    pass(2000);
+    assert_int_equal(held(), 0);
+    assert_false(agent_ready(world.agent));
+    api.claim[7].result[0].device = api.claim[1].result[0].device;
+    const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(7, 1));
+    pass(STORE_WAIT_MS + 1000u);
+    assert_non_null(
+        strstr(prepare_error(call_reply_of(c), 7), "not all CDI files could be listed"));
+    assert_int_equal(said("event=cdi_file_failed"), 1); /* told once */
+    assert_non_null(cdi_of(1));
+    disk.list_cut = 0;
+    pass(2u * RECONCILE_LIST_MS);
+    assert_true(held() == 1 && cdi_of(1) != NULL);
+    assert_non_null(strstr(prepare_error(prepare_soon(7, 1), 7), "is already held by"));
+    assert_true(agent_ready(world.agent));
+}
+
+/* A listing of a later round that is cut removes nothing and refuses nothing. */
+static void test_listing_cut_later(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    disk.list_cut = 1;
+    pass(ROUND);
+    assert_true(held() == 2 && cdi_of(0) != NULL && cdi_of(1) != NULL);
+    prepare_well(2, 1);
+    disk.list_cut = 0;
+    pass(2u * RECONCILE_LIST_MS);
+    assert_true(agent_ready(world.agent));
+}
+
+/* In a rolling update the other process is writing a CDI file: this one leaves it alone. */
+static void test_temporary_file_of_another(void **state)
+{
+    static const char other[] = "neuron.aws.com-claim.1-0.tmp";
+    (void)state;
+    begin();
+    disk_process(1);
+    (void)disk_make(FILES_CDI, other);
+    disk_process(0);
+    prepare_well(0, 1);
+    pass(ROUND);
+    assert_non_null(disk_find(FILES_CDI, other));
+    disk_process_ended(1);
+    pass(ROUND);
+    assert_null(disk_find(FILES_CDI, other));
+}
+
 static void test_file_of_another_uid(void **state)
 {
     (void)state;
@@ -440,9 +514,9 @@ static void test_gone_for_a_moment(void **state)
     (void)claim_add(0);
     pass(RECONCILE_CONFIRM_MS + 5000u);
     claim_away(0);
-    pass(ROUND);
+    pass(INTERVAL); /* a look at the earliest after 40 s, another one 30 s later */
     assert_int_equal(held(), 1);
-    pass(RECONCILE_CONFIRM_MS + 5000u);
+    pass(ROUND + RECONCILE_CONFIRM_MS);
     assert_int_equal(held(), 0);
 }
 
@@ -473,6 +547,56 @@ static void test_errors_release_nothing(void **state)
     api_end("");
     pass(20 * ROUND);
     assert_int_equal(held(), 1);
+}
+
+/* Claims whose GET always fails are asked for in turn: those that are gone are released. */
+static void test_failing_looks_are_fair(void **state)
+{
+    static const unsigned http[] = {500, 403, 0};
+    (void)state;
+    for (unsigned i = 0; i < sizeof http / sizeof http[0]; i++) {
+        begin();
+        prepare_well(0, 6);
+        api.claim[0].http = http[i];
+        api.claim[5].http = http[i];
+        api.claim[0].fault = (http[i] == 0u) ? API_HANGS : API_ANSWERS;
+        api.claim[5].fault = (http[i] == 0u) ? API_HANGS : API_ANSWERS;
+        pass(2 * ROUND);
+        for (unsigned n = 1; n < 5; n++) {
+            claim_away(n);
+        }
+        pass(3 * ROUND + 4u * RECONCILE_CONFIRM_MS);
+        assert_int_equal(held(), 2);
+    }
+}
+
+/* One claim that fails does not delay the look that a conflict asks for. */
+static void test_look_at_once_beside_a_failing_claim(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 3);
+    api.claim[1].http = 500;
+    pass(5 * ROUND);
+    claim_away(0);
+    assert_string_not_equal(rival_error(), "");
+    pass(RECONCILE_CONFIRM_MS + 2000u);
+    assert_string_equal(rival_error(), "");
+}
+
+/* A server that refuses every claim is asked as seldom as one whose claims are few. */
+static void test_failing_server_is_not_pressed(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 7);
+    for (unsigned n = 0; n < 7; n++) {
+        api.claim[n].http = 500;
+    }
+    pass(5 * ROUND);
+    api_forget();
+    pass(UINT64_C(600000));
+    assert_true(api_asked("GET /apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/") <= 45);
 }
 
 /* A server that lost claims and Node, and whose watch of the Node stays open all the same. */
@@ -649,6 +773,9 @@ static void test_copied_machine(void **state)
     begin();
     prepare_well(0, 3);
     kill_agent();
+    char file[CDI_FILE_NAME_CAP];
+    struct view content = copy_of(2);
+    cdi_file_name(DRIVER_NEURON, api.claim[2].uid, file);
     /* the store, and of one claim only the CDI file */
     struct disk_file *f = disk_make(FILES_CDI, CDI_FILE_PREFIX "x.json");
     disk_set(f, 0, copy_of(2));
@@ -658,6 +785,14 @@ static void test_copied_machine(void **state)
     assert_int_equal(held(), 0);
     assert_int_equal(said("event=claim_released"), 3);
     assert_null(cdi_of(0));
+    kill_agent();
+    /* the CDI file alone */
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
+    disk_set(disk_make(FILES_CDI, file), 0, content);
+    start();
+    assert_int_equal(held(), 0);
+    assert_null(disk_find(FILES_CDI, file));
+    log_has("event=cdi_file_removed");
     kill_agent();
     world_new();
 }
@@ -689,6 +824,9 @@ int main(void)
         cmocka_unit_test(test_damaged_orphan),
         cmocka_unit_test(test_orphan_without_room_for_a_record),
         cmocka_unit_test(test_orphan_unreadable_for_a_time),
+        cmocka_unit_test(test_listing_cut_at_start),
+        cmocka_unit_test(test_listing_cut_later),
+        cmocka_unit_test(test_temporary_file_of_another),
         cmocka_unit_test(test_file_of_another_uid),
         cmocka_unit_test(test_leftover),
         cmocka_unit_test(test_leftover_of_an_earlier_process),
@@ -702,6 +840,9 @@ int main(void)
         cmocka_unit_test(test_another_uid),
         cmocka_unit_test(test_gone_for_a_moment),
         cmocka_unit_test(test_errors_release_nothing),
+        cmocka_unit_test(test_failing_looks_are_fair),
+        cmocka_unit_test(test_look_at_once_beside_a_failing_claim),
+        cmocka_unit_test(test_failing_server_is_not_pressed),
         cmocka_unit_test(test_node_is_read_before_a_release),
         cmocka_unit_test(test_answers_about_another_claim),
         cmocka_unit_test(test_look_at_once),

@@ -85,14 +85,15 @@ void agent_link_tx_commit(struct agent *a, unsigned link, size_t n)
 
 #define NOW 1000u
 
-static char kubeconfig[PATH_CAP];
+static struct settings settings;
 
 static void begin(void)
 {
     memset(&agent, 0, sizeof agent);
     memset(&l, 0, sizeof l);
-    (void)snprintf(kubeconfig, sizeof kubeconfig, "%s", at("etc/kubeconfig"));
-    apilink_init(&l, &agent, kubeconfig);
+    settings.tls_min = TLS_MIN_1_3;
+    (void)snprintf(settings.kubeconfig, sizeof settings.kubeconfig, "%s", at("etc/kubeconfig"));
+    apilink_init(&l, &agent, &settings);
 }
 
 /* Until the attempt has an outcome. */
@@ -175,7 +176,7 @@ static void resolved_to(const struct ip_address *first, const struct ip_address 
     struct resolver *r = &l.resolver;
     struct writer why = writer_of(why_text, sizeof why_text);
     apilink_close(&l);
-    enum status s = credentials_load(&l.credentials, l.kubeconfig, &why);
+    enum status s = credentials_load(&l.credentials, l.settings->kubeconfig, &why);
     if (s != STATUS_OK) {
         fail_msg("%.*s", (int)why.len, why_text);
     }

@@ -357,7 +357,7 @@ static void test_election(void **state)
     add("a", "neuron-node");
     configure("FromClaim", "", MODE("4"));
     refused("error applying config: the nodes of the UltraServer are still finding each other "
-            "(ultraserver_mode is busy, for up to 10 minutes after the kernel module was loaded); "
+            "(the kernel module reports busy, for up to 10 minutes); "
             "the kubelet tries again");
 }
 
@@ -368,8 +368,8 @@ static void test_election_meanwhile(void **state)
     add("a", "neuron-node");
     configure("FromClaim", "", MODE("4"));
     devices.ultraserver.electing = true;
-    refused("the nodes of the UltraServer are still finding each other (ultraserver_mode is busy, "
-            "for up to 10 minutes after the kernel module was loaded); the kubelet tries again");
+    refused("the nodes of the UltraServer are still finding each other (the kernel module "
+            "reports busy, for up to 10 minutes); the kubelet tries again");
 }
 
 static void test_two_modes(void **state)

@@ -120,7 +120,7 @@ static void test_ipv6_authority(void **state)
     assert_string_equal(credentials.token, "abc.def");
 }
 
-/* The authority is the URL's (RFC 9110 §4.2.3); no certificate and no SNI ends in a dot. */
+/* The authority is the URL's (RFC 9110 §4.2.3); the name to verify keeps a dot, as in Go. */
 static void test_names_of_the_server(void **state)
 {
     (void)state;
@@ -133,11 +133,12 @@ static void test_names_of_the_server(void **state)
         {"https://api.test", "api.test", "api.test", "api.test"},
         {"https://api.test:443/", "api.test", "api.test", "api.test"},
         {"https://api.test:6443", "api.test", "api.test", "api.test:6443"},
-        {"https://api.test.:6443", "api.test", "api.test", "api.test.:6443"},
-        {"https://api.test.", "api.test", "api.test", "api.test."},
-        {"https://api.test..", "api.test.", "api.test.", "api.test.."}, /* no name: no address */
+        {"https://api.test.:6443", "api.test", "api.test.", "api.test.:6443"},
+        {"https://api.test.", "api.test", "api.test.", "api.test."},
+        {"https://10.0.0.1.", "10.0.0.1", "10.0.0.1.", "10.0.0.1."},
+        {"https://api.test..", "api.test.", "api.test..", "api.test.."}, /* no name: no address */
         {"https://[::1]:6443", "::1", "::1", "[::1]:6443"},
-        {"https://10.0.0.1\n    tls-server-name: other.test.", "10.0.0.1", "other.test",
+        {"https://10.0.0.1\n    tls-server-name: other.test.", "10.0.0.1", "other.test.",
          "10.0.0.1"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

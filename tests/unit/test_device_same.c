@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When two device tables publish the same, and what makes a table invalid. */
+/*
+ * When two device tables publish the same, what makes a table invalid, and what a device publishes
+ * once its cores are not shared any more.
+ */
 #include "device_harness.h"
 
 static struct devices others;
@@ -90,11 +93,32 @@ static void test_valid(void **state)
     assert_false(devices_valid(&others));
 }
 
+/* Parts are left, and nobody is to get another: less is published than the smallest of them has. */
+static void test_cores_not_shared_any_more(void **state)
+{
+    struct attributes all;
+    unsigned seen = 0;
+    (void)state;
+    build_type("trn2.48xlarge");
+    devices.shares = 1;
+    device_attributes(&devices, 0, &all);
+    devices.shares = 0;
+    for (unsigned i = 0; i < all.count; i++) {
+        if (strcmp(all.attribute[i].key, CORES_CAPACITY) == 0) {
+            assert_string_equal(all.attribute[i].text, "1");
+            assert_int_equal(all.attribute[i].number, CAPACITY_ALL);
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_cores_not_shared_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "host/files.h"
 #include "host/system.h"
@@ -331,6 +333,121 @@ static void test_whole_file_bounds(void **state)
     assert_int_equal(w.len, 0);
 }
 
+/* --- files on their way to their name --- */
+
+enum { WRITERS = 2, ROUNDS = 2000 };
+
+/* One of several processes that write one directory; tidies at each step, as after a start. */
+static int write_many(unsigned writer)
+{
+    static char text[8192];
+    char name[64];
+    struct host_files own;
+    static char path[256];
+    int wrong = 0;
+    (void)snprintf(path, sizeof path, "%s", at("cdi"));
+    struct files p = host_files_init(&own, path, path, "", "");
+    (void)snprintf(name, sizeof name, "claim-%u.json", writer);
+    for (unsigned i = 0; i < ROUNDS && wrong == 0; i++) {
+        uint8_t bytes[sizeof text + 1u];
+        struct writer w = writer_of(bytes, sizeof bytes);
+        size_t len = 1u + (i * 37u) % (sizeof text - 1u);
+        memset(text, (int)('a' + writer * 13u + i % 13u), len);
+        struct view content = view_of(text, len);
+        bool good = p.write(p.ctx, FILES_CDI, p.temporary(p.ctx), 0,
+                            view_first(content, len / 2u)) == STATUS_OK &&
+                    p.write(p.ctx, FILES_CDI, p.temporary(p.ctx), len / 2u,
+                            view_from(content, len / 2u)) == STATUS_OK &&
+                    p.commit(p.ctx, FILES_CDI, p.temporary(p.ctx), name) == STATUS_OK &&
+                    p.read(p.ctx, FILES_CDI, name, 0, &w) == STATUS_OK &&
+                    view_equal(writer_view(&w), content) && p.tidy(p.ctx) == HOST_ABSENT;
+        wrong += good ? 0 : 1;
+    }
+    host_files_end(&own);
+    return wrong;
+}
+
+static void test_two_processes(void **state)
+{
+    pid_t child[WRITERS];
+    (void)state;
+    make_directories("cdi");
+    for (unsigned i = 0; i < WRITERS; i++) {
+        child[i] = fork();
+        assert_true(child[i] >= 0);
+        if (child[i] == 0) {
+            _exit(write_many(i));
+        }
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void set_age(const char *rest, time_t seconds)
+{
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - seconds},
+                                      {.tv_sec = time(NULL) - seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, at(rest), times, 0), 0);
+}
+
+/* What a killed process left goes once it is old; what another one has locked never does. */
+static void test_leftovers(void **state)
+{
+    static const char killed[] = "cdi/neuron.aws.com-claim.0123456789abcdef.tmp";
+    static const char older[] = "cdi/neuron.aws.com-claim.tmp"; /* of a release with one name */
+    static const char foreign[] = "cdi/other.tmp";
+    char writing[128];
+    struct host_files live;
+    static char path[256];
+    (void)state;
+    open_port(at("cdi"), at("state"));
+    (void)snprintf(path, sizeof path, "%s", at("cdi"));
+    struct files other = host_files_init(&live, path, path, "", "");
+    const char *name = other.temporary(other.ctx);
+    assert_int_equal(other.write(other.ctx, FILES_CDI, name, 0, view_text("1")), STATUS_OK);
+    (void)snprintf(writing, sizeof writing, "cdi/%s", name);
+    put(killed, "half");
+    put(older, "half");
+    put(foreign, "whole");
+    assert_int_equal(port.tidy(port.ctx), HOST_ABSENT);
+    assert_true(exists(killed) && exists(older) && exists(writing));
+    set_age(killed, TEMPORARY_AGE_MS / 1000u + 2);
+    set_age(older, TEMPORARY_AGE_MS / 1000u + 2);
+    set_age(foreign, 100000);
+    set_age(writing, 100000);
+    assert_int_equal(port.tidy(port.ctx), HOST_ABSENT);
+    assert_true(!exists(killed) && !exists(older) && exists(foreign) && exists(writing));
+    host_files_end(&live); /* as a kill does */
+    set_age(writing, 100000);
+    assert_int_equal(port.tidy(port.ctx), HOST_ABSENT);
+    assert_false(exists(writing));
+    /* its own goes at once */
+    assert_int_equal(put_file(FILES_CDI, port.temporary(port.ctx), 0, "1"), STATUS_OK);
+    assert_int_equal(port.tidy(port.ctx), STATUS_OK);
+    host_files_end(&disk);
+}
+
+/* Somebody made a link of the name: it is not followed, and the next try has another name. */
+static void test_temporary_name_taken(void **state)
+{
+    char name[128];
+    (void)state;
+    open_port(at("cdi"), at("state"));
+    put("victim", "keep");
+    make_directories("cdi");
+    (void)snprintf(name, sizeof name, "%s", port.temporary(port.ctx));
+    char rest[256];
+    (void)snprintf(rest, sizeof rest, "cdi/%s", name);
+    assert_int_equal(symlink("../victim", at(rest)), 0);
+    assert_int_equal(put_file(FILES_CDI, name, 0, "evil"), HOST_IO);
+    assert_string_not_equal(port.temporary(port.ctx), name);
+    assert_int_equal(put_file(FILES_CDI, port.temporary(port.ctx), 0, "good"), STATUS_OK);
+    host_files_end(&disk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +467,9 @@ int main(void)
         HOST_TEST(test_denied),
         HOST_TEST(test_directory_that_is_a_file),
         HOST_TEST(test_nothing_is_left_of_what_did_not_fit),
+        HOST_TEST(test_two_processes),
+        HOST_TEST(test_leftovers),
+        HOST_TEST(test_temporary_name_taken),
         HOST_TEST(test_verdicts),
         HOST_TEST(test_whole_file_bounds),
     };

@@ -148,12 +148,16 @@ static int by_text(const void *a, const void *b)
 /* The names come in any order; each is one that was written here. */
 static enum status run_list(const struct files *p, const struct step *s)
 {
-    char names[256] = "?";
+    char names[LIST_PAGE_BYTES + 256u] = "?";
     const char *name[16];
     unsigned n = 0;
     struct writer w = writer_of(names, sizeof names);
     w.len = 1; /* names are appended */
-    enum status got = p->list(p->ctx, s->dir, s->name, &w);
+    struct listing at_page = {0};
+    enum status got = STATUS_MORE;
+    while (got == STATUS_MORE) {
+        got = p->list(p->ctx, s->dir, s->name, &at_page, &w);
+    }
     assert_int_equal(names[0], '?');
     for (size_t at = 1; at < w.len; at += strlen(&names[at]) + 1u) {
         assert_int_equal(strncmp(&names[at], s->name, strlen(s->name)), 0);
@@ -253,33 +257,95 @@ static void test_one_holder(void **state)
     host_files_end(&second);
 }
 
-/* --- more names than there is room for --- */
+/* --- several pages, with changes in between --- */
 
-static void list_in_little_room(const struct files *p)
+enum { MANY = 5000 }; /* more than 64 reads of 4 KiB, where listings once ended */
+
+static void many_name(unsigned i, char name[64])
 {
-    char names[9];
-    assert_int_equal(p->write(p->ctx, CDI, "n_1", 0, view_text("1")), STATUS_OK);
-    assert_int_equal(p->write(p->ctx, CDI, "n_2", 0, view_text("1")), STATUS_OK);
-    for (size_t cap = 0; cap < sizeof names; cap++) {
-        struct writer w = writer_of(names, cap);
-        enum status got = p->list(p->ctx, CDI, "n_", &w);
-        assert_int_equal(got, (cap < 8u) ? FULL_BUFFER : STATUS_OK);
-        assert_int_equal(w.len, cap / 4u * 4u);
-        assert_false(w.full);
+    (void)snprintf(name, 64, "n_%04u_%040u", i, i);
+}
+
+/* Each name comes once, although every page is followed by removing those that it had. */
+static void list_many(const struct files *p, unsigned count)
+{
+    static bool seen[MANY];
+    static char names[LIST_PAGE_BYTES];
+    struct listing pages = {0};
+    enum status got = STATUS_MORE;
+    char name[64];
+    memset(seen, 0, sizeof seen);
+    for (unsigned i = 0; i < count; i++) {
+        many_name(i, name);
+        assert_int_equal(p->write(p->ctx, CDI, name, 0, view_text("1")), STATUS_OK);
+    }
+    while (got == STATUS_MORE) {
+        struct writer w = writer_of(names, sizeof names);
+        got = p->list(p->ctx, CDI, "n_", &pages, &w);
+        for (size_t at = 0; at < w.len; at += strlen(&names[at]) + 1u) {
+            unsigned i = (unsigned)strtoul(&names[at + 2u], NULL, 10);
+            assert_true(i < count && !seen[i]);
+            seen[i] = true;
+            assert_int_equal(p->remove(p->ctx, CDI, &names[at], NULL), STATUS_OK);
+        }
+    }
+    assert_int_equal(got, STATUS_OK);
+    assert_true(pages.pages > 3u);
+    for (unsigned i = 0; i < count; i++) {
+        assert_true(seen[i]);
     }
 }
 
-static void test_little_room(void **state)
+static void test_pages(void **state)
 {
     static char cdi[256];
     struct host_files real;
     (void)state;
     disk_clear();
-    list_in_little_room(&disk_files);
+    list_many(&disk_files, 100);
     (void)snprintf(cdi, sizeof cdi, "%s", at("cdi"));
     struct files p = host_files_init(&real, cdi, cdi, "", "");
-    list_in_little_room(&p);
+    list_many(&p, MANY);
     host_files_end(&real);
+}
+
+/* --- two writers in one CDI root --- */
+
+static void both_write(const struct files *a, const struct files *b)
+{
+    char first[64];
+    char second[64];
+    uint8_t bytes[16];
+    (void)snprintf(first, sizeof first, "%s", a->temporary(a->ctx));
+    assert_int_equal(a->write(a->ctx, CDI, first, 0, view_text("claim ")), STATUS_OK);
+    (void)snprintf(second, sizeof second, "%s", b->temporary(b->ctx));
+    assert_string_not_equal(first, second);
+    assert_true(b->tidy(b->ctx) == HOST_ABSENT); /* leaves what the other one writes */
+    assert_int_equal(b->write(b->ctx, CDI, second, 0, view_text("other")), STATUS_OK);
+    assert_int_equal(a->write(a->ctx, CDI, first, 6, view_text("one")), STATUS_OK);
+    assert_int_equal(b->commit(b->ctx, CDI, second, "b.json"), STATUS_OK);
+    assert_true(b->tidy(b->ctx) == HOST_ABSENT);
+    assert_int_equal(a->commit(a->ctx, CDI, first, "a.json"), STATUS_OK);
+    struct writer w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(a->read(a->ctx, CDI, "a.json", 0, &w), STATUS_OK);
+    assert_true(view_is(writer_view(&w), "claim one"));
+    w = writer_of(bytes, sizeof bytes);
+    assert_int_equal(a->read(a->ctx, CDI, "b.json", 0, &w), STATUS_OK);
+    assert_true(view_is(writer_view(&w), "other"));
+}
+
+static void test_two_writers(void **state)
+{
+    static char cdi[256];
+    struct host_files first;
+    struct host_files second;
+    (void)state;
+    (void)snprintf(cdi, sizeof cdi, "%s", at("cdi"));
+    struct files a = host_files_init(&first, cdi, cdi, "", "");
+    struct files b = host_files_init(&second, cdi, cdi, "", "");
+    both_write(&a, &b);
+    host_files_end(&first);
+    host_files_end(&second);
 }
 
 /* The owner sees who is to be the next, and gives way; nothing of the store stays open. */
@@ -400,9 +466,9 @@ static void test_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_memory), HOST_TEST(test_real),        HOST_TEST(test_two_locks),
-        HOST_TEST(test_older_holder),     HOST_TEST(test_one_holder),  HOST_TEST(test_words),
-        HOST_TEST(test_device),           HOST_TEST(test_little_room),
+        cmocka_unit_test(test_in_memory), HOST_TEST(test_real),       HOST_TEST(test_two_locks),
+        HOST_TEST(test_older_holder),     HOST_TEST(test_one_holder), HOST_TEST(test_words),
+        HOST_TEST(test_device),           HOST_TEST(test_pages),      HOST_TEST(test_two_writers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

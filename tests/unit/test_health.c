@@ -68,14 +68,15 @@ static void test_looks(void **state)
 static void test_counters(void **state)
 {
     (void)state;
-    uint64_t sum = 5;
-    assert_true(device_reading_counter(&sum, view_text("7\n")));
-    assert_int_equal(sum, 12);
+    struct device_reading r = {0};
+    device_reading_counter(&r, 1, view_text("7\n"));
+    assert_int_equal(r.counted, 2);
+    assert_int_equal(r.ecc[1], 7);
     static const char *const none[] = {"", "\n", "-1", "busy", "1 2", "99999999999999999999"};
     for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++) {
-        assert_false(device_reading_counter(&sum, view_text(none[i])));
+        device_reading_counter(&r, 0, view_text(none[i]));
     }
-    assert_int_equal(sum, 12);
+    assert_int_equal(r.counted, 2);
 }
 
 static void test_texts(void **state)
@@ -136,29 +137,31 @@ static void test_at_once(void **state)
     assert_int_equal(health.reasons, 0);
 }
 
-/* What cannot be read does not heal a device, but not for ever either. */
+/* What cannot be read does not heal a device, however long that lasts; one good look does. */
 static void test_unknown(void **state)
 {
+    static const char *const silent[] = {"busy", NULL};
     (void)state;
     (void)look_at("\n");
     assert_true(look_at(NULL));
     assert_int_equal(health.state, HEALTH_UNKNOWN);
     (void)look_at("hbm");
-    for (unsigned i = 1; i < HEALTH_UNKNOWN_MS / LOOK_MS; i++) {
-        assert_false(look_at("busy"));
+    for (unsigned i = 0; i < 4u * HEALTH_ERROR_MS / LOOK_MS; i++) {
+        assert_false(look_at(silent[i % 2u]));
         assert_int_equal(health.state, HEALTH_UNHEALTHY);
         assert_int_equal(health.reasons, HBM);
     }
-    assert_true(look_at("busy"));
-    assert_int_equal(health.state, HEALTH_UNKNOWN);
+    assert_true(look_at("\n"));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
 }
 
-static bool look_counted(uint64_t ecc, uint64_t errors)
+/* A module before 2.30: no components. */
+static bool look_counted(uint64_t sram, uint64_t memory)
 {
-    struct device_reading r = reading_of("", "1");
-    r.counted = HEALTH_COUNTED_ECC | HEALTH_COUNTED_ERRORS;
-    r.ecc = ecc;
-    r.errors = errors;
+    struct device_reading r = reading_of(NULL, "1");
+    r.counted = 3;
+    r.ecc[0] = sram;
+    r.ecc[1] = memory;
     return look(&r);
 }
 
@@ -167,17 +170,32 @@ static void test_counters_rise(void **state)
     (void)state;
     /* history counts for nothing */
     (void)look_counted(7, 9);
-    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
     (void)look_counted(7, 9);
     assert_true(look_counted(8, 9));
     assert_int_equal(health.reasons, HEALTH_REASON_ECC);
-    assert_true(look_counted(8, 10));
-    assert_int_equal(health.reasons, HEALTH_REASON_ECC | HEALTH_REASON_ERROR);
     for (unsigned i = 1; i < HEALTH_ERROR_MS / LOOK_MS; i++) {
-        assert_false(look_counted(8, 10));
+        assert_false(look_counted(8, 9));
     }
-    assert_true(look_counted(8, 10));
-    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_true(look_counted(8, 9));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+}
+
+/* Where the module lists the components, no counter is the truth, nor a rise of that time. */
+static void test_counters_beside_components(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct device_reading r = reading_of("", (i == 3u) ? "0" : "1");
+        r.counted = 7;
+        r.ecc[0] = i;
+        (void)look(&r);
+        assert_int_not_equal(health.state, HEALTH_UNHEALTHY);
+    }
+    (void)look_counted(3, 0);
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+    (void)look_counted(4, 0);
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
 }
 
 /* The kernel module shows 0 for a counter that it could not read; cleared is what stays so. */
@@ -187,36 +205,42 @@ static void test_counters_fall(void **state)
     (void)look_counted(7, 0);
     assert_false(look_counted(0, 0));
     assert_false(look_counted(7, 0));
-    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
     (void)look_counted(8, 0);
     assert_int_equal(health.state, HEALTH_UNHEALTHY);
     (void)look_counted(0, 0);
     assert_int_equal(health.state, HEALTH_UNHEALTHY);
     assert_true(look_counted(0, 0));
-    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
     assert_true(look_counted(1, 0));
+}
+
+/* The counter of SRAM is 16 bits wide. */
+static void test_counter_wraps(void **state)
+{
+    (void)state;
+    (void)look_counted(65534, 5);
+    assert_true(look_counted(1, 5));
+    assert_int_equal(health.reasons, HEALTH_REASON_ECC);
 }
 
 /* A counter that cannot be read for a while is no error when it can be read again. */
 static void test_counters_unreadable(void **state)
 {
     (void)state;
-    struct device_reading all = reading_of("", "1");
-    all.counted = HEALTH_COUNTED_ECC | HEALTH_COUNTED_ERRORS;
-    all.ecc = 12;
-    all.errors = 3;
+    struct device_reading all = reading_of(NULL, "1");
+    all.counted = 3;
+    all.ecc[0] = 7;
+    all.ecc[1] = 5;
     struct device_reading some = all;
-    some.counted = HEALTH_COUNTED_ECC & ~0x2;
-    some.ecc = 5;
-    some.errors = 0;
+    some.counted = 2;
+    some.ecc[0] = 0;
     const struct device_reading *const looks_made[] = {&all, &some, &some, &some, &all, &all};
     for (unsigned i = 0; i < sizeof looks_made / sizeof looks_made[0]; i++) {
         (void)look(looks_made[i]);
-        assert_int_equal(health.state, HEALTH_HEALTHY);
+        assert_int_equal(health.state, HEALTH_UNKNOWN);
     }
-    some.ecc = 6;
-    (void)look(&some);
-    some.ecc = 7;
+    some.ecc[1] = 6;
     assert_true(look(&some));
     assert_int_equal(health.reasons, HEALTH_REASON_ECC);
 }
@@ -230,7 +254,7 @@ static void test_gone_and_back(void **state)
     assert_true(look(&gone));
     assert_int_equal(health.reasons, HEALTH_REASON_GONE);
     assert_true(look_counted(900, 900));
-    assert_int_equal(health.state, HEALTH_HEALTHY);
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
 }
 
 /* It is there again, so it is not gone, although it has no files that say how it is. */
@@ -290,7 +314,9 @@ int main(void)
         cmocka_unit_test_setup(test_at_once, setup),
         cmocka_unit_test_setup(test_unknown, setup),
         cmocka_unit_test_setup(test_counters_rise, setup),
+        cmocka_unit_test_setup(test_counters_beside_components, setup),
         cmocka_unit_test_setup(test_counters_fall, setup),
+        cmocka_unit_test_setup(test_counter_wraps, setup),
         cmocka_unit_test_setup(test_counters_unreadable, setup),
         cmocka_unit_test_setup(test_gone_and_back, setup),
         cmocka_unit_test_setup(test_back_without_files, setup),

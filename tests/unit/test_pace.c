@@ -22,12 +22,9 @@ static void test_kubelet_is_not_paced(void **state)
     (void)state;
     memset(&pace, 0, sizeof pace);
     for (unsigned link = 0; link < STRANGER_FIRST; link++) {
-        pace_accepted(&pace, (link < REGISTRATION_LINKS) ? LINK_REGISTRATION : LINK_SERVICE, link,
-                      5);
+        pace_begin(&pace, link);
         assert_int_equal(transfers(link, 5), 1000);
     }
-    assert_int_equal(pace_accept_ms(&pace, LINK_REGISTRATION), 0);
-    assert_int_equal(pace_accept_ms(&pace, LINK_SERVICE), 0);
     assert_int_equal(transfers(STRANGER_FIRST, 5), STRANGER_TRANSFERS); /* they took none of it */
 }
 
@@ -36,8 +33,8 @@ static void test_windows(void **state)
     (void)state;
     unsigned page = GRPC_LINKS;
     memset(&pace, 0, sizeof pace);
-    pace_accepted(&pace, LINK_HEALTH, STRANGER_FIRST, 1000);
-    pace_accepted(&pace, LINK_METRICS, page, 1000);
+    pace_begin(&pace, STRANGER_FIRST);
+    pace_begin(&pace, page);
     assert_int_equal(transfers(page, 1000), STRANGER_FIRST_TRANSFERS + STRANGER_TRANSFERS);
     assert_int_equal(pace_next_ms(&pace), 1000 + STRANGER_WINDOW_MS);
     /* others of it have none either, but what is their own */
@@ -46,21 +43,36 @@ static void test_windows(void **state)
     assert_int_equal(transfers(page, 1000 + STRANGER_WINDOW_MS - 1u), 0);
     assert_int_equal(transfers(page, 1000 + STRANGER_WINDOW_MS), STRANGER_TRANSFERS);
     /* a new connection of the place has its own again */
-    pace_accepted(&pace, LINK_METRICS, page, 1150);
+    pace_begin(&pace, page);
     assert_int_equal(transfers(page, 1150), STRANGER_FIRST_TRANSFERS);
 }
 
-static void test_accepting(void **state)
+/* A round ends a window by any of its three budgets; one port delays no other. */
+static void test_rounds(void **state)
 {
     (void)state;
     memset(&pace, 0, sizeof pace);
-    assert_int_equal(pace_accept_ms(&pace, LINK_HEALTH), 0);
-    pace_accepted(&pace, LINK_HEALTH, STRANGER_FIRST, 1000);
-    assert_int_equal(pace_accept_ms(&pace, LINK_HEALTH), 1000 + STRANGER_ACCEPT_MS);
-    assert_int_equal(pace_accept_ms(&pace, LINK_METRICS), 0); /* one port delays no other */
-    pace_accepted(&pace, LINK_METRICS, GRPC_LINKS, 1003);
-    assert_int_equal(pace_accept_ms(&pace, LINK_METRICS), 1003 + STRANGER_ACCEPT_MS);
-    assert_int_equal(pace_accept_ms(&pace, LINK_HEALTH), 1000 + STRANGER_ACCEPT_MS);
+    assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1000), 1000);
+    for (unsigned i = 0; i < STRANGER_ROUNDS; i++) {
+        assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1003), 1003);
+        pace_round(&pace, LINK_HEALTH, 1003);
+    }
+    assert_int_equal(pace_round_ms(&pace, LINK_HEALTH, 1004), 1003 + STRANGER_ROUND_MS);
+    assert_int_equal(pace_round_ms(&pace, LINK_METRICS, 1004), 1004);
+    pace_round(&pace, LINK_METRICS, 1004);
+    for (unsigned i = 0; i < STRANGER_ACCEPTS; i++) {
+        assert_int_equal(pace_round_ms(&pace, LINK_METRICS, 1004), 1004);
+        assert_true(pace_accept(&pace, LINK_METRICS));
+    }
+    assert_false(pace_accept(&pace, LINK_METRICS));
+    assert_int_equal(pace_round_ms(&pace, LINK_METRICS, 1005), 1004 + STRANGER_ROUND_MS);
+    pace_round(&pace, LINK_METRICS, 1004 + STRANGER_ROUND_MS);
+    for (unsigned i = 0; i < STRANGER_PLACES; i++) {
+        assert_true(pace_place(&pace, LINK_METRICS));
+    }
+    assert_false(pace_place(&pace, LINK_METRICS));
+    assert_int_equal(pace_round_ms(&pace, LINK_METRICS, 1005 + STRANGER_ROUND_MS),
+                     1004 + 2u * STRANGER_ROUND_MS);
 }
 
 int main(void)
@@ -68,7 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kubelet_is_not_paced),
         cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_accepting),
+        cmocka_unit_test(test_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

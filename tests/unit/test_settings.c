@@ -63,6 +63,7 @@ static void test_defaults(void **state)
     assert_int_equal(settings.command, COMMAND_RUN);
     assert_string_equal(settings.node_name, "n1");
     assert_string_equal(settings.kubeconfig, "");
+    assert_int_equal(settings.tls_min, TLS_MIN_1_3);
     assert_string_equal(settings.cdi_root, "/var/run/cdi");
     assert_string_equal(settings.registrar_dir, "/var/lib/kubelet/plugins_registry");
     assert_string_equal(settings.plugins_dir, "/var/lib/kubelet/plugins");
@@ -277,6 +278,10 @@ static void test_paths(void **state)
                "--cdi-root \"/a/../b\": must not contain \"..\"");
     expect_bad("--node-name n --cdi-root /a\tb", "--cdi-root \"/a?b\": is not an absolute path");
     expect_bad("--node-name n --cdi-root /a\xff", "--cdi-root \"/a\xff\": is not an absolute path");
+    expect_good("--node-name n --tls-min-version 1.2");
+    assert_int_equal(settings.tls_min, TLS_MIN_1_2);
+    expect_bad("--node-name n --tls-min-version 1.1",
+               "--tls-min-version \"1.1\": must be one of 1.2, 1.3");
     expect_bad("--node-name n --kubeconfig /a:/b",
                "--kubeconfig \"/a:/b\": name one file; lists of files with ':' are not supported");
 }
@@ -680,7 +685,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 34);
+    assert_int_equal(count, 37);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -700,7 +705,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 36); /* head, 34 flags, exit codes */
+    assert_int_equal(count, 39); /* head, 37 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -724,7 +729,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 34);
+    assert_int_equal(flags, 37);
 }
 
 int main(void)

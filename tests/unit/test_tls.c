@@ -3,6 +3,7 @@
  * The TLS client against OpenSSL's server: which servers are accepted, which are refused and
  * with which reason.
  */
+#include "host/tls_hello.h"
 #include "tls_peer.h"
 
 struct row {
@@ -53,6 +54,7 @@ static void test_accepted(void **state)
         {"ec384", "", "ca.pem", NULL, "api.test", STATUS_OK, ""},
         {"ec", "", "bundle.pem", NULL, "a.wild.test", STATUS_OK, ""},
         {"ec", "", "ca.pem", NULL, "127.0.0.1", STATUS_OK, ""},
+        {"ec", "", "ca.pem", NULL, "api.test.", STATUS_OK, ""},
         {"rsa", "-tls1_2", "rsaca.pem", NULL, "::1", STATUS_OK, ""},
         /* The key share is for X25519: these groups ask for a HelloRetryRequest. */
         {"ec", "-tls1_3 -groups P-256", "ca.pem", NULL, "api.test", STATUS_OK, ""},
@@ -86,6 +88,13 @@ static void test_refused(void **state)
          DIFFERENT "it does not list a.b.wild.test"},
         {"wrong", "", "ca.pem", NULL, "127.0.0.1", PEER_UNTRUSTED,
          DIFFERENT "it does not list 127.0.0.1"},
+        /* As in Go: with a dot it is no address. */
+        {"ec", "", "ca.pem", NULL, "127.0.0.1.", PEER_UNTRUSTED,
+         DIFFERENT "it does not list 127.0.0.1."},
+        {"ed", "", "ca.pem", NULL, "api.test", PEER_UNSUPPORTED,
+         "or its key is Ed25519 (RSA and EC are supported)"},
+        {"many", "-cert_chain many.chain", "other.pem", NULL, "api.test", PEER_UNTRUSTED,
+         DIFFERENT "it has no issuer among the first 32 certificates that were sent"},
         {"wrong", "-tls1_2", "ca.pem", NULL, "::1", PEER_UNTRUSTED,
          DIFFERENT "it does not list ::1"},
         /* The name is the subject's common name, and nowhere else. */
@@ -174,6 +183,133 @@ static void test_odd_answers(void **state)
     assert_int_equal(shake_with(huge, sizeof huge), PEER_PROTOCOL);
 }
 
+/* --- versions --- */
+
+static void test_only_tls13(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"-tls1_2", "-tls1_3"};
+    for (unsigned i = 0; i < 2; i++) {
+        char words[60];
+        (void)snprintf(words, sizeof words, "-alpn h2 %s", options[i]);
+        struct server server = server_start("ec", words);
+        struct tls_identity id = identity("ca.pem", NULL, "api.test");
+        id.with_tls12 = false;
+        int fd = dial(server.port);
+        assert_int_equal(start(fd, &id), STATUS_OK);
+        assert_int_equal(shake(fd, ALL_STEPS), (i == 0) ? PEER_UNSUPPORTED : STATUS_OK);
+        assert_true(i == 1 || strstr(why_text, "only TLS 1.2 set --tls-min-version=1.2") != NULL);
+        end(fd);
+        server_stop(&server);
+    }
+}
+
+#define VERSIONS_13 0x00, 0x2b, 0x00, 0x02, 0x03, 0x04
+#define RENEGOTIATION 0xff, 0x01, 0x00, 0x01, 0x00
+#define KEY_SHARE 0x00, 0x33, 0x00, 0x02, 0x00, 0x17
+#define ZEROS_7 0, 0, 0, 0, 0, 0, 0
+#define RETRY_RANDOM                                                                               \
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8,      \
+        0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8,  \
+        0x33, 0x9c
+#define PLAIN_RANDOM 1, 2, 3, 4, ZEROS_7, ZEROS_7, ZEROS_7, ZEROS_7
+/* A ServerHello of that version without session id, with extensions of `len` bytes; its length. */
+#define HELLO(minor, random, suite, low, len, ...)                                                 \
+    {2, 0, 0, 40 + (len), 3, (minor), random, 0, (suite), (low), 0, 0, (len), __VA_ARGS__},        \
+        44 + (len)
+
+struct hello_row {
+    uint8_t message[64];
+    size_t len;
+    enum tls_hello_verdict expected;
+};
+
+/* Records of `piece` bytes. */
+static enum tls_hello_verdict read_message(struct tls_hello *h, const struct hello_row *row,
+                                           size_t piece)
+{
+    enum tls_hello_verdict v = TLS_HELLO_GOOD;
+    for (size_t at = 0; at < row->len && v == TLS_HELLO_GOOD; at += piece) {
+        size_t n = (row->len - at < piece) ? row->len - at : piece;
+        uint8_t record[5] = {22, 3, 3, 0, (uint8_t)n};
+        static const uint8_t change[] = {20, 3, 3, 0, 1, 1};
+        assert_int_equal(tls_hello_read(h, view_of(change, sizeof change)), TLS_HELLO_GOOD);
+        assert_int_equal(tls_hello_read(h, view_of(record, sizeof record)), TLS_HELLO_GOOD);
+        v = tls_hello_read(h, view_of(&row->message[at], n));
+    }
+    return v;
+}
+
+static void test_versions_of_hello(void **state)
+{
+    (void)state;
+    static const struct hello_row rows[] = {
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 6, VERSIONS_13), TLS_HELLO_GOOD},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 12, KEY_SHARE, VERSIONS_13), TLS_HELLO_GOOD},
+        {HELLO(3, PLAIN_RANDOM, 0xc0, 0x2b, 5, RENEGOTIATION), TLS_HELLO_GOOD},
+        /* CVE-2026-115490, and what is like it. */
+        {HELLO(4, PLAIN_RANDOM, 0x13, 1, 5, RENEGOTIATION), TLS_HELLO_MIXED},
+        {HELLO(4, PLAIN_RANDOM, 0xc0, 0x2b, 5, RENEGOTIATION), TLS_HELLO_MIXED},
+        {HELLO(4, PLAIN_RANDOM, 0x13, 1, 6, VERSIONS_13), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 5, RENEGOTIATION), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0xc0, 0x2b, 6, VERSIONS_13), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0xc0, 0x2b, 6, KEY_SHARE), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 11, VERSIONS_13, RENEGOTIATION), TLS_HELLO_MIXED},
+        {HELLO(2, PLAIN_RANDOM, 0x13, 1, 6, VERSIONS_13), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 6, 0, 0x2b, 0, 2, 3, 3), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 12, VERSIONS_13, VERSIONS_13), TLS_HELLO_MIXED},
+        {HELLO(3, RETRY_RANDOM, 0xc0, 0x2b, 5, RENEGOTIATION), TLS_HELLO_MIXED},
+        /* Not whole. */
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 6, 0, 0x2b, 0, 9, 3, 4), TLS_HELLO_MIXED},
+        {{2, 0, 0, 2, 3, 3}, 6, TLS_HELLO_MIXED},
+        {{2, 0, 4, 0}, 4, TLS_HELLO_MIXED},
+        {{11, 0, 0, 1, 0}, 5, TLS_HELLO_MIXED},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t piece = 1; piece <= 60; piece += 59) {
+            struct tls_hello h = {.tls12 = true};
+            enum tls_hello_verdict v = read_message(&h, &rows[i], piece);
+            if (v != rows[i].expected || h.done != (v == TLS_HELLO_GOOD)) {
+                fail_msg("row %u by %zu: %d", i, piece, (int)v);
+            }
+        }
+    }
+    struct tls_hello only = {.tls12 = false};
+    assert_int_equal(read_message(&only, &rows[2], 50), TLS_HELLO_OLD);
+}
+
+/* What follows a HelloRetryRequest is of its version and suite, and no second one. */
+static void test_versions_of_retry(void **state)
+{
+    (void)state;
+    static const struct hello_row retry = {
+        HELLO(3, RETRY_RANDOM, 0x13, 1, 12, VERSIONS_13, KEY_SHARE), TLS_HELLO_GOOD};
+    static const struct hello_row rows[] = {
+        {HELLO(3, PLAIN_RANDOM, 0x13, 1, 6, VERSIONS_13), TLS_HELLO_GOOD},
+        {HELLO(3, PLAIN_RANDOM, 0x13, 2, 6, VERSIONS_13), TLS_HELLO_MIXED},
+        {HELLO(3, PLAIN_RANDOM, 0xc0, 0x2b, 5, RENEGOTIATION), TLS_HELLO_MIXED},
+        {HELLO(3, RETRY_RANDOM, 0x13, 1, 12, VERSIONS_13, KEY_SHARE), TLS_HELLO_MIXED},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tls_hello h = {.tls12 = true};
+        assert_int_equal(read_message(&h, &retry, 60), TLS_HELLO_GOOD);
+        assert_false(h.done);
+        assert_int_equal(read_message(&h, &rows[i], 60), rows[i].expected);
+    }
+}
+
+/* CVE-2026-115490 from a peer: mbedTLS 3.6.7 goes on with TLS 1.3 and no secret. */
+static void test_mixed_hello(void **state)
+{
+    (void)state;
+    static const struct hello_row mixed = {HELLO(4, PLAIN_RANDOM, 0x13, 1, 5, RENEGOTIATION),
+                                           TLS_HELLO_MIXED};
+    uint8_t answer[80] = {22, 3, 3, 0, (uint8_t)mixed.len};
+    memcpy(&answer[5], mixed.message, mixed.len);
+    assert_int_equal(shake_with(answer, 5 + mixed.len), PEER_PROTOCOL);
+    assert_non_null(strstr(why_text, "mixes versions of TLS"));
+}
+
 /* The server's name is in the ClientHello, an address is not (RFC 6066 §3). */
 static void test_sni(void **state)
 {
@@ -240,6 +376,9 @@ static void test_identities(void **state)
     id = identity("ca.pem", "me", "api.test");
     id.key_len = pem("mersa.key", 2).len;
     expect_unusable(&id, "the client key does not belong to the client certificate");
+    id = identity("ca.pem", "ed", "api.test");
+    expect_unusable(&id,
+                    "the client certificate cannot be read: key, which is Ed25519; RSA and EC");
     id = identity("ca.pem", NULL, name);
     expect_unusable(&id, "the server's name is empty or longer than 255 bytes");
     id = identity("ca.pem", NULL, "");
@@ -331,11 +470,19 @@ static void test_exhausted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_alpn),       cmocka_unit_test(test_odd_answers),
-        cmocka_unit_test(test_sni),           cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_forms_of_keys), cmocka_unit_test(test_exhausted),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_alpn),
+        cmocka_unit_test(test_odd_answers),
+        cmocka_unit_test(test_sni),
+        cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_forms_of_keys),
+        cmocka_unit_test(test_exhausted),
         cmocka_unit_test(test_large_bundles),
+        cmocka_unit_test(test_only_tls13),
+        cmocka_unit_test(test_versions_of_hello),
+        cmocka_unit_test(test_versions_of_retry),
+        cmocka_unit_test(test_mixed_hello),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -106,6 +106,22 @@ static void test_places(void **state)
     }
 }
 
+/* An election on demand: the modes of the one before are no answer, whichever file is busy. */
+static void test_busy_ids(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2u * (unsigned)ULTRASERVER_SIZES; i++) {
+        struct ultraserver_use use;
+        struct found_ultraserver f = found_of("1,3,4");
+        char reason[CLAIM_ERROR_CAP];
+        struct writer why = writer_of(reason, sizeof reason);
+        text((i % 2u == 0u) ? f.node_id[i / 2u] : f.server_id[i / 2u], "busy\n");
+        assert_true(ultraserver_build(&u, &f, true));
+        assert_true(u.electing);
+        assert_int_equal(ultraserver_mode(&u, 4, "trn2u.48xlarge", &use, &why), PEER_UNSUPPORTED);
+    }
+}
+
 static void test_same(void **state)
 {
     struct found_ultraserver f = found_of("1,3,4");
@@ -158,8 +174,8 @@ static void test_what_a_claim_gets(void **state)
          "offers none (1: four nodes; 2, 3: two; 4: one); check the links between the nodes",
          ""},
         {"busy", 4, 0,
-         "the nodes of the UltraServer are still finding each other (ultraserver_mode is busy, for "
-         "up to 10 minutes after the kernel module was loaded); the kubelet tries again",
+         "the nodes of the UltraServer are still finding each other (the kernel module reports "
+         "busy, for up to 10 minutes); the kubelet tries again",
          ""},
     };
     (void)state;
@@ -200,8 +216,11 @@ static void test_other_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),       cmocka_unit_test(test_places),
-        cmocka_unit_test(test_same),        cmocka_unit_test(test_what_a_claim_gets),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_busy_ids),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_what_a_claim_gets),
         cmocka_unit_test(test_other_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,7 +200,7 @@ static const char *explain(struct view names, struct view anchors)
     struct writer w = writer_of(text, sizeof text);
     struct spec spec = {"server", "root", .extension = {names_extension(names)}};
     struct x509_trust trust = {
-        .anchors = anchors, .host = view_text(HOST), .now = NOW, .check = check};
+        .anchors = anchors, .host = view_text(HOST), .now_ms = NOW * 1000, .check = check};
     sent.count = 1;
     assert_int_equal(x509_read(certificate(&spec), &sent.cert[0]), STATUS_OK);
     checks.calls = 0;
@@ -245,6 +245,28 @@ static void test_constraints(void **state)
 }
 
 /* 520 names under 500 constraints, none of which they violate. */
+/* As in Go: it expires within its last second, not behind it. */
+static void test_time(void **state)
+{
+    static struct x509_search search;
+    static struct x509_sent sent;
+    struct view names = DER(DER_SEQUENCE, DNS(HOST));
+    struct spec spec = {"server", "root", "270115080000Z", .extension = {names_extension(names)}};
+    struct view own = certificate(&spec);
+    struct x509_trust trust = {.anchors = own, .host = view_text(HOST), .check = check};
+    (void)state;
+    sent.count = 1;
+    assert_int_equal(x509_read(own, &sent.cert[0]), STATUS_OK);
+    trust.now_ms = NOW * 1000;
+    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_TRUSTED);
+    trust.now_ms++;
+    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_EXPIRED);
+    trust.now_ms = sent.cert[0].not_before * 1000;
+    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_TRUSTED);
+    trust.now_ms--;
+    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_FUTURE);
+}
+
 static void test_too_many_comparisons(void **state)
 {
     (void)state;
@@ -426,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_constraints, start),
+        cmocka_unit_test_setup(test_time, start),
         cmocka_unit_test_setup(test_too_many_comparisons, start),
         cmocka_unit_test_setup(test_issuers, start),
         cmocka_unit_test_setup(test_memory_outweighs, start),

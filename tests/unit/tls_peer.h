@@ -55,6 +55,11 @@ static const char make_certificates[] =
     "leaf nosan prime256v1 ca extendedKeyUsage=serverAuth\n"
     "leaf clientonly prime256v1 ca \"$good\n"
     "extendedKeyUsage=clientAuth\"\n"
+    "openssl genpkey -algorithm ED25519 -out ed.key; openssl req -config req.conf -new -key ed.key "
+    "-subj /CN=api.test -out ed.csr; openssl x509 -req -in ed.csr -CA ca.pem -CAkey ca.key "
+    "-CAcreateserial -days 30 -extfile ec.ext -out ed.pem\n"
+    "cp ec.key many.key; cp ec.pem many.pem; for i in 1 2 3 4 5 6 7 8; do cat ec.pem ec.pem ec.pem "
+    "ec.pem; done >many.chain\n"
     "leaf me prime256v1 ca extendedKeyUsage=clientAuth\n"
     "leaf mersa rsa2048 ca extendedKeyUsage=clientAuth\n"
     "leaf stranger prime256v1 other extendedKeyUsage=clientAuth\n"
@@ -122,8 +127,10 @@ static inline struct view pem(const char *name, unsigned slot)
 static inline struct tls_identity identity(const char *ca, const char *client, const char *name)
 {
     char file[64];
-    struct tls_identity id = {
-        .ca_len = pem(ca, 0).len, .ca_pem = (uint8_t *)pem_text[0], .server_name = name};
+    struct tls_identity id = {.ca_len = pem(ca, 0).len,
+                              .ca_pem = (uint8_t *)pem_text[0],
+                              .server_name = name,
+                              .with_tls12 = true};
     if (client != NULL) {
         (void)snprintf(file, sizeof file, "%s.pem", client);
         id.cert_len = pem(file, 1).len;

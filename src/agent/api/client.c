@@ -31,6 +31,12 @@ bool api_connected(const struct agent *a)
     return a->common->api_connection.state == API_UP;
 }
 
+bool api_pending(const struct agent *a)
+{
+    enum api_state state = a->common->api_connection.state;
+    return (state == API_UNTRIED || state == API_CONNECTING) && !a->stopping;
+}
+
 bool api_draining(const struct agent *a)
 {
     return a->common->api_connection.state == API_DRAINING;

@@ -204,6 +204,8 @@ bool api_forbidden(const struct agent *a, enum api_kind kind);
 bool api_ready(const struct agent *a);
 /* Whether there is a connection that takes requests. */
 bool api_connected(const struct agent *a);
+/* Whether a connection is being made: the first one, or one that is tried now. */
+bool api_pending(const struct agent *a);
 /* Whether the server asked for another connection, and what is under way ends on this one. */
 bool api_draining(const struct agent *a);
 /* Whether the connection is at its end: what it does not answer is asked again on the next one. */

@@ -79,6 +79,11 @@ bool version_readable(const struct agent *a)
     return version_ready(a) || (a->common->version.proven && api_paused(a));
 }
 
+bool version_pending(const struct agent *a)
+{
+    return a->common->version.state == VERSION_UNKNOWN && !version_readable(a);
+}
+
 const char *version_waits_for(const struct agent *a)
 {
     const char *why = "all requests are busy";

@@ -50,6 +50,8 @@ bool version_ready(const struct agent *a);
  * own requests pause and the API group cannot be read.
  */
 bool version_readable(const struct agent *a);
+/* Whether the API group is still to be read, so that no claim can be. */
+bool version_pending(const struct agent *a);
 /* "v1", "v1beta2" or "v1beta1": the version that is used now. Never NULL. */
 const char *version_name(const struct agent *a);
 /* "resource.k8s.io/v1" and so on: the same with its group. Never NULL. */

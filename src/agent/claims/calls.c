@@ -11,9 +11,11 @@
  */
 #include "agent/claims/calls.h"
 
+#include "agent/claims/device_memory.h"
 #include "agent/claims/numbering.h"
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
+#include "agent/claims/rivals.h"
 #include "agent/claims/unlisted.h"
 #include "agent/state.h"
 #include "base/assert.h"
@@ -173,6 +175,7 @@ static void operation_written(struct operation *o, unsigned slot, const struct c
 static enum status check_known(struct agent *a, unsigned slot, const struct claim_record **r,
                                struct writer *why)
 {
+    int other = rivals_disputing(a, slot);
     enum status s = ledger_assure(a, slot, why);
     if (s != STATUS_OK) {
         return s;
@@ -186,6 +189,10 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         writer_text(why, ledger_reason(a, s));
         writer_text(why, "); delete and re-create the pod");
         return s;
+    }
+    if (other >= 0) {
+        rivals_write(a, (unsigned)other, *r, why);
+        return PEER_REFUSED;
     }
     s = presence_check(a, *r, "prepared", why);
     s = (s == STATUS_OK) ? reconcile_prepared_again(a, slot, r, why) : s;
@@ -209,95 +216,12 @@ static void prepare_known(struct agent *a, struct operation *o, unsigned slot)
 
 /* --- prepare: a claim that was read from the API server --- */
 
-/* Names are cut, so that what follows has its place. */
-static void write_claim_name(const struct claim_id *id, struct writer *why)
-{
-    writer_shown(why, view_text(id->namespace_), SHOWN_BYTES_MAX);
-    writer_text(why, "/");
-    writer_shown(why, view_text(id->name), SHOWN_BYTES_MAX);
-}
-
-/* A device of the record is held by the claim in `slot`. */
-static void write_conflict(const struct agent *a, unsigned slot, const struct claim_record *r,
-                           struct writer *why)
-{
-    const struct ledger_entry *e = &a->ledger.entry[slot];
-    uint64_t both = e->numbers & claim_numbers(r);
-    ASSERT(both != 0u);
-    writer_text(why, "claim ");
-    write_claim_name(&r->id, why);
-    char name[DEVICE_NAME_CAP];
-    devices_name(&a->devices, (unsigned)__builtin_ctzll(both), name);
-    writer_text(why, ": requested device ");
-    writer_text(why, name);
-    writer_text(why, " is already held by claim ");
-    write_claim_name(&a->ledger.id[slot], why);
-    writer_text(why, " (");
-    writer_text(why, a->ledger.id[slot].uid);
-    if (ledger_joins(a, e) && claim_joins(r)) {
-        writer_text(why, "), which has a share of it, and the agent shares no device now: switch "
-                         "sharing on again, or end the pods of that claim");
-        return;
-    }
-    writer_text(why, "); once no pod uses that one: kubectl -n ");
-    writer_text(why, a->ledger.id[slot].namespace_); /* whole, as a command needs it */
-    writer_text(why, " delete resourceclaim ");
-    writer_text(why, a->ledger.id[slot].name);
-    writer_text(why, "; the agent then releases it by itself");
-}
-
-/*
- * First slot from `from` on of another claim in the way of the record's, or -1. What was shared
- * stays shared when sharing is switched off, but nobody joins it.
- */
-static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r)
-{
-    return ledger_rival(a, from, r, a->driver->shares > 1u);
-}
-
-/* Slot of another claim that holds a device of the record and does not give way, or -1. */
-static int firm_holder(struct agent *a, const struct claim_record *r)
-{
-    int holder = rival_from(a, 0, r);
-    for (unsigned i = 0; i < CLAIMS_MAX && holder >= 0; i++) {
-        if (!reconcile_may_give_way(a, (unsigned)holder)) {
-            reconcile_look(a, (unsigned)holder);
-            break;
-        }
-        holder = rival_from(a, (unsigned)holder + 1u, r);
-    }
-    return holder;
-}
-
-/*
- * Whoever holds a device of the record gives way. What may still refuse a new claim is tried before
- * that: its CDI file. *holder: slot of a claim that the disk does not let go, or -1.
- */
-static enum status take_devices(struct agent *a, const struct claim_record *r, int *holder,
-                                struct writer *why)
-{
-    struct writer nowhere = writer_of(NULL, 0);
-    *holder = rival_from(a, 0, r);
-    bool announced = *holder >= 0 && ledger_find(a, r->id.uid) < 0;
-    enum status s = announced ? ledger_put_file(a, r, why) : STATUS_OK;
-    bool gone = s == STATUS_OK;
-    for (unsigned i = 0; i < CLAIMS_MAX && gone && *holder >= 0; i++) {
-        gone = reconcile_gives_way(a, (unsigned)*holder);
-        *holder = rival_from(a, 0, r);
-    }
-    if (announced && s == STATUS_OK && !gone) {
-        enum status removed = ledger_remove(a, r->id.uid, &nowhere);
-        status_ignore(removed, "reconciliation removes a file without a record");
-    }
-    return s;
-}
-
 /* All that may refuse a claim comes before it takes the devices of one that gives way. */
 static bool may_prepare(struct agent *a, struct operation *o, const struct claim_record *r)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    int holder = firm_holder(a, r);
+    int holder = rivals_firm(a, r);
     enum status s = STATUS_OK;
     if (unlisted_holds(a)) {
         unlisted_reason(a, &why);
@@ -306,12 +230,13 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     }
     if (holder < 0) {
         s = presence_check(a, r, "requested", &why);
-        s = (s == STATUS_OK) ? take_devices(a, r, &holder, &why) : s;
+        s = (s == STATUS_OK) ? device_memory_check(a, r, false, &why) : s;
+        s = (s == STATUS_OK) ? rivals_take(a, r, &holder, &why) : s;
     }
     if (s != STATUS_OK) {
         prepare_refused(a, o, &why);
     } else if (holder >= 0) {
-        write_conflict(a, (unsigned)holder, r, &why);
+        rivals_write(a, (unsigned)holder, r, &why);
         fail_with(a, o, &why);
     } else {
         return true;
@@ -331,7 +256,7 @@ static enum status take_cores(struct agent *a, struct claim_record *r, struct wr
         reconcile_look(a, (unsigned)slot);
         slot = ledger_rival(a, (unsigned)slot + 1u, r, false);
     }
-    return s;
+    return (s == STATUS_OK) ? device_memory_check(a, r, true, why) : s;
 }
 
 static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
@@ -356,6 +281,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         prepare_refused(a, o, &why);
         return;
     }
+    reconcile_prepared(a, slot);
     prepared_log(a, b, slot);
     operation_written(o, slot, r);
     o->fresh = !held;
@@ -510,11 +436,12 @@ static void wait_over(struct agent *a, struct operation *o)
     fail_with(a, o, &why);
 }
 
-/* Whether the API server can be asked, and its answer be judged, to compare a claim with it. */
+/* Whether the API server can be asked now, or soon as after a start, and its answer be judged. */
 static bool may_compare(const struct agent *a, const struct operation *o)
 {
     struct writer nowhere = writer_of(NULL, 0);
-    return api_ready(a) && version_readable(a) && !a->devices.unknown &&
+    bool ready = api_ready(a) && (version_readable(a) || version_pending(a));
+    return (ready || api_pending(a)) && !a->devices.unknown &&
            claim_id_check(&o->id, &nowhere) == STATUS_OK;
 }
 

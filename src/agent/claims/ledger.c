@@ -43,6 +43,12 @@ bool ledger_freeing(const struct agent *a, const char *uid)
     return ledger_freeing_slot(a, uid) >= 0;
 }
 
+bool ledger_freeing_file(const struct agent *a, const char *uid)
+{
+    int slot = ledger_freeing_slot(a, uid);
+    return slot >= 0 && a->ledger.entry[slot].file;
+}
+
 bool ledger_reopens(const struct agent *a)
 {
     const struct ledger *l = &a->ledger;
@@ -66,25 +72,69 @@ bool ledger_holds(const struct agent *a, unsigned slot, const char *uid)
     return e->state == LEDGER_HELD && view_is(view_text(uid), a->ledger.id[slot].uid);
 }
 
-bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
+/* Whether it has a share or a part of its devices, be it known which or not. */
+static bool is_partial(const struct agent *a, const struct ledger_entry *e)
 {
     return e->shares && (a->driver->kind == DRIVER_EFA || e->cores != 0u);
+}
+
+bool ledger_joins(const struct agent *a, const struct ledger_entry *e)
+{
+    return is_partial(a, e) && !e->guessed;
+}
+
+/* Whether two claims have one device of the same number, and at least one of them all of it. */
+static bool share_number(const struct agent *a, const struct ledger_entry *x,
+                         const struct ledger_entry *y, bool parts)
+{
+    /* A guess is not in the way of a part that is known: what it blocks are new claims. */
+    bool guess = (x->guessed && is_partial(a, y)) || (y->guessed && is_partial(a, x)) ||
+                 (x->guessed && y->guessed);
+    return (x->numbers & y->numbers) != 0u && !parts && !guess;
+}
+
+bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
+                     const struct ledger_entry *y)
+{
+    bool parts = is_partial(a, x) && is_partial(a, y) && (x->cores & y->cores) == 0u;
+    bool functions = x->functions != 0u && y->functions != 0u;
+    return (functions && !x->opaque && !y->opaque) ? ledger_functions_meet(a, x, y, parts)
+                                                   : share_number(a, x, y, parts);
+}
+
+int ledger_disputed(const struct agent *a, unsigned slot)
+{
+    const struct ledger_entry *e = a->ledger.entry;
+    ASSERT(e[slot].state == LEDGER_HELD);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        bool certain = i != slot && e[i].state == LEDGER_HELD && !e[i].opaque;
+        if (certain && ledger_overlaps(a, &e[slot], &e[i])) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 /* Whether another claim than `uid` holds one of these devices, or a share or part of it. */
 static bool is_others(const struct agent *a, unsigned slot, uint64_t numbers, const char *uid)
 {
     const struct ledger_entry *e = &a->ledger.entry[slot];
-    return e->state == LEDGER_HELD && (e->numbers & numbers) != 0u &&
+    return e->state == LEDGER_HELD && (ledger_numbers_of(a, e) & numbers) != 0u &&
            !view_is(view_text(a->ledger.id[slot].uid), uid);
 }
 
-static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, const char *uid,
-                       bool joins)
+/* Whom a record joins: nobody, those whose cores are known, or also those whose cores are not. */
+enum joining { JOINS_NOBODY, JOINS_KNOWN, JOINS_ANY };
+
+static int rival_from(const struct agent *a, unsigned from, const struct claim_record *r,
+                      enum joining joins)
 {
     for (unsigned i = from; i < CLAIMS_MAX; i++) {
-        bool joined = joins && ledger_joins(a, &a->ledger.entry[i]);
-        if (!joined && is_others(a, i, numbers, uid)) {
+        const struct ledger_entry *e = &a->ledger.entry[i];
+        bool joined = (joins == JOINS_ANY && is_partial(a, e)) ||
+                      (joins == JOINS_KNOWN && ledger_joins(a, e));
+        bool other = e->state == LEDGER_HELD && !view_is(view_text(a->ledger.id[i].uid), r->id.uid);
+        if (other && ledger_in_the_way(a, e, r, joined)) {
             return (int)i;
         }
     }
@@ -93,12 +143,22 @@ static int holder_from(const struct agent *a, unsigned from, uint64_t numbers, c
 
 int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid)
 {
-    return holder_from(a, 0, numbers, uid, false);
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (is_others(a, i, numbers, uid)) {
+            return (int)i;
+        }
+    }
+    return -1;
 }
 
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing)
 {
-    return holder_from(a, from, claim_numbers(r), r->id.uid, sharing && claim_joins(r));
+    return rival_from(a, from, r, (sharing && claim_joins(r)) ? JOINS_KNOWN : JOINS_NOBODY);
+}
+
+int ledger_listed_rival(const struct agent *a, const struct claim_record *r)
+{
+    return rival_from(a, 0, r, claim_joins(r) ? JOINS_ANY : JOINS_NOBODY);
 }
 
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid)
@@ -127,7 +187,7 @@ uint64_t ledger_numbers(const struct agent *a)
     uint64_t numbers = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &a->ledger.entry[i];
-        numbers |= (e->state == LEDGER_HELD) ? e->numbers : 0u;
+        numbers |= (e->state == LEDGER_HELD) ? ledger_numbers_of(a, e) : 0u;
     }
     return numbers;
 }
@@ -142,6 +202,15 @@ bool ledger_shares(const struct agent *a)
     return shares;
 }
 
+/*
+ * A claim with admin access holds no device, and sees some: a part of a device is not to be beside
+ * it in a pod. Else a page of the table stays untouched.
+ */
+static bool has_consumer(const struct ledger_entry *e)
+{
+    return e->numbers != 0u || e->seen != 0u;
+}
+
 void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
                  const struct claim_consumer *consumer)
 {
@@ -150,7 +219,8 @@ void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
     e->numbers = numbers;
     e->shares = shares;
     e->cores = 0;
-    if (numbers != 0u) { /* of a table whose pages are not touched before they are used */
+    e->guessed = false;
+    if (has_consumer(e)) {
         a->ledger.consumer[slot] = *consumer;
     }
 }
@@ -158,14 +228,23 @@ void ledger_hold(struct agent *a, unsigned slot, uint64_t numbers, bool shares,
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((claim_numbers(r) >> n & 1u) != 0u) {
+            a->ledger.last[n] = r->id;
+        }
+    }
     e->entered = e->sequence;
     a->ledger.id[slot] = r->id;
     e->zero_numbering = r->zero_numbering;
     e->metadata = r->metadata;
     e->seen = claim_container_numbers(r);
     e->logical_neuron_core = claim_logical_neuron_core(r);
+    e->functions = 0; /* its places may be taken again */
+    e->functions = ledger_functions(a, r);
     ledger_hold(a, slot, claim_numbers(r), claim_shares(r), &r->consumer);
     e->cores = claim_cores(r);
+    e->guessed = r->rebuilt && e->cores != 0u;
+    e->unsure = false;
 }
 
 const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slot)
@@ -173,7 +252,7 @@ const struct claim_consumer *ledger_consumer(const struct agent *a, unsigned slo
     static const struct claim_consumer nobody;
     const struct ledger_entry *e = &a->ledger.entry[slot];
     ASSERT(e->state == LEDGER_HELD);
-    return (e->numbers != 0u) ? &a->ledger.consumer[slot] : &nobody;
+    return has_consumer(e) ? &a->ledger.consumer[slot] : &nobody;
 }
 
 /* How good a slot is for a new record of this claim. */

@@ -35,7 +35,9 @@ struct ledger_entry {
     bool damaged;  /* the other half is damaged, or the disk refuses it */
     bool refused;  /* the disk refused the last write, in both halves */
     bool file;     /* FREEING: the claim's CDI file was not renamed; HELD: it may have been */
-    bool opaque;   /* HELD: of its record only the outline is understood */
+    bool opaque;   /* HELD: of its record only the outline is understood, or `unsure` */
+    bool unsure;   /* HELD: a newer record of the claim may be lost; see ledger_doubt.c */
+    bool guessed;  /* HELD: which cores it has is not certain: nobody joins it */
     bool shares;   /* of each of its devices it holds a share, see claim_shares */
     uint8_t cores; /* of its one device, of which it has a part; 0: it has no part */
     bool zero_numbering;
@@ -45,6 +47,21 @@ struct ledger_entry {
     uint64_t entered;            /* the sequence with which the record came; copies have others */
     uint64_t numbers;            /* device numbers held, exclusively or by shares, bit N */
     uint64_t seen;               /* device numbers in its containers, bit N */
+    /*
+     * Of the EFA driver, bit N: it holds ledger.function[N], exclusively or by shares; all bits:
+     * the table has no room for what it holds, so it counts as holding every device. 0: only its
+     * numbers are known.
+     */
+    uint64_t functions;
+};
+
+#define LEDGER_FUNCTIONS 64u /* one bit of `functions` each; no bit is two functions' */
+#define LEDGER_ALL_FUNCTIONS UINT64_MAX
+
+/* An EFA device as a record names it: by its PCI address, with the node that its container has. */
+struct held_function {
+    uint32_t address;
+    uint16_t uverbs;
 };
 
 /* A record in memory: that of `slot` while the slot has the same sequence. */
@@ -60,6 +77,7 @@ struct ledger {
     bool busy;               /* another agent uses it: nothing of it may be touched */
     bool unlisted;           /* claims that the store should have may be missing: STORE_UNLISTED */
     bool known;              /* this process opened the store, and is its owner since */
+    bool flags_due;          /* no half is written before the header says `unlisted` */
     bool dirty;              /* written since the last good sync */
     bool doubt;              /* what was loaded was not flushed yet */
     uint32_t failed_flushes; /* in a row: what was written since the last good one is in doubt */
@@ -76,7 +94,9 @@ struct ledger {
     uint64_t cdi_ms;   /* when a file is tried there again, if so */
     uint64_t sequence; /* the highest that was read or tried */
     struct ledger_entry entry[CLAIMS_MAX];
+    struct held_function function[LEDGER_FUNCTIONS]; /* EFA; one that no claim has is free */
     /* Apart, because an entry is written before a claim is in it, and pages are dear. */
+    struct claim_id last[DEVICES_MAX];           /* by device number: the claim that got it last */
     struct claim_id id[CLAIMS_MAX];              /* of what the slot holds or held last */
     struct claim_consumer consumer[CLAIMS_MAX];  /* of the slot, if it holds a device */
     unsigned kept_next;                          /* place that is filled next */
@@ -114,6 +134,8 @@ int ledger_known(const struct agent *a, const char *uid);
 bool ledger_holds(const struct agent *a, unsigned slot, const char *uid);
 /* Whether what is left of `uid` is being removed: its CDI file, if there is one, is to go. */
 bool ledger_freeing(const struct agent *a, const char *uid);
+/* Whether its CDI file is left, which could not be made a tombstone. */
+bool ledger_freeing_file(const struct agent *a, const char *uid);
 /* A slot holds this record from now on. */
 void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r);
 /* A slot holds these devices, or shares of them, but no part, for this consumer. */
@@ -132,10 +154,47 @@ int ledger_holder(const struct agent *a, uint64_t numbers, const char *uid);
  * `sharing`, two claims that join others (claim_joins) are not in each other's way.
  */
 int ledger_rival(const struct agent *a, unsigned from, const struct claim_record *r, bool sharing);
-/* Whether other claims may hold the rest of what it holds: see claim_joins. */
+/* Whether others may hold the rest of what it holds, see claim_joins; of a guess nobody may. */
 bool ledger_joins(const struct agent *a, const struct ledger_entry *e);
+/*
+ * Slot of a claim in the way of one that was prepared before the store was lost, or -1. Parts whose
+ * cores are not known are not in each other's way.
+ */
+int ledger_listed_rival(const struct agent *a, const struct claim_record *r);
+/* Whether two slots hold one device, which they do not share, or one core of it. */
+bool ledger_overlaps(const struct agent *a, const struct ledger_entry *x,
+                     const struct ledger_entry *y);
+/*
+ * Slot of a claim whose record names devices or cores that the one in this slot has too, or -1:
+ * damage brought back one of them, and a prepare of this one is not answered.
+ */
+int ledger_disputed(const struct agent *a, unsigned slot);
+/*
+ * The API server lists a claim whose record is not understood, or unsure, with these devices: they
+ * are held too. HOST_*: the store does not say so yet.
+ */
+MUST_USE enum status ledger_listed_claim(struct agent *a, unsigned slot,
+                                         const struct claim_record *r);
 /* The cores of a device of which other claims than `uid` have parts. */
 uint8_t ledger_cores(const struct agent *a, uint64_t numbers, const char *uid);
+/*
+ * Whether two held claims of the EFA driver name one device, by its PCI address, or devices of
+ * their own that have one uverbs node: these cannot be shared.
+ */
+bool ledger_functions_meet(const struct agent *a, const struct ledger_entry *x,
+                           const struct ledger_entry *y, bool sharing);
+/* Whether result `at` of the record is in the way of what the slot holds, if nothing is shared. */
+bool ledger_contests(const struct agent *a, unsigned slot, const struct claim_record *r,
+                     unsigned at);
+/* Whether the slot holds the EFA device of this address itself, or may hold it. */
+bool ledger_holds_address(const struct agent *a, unsigned slot, uint32_t address);
+/*
+ * Slot of another claim than `uid` whose record names this uverbs node for another device, which is
+ * not on the node any more or has that node still; -1: none.
+ */
+int ledger_uverbs_holder(const struct agent *a, uint32_t address, uint16_t uverbs, const char *uid);
+/* Whether a held claim of the EFA driver has a device that has another uverbs node by now. */
+bool ledger_moved(const struct agent *a, unsigned slot);
 /*
  * First slot whose claim holds the device, or a share or part of it; with `core` not negative, one
  * that has that core, if parts of the device are held. -1: none.

@@ -21,12 +21,15 @@
 
 _Static_assert(METADATA_PART_MAX <= CDI_BYTES_MAX, "a part fits where it is made");
 
-/* Fixed name: the next claim overwrites what a kill leaves of it, or reconciliation removes it. */
-static const char cdi_temporary[] = "neuron.aws.com-claim.tmp";
+/* The one that no other driver or agent of the node writes. */
+static const char *temporary(const struct agent *a)
+{
+    return a->files->temporary(a->files->ctx);
+}
 
 void ledger_tidy(struct agent *a)
 {
-    enum status s = a->files->remove(a->files->ctx, FILES_CDI, cdi_temporary, 0);
+    enum status s = a->files->tidy(a->files->ctx);
     status_ignore(s, "absent as a rule; the next round of reconciliation tries it again");
 }
 
@@ -70,7 +73,7 @@ void ledger_try_cdi(struct agent *a)
         return;
     }
     memset(a->scratch.half, 0, sizeof a->scratch.half);
-    root_answered(a, f->write(f->ctx, FILES_CDI, cdi_temporary, 0,
+    root_answered(a, f->write(f->ctx, FILES_CDI, temporary(a), 0,
                               view_of(a->scratch.half, sizeof a->scratch.half)));
     ledger_tidy(a);
 }
@@ -84,10 +87,10 @@ static enum status finish(struct agent *a, const char *what, const char *name, e
 {
     const struct files *f = a->files;
     enum status s = written;
-    const char *refused = cdi_temporary;
+    const char *refused = temporary(a);
     if (s == STATUS_OK) {
         refused = name;
-        s = f->commit(f->ctx, FILES_CDI, cdi_temporary, name);
+        s = f->commit(f->ctx, FILES_CDI, temporary(a), name);
     }
     root_answered(a, s);
     if (s != STATUS_OK) {
@@ -101,7 +104,7 @@ static enum status finish(struct agent *a, const char *what, const char *name, e
         writer_text(why, "); ");
         writer_text(why, ledger_remedy(s));
         file_failed(a, name, s);
-        enum status cleared = f->remove(f->ctx, FILES_CDI, cdi_temporary, 0);
+        enum status cleared = f->remove(f->ctx, FILES_CDI, temporary(a), 0);
         status_ignore(cleared, "the next claim overwrites it, or reconciliation removes it");
     }
     return s;
@@ -154,7 +157,7 @@ static enum status go_through(struct agent *a, const struct claim_record *r, uns
         if (!writes) {
             s = compare_part(a, name, offset, writer_view(&out), !more);
         } else if (out.len > 0u) {
-            s = f->write(f->ctx, FILES_CDI, cdi_temporary, offset, writer_view(&out));
+            s = f->write(f->ctx, FILES_CDI, temporary(a), offset, writer_view(&out));
         } else {
             /* a result of another request */
         }
@@ -211,7 +214,7 @@ static enum status write_file(struct agent *a, const struct claim_record *r, str
     char name[CDI_FILE_NAME_CAP];
     const struct files *f = a->files;
     cdi_file_name(a->driver->kind, r->id.uid, name);
-    enum status s = f->write(f->ctx, FILES_CDI, cdi_temporary, 0, content);
+    enum status s = f->write(f->ctx, FILES_CDI, temporary(a), 0, content);
     return finish(a, "CDI file", name, s, why);
 }
 
@@ -334,28 +337,38 @@ enum status cdi_unmark(struct agent *a, const char *uid)
     return (s == HOST_ABSENT) ? STATUS_OK : s;
 }
 
+/* Of these device metadata files, those of no claim go. */
+static void tidy_page(const struct agent *a, struct view names)
+{
+    char found[UID_CAP];
+    const struct files *f = a->files;
+    struct view rest = names;
+    while (rest.len > 0u) {
+        const char *name = (const char *)rest.data;
+        if (metadata_name_uid(a->driver->kind, name, found) && ledger_find(a, found) < 0 &&
+            !ledger_has_cdi_file(a, found)) {
+            enum status s = f->remove(f->ctx, FILES_CDI, name, NULL);
+            status_ignore(s, "the next round tries it again");
+        }
+        rest = view_from(rest, view_text(name).len + 1u);
+    }
+}
+
 void ledger_tidy_metadata(struct agent *a, const char *uid)
 {
     char prefix[CDI_FILE_NAME_CAP];
-    char found[UID_CAP];
     const struct files *f = a->files;
     struct writer w = writer_of(prefix, sizeof prefix);
-    struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+    struct listing at = {0};
     writer_text(&w, metadata_file_prefix(a->driver->kind));
     writer_text(&w, uid);
     writer_text(&w, (uid[0] == '\0') ? "" : "_");
     enum status s = writer_end_text(&w);
     ASSERT(s == STATUS_OK);
-    s = f->list(f->ctx, FILES_CDI, prefix, &names);
-    status_ignore(s, "what is not listed is found with the next round, or later");
-    struct view rest = writer_view(&names);
-    while (rest.len > 0u) {
-        const char *name = (const char *)rest.data;
-        if (metadata_name_uid(a->driver->kind, name, found) && ledger_find(a, found) < 0 &&
-            !ledger_has_cdi_file(a, found)) {
-            s = f->remove(f->ctx, FILES_CDI, name, NULL);
-            status_ignore(s, "the next round tries it again");
-        }
-        rest = view_from(rest, view_text(name).len + 1u);
-    }
+    do { /* the port bounds the pages */
+        struct writer names = writer_of(a->scratch.stored, sizeof a->scratch.stored);
+        s = f->list(f->ctx, FILES_CDI, prefix, &at, &names);
+        tidy_page(a, writer_view(&names));
+    } while (s == STATUS_MORE);
+    status_ignore(s, "what was not listed is found with the next round, or later");
 }

@@ -91,9 +91,12 @@ static void restore(struct agent *a, unsigned slot, const struct claim_record *r
         consumer = *ledger_consumer(a, slot);
         bool part = e->cores != 0u && claim_cores(r) != 0u && e->numbers == claim_numbers(r);
         uint8_t cores = part ? e->cores | claim_cores(r) : 0u;
-        ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r),
+        bool guess = !part && (e->guessed || e->cores != 0u || claim_cores(r) != 0u);
+        a->ledger.entry[slot].functions |= ledger_functions(a, r);
+        ledger_hold(a, slot, e->numbers | claim_numbers(r), e->shares && claim_shares(r) && !guess,
                     &consumer);
         a->ledger.entry[slot].cores = cores;
+        a->ledger.entry[slot].guessed = guess; /* parts of two devices are held whole */
         return;
     }
     restore_files(a, slot);

@@ -71,6 +71,11 @@ void record_keep(struct agent *a, unsigned slot, const struct claim_record *r)
     claim_record_copy(&k->record, r);
 }
 
+struct claim_record *record_room(struct agent *a)
+{
+    return &kept_place(&a->ledger, CLAIMS_MAX)->record;
+}
+
 const struct claim_record *record_kept(struct agent *a, unsigned slot)
 {
     const struct kept_record *k = kept_find(&a->ledger, slot);
@@ -141,11 +146,23 @@ enum status record_enter(struct agent *a, unsigned slot, struct view record)
         e->seen = 0;
         e->entered = e->sequence;
         a->ledger.id[slot] = o.id;
+        e->functions = 0;
         ledger_hold(a, slot, o.numbers, false, &(struct claim_consumer){.kind = CONSUMER_POD});
     } else {
         /* the slot is lost */
     }
     return s;
+}
+
+bool half_names(struct agent *a, unsigned slot, const struct claim_record **r)
+{
+    struct store_half half;
+    struct kept_record *k = kept_place(&a->ledger, slot);
+    bool read = read_counting(a, slot, &half) == STATUS_OK && half.state == STORE_HALF_RECORD &&
+                store_record_decode(half.record, &k->record) == STATUS_OK;
+    k->sequence = read ? half.sequence : 0u;
+    *r = &k->record;
+    return read;
 }
 
 enum status ledger_read(struct agent *a, unsigned slot, const struct claim_record **out)
@@ -214,13 +231,13 @@ struct view record_bytes(struct agent *a, unsigned slot)
         return freeing_bytes(a, slot);
     }
     ASSERT(e->state == LEDGER_HELD);
-    if (half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
+    if (!e->unsure && half_read(a, STORE_FILE_NAME, slot, e->half, &half) == STATUS_OK &&
         half.state == STORE_HALF_RECORD && half.sequence == e->sequence) {
         writer_append(&out, half.record);
         return writer_view(&out);
     }
-    const struct claim_record *r = record_kept(a, slot);
-    r = (r != NULL) ? r : record_of_cdi(a, slot);
+    const struct claim_record *r = e->opaque ? NULL : record_kept(a, slot);
+    r = (r != NULL || e->opaque) ? r : record_of_cdi(a, slot);
     struct store_outline o = {.id = a->ledger.id[slot], .numbers = e->numbers};
     e->opaque = r == NULL;
     enum status s = e->opaque ? store_outline_encode(&o, &out) : store_record_encode(r, &out);
@@ -257,9 +274,23 @@ static void set_dirty(struct agent *a, struct ledger_entry *e)
     l->dirty = true;
 }
 
+/* What a damaged half may have held is not known any more once a half of its slot is written. */
+static enum status flags_first(struct agent *a)
+{
+    enum status s = a->ledger.flags_due ? flags_write(a) : STATUS_OK;
+    a->ledger.flags_due = s != STATUS_OK;
+    return s;
+}
+
 enum status half_write(struct agent *a, unsigned slot, struct view record)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
+    enum status first = flags_first(a);
+    if (first != STATUS_OK) {
+        e->refused = true;
+        store_check(a, first);
+        return first;
+    }
     unsigned half = e->unsynced ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
     /* A record that another one replaces is all that a torn write would leave of a claim. */

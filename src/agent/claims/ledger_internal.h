@@ -15,6 +15,18 @@
  * -1: there is none.
  */
 int ledger_free_slot(const struct agent *a, const char *uid);
+/*
+ * Whether what a held claim has is in the way of the record of another one. `joined`: of the same
+ * device both have shares or parts.
+ */
+bool ledger_in_the_way(const struct agent *a, const struct ledger_entry *e,
+                       const struct claim_record *r, bool joined);
+/* Device numbers of a held claim, as the node's devices are numbered now. */
+uint64_t ledger_numbers_of(const struct agent *a, const struct ledger_entry *e);
+/* What the claim in `slot` has of the devices of the one in `to` is not its own any more. */
+void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
+/* The functions that the record of a claim holds, each with a place in the table from now on. */
+uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
 /* The slot in which what is left of `uid` waits to be freed, or -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
 
@@ -49,6 +61,13 @@ MUST_USE enum status half_copy(struct agent *a, unsigned slot);
 void half_heal(struct agent *a, unsigned slot);
 /* A record that was read from the slot's half that counts, or is written there: kept in memory. */
 void record_keep(struct agent *a, unsigned slot, const struct claim_record *r);
+/* Room for a record of no slot, until another one is read. */
+struct claim_record *record_room(struct agent *a);
+/*
+ * Whether the half that counts has a whole record: *r, valid until the next one is read. Also of a
+ * slot whose claim is unsure.
+ */
+bool half_names(struct agent *a, unsigned slot, const struct claim_record **r);
 /* The record of a slot, if memory has it; else NULL. */
 const struct claim_record *record_kept(struct agent *a, unsigned slot);
 /*
@@ -58,8 +77,8 @@ const struct claim_record *record_kept(struct agent *a, unsigned slot);
 MUST_USE enum status record_enter(struct agent *a, unsigned slot, struct view record);
 /*
  * The record of a slot that is held, or released, as bytes, from what knows it best: the store,
- * memory, the CDI file; in the end its outline, and the slot is opaque then. They stay in
- * scratch.record.
+ * memory, the CDI file; in the end its outline, and the slot is opaque then. Of a claim that is
+ * unsure the outline has all that it holds. They stay in scratch.record.
  */
 struct view record_bytes(struct agent *a, unsigned slot);
 /* The store failed: logs that, but only once until it works again. */
@@ -68,6 +87,29 @@ void store_failed(struct agent *a, const char *doing, enum status s);
 void store_check(struct agent *a, enum status s);
 /* Flushes what was loaded and may be in the page cache alone. Failures are left for later. */
 void flush_doubted(struct agent *a);
+
+/* --- the header --- */
+
+/* Bytes of each of the two copies. */
+#define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
+
+/*
+ * Writes the flags into both header copies; one is safe before the other one is touched. HOST_*:
+ * they may be in one of them.
+ */
+MUST_USE enum status flags_write(struct agent *a);
+/* Writes header copy 0 or 1 of the file `name`, without a flush. HOST_*: it is not written. */
+MUST_USE enum status header_write_copy(struct agent *a, const char *name, unsigned copy);
+
+/* --- what a damaged half leaves in doubt --- */
+
+/* After a load: what damaged halves may have said is held too, or asked for at the API server. */
+void doubt_judge(struct agent *a);
+/*
+ * After conflicts are settled: damaged halves are logged, and replaced as soon as nothing depends
+ * on them any more.
+ */
+void doubt_settle(struct agent *a);
 
 /* --- CDI files --- */
 

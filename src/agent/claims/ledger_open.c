@@ -23,8 +23,6 @@ static const char store_new[] = STORE_FILE_NAME ".new";
 static const char store_aside[] = STORE_FILE_NAME ".damaged";
 static const char store_aside_newest[] = STORE_FILE_NAME ".damaged-newest";
 
-#define STORE_HEADER_COPY_BYTES (STORE_HEADER_BYTES / 2u)
-
 /* What an opening failed at. */
 struct opening {
     const char *file;
@@ -81,6 +79,7 @@ static void disown(struct agent *a)
     l->usable = false;
     l->known = false;
     l->unlisted = false;
+    l->flags_due = false;
     l->dirty = false;
     l->doubt = false;
     l->failed_flushes = 0;
@@ -129,25 +128,13 @@ static bool any_readable(const struct agent *a, const char *name)
     return false;
 }
 
-static enum status write_copy(struct agent *a, const char *name, unsigned copy)
-{
-    const struct files *f = a->files;
-    const struct store_header header = {.generation = 1,
-                                        .flags = a->ledger.unlisted ? STORE_UNLISTED : 0u};
-    memset(a->scratch.half, 0, sizeof a->scratch.half);
-    struct writer out = writer_of(a->scratch.half, STORE_HEADER_COPY_BYTES);
-    store_header_write(&out, &header);
-    return f->write(f->ctx, FILES_STATE, name, (uint64_t)copy * STORE_HEADER_COPY_BYTES,
-                    view_of(a->scratch.half, STORE_HEADER_COPY_BYTES));
-}
-
 static void heal_copy(struct agent *a, unsigned copy)
 {
     log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
     log_text(a, "file", STORE_FILE_NAME);
     log_number(a, "header_copy", (int64_t)copy);
     log_end(a);
-    enum status s = write_copy(a, STORE_FILE_NAME, copy);
+    enum status s = header_write_copy(a, STORE_FILE_NAME, copy);
     status_ignore(s, "the other copy is enough");
 }
 
@@ -239,17 +226,6 @@ static enum status load_slot(struct agent *a, unsigned slot, bool *lost)
     return s;
 }
 
-static void half_damaged(struct agent *a, unsigned slot)
-{
-    const struct ledger_entry *e = &a->ledger.entry[slot];
-    log_begin(a, LOG_ID_STORE_HALF_DAMAGED);
-    log_text(a, "file", STORE_FILE_NAME);
-    log_number(a, "slot", (int64_t)slot);
-    log_number(a, "half", 1 - (int64_t)e->half);
-    log_text(a, "claim_uid", (e->state == LEDGER_HELD) ? a->ledger.id[slot].uid : "");
-    log_end(a);
-}
-
 /* *lost: slots that cannot be used without a repair. */
 static enum status load(struct agent *a, unsigned *lost)
 {
@@ -284,12 +260,19 @@ static void log_conflict(struct agent *a, unsigned stays, unsigned other)
     log_end(a);
 }
 
-/* Whether both hold one device, which they do not share, or one core of it. */
-static bool overlaps(const struct agent *a, const struct ledger_entry *x,
-                     const struct ledger_entry *y)
+/*
+ * The claim in `other` is unsure: it had left the devices of the one that stays before that one was
+ * prepared with them. What is left of it is held; if nothing is, a CDI file says that it is in use.
+ */
+static void give_up(struct agent *a, unsigned stays, unsigned other)
 {
-    bool join = ledger_joins(a, x) && ledger_joins(a, y) && (x->cores & y->cores) == 0u;
-    return (x->numbers & y->numbers) != 0u && !join;
+    struct ledger_entry *e = &a->ledger.entry[other];
+    e->numbers &= ~a->ledger.entry[stays].numbers;
+    ledger_give_functions(a, other, stays);
+    if (e->numbers == 0u && e->functions == 0u &&
+        !ledger_has_cdi_file(a, a->ledger.id[other].uid)) {
+        ledger_set_freeing(a, other);
+    }
 }
 
 /* Two slots: one claim twice, or one device in two claims. */
@@ -297,7 +280,7 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
 {
     const struct ledger_entry *e = a->ledger.entry;
     bool same = view_is(view_text(a->ledger.id[one].uid), a->ledger.id[two].uid);
-    if (!same && !overlaps(a, &e[one], &e[two])) {
+    if (!same && !ledger_overlaps(a, &e[one], &e[two])) {
         return;
     }
     /* Sequences rise over all slots: the record that was written last is right. */
@@ -307,9 +290,12 @@ static void settle_conflict(struct agent *a, unsigned one, unsigned two)
     }
     unsigned stays = first ? one : two;
     unsigned other = first ? two : one;
-    /* What a lost half brought back was unprepared before its device was given away. */
-    if (same || (e[other].damaged && !ledger_has_cdi_file(a, a->ledger.id[other].uid))) {
+    if (same) {
         ledger_set_freeing(a, other);
+    } else if (e[other].unsure) {
+        give_up(a, stays, other);
+    } else {
+        /* both stay, and neither is answered before the other one is gone */
     }
     log_conflict(a, stays, other);
 }
@@ -335,10 +321,6 @@ static void doubt_all(struct agent *a)
     struct ledger *l = &a->ledger;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct ledger_entry *e = &l->entry[i];
-        if (e->damaged) {
-            half_damaged(a, i);
-            half_heal(a, i);
-        }
         e->doubted = e->sequence > 1u;
         l->doubt = l->doubt || e->doubted;
     }
@@ -431,8 +413,9 @@ static enum status write_header(struct agent *a)
     const struct files *f = a->files;
     enum status s = f->commit(f->ctx, FILES_STATE, store_new, 0);
     for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
-        s = write_copy(a, store_new, copy);
+        s = header_write_copy(a, store_new, copy);
     }
+    a->ledger.flags_due = false; /* in the new file, which is put in place, or made once more */
     return (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, store_new, 0) : s;
 }
 
@@ -561,7 +544,9 @@ static enum status open_first(struct agent *a, struct opening *o, enum status he
         s = (i == 0u) ? repair(a, o, lost) : HOST_DAMAGED;
     }
     if (s == STATUS_OK) {
+        doubt_judge(a);
         settle_conflicts(a);
+        doubt_settle(a);
         doubt_all(a);
     }
     return s;
@@ -572,6 +557,32 @@ static void log_opened(struct agent *a)
     log_begin(a, LOG_ID_STORE_OPENED);
     log_number(a, "claims_held", a->ledger.held);
     log_end(a);
+}
+
+/*
+ * Whether the store takes writes: a copy of the header is written as it is. A store on a read-only
+ * file system can be opened and read, and would refuse the first claim. A place that cannot be
+ * written (HOST_IO) says nothing of the others.
+ */
+static void check_writable(struct agent *a)
+{
+    enum status s = header_write_copy(a, STORE_FILE_NAME, 1);
+    if (s == HOST_DENIED) {
+        store_failed(a, "written", s);
+    } else if (s == STATUS_OK) {
+        a->ledger.failing = STATUS_OK;
+    } else {
+        /* the first claim finds out */
+    }
+}
+
+static bool any_refused(const struct agent *a)
+{
+    bool any = false;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        any = any || a->ledger.entry[i].refused;
+    }
+    return any;
 }
 
 /* Opens the store, creating or repairing it; ledger.trouble says why not. */
@@ -608,6 +619,7 @@ static void open_store(struct agent *a)
     l->backoff_ms = 0;
     l->failing = STATUS_OK;
     flush_doubted(a);
+    check_writable(a);
     reconcile_opened(a);
     log_opened(a);
 }
@@ -623,24 +635,20 @@ void ledger_retire(struct agent *a)
 
 /* --- the list of claims --- */
 
-/* One copy is safe before the other one is touched. */
 enum status ledger_listed(struct agent *a)
 {
-    const struct files *f = a->files;
     struct ledger *l = &a->ledger;
     struct writer nowhere = writer_of(NULL, 0);
     ASSERT(l->usable && l->unlisted);
     enum status s = ledger_sync(a, &nowhere);
     l->unlisted = s != STATUS_OK;
-    for (unsigned copy = 0; copy < 2u && s == STATUS_OK; copy++) {
-        s = write_copy(a, STORE_FILE_NAME, copy);
-        s = (s == STATUS_OK) ? f->commit(f->ctx, FILES_STATE, STORE_FILE_NAME, 0) : s;
-    }
+    s = (s == STATUS_OK) ? flags_write(a) : s;
     if (s != STATUS_OK && !l->unlisted) {
         l->unlisted = true;
         store_failed(a, "written", s);
     } else if (s == STATUS_OK) {
         l->failing = STATUS_OK; /* all of it is on the disk */
+        l->flags_due = false;
     } else {
         /* the flush said so */
     }
@@ -661,6 +669,9 @@ void ledger_flush(struct agent *a)
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = flush_pending(a) ? ledger_sync(a, &nowhere) : STATUS_OK;
     flush_doubted(a);
+    if (l->usable && l->failing != STATUS_OK && !l->dirty && !any_refused(a)) {
+        check_writable(a);
+    }
     if (s != STATUS_OK || flush_pending(a)) {
         l->flush_ms = a->now_ms + agent_backoff(a, &l->flush_backoff_ms);
     } else {

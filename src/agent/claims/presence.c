@@ -33,35 +33,25 @@ static const char *difference(enum status s, const struct device_place *now,
     return text;
 }
 
-/* Whether the record names address and node that the device has: a reload of its driver gives it
- * another node. Those of Neuron devices follow from the number. */
-static bool has_place(const struct claim_record *r, unsigned number, const struct efa_function *efa)
-{
-    bool same = true;
-    for (unsigned i = 0; i < r->count; i++) {
-        const struct claim_result *result = &r->result[i];
-        same = same && (result->number != number ||
-                        (result->efa_address == efa->address && result->uverbs == efa->uverbs));
-    }
-    return same;
-}
-
-/* Whether the device is there as it was probed; else `why` gets what is wrong with it. */
-static bool device_is_here(const struct agent *a, const struct claim_record *r, unsigned number,
-                           struct writer *why)
+/*
+ * Whether the device at this place of the table is there as it was probed; else `why` gets what is
+ * wrong with it. `uverbs`: the node that the record of an EFA device names, which a reload of the
+ * driver changes; that of a Neuron device follows from the number.
+ */
+static bool device_is_here(const struct agent *a, const struct claim_record *r, int at,
+                           unsigned uverbs, struct writer *why)
 {
     const struct files *f = a->files;
     struct device_place now = {.folder = 0, .node = 0};
-    int at = devices_numbered(&a->devices, number);
     if (at < 0) {
         writer_text(why, " is not found on this node any more; delete and re-create the pod");
         return false;
     }
     const struct device *d = &a->devices.device[at];
     bool efa = r->driver == DRIVER_EFA;
-    enum status s = f->device(f->ctx, efa ? d->efa.uverbs : number, &now);
+    enum status s = f->device(f->ctx, efa ? d->efa.uverbs : d->number, &now);
     const char *text = difference(s, &now, &d->place);
-    if (text == NULL && !has_place(r, number, &d->efa)) {
+    if (text == NULL && efa && d->efa.uverbs != uverbs) {
         text = " has another uverbs node since the claim was prepared";
     }
     if (text != NULL) {
@@ -72,10 +62,34 @@ static bool device_is_here(const struct agent *a, const struct claim_record *r, 
     return text == NULL;
 }
 
+/* EFA devices by address: the number that a record has for one may be another one's by now. */
+static enum status functions_check(const struct agent *a, const struct claim_record *r,
+                                   const char *what, struct writer *why)
+{
+    size_t before = why->len;
+    for (unsigned i = 0; i < r->count && !a->devices.unknown; i++) {
+        char name[DEVICE_NAME_CAP];
+        const struct claim_result *result = &r->result[i];
+        claim_device_name(result, name);
+        writer_text(why, what);
+        writer_text(why, " device ");
+        writer_text(why, name);
+        if (!device_is_here(a, r, devices_addressed(&a->devices, result->efa_address),
+                            result->uverbs, why)) {
+            return PEER_NOT_FOUND;
+        }
+        why->len = before;
+    }
+    return STATUS_OK;
+}
+
 enum status presence_check(const struct agent *a, const struct claim_record *r, const char *what,
                            struct writer *why)
 {
     size_t before = why->len;
+    if (r->driver == DRIVER_EFA) {
+        return functions_check(a, r, what, why);
+    }
     /* A probe that failed must not cost a running pod its claim. */
     uint64_t numbers = a->devices.unknown ? 0u : claim_all_numbers(r);
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
@@ -84,7 +98,8 @@ enum status presence_check(const struct agent *a, const struct claim_record *r, 
         devices_name(&a->devices, n, name);
         writer_text(why, " device ");
         writer_text(why, name);
-        if ((numbers >> n & 1u) != 0u && !device_is_here(a, r, n, why)) {
+        if ((numbers >> n & 1u) != 0u &&
+            !device_is_here(a, r, devices_numbered(&a->devices, n), 0, why)) {
             return PEER_NOT_FOUND;
         }
         why->len = before;

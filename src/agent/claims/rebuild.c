@@ -25,8 +25,8 @@ static const char doing[] = "list resourceclaims";
 
 static bool may_list(const struct agent *a)
 {
-    return !a->rebuild.running && unlisted_holds(a) && !a->devices.unknown && !a->devices_missing &&
-           api_ready(a) && version_ready(a);
+    return !a->rebuild.running && a->ledger.unlisted && unlisted_holds(a) && !a->devices.unknown &&
+           !a->devices_missing && api_ready(a) && version_ready(a);
 }
 
 /* --- asking --- */
@@ -107,10 +107,11 @@ static void log_claim_failed(struct agent *a, const char *why)
 static bool is_settled(struct agent *a)
 {
     const char *uid = a->rebuild.id.uid;
-    if (ledger_known(a, uid) >= 0 || ledger_freeing(a, uid)) {
+    if (ledger_known(a, uid) >= 0) {
         return true;
     }
-    enum status s = ledger_tombstone(a, uid);
+    /* Beside a record that was given up at the opening there is no tombstone, and no CDI file. */
+    enum status s = ledger_freeing_file(a, uid) ? STATUS_OK : ledger_tombstone(a, uid);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         log_claim_failed(a, "whether it was unprepared is not known: the CDI root cannot be read");
         a->rebuild.broken = true;
@@ -118,28 +119,34 @@ static bool is_settled(struct agent *a)
     return s != HOST_ABSENT;
 }
 
-/*
- * The claim is read to its end. One that no prepare would take was never prepared by this release,
- * nor was one whose device another claim has here by its record or CDI file: that it is reserved
- * only means that its pod waits. It is reported, and holds nothing.
- */
-static void take_in(struct agent *a, struct claim_builder *b)
+/* Whether another claim is in its way, which is logged. */
+static bool is_others(struct agent *a, const struct claim_record *r)
+{
+    bool others = ledger_listed_rival(a, r) >= 0;
+    if (others) {
+        log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
+    }
+    return others;
+}
+
+/* Whether a claim whose record does not answer is held: then with these devices too. */
+static bool is_held(struct agent *a, const struct claim_record *r)
+{
+    struct rebuild *k = &a->rebuild;
+    int slot = ledger_find(a, r->id.uid);
+    if (slot >= 0 && ledger_listed_claim(a, (unsigned)slot, r) != STATUS_OK) {
+        k->broken = true;
+    }
+    return slot >= 0;
+}
+
+/* Nobody knows of the claim but the API server. */
+static void hold(struct agent *a, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text - 1u);
     struct writer nowhere = writer_of(NULL, 0);
     struct rebuild *k = &a->rebuild;
-    if (!k->ours || !k->reserved || is_settled(a)) {
-        return;
-    }
-    if (claim_end(b) != STATUS_OK) {
-        log_claim_failed(a, b->why);
-        return;
-    }
-    if (ledger_rival(a, 0, &b->record, true) >= 0) {
-        log_claim_failed(a, "a device of it is held by another claim, which was prepared here");
-        return;
-    }
     if (cores_choose(a, &b->record, &why) != STATUS_OK) {
         text[why.len] = '\0';
         log_claim_failed(a, text);
@@ -155,6 +162,26 @@ static void take_in(struct agent *a, struct claim_builder *b)
         text[why.len] = '\0';
         log_claim_failed(a, text);
         k->broken = true;
+    }
+}
+
+/*
+ * The claim is read to its end. One that no prepare would take was never prepared by this release,
+ * nor was one whose device another claim has here by its record or CDI file: that it is reserved
+ * only means that its pod waits. It is reported, and holds nothing.
+ */
+static void take_in(struct agent *a, struct claim_builder *b)
+{
+    const struct rebuild *k = &a->rebuild;
+    if (!k->ours || !k->reserved || is_settled(a)) {
+        return;
+    }
+    if (claim_end(b) != STATUS_OK) {
+        log_claim_failed(a, b->why);
+        return;
+    }
+    if (!is_others(a, &b->record) && !is_held(a, &b->record)) {
+        hold(a, b);
     }
 }
 

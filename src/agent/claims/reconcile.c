@@ -10,6 +10,7 @@
 #include "agent/api/retry.h"
 #include "agent/claims/fetch.h"
 #include "agent/claims/prepared_log.h"
+#include "agent/claims/witness.h"
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/time.h"
@@ -61,9 +62,22 @@ static struct claim_look *look_of(struct agent *a, unsigned slot)
     uint64_t entered = a->ledger.entry[slot].entered;
     if (look->entered != entered) {
         *look = (struct claim_look){.due_ms = a->now_ms + a->settings->reconcile_ms,
+                                    .since_wall_ms = a->wall_ms,
                                     .entered = entered};
     }
     return look;
+}
+
+void reconcile_prepared(struct agent *a, unsigned slot)
+{
+    look_of(a, slot)->since_wall_ms = a->wall_ms;
+}
+
+bool reconcile_withholds(const struct agent *a, unsigned slot)
+{
+    const struct claim_look *look = &a->reconcile.look[slot];
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->state == LEDGER_HELD && look->entered == e->entered && look->withheld;
 }
 
 bool reconcile_may_give_way(struct agent *a, unsigned slot)
@@ -98,6 +112,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     struct writer refused = writer_of(text, sizeof text);
     struct claim_record *changed = &a->reconcile.record;
     bool rebuilt = (*r)->rebuilt;
+    reconcile_prepared(a, slot);
     if (!of_another_boot(a, *r) && !rebuilt) {
         return STATUS_OK;
     }
@@ -126,12 +141,25 @@ static void log_file(struct agent *a, const char *name, const char *reason, cons
     log_end(a);
 }
 
-/* `aside`: the name that it gets; NULL: it is unlinked. */
-static void remove_file(struct agent *a, const char *name, const char *aside)
+/* `aside`: the name that it gets; NULL: it is unlinked. false: it is still there. */
+static bool remove_file(struct agent *a, const char *name, const char *aside)
 {
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, name, aside);
     if (s != STATUS_OK && s != HOST_ABSENT) {
         log_file(a, name, ledger_reason(a, s), "check that files in the CDI root can be removed");
+        return false;
+    }
+    return true;
+}
+
+/* A CDI file without a record goes; `reason`: why it is of no claim in use. */
+static void discard_file(struct agent *a, const char *name, const char *reason)
+{
+    if (remove_file(a, name, NULL)) {
+        log_begin(a, LOG_ID_CDI_FILE_REMOVED);
+        log_text(a, "file", name);
+        log_text(a, "reason", reason);
+        log_end(a);
     }
 }
 
@@ -177,7 +205,7 @@ static bool adopt(struct agent *a, const char *name, const char *uid)
         return s == HOST_ABSENT;
     }
     if (is_foreign(a, r)) {
-        remove_file(a, name, NULL);
+        discard_file(a, name, "made on another machine, from which this one's disk was copied");
         return true;
     }
     bool held = reconcile_adopt(a, r, "CDI file", &why);
@@ -211,11 +239,11 @@ static bool see_file(struct agent *a, const char *name, const char *uid, bool op
     }
     if (ledger_freeing(a, uid)) {
         cdi_tombstone_name(a->driver->kind, uid, aside);
-        remove_file(a, name, aside);
+        (void)remove_file(a, name, aside);
     } else if (opening || !a->reconcile.complete) {
         return adopt(a, name, uid);
     } else {
-        remove_file(a, name, NULL);
+        discard_file(a, name, "its claim was unprepared by this agent");
     }
     return true;
 }
@@ -230,7 +258,7 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid, bo
     if (opening && slot >= 0 && !ledger_has_cdi_file(a, uid)) {
         (void)release(a, (unsigned)slot, "unprepared before, when its record could not be freed");
     } else if (slot >= 0 || (!ledger_freeing(a, uid) && !a->ledger.dirty && !a->ledger.unlisted)) {
-        remove_file(a, name, NULL);
+        (void)remove_file(a, name, NULL);
     } else {
         /* its record is freed with the next flush, or the API server may still list its claim */
     }
@@ -249,32 +277,65 @@ static bool see_name(struct agent *a, const char *name, bool opening)
     return true;
 }
 
-/* Nothing that is called for a name uses scratch.body, which holds them all. */
+/* Whether all files of a page were taken in. */
+static bool see_page(struct agent *a, struct view names, bool opening)
+{
+    bool complete = true;
+    size_t at = 0;
+    const char *name = next_name(names, &at);
+    while (name != NULL) {
+        complete = see_name(a, name, opening) && complete;
+        name = next_name(names, &at);
+    }
+    return complete;
+}
+
+/*
+ * Which files there are besides those that were seen is not known: one of them may be the only
+ * witness of a claim. So it is tried again soon.
+ */
+static void list_failed(struct agent *a, enum status s)
+{
+    struct reconcile *k = &a->reconcile;
+    if (k->list_failing != s) {
+        log_file(a, cdi_file_prefix(a->driver->kind), ledger_reason(a, s),
+                 "check that the CDI root can be listed: each claim in use has a file there");
+    }
+    k->files_ms = earlier(k->files_ms, a->now_ms + RECONCILE_LIST_MS);
+}
+
+/* Nothing that is called for a name uses scratch.body, which holds a page of them. */
 static void look_through(struct agent *a, bool opening)
 {
     struct reconcile *k = &a->reconcile;
-    struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
-    size_t at = 0;
-    enum status s =
-        a->files->list(a->files->ctx, FILES_CDI, cdi_file_prefix(a->driver->kind), &out);
-    bool complete = s == STATUS_OK;
-    if (s != STATUS_OK) {
-        log_file(a, cdi_file_prefix(a->driver->kind),
-                 (s == FULL_BUFFER) ? "there are too many such files" : ledger_reason(a, s),
-                 "check the CDI root: every claim that is in use here has one such file");
-    }
+    const char *prefix = cdi_file_prefix(a->driver->kind);
+    struct listing at = {0};
+    enum status s = STATUS_MORE;
+    bool complete = true;
     k->files_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
-    const char *name = next_name(writer_view(&out), &at);
-    while (name != NULL) {
-        complete = see_name(a, name, opening) && complete;
-        name = next_name(writer_view(&out), &at);
+    while (s == STATUS_MORE) { /* the port bounds the pages */
+        struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
+        s = a->files->list(a->files->ctx, FILES_CDI, prefix, &at, &out);
+        complete = see_page(a, writer_view(&out), opening) && complete;
     }
+    if (s != STATUS_OK) {
+        list_failed(a, s);
+    }
+    k->list_failing = s;
+    k->unseen = s != STATUS_OK && (opening || k->unseen);
+    k->complete = complete && s == STATUS_OK;
     ledger_tidy_metadata(a, "");
-    k->complete = complete;
     k->next_slot = 0;
 }
 
 /* --- the CDI files of held claims --- */
+
+/* A CDI file that somebody edited is no witness of a record that rots. */
+static bool is_held_as(const struct agent *a, unsigned slot, const struct claim_record *r)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    return e->numbers == claim_numbers(r) && e->cores == claim_cores(r);
+}
 
 bool reconcile_restore(struct agent *a, unsigned slot)
 {
@@ -285,6 +346,7 @@ bool reconcile_restore(struct agent *a, unsigned slot)
         claim_record_copy(&a->reconcile.record, kept);
     } else {
         s = ledger_read_cdi(a, a->ledger.id[slot].uid, &a->reconcile.record);
+        s = (s == STATUS_OK && !is_held_as(a, slot, &a->reconcile.record)) ? HOST_DAMAGED : s;
     }
     bool restored =
         s == STATUS_OK && ledger_adopt(a, &a->reconcile.record, &slot, &nowhere) == STATUS_OK;
@@ -294,6 +356,70 @@ bool reconcile_restore(struct agent *a, unsigned slot)
                            : "delete and re-create the pod of the claim");
     log_end(a);
     return restored;
+}
+
+/* One line for a device of a held claim that has another uverbs node now. */
+static void log_moved(struct agent *a, const struct claim_record *r, const struct claim_result *was,
+                      unsigned now, const char *refused)
+{
+    char name[DEVICE_NAME_CAP];
+    claim_device_name(was, name);
+    log_begin(a, refused[0] == '\0' ? LOG_ID_EFA_NODE_MOVED : LOG_ID_EFA_NODE_CONTESTED);
+    log_text(a, "namespace", r->id.namespace_);
+    log_text(a, "claim", r->id.name);
+    log_text(a, "claim_uid", r->id.uid);
+    log_text(a, "device", name);
+    log_number(a, "uverbs_before", was->uverbs);
+    log_number(a, "uverbs", now);
+    log_text(a, "other_uid", refused);
+    log_end(a);
+}
+
+/*
+ * Gives the EFA devices of a held claim's record the uverbs nodes that the last look found them
+ * with, and logs each. A node that the record of another claim names, whose device is gone or has
+ * it still, is not taken: that claim's containers may have it open. Whether anything changed.
+ */
+static bool take_nodes(struct agent *a, struct claim_record *r)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < r->count; i++) {
+        struct claim_result *result = &r->result[i];
+        int at = devices_addressed(&a->devices, result->efa_address);
+        if (at < 0 || a->devices.device[at].efa.uverbs == result->uverbs) {
+            continue;
+        }
+        uint16_t uverbs = a->devices.device[at].efa.uverbs;
+        int other = ledger_uverbs_holder(a, result->efa_address, uverbs, r->id.uid);
+        log_moved(a, r, result, uverbs, (other >= 0) ? a->ledger.id[other].uid : "");
+        result->uverbs = (other >= 0) ? result->uverbs : uverbs;
+        changed = changed || other < 0;
+    }
+    return changed;
+}
+
+/* Record and CDI file of a claim follow the nodes of its devices. HOST_*: the disk refuses. */
+static enum status follow_nodes(struct agent *a, unsigned slot, const struct claim_record **r,
+                                struct writer *why)
+{
+    struct claim_record *changed = &a->reconcile.record;
+    if (a->devices.unknown || !ledger_moved(a, slot)) {
+        return STATUS_OK;
+    }
+    claim_record_copy(changed, *r);
+    if (!take_nodes(a, changed)) {
+        return STATUS_OK;
+    }
+    enum status s = ledger_put(a, changed, &slot, why);
+    *r = (s == STATUS_OK) ? changed : *r;
+    return s;
+}
+
+void reconcile_devices(struct agent *a)
+{
+    if (a->driver->kind == DRIVER_EFA && a->ledger.usable) {
+        a->reconcile.next_slot = 0;
+    }
 }
 
 /* false: the disk refuses, and the other files would fare no better. */
@@ -314,6 +440,9 @@ static bool check_slot(struct agent *a, unsigned slot)
                        "prepared on another machine, from which this one's disk was copied");
     }
     if (look_of(a, slot)->again && reconcile_prepared_again(a, slot, &r, &why) != STATUS_OK) {
+        return false;
+    }
+    if (follow_nodes(a, slot, &r, &why) != STATUS_OK) {
         return false;
     }
     return ledger_ensure_cdi(a, r, &why) == STATUS_OK;
@@ -370,8 +499,8 @@ void reconcile_opened(struct agent *a)
 void reconcile_look(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);
-    if (!look->gone) {
-        look->due_ms = a->now_ms;
+    if (!look->gone || look->withheld) {
+        look->due_ms = earlier(look->due_ms, a->now_ms); /* it keeps its place in the queue */
     }
     a->reconcile.look_ms = earlier(a->reconcile.look_ms, look->due_ms);
 }
@@ -481,10 +610,47 @@ static bool is_over(struct agent *a, unsigned slot)
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
-static void gone(struct agent *a, unsigned slot, const char *reason)
+/* It stays held, which is said once. */
+static void withhold(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_look *look = look_of(a, slot);
-    if (look->gone && a->common->node.presence == NODE_PRESENT && release(a, slot, reason)) {
+    const struct claim_id *id = &a->ledger.id[slot];
+    look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+    if (look->withheld) {
+        return;
+    }
+    look->withheld = true;
+    log_begin(a, LOG_ID_CLAIM_RELEASE_WITHHELD);
+    log_text(a, "namespace", id->namespace_);
+    log_text(a, "claim", id->name);
+    log_text(a, "claim_uid", id->uid);
+    log_text(a, "reason", why);
+    log_end(a);
+}
+
+/*
+ * Whether the kubelet will never unprepare a claim that is gone. Of one that was prepared before
+ * the node was booted no container is left.
+ */
+static bool may_release(struct agent *a, unsigned slot, struct writer *why)
+{
+    return reconcile_may_give_way(a, slot) ||
+           witness_unlisted(a, a->ledger.id[slot].uid, look_of(a, slot)->since_wall_ms, why);
+}
+
+static void gone(struct agent *a, unsigned slot, const char *reason)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_look *look = look_of(a, slot);
+    bool sure = look->gone && a->common->node.presence == NODE_PRESENT;
+    if (sure && !may_release(a, slot, &why)) {
+        enum status ended = writer_end_text(&why);
+        status_ignore(ended, "what is too long is cut");
+        withhold(a, slot, text);
+        return;
+    }
+    if (sure && release(a, slot, reason)) {
         return;
     }
     look->gone = true;
@@ -495,7 +661,34 @@ static void present(struct agent *a, unsigned slot)
 {
     struct claim_look *look = look_of(a, slot);
     look->gone = false;
+    look->withheld = false;
     look->due_ms = a->now_ms + agent_jitter(a, a->settings->reconcile_ms);
+}
+
+/*
+ * Nothing was learned of the claim: it goes to the back of the queue. Claims that fail one after
+ * another are a server that fails: the pause between looks grows. One claim that always fails
+ * waits alone.
+ */
+static void look_failed(struct agent *a, const struct api_result *r)
+{
+    struct reconcile *k = &a->reconcile;
+    uint64_t until_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
+    bool another = k->failed_uid[0] != '\0' && !view_is(view_text(k->failed_uid), k->uid);
+    text_set(k->failed_uid, sizeof k->failed_uid, k->uid);
+    if (ledger_holds(a, k->slot, k->uid)) {
+        struct claim_look *look = look_of(a, k->slot);
+        uint64_t again_ms = a->now_ms + (look->failed ? RECONCILE_FAILED_MS : 0u);
+        look->due_ms = later(until_ms, again_ms);
+        look->failed = true;
+    }
+    if (another && k->failures < RECONCILE_FAILURES_MAX) {
+        k->failures++;
+    }
+    k->pause_ms = a->now_ms + ((uint64_t)OUTGOING_GAP_MS << k->failures);
+    if (r->status == PEER_CLOSED || api_retry_after_ms(r) > 0u) {
+        k->pause_ms = until_ms;
+    }
 }
 
 void reconcile_end(struct agent *a, const struct api_result *r)
@@ -508,13 +701,16 @@ void reconcile_end(struct agent *a, const struct api_result *r)
     k->look_ms = a->now_ms;
     k->pause_ms = a->now_ms + OUTGOING_GAP_MS;
     if (!found && !absent) {
-        k->pause_ms = a->now_ms + retry_wait(a, r, &k->backoff_ms);
+        look_failed(a, r);
         return;
     }
     k->backoff_ms = 0;
+    k->failed_uid[0] = '\0';
+    k->failures = 0;
     if (!a->ledger.usable || !ledger_holds(a, k->slot, k->uid)) {
         return; /* unprepared meanwhile */
     }
+    look_of(a, k->slot)->failed = false;
     if (!found || !view_is(view_text(k->found_uid), k->uid)) {
         gone(a, k->slot, "the API server does not know the claim any more");
     } else if (is_over(a, k->slot)) {

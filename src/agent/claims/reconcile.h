@@ -5,10 +5,13 @@
  *
  * Invariants:
  * I1 No claim is released because of an error: only because the API server says twice that it is
- *    gone, and in between that the Node is there, because the node was booted since and another
- *    claim needs its devices, or because it was prepared on another machine. One that was rebuilt
- *    and not prepared since counts as gone, too, when it has no device of this node any more.
+ *    gone, and in between that the Node is there, and a witness says that the kubelet will not
+ *    unprepare it: the node was booted since, or the kubelet's checkpoint does not list it; or
+ *    because the node was booted since and another claim needs its devices; or because it was
+ *    prepared on another machine. One that was rebuilt and not prepared since counts as gone, too,
+ *    when it has no device of this node any more.
  * I2 A CDI file without a record is removed only if its claim was unprepared by this process.
+ * I3 Looks are fair: a claim whose look fails is asked for again after every claim that was due.
  */
 #ifndef AGENT_CLAIMS_RECONCILE_H
 #define AGENT_CLAIMS_RECONCILE_H
@@ -19,17 +22,22 @@
 /* When the claim in a slot is looked up next, and what the last answer was. */
 struct claim_look {
     uint64_t due_ms;
-    uint64_t entered; /* of the record that it is about, see struct ledger_entry */
-    bool gone;        /* the API server said once that the claim is gone */
-    bool again;       /* prepared in this boot, which the disk did not let the record say */
+    uint64_t entered;       /* of the record that it is about, see struct ledger_entry */
+    bool gone;              /* the API server said once that the claim is gone */
+    bool withheld;          /* it is gone, and no witness lets it be released: said in the log */
+    uint64_t since_wall_ms; /* Unix time: it was prepared then or before, see witness.h */
+    bool failed;            /* the last GET of it did */
+    bool again;             /* prepared in this boot, which the disk did not let the record say */
 };
 
 struct reconcile {
     /* CDI files */
-    bool complete;      /* every CDI file without a record was taken in */
-    unsigned next_slot; /* whose CDI file is looked at next; CLAIMS_MAX: all were */
-    uint64_t files_ms;  /* when the directory is looked through next */
-    bool labels;        /* files were compared since the Node's labels are known */
+    bool complete;            /* every CDI file without a record was taken in */
+    bool unseen;              /* not all of them were seen since the store was opened */
+    unsigned next_slot;       /* whose CDI file is looked at next; CLAIMS_MAX: all were */
+    uint64_t files_ms;        /* when the directory is looked through next */
+    bool labels;              /* files were compared since the Node's labels are known */
+    enum status list_failing; /* by which the last listing failed; STATUS_OK: it did not */
     /* claims of the API server */
     bool asks_node; /* see reconcile_asks_node */
     bool running;   /* a GET is in flight, of the claim `uid` in `slot` */
@@ -40,6 +48,8 @@ struct reconcile {
     uint64_t look_ms;        /* no GET is due before */
     uint64_t pause_ms;       /* none may start before */
     uint64_t backoff_ms;
+    char failed_uid[UID_CAP]; /* of the claim whose look failed last; empty: none since */
+    uint8_t failures;         /* looks at one claim after another that failed */
     struct claim_look look[CLAIMS_MAX];
     struct claim_record record; /* being read from a CDI file, or changed */
 };
@@ -53,8 +63,14 @@ bool reconcile_asks_node(struct agent *a);
 bool reconcile_begins(const struct agent *a);
 /* The claim store was opened: takes in the CDI files that have no record. */
 void reconcile_opened(struct agent *a);
+/* The look found other devices: records and CDI files of EFA claims follow their uverbs nodes. */
+void reconcile_devices(struct agent *a);
 /* The claim in this slot is in the way of another one: it is looked up at once. */
 void reconcile_look(struct agent *a, unsigned slot);
+/* The claim in this slot was prepared, or prepared again: what a witness has to be newer than. */
+void reconcile_prepared(struct agent *a, unsigned slot);
+/* Whether the held claim in this slot is gone, and is not released for want of a witness. */
+bool reconcile_withholds(const struct agent *a, unsigned slot);
 /*
  * Whether the claim in this slot was prepared before the node was booted, and not since: then it
  * may be released for another one.

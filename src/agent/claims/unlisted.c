@@ -11,16 +11,23 @@
 /* Without devices nothing can be given away, and no allocation be understood. */
 bool unlisted_holds(const struct agent *a)
 {
-    return a->ledger.usable && a->ledger.unlisted && a->devices.count > 0u;
+    return a->ledger.usable && (a->ledger.unlisted || a->reconcile.unseen) && a->devices.count > 0u;
 }
 
 bool unlisted_failing(const struct agent *a)
 {
-    return unlisted_holds(a) && a->rebuild.failing;
+    return unlisted_holds(a) && (a->rebuild.failing || a->reconcile.unseen);
 }
 
 void unlisted_reason(const struct agent *a, struct writer *out)
 {
+    if (a->reconcile.unseen) {
+        writer_text(out, "not all CDI files could be listed since the start, and each may be of a "
+                         "claim in use: no new claim is prepared until ");
+        writer_text(out, a->settings->cdi_root);
+        writer_text(out, " can be listed; see cdi_file_failed in the log");
+        return;
+    }
     writer_text(out, "the claim store is new or lost a part: no new claim is prepared until the "
                      "claims in use on this node were listed at the API server");
     if (api_forbidden(a, API_LIST_CLAIMS)) {

@@ -9,7 +9,7 @@
 #include "agent/agent.h"
 #include "base/bytes.h"
 
-/* Whether new claims have to wait for the list. */
+/* Whether new claims have to wait for the list, or until all CDI files were seen. */
 bool unlisted_holds(const struct agent *a);
 /* Whether they wait and the last page failed. */
 bool unlisted_failing(const struct agent *a);

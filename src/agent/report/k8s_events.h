@@ -38,10 +38,12 @@
     X(LOG_ID_SLICE_ITEM_OMITTED, true, "ResourceSliceItemOmitted", "Publish")                      \
     X(LOG_ID_API_RESPONSE_UNEXPECTED, true, "UnexpectedAPIResponse", "Publish")                    \
     X(LOG_ID_SLICE_DRIFT_DETECTED, false, "ResourceSliceDriftDetected", "Publish")                 \
+    X(LOG_ID_DEVICE_MEMORY_STUCK, true, "DeviceMemoryStuck", "Prepare")                            \
     X(LOG_ID_CLAIM_FAILED, true, "ClaimFailed", "Prepare")                                         \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, true, "ClaimConfigAmbiguous", "Prepare")                      \
     X(LOG_ID_CLAIM_ADOPTED, true, "ClaimAdopted", "Reconcile")                                     \
     X(LOG_ID_CLAIM_RELEASED, true, "ClaimReleased", "Reconcile")                                   \
+    X(LOG_ID_CLAIM_RELEASE_WITHHELD, true, "ClaimReleaseWithheld", "Reconcile")                    \
     X(LOG_ID_CDI_FILE_FAILED, true, "CDIFileFailed", "Prepare")                                    \
     X(LOG_ID_STORE_DAMAGED, true, "ClaimStoreDamaged", "OpenStore")                                \
     X(LOG_ID_STORE_HALF_DAMAGED, true, "ClaimRecordDamaged", "OpenStore")                          \

@@ -63,6 +63,12 @@
       "replace the instance")                                                                      \
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
       "nothing is wrong any more with a device that was unhealthy", "none")                        \
+    X(LOG_ID_DEVICE_MEMORY_STUCK, LOG_WARN, "device_memory_stuck",                                 \
+      "claims of a device are refused for five minutes, because a process of an earlier claim "    \
+      "still has memory of it",                                                                    \
+      "end that process; if there is none, reload the Neuron driver or replace the node")          \
+    X(LOG_ID_DEVICE_MEMORY_FREED, LOG_INFO, "device_memory_freed",                                 \
+      "the memory of such a device is free again", "none")                                         \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, LOG_WARN, "device_plugin_found",                                 \
       "a Neuron or EFA device plugin serves a socket on this node: it gives away the devices "     \
       "that the agent gives away too; the agent is not ready meanwhile",                           \
@@ -163,6 +169,14 @@
       "the API server allocated other devices to a prepared claim; the agent prepares it again "   \
       "with them",                                                                                 \
       "check that no container of a pod that was deleted by force still uses the devices before")  \
+    X(LOG_ID_EFA_NODE_MOVED, LOG_WARN, "efa_node_moved",                                           \
+      "an EFA device of a prepared claim has another uverbs node, as after a reload of the "       \
+      "driver efa; record and CDI file of the claim name the new one",                             \
+      "restart the pod: its containers have the node from before")                                 \
+    X(LOG_ID_EFA_NODE_CONTESTED, LOG_ERROR, "efa_node_contested",                                  \
+      "an EFA device of a prepared claim has a uverbs node that the record of claim "              \
+      "other_uid names for another device; the claim keeps the node of its record",                \
+      "delete the pods of both claims; the agent tries again with each round")                     \
     X(LOG_ID_CLAIM_UNPREPARED, LOG_INFO, "claim_unprepared", "a claim was unprepared", "none")     \
     X(LOG_ID_CLAIM_FAILED, LOG_WARN, "claim_failed",                                               \
       "a claim could not be prepared or unprepared",                                               \
@@ -189,6 +203,14 @@
       "none")                                                                                      \
     X(LOG_ID_CLAIM_RELEASED, LOG_WARN, "claim_released",                                           \
       "a held claim is in use no more; its devices are free again", "none")                        \
+    X(LOG_ID_CDI_FILE_REMOVED, LOG_WARN, "cdi_file_removed",                                       \
+      "a CDI file without a record was made on another machine, from which this one's disk was "   \
+      "copied, or its claim was unprepared before; the agent removed it",                          \
+      "none")                                                                                      \
+    X(LOG_ID_CLAIM_RELEASE_WITHHELD, LOG_WARN, "claim_release_withheld",                           \
+      "a held claim is gone from the API server, and nothing shows that the kubelet will not "     \
+      "unprepare it: it stays held",                                                               \
+      "once no container of the node uses its devices: neuron-dra-agent release CLAIM-UID")        \
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
       "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \

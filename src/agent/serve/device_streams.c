@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "cfg/identity.h"
+#include "dra/pci.h"
 #include "generated/dra.pb.h"
 #include "pb_encode.h"
 
@@ -65,6 +66,21 @@ static bool is_reported(const struct device_stream *s, unsigned number)
     return device || (number == DEVICES_MAX && s->node);
 }
 
+/* As the device was called when the report began: its length is announced by then. */
+static void name_of(const struct agent *a, const struct device_stream *s, unsigned number,
+                    char name[DEVICE_NAME_CAP])
+{
+    if (number == DEVICES_MAX) {
+        text_set(name, DEVICE_NAME_CAP, NODE_DEVICE_NAME);
+    } else if (s->efa_address[number] != 0u) {
+        efa_device_name(s->efa_address[number], name);
+    } else if (a->devices.driver == DRIVER_EFA) {
+        text_set(name, DEVICE_NAME_CAP, EFA_DEVICE_PREFIX "?"); /* as devices_name */
+    } else {
+        devices_name(&a->devices, number, name); /* follows from the number alone */
+    }
+}
+
 /* The entry of a device, as an element of field 1; empty: it is not in the report. */
 static struct view entry(const struct agent *a, const struct device_stream *s, unsigned number,
                          uint8_t bytes[ENTRY_BYTES_MAX])
@@ -76,11 +92,7 @@ static struct view entry(const struct agent *a, const struct device_stream *s, u
     }
     m.has_device = true;
     text_set(m.device.pool_name, sizeof m.device.pool_name, a->settings->node_name);
-    if (number < DEVICES_MAX) {
-        devices_name(&a->devices, number, m.device.device_name);
-    } else {
-        text_set(m.device.device_name, sizeof m.device.device_name, NODE_DEVICE_NAME);
-    }
+    name_of(a, s, number, m.device.device_name);
     struct writer text = writer_of(m.message, sizeof m.message);
     device_health_text(&text, (enum health)s->state[number], s->reasons[number]);
     enum status ended = writer_end_text(&text);
@@ -123,6 +135,17 @@ static void take_node(const struct agent *a, struct device_stream *s)
     s->reasons[DEVICES_MAX] = reasons;
 }
 
+static void take_names(const struct agent *a, struct device_stream *s)
+{
+    char name[DEVICE_NAME_CAP];
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        devices_name(&a->devices, n, name);
+        if (!efa_device_address(view_text(name), &s->efa_address[n])) {
+            s->efa_address[n] = 0;
+        }
+    }
+}
+
 static void report_take(const struct agent *a, struct device_stream *s)
 {
     const struct device_states *states = &a->device_states;
@@ -134,6 +157,7 @@ static void report_take(const struct agent *a, struct device_stream *s)
         s->reasons[n] = h->reasons;
     }
     take_node(a, s);
+    take_names(a, s);
     uint64_t now_s = a->wall_ms / 1000u;
     s->time_s = (int64_t)now_s;
     s->next = 0;

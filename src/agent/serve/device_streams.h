@@ -30,6 +30,7 @@ struct device_stream {
     bool node;        /* the device for the whole node is too, as the last entry */
     uint8_t state[HEALTH_ENTRIES];
     uint32_t reasons[HEALTH_ENTRIES];
+    uint32_t efa_address[DEVICES_MAX]; /* by which an EFA device is named; 0: by its number */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "agent/serve/responses.h"
 #include "agent/state.h"
 #include "base/assert.h"
+#include "base/time.h"
 
 /* --- methods --- */
 
@@ -134,6 +135,51 @@ static unsigned links_of(const struct agent *a, enum link_kind kind, uint32_t pe
     return n;
 }
 
+bool links_free(const struct agent *a, enum link_kind kind)
+{
+    ASSERT((unsigned)kind < LINK_KINDS);
+    bool free = false;
+    for (unsigned i = 0; i < kinds[kind].count; i++) {
+        free = free || !a->link[kinds[kind].first + i].open;
+    }
+    return free;
+}
+
+/* The most links of a kind that one peer has. */
+static unsigned links_most(const struct agent *a, enum link_kind kind)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < kinds[kind].count; i++) {
+        const struct server_link *l = &a->link[kinds[kind].first + i];
+        unsigned held = l->open ? links_of(a, kind, l->peer) : 0u;
+        most = (held > most) ? held : most;
+    }
+    return most;
+}
+
+/*
+ * From when on a link may give way. That of a stranger has a moment, and stays while another
+ * peer has more: their moments are waited for.
+ */
+static uint64_t yields_ms(const struct agent *a, const struct server_link *l)
+{
+    if (!l->open || l->failed || l->kind != LINK_HEALTH) {
+        return 0;
+    }
+    bool most = links_of(a, l->kind, l->peer) == links_most(a, l->kind);
+    return most ? l->opened_ms + LINK_GRACE_MS : UINT64_MAX;
+}
+
+uint64_t links_room_ms(const struct agent *a, enum link_kind kind)
+{
+    ASSERT((unsigned)kind < LINK_KINDS);
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < kinds[kind].count; i++) {
+        at = earlier(at, yields_ms(a, &a->link[kinds[kind].first + i]));
+    }
+    return at;
+}
+
 /*
  * Rank of a link, whose peer has `held` links, among those that may give way to a newcomer, whose
  * peer has `own`; 0: it stays. A failed link that only waits for its peer to take the last bytes
@@ -167,7 +213,8 @@ static void make_room(struct agent *a, enum link_kind kind, uint32_t peer, uint6
     uint32_t most = 0;
     for (unsigned i = first; i < end; i++) {
         struct server_link *l = &a->link[i];
-        uint32_t rank = rank_of(a, i, links_of(a, kind, l->peer), own, peer);
+        bool yields = yields_ms(a, l) <= now_ms;
+        uint32_t rank = yields ? rank_of(a, i, links_of(a, kind, l->peer), own, peer) : 0u;
         bool sooner = rank > most || (rank > 0u && rank == most && l->opened_ms < gone->opened_ms);
         gone = sooner ? l : gone;
         most = sooner ? rank : most;

@@ -24,6 +24,10 @@ struct server_link {
 
 /* Takes a connection: its link; -1: no place is free now. Another link may have given way. */
 int links_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_t now_ms);
+/* Whether a place of the kind is free. */
+bool links_free(const struct agent *a, enum link_kind kind);
+/* When links_open finds a place, free or one that another link gives up. */
+uint64_t links_room_ms(const struct agent *a, enum link_kind kind);
 /* Room for received bytes of an open link; empty: read nothing now. */
 struct writer links_rx(struct agent *a, unsigned link);
 /* Says that `n` bytes were written into that room. */

@@ -33,6 +33,7 @@ enum {
     FAMILY_STORE_USABLE,
     FAMILY_QUARANTINED,
     FAMILY_DEVICE_PLUGIN,
+    FAMILY_MEMORY_USED,
     /* with labels */
     FAMILY_BUILD,
     FAMILY_NODE,
@@ -107,6 +108,9 @@ static const struct family families[FAMILIES] = {
         SCALAR("store_quarantined_slots", "Slots of the claim store that cannot be read."),
     [FAMILY_DEVICE_PLUGIN] = SCALAR(
         "device_plugin", "1 while a device plugin, or a driver of the same name, is served."),
+    [FAMILY_MEMORY_USED] =
+        SCALAR("devices_memory_in_use",
+               "Devices that new claims are refused, because an earlier one's memory is in use."),
     [FAMILY_BUILD] = {.name = "build_info",
                       .help = "Version and build of the agent.",
                       .type = GAUGE,
@@ -239,7 +243,8 @@ static int64_t scalar(const struct agent *a, unsigned family)
         [FAMILY_STORE_USABLE] = a->ledger.usable ? 1 : 0,
         [FAMILY_QUARANTINED] = quarantined(a),
         [FAMILY_DEVICE_PLUGIN] =
-            (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0};
+            (a->device_plugin[0] != '\0' || a->other_driver[0] != '\0') ? 1 : 0,
+        [FAMILY_MEMORY_USED] = (int64_t)claim_numbers_count(a->device_memory.used)};
     return scalars[family];
 }
 

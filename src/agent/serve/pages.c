@@ -44,6 +44,15 @@ static uint64_t place_ms(const struct page_link *p)
     return at_once ? 0u : http1_yields_ms(&p->http);
 }
 
+bool pages_free(const struct agent *a)
+{
+    bool free = false;
+    for (unsigned i = 0; i < METRICS_LINKS; i++) {
+        free = free || !a->page[i].open;
+    }
+    return free;
+}
+
 uint64_t pages_room_ms(const struct agent *a)
 {
     uint64_t at_ms = UINT64_MAX;

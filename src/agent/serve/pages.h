@@ -25,6 +25,8 @@ struct page_link {
 
 /* Takes a connection: its place; -1: none is free now. Another one may have given way. */
 int pages_open(struct agent *a, uint32_t peer, uint64_t now_ms);
+/* Whether a place has no connection. */
+bool pages_free(const struct agent *a);
 /* When pages_open takes a connection, now or by then. */
 uint64_t pages_room_ms(const struct agent *a);
 /* Whether a place has a connection. */

@@ -34,7 +34,12 @@ int agent_link_open(struct agent *a, enum link_kind kind, uint32_t peer, uint64_
 
 uint64_t agent_link_room_ms(const struct agent *a, enum link_kind kind)
 {
-    return (kind == LINK_METRICS) ? pages_room_ms(a) : 0u;
+    return (kind == LINK_METRICS) ? pages_room_ms(a) : links_room_ms(a, kind);
+}
+
+bool agent_link_free(const struct agent *a, enum link_kind kind)
+{
+    return (kind == LINK_METRICS) ? pages_free(a) : links_free(a, kind);
 }
 
 struct writer agent_link_rx(struct agent *a, unsigned link)

@@ -30,8 +30,13 @@ static void write_version(const struct agent *a, unsigned line, struct writer *o
 
 /* --- troubles --- */
 
-/* Troubles by number: that of a request's kind, then those of the kubelet. */
-enum { TROUBLE_KUBELET_IDLE = API_KINDS, TROUBLE_KUBELET_SKIPS, TROUBLES };
+/* Troubles by number: that of a request's kind, those of the kubelet, then those of devices. */
+enum {
+    TROUBLE_KUBELET_IDLE = API_KINDS,
+    TROUBLE_KUBELET_SKIPS,
+    TROUBLE_DEVICE,
+    TROUBLES = TROUBLE_DEVICE + DEVICES_MAX
+};
 
 /* Kubernetes issue 133920, fixed in 1.34.2; a pod's claims behind a prepared one, in 1.34.4. */
 #define KUBELET_BUGS "v1.34."
@@ -59,6 +64,8 @@ static bool has_trouble(const struct agent *a, unsigned trouble)
         has = kubelet_patch(a) < KUBELET_IDLE_FIXED;
     } else if (trouble == TROUBLE_KUBELET_SKIPS) {
         has = kubelet_patch(a) < KUBELET_SKIPS_FIXED;
+    } else if (trouble >= (unsigned)TROUBLE_DEVICE) {
+        has = (a->device_memory.used >> (trouble - TROUBLE_DEVICE) & 1u) != 0u;
     } else {
         has = api_forbidden(a, (enum api_kind)trouble);
     }
@@ -81,6 +88,10 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                     "denied it");
         return;
     }
+    if (trouble >= (unsigned)TROUBLE_DEVICE) {
+        device_memory_text(a, trouble - TROUBLE_DEVICE, out);
+        return;
+    }
     writer_text(out, "kubelet ");
     writer_text(out, a->common->node.facts.kubelet_version);
     writer_text(out, (trouble == TROUBLE_KUBELET_IDLE)
@@ -88,6 +99,32 @@ static void write_trouble(const struct agent *a, unsigned trouble, struct writer
                            "it to 1.34.4"
                          : " skips claims of a pod that follow an already prepared one; update it "
                            "to 1.34.4");
+}
+
+/* Held claims that are gone, and are not released: by number. false: there are fewer. */
+static bool write_withheld(const struct agent *a, unsigned number, struct writer *out)
+{
+    unsigned before = 0;
+    for (const struct agent *d = a; d != NULL; d = d->next) {
+        for (unsigned slot = 0; slot < CLAIMS_MAX; slot++) {
+            const struct claim_id *id = &d->ledger.id[slot];
+            if (!reconcile_withholds(d, slot)) {
+                continue;
+            }
+            if (before == number) {
+                writer_text(out, STATUSZ_TROUBLE "claim ");
+                writer_text(out, id->namespace_);
+                writer_text(out, "/");
+                writer_text(out, id->name);
+                writer_text(out, " is gone and stays held; once no container uses its devices: "
+                                 "neuron-dra-agent release ");
+                writer_text(out, id->uid);
+                return true;
+            }
+            before++;
+        }
+    }
+    return false;
 }
 
 bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
@@ -104,5 +141,5 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         }
         left -= has_trouble(a, i) ? 1u : 0u;
     }
-    return false;
+    return write_withheld(a, left, out);
 }

@@ -22,116 +22,14 @@
 #define DEVICES 6     /* fewer than claims: they meet */
 #define SPARE DEVICES /* the last one, that only the look at readiness takes */
 #define ABSENT (SPARE + 2)
-#define ACTIONS_MAX 48
 #define RECONCILE_MS SECONDS(60)
 /* At rest: two looks at the API server for each claim, and the waits of retries before. */
 #define REST_MS MINUTES(8)
-/* Each fourth schedule has a second agent. */
-#define PAIRED(seed) ((seed) % 4 == 0)
 /* How long a call may take in a rolling update, and how often one comes. */
 #define UPDATE_CALL_MS SECONDS(2)
 #define UPDATE_GAP_MS 100u
 /* Schedules that may fail before a run ends: each is shrunk, and the first ones say enough. */
 #define FAILURES_MAX 2
-
-/* --- the list --- */
-
-enum act {
-    ACT_PREPARE,
-    ACT_UNPREPARE,
-    ACT_REALLOCATE, /* a claim gets another device under its UID: its pod was deleted by force */
-    ACT_UNFIT,      /* it gets one that is not here: a prepare is refused, and changes nothing */
-    ACT_FAULT,      /* the next call of the kubelet meets one fault of the disk */
-    ACT_KILL,
-    ACT_REBOOT,
-    ACT_REFUSE, /* a directory can be read only, or is full, until ACT_REST */
-    ACT_ROT,    /* the newest half of a claim that is held */
-    ACT_ROT_OLD,
-    ACT_ROT_HEADER,
-    ACT_STORE_GONE,
-    ACT_STORE_ZEROS,
-    ACT_STORE_CUT,
-    ACT_ALL_GONE, /* store and CDI files: only the API server knows the claims */
-    ACT_CDI_GONE,
-    ACT_CDI_EDITED,
-    ACT_API_AWAY,
-    ACT_API_BACK,
-    ACT_WAITING,  /* a claim is reserved for a pod that the kubelet does not prepare yet */
-    ACT_FREED,    /* a claim is no longer allocated: its pod was deleted early, or by force */
-    ACT_GIVEN_UP, /* a claim goes from the API server, and the kubelet never unprepares it */
-    ACT_WAIT,
-    ACT_REST,
-    /* with a second agent */
-    ACT_SECOND,
-    ACT_STOP,
-    ACT_KILL_ONE,
-    ACT_UPDATE,
-    ACTS,
-    ACTS_ALONE = ACT_SECOND
-};
-
-static const struct {
-    const char *name;
-    unsigned weight;
-} acts[ACTS] = {
-    [ACT_PREPARE] = {"prepare", 24},
-    [ACT_UNPREPARE] = {"unprepare", 12},
-    [ACT_REALLOCATE] = {"a claim is allocated again", 3},
-    [ACT_UNFIT] = {"a claim is allocated what is not here", 2},
-    [ACT_FAULT] = {"the disk fails once in the next call", 8},
-    [ACT_KILL] = {"the agent is killed", 5},
-    [ACT_REBOOT] = {"the node reboots", 2},
-    [ACT_REFUSE] = {"a directory refuses writes", 3},
-    [ACT_ROT] = {"the newest half of a record rots", 2},
-    [ACT_ROT_OLD] = {"an older half rots", 1},
-    [ACT_ROT_HEADER] = {"the header rots", 1},
-    [ACT_STORE_GONE] = {"the store is removed", 1},
-    [ACT_STORE_ZEROS] = {"the store is zeroed", 1},
-    [ACT_STORE_CUT] = {"the store is cut", 1},
-    [ACT_ALL_GONE] = {"store and CDI directory are emptied", 2},
-    [ACT_CDI_GONE] = {"the CDI directory is emptied", 2},
-    [ACT_CDI_EDITED] = {"a CDI file is edited", 1},
-    [ACT_API_AWAY] = {"the API server is away", 2},
-    [ACT_API_BACK] = {"the API server is back", 2},
-    [ACT_WAITING] = {"a pod waits", 4},
-    [ACT_FREED] = {"a claim is deallocated", 4},
-    [ACT_GIVEN_UP] = {"a claim is gone without unprepare", 2},
-    [ACT_WAIT] = {"time passes", 6},
-    [ACT_REST] = {"rest", 3},
-    [ACT_SECOND] = {"another agent starts", 16},
-    [ACT_STOP] = {"one of two agents is stopped", 5},
-    [ACT_KILL_ONE] = {"one of two agents is killed", 6},
-    [ACT_UPDATE] = {"an update to another agent, with calls", 3},
-};
-
-struct action {
-    enum act act;
-    uint64_t number;
-    bool left_out;
-};
-
-struct list {
-    unsigned count;
-    struct action action[ACTIONS_MAX];
-};
-
-static void list_make(struct world *w, struct list *l)
-{
-    unsigned sum = 0;
-    for (unsigned i = 0; i < (PAIRED(w->seed) ? ACTS : ACTS_ALONE); i++) {
-        sum += acts[i].weight;
-    }
-    *l = (struct list){.count = 8u + (unsigned)world_random(w, ACTIONS_MAX - 8u)};
-    for (unsigned i = 0; i < l->count; i++) {
-        uint64_t at = world_random(w, sum);
-        unsigned act = 0;
-        while (at >= acts[act].weight) {
-            at -= acts[act].weight;
-            act++;
-        }
-        l->action[i] = (struct action){.act = (enum act)act, .number = world_random(w, UINT32_MAX)};
-    }
-}
 
 /* --- what is known of each claim --- */
 
@@ -282,7 +180,7 @@ static void prepared(const struct play *p, struct claim *c)
     c->boot = p->boot;
     c->moved = c->moved && p->away;
     c->listed = c->listed && p->store_refused;
-    c->from_file = false;
+    c->from_file = c->listed; /* whether its record says that it was listed is not known */
     check_allocation(p, c);
 }
 
@@ -311,13 +209,19 @@ static void act_prepare(struct play *p, struct claim *c)
     }
 }
 
+/* A record that waits for its CDI file to go does not count beside a damaged half. */
+static bool lasts(const struct play *p, const struct claim *c)
+{
+    return !cdi_refused(p) || (!p->damaged && !c->rotted);
+}
+
 static void act_unprepare(struct play *p, struct claim *c)
 {
     if (c->uid[0] == 0) {
         return;
     }
     (void)world_call(p->w, true, c->name, c->uid);
-    c->known = answer(p) ? UNPREPARED : UNKNOWN;
+    c->known = (answer(p) && lasts(p, c)) ? UNPREPARED : UNKNOWN;
     c->waits = false;
     c->freed = c->freed && c->known != UNPREPARED;
     reserve(c, c->reserved && c->known != UNPREPARED);
@@ -383,7 +287,7 @@ static void act_refuse(struct play *p)
     }
 }
 
-/* --- damage: one witness of a claim at a time, and no fault while the other one is needed --- */
+/* --- damage, and no fault while what is left is needed --- */
 
 static struct disk_file *store_file(void)
 {
@@ -399,7 +303,7 @@ static void flip(struct disk_file *f, uint64_t offset)
     disk_set(f, offset, view_of(&octet, 1));
 }
 
-static void act_rot(struct play *p, struct claim *c, bool newest)
+static void act_rot_one(struct play *p, struct claim *c, bool newest)
 {
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
     int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
@@ -541,6 +445,70 @@ static void act_cdi(struct play *p, bool all)
         start(p);
     } else {
         world_pass(p->w, 2 * RECONCILE_MS);
+    }
+}
+
+/* Of the CDI root: all files go, that of one claim, or none. */
+static void lose_files(const char *uid, uint64_t which)
+{
+    char name[CDI_FILE_NAME_CAP];
+    cdi_file_name(DRIVER_NEURON, uid, name);
+    for (unsigned i = 0; i < disk.top; i++) {
+        struct disk_file *f = &disk.file[i];
+        bool own = f->used && strcmp(f->name, name) == 0;
+        if (f->used && f->dir == FILES_CDI && (which == 0u || (own && which == 1u))) {
+            disk_unlink(f);
+        }
+    }
+}
+
+static void rot_slot(unsigned slot, unsigned half, uint64_t kind)
+{
+    flip(store_file(), store_offset(slot, half) + kind % 24u);
+    if (kind % 2u == 0u) {
+        flip(store_file(), store_offset(slot, 1u - half) + kind % 23u);
+    }
+    if (kind / 2u % 2u == 0u) {
+        flip(store_file(), kind / 4u % 2u * STORE_HEADER_BYTES / 2u + kind % 32u);
+    }
+}
+
+/* What is left of the claim, and the API server, have its device. */
+static void only_listed(struct claim *c)
+{
+    c->known = (c->freed || c->unfit || !c->allocated) ? UNKNOWN : c->known;
+    c->freed = c->freed || (c->there && c->known == UNKNOWN);
+    c->listed = c->listed || c->known == PREPARED;
+    c->from_file = c->from_file || c->listed;
+}
+
+/*
+ * The newest half of a record, and with it a header copy, the older half, or the claim's CDI file,
+ * or all CDI files. An older record may come back.
+ */
+static void act_rot_more(struct play *p, struct claim *c)
+{
+    disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    int slot = is_held(p, c) ? ledger_find(agent_of(p), c->uid) : -1;
+    if (slot >= 0 && store_file() != NULL && !p->refused && store_sound(p)) {
+        unsigned half = agent_of(p)->ledger.entry[slot].half;
+        uint64_t kind = p->number / CLAIMS;
+        kill_all(p);
+        forget_unprepared(p);
+        left_to_files(p);
+        rot_slot((unsigned)slot, half, kind);
+        lose_files(c->uid, kind / 8u % 3u);
+        only_listed(c);
+        start(p);
+    }
+}
+
+static void act_rot(struct play *p, struct claim *c, enum act act)
+{
+    if (act == ACT_ROT_MORE) {
+        act_rot_more(p, c);
+    } else {
+        act_rot_one(p, c, act == ACT_ROT);
     }
 }
 
@@ -791,7 +759,8 @@ static void act(struct play *p, const struct action *a)
         break;
     case ACT_ROT:
     case ACT_ROT_OLD:
-        act_rot(p, c, a->act == ACT_ROT);
+    case ACT_ROT_MORE:
+        act_rot(p, c, a->act);
         break;
     case ACT_ROT_HEADER:
     case ACT_STORE_GONE:
@@ -845,11 +814,11 @@ static void play(struct world *w, struct row *r, uint64_t seed, const struct lis
     world_pass(w, SECONDS(30));
     for (unsigned i = 0; i < l->count && !r->failed; i++) {
         if (!l->action[i].left_out) {
-            world_note(w, acts[l->action[i].act].name, "");
+            world_note(w, act_name(l->action[i].act), "");
             act(&p, &l->action[i]);
         }
     }
-    world_note(w, acts[ACT_REST].name, "");
+    world_note(w, act_name(ACT_REST), "");
     act(&p, &rest);
 }
 
@@ -872,7 +841,7 @@ static void print_failure(struct world *w, uint64_t seed, struct list *l, bool l
     (void)printf("FAIL  claims, seed %llu: %s\n", (unsigned long long)seed, r.why);
     for (unsigned i = 0; i < l->count; i++) {
         if (!l->action[i].left_out) {
-            (void)printf("      %2u %s %llu\n", i, acts[l->action[i].act].name,
+            (void)printf("      %2u %s %llu\n", i, act_name(l->action[i].act),
                          (unsigned long long)(l->action[i].number % CLAIMS));
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schedule of claims while it is played: what the calls for each claim came to (claims.c), and
- * what must hold (claims_check.c). Internal to these two.
+ * A schedule of claims: its actions (claims_list.c), what the calls for each claim came to while it
+ * is played (claims.c), and what must hold (claims_check.c). Internal to these.
  */
 #ifndef TESTS_SIM_VIRTUAL_CLAIMS_H
 #define TESTS_SIM_VIRTUAL_CLAIMS_H
@@ -9,6 +9,60 @@
 #include "tests/sim/virtual/row.h"
 
 #define CLAIMS 10
+
+#define ACTIONS_MAX 48
+/* Each fourth schedule has a second agent. */
+#define PAIRED(seed) ((seed) % 4 == 0)
+
+enum act {
+    ACT_PREPARE,
+    ACT_UNPREPARE,
+    ACT_REALLOCATE, /* a claim gets another device under its UID: its pod was deleted by force */
+    ACT_UNFIT,      /* it gets one that is not here: a prepare is refused, and changes nothing */
+    ACT_FAULT,      /* the next call of the kubelet meets one fault of the disk */
+    ACT_KILL,
+    ACT_REBOOT,
+    ACT_REFUSE, /* a directory can be read only, or is full, until ACT_REST */
+    ACT_ROT,    /* the newest half of a claim that is held */
+    ACT_ROT_OLD,
+    ACT_ROT_HEADER,
+    ACT_ROT_MORE, /* the newest half of a record, and other witnesses with it */
+    ACT_STORE_GONE,
+    ACT_STORE_ZEROS,
+    ACT_STORE_CUT,
+    ACT_ALL_GONE, /* store and CDI files: only the API server knows the claims */
+    ACT_CDI_GONE,
+    ACT_CDI_EDITED,
+    ACT_API_AWAY,
+    ACT_API_BACK,
+    ACT_WAITING,  /* a claim is reserved for a pod that the kubelet does not prepare yet */
+    ACT_FREED,    /* a claim is no longer allocated: its pod was deleted early, or by force */
+    ACT_GIVEN_UP, /* a claim goes from the API server, and the kubelet never unprepares it */
+    ACT_WAIT,
+    ACT_REST,
+    /* with a second agent */
+    ACT_SECOND,
+    ACT_STOP,
+    ACT_KILL_ONE,
+    ACT_UPDATE,
+    ACTS,
+    ACTS_ALONE = ACT_SECOND
+};
+
+struct action {
+    enum act act;
+    uint64_t number;
+    bool left_out;
+};
+
+struct list {
+    unsigned count;
+    struct action action[ACTIONS_MAX];
+};
+
+const char *act_name(enum act act);
+/* The schedule of the world's seed. */
+void list_make(struct world *w, struct list *l);
 
 enum known {
     UNPREPARED,

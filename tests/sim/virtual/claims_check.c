@@ -34,14 +34,14 @@ unsigned device_number(unsigned device)
     return world_parts ? device / 2u : device;
 }
 
-/* A claim without cores of its own has all of them. */
+/* A claim without cores of its own has all of them. What is held by a guess blocks new claims. */
 static void check_devices(const struct play *p)
 {
     uint8_t seen[DEVICES_MAX] = {0};
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
         uint8_t cores = (e->cores != 0u) ? e->cores : UINT8_MAX;
-        for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD; n++) {
+        for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD && !e->guessed; n++) {
             if ((e->numbers >> n & 1u) != 0u) {
                 expect(p->r, (seen[n] & cores) == 0u, "a core of claim %s is held twice",
                        agent_of(p)->ledger.id[i].uid);
@@ -51,16 +51,30 @@ static void check_devices(const struct play *p)
     }
 }
 
+/* Whether the device that it was prepared with is held, for others to see. */
+static bool holds_device(const struct play *p, const struct claim *c)
+{
+    int slot = ledger_find(agent_of(p), c->uid);
+    const struct ledger_entry *e = &agent_of(p)->ledger.entry[slot >= 0 ? slot : 0];
+    bool elsewhere = c->moved || c->unfit || !c->allocated;
+    return slot < 0 || elsewhere || (e->numbers >> device_number(c->device) & 1u) != 0u;
+}
+
+static void check_claim(const struct play *p, const struct claim *c)
+{
+    bool held = is_held(p, c);
+    bool prepared = c->known == PREPARED && !agent_of(p)->ledger.unlisted;
+    expect(p->r, !prepared || held, "claim %s was prepared and is lost", c->uid);
+    expect(p->r, !prepared || holds_device(p, c), "claim %s was prepared, and its device is free",
+           c->uid);
+    expect(p->r, c->known != UNPREPARED || c->waits || !held, "claim %s was unprepared and is held",
+           c->uid);
+}
+
 static void check_claims(const struct play *p)
 {
     for (unsigned i = 0; i < CLAIMS && agent_of(p)->ledger.usable; i++) {
-        const struct claim *c = &p->claim[i];
-        bool held = is_held(p, c);
-        bool listed = !agent_of(p)->ledger.unlisted;
-        expect(p->r, c->known != PREPARED || held || !listed, "claim %s was prepared and is lost",
-               c->uid);
-        expect(p->r, c->known != UNPREPARED || c->waits || !held,
-               "claim %s was unprepared and is held", c->uid);
+        check_claim(p, &p->claim[i]);
     }
 }
 
@@ -168,6 +182,7 @@ void check_rest(const struct play *p)
     expect(p->r, disk_count(FILES_CDI) == held, "%u CDI files of %u claims", disk_count(FILES_CDI),
            held);
     expect(p->r, agent_ready(agent_of(p)), "not ready");
+    expect(p->r, world_looks_fair(p->w), "a held claim was not looked up in its turn");
 }
 
 void check_allocation(const struct play *p, const struct claim *c)

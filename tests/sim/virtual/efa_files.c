@@ -67,15 +67,44 @@ static enum files_holder efa_holder(void *ctx, enum files_lock which)
     return HOLDER_NOBODY;
 }
 
-static enum status efa_list(void *ctx, enum files_dir dir, const char *prefix, struct writer *out)
+static enum status efa_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,
+                            struct writer *out)
 {
     ASSERT(dir == FILES_CDI); /* names of the other directory would keep what `place` puts before */
-    return disk_files.list(ctx, dir, prefix, out);
+    return disk_files.list(ctx, dir, prefix, at, out);
+}
+
+static const char *efa_temporary(void *ctx)
+{
+    disk_writer(DRIVER_EFA);
+    const char *name = disk_files.temporary(ctx);
+    disk_writer(DRIVER_NEURON);
+    return name;
+}
+
+static enum status efa_tidy(void *ctx)
+{
+    return disk_files.tidy(ctx);
 }
 
 static enum status efa_device(void *ctx, unsigned number, struct device_place *device)
 {
     return disk_files.device(ctx, number, device);
+}
+
+static enum status efa_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
+{
+    (void)ctx;
+    (void)number;
+    (void)core;
+    (void)bytes;
+    return HOST_ABSENT;
+}
+
+static enum status efa_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
+                                     uint64_t *written_ms)
+{
+    return disk_files.kubelet_state(ctx, offset, out, written_ms);
 }
 
 static uint64_t efa_flush_ms(void *ctx)
@@ -98,7 +127,11 @@ const struct files efa_files = {
     .list = efa_list,
     .unlock = efa_unlock,
     .holder = efa_holder,
+    .kubelet_state = efa_kubelet_state,
     .device = efa_device,
+    .temporary = efa_temporary,
+    .tidy = efa_tidy,
+    .memory = efa_memory,
     .flush_ms = efa_flush_ms,
     .why = efa_why,
 };

@@ -93,6 +93,7 @@ void row_end(struct world *w, struct row *r)
     expect(r, w->tally.most <= RATE_MAX, "%u requests in the second before %.1f s", w->tally.most,
            (double)(w->tally.most_ms - r->begin_ms) / 1000.0);
     expect(r, !w->exited, "the agent ended");
+    expect(r, world_looks_fair(w), "a held claim was not looked up in its turn");
     expect(r, foreign_well(w), "a foreign slice was touched");
 }
 

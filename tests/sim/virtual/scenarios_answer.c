@@ -196,6 +196,7 @@ static void none_served(struct world *w, struct row *r)
     row_serves(w, r);
     serve(w, true, true, true);
     row_recover(w, r, RECOVERY_MS);
+    world_pass(w, MINUTES(1)); /* the looks at claims that came due meanwhile */
 }
 
 /* --- a server that keeps less --- */
@@ -298,6 +299,28 @@ static void claim_status(struct world *w, struct row *r)
     expect(r, requests <= 100, "%u requests in an hour", requests);
 }
 
+/*
+ * The GET of one claim is always refused, that of another one hangs: the other claims are looked up
+ * all the same, and those that are gone are released.
+ */
+static void failing_looks(struct world *w, struct row *r)
+{
+    const struct sim_fault refused = {.asked = SIM_ASK_CLAIM, .about = "held-0", .http = 500};
+    const struct sim_fault hangs = {.asked = SIM_ASK_CLAIM, .about = "held-1"};
+    row_begin(w, r, 38);
+    sim_api_fault(&world_api, SIM_FAULT_ANSWER, &refused);
+    sim_api_fault(&world_api, SIM_FAULT_SILENT, &hangs);
+    world_pass(w, MINUTES(30));
+    world_claim_delete("held-2");
+    world_claim_delete("held-3");
+    for (unsigned i = 0; i < 16; i++) {
+        world_pass(w, MINUTES(1));
+        expect(r, world_looks_fair(w), "a held claim was not looked up in its turn");
+    }
+    expect(r, !world_holds(w, 2) && !world_holds(w, 3), "a claim that is gone is still held");
+    expect(r, world_holds(w, 0) && world_holds(w, 1), "a claim was released by an error");
+}
+
 /* Somebody deletes, edits and doubles without pause: repairs are paced, not endless. */
 static void fight(struct world *w, struct row *r)
 {
@@ -329,6 +352,7 @@ const struct scenario answer_scenarios[] = {
     {"history compacted while stopped", history_gone},
     {"three streams a connection", few_streams},
     {"edited each second for an hour", fight},
+    {"GETs of two claims always fail", failing_looks},
     {"claim status is written, then refused", claim_status},
     {"a write answered with another object", wrong_object},
     {"a write answered with a page of text", wrong_page},

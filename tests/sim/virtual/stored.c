@@ -31,6 +31,19 @@ bool world_owns(const struct world *w)
     return w != NULL && w->agent != NULL && w->agent->ledger.usable;
 }
 
+bool world_looks_fair(const struct world *w)
+{
+    for (unsigned i = 0; world_owns(w) && i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &w->agent->ledger.entry[i];
+        const struct claim_look *look = &w->agent->reconcile.look[i];
+        if (e->state == LEDGER_HELD && look->entered == e->entered &&
+            look->due_ms + LOOK_WAITS_MS < w->now_ms) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static struct view spec_of(const struct sim_object *o)
 {
     return sim_field_bytes(view_of(o->body, o->body_len), OBJECT_SPEC);

@@ -234,6 +234,12 @@ extern const size_t agent_bytes;
 struct agent *second_init(const struct settings *settings, const struct files *files, uint64_t seed,
                           uint64_t now_ms, uint64_t wall_ms);
 
+/*
+ * Whether no held claim waits for its look at the API server for longer than this, which is more
+ * than the longest backoff and the time limit of a look together.
+ */
+#define LOOK_WAITS_MS 120000u
+bool world_looks_fair(const struct world *w);
 /* Whether the process of this world has the claim store. */
 bool world_owns(const struct world *w);
 

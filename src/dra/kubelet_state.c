@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kubelet's checkpoint, byte by byte; see kubelet_state.h. */
+#include "dra/kubelet_state.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+/* Places in the outer text. */
+enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
+/* Containers around a member of an element: the data, the list, the element. */
+#define ELEMENT_DEPTH 3u
+#define DEPTH_MAX 16u
+/* What follows the backslash of an outer escape, and the digits of \u. */
+#define ESCAPE_KIND 5u
+
+static const char outer_head[] = "{\"Data\":\"";
+static const char outer_middle[] = ",\"Checksum\":";
+static const char data_head[] = "{\"kind\":\"DRACheckpoint\",\"apiVersion\":\""
+                                "checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":";
+
+void kubelet_state_begin(struct kubelet_state *k)
+{
+    ASSERT(k != NULL);
+    *k = (struct kubelet_state){.crc = UINT32_MAX};
+}
+
+/* --- the data: JSON that Go wrote --- */
+
+static uint32_t crc_add(uint32_t crc, uint8_t byte)
+{
+    uint32_t sum = crc ^ byte;
+    for (unsigned bit = 0; bit < 8u; bit++) {
+        sum = (sum >> 1) ^ ((sum & 1u) != 0u ? 0xedb88320u : 0u);
+    }
+    return sum;
+}
+
+/* A byte of a string. What is kept of it is one byte longer than a UID, to know what is too long.
+ */
+static void string_byte(struct kubelet_state *k, uint8_t byte)
+{
+    if (k->depth == ELEMENT_DEPTH && k->len < sizeof k->text) {
+        k->text[k->len] = (char)byte;
+        k->len++;
+    }
+}
+
+/* The end of a string: a UID, if one is wanted. */
+static void string_end(struct kubelet_state *k)
+{
+    k->in_string = false;
+    if (!k->wants_uid || k->depth != ELEMENT_DEPTH) {
+        return;
+    }
+    k->wants_uid = false;
+    bool good =
+        k->len > 0u && k->len < UID_CAP && !k->has_uid && memchr(k->text, '\\', k->len) == NULL;
+    k->failed = good ? STATUS_OK : PEER_MALFORMED;
+    k->has_uid = true;
+    k->uid_due = good;
+}
+
+static void in_string(struct kubelet_state *k, uint8_t byte)
+{
+    bool escaped = k->backslash;
+    k->backslash = byte == (uint8_t)'\\' && !escaped;
+    if (byte == (uint8_t)'"' && !escaped) {
+        string_end(k);
+    } else {
+        string_byte(k, byte);
+    }
+}
+
+static void open_container(struct kubelet_state *k)
+{
+    k->failed = (k->depth < DEPTH_MAX) ? STATUS_OK : PEER_MALFORMED;
+    k->depth++;
+    if (k->depth == ELEMENT_DEPTH) {
+        k->has_uid = false;
+    }
+}
+
+static void close_container(struct kubelet_state *k)
+{
+    bool good = k->depth > 0u && !k->wants_uid && (k->depth != ELEMENT_DEPTH || k->has_uid);
+    k->failed = good ? STATUS_OK : PEER_MALFORMED;
+    k->depth = (uint8_t)(k->depth - (good ? 1u : 0u));
+    k->data_ended = good && k->depth == 0u;
+}
+
+/* A byte of the data outside its strings. */
+static void structure_byte(struct kubelet_state *k, uint8_t byte)
+{
+    bool in_element = k->depth == ELEMENT_DEPTH;
+    switch (byte) {
+    case '"':
+        k->in_string = true;
+        k->len = 0;
+        break;
+    case '{':
+    case '[':
+        open_container(k);
+        break;
+    case '}':
+    case ']':
+        close_container(k);
+        break;
+    case ':':
+        k->wants_uid = in_element && k->len < sizeof k->text &&
+                       view_is(view_of((const uint8_t *)k->text, k->len), "ClaimUID");
+        break;
+    default:
+        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK; /* a UID is a string */
+        break;
+    }
+}
+
+static void data_byte(struct kubelet_state *k, uint8_t byte)
+{
+    k->crc = crc_add(k->crc, byte);
+    if (k->data_ended) {
+        k->failed = PEER_MALFORMED;
+    } else if (k->head < sizeof data_head - 1u) {
+        k->failed = (byte == (uint8_t)data_head[k->head]) ? STATUS_OK : PEER_UNSUPPORTED;
+        k->head++;
+        k->depth = 1;
+    } else if (k->in_string) {
+        in_string(k, byte);
+    } else {
+        structure_byte(k, byte);
+    }
+}
+
+/* --- the outer text --- */
+
+/* A code point of the basic plane, as UTF-8: Go escapes no others. */
+static void data_point(struct kubelet_state *k, uint32_t point)
+{
+    if (point < 0x80u) {
+        data_byte(k, (uint8_t)point);
+    } else if (point < 0x800u) {
+        data_byte(k, (uint8_t)(0xc0u | point >> 6));
+        data_byte(k, (uint8_t)(0x80u | (point & 0x3fu)));
+    } else if (point < 0xd800u || point > 0xdfffu) {
+        data_byte(k, (uint8_t)(0xe0u | point >> 12));
+        data_byte(k, (uint8_t)(0x80u | (point >> 6 & 0x3fu)));
+        data_byte(k, (uint8_t)(0x80u | (point & 0x3fu)));
+    } else {
+        k->failed = PEER_MALFORMED;
+    }
+}
+
+static void escape_kind(struct kubelet_state *k, uint8_t byte)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+    const char *at = memchr(from, byte, sizeof from - 1u);
+    k->escape = 0;
+    if (at != NULL) {
+        data_byte(k, (uint8_t)to[at - from]);
+    } else if (byte == (uint8_t)'u') {
+        k->escape = 4;
+        k->escaped = 0;
+    } else {
+        k->failed = PEER_MALFORMED;
+    }
+}
+
+static void escape_digit(struct kubelet_state *k, uint8_t byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = memchr(digits, byte, sizeof digits - 1u);
+    if (at == NULL) {
+        k->failed = PEER_MALFORMED;
+        return;
+    }
+    ptrdiff_t value = at - digits;
+    k->escaped = k->escaped << 4 | (uint32_t)value;
+    k->escape--;
+    if (k->escape == 0u) {
+        data_point(k, k->escaped);
+    }
+}
+
+static void outer_data(struct kubelet_state *k, uint8_t byte)
+{
+    if (k->escape == ESCAPE_KIND) {
+        escape_kind(k, byte);
+    } else if (k->escape > 0u) {
+        escape_digit(k, byte);
+    } else if (byte == (uint8_t)'\\') {
+        k->escape = ESCAPE_KIND;
+    } else if (byte == (uint8_t)'"') {
+        k->failed = k->data_ended ? STATUS_OK : PEER_MALFORMED;
+        k->place = OUTER_MIDDLE;
+        k->matched = 0;
+    } else if (byte < 0x20u) {
+        k->failed = PEER_MALFORMED;
+    } else {
+        data_byte(k, byte);
+    }
+}
+
+/* A byte of a fixed text of the outer object, after which `next` follows. */
+static void outer_fixed(struct kubelet_state *k, uint8_t byte, const char *text, uint8_t next)
+{
+    k->failed = (byte == (uint8_t)text[k->matched]) ? STATUS_OK : PEER_UNSUPPORTED;
+    k->matched++;
+    if (text[k->matched] == '\0') {
+        k->place = next;
+        k->matched = 0;
+    }
+}
+
+static void outer_sum(struct kubelet_state *k, uint8_t byte)
+{
+    if (byte >= (uint8_t)'0' && byte <= (uint8_t)'9' && k->sum <= UINT32_MAX) {
+        uint8_t digit = (uint8_t)(byte - (uint8_t)'0');
+        k->sum = k->sum * 10u + digit;
+        k->matched++;
+    } else if (byte == (uint8_t)'}' && k->matched > 0u) {
+        k->place = OUTER_END;
+    } else {
+        k->failed = PEER_MALFORMED;
+    }
+}
+
+static void outer_byte(struct kubelet_state *k, uint8_t byte)
+{
+    switch (k->place) {
+    case OUTER_HEAD:
+        outer_fixed(k, byte, outer_head, OUTER_DATA);
+        break;
+    case OUTER_DATA:
+        outer_data(k, byte);
+        break;
+    case OUTER_MIDDLE:
+        outer_fixed(k, byte, outer_middle, OUTER_SUM);
+        break;
+    case OUTER_SUM:
+        outer_sum(k, byte);
+        break;
+    default:
+        k->failed = PEER_MALFORMED; /* nothing follows */
+        break;
+    }
+}
+
+bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP])
+{
+    uint8_t byte = 0;
+    /* Each round reads a byte. */
+    while (k->failed == STATUS_OK && !k->uid_due && reader_u8(in, &byte) == STATUS_OK) {
+        outer_byte(k, byte);
+    }
+    if (k->failed != STATUS_OK || !k->uid_due) {
+        return false;
+    }
+    k->uid_due = false;
+    memcpy(uid, k->text, k->len);
+    uid[k->len] = '\0';
+    return true;
+}
+
+enum status kubelet_state_end(const struct kubelet_state *k)
+{
+    if (k->failed != STATUS_OK) {
+        return k->failed;
+    }
+    bool whole = k->place == OUTER_END && k->sum == (uint64_t)(k->crc ^ UINT32_MAX);
+    return whole ? STATUS_OK : PEER_MALFORMED;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command `release`: one NodeUnprepareResources at the agent's service socket, as the kubelet
+ * makes it, in bounded time. The agent does the rest, so that its table, store and CDI files change
+ * together. Holds no state.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/commands_internal.h"
+#include "host/system.h"
+
+/* How long the call may take: longer than the agent's disk as a rule. */
+#define RELEASE_MAX_MS 10000u
+#define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
+/* A protobuf tag of a length-delimited field. */
+#define TAG(field) ((uint8_t)(((unsigned)(field) << 3) | 2u))
+/* Its message: three texts, the longest of 253 bytes, and their tags and lengths. */
+#define REQUEST_BYTES 1024u
+#define REPLY_BYTES 4096u
+
+/* The call under way. */
+struct call_out {
+    int fd;
+    uint64_t end_ms;
+    uint32_t stream;
+    bool ended;
+    unsigned code; /* grpc-status; 16: none came */
+    struct writer text;
+    struct writer reply; /* of the response's bytes, without the prefix once it is complete */
+};
+#define CODE_NONE 16u
+
+static void put_length(struct writer *out, size_t len)
+{
+    ASSERT(len < 16384u);
+    if (len >= 128u) {
+        writer_u8(out, (uint8_t)(0x80u | (len & 0x7fu)));
+    }
+    writer_u8(out, (uint8_t)((len >= 128u) ? len >> 7 : len));
+}
+
+static void put_text(struct writer *out, unsigned field, const char *text)
+{
+    struct view v = view_text(text);
+    writer_u8(out, TAG(field));
+    put_length(out, v.len);
+    writer_append(out, v);
+}
+
+/* A gRPC message with one claim (proto/dra.proto). */
+static void put_request(struct writer *out, const struct claim_id *id)
+{
+    uint8_t bytes[REQUEST_BYTES];
+    struct writer claim = writer_of(bytes, sizeof bytes);
+    put_text(&claim, 1, id->namespace_);
+    put_text(&claim, 2, id->uid);
+    put_text(&claim, 3, id->name);
+    size_t head = (claim.len >= 128u) ? 3u : 2u;
+    writer_u8(out, 0);
+    writer_u32(out, (uint32_t)(claim.len + head));
+    writer_u8(out, TAG(1));
+    put_length(out, claim.len);
+    writer_append(out, writer_view(&claim));
+    ASSERT(!claim.full && !out->full);
+}
+
+/* --- the response --- */
+
+/* The next field's bytes and tag; false: there is none, or it is not length-delimited. */
+static bool take_field(struct reader *in, uint8_t *tag, struct view *value)
+{
+    uint64_t len = 0;
+    return reader_u8(in, tag) == STATUS_OK && (*tag & 7u) == 2u &&
+           reader_varint(in, &len) == STATUS_OK && len <= REPLY_BYTES &&
+           reader_take(in, (size_t)len, value) == STATUS_OK;
+}
+
+/* The bytes of the field with this tag; empty: there is none. */
+static struct view field_of(struct view message, unsigned field)
+{
+    struct reader in = reader_of(message);
+    struct view value = view_of(NULL, 0);
+    struct view found = view_of(NULL, 0);
+    uint8_t tag = 0;
+    while (take_field(&in, &tag, &value)) {
+        found = (tag == TAG(field)) ? value : found;
+    }
+    return found;
+}
+
+/* STATUS_OK: the claim is released; else a line in `why`. */
+static enum status judge(const struct call_out *c, const struct claim_id *id, struct writer *why)
+{
+    struct view reply = writer_view(&c->reply);
+    if (c->code != 0u || reply.len < 5u) {
+        writer_text(why, "the agent refused: ");
+        writer_shown(why, writer_view(&c->text), SHOWN_BYTES_MAX);
+        return HOST_IO;
+    }
+    struct view entry = field_of(view_from(reply, 5), 1);
+    struct view error = field_of(field_of(entry, 2), 1);
+    if (!view_is(field_of(entry, 1), id->uid)) {
+        writer_text(why, "the agent's response does not name the claim");
+        return HOST_IO;
+    }
+    if (error.len > 0u) {
+        writer_text(why, "the agent could not release it: ");
+        writer_shown(why, error, SHOWN_BYTES_MAX);
+        return HOST_IO;
+    }
+    return STATUS_OK;
+}
+
+/* --- the call --- */
+
+static void on_event(struct call_out *c, const struct h2_event *e)
+{
+    uint64_t code = 0;
+    switch (e->kind) {
+    case H2_EVENT_FIELD:
+        if (view_is(e->name, "grpc-status")) {
+            bool known = view_decimal(e->value, CODE_NONE, &code) == STATUS_OK;
+            c->code = known ? (unsigned)code : CODE_NONE;
+        } else if (view_is(e->name, "grpc-message")) {
+            writer_append(&c->text, view_first(e->value, writer_room(&c->text)));
+        } else {
+            /* nothing of it is looked at */
+        }
+        break;
+    case H2_EVENT_DATA:
+        writer_append(&c->reply, view_first(e->data, writer_room(&c->reply)));
+        c->ended = c->ended || e->end_stream;
+        break;
+    case H2_EVENT_HEADERS_END:
+        c->ended = c->ended || e->end_stream;
+        break;
+    case H2_EVENT_RESET:
+        c->ended = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void send_head(struct h2 *h, uint32_t stream)
+{
+    h2_headers_begin(h, stream);
+    h2_header(h, ":method", view_text("POST"), false);
+    h2_header(h, ":scheme", view_text("http"), false);
+    h2_header(h, ":path", view_text(METHOD), false);
+    h2_header(h, ":authority", view_text("localhost"), false);
+    h2_header(h, "content-type", view_text("application/grpc"), false);
+    h2_header(h, "te", view_text("trailers"), false);
+}
+
+/* An errno, or 0: the socket can be read, or written where there are bytes to send. */
+static int wait_ready(const struct call_out *c, bool sends, short *ready)
+{
+    uint64_t now_ms = clock_now_ms();
+    struct pollfd wait = {.fd = c->fd, .events = (short)(sends ? POLLIN | POLLOUT : POLLIN)};
+    uint64_t left_ms = (now_ms < c->end_ms) ? c->end_ms - now_ms : 0u;
+    int n = poll(&wait, 1, (int)left_ms);
+    *ready = wait.revents;
+    return (n == 1) ? 0 : ((n == 0) ? ETIMEDOUT : errno);
+}
+
+/* Waits for the socket, and moves bytes. An errno, or 0. */
+static int move_bytes(const struct call_out *c, struct h2 *h)
+{
+    short ready = 0;
+    struct view out = h2_tx_data(h);
+    struct writer room = h2_rx_space(h);
+    int error = wait_ready(c, out.len > 0u, &ready);
+    if (error == 0 && (ready & POLLOUT) != 0) {
+        ssize_t n = send(c->fd, out.data, out.len, MSG_NOSIGNAL);
+        h2_tx_commit(h, (n > 0) ? (size_t)n : 0u);
+    }
+    if (error == 0 && (ready & (POLLIN | POLLHUP)) != 0 && writer_room(&room) > 0u) {
+        ssize_t n = read(c->fd, room.data, writer_room(&room));
+        error = (n > 0) ? 0 : ((n < 0) ? errno : ECONNRESET);
+        h2_rx_commit(h, (n > 0) ? (size_t)n : 0u);
+    }
+    h2_set_time(h, clock_now_ms());
+    return error;
+}
+
+static enum status send_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
+{
+    uint8_t bytes[REQUEST_BYTES + 16u];
+    struct writer request = writer_of(bytes, sizeof bytes);
+    put_request(&request, id);
+    enum status s = h2_open(h, 0, &c->stream);
+    if (s == STATUS_OK) {
+        send_head(h, c->stream);
+        s = h2_headers_end(h, false);
+    }
+    return (s == STATUS_OK) ? h2_data(h, c->stream, writer_view(&request), true) : s;
+}
+
+/* Takes what has come. STATUS_MORE: more may come. */
+static enum status take_events(struct call_out *c, struct h2 *h)
+{
+    struct h2_event e;
+    enum status s = h2_next(h, &e);
+    while (s == STATUS_OK) {
+        on_event(c, &e);
+        s = h2_next(h, &e);
+    }
+    return s;
+}
+
+/* An errno, or 0: the call has ended. */
+static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
+{
+    int error = (send_call(c, h, id) == STATUS_OK) ? 0 : EPROTO;
+    /* Each round moves bytes, or waits; both end with the time. */
+    while (!c->ended && error == 0) {
+        error = move_bytes(c, h);
+        if (error == 0 && take_events(c, h) != STATUS_MORE && !c->ended) {
+            error = EPROTO;
+        }
+    }
+    return error;
+}
+
+static int socket_connect(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    ASSERT(strlen(path) < sizeof to.sun_path);
+    memcpy(to.sun_path, path, strlen(path) + 1u);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
+        int error = errno;
+        (void)close(fd);
+        errno = error;
+        fd = -1;
+    }
+    return fd;
+}
+
+enum status release_call(struct command_memory *m, const char *socket_path,
+                         const struct claim_id *id, struct writer *why)
+{
+    uint8_t text[256];
+    struct call_out c = {.code = CODE_NONE, .end_ms = clock_now_ms() + RELEASE_MAX_MS};
+    struct h2_memory memory = {.rx = m->half[0],
+                               .rx_cap = sizeof m->half[0],
+                               .tx = m->half[1],
+                               .tx_cap = sizeof m->half[1],
+                               .field = m->cdi[0],
+                               .field_cap = H2_CLIENT_FIELD_BYTES,
+                               .scratch = &m->cdi[0][H2_CLIENT_FIELD_BYTES],
+                               .scratch_cap = H2_CLIENT_FIELD_BYTES,
+                               .streams = &m->stream,
+                               .streams_cap = 1,
+                               .window = H2_WINDOW_DEFAULT,
+                               .connection_window = H2_WINDOW_DEFAULT};
+    c.text = writer_of(text, sizeof text);
+    c.reply = writer_of(m->cdi[1], REPLY_BYTES);
+    c.fd = socket_connect(socket_path);
+    int error = (c.fd >= 0) ? 0 : errno;
+    if (error == 0) {
+        h2_init(&m->h2, H2_CLIENT, &memory, clock_now_ms());
+        error = run_call(&c, &m->h2, id);
+        (void)close(c.fd);
+    }
+    if (error != 0) {
+        writer_text(why, "no agent answers at ");
+        writer_text(why, socket_path);
+        writer_text(why, ": ");
+        writer_errno(why, error);
+        writer_text(why, "; is it running here, with this --pod-uid?");
+        return HOST_IO;
+    }
+    return judge(&c, id, why);
+}

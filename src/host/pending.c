@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of a TCP port without a link; see pending.h. */
+#include "host/pending.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/time.h"
+
+void pending_init(struct pending *p)
+{
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        p->link[i] = (struct pending_link){.fd = -1};
+    }
+}
+
+static void entry_close(struct pending_link *l)
+{
+    ASSERT(l->fd >= 0);
+    (void)close(l->fd);
+    *l = (struct pending_link){.fd = -1};
+}
+
+/* --- places --- */
+
+static bool older(const struct pending_link *l, const struct pending_link *than)
+{
+    return than == NULL || l->since_ms < than->since_ms;
+}
+
+/* The oldest of a state; NULL: none. */
+static struct pending_link *oldest(struct pending *p, bool heard, bool closing)
+{
+    struct pending_link *found = NULL;
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        struct pending_link *l = &p->link[i];
+        bool fits = l->fd >= 0 && l->heard == heard && l->closing == closing;
+        found = (fits && older(l, found)) ? l : found;
+    }
+    return found;
+}
+
+static struct pending_link *free_entry(struct pending *p)
+{
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        if (p->link[i].fd < 0) {
+            return &p->link[i];
+        }
+    }
+    return NULL;
+}
+
+/* The entry that a newcomer gets; NULL: none now. */
+static struct pending_link *entry_for(struct pending *p, uint64_t now_ms)
+{
+    struct pending_link *l = free_entry(p);
+    if (l != NULL) {
+        return l;
+    }
+    l = oldest(p, false, false);
+    bool silent = l != NULL && now_ms >= l->since_ms + STRANGER_ROUND_MS;
+    return silent ? l : oldest(p, false, true);
+}
+
+bool pending_room(struct pending *p, uint64_t now_ms)
+{
+    return entry_for(p, now_ms) != NULL;
+}
+
+void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms)
+{
+    struct pending_link *l = entry_for(p, now_ms);
+    ASSERT(fd >= 0 && l != NULL);
+    if (l->fd >= 0) {
+        entry_close(l);
+    }
+    *l = (struct pending_link){.fd = fd, .peer = peer, .since_ms = now_ms};
+}
+
+void pending_linger(struct pending *p, int fd, uint64_t now_ms)
+{
+    unsigned closing = 0;
+    ASSERT(fd >= 0);
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        closing += p->link[i].closing ? 1u : 0u;
+    }
+    struct pending_link *l = (closing < PENDING_CLOSING) ? free_entry(p) : oldest(p, false, true);
+    if (l == NULL || shutdown(fd, SHUT_WR) != 0) {
+        (void)close(fd);
+        return;
+    }
+    if (l->fd >= 0) {
+        entry_close(l);
+    }
+    *l = (struct pending_link){.fd = fd, .since_ms = now_ms, .closing = true};
+}
+
+struct pending_link pending_take(struct pending *p, unsigned i)
+{
+    ASSERT(i < PENDING_LINKS && p->link[i].fd >= 0 && !p->link[i].closing);
+    struct pending_link l = p->link[i];
+    p->link[i] = (struct pending_link){.fd = -1};
+    return l;
+}
+
+bool pending_waits(const struct pending *p, bool heard)
+{
+    bool waits = false;
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        const struct pending_link *l = &p->link[i];
+        waits = waits || (l->fd >= 0 && !l->closing && l->heard == heard);
+    }
+    return waits;
+}
+
+/* --- what arrives --- */
+
+void pending_interest(const struct pending *p, struct pollfd slots[PENDING_LINKS])
+{
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        const struct pending_link *l = &p->link[i];
+        /* What has been heard waits for a place, and would only wake the loop. */
+        slots[i] = (struct pollfd){.fd = l->heard ? -1 : l->fd, .events = POLLIN};
+    }
+}
+
+/* Drops a piece; false: the peer has ended. */
+static bool drop(const struct pending_link *l)
+{
+    uint8_t bytes[PENDING_DROP_BYTES];
+    ssize_t n = read(l->fd, bytes, sizeof bytes);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* Whether there is a byte to read: a connection that ends unheard needs no place. */
+static bool hear(struct pending_link *l)
+{
+    uint8_t byte = 0;
+    ssize_t n = recv(l->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    l->heard = n > 0;
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static uint64_t over_ms(const struct pending_link *l)
+{
+    return l->since_ms + (l->closing ? LINK_CLOSE_MS : PENDING_MS);
+}
+
+void pending_look(struct pending *p, const struct pollfd slots[PENDING_LINKS], uint64_t now_ms)
+{
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        struct pending_link *l = &p->link[i];
+        bool something = l->fd >= 0 && slots[i].fd == l->fd && slots[i].revents != 0;
+        bool goes_on = true;
+        if (something) {
+            goes_on = l->closing ? drop(l) : hear(l);
+        }
+        if (l->fd >= 0 && (!goes_on || now_ms >= over_ms(l))) {
+            entry_close(l);
+        }
+    }
+}
+
+uint64_t pending_due(const struct pending *p)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        at = (p->link[i].fd >= 0) ? earlier(at, over_ms(&p->link[i])) : at;
+    }
+    return at;
+}
+
+void pending_close(struct pending *p)
+{
+    for (unsigned i = 0; i < PENDING_LINKS; i++) {
+        if (p->link[i].fd >= 0) {
+            entry_close(&p->link[i]);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a held claim that is gone from the API server is released without an unprepare: what the
+ * kubelet's checkpoint and the boot id prove, and how long it takes.
+ */
+#include "agent_kubelet.h"
+
+#define UID_0 "c1a10000-0000-4000-8000-000000000000"
+#define INTERVAL UINT64_C(60000)
+/* Whatever is due at the interval, with its jitter, and a GET for each claim. */
+#define ROUND (INTERVAL * 5u / 4u + 5000u)
+
+static void begin(void)
+{
+    static const char *const more[] = {"--reconcile-interval", "60s"};
+    world_new();
+    settings_set(more, 2);
+    for (unsigned n = 0; n < 8; n++) {
+        (void)claim_add(n);
+    }
+    node_up();
+}
+
+static void boot(const char *id)
+{
+    (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "%s\n", id);
+}
+
+/* Another claim asks for the device of claim 0; empty: it gets it. */
+static const char *rival_error(void)
+{
+    api.claim[7].result[0].device = "neuron-device-0";
+    return prepare_error(prepare_soon(7, 1), 7);
+}
+
+static void claim_away(unsigned n)
+{
+    api.claim[n].uid[0] = '\0';
+}
+
+/* --- the kubelet's checkpoint --- */
+
+/* Claim 0 of two is gone at the API server, by the time that this returns for long enough. */
+static void gone_for_long(void)
+{
+    begin();
+    prepare_well(0, 2);
+    claim_away(0);
+}
+
+/* What lets a claim that is gone be released: a checkpoint that is whole, newer, and without it. */
+static void test_release_needs_a_witness(void **state)
+{
+    static const char *const uids[] = {"x", UID_0};
+    (void)state;
+    for (unsigned kind = 0; kind < 6; kind++) {
+        gone_for_long();
+        bool newer = kind != 3u;
+        disk_kubelet_state(uids, (kind == 0u || kind == 5u) ? 2 : 1, newer ? UINT64_MAX : 1,
+                           kind == 1u);
+        disk.kubelet_state_status = (kind == 2u) ? HOST_ABSENT : STATUS_OK;
+        disk.kubelet_state_len -= (kind == 4u) ? 1u : 0u;
+        log_forget();
+        pass(3 * ROUND + RECONCILE_CONFIRM_MS);
+        assert_int_equal(held(), 2);
+        assert_int_equal(said("event=claim_released"), 0);
+        assert_int_equal(said("event=claim_release_withheld"), 1);
+        log_has("event=claim_release_withheld namespace=ml claim=claim-0 claim_uid=" UID_0);
+        /* who asks for its device is told what ends it, and the kubelet's word ends it at once */
+        assert_non_null(strstr(rival_error(), "neuron-dra-agent release " UID_0));
+        if (kind == 5u) {
+            unprepare_well(0, 1);
+        } else {
+            disk_kubelet_state(uids, 1, UINT64_MAX, false);
+            assert_string_not_equal(rival_error(), "");
+            pass(2000);
+            log_has("event=claim_released");
+        }
+        assert_string_equal(rival_error(), "");
+    }
+}
+
+/* A checkpoint of before the prepare, or of before this process, may be a copy put back. */
+static void test_old_checkpoint(void **state)
+{
+    static const char *const uids[] = {"x"};
+    (void)state;
+    gone_for_long();
+    disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
+    (void)prepare_now(0, 1);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 2);
+    restart();
+    disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
+    pass(ROUND);
+    disk.kubelet_state_ms = world.agent->wall_ms - ROUND - 5000u;
+    register_driver();
+    pass(3 * ROUND);
+    assert_int_equal(held(), 2);
+    disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 1);
+}
+
+/* The node was booted since: no container is left, whatever the kubelet's checkpoint says. */
+static void test_boot_is_a_witness(void **state)
+{
+    (void)state;
+    begin();
+    prepare_well(0, 2);
+    kill_agent();
+    boot("another-boot");
+    start();
+    register_driver();
+    disk.kubelet_state_status = HOST_ABSENT;
+    claim_away(0);
+    pass(ROUND + RECONCILE_CONFIRM_MS);
+    assert_int_equal(held(), 1);
+    prepare_well(1, 1); /* of this boot now */
+    claim_away(1);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 1);
+}
+
+/* --- how long it takes --- */
+
+static void documented(const char *text)
+{
+    static char bytes[262144];
+    FILE *f = fopen("cfg/deploy/README.md", "r");
+    assert_non_null(f);
+    bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
+    (void)fclose(f);
+    if (strstr(bytes, text) == NULL) {
+        fail_msg("cfg/deploy/README.md does not say \"%s\"", text);
+    }
+}
+
+/* The times that cfg/deploy/README.md states, at the default interval. */
+static void test_documented_times_of_a_release(void **state)
+{
+    (void)state;
+    documented("within 32 s after another claim");
+    documented("within 42 s after a start of the agent, else within 13 minutes");
+    for (unsigned seed = 0; seed < 8; seed++) {
+        world_new();
+        for (unsigned n = 0; n < 8; n++) {
+            (void)claim_add(n);
+        }
+        node_up();
+        prepare_well(0, 3);
+        pass(RECONCILE_SPREAD_MS + 1000u * seed);
+        claim_away(0); /* another claim asks for its device */
+        assert_string_not_equal(rival_error(), "");
+        pass(32000 - 3000); /* prepare_soon takes 3 s */
+        assert_int_equal(held(), 2);
+        claim_away(1); /* the agent starts */
+        restart();
+        register_driver();
+        pass(42000);
+        assert_int_equal(held(), 1);
+        claim_away(2); /* nobody asks */
+        pass(UINT64_C(13) * 60000u);
+        assert_int_equal(held(), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_release_needs_a_witness),
+        cmocka_unit_test(test_old_checkpoint),
+        cmocka_unit_test(test_boot_is_a_witness),
+        cmocka_unit_test(test_documented_times_of_a_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
