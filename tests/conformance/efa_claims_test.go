@@ -176,13 +176,16 @@ func TestEFAFilesAreRepaired(t *testing.T) {
 	n.held("after all")
 }
 
-// What is gone from the API server, or is there with another UID, is held no more by either driver.
+// What is gone from the API server, or is there with another UID, stays held by both drivers while the kubelet's checkpoint
+// lists it, and is held no more by either once it does not.
 func TestEFAClaimsAreReconciled(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]bool{"deleted": false, "made again": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newAlignedNode(t)
+			state := filepath.Join(n.a.dir, "dra_manager_state")
+			checkpoint(t, state, n.claim)
 			mark := n.a.log.count()
 			n.api.removeClaim(n.claim)
 			if again {
@@ -190,6 +193,10 @@ func TestEFAClaimsAreReconciled(t *testing.T) {
 				other.UID = uid("another")
 				n.api.addClaim(other)
 			}
+			for _, of := range []string{"withheld namespace=", "withheld driver=" + efaDriver} {
+				n.a.waitLogFor(longPatience, mark, "event=claim_release_"+of, string(n.claim.UID))
+			}
+			checkpoint(t, state)
 			n.a.waitLogFor(longPatience, mark, "event=claim_released", "driver="+efaDriver, string(n.claim.UID))
 			waitForLong(t, longPatience, "no CDI file of the claim", func() bool { return !exists(n.file(0)) && !exists(n.file(1)) })
 			rival := n.api.addClaim(withEFA(newClaim("rival"), "efas=pci-0000-c9-00-0"))
