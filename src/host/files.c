@@ -323,7 +323,7 @@ static bool is_leftover(int fd)
     return old && fcntl(fd, F_OFD_SETLK, &whole) == 0;
 }
 
-static void remove_leftover(struct host_files *f, const char *name)
+static void remove_leftover(const struct host_files *f, const char *name)
 {
     char path[FILE_PATH_CAP];
     struct view text = view_text(name);

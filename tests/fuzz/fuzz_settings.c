@@ -130,6 +130,9 @@ static void put_number(char *out, const char *flag, int64_t number, const char *
     put_flag(out, flag, text);
 }
 
+#define POD_FLAG 33u
+_Static_assert(SETTINGS_COUNT == 37u, "put_texts and put_others write every setting");
+
 static void put_texts(char (*out)[WORD_BYTES])
 {
     const struct settings *s = &settings;
@@ -182,8 +185,10 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[30], "--device-metadata", s->device_metadata ? "true" : "false");
     put_flag(out[31], "--share-cores", s->share_cores ? "true" : "false");
     put_flag(out[32], "--device-metrics", s->device_metrics ? "true" : "false");
-    put_flag(out[33], "--pod", s->pod);
+    put_flag(out[POD_FLAG], "--pod", s->pod);
     put_flag(out[34], "--tls-min-version", (s->tls_min == TLS_MIN_1_2) ? "1.2" : "1.3");
+    put_flag(out[35], "--kubelet-state-file", s->kubelet_state);
+    put_flag(out[36], "--check-device-memory", s->check_device_memory ? "true" : "false");
 }
 
 /* I3: written out, every value reads back as it is. */
@@ -203,7 +208,7 @@ static void round_trip(void)
         args[0] = out[1]; /* only run needs it, and an empty one is refused */
     }
     if (settings.pod[0] == '\0') {
-        args[33] = out[1]; /* the same */
+        args[POD_FLAG] = out[1]; /* the same */
     }
     args[count++] = command_rows[settings.command].name;
     if (settings.operand[0] != '\0') {

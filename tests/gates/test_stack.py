@@ -112,11 +112,11 @@ class Stack(test_gates.Tree):
 
     def test_library(self):
         """What gcc has no record of is read from the machine code."""
-        code = ('__asm__(".globl lib\\nlib: push %rbx\\nsub $0x4000,%rsp\\nadd $0x4000,%rsp\\npop %rbx\\nret");\n'
+        code = ('__asm__(".globl lib\\nlib: push %rbx\\nsub $0x8000,%rsp\\nadd $0x8000,%rsp\\npop %rbx\\nret");\n'
                 "int lib(void); int main(void) { return lib(); }\n")
         report = self.check(code)
-        self.assert_found(report, "at most", "lib(16400)")
-        code = code.replace("sub $0x4000", "sub %rax")
+        self.assert_found(report, "at most", "lib(32784)")
+        code = code.replace("sub $0x8000", "sub %rax")
         self.assert_found(self.check(code), "lib()", "libc lib BYTES")
         self.assert_clean(self.check(code, "libc lib 100\n"))
         self.assert_found(self.check("int main(void) { return 0; }\n", "libc lib 100\n"), "lib()", "remove the row")

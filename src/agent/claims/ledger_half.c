@@ -282,6 +282,22 @@ static enum status flags_first(struct agent *a)
     return s;
 }
 
+/*
+ * Whether what the disk refuses in `half` may go into the other half, which counts. A torn write
+ * there would leave nothing of a claim whose record it replaces, and in a free slot it would bring
+ * back the released claim whose record `half` still has.
+ */
+static bool may_move(struct agent *a, unsigned slot, unsigned half, struct view record)
+{
+    const struct ledger_entry *e = &a->ledger.entry[slot];
+    struct store_half past;
+    if (e->state != LEDGER_FREE) {
+        return e->state != LEDGER_HELD || record.len == 0u;
+    }
+    return half_read(a, STORE_FILE_NAME, slot, half, &past) != STATUS_OK ||
+           past.state != STORE_HALF_RECORD;
+}
+
 enum status half_write(struct agent *a, unsigned slot, struct view record)
 {
     struct ledger_entry *e = &a->ledger.entry[slot];
@@ -293,9 +309,8 @@ enum status half_write(struct agent *a, unsigned slot, struct view record)
     }
     unsigned half = e->unsynced ? e->half : 1u - e->half;
     enum status s = write_at(a, slot, half, record);
-    /* A record that another one replaces is all that a torn write would leave of a claim. */
-    bool replaces = e->state == LEDGER_HELD && record.len > 0u;
-    if (s == HOST_IO && !replaces) { /* a bad place; what else fails concerns the whole disk */
+    /* A bad place; what else fails concerns the whole disk. */
+    if (s == HOST_IO && may_move(a, slot, half, record)) {
         s = write_at(a, slot, 1u - half, record);
         e->damaged = e->damaged || s == STATUS_OK;
     } else if (s == STATUS_OK && !e->unsynced) {
