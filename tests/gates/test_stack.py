@@ -36,9 +36,9 @@ class Stack(test_gates.Tree):
         self.assert_found(check_stack.check(self.root), check_stack.GRAPHS, "make")
 
     def test_too_deep(self):
-        report = self.check("int deeper(int n) { volatile char a[9000]; a[n] = 1; return large(n) + a[0]; }\n"
+        report = self.check("int deeper(int n) { volatile char a[12000]; a[n] = 1; return large(n) + a[0]; }\n"
                             "int main(int n) { return deeper(n); }\n")
-        self.assert_found(report, "16384 at most", "deeper(", "large(")
+        self.assert_found(report, "18432 at most", "deeper(", "large(")
 
     POINTER = ("int main(int n, char **v) { struct port p = {n > 1 ? leaf : large}; v[0] = (char *)&p;\n"
                "    return p.read(n) + 1; }\n")
