@@ -240,10 +240,17 @@ static void test_half_refuses_writes(void **state)
         restart();
         all_is_well();
         unprepare_well(1, 1);
-        prepare_well(1, 1);
-        restart();
-        all_is_well();
+        assert_int_equal(world.agent->ledger.freeing, 0);
     }
+    /* it still has the record of the released claim: the next claim goes into another slot */
+    assert_non_null(strstr(prepare_error(prepare_now(1, 1), 1), "cannot be written"));
+    prepare_well(1, 1);
+    assert_int_equal(slot_of(1), 3);
+    restart();
+    assert_int_equal(held(), 3);
+    unprepare_well(1, 1);
+    restart();
+    assert_int_equal(held(), 2);
 }
 
 static void test_slot_refuses_writes(void **state)
