@@ -12,6 +12,7 @@
 #include "cfg/identity.h"
 #include "host/loop.h"
 #include "host/relro.h"
+#include "host/sandbox.h"
 #include "host/system.h"
 
 enum { EXIT_STOPPED = 0, EXIT_CANNOT_RUN = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 2 };
@@ -95,6 +96,11 @@ int main(int argc, char **argv)
     struct writer why = writer_of(bytes, sizeof bytes);
     if (relro_protect() != STATUS_OK) {
         return refuse(view_text("constants cannot be made read-only; mprotect is blocked here"),
+                      EXIT_CANNOT_RUN);
+    }
+    if (sandbox_guard_memory() != STATUS_OK) {
+        return refuse(view_text("core files cannot be ruled out; setrlimit or prctl is blocked "
+                                "here"),
                       EXIT_CANNOT_RUN);
     }
     /* argv[0] is ignored: the image has the binary under two names. */

@@ -117,7 +117,7 @@ static bool token_plain(struct view token)
     return true;
 }
 
-/* Stores a token. *changed: it is not the one stored before. */
+/* Stores a token, unless it fails. *changed: it is not the one stored before. */
 static enum status token_set(struct credentials *c, struct view raw, const char *from,
                              bool *changed, struct writer *why)
 {
@@ -128,11 +128,12 @@ static enum status token_set(struct credentials *c, struct view raw, const char 
             why, (token.len == 0u) ? " is empty" : " contains a character that tokens do not have",
             "; create a new token", PEER_MALFORMED);
     }
-    *changed = !view_is(token, c->token);
-    if (text_copy(c->token, sizeof c->token, token) != STATUS_OK) {
-        *changed = false;
+    if (token.len >= sizeof c->token) {
         return fail(why, from, " is longer than 4095 bytes; create a new token", FULL_BUFFER);
     }
+    *changed = !view_is(token, c->token);
+    explicit_bzero(c->token, sizeof c->token); /* the new token may be the shorter one */
+    text_cut(c->token, sizeof c->token, token);
     return STATUS_OK;
 }
 
@@ -352,7 +353,7 @@ enum status credentials_load(struct credentials *c, const char *kubeconfig, stru
     c->ca = (struct pem){.cap = CA_BYTES_MAX, .text = c->pems};
     c->cert = (struct pem){.cap = PEM_BYTES_MAX, .text = &c->pems[CA_BYTES_MAX]};
     c->key = (struct pem){.cap = PEM_BYTES_MAX, .text = &c->pems[CA_BYTES_MAX + PEM_BYTES_MAX]};
-    c->token[0] = 0;
+    explicit_bzero(c->token, sizeof c->token);
     c->token_file[0] = 0;
     bool in_cluster = kubeconfig[0] == '\0';
     enum status s = in_cluster ? load_service_account(c, why) : load_kubeconfig(c, kubeconfig, why);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,17 @@
 #include "cfg/limits.h"
 #include "host/sandbox_calls.h"
 #include "host/system.h"
+
+/* --- memory --- */
+
+enum status sandbox_guard_memory(void)
+{
+    /* A pipe of core_pattern gets a core file despite the limit, but only of a dumpable process. */
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    /* setrlimit(3) of musl is for several threads, and 3 KB larger. */
+    bool limited = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL) == 0;
+    return (limited && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) ? STATUS_OK : HOST_DENIED;
+}
 
 /* --- paths: landlock --- */
 

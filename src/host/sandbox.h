@@ -10,6 +10,13 @@
 
 #include "base/bytes.h"
 
+/*
+ * Makes sure that tokens and keys in memory reach no core file and no debugger that lacks
+ * CAP_SYS_PTRACE (prctl(2), PR_SET_DUMPABLE). Also without the sandbox, before any secret is read.
+ * HOST_DENIED: the kernel refuses.
+ */
+MUST_USE enum status sandbox_guard_memory(void);
+
 /* Directories, by paths as settings_parse leaves them: absolute, no slash at the end. Each may be
  * absent. */
 struct sandbox_paths {

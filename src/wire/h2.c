@@ -226,6 +226,7 @@ void h2_tx_commit(struct h2 *c, size_t n)
     if (n == 0u) {
         return;
     }
+    explicit_bzero(c->mem.tx + c->tx_pos, n);
     c->tx_pos += n;
     c->tx_progress_ms = c->now_ms;
     h2_send_due(c);

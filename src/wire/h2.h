@@ -298,7 +298,7 @@ void h2_rx_commit(struct h2 *c, size_t n);
 void h2_rx_end(struct h2 *c);
 /* Bytes to send, valid until the next call; empty: nothing now. */
 struct view h2_tx_data(const struct h2 *c);
-/* Removes the first `n` bytes of h2_tx_data, which were sent. */
+/* Wipes and removes the first `n` bytes of h2_tx_data, which were sent: heads hold tokens. */
 void h2_tx_commit(struct h2 *c, size_t n);
 
 /* Whether h2_next may have an event without more bytes or time. */

@@ -60,6 +60,7 @@ static struct writer tx_open(struct h2 *c)
     size_t waiting = c->tx_len - c->tx_pos;
     if (c->tx_pos > 0u) {
         memmove(c->mem.tx, c->mem.tx + c->tx_pos, waiting);
+        explicit_bzero(c->mem.tx + waiting, c->tx_pos);
         c->tx_pos = 0;
         c->tx_len = waiting;
     }
@@ -559,6 +560,7 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return PEER_CLOSED;
     }
     if (c->build.full) {
+        explicit_bzero(c->build.data, c->build.len);
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);

@@ -608,6 +608,7 @@ static void send_token(struct h2 *c, struct view token)
     writer_append(&value, token);
     ASSERT(!value.full);
     h2_header(c, "authorization", writer_view(&value), true);
+    explicit_bzero(space, sizeof space);
 }
 
 enum status kube_request_send(struct h2 *c, uint32_t stream, const struct kube_request *r)

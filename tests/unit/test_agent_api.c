@@ -246,6 +246,27 @@ static void test_rotated_token_fails_no_claim(void **state)
     assert_null(strstr(world.log, "level=error"));
 }
 
+/* A token that was replaced is nowhere: not behind the shorter one, and in no buffer. */
+static void test_rotated_token_is_wiped(void **state)
+{
+    (void)state;
+    up();
+    const struct common *shared = world.agent->common;
+    world.token = "longer-by-its-end";
+    api.authorization = "Bearer longer-by-its-end";
+    devices_change(15);
+    pass(10000);
+    assert_true(publish_current(world.agent));
+    assert_non_null(memmem(shared, sizeof *shared, "by-its-end", 10));
+    assert_null(memmem(shared, sizeof *shared, "Bearer", 6));
+    world.token = "fresh";
+    api.authorization = "Bearer fresh";
+    devices_change(14);
+    pass(10000);
+    assert_true(publish_current(world.agent));
+    assert_null(memmem(shared, sizeof *shared, "by-its-end", 10));
+}
+
 /* Rotated while a write is refused: it is repeated, and there is one slice. */
 static void test_rotated_token_and_a_write(void **state)
 {
@@ -517,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_claim_makes_others_wait),
         cmocka_unit_test(test_rotated_token_fails_no_claim),
         cmocka_unit_test(test_rotated_token_and_a_write),
+        cmocka_unit_test(test_rotated_token_is_wiped),
         cmocka_unit_test(test_refused_token),
         cmocka_unit_test(test_new_token_ends_the_pause),
         cmocka_unit_test(test_token_that_comes_late),

@@ -195,6 +195,31 @@ static void test_token_rotation(void **state)
     assert_string_equal(credentials.token, "two");
 }
 
+static bool holds(struct view memory, const char *text)
+{
+    return memmem(memory.data, memory.len, text, strlen(text)) != NULL;
+}
+
+/* Nothing of a token that was replaced stays behind a shorter one. */
+static void test_old_token_is_wiped(void **state)
+{
+    (void)state;
+    bool changed = false;
+    struct view all = view_of(&credentials, sizeof credentials);
+    struct writer why = writer_of(why_text, sizeof why_text);
+    put("etc/token", "first-token-with-a-long-end");
+    assert_int_equal(load(put_config(SERVER CA_DATA, "    tokenFile: token\n")), STATUS_OK);
+    assert_true(holds(all, "long-end"));
+    put("etc/token", "two");
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), STATUS_OK);
+    assert_true(changed);
+    assert_false(holds(all, "long-end"));
+    put("etc/token", "third-token-with-a-long-end");
+    assert_int_equal(credentials_refresh(&credentials, &changed, &why), STATUS_OK);
+    assert_int_equal(load(put_config(SERVER CA_DATA, CERT_DATA KEY_DATA)), STATUS_OK);
+    assert_false(holds(all, "long-end"));
+}
+
 static void test_token_without_file_never_changes(void **state)
 {
     (void)state;
@@ -340,6 +365,7 @@ int main(void)
         HOST_TEST(test_names_of_the_server),
         HOST_TEST(test_wipe),
         HOST_TEST(test_token_rotation),
+        HOST_TEST(test_old_token_is_wiped),
         HOST_TEST(test_token_without_file_never_changes),
         HOST_TEST(test_bad_tokens),
         HOST_TEST(test_what_is_missing_is_named),

@@ -10,6 +10,8 @@
  */
 #include "agent/api/connection.h"
 
+#include <string.h>
+
 #include "agent/state.h"
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -60,6 +62,7 @@ bool connection_identity(struct agent *a, struct view token, struct view authori
     struct api_connection *c = &a->common->api_connection;
     uint32_t sum = crc32c(0, token);
     bool other = sum != c->token_sum;
+    explicit_bzero(c->token, sizeof c->token);
     text_cut(c->token, sizeof c->token, token);
     text_cut(c->authority, sizeof c->authority, authority);
     c->token_sum = sum;
@@ -72,6 +75,7 @@ void connection_opened(struct agent *a, uint64_t now_ms)
     ASSERT(c->state == API_CONNECTING);
     struct h2_memory memory = H2_MEMORY_OF(c, H2_CLIENT_WINDOW);
     memory.connection_window = H2_CLIENT_CONNECTION_WINDOW;
+    explicit_bzero(c->tx, c->h2.tx_len); /* request heads that the last connection did not send */
     h2_init(&c->h2, H2_CLIENT, &memory, now_ms);
     c->state = API_UP;
     c->opened_ms = now_ms;
