@@ -58,6 +58,7 @@ struct board_family {
     uint8_t memory_gib;       /* per device */
     uint8_t lnc_allowed;      /* bit n: LNC n may be asked for; 0: not configurable */
     uint8_t lnc_default;      /* physical cores that are one logical core unasked; 1: all */
+    bool lists_health;        /* since module 2.30 unhealthy_components lists what is broken */
     uint8_t boards;           /* rows */
     const struct board *board;
 };

@@ -105,6 +105,7 @@ const struct board_family trn2_family = {
     .memory_gib = 96,
     .lnc_allowed = LNC_1_OR_2,
     .lnc_default = 2,
+    .lists_health = true,
     .boards = sizeof rows / sizeof rows[0],
     .board = rows,
 };

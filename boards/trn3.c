@@ -148,6 +148,7 @@ const struct board_family trn3_family = {
     .memory_gib = 144,
     .lnc_allowed = LNC_1_OR_2,
     .lnc_default = 2,
+    .lists_health = true,
     .boards = sizeof rows / sizeof rows[0],
     .board = rows,
 };

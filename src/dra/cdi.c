@@ -190,9 +190,9 @@ static void node_annotations(struct json_writer *j, const struct claim_record *r
 {
     const struct ultraserver_use *u = &r->ultraserver;
     if (r->node_devices != 0u) {
-        char text[CLAIM_NUMBERS_CAP];
+        char text[DEVICE_NUMBERS_CAP];
         struct writer w = writer_of(text, sizeof text);
-        claim_numbers_write(&w, r->node_devices);
+        device_numbers_write(&w, r->node_devices);
         ASSERT(!w.full);
         json_name(j, ANNOTATION("node-devices"));
         json_string(j, writer_view(&w));

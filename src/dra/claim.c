@@ -241,19 +241,6 @@ uint64_t claim_container_numbers(const struct claim_record *r)
     return numbers;
 }
 
-void claim_numbers_write(struct writer *out, uint64_t numbers)
-{
-    const char *comma = "";
-    for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        if ((numbers >> n & 1u) != 0u) {
-            writer_text(out, comma);
-            writer_decimal(out, n);
-            comma = ",";
-        }
-    }
-}
-_Static_assert(DEVICES_MAX <= 100u, "a number and a comma are at most three bytes");
-
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP])
 {
     struct writer w = writer_of(out, DEVICE_NAME_CAP);

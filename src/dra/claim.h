@@ -40,9 +40,6 @@ bool claim_label_like(struct view text);
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
-/* All device numbers in a list. */
-#define CLAIM_NUMBERS_CAP (DEVICES_MAX * 3u)
-
 /* One device that the claim got, and what it asked of it. */
 struct claim_result {
     char request[REQUEST_BASE_CAP]; /* base name, without "/sub" */
@@ -237,8 +234,6 @@ uint64_t claim_all_numbers(const struct claim_record *r);
 uint64_t claim_container_numbers(const struct claim_record *r);
 /* How many device numbers a mask has. */
 unsigned claim_numbers_count(uint64_t numbers);
-/* The device numbers of a mask as "0,1,2"; at most CLAIM_NUMBERS_CAP bytes. */
-void claim_numbers_write(struct writer *out, uint64_t numbers);
 /* Whether result `at` is the first one of its request. */
 bool claim_request_begins(const struct claim_record *r, unsigned at);
 /* Published name of the result's device. */

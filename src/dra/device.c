@@ -33,6 +33,7 @@ static const char *const issue_names[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_BOOT_ID] = "boot-id",
     [PROBE_ISSUE_ULTRASERVER] = "ultraserver-mode",
     [PROBE_ISSUE_LNC_CONFIG] = "logical-nc-config",
+    [PROBE_ISSUE_HEALTH_FILES] = "health-files",
     [PROBE_ISSUE_NO_EFA] = "no-efa",
     [PROBE_ISSUE_EFA_COUNT] = "efa-count",
     [PROBE_ISSUE_EFA_VERBS] = "efa-without-verbs",
@@ -68,6 +69,9 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
         "UltraServerConfig is refused; if it stays busy for more than 10 minutes, see dmesg",
     [PROBE_ISSUE_LNC_CONFIG] =
         "ignored; write NEURON_LOGICAL_NC_CONFIG=1 or 2 for a type with LNC, or remove the file",
+    [PROBE_ISSUE_HEALTH_FILES] =
+        "use an agent release that knows this kernel module, or a module that has these files; "
+        "until then see dmesg and the Neuron tools for devices that fail",
     [PROBE_ISSUE_NO_EFA] =
         "attach EFA interfaces to the instance and load the kernel module: modprobe efa",
     [PROBE_ISSUE_EFA_COUNT] =
@@ -471,6 +475,49 @@ static void report_table(const struct devices *d, const struct found_node *found
     }
 }
 
+/* --- files of health that are absent --- */
+
+static void judge_readings(struct devices *d)
+{
+    const struct board_family *family = board_family(d->instance_type);
+    bool lists = family != NULL && family->lists_health;
+    unsigned files = (family != NULL) ? health_files_of(view_text(d->driver_version), lists) : 0u;
+    for (unsigned i = 0; i < d->count; i++) {
+        device_reading_judge(&d->device[i].reading, files);
+    }
+}
+
+/*
+ * One issue for all devices. The numbers of the devices stand last: they alone can be too many for
+ * an issue.
+ */
+static void report_health_files(const struct devices *d, struct probe_issues *issues)
+{
+    uint8_t text[SYSFS_VALUE_CAP + DEVICE_NUMBERS_CAP];
+    struct writer out = writer_of(text, sizeof text);
+    uint64_t lacking = 0;
+    unsigned absent = 0;
+    for (unsigned i = 0; i < d->count; i++) {
+        const struct device *device = &d->device[i];
+        absent |= device->reading.absent;
+        lacking |= (device->reading.absent != 0u) ? UINT64_C(1) << device->number : 0u;
+    }
+    if (lacking == 0u) {
+        return;
+    }
+    writer_text(&out, "health unknown: module ");
+    writer_text(&out, d->driver_version);
+    writer_text(&out, " should have");
+    for (unsigned file = 0; file < (unsigned)HEALTH_FILES; file++) {
+        bool named = (absent >> file & 1u) != 0u;
+        writer_text(&out, named ? " " : "");
+        writer_append(&out, named ? health_file_name(file) : view_of(NULL, 0));
+    }
+    writer_text(&out, "; absent of devices ");
+    device_numbers_write(&out, lacking);
+    report_node(issues, PROBE_ISSUE_HEALTH_FILES, writer_view(&out));
+}
+
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues)
 {
     ASSERT(d != NULL && issues != NULL);
@@ -492,6 +539,8 @@ void devices_build(struct devices *d, const struct found_node *found, struct pro
         const struct found_device *device = &found->devices[i];
         add(d, device, device->node_exists && (device->place.node != 0u || !special), issues);
     }
+    judge_readings(d);
+    report_health_files(d, issues);
     build_lnc(d);
     build_lnc_host(d, found, issues);
     if (!refused) {
@@ -685,6 +734,19 @@ uint64_t devices_numbers(const struct devices *d)
     }
     return numbers;
 }
+
+void device_numbers_write(struct writer *out, uint64_t numbers)
+{
+    const char *comma = "";
+    for (unsigned n = 0; n < DEVICES_MAX; n++) {
+        if ((numbers >> n & 1u) != 0u) {
+            writer_text(out, comma);
+            writer_decimal(out, n);
+            comma = ",";
+        }
+    }
+}
+_Static_assert(DEVICES_MAX <= 100u, "a number and a comma are at most three bytes");
 
 int devices_find(const struct devices *d, struct view name)
 {

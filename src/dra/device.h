@@ -97,6 +97,9 @@ struct device {
     int64_t taint_s;            /* when the taint came, Unix time */
 };
 
+/* All device numbers in a list. */
+#define DEVICE_NUMBERS_CAP (DEVICES_MAX * 3u)
+
 #define NETWORK_LAYERS 3u /* of EC2 instance topology; 1 is the widest */
 struct node_labels {      /* of the Node object; empty: not (yet) there */
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
@@ -153,6 +156,7 @@ enum probe_issue_kind {
     PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
     PROBE_ISSUE_ULTRASERVER,    /* a class file is busy, or ultraserver_mode is no list of modes */
     PROBE_ISSUE_LNC_CONFIG,     /* logical_nc_config gives no LNC that the type has: ignored */
+    PROBE_ISSUE_HEALTH_FILES,   /* a device lacks files of health that its kernel module has */
     PROBE_ISSUE_NO_EFA,         /* the kernel driver efa has no device */
     PROBE_ISSUE_EFA_COUNT,      /* number of EFA devices differs from the board's map */
     PROBE_ISSUE_EFA_VERBS,      /* an EFA device without uverbs entry or node: left out */
@@ -227,6 +231,8 @@ int devices_addressed(const struct devices *d, uint32_t address);
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: number N is in the table. */
 uint64_t devices_numbers(const struct devices *d);
+/* The numbers of a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
+void device_numbers_write(struct writer *out, uint64_t numbers);
 /* Index in the table by published name, or -1. */
 int devices_find(const struct devices *d, struct view name);
 

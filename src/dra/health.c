@@ -30,6 +30,61 @@ _Static_assert(HEALTH_REASON_COMPONENTS == ((uint32_t)1 << COMPONENTS) - 1u,
                "a bit for each component");
 _Static_assert(HEALTH_REASON_GONE == (uint32_t)1 << (REASONS - 1u), "a name for each bit");
 
+/* --- files --- */
+
+static const char *const paths[HEALTH_FILES] = {
+    [HEALTH_FILE_COMPONENTS] = "stats/hardware/health_status/unhealthy_components",
+    [HEALTH_FILE_RESET] = "reset",
+    [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
+    [HEALTH_FILE_ECC_MEMORY] = "stats/hardware/mem_ecc_uncorrected",
+    [HEALTH_FILE_ECC_REPAIRABLE] = "stats/hardware/mem_ecc_repairable_uncorrected",
+};
+
+#define FILE_BIT(file) (1u << (unsigned)(file))
+#define COMPONENTS_FILE FILE_BIT(HEALTH_FILE_COMPONENTS)
+#define RESET_FILE FILE_BIT(HEALTH_FILE_RESET)
+#define COUNTER_FILES                                                                              \
+    (FILE_BIT(HEALTH_FILE_ECC) | FILE_BIT(HEALTH_FILE_ECC_MEMORY) |                                \
+     FILE_BIT(HEALTH_FILE_ECC_REPAIRABLE))
+
+/* Since which modules there are: all but the components, as far as known; the components. */
+#define MAJOR 2u
+#define FILES_MINOR 24u
+#define COMPONENTS_MINOR 30u
+#define VERSION_NUMBER_MAX 99999u
+
+const char *health_file_path(unsigned file)
+{
+    ASSERT(file < (unsigned)HEALTH_FILES);
+    return paths[file];
+}
+
+struct view health_file_name(unsigned file)
+{
+    struct view name = view_text(health_file_path(file));
+    while (view_find(name, '/') < name.len) {
+        name = view_from(name, view_find(name, '/') + 1u);
+    }
+    return name;
+}
+
+unsigned health_files_of(struct view version, bool lists)
+{
+    uint64_t major = 0;
+    uint64_t minor = 0;
+    size_t dot = view_find(version, '.');
+    struct view rest = view_from(version, dot + 1u);
+    struct view second = view_first(rest, view_find(rest, '.'));
+    bool good = view_decimal(view_first(version, dot), VERSION_NUMBER_MAX, &major) == STATUS_OK &&
+                view_decimal(second, VERSION_NUMBER_MAX, &minor) == STATUS_OK;
+    minor = (major > MAJOR) ? VERSION_NUMBER_MAX : minor;
+    if (!good || major < MAJOR || minor < FILES_MINOR) {
+        return 0;
+    }
+    return RESET_FILE | COUNTER_FILES |
+           ((lists && minor >= COMPONENTS_MINOR) ? COMPONENTS_FILE : 0u);
+}
+
 /* --- one look --- */
 
 static uint32_t component_bit(struct view word)
@@ -52,6 +107,7 @@ static bool take_word(struct device_reading *r, struct view text)
         r->reasons |= HEALTH_REASON_INIT;
     } else if (view_is(text, "busy")) {
         r->known = false;
+        r->blind = true;
     } else {
         taken = false;
     }
@@ -79,6 +135,7 @@ void device_reading_reset(struct device_reading *r, struct view text)
     struct view state = view_trim(text);
     if (view_is(state, "0")) {
         r->known = false;
+        r->blind = true;
     } else if (view_is(state, "2")) {
         r->reasons |= HEALTH_REASON_RESET;
     } else {
@@ -96,12 +153,30 @@ void device_reading_counter(struct device_reading *r, unsigned counter, struct v
     }
 }
 
+void device_reading_unread(struct device_reading *r, unsigned file, bool absent)
+{
+    ASSERT(file < (unsigned)HEALTH_FILES);
+    r->unread = (uint8_t)(r->unread | FILE_BIT(file));
+    r->absent = (uint8_t)(r->absent | (absent ? FILE_BIT(file) : 0u));
+}
+
+void device_reading_judge(struct device_reading *r, unsigned files)
+{
+    bool lists = (files & COMPONENTS_FILE) != 0u;
+    unsigned deciding = files & (RESET_FILE | (lists ? COMPONENTS_FILE : COUNTER_FILES));
+    r->blind = r->blind || (r->unread & deciding) != 0u;
+    r->absent = (uint8_t)(r->absent & files);
+}
+
+/* What a look without any reason says. */
+static enum health health_without_reason(const struct device_reading *r)
+{
+    return (r->known && r->absent == 0u) ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
+}
+
 enum health device_reading_health(const struct device_reading *r)
 {
-    if (r->reasons != 0u) {
-        return HEALTH_UNHEALTHY;
-    }
-    return r->known ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
+    return (r->reasons != 0u) ? HEALTH_UNHEALTHY : health_without_reason(r);
 }
 
 /* --- from look to look --- */
@@ -170,13 +245,14 @@ static void fall(struct health_track *h, uint64_t now_ms)
 static enum health state_without_reason(const struct health_track *h,
                                         const struct device_reading *r, uint64_t now_ms)
 {
-    /* Whether nothing but a good look ends what was wrong. */
-    bool lasts = (h->reasons & ~((uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_ECC)) != 0u;
-    bool held = (!r->known && lasts) || now_ms - h->bad_ms < h->hold_ms;
+    static const uint32_t of_other_files =
+        (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
+    bool listed = (h->reasons & ~of_other_files) != 0u; /* nothing but the list takes it back */
+    bool held = (!r->known && (listed || r->blind)) || now_ms - h->bad_ms < h->hold_ms;
     if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {
         return HEALTH_UNHEALTHY;
     }
-    return r->known ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
+    return health_without_reason(r);
 }
 
 bool device_health_take(struct health_track *h, const struct device_reading *r, uint64_t now_ms)

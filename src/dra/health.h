@@ -13,11 +13,13 @@
  *    and counts for nothing. hw_error_event is no counter of errors: it also rises when a component
  *    recovers and when an error is corrected, so it only wakes the agent.
  * R3 A value that cannot be read, and a reset under way, say nothing. A healthy device is unknown
- *    at once. A device with a bad component stays unhealthy until a look finds it good. Only errors
- *    that were counted end with HEALTH_ERROR_MS, and a device that is no longer gone is unknown.
+ *    at once, an unhealthy one stays so until a look that can read what R2 decides by finds nothing
+ *    wrong. Errors that were counted last for HEALTH_ERROR_MS besides.
  * R4 A device that becomes unhealthy again and again has to stay free of errors before it is
  *    healthy: the first HEALTH_FALLS_FREE times not at all, then HEALTH_HOLD_MS, twice as long each
  *    time. So the number of changes is bounded, however often the files change.
+ * R5 A device that lacks a file which its kernel module is known to have is unknown instead of
+ *    healthy: a later module may have moved the file, and nobody would see the device fail.
  */
 #ifndef DRA_HEALTH_H
 #define DRA_HEALTH_H
@@ -42,11 +44,34 @@ enum {
 /* The counters of uncorrected memory errors: SRAM, memory, memory that can be repaired. */
 #define HEALTH_COUNTERS 3u
 
+/* The files of a device's health. */
+enum {
+    HEALTH_FILE_COMPONENTS,
+    HEALTH_FILE_RESET,
+    HEALTH_FILE_ECC, /* this and the next two: HEALTH_COUNTERS, in their order */
+    HEALTH_FILE_ECC_MEMORY,
+    HEALTH_FILE_ECC_REPAIRABLE,
+    HEALTH_FILES
+};
+
+/* The path of such a file below the device's folder. Static text. */
+const char *health_file_path(unsigned file);
+/* Its last part. */
+struct view health_file_name(unsigned file);
+/*
+ * Bit n: a kernel module of this version (module/neuron/version) has file n. `lists`: it lists the
+ * components of devices of this family. 0: nothing is known of that version.
+ */
+unsigned health_files_of(struct view version, bool lists);
+
 /* What one look says; all zero: nothing. */
 struct device_reading {
     uint32_t reasons; /* HEALTH_REASON_… */
     bool listed;      /* its components could be read */
     bool known;       /* so they could, and no reset is under way */
+    bool blind;       /* what decides by R2 could not be read, or a reset is under way */
+    uint8_t unread;   /* bit n: file n could not be read */
+    uint8_t absent;   /* of these, bit n: there is no file n; after device_reading_judge: R5 */
     uint8_t counted;  /* bit n: counter n could be read */
     uint64_t ecc[HEALTH_COUNTERS];
 };
@@ -57,6 +82,10 @@ void device_reading_components(struct device_reading *r, struct view text, bool 
 void device_reading_reset(struct device_reading *r, struct view text);
 /* Takes the text of a counter; one that is no number is not counted. */
 void device_reading_counter(struct device_reading *r, unsigned counter, struct view text);
+/* A file could not be read; `absent`: because there is none. */
+void device_reading_unread(struct device_reading *r, unsigned file, bool absent);
+/* What the files that could not be read mean where the kernel module has `files`. */
+void device_reading_judge(struct device_reading *r, unsigned files);
 
 /* A device from look to look; all zero before the first one. */
 struct health_track {

@@ -167,14 +167,6 @@ static void device_value(struct look *l, const char *name, const char *file, boo
 
 /* --- health --- */
 
-static const char *const health_file[HEALTH_FILES] = {
-    [HEALTH_FILE_COMPONENTS] = "stats/hardware/health_status/unhealthy_components",
-    [HEALTH_FILE_RESET] = "reset",
-    [HEALTH_FILE_ECC] = "stats/hardware/sram_ecc_uncorrected",
-    [HEALTH_FILE_ECC_MEMORY] = "stats/hardware/mem_ecc_uncorrected",
-    [HEALTH_FILE_ECC_REPAIRABLE] = "stats/hardware/mem_ecc_repairable_uncorrected",
-};
-
 /*
  * Whether a file, of which a read gave `n` bytes, is one of sysfs: it claims a page, has no block
  * and gives less. One of another kind may be replaced, and its descriptor stay what it was.
@@ -200,23 +192,24 @@ static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, 
 }
 
 /* Reads by its name; the descriptor is closed, or stays in *kept. */
-static ssize_t health_file_open(struct look *l, const char *name, unsigned which, uint8_t *bytes)
+static ssize_t health_file_open(struct look *l, const char *name, unsigned which, uint8_t *bytes,
+                                bool *absent)
 {
     char path[DEVICE_PATH_CAP];
-    path_join(path, sizeof path, name, health_file[which]);
+    path_join(path, sizeof path, name, health_file_path(which));
     int fd = openat(l->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n = (fd < 0) ? -1 : read(fd, bytes, SYSFS_VALUE_CAP);
-    bool absent = fd < 0 && errno == ENOENT;
+    *absent = fd < 0 && errno == ENOENT;
     if (n < 0 && is_shortage(errno)) {
         l->error = errno;
     }
-    health_file_keep(l, which, fd, n, absent);
+    health_file_keep(l, which, fd, n, *absent);
     return n;
 }
 
 /* A file of health as it is now; false: it could not be read. */
 static bool health_value(struct look *l, const char *name, unsigned which,
-                         char value[SYSFS_VALUE_CAP])
+                         char value[SYSFS_VALUE_CAP], struct device_reading *r)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
     int fd = (l->kept != NULL) ? l->kept[which] : 0;
@@ -229,10 +222,14 @@ static bool health_value(struct look *l, const char *name, unsigned which,
     }
     /* They come together, and all modules have this one: another is not looked for each time. */
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
+    bool absent = missing;
     if (n < 0 && !missing) {
-        n = health_file_open(l, name, which, bytes);
+        n = health_file_open(l, name, which, bytes, &absent);
     }
     ASSERT(n <= (ssize_t)sizeof bytes);
+    if (n < 0) {
+        device_reading_unread(r, which, absent);
+    }
     value[0] = '\0';
     if (n > 0) {
         value_take(value, bytes, (size_t)n);
@@ -245,13 +242,13 @@ static void health_look(struct look *l, const char *name, struct device_reading 
 {
     char value[SYSFS_VALUE_CAP];
     *r = (struct device_reading){0};
-    bool there = health_value(l, name, HEALTH_FILE_COMPONENTS, value);
+    bool there = health_value(l, name, HEALTH_FILE_COMPONENTS, value, r);
     device_reading_components(r, view_text(value), there);
-    if (health_value(l, name, HEALTH_FILE_RESET, value)) {
+    if (health_value(l, name, HEALTH_FILE_RESET, value, r)) {
         device_reading_reset(r, view_text(value));
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
-        if (health_value(l, name, (unsigned)HEALTH_FILE_ECC + i, value)) {
+        if (health_value(l, name, (unsigned)HEALTH_FILE_ECC + i, value, r)) {
             device_reading_counter(r, i, view_text(value));
         }
     }

@@ -11,19 +11,6 @@
 #include "agent/settings.h"
 #include "dra/device.h"
 
-/*
- * The files of a device's health: its unhealthy components, whether it is ready, the counters of
- * uncorrected memory errors.
- */
-enum {
-    HEALTH_FILE_COMPONENTS,
-    HEALTH_FILE_RESET,
-    HEALTH_FILE_ECC, /* this and the next two: HEALTH_COUNTERS, in their order */
-    HEALTH_FILE_ECC_MEMORY,
-    HEALTH_FILE_ECC_REPAIRABLE,
-    HEALTH_FILES
-};
-
 /* What the probe knows from one look to the next; all zero before the first. */
 struct probe {
     struct found_node found;

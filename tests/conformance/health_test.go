@@ -193,6 +193,32 @@ func TestDeviceMemoryGuard(t *testing.T) {
 	b.register().prepareOK(named(api.addClaim(newClaim("unguarded", "req=3"))))
 }
 
+// A kernel module that has moved a file: nothing is known of the devices' health, and that is said once, with what to do.
+func TestHealthFileMoved(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge", "--driver-version", "2.31.7.0")
+	for _, file := range must(filepath.Glob(filepath.Join(a.node, "sys/class/neuron_device/neuron*", unhealthyComponents))) {
+		check(t, os.Remove(file))
+	}
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--health-interval", healthInterval.String())
+	a.start()
+	reports := a.register().watchDevices(t, "v1")
+	waitReport(t, reports, "neuron-device-3", drahealth.HealthStatus_UNKNOWN,
+		"unhealthy_components cannot be read, or a reset is under way")
+	const line = "health unknown: module 2.31.7.0 should have unhealthy_components; absent of devices " +
+		"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
+	waitFor(t, "the Event", func() bool { return api.event("NeuronDeviceIssue") != nil })
+	contains(t, api.event("NeuronDeviceIssue").Note, line)
+	contains(t, a.command(closedPort(t), "check").stdout, line, "use an agent release that knows this kernel module")
+	simnode(t, "set", "--dir", a.node, "neuron4/reset", "2\n") // which a later look finds
+	a.waitLog(0, "event=device_unhealthy", "neuron-device-4")
+	logged := strings.Join(a.log.slice(0, a.log.count()), "\n")
+	if n := strings.Count(logged, "issue=health-files"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+}
+
 // The kernel module notifies hw_error_event (POLLPRI): the error is seen long before the next look, an hour away. The
 // one file of a kernel that notifies and that a test may write is the host name of a UTS namespace.
 func TestErrorEvent(t *testing.T) {

@@ -20,7 +20,7 @@ static void build(void)
     assert_true(devices_valid(&devices));
 }
 
-static void build_type(const char *type)
+__attribute__((unused)) static void build_type(const char *type)
 {
     found_board(&found, board_find(type));
     build();

@@ -245,6 +245,55 @@ static void test_vanished_in_use(void **state)
     assert_int_equal(slice_devices(api_slice_only()), 15);
 }
 
+/* It is not taken for recovered before a look can tell that it is. */
+static void test_back_and_unreadable(void **state)
+{
+    (void)state;
+    begin();
+    text_set(world.found.driver_version, sizeof world.found.driver_version, "2.30.2.0");
+    world.found.count = 15;
+    look();
+    world.found.count = 16;
+    world.found.devices[15].reading = (struct device_reading){0};
+    device_reading_unread(&world.found.devices[15].reading, HEALTH_FILE_COMPONENTS, false);
+    for (unsigned i = 0; i < 3; i++) {
+        look();
+    }
+    assert_int_equal(said("event=device_recovered"), 0);
+    has_taint(15, "neuron.aws.com/unhealthy", "NoSchedule");
+    healthy(15);
+    look();
+    look();
+    assert_int_equal(tainted(), 0);
+    assert_int_equal(said("event=device_recovered device=neuron-device-15"), 1);
+    assert_int_equal(said("event=device_unhealthy"), 1);
+}
+
+/* --- files that the kernel module has moved --- */
+
+static void test_files_moved(void **state)
+{
+    (void)state;
+    begin();
+    text_set(world.found.driver_version, sizeof world.found.driver_version, "2.31.7.0");
+    for (unsigned n = 0; n < 16; n++) {
+        struct device_reading *r = &world.found.devices[n].reading;
+        *r = (struct device_reading){0};
+        device_reading_unread(r, HEALTH_FILE_COMPONENTS, true);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        look();
+    }
+    assert_int_equal(said("issue=health-files"), 1);
+    log_has("level=warn event=device_issue_found issue=health-files value=\"health unknown: module "
+            "2.31.7.0 should have unhealthy_components; absent of devices 0,1,2,3,4,5,6,7,8,9,10,"
+            "11,12,13,14,15\" remedy=\"use an agent release that knows this kernel module");
+    const struct stored_event *e = event_only("NeuronDeviceIssue");
+    assert_non_null(strstr(e->note, "health unknown: module 2.31.7.0"));
+    assert_int_equal(tainted(), 0);
+    assert_int_equal(said("event=device_unhealthy"), 0);
+}
+
 /* --- what it costs --- */
 
 static void test_thousand_flips(void **state)
@@ -436,6 +485,8 @@ int main(void)
         cmocka_unit_test(test_left_out_where_taints_are_dropped),
         cmocka_unit_test(test_vanished),
         cmocka_unit_test(test_vanished_in_use),
+        cmocka_unit_test(test_back_and_unreadable),
+        cmocka_unit_test(test_files_moved),
         cmocka_unit_test(test_thousand_flips),
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_slow_stream),

@@ -62,6 +62,19 @@ static void test_each_row_is_what_its_golden_file_says(void **state)
     }
 }
 
+/* tools/simnode.py makes the list for these two (HEALTH_FAMILIES). */
+static void test_families_that_list_health(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; board_at(i) != NULL; i++) {
+        const char *type = board_at(i)->instance_type;
+        const char *golden = golden_load(type);
+        bool lists = strstr(golden, "module instance_type Trn2\n") != NULL ||
+                     strstr(golden, "module instance_type Trn3\n") != NULL;
+        assert_int_equal(board_family(type)->lists_health, lists);
+    }
+}
+
 static void test_rows_and_golden_files_are_equally_many(void **state)
 {
     (void)state;
@@ -275,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_row_is_what_its_golden_file_says),
+        cmocka_unit_test(test_families_that_list_health),
         cmocka_unit_test(test_rows_and_golden_files_are_equally_many),
         cmocka_unit_test(test_rows_are_sound),
         cmocka_unit_test(test_group_ids_are_hashes_of_the_addresses),

@@ -79,6 +79,42 @@ static void test_counters(void **state)
     assert_int_equal(r.counted, 2);
 }
 
+/* Which files a module has, by its version. */
+static void test_files(void **state)
+{
+    static const struct {
+        const char *version;
+        unsigned counted; /* on families that count alone */
+        unsigned listed;  /* on those that list components */
+    } rows[] = {{"2.23.0.0", 0, 0},
+                {"2.24.7.0", 0x1e, 0x1e},
+                {"2.29.9", 0x1e, 0x1e},
+                {"2.30.2.0", 0x1e, 0x1f},
+                {"2.31.7", 0x1e, 0x1f},
+                {"2.100.0.0", 0x1e, 0x1f},
+                {"3.0.0.0", 0x1e, 0x1f},
+                {"1.99.0.0", 0, 0},
+                {"", 0, 0},
+                {"2", 0, 0},
+                {"2.", 0, 0},
+                {"2.x.1", 0, 0},
+                {".30", 0, 0},
+                {"-2.30", 0, 0},
+                {"2.30", 0x1e, 0x1f},
+                {"2.9999999999999999", 0, 0}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct view version = view_text(rows[i].version);
+        if (health_files_of(version, false) != rows[i].counted ||
+            health_files_of(version, true) != rows[i].listed) {
+            fail_msg("version \"%s\"", rows[i].version);
+        }
+    }
+    assert_true(view_is(health_file_name(HEALTH_FILE_COMPONENTS), "unhealthy_components"));
+    assert_true(view_is(health_file_name(HEALTH_FILE_RESET), "reset"));
+    assert_string_equal(health_file_path(HEALTH_FILE_ECC), "stats/hardware/sram_ecc_uncorrected");
+}
+
 static void test_texts(void **state)
 {
     static char text[HEALTH_TEXT_CAP];
@@ -268,6 +304,104 @@ static void test_back_without_files(void **state)
     assert_int_equal(health.state, HEALTH_UNKNOWN);
 }
 
+#define LISTS 0x1fu  /* all files of a module that lists components */
+#define COUNTS 0x1eu /* of one that does not */
+
+/* Of a module with these files, of which some cannot be read. */
+static struct device_reading partial(unsigned files, unsigned unread, bool absent)
+{
+    struct device_reading r = {0};
+    if ((files & ~unread & 1u) != 0u) {
+        device_reading_components(&r, view_text(""), true);
+    }
+    for (unsigned i = 0; i < HEALTH_FILES; i++) {
+        if ((unread >> i & 1u) != 0u) {
+            device_reading_unread(&r, i, absent);
+        }
+    }
+    r.counted = (uint8_t)(COUNTS >> 2u & ~(unread >> 2u));
+    device_reading_judge(&r, files);
+    return r;
+}
+
+/* What this look makes of a device that the look before found like that. */
+static enum health after(const struct device_reading *before, const struct device_reading *r)
+{
+    memset(&health, 0, sizeof health);
+    (void)look(before);
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    (void)look(r);
+    return (enum health)health.state;
+}
+
+/* Whatever was wrong, it is over when a look that sees what decides sees nothing wrong. */
+static void test_blind_looks(void **state)
+{
+    static const struct {
+        unsigned files;
+        unsigned unread;
+        bool absent;
+        enum health health; /* after a device that was gone, or whose reset had failed */
+    } rows[] = {
+        {LISTS, 0, false, HEALTH_HEALTHY},
+        {LISTS, 0x1, false, HEALTH_UNHEALTHY},
+        {LISTS, 0x1, true, HEALTH_UNHEALTHY},
+        {LISTS, 0x1e, false, HEALTH_HEALTHY}, /* the list decides alone */
+        {LISTS, 0x2, true, HEALTH_UNKNOWN},
+        {LISTS, 0x1c, true, HEALTH_UNKNOWN},
+        {COUNTS, 0x1, true, HEALTH_UNKNOWN},
+        {COUNTS, 0x4, false, HEALTH_UNHEALTHY},
+        {COUNTS, 0x10, true, HEALTH_UNHEALTHY},
+        {COUNTS, 0x2, false, HEALTH_UNHEALTHY},
+        {0, 0x1f, true, HEALTH_UNKNOWN}, /* nothing is known of that module */
+    };
+    static const uint32_t reasons[] = {HEALTH_REASON_GONE, HEALTH_REASON_RESET};
+    (void)state;
+    for (unsigned i = 0; i < 2u * (sizeof rows / sizeof rows[0]); i++) {
+        const struct device_reading before = {.reasons = reasons[i % 2u]};
+        struct device_reading r =
+            partial(rows[i / 2u].files, rows[i / 2u].unread, rows[i / 2u].absent);
+        if (after(&before, &r) != rows[i / 2u].health) {
+            fail_msg("row %u: %u", i / 2u, health.state);
+        }
+    }
+    /* what the list named, the list alone takes back */
+    const struct device_reading hbm = reading_of("hbm", "1");
+    struct device_reading r = partial(COUNTS, 0x1, true);
+    assert_int_equal(after(&hbm, &r), HEALTH_UNHEALTHY);
+}
+
+/* A counter that cannot be read any more ends no error, however long that lasts. */
+static void test_blind_counters(void **state)
+{
+    (void)state;
+    (void)look_counted(7, 9);
+    assert_true(look_counted(8, 9));
+    struct device_reading r = partial(COUNTS, 0x4, false);
+    r.ecc[1] = 9;
+    for (unsigned i = 0; i < 2u * HEALTH_ERROR_MS / LOOK_MS; i++) {
+        assert_false(look(&r));
+    }
+    assert_int_equal(health.state, HEALTH_UNHEALTHY);
+    assert_true(look_counted(8, 9));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+}
+
+/* A healthy device that lacks a file which its module has. */
+static void test_absent_files(void **state)
+{
+    (void)state;
+    (void)look_at("");
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+    struct device_reading r = partial(LISTS, 0x10, true);
+    assert_int_equal(device_reading_health(&r), HEALTH_UNKNOWN);
+    assert_true(look(&r));
+    assert_int_equal(health.state, HEALTH_UNKNOWN);
+    r = partial(LISTS, 0x10, false);
+    assert_true(look(&r));
+    assert_int_equal(health.state, HEALTH_HEALTHY);
+}
+
 /* Changes of the state while the file changes at each look, for so long. */
 static unsigned flips(unsigned looks_made, unsigned good, unsigned bad)
 {
@@ -310,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_looks),
         cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_texts),
         cmocka_unit_test_setup(test_at_once, setup),
         cmocka_unit_test_setup(test_unknown, setup),
@@ -320,6 +455,9 @@ int main(void)
         cmocka_unit_test_setup(test_counters_unreadable, setup),
         cmocka_unit_test_setup(test_gone_and_back, setup),
         cmocka_unit_test_setup(test_back_without_files, setup),
+        cmocka_unit_test_setup(test_blind_looks, setup),
+        cmocka_unit_test_setup(test_blind_counters, setup),
+        cmocka_unit_test_setup(test_absent_files, setup),
         cmocka_unit_test_setup(test_flapping, setup),
         cmocka_unit_test_setup(test_slow_flapping, setup),
     };

@@ -397,6 +397,29 @@ static void test_garbage_is_cut(void **state)
     assert_string_equal(d->connected_devices, "1, 2?");
 }
 
+#define HEALTH_STATUS DEVICES "neuron0/stats/hardware/health_status/"
+
+/* What is absent is told from what cannot be read, in each look. */
+static void test_absent_files_of_health(void **state)
+{
+    (void)state;
+    put_device(0, "1\n");
+    put(DEVICES "neuron0/reset", "1\n");
+    make_directories(DEVICES "neuron0/stats/hardware/mem_ecc_uncorrected");
+    put(DEVICES "neuron0/stats/hardware/sram_ecc_uncorrected", "0\n");
+    for (unsigned i = 0; i < 3; i++) {
+        look();
+        assert_int_equal(device(0)->reading.unread, 0x19);
+        assert_int_equal(device(0)->reading.absent, 0x11);
+    }
+    put(HEALTH_STATUS "unhealthy_components", "\n");
+    look();
+    look();
+    assert_int_equal(device(0)->reading.unread, 0x18);
+    assert_int_equal(device(0)->reading.absent, 0x10);
+    assert_true(device(0)->reading.known);
+}
+
 /* The byte behind the cut continues a character: what marks the text as cut stays. */
 static void test_cut_character_hides_nothing(void **state)
 {
@@ -639,6 +662,7 @@ int main(void)
         PROBE_TEST(test_more_devices_than_fit),
         PROBE_TEST(test_large_directory),
         PROBE_TEST(test_garbage_is_cut),
+        PROBE_TEST(test_absent_files_of_health),
         PROBE_TEST(test_cut_character_hides_nothing),
         PROBE_TEST(test_shortage_is_no_absence),
         PROBE_TEST(test_instance_type_overrides),

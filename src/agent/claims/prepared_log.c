@@ -123,9 +123,9 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
 /* Device numbers of a record as a field of the log line being built. */
 static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
 {
-    uint8_t text[CLAIM_NUMBERS_CAP];
+    uint8_t text[DEVICE_NUMBERS_CAP];
     struct writer out = writer_of(text, sizeof text);
-    claim_numbers_write(&out, claim_all_numbers(r));
+    device_numbers_write(&out, claim_all_numbers(r));
     log_view(a, key, writer_view(&out));
 }
 

@@ -60,7 +60,7 @@ static bool reading_of(const struct agent *a, unsigned number, bool certain,
     } else if (at < 0 && certain) {
         r->reasons = HEALTH_REASON_GONE;
     } else {
-        /* what holds for it now is not known */
+        r->blind = true; /* what holds for it now is not known */
     }
     return at >= 0 || s->device[number].seen || (s->held & bit(number)) != 0u;
 }
