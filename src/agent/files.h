@@ -108,6 +108,11 @@ struct files {
      * kernel module has no such file; HOST_IO: what is in it is no number.
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
+    /*
+     * Reads the class files of a node of an UltraServer as they are now; a file that is absent is
+     * empty. A failure: they cannot be read, and *out says nothing.
+     */
+    enum status (*ultraserver)(void *ctx, struct found_ultraserver *out) MUST_USE;
     /* Why the last failed call failed, for an operator to read; valid until the next call. */
     const char *(*why)(void *ctx);
 };

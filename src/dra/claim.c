@@ -324,6 +324,7 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
 {
     memset(b, 0, sizeof *b);
     b->devices = devices;
+    b->ultraserver = devices->ultraserver;
     b->driver = driver;
     b->record.driver = devices->driver;
     b->pool = pool;
@@ -601,8 +602,8 @@ static enum status read_config(const struct claim_builder *b, const struct claim
     }
     enum status s = config_decode(in->parameters, c, why);
     if (s == STATUS_OK) {
-        s = config_check(c, b->devices->lnc_allowed, &b->devices->ultraserver,
-                         b->devices->instance_type, why);
+        s = config_check(c, b->devices->lnc_allowed, &b->ultraserver, b->devices->instance_type,
+                         why);
     }
     return s;
 }
@@ -726,15 +727,10 @@ static void take_mode(struct claim_builder *b)
     if (nodes == 0u || b->failed != STATUS_OK) {
         return;
     }
-    char text[CLAIM_ERROR_CAP];
-    struct writer reason = writer_of(text, sizeof text);
-    const struct devices *d = b->devices;
-    enum status s =
-        ultraserver_mode(&d->ultraserver, nodes, d->instance_type, &r->ultraserver, &reason);
-    if (s != STATUS_OK) { /* since the configuration was read, the node was looked at again */
-        struct writer why = failure(b, s);
-        writer_append(&why, writer_view(&reason));
-    }
+    struct writer nowhere = writer_of(NULL, 0);
+    enum status s = ultraserver_mode(&b->ultraserver, nodes, b->devices->instance_type,
+                                     &r->ultraserver, &nowhere);
+    ASSERT(s == STATUS_OK); /* read_config has asked the same */
 }
 
 /* What the host's file gives is for claims that ask for no LNC anywhere. */

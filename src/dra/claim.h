@@ -120,6 +120,8 @@ struct claim_builder {
     const char *pool;              /* own pool (node) name, borrowed */
     const char *driver;            /* own name, borrowed */
     const struct claim_id *wanted; /* borrowed */
+    /* that of `devices`; the owner may set one that it has just read, before any configuration */
+    struct ultraserver ultraserver;
     bool seen_meta;
     bool is_wanted; /* its UID is the wanted one */
     bool allocated;

@@ -649,6 +649,13 @@ static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64
     return good ? STATUS_OK : failed(f, EIO);
 }
 
+static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
+{
+    struct host_files *f = ctx;
+    int error = probe_ultraserver(f->sysfs_root, out);
+    return (error == 0) ? STATUS_OK : failed(f, error);
+}
+
 /* --- texts --- */
 
 static const char *port_why(void *ctx)
@@ -693,6 +700,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .kubelet_state = port_kubelet_state,
                           .device = port_device,
                           .memory = port_memory,
+                          .ultraserver = port_ultraserver,
                           .why = port_why};
 }
 

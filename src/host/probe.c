@@ -134,14 +134,8 @@ static void ultraserver_value(struct look *l, const char *file, bool all,
     }
 }
 
-static void ultraserver_look(struct look *l, bool all)
+static void ultraserver_read(struct look *l, bool all, struct found_ultraserver *u)
 {
-    const struct board *board = board_find(l->out->product_name);
-    struct found_ultraserver *u = &l->out->ultraserver;
-    if (board == NULL || !board->ultraserver || l->fd < 0) {
-        memset(u, 0, sizeof *u);
-        return;
-    }
     char before[ULTRASERVER_TEXT_CAP];
     memcpy(before, u->modes, sizeof before);
     ultraserver_value(l, "ultraserver_mode", true, u->modes);
@@ -153,6 +147,17 @@ static void ultraserver_look(struct look *l, bool all)
     ultraserver_value(l, "server_id_4", changed, u->server_id[ULTRASERVER_QUAD]);
     ultraserver_value(l, "node_id", changed, u->group_node_id);
     ultraserver_value(l, "reservation_id", changed, u->group_id);
+}
+
+static void ultraserver_look(struct look *l, bool all)
+{
+    const struct board *board = board_find(l->out->product_name);
+    struct found_ultraserver *u = &l->out->ultraserver;
+    if (board == NULL || !board->ultraserver || l->fd < 0) {
+        memset(u, 0, sizeof *u);
+        return;
+    }
+    ultraserver_read(l, all, u);
 }
 
 static void device_value(struct look *l, const char *name, const char *file, bool all,
@@ -520,6 +525,20 @@ int probe_memory(const char *sysfs_root, unsigned number, unsigned core,
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
     return value_at(AT_FDCWD, path, value, &error) ? 0 : errno;
+}
+
+int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out)
+{
+    char path[PROBE_PATH_CAP];
+    memset(out, 0, sizeof *out);
+    path_join(path, sizeof path, sysfs_root, "class/neuron_device");
+    struct look l = {.fd = path_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)};
+    if (l.fd < 0) {
+        return errno;
+    }
+    ultraserver_read(&l, true, out);
+    (void)close(l.fd);
+    return l.error;
 }
 
 int probe_open_errors(const char *sysfs_root, unsigned number)

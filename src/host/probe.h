@@ -58,6 +58,11 @@ MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core
 /* Reads one file of sysfs, cut as in probe_node; empty: it cannot be read. */
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
 /*
+ * Reads the class files of a node of an UltraServer, one system call to open the class directory
+ * and three for each file. Returns 0, or the errno of a failure that says nothing about the node.
+ */
+MUST_USE int probe_ultraserver(const char *sysfs_root, struct found_ultraserver *out);
+/*
  * Opens hw_error_event of this device and reads it once, so that poll(2) reports by POLLPRI what
  * the kernel module counts from now on. Returns the descriptor, the caller's to close, or -1: there
  * is no such file, or it is no plain one.

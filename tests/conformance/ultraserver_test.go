@@ -197,7 +197,7 @@ func TestUltraServerBusy(t *testing.T) {
 	a.waitLog(0, "event=slice_published")
 	wants := api.addClaim(configure(newClaim("wants", "req=node"), fromClaim, nodes(4)))
 	for range 2 {
-		contains(t, k.prepareError(named(wants)), "ultraserver_mode is busy", "the kubelet tries again")
+		contains(t, k.prepareError(named(wants)), "still finding each other", "the kubelet tries again")
 		a.noCDI()
 	}
 	plain := api.addClaim(newClaim("plain", "req=node")) // who asks for no set of nodes need not wait
@@ -219,6 +219,20 @@ func TestUltraServerBusy(t *testing.T) {
 	})
 	k.unprepareOK(named(wants))
 	a.noCDI()
+}
+
+// The next look at the node is an hour away: a prepare reads what the kernel module offers at that moment.
+func TestUltraServerNow(t *testing.T) {
+	t.Parallel()
+	api, a, k := elected(t, electedModes, "--health-interval", "1h")
+	wants := api.addClaim(configure(newClaim("wants", "req=node"), fromClaim, nodes(4)))
+	a.classFile("ultraserver_mode", "3,4")
+	contains(t, k.prepareError(named(wants)), "UltraServer mode 4 is not available on this node", " offers modes 3,4 ")
+	a.classFile("ultraserver_mode", "busy")
+	contains(t, k.prepareError(named(wants)), "error applying config: ", "busy", "the kubelet tries again")
+	a.noCDI()
+	a.classFile("ultraserver_mode", electedModes)
+	k.prepareOK(named(wants))
 }
 
 // In a pod the sandbox lets the agent read these files too: what an election shows, and what it ends with.

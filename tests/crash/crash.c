@@ -353,6 +353,13 @@ static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64
     return STATUS_OK;
 }
 
+static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
+{
+    (void)ctx;
+    (void)out;
+    return HOST_ABSENT;
+}
+
 static const char *port_why(void *ctx)
 {
     (void)ctx;
@@ -373,6 +380,7 @@ static const struct files port = {.read = port_read,
                                   .kubelet_state = port_kubelet_state,
                                   .device = port_device,
                                   .memory = port_memory,
+                                  .ultraserver = port_ultraserver,
                                   .why = port_why};
 
 /* --- the agent --- */

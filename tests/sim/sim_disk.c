@@ -341,6 +341,7 @@ void disk_clear(void)
     memset(disk.device_absent, 0, sizeof disk.device_absent);
     memset(disk.memory, 0, sizeof disk.memory);
     disk.memory_status = STATUS_OK;
+    disk.ultraserver = NULL;
     disk_kubelet_state(NULL, 0, UINT64_MAX, false);
 }
 
@@ -620,6 +621,17 @@ static enum status disk_memory(void *ctx, unsigned number, unsigned core, uint64
     return disk.memory_status;
 }
 
+static enum status disk_ultraserver(void *ctx, struct found_ultraserver *out)
+{
+    ASSERT(ctx == &disk);
+    if (disk.ultraserver == NULL) {
+        disk.last = HOST_ABSENT;
+        return HOST_ABSENT;
+    }
+    *out = *disk.ultraserver;
+    return STATUS_OK;
+}
+
 static uint64_t disk_flush_ms(void *ctx)
 {
     ASSERT(ctx == &disk);
@@ -705,6 +717,7 @@ const struct files disk_files = {
     .temporary = disk_temporary,
     .tidy = disk_tidy,
     .memory = disk_memory,
+    .ultraserver = disk_ultraserver,
     .flush_ms = disk_flush_ms,
     .why = disk_why,
 };

@@ -99,6 +99,7 @@ struct disk {
     bool device_absent[DEVICES_MAX];
     uint64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX]; /* in use on each core */
     enum status memory_status;                         /* of each read of that */
+    const struct found_ultraserver *ultraserver;       /* the class files; NULL: none can be read */
     /*
      * The kubelet's checkpoint: its bytes, when they were written, and what a read comes to. The
      * owner sets them; an empty disk has one without claims that is always newer than any claim.

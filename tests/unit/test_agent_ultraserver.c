@@ -383,6 +383,42 @@ static void test_mode_not_offered(void **state)
     assert_non_null(strstr(error, "UltraServer mode 4 is not available on this node"));
 }
 
+/* Between two looks at the node the class files change: the claim goes by what they say now. */
+static void test_looked_at_in_the_prepare(void **state)
+{
+    (void)state;
+    begin();
+    struct found_ultraserver now = world.found.ultraserver;
+    disk.ultraserver = &now;
+    text_set(now.modes, sizeof now.modes, "3,4");
+    const char *error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "UltraServer mode 4 is not available on this node"));
+    assert_non_null(strstr(error, "offers modes 3,4"));
+    text_set(now.modes, sizeof now.modes, "busy");
+    error = prepare_error(prepare_now(NODE_CLAIM, 1), NODE_CLAIM);
+    assert_non_null(strstr(error, "still finding each other"));
+    assert_null(cdi_of(NODE_CLAIM));
+    prepare_well(OTHER_NODE_CLAIM, 1); /* it asks for no mode */
+    unprepare_well(OTHER_NODE_CLAIM, 1);
+    text_set(now.modes, sizeof now.modes, "1,4");
+    text_set(now.node_id[ULTRASERVER_QUAD], sizeof now.node_id[0], "3");
+    prepare_well(NODE_CLAIM, 1);
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=3\""));
+    /* what is prepared is not taken back */
+    text_set(now.modes, sizeof now.modes, "busy");
+    prepare_well(NODE_CLAIM, 1);
+}
+
+/* The last look counts where the files cannot be read, as when the process has no descriptor. */
+static void test_no_look_in_the_prepare(void **state)
+{
+    (void)state;
+    begin();
+    disk.ultraserver = NULL;
+    prepare_well(NODE_CLAIM, 1);
+    assert_true(cdi_has(NODE_CLAIM, "\"NEURON_RT_ULTRASERVER_NODE_ID=2\""));
+}
+
 /* --- the health stream --- */
 
 /* Name and health of the last entry of the first report. */
@@ -442,6 +478,8 @@ int main(void)
         cmocka_unit_test(test_election),
         cmocka_unit_test(test_elected_anew),
         cmocka_unit_test(test_mode_not_offered),
+        cmocka_unit_test(test_looked_at_in_the_prepare),
+        cmocka_unit_test(test_no_look_in_the_prepare),
         cmocka_unit_test(test_health),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,6 +144,27 @@ static void test_another_election(void **state)
     assert_string_equal(found->ultraserver.node_id[ULTRASERVER_QUAD], "2");
 }
 
+/* For a claim: all class files, as they are at that moment. */
+static void test_ultraserver_now(void **state)
+{
+    struct found_ultraserver now;
+    (void)state;
+    assert_int_equal(probe_ultraserver(at("sys"), &now), ENOENT);
+    put("sys/class/neuron_device/ultraserver_mode", "1,3,4\n");
+    put("sys/class/neuron_device/server_id_4", "8796a5b4c3d2e1f0\n");
+    put("sys/class/neuron_device/node_id_4", "1\n");
+    put("sys/class/neuron_device/node_id", "7\n");
+    assert_int_equal(probe_ultraserver(at("sys"), &now), 0);
+    assert_string_equal(now.modes, "1,3,4");
+    assert_string_equal(now.server_id[ULTRASERVER_QUAD], "8796a5b4c3d2e1f0");
+    assert_string_equal(now.node_id[ULTRASERVER_QUAD], "1");
+    assert_string_equal(now.node_id[ULTRASERVER_PAIR], "");
+    assert_string_equal(now.group_node_id, "7");
+    put("sys/class/neuron_device/ultraserver_mode", "4\n");
+    assert_int_equal(probe_ultraserver(at("sys"), &now), 0);
+    assert_string_equal(now.modes, "4");
+}
+
 /* An operator may change it at any time. */
 static void test_lnc_of_the_host(void **state)
 {
@@ -650,6 +671,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROBE_TEST(test_whole_node),
         PROBE_TEST(test_another_election),
+        PROBE_TEST(test_ultraserver_now),
         PROBE_TEST(test_links_of_a_pci_device),
         PROBE_TEST(test_lnc_of_the_host),
         PROBE_TEST(test_nothing_there),

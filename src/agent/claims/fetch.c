@@ -245,9 +245,27 @@ void fetch_feed(struct claim_builder *b, const struct kube_record *record)
     }
 }
 
+/*
+ * What the class files say now decides about a claim's UltraServer mode: links fail, and nodes
+ * elect, between two looks at the node. One that fails leaves what the last look found.
+ */
+static void look_at_ultraserver(const struct agent *a, struct claim_builder *b)
+{
+    struct found_ultraserver found;
+    struct ultraserver now;
+    if (a->files->ultraserver(a->files->ctx, &found) == STATUS_OK) {
+        (void)ultraserver_build(&now, &found, true);
+        b->ultraserver = now;
+    }
+}
+
 void fetch_record(struct agent *a, const struct api_result *r, const struct kube_record *record)
 {
-    fetch_feed(&fetch_of(a, r)->builder, record);
+    struct claim_builder *b = &fetch_of(a, r)->builder;
+    if (record->record == KUBE_CONFIG && !b->configured && b->ultraserver.member) {
+        look_at_ultraserver(a, b);
+    }
+    fetch_feed(b, record);
 }
 
 /* --- end --- */

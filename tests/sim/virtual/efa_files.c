@@ -101,6 +101,13 @@ static enum status efa_memory(void *ctx, unsigned number, unsigned core, uint64_
     return HOST_ABSENT;
 }
 
+static enum status efa_ultraserver(void *ctx, struct found_ultraserver *out)
+{
+    (void)ctx;
+    (void)out;
+    return HOST_ABSENT;
+}
+
 static enum status efa_kubelet_state(void *ctx, uint64_t offset, struct writer *out,
                                      uint64_t *written_ms)
 {
@@ -132,6 +139,7 @@ const struct files efa_files = {
     .temporary = efa_temporary,
     .tidy = efa_tidy,
     .memory = efa_memory,
+    .ultraserver = efa_ultraserver,
     .flush_ms = efa_flush_ms,
     .why = efa_why,
 };
