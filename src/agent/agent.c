@@ -50,6 +50,7 @@ struct agent *agent_add_efa(struct agent *a, const struct files *files)
     e->settings = a->settings;
     e->driver = &a->settings->driver[DRIVER_EFA];
     e->files = files;
+    e->draining = !a->settings->efa;
     e->now_ms = a->now_ms;
     e->started_ms = a->now_ms;
     e->wall_ms = a->wall_ms;
@@ -141,11 +142,27 @@ static void log_found(struct agent *a, bool shown, bool same)
     }
 }
 
+/* Of a driver that is switched off nothing is reported or published. */
+static void take_quietly(struct agent *a)
+{
+    const struct devices *next = &a->scratch.devices;
+    bool same = a->found && devices_same(next, &a->devices);
+    devices_copy(&a->devices, next);
+    a->found = true;
+    if (!same) {
+        reconcile_devices(a);
+    }
+}
+
 /* Takes over the table that the scratch has, with its issues. */
 static void take_found(struct agent *a)
 {
     const struct devices *next = &a->scratch.devices;
     ASSERT(devices_valid(next));
+    if (a->draining) {
+        take_quietly(a);
+        return;
+    }
     report_issues(a, &a->scratch.issues);
     bool returned = a->devices_missing;
     if (keeps_devices(a, next)) {
@@ -192,7 +209,7 @@ static void store_step(struct agent *a)
 {
     bool before = a->ledger.usable;
     ledger_step(a);
-    bool opened = a->ledger.usable && !before;
+    bool opened = a->ledger.usable && !before && !a->draining;
     bool certain = !a->devices.unknown && !a->devices_missing;
     if (opened && a->found && look_done(a, certain)) {
         publish_changed(a);
@@ -290,6 +307,72 @@ static void stop_step(struct agent *a)
                 expired ? "calls that still ran were ended" : "no call was running");
         a->order_exit = true;
         a->exited = true;
+    }
+}
+
+/* --- the EFA driver without --efa --- */
+
+/* Whether there may be claims that the kubelet has to unprepare yet. */
+static bool may_hold(const struct agent *e)
+{
+    const struct ledger *l = &e->ledger;
+    return l->held > 0u || l->freeing > 0u || l->unlisted || !e->reconcile.complete;
+}
+
+static void drain(struct agent *e)
+{
+    e->drains = true;
+    e->order_open_sockets = true;
+    log_begin(e, LOG_ID_DRIVER_KEPT);
+    log_number(e, "claims_held", e->ledger.held);
+    log_end(e);
+}
+
+/* The driver is no part of the agent any more: nothing steps it. */
+static void driver_remove(struct agent *a)
+{
+    struct agent *e = a->next;
+    ledger_flush(e);
+    if (e->drains) {
+        log_one(e, LOG_ID_DRIVER_ENDED, "text", "no claim of it is held any more");
+    }
+    e->order_end_driver = true;
+    a->next = NULL;
+}
+
+/* Its sockets close and its last calls end, then it goes. */
+static void driver_leave(struct agent *a)
+{
+    struct agent *e = a->next;
+    if (!e->stopping) {
+        driver_stop(e, e->now_ms);
+    }
+    bool expired = e->now_ms >= e->stop_ms;
+    if (expired) {
+        calls_abandon(e);
+    }
+    if (expired || (links_calls_open(e) == 0u && links_quiet(e))) {
+        driver_remove(a);
+    }
+}
+
+/*
+ * A run with --efa may have left claims. Their pods stay Terminating until somebody unprepares
+ * them: that is what the driver is there for, until it holds none.
+ */
+static void drain_step(struct agent *a)
+{
+    struct agent *e = a->next;
+    bool judged = e != NULL && e->draining && e->ledger.usable;
+    if (!judged || a->stopping) {
+        return;
+    }
+    if (!may_hold(e)) {
+        driver_leave(a);
+    } else if (!e->drains) {
+        drain(e);
+    } else {
+        /* the kubelet unprepares them */
     }
 }
 
@@ -397,10 +480,18 @@ static void report_streams_limited(struct agent *a)
     log_end(a);
 }
 
+/* Whether the driver that asked is still there. */
+static bool is_owned(const struct agent *a, const struct api_result *r)
+{
+    return r->owner == a || r->owner == a->next;
+}
+
 static void api_end(struct agent *a, const struct api_result *r)
 {
     durations_api_request(&a->common->durations, r->kind, r->http, r->elapsed_ms);
-    api_owners[r->kind].on_end(r->owner, r);
+    if (is_owned(a, r)) {
+        api_owners[r->kind].on_end(r->owner, r);
+    }
     version_heard(a, r);
     report_version(a);
 }
@@ -412,8 +503,10 @@ static void api_event(struct agent *a, const struct api_event *event)
         version_connected(a);
         break;
     case API_EVENT_RECORD:
-        api_owners[event->result->kind].on_record(event->result->owner, event->result,
-                                                  &event->record);
+        if (is_owned(a, event->result)) {
+            api_owners[event->result->kind].on_record(event->result->owner, event->result,
+                                                      &event->record);
+        }
         break;
     case API_EVENT_END:
         api_end(a, event->result);
@@ -568,6 +661,7 @@ void agent_step(struct agent *a)
 {
     log_start(a);
     for_all(a, driver_begin);
+    drain_step(a);
     serve_api(a);
     version_step(a);
     for_all(a, driver_calls);
@@ -594,8 +688,14 @@ static bool taken(bool *wish)
 
 enum agent_order agent_next_order(struct agent *a)
 {
+    if (taken(&a->order_open_sockets)) {
+        return ORDER_OPEN_SOCKETS;
+    }
     if (taken(&a->order_close_registration)) {
         return ORDER_CLOSE_REGISTRATION;
+    }
+    if (taken(&a->order_end_driver)) {
+        return ORDER_END_DRIVER;
     }
     if (taken(&a->registration.socket_wanted)) {
         return ORDER_RENEW_REGISTRATION;
@@ -622,6 +722,7 @@ static uint64_t driver_deadline(const struct agent *a)
     at = earlier(at, calls_deadline(a));
     at = earlier(at, owner_deadline(a));
     at = earlier(at, handover_deadline(a));
+    at = a->stopping ? earlier(at, a->stop_ms) : at;
     return earlier(at, ledger_deadline(a));
 }
 
@@ -635,11 +736,7 @@ uint64_t agent_deadline(const struct agent *a)
     at = earlier(at, api_deadline(a));
     at = earlier(at, version_deadline(a));
     at = earlier(at, node_deadline(a));
-    at = earlier(at, k8s_event_writer_deadline(a));
-    if (a->stopping) {
-        at = earlier(at, a->stop_ms);
-    }
-    return at;
+    return earlier(at, k8s_event_writer_deadline(a));
 }
 
 struct view agent_log(struct agent *a)

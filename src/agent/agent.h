@@ -48,8 +48,11 @@ enum agent_order {
     ORDER_READ_TOKEN,
     ORDER_CLOSE_API,          /* close the API connection now, without agent_api_ended */
     ORDER_RENEW_REGISTRATION, /* unlink and create the registration socket again */
+    ORDER_OPEN_SOCKETS,       /* of a driver that was added without --efa */
     /* stopping: unlink the registration socket, accept nothing more on it */
     ORDER_CLOSE_REGISTRATION,
+    /* the EFA driver has ended: close all that it has; the agent knows it no more */
+    ORDER_END_DRIVER,
     /* stopped cleanly: flush the log, unlink the service socket, exit 0 */
     ORDER_EXIT
 };
@@ -66,6 +69,10 @@ struct agent *agent_init(const struct settings *settings, const struct files *fi
  * returns has links, orders and a service socket of its own: the functions for these,
  * agent_service and agent_device_plugin take either. All others take what agent_init returned, and
  * serve both drivers.
+ *
+ * Without --efa the driver only lets claims of earlier runs end. Its unix sockets stay closed until
+ * ORDER_OPEN_SOCKETS, which comes if its store holds claims; ORDER_END_DRIVER comes once it holds
+ * none.
  */
 struct agent *agent_add_efa(struct agent *a, const struct files *files);
 
@@ -85,7 +92,10 @@ void agent_time_old(struct agent *a);
  * module loaded late).
  */
 void agent_found(struct agent *a, const struct found_node *found);
-/* The same of the EFA devices, after agent_found; only where agent_add_efa was called. */
+/*
+ * The same of the EFA devices, after agent_found; only where agent_add_efa was called, and until
+ * ORDER_END_DRIVER.
+ */
 void agent_found_efas(struct agent *a, const struct found_efas *found);
 /*
  * The metrics have the values of the devices from now on (--device-metrics); `t` is borrowed for

@@ -314,18 +314,29 @@ static enum status derive_sockets(const struct settings *out, struct driver *dri
     return s;
 }
 
+static enum status derive_driver(struct settings *out, enum driver_kind kind, struct writer *why)
+{
+    struct driver *d = &out->driver[kind];
+    d->kind = kind;
+    d->shares = (kind == DRIVER_EFA) ? out->efa_share : out->share_cores ? SHARED_CORES_MAX : 1u;
+    return derive_sockets(out, d, why);
+}
+
+/* Without --efa a name that leaves no room for its sockets does no harm: no run had it. */
 static enum status derive_drivers(struct settings *out, struct writer *why)
 {
-    enum status s = STATUS_OK;
     text_set(out->driver[DRIVER_NEURON].name, DRIVER_CAP, DRIVER_NAME);
     text_set(out->driver[DRIVER_EFA].name, DRIVER_CAP, out->efa_driver);
-    unsigned drivers = out->efa ? DRIVERS : 1u;
-    for (unsigned i = 0; i < drivers && s == STATUS_OK; i++) {
-        out->driver[i].kind = (enum driver_kind)i;
-        out->driver[i].shares = (i == (unsigned)DRIVER_EFA) ? out->efa_share
-                                : out->share_cores          ? SHARED_CORES_MAX
-                                                            : 1u;
-        s = derive_sockets(out, &out->driver[i], why);
+    enum status s = derive_driver(out, DRIVER_NEURON, why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    size_t before = why->len;
+    s = derive_driver(out, DRIVER_EFA, why);
+    if (s != STATUS_OK && !out->efa) {
+        out->driver[DRIVER_EFA].service_socket[0] = '\0';
+        why->len = before;
+        s = STATUS_OK;
     }
     return s;
 }

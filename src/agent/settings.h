@@ -100,7 +100,8 @@ struct settings {
     uint64_t health_ms;
     enum log_format log_format;
     enum log_level log_level;
-    struct driver driver[DRIVERS]; /* derived; that of the EFA devices without --efa too */
+    /* Derived; that of the EFA devices without --efa too, if there is room for its sockets. */
+    struct driver driver[DRIVERS];
 };
 
 /* What settings are read from. */

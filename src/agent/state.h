@@ -86,10 +86,14 @@ struct agent {
     char device_plugin[SOCKET_PATH_CAP]; /* socket of one that runs on the node; empty: none */
     char other_driver[SOCKET_PATH_CAP];  /* the same of another driver of this name */
     uint32_t issues_sum;                 /* of the issues that were logged last; 0: none */
+    bool draining; /* --efa is off: the driver lives until no claim of earlier runs is held */
+    bool drains;   /* and it holds some, which was logged: the sockets are open */
     bool stopping;
     uint64_t stop_ms; /* when running calls are ended */
     bool step_now;    /* something changed outside a step */
+    bool order_open_sockets;
     bool order_close_registration;
+    bool order_end_driver;
     bool order_exit;
     bool exited;
     struct devices devices;

@@ -18,6 +18,7 @@
 #include "agent/report/log_catalogue.h"
 #include "base/assert.h"
 #include "base/time.h"
+#include "cfg/identity.h"
 #include "host/apilink.h"
 #include "host/bundle.h"
 #include "host/commands.h"
@@ -326,10 +327,10 @@ static void plugin_look(struct host *h, enum driver_kind kind)
 static void rivals_look(struct host *h)
 {
     plugin_look(h, DRIVER_NEURON);
-    if (h->drivers > (unsigned)DRIVER_EFA) {
+    struct host_driver *d = &h->driver[DRIVER_EFA];
+    if (h->drivers > (unsigned)DRIVER_EFA && d->server[LINK_REGISTRATION].wanted) {
         plugin_look(h, DRIVER_EFA);
         char path[SOCKET_PATH_CAP];
-        struct host_driver *d = &h->driver[DRIVER_EFA];
         bool taken = d->server[LINK_REGISTRATION].taken;
         bool runs = other_driver_look(h->settings, DRIVER_EFA, taken, path);
         agent_other_driver(d->agent, runs ? path : "");
@@ -403,6 +404,23 @@ static void sockets_look(struct host *h)
     }
 }
 
+static void sockets_open(const struct host *h, struct host_driver *d)
+{
+    d->server[LINK_SERVICE].wanted = true;
+    d->server[LINK_REGISTRATION].wanted = true;
+    server_try(&d->server[LINK_SERVICE], d->agent, h->time.now_ms);
+    server_try(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
+}
+
+static void driver_end(struct host_driver *d)
+{
+    for (unsigned i = 0; i < SERVERS; i++) {
+        server_stop(&d->server[i]);
+    }
+    server_links_close(&d->links);
+    host_files_end(&d->disk);
+}
+
 static void order_carry_out(struct host *h, struct host_driver *d, enum agent_order order)
 {
     switch (order) {
@@ -418,8 +436,15 @@ static void order_carry_out(struct host *h, struct host_driver *d, enum agent_or
     case ORDER_RENEW_REGISTRATION:
         server_renew(&d->server[LINK_REGISTRATION], d->agent, h->time.now_ms);
         break;
+    case ORDER_OPEN_SOCKETS:
+        sockets_open(h, d);
+        break;
     case ORDER_CLOSE_REGISTRATION:
         server_stop(&d->server[LINK_REGISTRATION]);
+        break;
+    case ORDER_END_DRIVER:
+        driver_end(d);
+        h->drivers = (unsigned)DRIVER_EFA;
         break;
     case ORDER_EXIT:
         h->exiting = true;
@@ -670,6 +695,11 @@ static enum status driver_servers_begin(struct host *h, unsigned at, struct writ
     struct host_driver *d = &h->driver[at];
     servers_init(d->server, h->settings, (enum driver_kind)at, d->state_dir);
     servers_remove_stale(d->server, d->agent);
+    if (at == (unsigned)DRIVER_EFA && !h->settings->efa) {
+        d->server[LINK_SERVICE].wanted = false; /* before ORDER_OPEN_SOCKETS */
+        d->server[LINK_REGISTRATION].wanted = false;
+        return STATUS_OK;
+    }
     enum status s = server_begin(&d->server[LINK_SERVICE], d->agent, why);
     if (s != STATUS_OK) {
         return s;
@@ -740,16 +770,25 @@ static void host_end(struct host *h)
 {
     apilink_close(&h->api);
     for (unsigned at = 0; at < h->drivers; at++) {
-        struct host_driver *d = &h->driver[at];
-        for (unsigned i = 0; i < SERVERS; i++) {
-            server_stop(&d->server[i]);
-        }
-        server_links_close(&d->links);
-        host_files_end(&d->disk);
+        driver_end(&h->driver[at]);
     }
     error_events_end(&h->errors);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);
+}
+
+/* Without --efa too, where a run with it left a claim store: what that holds is unprepared. */
+static bool has_efa_driver(const struct settings *s)
+{
+    char directory[PATH_CAP];
+    char path[PATH_CAP + sizeof STORE_FILE_NAME];
+    struct stat st;
+    if (s->efa || s->driver[DRIVER_EFA].service_socket[0] == '\0') {
+        return s->efa;
+    }
+    servers_directory(&s->driver[DRIVER_EFA], directory);
+    path_join(path, sizeof path, directory, STORE_FILE_NAME);
+    return path_stat(path, &st) == 0;
 }
 
 enum status host_run(const struct settings *settings, struct writer *why)
@@ -757,7 +796,7 @@ enum status host_run(const struct settings *settings, struct writer *why)
     struct host *h = &the_host.loop;
     ASSERT(settings != NULL && h->agent == NULL);
     h->settings = settings;
-    h->drivers = settings->efa ? DRIVERS : 1u;
+    h->drivers = has_efa_driver(settings) ? DRIVERS : 1u;
     enum status s = process_begin(h, why);
     if (s == STATUS_OK) {
         s = credentials_check(h, why);

@@ -205,20 +205,6 @@ func TestEFAClaimsAreReconciled(t *testing.T) {
 	}
 }
 
-// Without --efa the claims of that driver stay on the disk as they are, whatever becomes of them; with it they are held again.
-func TestEFASwitchedOff(t *testing.T) {
-	t.Parallel()
-	n := newAlignedNode(t)
-	n.without("switched off", func() {
-		n.a.args = slices.DeleteFunc(n.a.args, func(arg string) bool { return arg == "--efa" || arg == "true" })
-		n.a.start()
-	})
-	n.a.stop()
-	n.a.args = append(n.a.args, "--efa", "true")
-	n.start()
-	n.held("switched on again")
-}
-
 // without runs an agent that has no EFA driver, and looks after what the driver left.
 func (n *alignedNode) without(what string, start func()) {
 	n.t.Helper()
@@ -242,7 +228,7 @@ func (n *alignedNode) without(what string, start func()) {
 	}
 }
 
-// The same for a release that knows no such driver: a downgrade, and back.
+// A release that knows no such driver leaves its claims on the disk as they are: a downgrade, and back.
 func TestEFADowngrade(t *testing.T) {
 	t.Parallel()
 	if !exists(olderBinary) {

@@ -25,9 +25,21 @@ func (a *agent) efaServiceSocket() string { return filepath.Join(a.efaPluginDir(
 // registerEFA does for the second driver what register does for the first.
 func (a *agent) registerEFA() *kubelet {
 	a.t.Helper()
-	conn := dialRegistration(a.t, a.efaRegistrationSocket())
+	return a.registerEFAAt(a.efaRegistrationSocket(), a.efaServiceSocket())
+}
+
+// registerEFAPod is for an agent that has a pod UID.
+func (a *agent) registerEFAPod(name string) *kubelet {
+	a.t.Helper()
+	return a.registerEFAAt(filepath.Join(a.dir, "r", efaDriver+"-"+string(uid(name))+"-reg.sock"),
+		filepath.Join(a.efaPluginDir(), "dra-"+string(uid(name))+".sock"))
+}
+
+func (a *agent) registerEFAAt(socket, endpoint string) *kubelet {
+	a.t.Helper()
+	conn := dialRegistration(a.t, socket)
 	info := getInfo(a.t, conn)
-	want := &registration.PluginInfo{Type: "DRAPlugin", Name: efaDriver, Endpoint: a.efaServiceSocket()}
+	want := &registration.PluginInfo{Type: "DRAPlugin", Name: efaDriver, Endpoint: endpoint}
 	if info.Type != want.Type || info.Name != want.Name || info.Endpoint != want.Endpoint {
 		a.t.Errorf("GetInfo of the EFA driver: %v", info)
 	}

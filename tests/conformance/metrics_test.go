@@ -25,7 +25,13 @@ import (
 // metricsAddress waits for the port that the agent took.
 func (a *agent) metricsAddress() string {
 	a.t.Helper()
-	line := a.waitLog(0, "event=socket_opened", "metrics on TCP port")
+	return a.metricsAddressAfter(0)
+}
+
+// metricsAddressAfter is that of a later start.
+func (a *agent) metricsAddressAfter(mark int) string {
+	a.t.Helper()
+	line := a.waitLog(mark, "event=socket_opened", "metrics on TCP port")
 	return net.JoinHostPort("127.0.0.1", regexp.MustCompile(`TCP port (\d+)`).FindStringSubmatch(line)[1])
 }
 

@@ -348,6 +348,8 @@ static void carry_out(enum agent_order order)
     case ORDER_EXIT:
         world.exited = true;
         break;
+    case ORDER_OPEN_SOCKETS: /* the EFA driver's */
+    case ORDER_END_DRIVER:
     case ORDER_NONE:
         break;
     }

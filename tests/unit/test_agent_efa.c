@@ -164,12 +164,32 @@ static void test_numbers_change(void **state)
     prepared(0);
 }
 
+/* Without --efa the driver answers for what it holds and gives it back, and takes nothing new. */
+static void test_switched_off(void **state)
+{
+    (void)state;
+    begin();
+    prepared(0);
+    world.agent->draining = true;
+    prepared(0);
+    const char *why = prepare_error(prepare_now(1, 1), 1);
+    assert_non_null(strstr(why, "runs without --efa (draDriver.efa.enabled)"));
+    assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
+    /* Nor another device for the claim that is held. */
+    (void)efa_claim(0, 3);
+    why = prepare_error(prepare_now(0, 1), 0);
+    assert_non_null(strstr(why, "runs without --efa (draDriver.efa.enabled)"));
+    unprepare_well(0, 1);
+    assert_int_equal(ledger_numbers(world.agent), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes_swap),
         cmocka_unit_test(test_node_of_a_record),
         cmocka_unit_test(test_numbers_change),
+        cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

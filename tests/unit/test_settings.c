@@ -331,6 +331,23 @@ static void test_socket_paths(void **state)
     assert_non_null(strstr(why_text, " is 544 bytes long"));
 }
 
+/* Without --efa a name of the EFA driver that leaves no room for its sockets does no harm. */
+static void test_sockets_of_efa(void **state)
+{
+    (void)state;
+    const char *name = "--node-name n --pod-uid 12345678 --kubelet-plugins-directory-path "
+                       "/var/lib/kubelet/plugins-of-a-directory-with-a-name-that-is-long-enough "
+                       "--efa-driver-name a-long-name-of-a-driver.example.com";
+    char line[700];
+    assert_int_equal(parse_with(name, no_variables), STATUS_OK);
+    assert_string_equal(settings.driver[DRIVER_EFA].service_socket, "");
+    (void)snprintf(line, sizeof line, "%s --efa true", name);
+    assert_int_equal(parse_with(line, no_variables), PEER_MALFORMED);
+    assert_int_equal(parse_with("--node-name n", no_variables), STATUS_OK);
+    assert_string_equal(settings.driver[DRIVER_EFA].service_socket,
+                        "/var/lib/kubelet/plugins/dra.net/dra.sock");
+}
+
 static const char *const address_texts[] = {"0.0.0.0",
                                             "127.0.0.1",
                                             "255.255.255.255",
@@ -735,17 +752,29 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_commands),     cmocka_unit_test(test_flag_errors),
-        cmocka_unit_test(test_variables),    cmocka_unit_test(test_empty_values),
-        cmocka_unit_test(test_efa_settings), cmocka_unit_test(test_node_names),
-        cmocka_unit_test(test_paths),        cmocka_unit_test(test_long_path),
-        cmocka_unit_test(test_socket_paths), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_taints),       cmocka_unit_test(test_other_commands),
-        cmocka_unit_test(test_pods),         cmocka_unit_test(test_completion),
-        cmocka_unit_test(test_quoting),      cmocka_unit_test(test_short_why),
-        cmocka_unit_test(test_help),         cmocka_unit_test(test_help_of_a_command),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_flag_errors),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_efa_settings),
+        cmocka_unit_test(test_node_names),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_sockets_of_efa),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_taints),
+        cmocka_unit_test(test_other_commands),
+        cmocka_unit_test(test_pods),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_short_why),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help_of_a_command),
         cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

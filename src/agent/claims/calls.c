@@ -223,6 +223,12 @@ static bool may_prepare(struct agent *a, struct operation *o, const struct claim
     struct writer why = writer_of(text, sizeof text);
     int holder = rivals_firm(a, r);
     enum status s = STATUS_OK;
+    if (a->draining) {
+        writer_text(&why, "the agent of this node runs without --efa (draDriver.efa.enabled) and "
+                          "prepares no claim for EFA devices: delete the pod, or switch it on");
+        fail_with(a, o, &why);
+        return false;
+    }
     if (unlisted_holds(a)) {
         unlisted_reason(a, &why);
         fail_with(a, o, &why);

@@ -283,7 +283,7 @@ static bool keeps_stored(struct agent *a)
     struct round *r = &a->publish.round;
     const struct plan *plan = &a->publish.plan;
     unsigned stored = plan_devices_seen(plan);
-    if (plan->cut > 0u || a->publish.wanted.devices.count > 0u || stored == 0u) {
+    if (a->draining || plan->cut > 0u || a->publish.wanted.devices.count > 0u || stored == 0u) {
         return false;
     }
     if (r->kept_until_ms == 0u) {

@@ -105,12 +105,15 @@ static void take_devices(struct agent *a)
     struct devices *wanted = &a->publish.wanted.devices;
     unsigned kept = 0;
     devices_copy(wanted, &a->devices);
+    wanted->count = a->draining ? 0u : wanted->count;
     wanted->labels = a->common->node.facts.labels;
     wanted->taint_key = a->settings->taint_key;
     wanted->taint_effect = a->settings->taint_effect;
     bool with_node = wanted->ultraserver.member && a->settings->ultraserver != ULTRASERVER_DEVICES;
     wanted->shares = (uint8_t)shares_of(a, with_node);
-    keep_devices(a, wanted);
+    if (!a->draining) {
+        keep_devices(a, wanted);
+    }
     for (unsigned i = 0; i < wanted->count; i++) {
         struct device *device = &wanted->device[i];
         enum issue issue = device_name_issue(device);

@@ -44,6 +44,7 @@
     X(LOG_ID_CLAIM_ADOPTED, true, "ClaimAdopted", "Reconcile")                                     \
     X(LOG_ID_CLAIM_RELEASED, true, "ClaimReleased", "Reconcile")                                   \
     X(LOG_ID_CLAIM_RELEASE_WITHHELD, true, "ClaimReleaseWithheld", "Reconcile")                    \
+    X(LOG_ID_DRIVER_KEPT, true, "EFADriverKept", "Unprepare")                                      \
     X(LOG_ID_CDI_FILE_FAILED, true, "CDIFileFailed", "Prepare")                                    \
     X(LOG_ID_STORE_DAMAGED, true, "ClaimStoreDamaged", "OpenStore")                                \
     X(LOG_ID_STORE_HALF_DAMAGED, true, "ClaimRecordDamaged", "OpenStore")                          \

@@ -214,6 +214,13 @@
     X(LOG_ID_CDI_FILE_FAILED, LOG_ERROR, "cdi_file_failed",                                        \
       "a CDI file cannot be read, written or removed",                                             \
       "check the free space and the permissions of the CDI root")                                  \
+    X(LOG_ID_DRIVER_KEPT, LOG_WARN, "driver_kept",                                                 \
+      "--efa is off, and claims for EFA devices are held here: the driver lets their pods end, "   \
+      "prepares no new claim, and goes with the last of them",                                     \
+      "end the pods that have EFA devices, or switch draDriver.efa.enabled on again")              \
+    X(LOG_ID_DRIVER_ENDED, LOG_INFO, "driver_ended",                                               \
+      "--efa is off, and the last claim for EFA devices is no longer held: its driver is gone",    \
+      "none")                                                                                      \
     /* the claim store */                                                                          \
     X(LOG_ID_STORE_CREATED, LOG_INFO, "store_created",                                             \
       "there was no claim store; the agent created an empty one", "none")                          \

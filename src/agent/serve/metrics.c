@@ -389,7 +389,7 @@ static unsigned rows_of(const struct agent *a, unsigned family)
     if (is_telemetry(family) && a->telemetry == NULL) {
         return 0;
     }
-    bool twice = per_driver[family] && a->next != NULL;
+    bool twice = per_driver[family] && a->settings->efa;
     return (unsigned)families[family].rows * (twice ? (unsigned)DRIVERS : 1u);
 }
 

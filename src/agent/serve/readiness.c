@@ -46,9 +46,12 @@ static bool lacks_slices(const struct agent *a)
     return !a->ledger.busy && a->other_driver[0] == '\0' && !publish_current(a);
 }
 
-/* Bit per reason. */
+/* Bit per reason. A driver that is switched off, and lets its claims end, has none. */
 static unsigned reasons(const struct agent *a)
 {
+    if (a->draining) {
+        return 0;
+    }
     bool owner = !a->ledger.busy;
     bool other = a->other_driver[0] != '\0';
     bool slices = lacks_slices(a);

@@ -106,5 +106,6 @@ void registration_step(struct agent *a)
 uint64_t registration_deadline(const struct agent *a)
 {
     const struct registration *r = &a->registration;
-    return (r->registered || a->stopping) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
+    bool open = !a->draining || a->drains;
+    return (r->registered || a->stopping || !open) ? UINT64_MAX : r->waiting_ms + r->retry_ms;
 }

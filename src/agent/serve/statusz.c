@@ -127,6 +127,21 @@ static bool write_withheld(const struct agent *a, unsigned number, struct writer
     return false;
 }
 
+/* A driver that is switched off while its claims are held. false: there is none. */
+static bool write_kept(const struct agent *a, struct writer *out)
+{
+    const struct agent *e = a->next;
+    if (e == NULL || !e->drains) {
+        return false;
+    }
+    writer_text(out, STATUSZ_TROUBLE "--efa is off, and the EFA driver ");
+    writer_text(out, e->driver->name);
+    writer_text(out, " stays until its claims are unprepared, now ");
+    writer_decimal(out, e->ledger.held);
+    writer_text(out, ": end their pods, or switch draDriver.efa.enabled on again");
+    return true;
+}
+
 bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
 {
     unsigned left = index - VERSION_LINES;
@@ -141,5 +156,9 @@ bool statusz_line(const struct agent *a, unsigned index, struct writer *out)
         }
         left -= has_trouble(a, i) ? 1u : 0u;
     }
+    if (left == 0u && write_kept(a, out)) {
+        return true;
+    }
+    left -= (a->next != NULL && a->next->drains) ? 1u : 0u;
     return write_withheld(a, left, out);
 }
