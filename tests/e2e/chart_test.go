@@ -412,7 +412,7 @@ func upgrade(t *testing.T) {
 		{"helm-rollback", first, []string{"rollback", release}},
 	} {
 		old, slow := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID), slowPrepares(t)
-		if n := whilePodsCome(t, change.series, func() {
+		if n := whilePodsCome(t, change.series, "single-neuron", func() {
 			if out, err := helm(append(change.args, "--namespace", "kube-system", "--wait")...); err != nil {
 				t.Errorf("%v\n%s\n%s", err, out, agentPods())
 			}

@@ -91,16 +91,16 @@ func (s *surge) says(t *testing.T, text string) {
 	})
 }
 
-// whilePodsCome creates a pod with a claim each second, from before a change until after it, and waits until each has
-// seen its device. The result is how often the kubelet got an error for one of their claims.
-func whilePodsCome(t *testing.T, series string, change func()) (refusals int) {
+// whilePodsCome creates a pod with a claim from a template each second, from before a change until after it, and waits until
+// each has seen its devices. The result is how often the kubelet got an error for one of their claims.
+func whilePodsCome(t *testing.T, series, template string, change func()) (refusals int) {
 	t.Helper()
 	stop, made := make(chan struct{}), make(chan error, 1)
 	count := 0
 	go func() {
 		var failed error
 		for tick := time.NewTicker(time.Second); failed == nil; {
-			failed = ask("POST", coreAPI+"/pods", comingPod(series, count), nil)
+			failed = ask("POST", coreAPI+"/pods", comingPod(series, template, count), nil)
 			count++
 			select {
 			case <-tick.C:
@@ -190,15 +190,19 @@ func slowPrepares(t *testing.T) (slow float64) {
 	return slow
 }
 
-// comingPod ends by itself, well if it sees one Neuron device.
-func comingPod(series string, number int) object {
+// comingNodes are the device nodes of which a pod of whilePodsCome has one each, by its template.
+var comingNodes = map[string]string{"single-neuron": "'/dev/neuron*'", "aligned-1": "'/dev/neuron*' '/dev/infiniband/uverbs*'"}
+
+// comingPod ends by itself, well if it sees one device of each kind.
+func comingPod(series, template string, number int) object {
+	script := "for nodes in " + comingNodes[template] + "; do set -- $nodes; test $# = 1 && test -c $1 || exit 1; done"
 	return object{"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"name": fmt.Sprintf("%s-%d", series, number), "labels": object{"series": series}},
 		"spec": object{"restartPolicy": "Never",
 			"containers": []object{{"name": "app", "image": "busybox", "imagePullPolicy": "IfNotPresent",
-				"command":   []string{"sh", "-c", "set -- /dev/neuron* && test $# = 1 && test -c $1"},
+				"command":   []string{"sh", "-c", script},
 				"resources": object{"claims": []object{{"name": "neurons"}}}}},
-			"resourceClaims": []object{{"name": "neurons", "resourceClaimTemplateName": "single-neuron"}}}}
+			"resourceClaims": []object{{"name": "neurons", "resourceClaimTemplateName": template}}}}
 }
 
 func podsSucceeded(series string, count int) error {
@@ -238,7 +242,7 @@ func updates(t *testing.T) {
 		}
 	}
 	var second, third *surge
-	if n := whilePodsCome(t, "update", func() {
+	if n := whilePodsCome(t, "update", "single-neuron", func() {
 		second = startSurge(t, kube.Agent, 2)
 		second.says(t, "event=store_opened")
 		control(t, "agent", "stop")
@@ -253,7 +257,7 @@ func updates(t *testing.T) {
 		return // `make older` says so
 	}
 	// The older release refuses claims as long as another agent has the store; the kubelet comes again.
-	whilePodsCome(t, "downgrade", func() {
+	whilePodsCome(t, "downgrade", "single-neuron", func() {
 		third = startSurge(t, older, 3)
 		second.stop()
 		third.says(t, "event=store_opened")
@@ -266,7 +270,7 @@ func updates(t *testing.T) {
 		}
 		return nil
 	})
-	if n := whilePodsCome(t, "return", func() {
+	if n := whilePodsCome(t, "return", "single-neuron", func() {
 		second = startSurge(t, kube.Agent, 4)
 		third.stop()
 		second.says(t, "event=store_opened")
