@@ -122,8 +122,23 @@ func (w *cdiWatch) right(t *testing.T, claims int) {
 	}
 }
 
+// apart lets the kubelet see only the Neuron driver of an agent that starts next: a folder has the name of the socket by which it
+// registers the other one, until the result is called. So two agents serve a driver each for that long.
+func apart(t *testing.T, number int) (together func()) {
+	t.Helper()
+	socket := filepath.Join(kube.Short, "kubelet", "plugins_registry", efaDriver+"-"+surgeUID(number)+"-reg.sock")
+	if err := os.Mkdir(socket, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(socket); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestEFAUpdates: three agents with both drivers come one after the other, each beside the one before it, while pods with a claim
-// for devices of both come each second.
+// for devices of both come each second. Seconds pass from the first driver that the new one takes over to the second.
 func TestEFAUpdates(t *testing.T) {
 	t.Parallel()
 	takeNode(t, efaFlag)
@@ -134,22 +149,21 @@ func TestEFAUpdates(t *testing.T) {
 	template, _ := alignedPod(t, 1)
 	template, _, _ = strings.Cut(template, "---\n")
 	apply(t, template)
-	held := watchCDI(t, efasOf(t, efaTrn2))
-	const updates = 3
+	const updates, first = 3, 10
+	defer watchCDI(t, efasOf(t, efaTrn2)).right(t, 3*updates)
 	if n := whilePodsCome(t, "efa-update", "aligned-1", func() {
 		end := func() { control(t, "agent", "stop") }
-		for number := range updates {
-			next := startSurge(t, kube.Agent, 10+number)
-			next.says(t, "event=registered driver="+efaDriver)
-			next.says(t, "event=store_opened")
-			time.Sleep(2 * time.Second) // for claims that come while both run
-			end()
+		for number := first; number < first+updates; number++ {
+			together := apart(t, number)
+			next := startSurge(t, kube.Agent, number)
+			next.says(t, "event=store_opened claims")
+			time.Sleep(4 * time.Second)
+			together()
 			next.says(t, "event=store_opened driver="+efaDriver)
+			end()
 			end = next.stop
 		}
-		time.Sleep(2 * time.Second)
 	}); n > 0 {
 		t.Errorf("the kubelet got %d errors in %d updates", n, updates)
 	}
-	held.right(t, 3*updates)
 }

@@ -40,11 +40,14 @@ type surge struct {
 	process     *exec.Cmd
 }
 
+// surgeUID is the pod UID of a surge.
+func surgeUID(number int) string { return fmt.Sprintf("5a5a5a5a-0000-4000-8000-%012d", number) }
+
 // startSurge starts a program with the arguments of the cluster's agent and a pod UID of its own, until the kubelet
 // has registered it.
 func startSurge(t *testing.T, program string, number int) *surge {
 	t.Helper()
-	uid := fmt.Sprintf("5a5a5a5a-0000-4000-8000-%012d", number)
+	uid := surgeUID(number)
 	s := &surge{socket: filepath.Join(filepath.Dir(storePath()), "dra-"+uid+".sock"),
 		log: filepath.Join(filepath.Dir(kube.AgentLog), fmt.Sprintf("agent-%d.log", number))}
 	out := must(os.Create(s.log))
@@ -95,6 +98,7 @@ func (s *surge) says(t *testing.T, text string) {
 // each has seen its devices. The result is how often the kubelet got an error for one of their claims.
 func whilePodsCome(t *testing.T, series, template string, change func()) (refusals int) {
 	t.Helper()
+	series += fmt.Sprint("-", time.Now().Unix()) // Events of a first try are not those of a second one
 	stop, made := make(chan struct{}), make(chan error, 1)
 	count := 0
 	go func() {

@@ -252,6 +252,21 @@ static void test_memory_of_a_part(void **state)
     assert_int_equal(device_memory_check(world.agent, &r, true, &why), HOST_BUSY);
 }
 
+/* An EFA device has the number of a Neuron device, whose memory is none of its claim's business. */
+static void test_memory_of_efa(void **state)
+{
+    (void)state;
+    begin_guarded();
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    struct claim_record r = {.id = {.uid = "efa"}, .driver = DRIVER_EFA, .count = 1};
+    r.result[0].number = 1;
+    disk.memory[1][0] = 4096;
+    assert_int_equal(device_memory_check(world.agent, &r, false, &why), STATUS_OK);
+    r.driver = DRIVER_NEURON;
+    assert_int_equal(device_memory_check(world.agent, &r, false, &why), HOST_BUSY);
+}
+
 /* Switched off, for an admin, and where the kernel module does not say: nobody is refused. */
 static void test_memory_not_asked(void **state)
 {
@@ -283,19 +298,36 @@ static unsigned troubles(void)
     return count;
 }
 
+/* How many devices the metric counts. */
+static void check_metric(const char *count)
+{
+    static char page[65536];
+    char line[64];
+    struct metrics_cursor c = {0};
+    struct writer out = writer_of(page, sizeof page - 1u);
+    assert_true(metrics_write(world.agent, &c, &out));
+    page[out.len] = 0;
+    (void)snprintf(line, sizeof line, "\nneuron_dra_devices_memory_in_use %s\n", count);
+    assert_non_null(strstr(page, line));
+}
+
 /* A device that does not recover is reported, once, and when it does. */
 static void test_memory_stuck(void **state)
 {
     (void)state;
     begin_guarded();
     assert_int_equal(troubles(), 0);
+    check_metric("0");
     disk.memory[1][6] = 4096;
     (void)prepare_now(1, 1);
     assert_int_equal(troubles(), 1);
+    check_metric("1");
     pass(DEVICE_MEMORY_STUCK_MS - 1000);
     assert_int_equal(said("event=device_memory_stuck"), 0);
     pass(DEVICE_MEMORY_LOOK_MS);
     log_has("event=device_memory_stuck device=neuron-device-1 bytes=4096");
+    pass(1000);
+    assert_non_null(strstr(event_only("DeviceMemoryStuck")->note, "neuron-device-1"));
     (void)prepare_now(1, 1);
     pass(DEVICE_MEMORY_STUCK_MS);
     assert_int_equal(said("event=device_memory_stuck"), 1);
@@ -303,6 +335,7 @@ static void test_memory_stuck(void **state)
     pass(DEVICE_MEMORY_LOOK_MS);
     log_has("event=device_memory_freed device=neuron-device-1");
     assert_int_equal(troubles(), 0);
+    check_metric("0");
     prepare_well(1, 1);
 }
 
@@ -320,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_its_own),
         cmocka_unit_test(test_memory_last_claim_unknown),
         cmocka_unit_test(test_memory_of_a_part),
+        cmocka_unit_test(test_memory_of_efa),
         cmocka_unit_test(test_memory_not_asked),
         cmocka_unit_test(test_memory_stuck),
     };

@@ -443,6 +443,7 @@ def end_processes(cluster):
         procs.stop([records["agent"]])
     procs.stop([records[name] for name in CONTROL_PLANE + ("kubelet",) if name in records],
                signal.SIGKILL)
+    procs.thaw_cgroup(cluster.cgroup)
     for _ in range(50):
         containers = procs.cgroup_pids(cluster.cgroup)
         if not containers:

@@ -5,6 +5,7 @@ Owns pids (with their start time, so that a reused number is never taken for our
 mount namespace of the node's programs, and the node's cgroups. It never ends a process it cannot
 trace to this cluster: by record, by the mount namespace, or by the cgroup.
 """
+import contextlib
 import errno
 import os
 import shutil
@@ -172,6 +173,14 @@ def cgroup_pids(name):
         except OSError:
             continue
     return [{"pid": pid, "start": start_time(pid)} for pid in pids if start_time(pid) is not None]
+
+
+def thaw_cgroup(name):
+    """Lets frozen processes take a signal: a test that was ended may have left some."""
+    for folder in _cgroup_folders(name):
+        with contextlib.suppress(OSError):     # no folder of the freezer, or gone by now
+            with open(os.path.join(folder, "freezer.state"), "r+", encoding="ascii") as stream:
+                stream.write("THAWED")
 
 
 def remove_cgroup(name):
