@@ -32,6 +32,8 @@ _Static_assert((UID_CAP + NAMESPACE_CAP + NAME_CAP + 2u) * CLAIMS_PER_CALL_MAX <
                "a full call fits a gRPC message buffer");
 /* Prepares leave a full call's worth of operations to unprepares. */
 _Static_assert(OPERATIONS_MAX >= 2u * CLAIMS_PER_CALL_MAX, "a full call of each kind fits");
+/* Prepares that hang leave streams to unprepares, whatever else a connection watches. */
+_Static_assert(UNPREPARE_STREAMS + WATCHES_PER_LINK < H2_SERVER_STREAMS, "each has streams");
 /* A half holds its header and the longest record. */
 _Static_assert(STORE_RECORD_MAX + 64u <= STORE_HALF_BYTES, "the longest record fits half a slot");
 _Static_assert(STORE_HALF_BYTES % 4096u == 0u && STORE_HEADER_BYTES % 4096u == 0u,

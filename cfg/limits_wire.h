@@ -87,6 +87,19 @@
  */
 #define H2_SERVER_STREAMS 16u
 /*
+ * Those that are free for unprepares while prepares hang: a kubelet ends pods one by one. More at
+ * one time: they wait for each other, for a few milliseconds.
+ */
+#define UNPREPARE_STREAMS 4u
+/*
+ * Prepares of one connection while one of them has been running for PREPARE_STALL_MS, ten times as
+ * long as a GET from a busy API server takes: the streams that unprepares and watches leave. More:
+ * the last ones end with UNAVAILABLE, and the kubelet repeats them.
+ */
+#define WATCHES_PER_LINK (HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
+#define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)
+#define PREPARE_STALL_MS 1000u
+/*
  * Streams of the API connection: of each of two drivers 8 claim GETs, 2 watches, node, list, one
  * write, spare. Reached: the request waits.
  */

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -463,4 +464,41 @@ func TestLNCOfTheHost(t *testing.T) {
 	k = a.register()
 	environment("none", 7)
 	contains(t, a.commandOK(closedPort(t), "devices"), "LNC 2\n")
+}
+
+// The API server hangs while more pods start than the connection has streams: pods that end are unprepared all the same,
+// while the prepares that have a place still wait.
+func TestUnpreparesPassHangingPrepares(t *testing.T) {
+	t.Parallel()
+	const pods = 40
+	api := startAPIServer(t)
+	a, k := running(t, api, "trn2.48xlarge")
+	gone := named(api.addClaim(newClaim("gone", "req=15")))
+	k.prepareOK(gone)
+	api.setFaults(func(kind string, w http.ResponseWriter, r *http.Request) bool {
+		if kind == "claim" {
+			<-r.Context().Done()
+		}
+		return kind == "claim"
+	})
+	var waiting, refused atomic.Int64
+	var ended sync.WaitGroup
+	for n := range pods {
+		c := named(api.addClaim(newClaim(fmt.Sprint("new-", n), fmt.Sprintf("req=%d", n%15))))
+		waiting.Add(1)
+		ended.Go(func() {
+			_, err := k.callBytes(prepareV1, callLimit, c)
+			waiting.Add(-1)
+			if status.Code(err) == codes.Unavailable {
+				refused.Add(1)
+			}
+		})
+	}
+	waitFor(t, "eight claims are read", func() bool { return api.seen("claim") > 8 })
+	k.unprepareOK(gone)
+	if waiting.Load() == 0 || waiting.Load()+refused.Load() != pods {
+		t.Errorf("the unprepare came after the prepares: %d still wait, %d were refused", waiting.Load(), refused.Load())
+	}
+	a.kill()
+	ended.Wait()
 }

@@ -66,8 +66,9 @@ static void test_queued_call(void **state)
 {
     (void)state;
     begin();
-    struct peer *p = service_open();
+    struct peer *p = NULL;
     for (unsigned n = 0; n < 2u * FETCHES_MAX; n++) {
+        p = (n % PREPARES_STALLED_MAX == 0u) ? service_open() : p;
         api.claim[n].fault = API_HANGS;
         (void)call_send(p, PREPARE, claims_request(n, 1));
         settle();
@@ -370,6 +371,40 @@ static void test_operations_used_up(void **state)
     check_idle();
 }
 
+/*
+ * A kubelet sends no more calls than the connection has streams. Prepares that hang leave some to
+ * unprepares; a burst of prepares does not, as long as none of them hangs.
+ */
+static void test_unprepares_find_a_place(void **state)
+{
+    const struct peer_call *c[H2_SERVER_STREAMS];
+    (void)state;
+    begin();
+    prepare_well(0, 16);
+    api.hangs = true;
+    struct peer *p = service_open();
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        c[i] = call_send(p, PREPARE, claims_request(16 + i, 1));
+        pass(1);
+    }
+    pass(PREPARE_STALL_MS - H2_SERVER_STREAMS - 1);
+    assert_false(c[H2_SERVER_STREAMS - 1]->ended);
+    pass(1);
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        assert_true(c[i]->ended == (i >= PREPARES_STALLED_MAX));
+    }
+    assert_int_equal(c[PREPARES_STALLED_MAX]->status, GRPC_UNAVAILABLE);
+    assert_non_null(strstr(c[PREPARES_STALLED_MAX]->text, "hang"));
+    const struct peer_call *gone = call_send(p, UNPREPARE, claims_request(0, 16));
+    const struct peer_call *refused = call_send(p, PREPARE, claims_request(40, 1));
+    settle();
+    assert_true(gone->ended);
+    assert_int_equal(gone->status, GRPC_OK);
+    assert_int_equal(refused->status, GRPC_UNAVAILABLE);
+    pass(60000);
+    check_idle();
+}
+
 /* --- slow peers --- */
 
 static struct view big_reply(uint32_t window, size_t cut)
@@ -455,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_deadline_of_the_kubelet),
         cmocka_unit_test(test_operations_used_up),
+        cmocka_unit_test(test_unprepares_find_a_place),
         cmocka_unit_test(test_tiny_windows),
         cmocka_unit_test(test_deaf_peer),
         cmocka_unit_test(test_unprepared_while_replying),

@@ -788,6 +788,45 @@ void calls_retire(struct agent *a)
     }
 }
 
+/* --- places for unprepares --- */
+
+static bool is_prepare(const struct call *c)
+{
+    return c->state == CALL_RUNNING && !c->unprepare;
+}
+
+/* When a prepare gives its place up: the first one of its connection hangs, enough others wait. */
+static uint64_t yields_ms(const struct agent *a, const struct call *c)
+{
+    unsigned before = 0;
+    uint64_t first_ms = c->start_ms;
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        const struct call *other = &a->call[i];
+        bool sooner = other->start_ms < c->start_ms ||
+                      (other->start_ms == c->start_ms && other->id.serial < c->id.serial);
+        if (is_prepare(other) && other->server == c->server && sooner) {
+            before++;
+            first_ms = earlier(first_ms, other->start_ms);
+        }
+    }
+    return (before < PREPARES_STALLED_MAX) ? UINT64_MAX : first_ms + PREPARE_STALL_MS;
+}
+
+/*
+ * The kubelet sends no more calls than a connection has streams: while all of them are prepares
+ * that hang, its unprepares, which need no API server, would wait behind them.
+ */
+static void leave_places(struct agent *a)
+{
+    for (unsigned i = 0; i < CALLS_MAX; i++) {
+        if (is_prepare(&a->call[i]) && a->now_ms >= yields_ms(a, &a->call[i])) {
+            call_fail(a, i, GRPC_UNAVAILABLE,
+                      "prepares of this connection hang, and its other places are for unprepares; "
+                      "try again");
+        }
+    }
+}
+
 void calls_step(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
@@ -795,6 +834,7 @@ void calls_step(struct agent *a)
             call_step(a, i);
         }
     }
+    leave_places(a);
     if (api_ready(a)) {
         start_fetches(a);
     }
@@ -823,9 +863,13 @@ uint64_t calls_deadline(const struct agent *a)
 {
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        uint64_t d =
-            (a->call[i].state == CALL_RUNNING) ? call_deadline(a, &a->call[i]) : UINT64_MAX;
-        at = (d < at) ? d : at;
+        const struct call *c = &a->call[i];
+        if (c->state == CALL_RUNNING) {
+            at = earlier(at, call_deadline(a, c));
+        }
+        if (is_prepare(c)) {
+            at = earlier(at, yields_ms(a, c));
+        }
     }
     return at;
 }
