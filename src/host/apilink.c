@@ -453,11 +453,15 @@ void apilink_turn(struct apilink *l, short revents, uint64_t now_ms)
 
 bool apilink_eager(struct apilink *l)
 {
-    if (!l->tls || tls_pending() == 0u || l->slow) {
+    if (!l->tls || l->slow) {
         return false;
     }
     if (l->phase != APILINK_OPEN) {
-        return true; /* the handshake takes it */
+        /* the handshake takes it */
+        return tls_pending() > 0u || (tls_wants() & (unsigned)TLS_WANTS_TURN) != 0u;
+    }
+    if (tls_pending() == 0u) {
+        return false;
     }
     struct writer room = agent_link_rx(l->agent, LINK_API);
     return writer_room(&room) > 0u;

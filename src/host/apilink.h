@@ -69,7 +69,10 @@ int apilink_interest(struct apilink *l, short *events);
 void apilink_turn(struct apilink *l, short revents, uint64_t now_ms);
 /* Passes the agent's bytes to TLS, one piece. Whether any were accepted. */
 bool apilink_write(struct apilink *l);
-/* Whether decrypted bytes are waiting and the agent has room for them: poll must not sleep then. */
+/*
+ * Whether poll must not sleep: the handshake has more to do, or decrypted bytes wait and the agent
+ * has room for them.
+ */
 bool apilink_eager(struct apilink *l);
 /* When apilink_turn must run at the latest. */
 uint64_t apilink_deadline(const struct apilink *l);

@@ -29,8 +29,8 @@ struct tls_identity {
     bool with_tls12;         /* TLS 1.2 is offered too, else TLS 1.3 alone */
 };
 
-/* Bits: what the socket must be ready for. */
-enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2 };
+/* Bits: what the socket must be ready for. TURN: nothing, there is more work after others' turn. */
+enum tls_wants { TLS_WANTS_READ = 1, TLS_WANTS_WRITE = 2, TLS_WANTS_TURN = 4 };
 
 /*
  * Checks once per process, before the first tls_start, that the kernel provides random numbers and
@@ -45,7 +45,8 @@ MUST_USE enum status tls_setup(void);
  */
 MUST_USE enum status tls_start(int fd, const struct tls_identity *id, struct writer *why);
 /*
- * Continues the handshake. STATUS_MORE: wait for tls_wants. STATUS_OK: verified, speaks h2.
+ * Continues the handshake, by one signature of a certificate at most. STATUS_MORE: wait for
+ * tls_wants. STATUS_OK: verified, speaks h2.
  * Otherwise `why` gets one line. PEER_UNTRUSTED: verification failed (x509_chain.h).
  * PEER_REFUSED: the server rejects the client. PEER_UNSUPPORTED: no ALPN h2, or no common version
  * or cipher. PEER_PROTOCOL, PEER_CLOSED, FULL_BUFFER.

@@ -16,6 +16,7 @@
 #include <mbedtls/pk.h>
 #include <mbedtls/platform.h>
 #include <mbedtls/rsa.h>
+#include <mbedtls/ssl.h>
 
 #define RSA_BITS_MIN 1024u           /* Go's crypto/rsa */
 #define RSA_BITS_MAX 4096u           /* MBEDTLS_MPI_MAX_SIZE */
@@ -141,6 +142,7 @@ static enum x509_reason check(void *context, const struct x509_cert *child,
 void tls_verifier_start(struct tls_verifier *v, struct view anchors, struct view host)
 {
     v->trust = (struct x509_trust){.anchors = anchors, .host = host, .check = check, .context = v};
+    v->state = TLS_NO_CERTIFICATE;
     v->reason = X509_TRUSTED;
     v->text[0] = '\0';
 }
@@ -177,43 +179,67 @@ static struct x509_verdict read_sent(struct tls_verifier *v, const mbedtls_x509_
 }
 
 /* Gives the library the key with which the server then proves that the certificate is its own. */
-static struct x509_verdict take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
+static enum x509_reason take_key(mbedtls_x509_crt *own, const struct x509_cert *cert)
 {
     mbedtls_pk_free(&own->pk);
-    return (struct x509_verdict){.reason = import_key(&own->pk, cert)};
-}
-
-/* The library chooses its alert to the server by it. */
-static uint32_t flag_of(enum x509_reason reason)
-{
-    if (reason == X509_EXPIRED || reason == X509_FUTURE) {
-        return MBEDTLS_X509_BADCERT_EXPIRED;
-    }
-    return (reason == X509_HOST) ? MBEDTLS_X509_BADCERT_CN_MISMATCH
-                                 : MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+    return import_key(&own->pk, cert);
 }
 
 int tls_verify(void *verifier, mbedtls_x509_crt *sent, int depth, uint32_t *flags)
 {
     struct tls_verifier *v = verifier;
-    struct writer w = writer_of(v->text, sizeof v->text - 1u);
+    (void)flags;
     ASSERT(depth == 0);
     v->trust.now_ms = (int64_t)clock_wall_ms();
-    struct x509_verdict verdict = read_sent(v, sent);
+    v->unread = read_sent(v, sent);
+    if (v->unread.reason == X509_TRUSTED) {
+        v->key_reason = take_key(sent, &v->sent.cert[0]);
+        x509_begin(&v->search, &v->trust, &v->sent);
+    }
+    v->state = TLS_UNVERIFIED;
+    return 0;
+}
+
+bool tls_verify_pending(const struct tls_verifier *v)
+{
+    return v->state == TLS_UNVERIFIED;
+}
+
+bool tls_verify_trusted(const struct tls_verifier *v)
+{
+    return v->state == TLS_VERIFIED && v->reason == X509_TRUSTED;
+}
+
+enum status tls_verify_on(struct tls_verifier *v)
+{
+    struct writer w = writer_of(v->text, sizeof v->text - 1u);
+    struct x509_verdict verdict = v->unread;
+    ASSERT(v->state == TLS_UNVERIFIED);
     if (verdict.reason == X509_TRUSTED) {
-        verdict = x509_verify(&v->search, &v->trust, &v->sent);
+        if (!x509_step(&v->search, &verdict)) {
+            return STATUS_MORE;
+        }
         verdict.reason = (verdict.reason == X509_NO_ISSUER && v->more) ? X509_SENT : verdict.reason;
     }
     if (verdict.reason == X509_TRUSTED) {
-        verdict = take_key(sent, &v->sent.cert[0]);
+        verdict = (struct x509_verdict){.reason = v->key_reason};
     }
+    v->state = TLS_VERIFIED;
     v->reason = verdict.reason;
-    if (verdict.reason != X509_TRUSTED) {
-        *flags |= flag_of(verdict.reason);
+    if (v->reason != X509_TRUSTED) {
         x509_explain(&w, &verdict, v->trust.host);
     }
     v->text[w.len] = '\0';
-    return 0;
+    return tls_verify_trusted(v) ? STATUS_OK : PEER_UNTRUSTED;
+}
+
+uint8_t tls_verify_alert(const struct tls_verifier *v)
+{
+    if (v->reason == X509_EXPIRED || v->reason == X509_FUTURE) {
+        return MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED;
+    }
+    return (v->reason == X509_HOST) ? MBEDTLS_SSL_ALERT_MSG_BAD_CERT
+                                    : MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA;
 }
 
 /* --- what mbedTLS calls in the place of its x509_crt.c --- */

@@ -235,9 +235,11 @@ static bool candidate_fits(struct x509_search *s, const struct x509_cert *candid
     if (full || candidate->key == X509_KEY_OTHER || is_in_chain(s, candidate)) {
         return false;
     }
-    enum x509_reason reason = may_sign(candidate)
-                                  ? s->trust->check(s->trust->context, child, candidate)
-                                  : X509_NO_AUTHORITY;
+    enum x509_reason reason = X509_NO_AUTHORITY;
+    if (may_sign(candidate)) {
+        reason = s->trust->check(s->trust->context, child, candidate);
+        s->checks++;
+    }
     if (reason == X509_TRUSTED) {
         reason = judge_issuer(s, candidate, is_anchor, s->depth - 1u);
     }
@@ -259,7 +261,7 @@ static void push(struct x509_search *s, size_t cert)
 }
 
 /* One candidate for the last of the chain. True: a chain is complete and good. */
-static bool step(struct x509_search *s)
+static bool try_next(struct x509_search *s)
 {
     struct x509_cert candidate;
     struct x509_frame *f = &s->frame[s->depth - 1u];
@@ -331,22 +333,28 @@ static struct x509_verdict failure(const struct x509_search *s)
     return v;
 }
 
-struct x509_verdict x509_verify(struct x509_search *s, const struct x509_trust *trust,
-                                const struct x509_sent *sent)
+void x509_begin(struct x509_search *s, const struct x509_trust *trust, const struct x509_sent *sent)
 {
     ASSERT(sent->count > 0u && sent->count <= X509_SENT_MAX && trust->check != NULL);
     *s = (struct x509_search){.trust = trust, .sent = sent};
-    struct x509_verdict v = judge_own(trust, &sent->cert[0]);
-    if (v.reason != X509_TRUSTED || is_anchor_itself(trust, &sent->cert[0])) {
-        return v;
-    }
+    s->verdict = judge_own(trust, &sent->cert[0]);
+    s->over = s->verdict.reason != X509_TRUSTED || is_anchor_itself(trust, &sent->cert[0]);
     push(s, 0);
-    while (s->depth > 0u && s->candidates <= X509_CANDIDATES_MAX) {
-        if (step(s)) {
-            return v;
+}
+
+bool x509_step(struct x509_search *s, struct x509_verdict *v)
+{
+    unsigned before = s->checks;
+    while (!s->over && s->checks == before) {
+        if (s->depth > 0u && s->candidates <= X509_CANDIDATES_MAX) {
+            s->over = try_next(s);
+        } else {
+            s->verdict = failure(s);
+            s->over = true;
         }
     }
-    return failure(s);
+    *v = s->verdict;
+    return s->over;
 }
 
 /* --- messages --- */

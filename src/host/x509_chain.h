@@ -9,7 +9,8 @@
  * C1 What Go refuses is refused.
  * C2 A certificate of the authorities is an anchor by being there: its own signature and issuer do
  *    not matter, its validity, path length and constraints do.
- * C3 At most X509_CANDIDATES_MAX possible issuers are tried, and so many signatures checked.
+ * C3 At most X509_CANDIDATES_MAX possible issuers are tried, and so many signatures checked: at
+ *    most one in each call of x509_step.
  */
 #ifndef HOST_X509_CHAIN_H
 #define HOST_X509_CHAIN_H
@@ -83,14 +84,22 @@ struct x509_search {
     struct x509_frame frame[X509_SENT_MAX];
     struct x509_cert anchor; /* end of the chain that is judged */
     size_t depth;
-    unsigned candidates;        /* tried so far */
+    unsigned candidates; /* tried so far */
+    unsigned checks;     /* signatures that were checked */
+    bool over;           /* `verdict` is final */
+    struct x509_verdict verdict;
     struct x509_verdict chain;  /* why the first whole chain was refused */
     struct x509_verdict broken; /* why the first candidate was refused */
 };
 
-/* Judges sent->cert[0]. The views of the verdict lie in the certificates. */
-struct x509_verdict x509_verify(struct x509_search *s, const struct x509_trust *trust,
-                                const struct x509_sent *sent);
+/* Begins to judge sent->cert[0]; `trust` and `sent` are borrowed until the search is over. */
+void x509_begin(struct x509_search *s, const struct x509_trust *trust,
+                const struct x509_sent *sent);
+/*
+ * Goes on until one signature is checked: that takes milliseconds. True: the search is over, with
+ * the verdict *v, whose views lie in the certificates.
+ */
+MUST_USE bool x509_step(struct x509_search *s, struct x509_verdict *v);
 /* One line: what is wrong with the server's certificate, for a sentence that ends in ": ". */
 void x509_explain(struct writer *w, const struct x509_verdict *v, struct view host);
 

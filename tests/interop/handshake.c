@@ -55,6 +55,10 @@ static enum status shake(int fd, struct writer *why)
 {
     enum status s = tls_handshake(why);
     while (s == STATUS_MORE) {
+        if (tls_wants() == (unsigned)TLS_WANTS_TURN) {
+            s = tls_handshake(why);
+            continue;
+        }
         short events = ((tls_wants() & (unsigned)TLS_WANTS_READ) != 0u) ? POLLIN : POLLOUT;
         struct pollfd p = {.fd = fd, .events = events};
         if (poll(&p, 1, PATIENCE_MS) != 1) {

@@ -104,7 +104,9 @@ static void finish(void)
         struct pollfd p = {.events = 0};
         p.fd = apilink_interest(&l, &p.events);
         assert_true(p.fd >= 0);
-        assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+        bool eager = apilink_eager(&l);
+        int ready = poll(&p, 1, eager ? 0 : PATIENCE_MS);
+        assert_true(ready == 1 || (eager && ready == 0));
         apilink_turn(&l, p.revents, NOW);
     }
     assert_int_equal(agent.opened + agent.failed, outcomes + 1);

@@ -123,6 +123,31 @@ static void test_refused(void **state)
     }
 }
 
+/* Four authorities of the right name, none of which signed: others come between the signatures. */
+static void test_one_signature_a_turn(void **state)
+{
+    static const char *const options[] = {"-tls1_3", "-tls1_2"};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct server server = server_start("ec", options[i]);
+        int fd = dial(server.port);
+        struct tls_identity id = identity("namesakes.pem", NULL, "api.test");
+        unsigned turns = 0;
+        assert_int_equal(start(fd, &id), STATUS_OK);
+        enum status s = shake(fd, 1);
+        for (unsigned step = 0; step < ALL_STEPS && s == STATUS_MORE; step++) {
+            turns += (tls_wants() == TLS_WANTS_TURN) ? 1u : 0u;
+            wait_for(fd, tls_wants());
+            s = shake(fd, 1);
+        }
+        assert_int_equal(s, PEER_UNTRUSTED);
+        assert_non_null(strstr(why_text, "\"ca\" has another key than the one that signed"));
+        assert_int_equal(turns, 4);
+        end(fd);
+        server_stop(&server);
+    }
+}
+
 /* --- what else a server can do --- */
 
 static void test_no_alpn(void **state)
@@ -472,6 +497,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_one_signature_a_turn),
         cmocka_unit_test(test_no_alpn),
         cmocka_unit_test(test_odd_answers),
         cmocka_unit_test(test_sni),

@@ -191,6 +191,23 @@ static enum x509_reason check(void *context, const struct x509_cert *child,
     return checks.verdict[checks.calls++ > 0];
 }
 
+/* The whole search: no step checks more than one signature. */
+static struct x509_verdict judge(struct x509_search *search, const struct x509_trust *trust,
+                                 const struct x509_sent *sent)
+{
+    struct x509_verdict v = {.reason = X509_TRUSTED};
+    unsigned calls = 0;
+    bool over = false;
+    x509_begin(search, trust, sent);
+    for (unsigned i = 0; i <= X509_CANDIDATES_MAX + 1u && !over; i++) {
+        calls = checks.calls;
+        over = x509_step(search, &v);
+        assert_true(checks.calls <= calls + 1u);
+    }
+    assert_true(over);
+    return v;
+}
+
 /* Judges a certificate of these names under the anchors: why it is refused, "it " if it is not. */
 static const char *explain(struct view names, struct view anchors)
 {
@@ -204,7 +221,7 @@ static const char *explain(struct view names, struct view anchors)
     sent.count = 1;
     assert_int_equal(x509_read(certificate(&spec), &sent.cert[0]), STATUS_OK);
     checks.calls = 0;
-    struct x509_verdict v = x509_verify(&search, &trust, &sent);
+    struct x509_verdict v = judge(&search, &trust, &sent);
     x509_explain(&w, &v, trust.host);
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     return text;
@@ -244,6 +261,35 @@ static void test_constraints(void **state)
                         NOT_PERMITTED "b.test");
 }
 
+/* Authorities of one name, none of which signed: each is tried, in a step of its own. */
+static void test_one_signature_a_step(void **state)
+{
+    static struct x509_search search;
+    static struct x509_sent sent;
+    struct view names = DER(DER_SEQUENCE, DNS(HOST));
+    struct spec spec = {"server", "root", .extension = {names_extension(names)}};
+    struct x509_trust trust = {.anchors = copies(root_with(NONE), 20),
+                               .host = view_text(HOST),
+                               .now_ms = NOW * 1000,
+                               .check = check};
+    struct x509_verdict v;
+    (void)state;
+    checks.verdict[0] = X509_BAD_SIGNATURE;
+    checks.verdict[1] = X509_BAD_SIGNATURE;
+    sent.count = 1;
+    assert_int_equal(x509_read(certificate(&spec), &sent.cert[0]), STATUS_OK);
+    x509_begin(&search, &trust, &sent);
+    assert_int_equal(checks.calls, 0);
+    for (unsigned i = 1; i <= 20; i++) {
+        assert_false(x509_step(&search, &v));
+        assert_int_equal(checks.calls, i);
+    }
+    assert_true(x509_step(&search, &v));
+    assert_int_equal(checks.calls, 20);
+    assert_int_equal(v.reason, X509_NO_ISSUER);
+    assert_int_equal(v.hint, X509_BAD_SIGNATURE);
+}
+
 /* 520 names under 500 constraints, none of which they violate. */
 /* As in Go: it expires within its last second, not behind it. */
 static void test_time(void **state)
@@ -258,13 +304,13 @@ static void test_time(void **state)
     sent.count = 1;
     assert_int_equal(x509_read(own, &sent.cert[0]), STATUS_OK);
     trust.now_ms = NOW * 1000;
-    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_TRUSTED);
+    assert_int_equal(judge(&search, &trust, &sent).reason, X509_TRUSTED);
     trust.now_ms++;
-    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_EXPIRED);
+    assert_int_equal(judge(&search, &trust, &sent).reason, X509_EXPIRED);
     trust.now_ms = sent.cert[0].not_before * 1000;
-    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_TRUSTED);
+    assert_int_equal(judge(&search, &trust, &sent).reason, X509_TRUSTED);
     trust.now_ms--;
-    assert_int_equal(x509_verify(&search, &trust, &sent).reason, X509_FUTURE);
+    assert_int_equal(judge(&search, &trust, &sent).reason, X509_FUTURE);
 }
 
 static void test_too_many_comparisons(void **state)
@@ -449,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_constraints, start),
         cmocka_unit_test_setup(test_time, start),
+        cmocka_unit_test_setup(test_one_signature_a_step, start),
         cmocka_unit_test_setup(test_too_many_comparisons, start),
         cmocka_unit_test_setup(test_issuers, start),
         cmocka_unit_test_setup(test_memory_outweighs, start),
