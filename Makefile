@@ -690,6 +690,10 @@ bench-smoke: bench-programs ## whether make bench still measures, by a few claim
 check: deps-test ## the gates: warnings, analysers, MISRA rules, layers, heap, stack, size, form, generated files
 	@/usr/bin/python3 tools/check.py
 
+.PHONY: advisories
+advisories: all ## security advisories of the linked libraries: verdicts that still hold, a list that is 30 days old at most
+	@/usr/bin/python3 tools/check_advisories.py
+
 .PHONY: deps-mirrors
 deps-mirrors: deps-test ## sources when mirrors have moved on, expired, fail or lie; builds that share a cache: seconds, on loopback
 	@/usr/bin/python3 tests/deps/run.py
