@@ -63,7 +63,8 @@ def check_one(report, advisory, versions, linked):
     if advisory["verdict"] not in VERDICTS:
         report.add(place, f"the verdict is none of {', '.join(VERDICTS)}")
     if advisory["verdict"] == "affected":
-        report.add(place, f"{advisory['library']} {', '.join(concerned)} is affected: take another release, or mitigate")
+        which = f"{advisory['library']} {', '.join(concerned)}"
+        report.add(place, f"{which} is affected: take another release, or mitigate")
     if len(advisory["why"]) < WHY_CHARACTERS_MIN:
         report.add(place, "say why the verdict holds")
     for name in sorted(set(advisory.get("absent", [])) & (linked or set())):
@@ -76,8 +77,8 @@ def check(root, today=None):
     linked = functions(root)
     age = ((today or datetime.date.today()) - listed["looked"]).days
     if age > AGE_DAYS_MAX:
-        report.add(LIST, f"the sources of advisories were read {age} days ago, and {AGE_DAYS_MAX} are allowed: read those "
-                         "that the file names, add what is new, and set 'looked' to today")
+        report.add(LIST, f"the sources of advisories were read {age} days ago, and {AGE_DAYS_MAX} are allowed: "
+                         "read those that the file names, add what is new, and set 'looked' to today")
     if age < 0:
         report.add(LIST, "'looked' lies in the future")
     for name in LIBRARIES:
@@ -85,7 +86,8 @@ def check(root, today=None):
             report.add(LIST, f"{name} has no version in {PINS} or here, or no source of advisories")
     for advisory in listed["advisory"]:
         check_one(report, advisory, versions, linked)
-    report.looked_at = f"{len(listed['advisory'])} advisories for {sum(map(len, versions.values()))} versions, {age} days old"
+    count = sum(map(len, versions.values()))
+    report.looked_at = f"{len(listed['advisory'])} advisories for {count} versions, {age} days old"
     return report
 
 

@@ -29,8 +29,9 @@ class Advisories(Tree):
         self.pins("3.6.7:00")
 
     def listed(self, looked, entries):
-        self.write(check_advisories.LIST, f"looked = {looked}\n" + "".join(
-            f'[library.{name}]\nsources = ["x"]\nversions = ["1.0"]\n' for name in check_advisories.LIBRARIES) + entries)
+        libraries = "".join(f'[library.{name}]\nsources = ["x"]\nversions = ["1.0"]\n'
+                            for name in check_advisories.LIBRARIES)
+        self.write(check_advisories.LIST, f"looked = {looked}\n{libraries}{entries}")
 
     def pins(self, accepted):
         self.write(check_advisories.PINS, f'MBEDTLS_ACCEPT="{accepted}"\n')
