@@ -95,6 +95,7 @@ struct settings {
     bool device_metadata;
     bool device_metrics;
     bool check_device_memory;
+    bool require_consecutive;
     bool sandbox;
     uint64_t reconcile_ms;
     uint64_t health_ms;

@@ -46,7 +46,7 @@ struct setting_row {
 };
 
 /* Rows of the table; one for each flag. */
-#define SETTINGS_COUNT 37u
+#define SETTINGS_COUNT 38u
 /* One command; texts are literals. */
 struct command_row {
     const char *name;

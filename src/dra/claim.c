@@ -173,6 +173,27 @@ uint64_t claim_all_numbers(const struct claim_record *r)
     return numbers;
 }
 
+bool claim_consecutive(const struct claim_record *r)
+{
+    uint64_t numbers = (r->driver == DRIVER_NEURON) ? claim_numbers(r) : 0u;
+    uint64_t from_first = (numbers != 0u) ? numbers >> (unsigned)__builtin_ctzll(numbers) : 0u;
+    return (from_first & (from_first + 1u)) == 0u;
+}
+
+void claim_scattered_write(struct writer *out, const struct claim_record *r)
+{
+    writer_text(out, "claim ");
+    writer_shown(out, view_text(r->id.namespace_), SHOWN_BYTES_MAX);
+    writer_text(out, "/");
+    writer_shown(out, view_text(r->id.name), SHOWN_BYTES_MAX);
+    writer_text(out, " has devices ");
+    device_numbers_write(out, claim_numbers(r));
+    writer_text(out, ", which are not consecutive on the host: the kernel module counts cores from "
+                     "the first of them on, and reaches devices of other pods; delete the pod, and "
+                     "ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 by "
+                     "devicegroup4_id, 8 or 16");
+}
+
 unsigned claim_numbers_count(uint64_t numbers)
 {
     unsigned count = 0;

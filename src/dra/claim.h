@@ -234,6 +234,16 @@ uint64_t claim_all_numbers(const struct claim_record *r);
  * them for a part of a device, because NEURON_RT_VISIBLE_CORES holds for a whole container.
  */
 uint64_t claim_container_numbers(const struct claim_record *r);
+/*
+ * Whether the Neuron devices that the claim holds have consecutive numbers, which nothing but the
+ * claim's constraints sees to. For core ranges and PCI addresses the kernel module adds the number
+ * of the first device to the index in the container (ncdev_crwl_nc_range_mark), so a claim with a
+ * gap reaches a device that it does not have. The first number does not follow the last one there,
+ * on a ring either.
+ */
+bool claim_consecutive(const struct claim_record *r);
+/* Appends which devices such a claim has, what follows, and what to ask for instead. */
+void claim_scattered_write(struct writer *out, const struct claim_record *r);
 /* How many device numbers a mask has. */
 unsigned claim_numbers_count(uint64_t numbers);
 /* Whether result `at` is the first one of its request. */

@@ -582,17 +582,32 @@ static enum status check_socket(struct command_memory *m, const char *path, stru
     return reason(m, writer_view(&line), why);
 }
 
+/* A claim that is prepared, and whose devices are not consecutive. */
+static enum status check_claim(struct command_memory *m, struct writer *why)
+{
+    uint8_t bytes[HOST_TEXT_CAP];
+    struct writer line = writer_of(bytes, sizeof bytes);
+    if (claim_consecutive(&m->record)) {
+        return STATUS_OK;
+    }
+    claim_scattered_write(&line, &m->record);
+    return reason(m, writer_view(&line), why);
+}
+
 static enum status check_store(struct command_memory *m, struct writer *why)
 {
     uint8_t bytes[HOST_TEXT_CAP];
     struct writer line = writer_of(bytes, sizeof bytes);
     enum status s = store_open(m);
+    enum status told = STATUS_OK;
     unsigned damaged = 0;
-    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK; slot++) {
-        damaged += (slot_load(m, slot) == SLOT_DAMAGED) ? 1u : 0u;
+    for (unsigned slot = 0; slot < CLAIMS_MAX && s == STATUS_OK && told == STATUS_OK; slot++) {
+        enum slot_state state = slot_load(m, slot);
+        damaged += (state == SLOT_DAMAGED) ? 1u : 0u;
+        told = (state == SLOT_CLAIM) ? check_claim(m, why) : STATUS_OK;
     }
-    if (s == STATUS_OK && damaged == 0u) {
-        return STATUS_OK;
+    if (told != STATUS_OK || (s == STATUS_OK && damaged == 0u)) {
+        return told;
     }
     if (s == STATUS_OK) {
         writer_text(&line, m->state_dir);

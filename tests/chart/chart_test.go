@@ -413,7 +413,7 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", "draDriver.claimStatus=true,draDriver.deviceMetadata=true,draDriver.deviceMetrics=true,draDriver.checkDeviceMemory=false,draDriver.shareCores=true,draDriver.kubeletState.enabled=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
+	for _, one := range daemonSet(t, "--set-string", "draDriver.tlsMinVersion=1.2", "--set", "draDriver.claimStatus=true,draDriver.deviceMetadata=true,draDriver.deviceMetrics=true,draDriver.checkDeviceMemory=false,draDriver.requireConsecutive=true,draDriver.shareCores=true,draDriver.kubeletState.enabled=true,draDriver.efa.enabled=true,draDriver.hostPaths.sysfs=/s").Spec.Template.Spec.Containers[0].Env {
 		if !strings.Contains(string(help), "variable "+one.Name+",") {
 			t.Errorf("the agent has no variable %s", one.Name)
 		}

@@ -131,7 +131,7 @@ static void put_number(char *out, const char *flag, int64_t number, const char *
 }
 
 #define POD_FLAG 33u
-_Static_assert(SETTINGS_COUNT == 37u, "put_texts and put_others write every setting");
+_Static_assert(SETTINGS_COUNT == 38u, "put_texts and put_others write every setting");
 
 static void put_texts(char (*out)[WORD_BYTES])
 {
@@ -189,6 +189,7 @@ static void put_others(char (*out)[WORD_BYTES])
     put_flag(out[34], "--tls-min-version", (s->tls_min == TLS_MIN_1_2) ? "1.2" : "1.3");
     put_flag(out[35], "--kubelet-state-file", s->kubelet_state);
     put_flag(out[36], "--check-device-memory", s->check_device_memory ? "true" : "false");
+    put_flag(out[37], "--require-consecutive", s->require_consecutive ? "true" : "false");
 }
 
 /* I3: written out, every value reads back as it is. */

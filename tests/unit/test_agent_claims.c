@@ -700,6 +700,58 @@ static void test_numbers_of_both_kinds(void **state)
     numbered(0, "/dev/neuron1");
 }
 
+/* --- devices with gaps --- */
+
+/* Claim 5 gets a second device, in a request of its own. */
+static void second_device(const char *device)
+{
+    struct api_claim *c = &api.claim[5];
+    c->results = 2;
+    c->result[1].request = "other";
+    c->result[1].device = device;
+}
+
+static void test_scattered_devices(void **state)
+{
+    (void)state;
+    begin();
+    second_device("neuron-device-4");
+    prepare_well(5, 1);
+    assert_null(strstr(world.log, "claim_devices_scattered"));
+    unprepare_well(5, 1);
+    second_device("neuron-device-7");
+    prepare_well(5, 1);
+    prepare_well(5, 1);
+    pass(5000);
+    assert_int_equal(said("level=warn event=claim_devices_scattered namespace=ml claim=claim-5 "
+                          "devices=5,7 remedy="),
+                     1);
+    const struct stored_event *e = event_only("ClaimDevicesScattered");
+    assert_string_equal(e->about_name, "claim-5");
+    assert_non_null(strstr(e->note, "contiguous2_id"));
+}
+
+static void test_consecutive_devices_required(void **state)
+{
+    static const char *const flags[] = {"--require-consecutive", "true"};
+    (void)state;
+    begin();
+    second_device("neuron-device-7");
+    prepare_well(5, 1);
+    settings_set(flags, 2);
+    restart_to_ask();
+    prepare_well(5, 1); /* it is held: a pod may run on it */
+    unprepare_well(5, 1);
+    check_refused(5, "claim ml/claim-5 has devices 5,7, which are not consecutive on the host: the "
+                     "kernel module counts cores from the first of them on, and reaches devices of "
+                     "other pods; delete the pod, and ask for 2 devices by matchAttribute "
+                     "contiguous2_id, for 4, 8 or 16 by devicegroup4_id, 8 or 16 "
+                     "(--require-consecutive)");
+    assert_null(cdi_of(5));
+    second_device("neuron-device-6");
+    prepare_well(5, 1);
+}
+
 static void test_table_full(void **state)
 {
     (void)state;
@@ -722,6 +774,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_versions_alike),
+        cmocka_unit_test(test_scattered_devices),
+        cmocka_unit_test(test_consecutive_devices_required),
         cmocka_unit_test(test_prepare_again),
         cmocka_unit_test(test_compared),
         cmocka_unit_test(test_compare_hangs),

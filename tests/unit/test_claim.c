@@ -666,6 +666,49 @@ static void test_record_valid(void **state)
     assert_true(claim_record_valid(&good));
 }
 
+/* Devices side by side, whatever request they are of; the others are said in one line. */
+static void test_consecutive(void **state)
+{
+    static const struct {
+        uint64_t numbers;
+        bool consecutive;
+    } rows[] = {{0x1, true},        {0x8000, true},
+                {0xffff, true},     {0xf0, true},
+                {UINT64_MAX, true}, {UINT64_C(3) << 62, true},
+                {0x5, false},       {0x23, false},
+                {0x8001, false}, /* no ring */
+                {0x1111, false},    {UINT64_C(1) << 63 | 1u, false}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct claim_record r;
+        record_begin(&r);
+        r.node_devices = rows[i].numbers;
+        record_add(&r, "a", 0)->node = true;
+        assert_int_equal(claim_consecutive(&r), rows[i].consecutive);
+        r.driver = DRIVER_EFA;
+        assert_true(claim_consecutive(&r));
+    }
+    /* admin access sees, and has nothing */
+    struct claim_record r;
+    record_begin(&r);
+    record_add(&r, "b", 6);
+    record_add(&r, "a", 5);
+    record_add(&r, "c", 9)->admin_access = true;
+    assert_true(claim_consecutive(&r));
+    r.result[2].admin_access = false;
+    assert_false(claim_consecutive(&r));
+    static char text[CLAIM_ERROR_CAP];
+    fill_longest(&r);
+    for (unsigned i = 0; i < r.count; i++) {
+        r.result[i].admin_access = false;
+        r.result[i].number = (uint16_t)(DEVICES_MAX - 1u - 2u * i);
+    }
+    struct writer w = writer_of(text, sizeof text);
+    claim_scattered_write(&w, &r);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_one_line(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +732,7 @@ int main(void)
         cmocka_unit_test_setup(test_consumers, setup),
         cmocka_unit_test_setup(test_consumer_that_is_a_group, setup),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_consecutive),
         cmocka_unit_test(test_record_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

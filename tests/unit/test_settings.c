@@ -452,6 +452,9 @@ static void test_numbers(void **state)
     assert_false(settings.device_metrics);
     expect_good("--node-name n --device-metrics true");
     assert_true(settings.device_metrics);
+    assert_false(settings.require_consecutive);
+    expect_good("--node-name n --require-consecutive true");
+    assert_true(settings.require_consecutive);
     expect_bad("--node-name n --device-numbering Zero",
                "--device-numbering \"Zero\": must be one of host, zero");
     expect_bad("--node-name n --ultraserver-devices x",
@@ -702,7 +705,7 @@ static void test_sources(void **state)
         count++;
     }
     assert_int_equal(writer_end_text(&w), STATUS_OK);
-    assert_int_equal(count, 37);
+    assert_int_equal(count, 38);
     static const char *const lines[] = {
         "--node-name=n?1   # NODE_NAME\n",        "--cdi-root=/b   # --cdi-root\n",
         "--metrics-port=-1   # --metrics-port\n", "--output=yaml   # --output\n",
@@ -722,7 +725,7 @@ static void test_help(void **state)
     while (settings_help(&w, COMMAND_RUN, count)) {
         count++;
     }
-    assert_int_equal(count, 39); /* head, 37 flags, exit codes */
+    assert_int_equal(count, 40); /* head, 38 flags, exit codes */
     assert_int_equal(writer_end_text(&w), STATUS_OK);
     static const char *const parts[] = {
         "--node-name NAME\n",
@@ -746,7 +749,7 @@ static void test_help(void **state)
     for (const char *at = strstr(text, "\n  --"); at != NULL; at = strstr(at + 1, "\n  --")) {
         flags++;
     }
-    assert_int_equal(flags, 37);
+    assert_int_equal(flags, 38);
 }
 
 int main(void)

@@ -272,7 +272,8 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
     struct claim_record *r = &b->record;
     bool held = ledger_find(a, r->id.uid) >= 0;
     unsigned slot = 0;
-    if (numbering_choose(a, &a->call[o->call], r, &why) != STATUS_OK) {
+    if (consecutive_check(a, r, &why) != STATUS_OK ||
+        numbering_choose(a, &a->call[o->call], r, &why) != STATUS_OK) {
         fail_with(a, o, &why);
         return;
     }

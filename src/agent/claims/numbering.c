@@ -73,6 +73,17 @@ enum status numbering_choose(const struct agent *a, const struct call *c, struct
     return STATUS_OK;
 }
 
+enum status consecutive_check(const struct agent *a, const struct claim_record *r,
+                              struct writer *why)
+{
+    if (!a->settings->require_consecutive || claim_consecutive(r)) {
+        return STATUS_OK;
+    }
+    claim_scattered_write(why, r);
+    writer_text(why, " (--require-consecutive)");
+    return PEER_REFUSED;
+}
+
 /* `total`: cores of the device; 0: it is none that claims share. */
 static void write_no_cores(const struct agent *a, const struct claim_record *r, unsigned total,
                            struct writer *why)

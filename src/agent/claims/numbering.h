@@ -21,6 +21,12 @@ struct call;
 MUST_USE enum status numbering_choose(const struct agent *a, const struct call *c,
                                       struct claim_record *r, struct writer *why);
 /*
+ * With --require-consecutive, whether the record's devices are (claim_consecutive). PEER_REFUSED:
+ * they are not; `why` gets one line.
+ */
+MUST_USE enum status consecutive_check(const struct agent *a, const struct claim_record *r,
+                                       struct writer *why);
+/*
  * If the record has a part of a device, its cores become those that its claim is held with, as its
  * containers may run on them, or else some that no other held claim has. PEER_REFUSED: not enough
  * of them are free side by side, or the device is gone or not known any more; `why` gets one line.

@@ -118,16 +118,30 @@ static void warn_pod(struct agent *a, const struct claim_record *r, unsigned slo
     }
 }
 
-/* --- another allocation --- */
+/* --- devices with gaps --- */
 
-/* Device numbers of a record as a field of the log line being built. */
-static void log_numbers(struct agent *a, const char *key, const struct claim_record *r)
+/* Device numbers as a field of the log line being built. */
+static void log_numbers(struct agent *a, const char *key, uint64_t numbers)
 {
     uint8_t text[DEVICE_NUMBERS_CAP];
     struct writer out = writer_of(text, sizeof text);
-    device_numbers_write(&out, claim_all_numbers(r));
+    device_numbers_write(&out, numbers);
     log_view(a, key, writer_view(&out));
 }
+
+static void warn_scattered(struct agent *a, const struct claim_record *r)
+{
+    if (!claim_consecutive(r)) {
+        log_begin(a, LOG_ID_CLAIM_DEVICES_SCATTERED);
+        log_about(a, &r->id);
+        log_text(a, "namespace", r->id.namespace_);
+        log_text(a, "claim", r->id.name);
+        log_numbers(a, "devices", claim_numbers(r));
+        log_end(a);
+    }
+}
+
+/* --- another allocation --- */
 
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r)
@@ -137,8 +151,8 @@ void prepared_log_other(struct agent *a, const struct claim_record *before,
     log_text(a, "namespace", r->id.namespace_);
     log_text(a, "claim", r->id.name);
     log_text(a, "claim_uid", r->id.uid);
-    log_numbers(a, "devices_before", before);
-    log_numbers(a, "devices", r);
+    log_numbers(a, "devices_before", claim_all_numbers(before));
+    log_numbers(a, "devices", claim_all_numbers(r));
     log_end(a);
 }
 
@@ -181,4 +195,5 @@ void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
     }
     warn_requests(a, r);
     warn_pod(a, r, slot);
+    warn_scattered(a, r);
 }

@@ -41,6 +41,7 @@
     X(LOG_ID_DEVICE_MEMORY_STUCK, true, "DeviceMemoryStuck", "Prepare")                            \
     X(LOG_ID_CLAIM_FAILED, true, "ClaimFailed", "Prepare")                                         \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, true, "ClaimConfigAmbiguous", "Prepare")                      \
+    X(LOG_ID_CLAIM_DEVICES_SCATTERED, true, "ClaimDevicesScattered", "Prepare")                    \
     X(LOG_ID_CLAIM_ADOPTED, true, "ClaimAdopted", "Reconcile")                                     \
     X(LOG_ID_CLAIM_RELEASED, true, "ClaimReleased", "Reconcile")                                   \
     X(LOG_ID_CLAIM_RELEASE_WITHHELD, true, "ClaimReleaseWithheld", "Reconcile")                    \

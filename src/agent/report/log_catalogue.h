@@ -187,6 +187,11 @@
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \
       "give each container one of them, or give both the same setting")                            \
+    X(LOG_ID_CLAIM_DEVICES_SCATTERED, LOG_WARN, "claim_devices_scattered",                         \
+      "the Neuron devices of a prepared claim are not consecutive on the host: the kernel module " \
+      "counts cores from the first of them on, and reaches devices of other pods",                 \
+      "delete the pod, and ask for 2 devices by matchAttribute contiguous2_id, for 4, 8 or 16 by " \
+      "devicegroup4_id, 8 or 16; --require-consecutive refuses such claims")                       \
     X(LOG_ID_CLAIM_STATUS_REFUSED, LOG_WARN, "claim_status_refused",                               \
       "the status of a claim's devices was not written; the claim itself is not affected",         \
       "allow patch of resourceclaims/status and, from Kubernetes 1.36 on, associated-node:patch "  \

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const scattered = "has devices 0,1,5, which are not consecutive on the host"
+
+// A claim whose devices leave a gap is prepared, and an operator sees it in the claim's Event and in check while it is held.
+func TestScatteredDevices(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, address := withMetrics(t, api, "trn2.48xlarge")
+	k := a.register()
+	api.published()
+	row := named(api.addClaim(newClaim("row", "a=8", "a=9", "b=10", "b=11")))
+	k.prepareOK(row)
+	if got := a.commandOK(address, "check"); got != "ready\n" {
+		t.Errorf("check: %q", got)
+	}
+	gap := newClaim("gap", "a=0", "a=5", "b=1")
+	k.prepareOK(named(api.addClaim(gap)))
+	waitFor(t, "the Event", func() bool { return api.event("ClaimDevicesScattered") != nil })
+	if e := api.event("ClaimDevicesScattered"); e.Regarding.UID != gap.UID || e.Type != "Warning" || !strings.Contains(e.Note, "0,1,5") {
+		t.Errorf("the Event: %+v", e)
+	}
+	got := a.command(address, "check")
+	if got.code != 1 || strings.Count(got.stdout, "\n") != 1 {
+		t.Errorf("check: %+v", got)
+	}
+	contains(t, got.stdout, "claim default/gap "+scattered, "contiguous2_id")
+	var printed struct{ Reasons []string }
+	check(t, json.Unmarshal([]byte(a.command(address, "check", "-o", "json").stdout), &printed))
+	if len(printed.Reasons) != 1 || !strings.Contains(printed.Reasons[0], scattered) {
+		t.Errorf("check: %q", printed.Reasons)
+	}
+	k.unprepareOK(named(gap))
+	if got := a.commandOK(address, "check"); got != "ready\n" {
+		t.Errorf("check: %q", got)
+	}
+}
+
+// With --require-consecutive it is refused, in words that name the remedy; claims without a gap are prepared.
+func TestRequireConsecutive(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a := newAgent(t, "trn2.48xlarge")
+	a.args = append(a.args, "--kubeconfig", api.kubeconfig(a.dir), "--require-consecutive=true")
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	gap := api.addClaim(newClaim("gap", "a=0", "a=5", "b=1"))
+	contains(t, k.prepareError(named(gap)), "claim default/gap "+scattered, "delete the pod", "contiguous2_id",
+		"devicegroup4_id", "(--require-consecutive)")
+	a.noCDI()
+	k.prepareOK(named(api.addClaim(newClaim("row", "a=2", "a=1", "b=0", "b=3"))))
+	k.prepareOK(named(api.addClaim(newClaim("one", "a=9"))))
+}
