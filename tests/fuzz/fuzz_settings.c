@@ -130,6 +130,11 @@ static void put_number(char *out, const char *flag, int64_t number, const char *
     put_flag(out, flag, text);
 }
 
+static const char *word_of(bool value)
+{
+    return value ? "true" : "false";
+}
+
 #define POD_FLAG 33u
 _Static_assert(SETTINGS_COUNT == 38u, "put_texts and put_others write every setting");
 
@@ -148,7 +153,7 @@ static void put_texts(char (*out)[WORD_BYTES])
     put_flag(out[9], "--dev-root", s->dev_root);
     put_flag(out[10], "--instance-type", s->instance_type);
     put_flag(out[11], "--device-numbering", s->zero_numbering ? "zero" : "host");
-    put_flag(out[12], "--claim-status", s->claim_status ? "true" : "false");
+    put_flag(out[12], "--claim-status", word_of(s->claim_status));
 }
 
 static void put_others(char (*out)[WORD_BYTES])
@@ -175,21 +180,21 @@ static void put_others(char (*out)[WORD_BYTES])
     put_number(out[20], "--health-interval", (int64_t)s->health_ms, "ms");
     put_flag(out[21], "--healthcheck-bind-address", s->healthcheck_address);
     put_flag(out[22], "--metrics-bind-address", s->metrics_address);
-    put_flag(out[23], "--sandbox", s->sandbox ? "true" : "false");
+    put_flag(out[23], "--sandbox", word_of(s->sandbox));
     put_flag(out[24], "--board", s->board);
     put_flag(out[25], "--output", outputs[s->output]);
     put_flag(out[26], "--neuron-config-directory-path", s->neuron_dir);
-    put_flag(out[27], "--efa", s->efa ? "true" : "false");
+    put_flag(out[27], "--efa", word_of(s->efa));
     put_flag(out[28], "--efa-driver-name", s->efa_driver);
     put_number(out[29], "--efa-share", s->efa_share, "");
-    put_flag(out[30], "--device-metadata", s->device_metadata ? "true" : "false");
-    put_flag(out[31], "--share-cores", s->share_cores ? "true" : "false");
-    put_flag(out[32], "--device-metrics", s->device_metrics ? "true" : "false");
+    put_flag(out[30], "--device-metadata", word_of(s->device_metadata));
+    put_flag(out[31], "--share-cores", word_of(s->share_cores));
+    put_flag(out[32], "--device-metrics", word_of(s->device_metrics));
     put_flag(out[POD_FLAG], "--pod", s->pod);
     put_flag(out[34], "--tls-min-version", (s->tls_min == TLS_MIN_1_2) ? "1.2" : "1.3");
     put_flag(out[35], "--kubelet-state-file", s->kubelet_state);
-    put_flag(out[36], "--check-device-memory", s->check_device_memory ? "true" : "false");
-    put_flag(out[37], "--require-consecutive", s->require_consecutive ? "true" : "false");
+    put_flag(out[36], "--check-device-memory", word_of(s->check_device_memory));
+    put_flag(out[37], "--require-consecutive", word_of(s->require_consecutive));
 }
 
 /* I3: written out, every value reads back as it is. */
