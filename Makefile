@@ -566,7 +566,7 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 
 .PHONY: conformance
 conformance: all older deps-all interop-programs ## both sides of every protocol, with peers made by others
-	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
+	@mkdir -p $(BUILD)/test && $(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
 		-count=1 -timeout 30m -skip '^TestAbuse'
 
 .PHONY: faults
@@ -576,7 +576,7 @@ faults: all deps-all ## every system call of a prepare, an unprepare and a start
 
 .PHONY: abuse
 abuse: all deps-all ## hostile peers on every socket and a hostile API server: error codes, memory, CPU, effect on other peers
-	@$(with_go) && cd tests/conformance && $(failures) $(rerun) --packages . -- -count=1 -timeout 30m -run '^TestAbuse'
+	@mkdir -p $(BUILD)/test && $(with_go) && cd tests/conformance && $(failures) $(rerun) --packages . -- -count=1 -timeout 30m -run '^TestAbuse'
 
 # The last release that hands no claim store over and knows no EFA driver; tests/e2e and a test of conformance go back to it,
 # where the history has its commit.
