@@ -560,7 +560,9 @@ enum status h2_headers_end(struct h2 *c, bool end_stream)
         return PEER_CLOSED;
     }
     if (c->build.full) {
-        explicit_bzero(c->build.data, c->build.len);
+        if (c->build.len > 0u) { /* without room there is no place either */
+            explicit_bzero(c->build.data, c->build.len);
+        }
         return FULL_BUFFER;
     }
     ASSERT(c->build.len > 0u && c->build.len <= c->peer_frame_max);

@@ -277,7 +277,7 @@ func TestLeftOverTemporaryFile(t *testing.T) {
 }
 
 // An old copy of the store is put back, while the agent is down or runs: what was prepared since is repeated, its devices
-// go to nobody else, and the agent is ready.
+// go to nobody else, and the agent is ready. The copy holds a claim that is gone; the kubelet's checkpoint shows that it is.
 func TestOldStorePutBack(t *testing.T) {
 	t.Parallel()
 	for _, down := range []bool{true, false} {
@@ -286,11 +286,14 @@ func TestOldStorePutBack(t *testing.T) {
 			api := startAPIServer(t)
 			a, k := running(t, api, "trn2.48xlarge")
 			store := filepath.Join(a.pluginDir(), "claims.store")
-			first := named(api.addClaim(newClaim("first", "req=0")))
+			gone := api.addClaim(newClaim("first", "req=0"))
+			first := named(gone)
 			k.prepareOK(first)
 			copied := must(os.ReadFile(store))
 			k.unprepareOK(first)
-			since := []*dra.Claim{named(api.addClaim(newClaim("since-0", "req=0"))), named(api.addClaim(newClaim("since-5", "req=5")))}
+			api.removeClaim(gone)
+			made := []*resource.ResourceClaim{api.addClaim(newClaim("since-0", "req=0")), api.addClaim(newClaim("since-5", "req=5"))}
+			since := []*dra.Claim{named(made[0]), named(made[1])}
 			for _, c := range since {
 				k.prepareOK(c)
 			}
@@ -309,7 +312,10 @@ func TestOldStorePutBack(t *testing.T) {
 					contains(t, k.prepareError(named(api.addClaim(rival))), "already held by claim")
 				}
 				for _, c := range since {
-					k.prepareOK(c)
+					waitForLong(t, longPatience, c.Name, func() bool {
+						checkpoint(t, filepath.Join(a.dir, "dra_manager_state"), made...) // as the kubelet does before each call
+						return k.prepare(c)[c.Uid].Error == ""
+					})
 				}
 			}
 			held()
