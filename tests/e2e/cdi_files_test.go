@@ -142,6 +142,7 @@ func apart(t *testing.T, number int) (together func()) {
 func TestEFAUpdates(t *testing.T) {
 	t.Parallel()
 	takeNode(t, efaFlag)
+	defer control(t, "board", "--board", efaTrn2, "--driver-version", "2.26.5.0")
 	efaClasses(t)
 	efaPublished(t, 16)
 	readAgentArguments(t)
@@ -157,8 +158,7 @@ func TestEFAUpdates(t *testing.T) {
 			together := apart(t, number)
 			next := startSurge(t, kube.Agent, number)
 			next.says(t, "event=store_opened claims")
-			time.Sleep(4 * time.Second)
-			together()
+			together() // it tries again some seconds later
 			next.says(t, "event=store_opened driver="+efaDriver)
 			end()
 			end = next.stop

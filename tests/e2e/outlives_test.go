@@ -23,13 +23,17 @@ func takeNode(t *testing.T, flags ...string) {
 	t.Helper()
 	theNode.Lock()
 	t.Cleanup(theNode.Unlock)
-	t.Cleanup(func() { control(t, "board", "--board", efaTrn2, "--driver-version", "2.26.5.0") })
+	t.Cleanup(func() {
+		control(t, "agent", "stop")
+		control(t, "agent", "start")
+	})
 	control(t, "agent", "stop")
 	control(t, append([]string{"agent", "start"}, flags...)...)
 }
 
 const (
 	outlived     = "neuron3" // the one device that these pods want
+	outlivedNext = "waits"
 	outlivedOnly = "          selectors:\n          - cel:\n              expression: device.attributes['neuron.aws.com'].deviceId == 3\n"
 
 	freeWithin = 100 * time.Second // once its memory is free: cfg/deploy/README.md, "Memory that is still in use"
@@ -99,72 +103,92 @@ func (u *undying) alive(want bool) error {
 	return nil
 }
 
-// TestContainerOutlivesPod: a pod is deleted by force, and its container does not die. The API server forgets the claim at once, and the
-// kubelet unprepares it within a minute though the container lives. Nobody gets the device until its memory is free.
-func TestContainerOutlivesPod(t *testing.T) {
-	t.Parallel()
-	t.Run("default chart", func(t *testing.T) { outlive(t, false, "--flag=--kubelet-state-file=/absent") })
-	t.Run("kubelet ended, its checkpoint read", func(t *testing.T) { outlive(t, true) })
+// outlivedPods is a pod that runs, whose processes nothing ends, with its claim, and the manifest of a second one that wants the
+// same device.
+func outlivedPods(t *testing.T) (first *undying, claim *claim, second string) {
+	t.Helper()
+	manifest := changed(t, example(t, "single-device"), "          count: 1\n", "          count: 1\n"+outlivedOnly)
+	apply(t, renamed(t, manifest, "single-device", "outlived"))
+	waitRunning(t, "outlived")
+	claim = claimOf(t, "outlived")
+	deviceMemory(t, "4096")
+	return makeUndying(t, "outlived"), claim, renamed(t, manifest, "single-device", outlivedNext)
 }
 
-func outlive(t *testing.T, kubeletEnds bool, flags ...string) {
-	const first, second = "outlived", "waits"
-	takeNode(t, flags...)
-	defer clean(t)
-	manifest := changed(t, example(t, "single-device"), "          count: 1\n", "          count: 1\n"+outlivedOnly)
-	apply(t, renamed(t, manifest, "single-device", first))
-	waitRunning(t, first)
-	claim := claimOf(t, first)
-	deviceMemory(t, "4096")
-	undying := makeUndying(t, first)
-	if kubeletEnds {
-		control(t, "kubelet", "kill")
-	}
-	mustKubectl(t, "delete", "pod", first, "--force", "--grace-period=0")
-	apply(t, renamed(t, manifest, "single-device", second))
-	if kubeletEnds {
-		withheld(t, second, claim)
-		control(t, "kubelet", "start")
-	}
-	waitEvent(t, second, "FailedPrepareDynamicResources", "has 4096 bytes of memory in use by a process of another claim: claim default/"+
-		claim.name+" ("+claim.uid+") had it last; find the process on the node by fuser -v /dev/"+outlived)
-	if err := undying.alive(true); err != nil {
-		t.Errorf("nobody has the device any more: %v", err)
-	}
-	undying.letGo()
-	eventually(t, "the container dead", soon, func() error { return undying.alive(false) })
+// inUse is what the second pod's Event says.
+func inUse(first *claim) string {
+	return "has 4096 bytes of memory in use by a process of another claim: claim default/" + first.name + " (" + first.uid +
+		") had it last; find the process on the node by fuser -v /dev/" + outlived
+}
+
+// freed: the container of the first pod dies, and the second one has the device.
+func freed(t *testing.T, first *undying) {
+	t.Helper()
+	eventually(t, "the container dead", soon, func() error { return first.alive(false) })
 	begin := time.Now()
 	deviceMemory(t, "0")
-	waitRunning(t, second)
+	waitRunning(t, outlivedNext)
 	if took := time.Since(begin); took > freeWithin {
 		t.Errorf("the device was free after %s, %s are documented", took.Round(time.Second), freeWithin)
 	}
 }
 
-// withheld: without a kubelet nobody unprepares the claim, and its checkpoint lists it. The test asks for the device in its place.
-func withheld(t *testing.T, pod string, gone *claim) {
-	t.Helper()
-	eventually(t, "the device allocated to "+pod, soon, func() error {
-		if p := getPod(t, pod); p.Spec.Node == "" {
+// TestContainerOutlivesPod: the API server forgets the claim at once, and the kubelet unprepares it within a minute though the container
+// lives. Nobody gets the device until its memory is free.
+func TestContainerOutlivesPod(t *testing.T) {
+	t.Parallel()
+	takeNode(t, "--flag=--kubelet-state-file=/absent") // as the chart has it by default
+	defer clean(t)
+	first, claim, second := outlivedPods(t)
+	mustKubectl(t, "delete", "pod", "outlived", "--force", "--grace-period=0")
+	apply(t, second)
+	waitEvent(t, outlivedNext, "FailedPrepareDynamicResources", inUse(claim))
+	if err := first.alive(true); err != nil {
+		t.Errorf("nobody has the device any more: %v", err)
+	}
+	first.letGo()
+	freed(t, first)
+}
+
+// TestContainerOutlivesKubelet: nobody unprepares the claim, and the kubelet's checkpoint lists it. So the agent holds it, until it is
+// told to release it; then the memory of the device alone keeps it. The test asks for the device in the kubelet's place.
+func TestContainerOutlivesKubelet(t *testing.T) {
+	t.Parallel()
+	takeNode(t)
+	defer clean(t)
+	first, claim, second := outlivedPods(t)
+	control(t, "kubelet", "kill")
+	mustKubectl(t, "delete", "pod", "outlived", "--force", "--grace-period=0")
+	apply(t, second)
+	eventually(t, "the device allocated to "+outlivedNext, soon, func() error {
+		if p := getPod(t, outlivedNext); p.Spec.Node == "" {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	socket, next := filepath.Join(filepath.Dir(storePath()), "dra.sock"), claimOf(t, pod)
-	eventually(t, "the device held for the kubelet's sake", soon, func() error {
-		err := callClaim(socket, next, localLimit, false)
-		if err == nil || !strings.Contains(err.Error(), "neuron-dra-agent release "+gone.uid) {
-			return fmt.Errorf("a claim for it: %v", err)
-		}
-		return nil
-	})
+	socket, next := filepath.Join(filepath.Dir(storePath()), "dra.sock"), claimOf(t, outlivedNext)
+	refused := func(what, text string) {
+		t.Helper()
+		eventually(t, what, soon, func() error {
+			if err := callClaim(socket, next, localLimit, false); err == nil || !strings.Contains(err.Error(), text) {
+				return fmt.Errorf("a claim for the device: %v", err)
+			}
+			return nil
+		})
+	}
+	refused("the device held for the kubelet's sake", "neuron-dra-agent release "+claim.uid)
 	eventually(t, "the Event", soon, func() error {
 		found, err := eventsAbout(kube.Node, "ClaimReleaseWithheld")
 		for _, event := range found {
-			if strings.Contains(event.Note, gone.uid) && strings.Contains(event.Note, "the kubelet has yet to unprepare it") {
+			if strings.Contains(event.Note, claim.uid) && strings.Contains(event.Note, "the kubelet has yet to unprepare it") {
 				return nil
 			}
 		}
-		return fmt.Errorf("%v of %s; there are %+v", err, gone.uid, found)
+		return fmt.Errorf("%v of %s; there are %+v", err, claim.uid, found)
 	})
+	nodeCommand(t, "release", claim.uid)
+	refused("the device held for its memory", inUse(claim))
+	first.letGo()
+	control(t, "kubelet", "start")
+	freed(t, first)
 }
