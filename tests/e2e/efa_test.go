@@ -153,7 +153,6 @@ func efaClasses(t *testing.T) {
 // TestEFA has the agent serve two drivers, on a type with an EFA device for each Neuron device and on one without.
 func TestEFA(t *testing.T) {
 	efaClasses(t)
-	steps(t, []step{{"claims of both drivers beside slices of dranet", besideDranet}})
 	control(t, "agent", "stop")
 	t.Cleanup(func() { control(t, "board", "--board", efaTrn2, "--driver-version", "2.26.5.0") })
 	control(t, "agent", "start", efaFlag)
@@ -165,42 +164,6 @@ func TestEFA(t *testing.T) {
 	control(t, "board", "--board", efaTrn1, "--driver-version", "2.26.5.0", efaFlag)
 	efaPublished(t, 8)
 	steps(t, []step{{"two Neuron devices for one EFA device", alignedTrn1}})
-}
-
-// besideDranet: the EFA devices are another driver's, with what it publishes beyond our own. The claim is allocated; its
-// pod has to wait for that driver, which does not run here. The agent lets its slices be.
-func besideDranet(t *testing.T) {
-	var devices []object
-	facts := efasOf(t, efaTrn2)
-	for _, name := range sortedKeys(facts) {
-		attributes := facts[name].attributes
-		delete(attributes, "resource.kubernetes.io/pciBusID") // dranet does not have it
-		for key, value := range map[string]attribute{"ifName": text("eth" + name), "mac": text("0a:00:00:00:00:01"), "type": text("device"),
-			"encapsulation": text("ether"), "alias": text(""), "state": text("up"), "mtu": {"int": 9001}, "ebpf": {"bool": false},
-			"sriov": {"bool": false}, "virtual": {"bool": false}} {
-			attributes[efaDriver+"/"+key] = value
-		}
-		devices = append(devices, object{"name": name, "attributes": attributes})
-	}
-	var made slice
-	mustAsk(t, "POST", slicesPath, object{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
-		"metadata": object{"generateName": kube.Node + "-dra.net-"},
-		"spec": object{"driver": efaDriver, "nodeName": kube.Node, "devices": devices,
-			"pool": object{"name": kube.Node, "generation": 1, "resourceSliceCount": 1}}}, &made)
-	defer func() { _ = ask("DELETE", slicesPath+"/"+made.Metadata.Name, nil, nil) }()
-	apply(t, example(t, "aligned-efa-neuron"))
-	const pod = "neuron-inference-worker"
-	waitEvent(t, pod, "FailedPrepareDynamicResources", "DRA driver dra.net is not registered")
-	neurons, efas := devicesOf(t, pod, "4-neurons", 4), devicesOf(t, pod, "4-efas", 4)
-	checkBlock(t, neurons)
-	near(t, efaTrn2, neurons, efas)
-	control(t, "agent", "kill")
-	control(t, "agent", "start")
-	var now slice
-	mustAsk(t, "GET", slicesPath+"/"+made.Metadata.Name, nil, &now)
-	if now.Metadata.ResourceVersion != made.Metadata.ResourceVersion {
-		t.Errorf("the slice of dranet was changed: %+v became %+v", made.Metadata, now.Metadata)
-	}
 }
 
 func sortedKeys[V any](of map[string]V) []string {
