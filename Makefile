@@ -529,7 +529,7 @@ rerun = go tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum --format=sta
 INTEROP := $(BUILD)/interop
 INTEROP_FLAGS = $(SANITIZE) $(WARNINGS) $(DEFINES) $(INCLUDES)
 .PHONY: interop-programs
-interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/terminator $(INTEROP)/grpcjs/installed metadata-programs deps-all
+interop-programs: $(INTEROP)/engine $(INTEROP)/handshake $(INTEROP)/verdicts $(INTEROP)/terminator $(INTEROP)/grpcjs/installed metadata-programs deps-all
 	@$(with_go) && cd tests/interop/grpcgo && go build -o $(CURDIR)/$(INTEROP)/grpcgo . && \
 		go build -modfile=../grpcgo2023/go.mod -o $(CURDIR)/$(INTEROP)/grpcgo2023 .
 
@@ -554,6 +554,13 @@ $(INTEROP)/handshake: $(HANDSHAKE_SOURCES) $(wildcard src/host/*.h src/base/*.h 
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(INTEROP_FLAGS) -o $@ $(HANDSHAKE_SOURCES) $(unit_MBEDTLS)
 
+# For speed, and the sanitizers have the same code in handshake.
+VERDICTS_SOURCES := $(patsubst %/handshake.c,%/verdicts.c,$(HANDSHAKE_SOURCES))
+$(INTEROP)/verdicts: $(VERDICTS_SOURCES) $(wildcard src/host/*.h src/base/*.h cfg/*.h) $(unit_MBEDTLS) $(INTEROP)/flags
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) -O2 -g -Wl,--wrap=x509_lists_host $(WARNINGS) $(DEFINES) $(INCLUDES) -o $@ \
+		$(VERDICTS_SOURCES) $(unit_MBEDTLS)
+
 $(INTEROP)/terminator: tests/interop/terminator.c $(INTEROP)/flags | deps-all
 	$(call show,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) -O1 -g $(WARNINGS) $(DEFINES) -o $@ $< -lssl -lcrypto
@@ -568,6 +575,12 @@ $(INTEROP)/grpcjs/installed: $(wildcard tests/interop/grpcjs/package*.json) | de
 conformance: all older deps-all interop-programs ## both sides of every protocol, with peers made by others
 	@mkdir -p $(BUILD)/test && $(with_go) && cd tests/conformance && $(failures) $(rerun) --packages '. ./verdict' -- \
 		-count=1 -timeout 30m -skip '^TestAbuse'
+
+# Not a part of `make test`: half an hour. Another seed each time: X509_SEED=n.
+.PHONY: x509-million
+x509-million: interop-programs ## a million random chains of certificates, judged beside Go's crypto/x509 (X509_SEED=n, X509_CHAINS=n)
+	@$(with_go) && cd tests/conformance && X509_CHAINS=$(or $(X509_CHAINS),1000000) \
+		X509_SEED=$(or $(X509_SEED),$$(date +%Y%m%d)) $(failures) go test -count=1 -timeout 180m -v -run '^TestRandomChains$$' ./verdict
 
 .PHONY: faults
 faults: all deps-all ## every system call of a prepare, an unprepare and a start with repair fails, each in four ways (ten minutes)
