@@ -499,14 +499,16 @@ void disk_process(unsigned number)
 void disk_process_ended(unsigned number)
 {
     disk.runs[number] = false;
-    for (unsigned i = 0; i < 2u; i++) {
-        disk.locked[i] = (disk.locked[i] == number + 1u) ? 0u : disk.locked[i];
+    for (unsigned i = 0; i < DRIVERS * 2u; i++) {
+        uint8_t *lock = &disk.locked[i / 2u][i % 2u];
+        *lock = (*lock == number + 1u) ? 0u : *lock;
     }
 }
 
 static enum files_holder holder_of(enum files_lock which)
 {
-    bool other = disk.locked[which] != 0u && disk.locked[which] != disk.running + 1u;
+    unsigned by = disk.locked[disk.driver][which];
+    bool other = by != 0u && by != disk.running + 1u;
     return other ? HOLDER_AGENT : disk.locked_by_other[which];
 }
 
@@ -519,7 +521,7 @@ static enum status disk_lock(void *ctx, const char *name, enum files_lock which)
     s = (prevented(now, false) == STATUS_OK && holder_of(which) != 0u) ? HOST_BUSY : s;
     if (s == STATUS_OK) {
         (void)disk_make(FILES_STATE, name);
-        disk.locked[which] = (uint8_t)(disk.running + 1u);
+        disk.locked[disk.driver][which] = (uint8_t)(disk.running + 1u);
     }
     return leave(now, s);
 }
@@ -527,7 +529,8 @@ static enum status disk_lock(void *ctx, const char *name, enum files_lock which)
 static void disk_unlock(void *ctx, enum files_lock which)
 {
     ASSERT(ctx == &disk);
-    disk.locked[which] = (disk.locked[which] == disk.running + 1u) ? 0u : disk.locked[which];
+    uint8_t *lock = &disk.locked[disk.driver][which];
+    *lock = (*lock == disk.running + 1u) ? 0u : *lock;
 }
 
 static enum files_holder disk_holder(void *ctx, enum files_lock which)

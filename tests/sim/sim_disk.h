@@ -87,7 +87,8 @@ struct disk {
     bool refuse_read[2];
     struct disk_bad bad[DISK_BAD_MAX];
     enum files_holder locked_by_other[2]; /* by lock: another process has it */
-    uint8_t locked[2];    /* by lock: which process has it, by its number + 1; 0: none has */
+    /* by driver and lock: which process has it, by its number + 1; 0: none has */
+    uint8_t locked[DRIVERS][2];
     uint8_t running;      /* number of the process that calls the port */
     bool runs[2];         /* by number: the process has called and has not ended */
     uint8_t driver;       /* that calls the port, see disk_writer */
@@ -141,7 +142,8 @@ void disk_power_cut(bool (*lost)(void *ctx), void *ctx);
 void disk_kubelet_state(const char *const *uid, unsigned count, uint64_t written_ms, bool damaged);
 /* The process of that number calls the port from now on: 0, or 1 where two run. */
 void disk_process(unsigned number);
-/* The driver that calls the port from now on, an enum driver_kind: each has temporary files. */
+/* The driver that calls the port from now on, an enum driver_kind: each has its own temporary files
+ * and locks. */
 void disk_writer(unsigned driver);
 /* A process has ended: its locks are gone. */
 void disk_process_ended(unsigned number);

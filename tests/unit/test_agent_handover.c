@@ -42,12 +42,12 @@ static void test_takes_over(void **state)
     other_has(LOCK_OWNER, HOLDER_AGENT);
     start();
     pass(3000);
-    assert_false(disk.locked[LOCK_NEXT]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     register_driver();
     const struct peer_call *c = call_send(service_open(), PREPARE, claims_request(0, 3));
     const struct peer_call *d = call_send(service_open(), UNPREPARE, claims_request(5, 1));
     pass(STORE_BUSY_MS);
-    assert_true(disk.locked[LOCK_NEXT]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     pass(1500);
     assert_false(agent_ready(world.agent));
     assert_true(ready_but_for("another agent uses this store"));
@@ -56,7 +56,7 @@ static void test_takes_over(void **state)
     assert_false(c->ended || d->ended);
     other_has(LOCK_OWNER, HOLDER_NOBODY); /* it retires */
     pass(STORE_BUSY_MS);
-    assert_true(disk.locked[LOCK_OWNER] && !disk.locked[LOCK_NEXT]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER] && !disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     for (unsigned n = 0; n < 3; n++) {
         assert_string_equal(prepare_error(call_reply_of(c), n), "");
     }
@@ -76,7 +76,7 @@ static void test_older_owner(void **state)
     other_has(LOCK_OWNER, HOLDER_OLDER);
     node_up();
     pass(20000);
-    assert_false(disk.locked[LOCK_NEXT]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     assert_true(agent_ready(world.agent));
     assert_int_equal(api_writes(), 0);
     other_has(LOCK_OWNER, HOLDER_NOBODY);
@@ -94,10 +94,10 @@ static void test_given_up_for_another(void **state)
     other_has(LOCK_NEXT, HOLDER_AGENT);
     node_up();
     pass(3000);
-    assert_false(disk.locked[LOCK_OWNER] || world.agent->ledger.usable);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER] || world.agent->ledger.usable);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     pass(STORE_BUSY_MS);
-    assert_true(disk.locked[LOCK_OWNER] && world.agent->ledger.usable);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER] && world.agent->ledger.usable);
 }
 
 /*
@@ -152,7 +152,7 @@ static void test_retires(void **state)
     prepare_well(0, 2);
     other_has(LOCK_NEXT, HOLDER_AGENT);
     pass(HANDOVER_CHECK_MS);
-    assert_false(disk.locked[LOCK_OWNER]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
     other_has(LOCK_OWNER, HOLDER_AGENT);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     log_has("level=info event=store_handed_over");
@@ -165,7 +165,7 @@ static void test_retires(void **state)
     agent_found(world.agent, &world.found);
     pass(60000);
     assert_int_equal(api_writes(), 0);
-    assert_false(disk.locked[LOCK_NEXT]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     assert_null(strstr(world.log, "level=error"));
     /* the other one is killed: this one is back */
     other_has(LOCK_OWNER, HOLDER_NOBODY);
@@ -192,14 +192,14 @@ static void test_retired_and_called(void **state)
     other_has(LOCK_OWNER, HOLDER_AGENT);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     pass(10000);
-    assert_false(disk.locked[LOCK_OWNER] || disk.locked[LOCK_NEXT]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER] || disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     pass(STORE_BUSY_MS);
-    assert_true(disk.locked[LOCK_NEXT]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     other_has(LOCK_OWNER, HOLDER_NOBODY); /* it sees that and retires */
     pass(STORE_BUSY_MS);
     assert_string_equal(prepare_error(call_reply_of(c), 0), "");
-    assert_true(disk.locked[LOCK_OWNER] && !disk.locked[LOCK_NEXT]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER] && !disk.locked[DRIVER_NEURON][LOCK_NEXT]);
     pass(2000);
     assert_true(agent_ready(world.agent));
 }
@@ -226,7 +226,7 @@ static void test_running_calls(void **state)
     settle();
     assert_int_equal(held(), 1);
     other_is_next();
-    assert_true(disk.locked[LOCK_OWNER]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
     const struct peer_call *d = call_send(p, PREPARE, claims_request(2, 1));
     const struct peer_call *e = call_send(p, UNPREPARE, claims_request(1, 1));
     pass(HANDOVER_MS - 1);
@@ -234,7 +234,7 @@ static void test_running_calls(void **state)
     assert_int_equal(held(), 1);
     pass(1);
     /* the limit is over: what is written is the next owner's, the rest waits and fails */
-    assert_false(disk.locked[LOCK_OWNER]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
     assert_int_equal(held(), 0);
     other_has(LOCK_OWNER, HOLDER_AGENT);
     pass(STORE_WAIT_MS);
@@ -277,12 +277,12 @@ static void test_calls_that_end(void **state)
     const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
     settle();
     other_is_next();
-    assert_true(disk.locked[LOCK_OWNER]);
+    assert_true(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
     api.claim[0].fault = API_ANSWERS;
     api_end("connection reset"); /* the GET is made again on the next connection */
     pass(HANDOVER_MS - 500);
     assert_string_equal(prepare_error(call_reply_of(c), 0), "");
-    assert_false(disk.locked[LOCK_OWNER]);
+    assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
 }
 
 int main(void)

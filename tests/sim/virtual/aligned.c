@@ -3,10 +3,16 @@
  * Random schedules of claims with devices of both drivers: each driver prepares and unprepares its
  * part, by itself or at the same moment as the other, while the disk fails, the process is killed,
  * the node reboots, the store of either driver is removed or zeroed, CDI files vanish and the API
- * server is away. After each action: what a driver answered as prepared it holds, with the device
- * that was allocated and no other driver's; what it unprepared it does not hold; no device is held
- * twice. At rest: each driver's part has its CDI file, and what is gone from the API server is held
- * by neither. A schedule follows from its seed alone.
+ * server is away; while the kubelet's checkpoint is absent, old or damaged, listings end early, EFA
+ * devices vanish and get other uverbs nodes, and containers outlive their pods. In each fourth
+ * schedule a second agent comes and goes, as in a rolling update.
+ *
+ * After each action: what a driver answered as prepared it holds, with the device that was
+ * allocated and no other driver's, and its CDI file is its own; a claim that vanished is held as
+ * long as nothing says that the kubelet is done with it; what was unprepared is not held; no device
+ * is held twice, and none is granted while a container of another claim uses it. At rest: each
+ * driver's part has its CDI file with the node that its device has, and what is gone from the API
+ * server is held by neither. A schedule follows from its seed alone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +25,10 @@
 
 #define ALIGNED 6 /* claims, and devices of each driver that they take */
 #define ACTIONS 40
+/* Each fourth schedule has a second agent. */
+#define PAIRED(seed) ((seed) % 4 == 0)
+/* Time for a listing that was cut to be repeated (RECONCILE_LIST_MS). */
+#define LIST_AGAIN_MS SECONDS(10)
 #define ALIGNED_RECONCILE_MS SECONDS(60)
 #define ALIGNED_REST_MS MINUTES(8)
 /* Longest answer, the kubelet's own limit included. */
@@ -30,23 +40,65 @@ struct pair {
     unsigned round;
     unsigned device[DRIVERS];
     enum known known[DRIVERS];
+    unsigned boot[DRIVERS]; /* in which it was prepared last */
     char name[WORLD_CLAIM_CAP];
     char uid[WORLD_CLAIM_CAP];
+};
+
+/* The kubelet's checkpoint as a witness; CHECKPOINT_GOOD lists no claim and is always newer. */
+enum checkpoint {
+    CHECKPOINT_GOOD,
+    CHECKPOINT_ABSENT,
+    CHECKPOINT_OLD,
+    CHECKPOINT_DAMAGED,
+    CHECKPOINT_LISTS, /* all claims that are, or may be, prepared */
+    CHECKPOINTS
 };
 
 struct aligned {
     struct world *w;
     struct row *r;
     struct pair pair[ALIGNED];
+    enum checkpoint checkpoint;
+    char user[ALIGNED]
+             [WORLD_CLAIM_CAP]; /* by Neuron device: UID of a claim whose container lives */
     bool away;
     unsigned boot;
 };
 
 static const char *const store_name[DRIVERS] = {STORE_FILE_NAME, EFA_STORE_NAME};
 
+/* The driver in the process that has its claim store; if none has, in one that runs. */
 static struct agent *driver_at(const struct aligned *p, unsigned driver)
 {
-    return driver == DRIVER_EFA ? p->w->efa : p->w->agent;
+    const struct world *w = p->w;
+    const struct world *second = w->second;
+    bool efa = driver == DRIVER_EFA;
+    bool other = second != NULL && second->agent != NULL &&
+                 (w->agent == NULL || (efa ? world_owns_efa : world_owns)(second));
+    w = other ? second : w;
+    return efa ? w->efa : w->agent;
+}
+
+static bool runs(const struct aligned *p)
+{
+    return p->w->agent != NULL || (p->w->second != NULL && p->w->second->agent != NULL);
+}
+
+static bool both_run(const struct aligned *p)
+{
+    return p->w->agent != NULL && p->w->second != NULL && p->w->second->agent != NULL;
+}
+
+/* The EFA device as the last look found it; NULL: it is not there. */
+static const struct found_efa *function_of(const struct aligned *p, unsigned device)
+{
+    for (unsigned i = 0; i < p->w->efas.count; i++) {
+        if (p->w->efas.efa[i].address == world_efa_address(device)) {
+            return &p->w->efas.efa[i];
+        }
+    }
+    return NULL;
 }
 
 /* --- what must hold --- */
@@ -71,29 +123,75 @@ static void check_part(const struct aligned *p, unsigned driver, const struct pa
            "driver %u: claim %s is held with a device that is not its own", driver, c->uid);
 }
 
-static void check_driver(const struct aligned *p, unsigned driver)
+/* A CDI file that can be read is that of its claim, with the device that was allocated. */
+static void check_own_file(const struct aligned *p, unsigned driver, const struct pair *c)
 {
-    const struct ledger *l = &driver_at(p, driver)->ledger;
+    static struct claim_record file;
+    uint32_t address = driver == DRIVER_EFA ? world_efa_address(c->device[driver]) : 0u;
+    if (ledger_read_cdi(driver_at(p, driver), c->uid, &file) == STATUS_OK) {
+        expect(p->r,
+               strcmp(file.id.uid, c->uid) == 0 && file.driver == (enum driver_kind)driver &&
+                   file.count == 1u && file.result[0].efa_address == address &&
+                   (driver == DRIVER_EFA || file.result[0].number == c->device[driver]),
+               "driver %u: the CDI file of claim %s is another claim's", driver, c->uid);
+    }
+}
+
+/* By PCI address, because numbers and uverbs nodes of EFA devices change. */
+static void check_functions(const struct aligned *p)
+{
+    const struct ledger *l = &driver_at(p, DRIVER_EFA)->ledger;
+    uint32_t seen[CLAIMS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        const struct ledger_entry *e = &l->entry[i];
+        bool one =
+            e->state == LEDGER_HELD && e->functions != 0u && e->functions != LEDGER_ALL_FUNCTIONS;
+        uint32_t address = one ? l->function[__builtin_ctzll(e->functions)].address : 0u;
+        for (unsigned k = 0; one && k < count; k++) {
+            expect(p->r, seen[k] != address, "an EFA device of claim %s is held twice",
+                   l->id[i].uid);
+        }
+        seen[count] = address;
+        count += one ? 1u : 0u;
+    }
+}
+
+static void check_numbers(const struct aligned *p)
+{
+    const struct ledger *l = &driver_at(p, DRIVER_NEURON)->ledger;
     uint64_t seen = 0;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         bool held = l->entry[i].state == LEDGER_HELD;
         expect(p->r, !held || (seen & l->entry[i].numbers) == 0u,
-               "driver %u: a device of claim %s is held twice", driver, l->id[i].uid);
+               "a Neuron device of claim %s is held twice", l->id[i].uid);
         seen |= held ? l->entry[i].numbers : 0u;
     }
-    for (unsigned i = 0; i < ALIGNED && l->usable && !l->unlisted; i++) {
+}
+
+/* Before the claims were listed, or the CDI root to its end, what is held is not all known. */
+static void check_driver(const struct aligned *p, unsigned driver)
+{
+    const struct agent *a = driver_at(p, driver);
+    bool known = a->ledger.usable && !a->ledger.unlisted && a->reconcile.complete;
+    for (unsigned i = 0; i < ALIGNED && known; i++) {
         if (p->pair[i].uid[0] != '\0') {
             check_part(p, driver, &p->pair[i]);
+            check_own_file(p, driver, &p->pair[i]);
         }
     }
 }
 
 static void check(const struct aligned *p)
 {
+    check_numbers(p);
+    check_functions(p);
     for (unsigned d = 0; d < DRIVERS; d++) {
         check_driver(p, d);
     }
-    expect(p->r, !p->w->exited, "the agent ended");
+    expect(p->r, p->w->two_owners == 0, "two agents had a claim store");
+    expect(p->r, !p->w->exited && (p->w->second == NULL || !p->w->second->exited),
+           "the agent ended");
 }
 
 /*
@@ -120,6 +218,10 @@ static bool check_file(const struct aligned *p, unsigned driver, const struct pa
         bool whole = cdi_write(record, &host, &wanted) == STATUS_OK;
         expect(p->r, whole && view_equal(writer_view(&wanted), writer_view(&stored)),
                "driver %u: claim %s has another file than its record", driver, c->uid);
+        const struct found_efa *found =
+            driver == DRIVER_EFA ? function_of(p, c->device[driver]) : NULL;
+        expect(p->r, found == NULL || record->result[0].uverbs == found->number,
+               "claim %s has another uverbs node than its device", c->uid);
     }
     return f != NULL;
 }
@@ -144,9 +246,18 @@ static unsigned check_files(const struct aligned *p, unsigned driver)
 
 /* --- actions --- */
 
+static void kill_all(const struct aligned *p)
+{
+    world_kill(p->w);
+    if (p->w->second != NULL) {
+        world_kill(p->w->second);
+    }
+}
+
 static void start(struct aligned *p)
 {
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+    kill_all(p);
     world_start(p->w);
     world_pass(p->w, SECONDS(3));
 }
@@ -184,10 +295,30 @@ static void allocate(struct aligned *p, unsigned i)
     world_claim_put_both(c->name, c->uid, c->device[DRIVER_NEURON], c->device[DRIVER_EFA]);
 }
 
-/* Both drivers know what is held: none waits for the list of claims. */
+/* Both drivers know what is held: none waits for the list of claims, or of CDI files. */
 static bool is_listed(const struct aligned *p)
 {
-    return !p->w->agent->ledger.unlisted && !p->w->efa->ledger.unlisted;
+    bool listed = true;
+    for (unsigned d = 0; d < DRIVERS; d++) {
+        const struct agent *a = driver_at(p, d);
+        listed = listed && !a->ledger.unlisted && a->reconcile.complete;
+    }
+    return listed;
+}
+
+/* Whether a container of another claim has memory of the Neuron device. */
+static bool is_used(const struct aligned *p, const struct pair *c)
+{
+    const char *user = p->user[c->device[DRIVER_NEURON]];
+    return user[0] != '\0' && strcmp(user, c->uid) != 0;
+}
+
+/* Whether nothing stands in the way of a call for the claim. */
+static bool is_clean(const struct aligned *p, const struct pair *c, bool unprepare)
+{
+    bool there = !is_used(p, c) && function_of(p, c->device[DRIVER_EFA]) != NULL;
+    return !p->away && disk.fault == FAULT_NONE && is_listed(p) && !both_run(p) &&
+           (unprepare || there);
 }
 
 static bool is_done(const struct aligned *p, const bool asked[DRIVERS])
@@ -199,9 +330,18 @@ static bool is_done(const struct aligned *p, const bool asked[DRIVERS])
 static void wait_answers(const struct aligned *p, const bool asked[DRIVERS])
 {
     world_settle(p->w);
-    for (unsigned s = 0; s < ANSWER_SECONDS && p->w->agent != NULL && !is_done(p, asked); s++) {
+    for (unsigned s = 0; s < ANSWER_SECONDS && runs(p) && !is_done(p, asked); s++) {
         world_pass(p->w, SECONDS(1));
     }
+}
+
+/* A claim that was prepared at no time: its devices are free for it. */
+static void check_granted(const struct aligned *p, const struct pair *c, unsigned driver)
+{
+    bool taken = driver == DRIVER_NEURON && is_used(p, c);
+    expect(p->r, !taken || c->known[driver] != UNPREPARED,
+           "claim %s was granted a device that a container of claim %s uses", c->uid,
+           p->user[c->device[DRIVER_NEURON]]);
 }
 
 /* What an answer, or none, says of a driver's part; one that was prepared stays so. */
@@ -209,10 +349,14 @@ static void learn(struct aligned *p, struct pair *c, unsigned driver, bool unpre
 {
     const struct answered *a = driver == DRIVER_EFA ? &p->w->efa_answered : &p->w->answered;
     bool well = a->done && a->well;
+    if (well && !unprepare) {
+        check_granted(p, c, driver);
+    }
     expect(p->r, well || !clean, "driver %u: nothing is wrong, and claim %s: %s", driver, c->uid,
            a->text);
     if (well) {
         c->known[driver] = unprepare ? UNPREPARED : PREPARED;
+        c->boot[driver] = p->boot;
     } else if (unprepare || c->known[driver] != PREPARED) {
         c->known[driver] = UNKNOWN;
     } else {
@@ -224,7 +368,7 @@ static void learn(struct aligned *p, struct pair *c, unsigned driver, bool unpre
 static void call(struct aligned *p, struct pair *c, bool unprepare, unsigned drivers)
 {
     bool asked[DRIVERS];
-    bool clean = !p->away && disk.fault == FAULT_NONE && is_listed(p);
+    bool clean = is_clean(p, c, unprepare);
     for (unsigned d = 0; d < DRIVERS; d++) {
         asked[d] = (drivers >> d & 1u) != 0u &&
                    world_ask(p->w, (enum driver_kind)d, unprepare, c->name, c->uid);
@@ -235,10 +379,16 @@ static void call(struct aligned *p, struct pair *c, bool unprepare, unsigned dri
             learn(p, c, d, unprepare, clean);
         }
     }
-    if (p->w->agent == NULL) {
+    if (!runs(p)) {
         start(p); /* a fault of the disk ended the process */
     }
     disk_fault(FAULT_NONE, 0, false, STATUS_OK);
+}
+
+static void end_containers(struct aligned *p)
+{
+    memset(p->user, 0, sizeof p->user);
+    memset(disk.memory, 0, sizeof disk.memory);
 }
 
 static void act_fault(const struct aligned *p)
@@ -287,12 +437,44 @@ static void remove_files(void)
     }
 }
 
+/*
+ * What is gone from the API server may be released where a witness says that the kubelet does not
+ * unprepare it: the checkpoint, or a boot since it was prepared.
+ */
+static void forget_gone(struct aligned *p)
+{
+    for (unsigned i = 0; i < ALIGNED * DRIVERS; i++) {
+        struct pair *c = &p->pair[i / DRIVERS];
+        enum known *known = &c->known[i % DRIVERS];
+        bool over = p->checkpoint == CHECKPOINT_GOOD || c->boot[i % DRIVERS] != p->boot;
+        *known = (!c->allocated && over && *known == PREPARED) ? UNKNOWN : *known;
+    }
+}
+
+/*
+ * CDI files go that were the only witness left, as those of a store that was lost before the CDI
+ * root could be listed to its end.
+ */
+static void forget_unread(struct aligned *p)
+{
+    for (unsigned i = 0; i < ALIGNED * DRIVERS; i++) {
+        struct pair *c = &p->pair[i / DRIVERS];
+        enum known *known = &c->known[i % DRIVERS];
+        bool held = ledger_find(driver_at(p, i % DRIVERS), c->uid) >= 0;
+        *known = (!held && *known == PREPARED) ? UNKNOWN : *known;
+    }
+}
+
+/* It ends all containers, too. */
 static void act_reboot(struct aligned *p)
 {
-    world_kill(p->w);
+    forget_unread(p);
+    kill_all(p);
+    end_containers(p);
     disk_power_cut(NULL, NULL);
     remove_files(); /* /run is in memory */
     p->boot++;
+    forget_gone(p);
     (void)snprintf(p->w->found.boot_id, sizeof p->w->found.boot_id,
                    "6b1d58d4-7a0f-4c7e-9d3a-%012u\n", p->boot);
     start(p);
@@ -302,7 +484,7 @@ static void act_reboot(struct aligned *p)
 static void act_store(struct aligned *p, unsigned drivers, bool zeroed)
 {
     static const uint8_t zeros[DISK_PAGE];
-    world_kill(p->w);
+    kill_all(p);
     for (unsigned d = 0; d < DRIVERS; d++) {
         struct disk_file *f = disk_find(FILES_STATE, store_name[d]);
         if (f == NULL || (drivers >> d & 1u) == 0u) {
@@ -318,10 +500,84 @@ static void act_store(struct aligned *p, unsigned drivers, bool zeroed)
     start(p);
 }
 
+static void set_checkpoint(struct aligned *p, enum checkpoint checkpoint)
+{
+    const char *uid[ALIGNED];
+    unsigned count = 0;
+    uint64_t now_ms = WALL_MS(p->w->now_ms);
+    p->checkpoint = checkpoint;
+    for (unsigned i = 0; i < ALIGNED && checkpoint == CHECKPOINT_LISTS; i++) {
+        const struct pair *c = &p->pair[i];
+        bool lives = c->known[DRIVER_NEURON] != UNPREPARED || c->known[DRIVER_EFA] != UNPREPARED;
+        uid[count] = c->uid;
+        count += lives ? 1u : 0u;
+    }
+    if (checkpoint == CHECKPOINT_GOOD) {
+        disk_kubelet_state(NULL, 0, UINT64_MAX, false);
+    } else {
+        disk_kubelet_state(uid, count, checkpoint == CHECKPOINT_OLD ? 1u : now_ms,
+                           checkpoint == CHECKPOINT_DAMAGED);
+    }
+    disk.kubelet_state_status = checkpoint == CHECKPOINT_ABSENT ? HOST_ABSENT : STATUS_OK;
+    forget_gone(p);
+}
+
+/* The functions get each other's uverbs nodes, as after a reload of the kernel driver. */
+static void act_renumber(struct aligned *p)
+{
+    struct found_efas *f = &p->w->efas;
+    unsigned turn = 1u + (unsigned)world_random(p->w, BOARD_GROUPED_DEVICES - 1u);
+    for (unsigned i = 0; i < f->count; i++) {
+        f->efa[i].number = (uint16_t)((f->efa[i].number + turn) % BOARD_GROUPED_DEVICES);
+    }
+    world_efas_found(p->w);
+    world_settle(p->w);
+}
+
+/* One of the functions that claims can have is gone; or all are back, with their first nodes. */
+static void act_vanish(struct aligned *p)
+{
+    struct found_efas *f = &p->w->efas;
+    unsigned at = (unsigned)world_random(p->w, ALIGNED);
+    if (f->count < BOARD_GROUPED_DEVICES) {
+        world_efa_devices(p->w);
+    } else {
+        f->count--;
+        f->efa[at] = f->efa[f->count];
+    }
+    world_efas_found(p->w);
+    world_settle(p->w);
+}
+
+/* A pod is deleted by force: all is over for kubelet and API server, but its container lives. */
+static void act_outlives(struct aligned *p, struct pair *c)
+{
+    unsigned device = c->device[DRIVER_NEURON];
+    if (!c->allocated || c->known[DRIVER_NEURON] != PREPARED || is_used(p, c)) {
+        return;
+    }
+    disk.memory[device][0] = DISK_PAGE;
+    text_set(p->user[device], sizeof p->user[device], c->uid);
+    call(p, c, true, 3);
+    world_claim_delete(c->name);
+    c->allocated = false;
+}
+
+static void act_list_cut(struct aligned *p)
+{
+    disk.list_cut = disk.list_cut == 0u ? 1u + (unsigned)world_random(p->w, 2) : 0u;
+    world_pass(p->w, LIST_AGAIN_MS);
+}
+
 static void act_rest(struct aligned *p)
 {
     world_net(p->w, NET_OPEN, false);
     p->away = false;
+    disk.list_cut = 0;
+    end_containers(p);
+    set_checkpoint(p, CHECKPOINT_GOOD);
+    world_efa_devices(p->w);
+    world_efas_found(p->w);
     world_pass(p->w, ALIGNED_REST_MS);
     for (unsigned i = 0; i < ALIGNED; i++) {
         for (unsigned d = 0; d < DRIVERS; d++) {
@@ -338,15 +594,80 @@ static void act_rest(struct aligned *p)
 }
 
 /* A claim goes from the API server, and the kubelet never unprepares it. */
-static void act_given_up(const struct aligned *p, struct pair *c)
+static void act_given_up(struct aligned *p, struct pair *c)
 {
     if (c->allocated) {
         world_claim_delete(c->name);
         c->allocated = false;
-        c->known[0] = c->known[0] == PREPARED ? UNKNOWN : c->known[0];
-        c->known[1] = c->known[1] == PREPARED ? UNKNOWN : c->known[1];
     }
-    ASSERT(p->w->with_efa);
+    forget_gone(p);
+}
+
+/* --- a second agent --- */
+
+static void act_second(struct aligned *p)
+{
+    struct world *idle = p->w->agent == NULL ? p->w : p->w->second;
+    if (idle->agent == NULL) {
+        world_start(idle);
+        world_pass(p->w, world_random(p->w, SECONDS(5)));
+    }
+}
+
+static void act_end_one(struct aligned *p, bool killed)
+{
+    struct world *one = world_random(p->w, 2) == 0 ? p->w : p->w->second;
+    if (!both_run(p)) {
+        return;
+    }
+    if (killed) {
+        world_kill(one);
+        world_settle(p->w); /* the kubelet notices */
+    } else {
+        expect(p->r, world_stop(one, SECONDS(30)), "an agent does not stop");
+    }
+    world_pass(p->w, SECONDS(3));
+}
+
+static void act_pair(struct aligned *p)
+{
+    uint64_t what = p->w->second != NULL ? world_random(p->w, 4) : 4;
+    if (what < 2) {
+        act_second(p);
+    } else if (what < 4) {
+        act_end_one(p, what == 2);
+    } else {
+        world_pass(p->w, SECONDS(40));
+    }
+}
+
+/* What no witness of a claim is, or says more than it seems to. */
+static void act_doubtful(struct aligned *p, uint64_t what, unsigned i)
+{
+    switch (what) {
+    case 0:
+    case 1:
+        set_checkpoint(p, (enum checkpoint)world_random(p->w, CHECKPOINTS));
+        break;
+    case 2:
+        act_list_cut(p);
+        break;
+    case 3:
+        act_renumber(p);
+        break;
+    case 4:
+        act_vanish(p);
+        break;
+    case 5:
+        act_outlives(p, &p->pair[i]);
+        break;
+    case 6:
+        end_containers(p);
+        break;
+    default:
+        act_pair(p);
+        break;
+    }
 }
 
 static void act_other(struct aligned *p, uint64_t what, unsigned i)
@@ -362,6 +683,7 @@ static void act_other(struct aligned *p, uint64_t what, unsigned i)
         act_store(p, 1u + (unsigned)world_random(p->w, 3), world_random(p->w, 2) == 0);
         break;
     case 3:
+        forget_unread(p);
         remove_files();
         world_pass(p->w, 2 * ALIGNED_RECONCILE_MS);
         break;
@@ -385,26 +707,55 @@ static void act_other(struct aligned *p, uint64_t what, unsigned i)
 
 static void act(struct aligned *p)
 {
-    uint64_t what = world_random(p->w, 24);
+    uint64_t what = world_random(p->w, 36);
     unsigned i = (unsigned)world_random(p->w, ALIGNED);
-    world_note(p->w, what < 8 ? "prepare" : (what < 14 ? "unprepare" : "other"), p->pair[i].uid);
+    static const char *const other[] = {"killed",
+                                        "reboot",
+                                        "store lost",
+                                        "CDI files go",
+                                        "API server away",
+                                        "API server back",
+                                        "claim gone",
+                                        "rest",
+                                        "rest",
+                                        "rest",
+                                        "checkpoint",
+                                        "checkpoint",
+                                        "listing cut",
+                                        "uverbs nodes",
+                                        "function gone or back",
+                                        "container stays",
+                                        "containers end",
+                                        "second or wait",
+                                        "second or wait",
+                                        "second or wait",
+                                        "second or wait",
+                                        "second or wait"};
+    const char *name = what < 8 ? "prepare" : (what < 14 ? "unprepare" : other[what - 14]);
+    world_note(p->w, name, p->pair[i].uid);
     if (what < 8) {
         act_prepare(p, i);
     } else if (what < 14) {
         act_unprepare(p, i);
-    } else {
+    } else if (what < 24) {
         act_other(p, what - 14, i);
+    } else {
+        act_doubtful(p, what - 24, i);
     }
     check(p);
 }
 
 void aligned_play(struct world *w, struct row *r, uint64_t seed)
 {
+    static struct world second;
     struct aligned p = {.w = w, .r = r};
     world_new(w, seed);
     r->begin_ms = w->now_ms;
     w->settings.reconcile_ms = ALIGNED_RECONCILE_MS;
     world_efa(w);
+    if (PAIRED(seed)) {
+        world_pair(w, &second);
+    }
     start(&p);
     world_pass(w, SECONDS(30));
     for (unsigned i = 0; i < ACTIONS && !r->failed; i++) {

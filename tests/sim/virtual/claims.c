@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random schedules of claims: prepares and unprepares while the process is killed, the node
- * reboots, the disk fails, the store rots or is removed, CDI files vanish and the API server is
- * away. After every action what must always hold is looked at: no claim that was answered is lost,
- * none that was unprepared is back, no core is held twice, and an agent that says ready prepares.
+ * reboots, the disk fails, the store rots or is removed, CDI files vanish, listings of them end
+ * early, the kubelet's checkpoint is absent, old or damaged, and the API server is away. After
+ * every action what must always hold is looked at: no claim that was answered is lost, none that
+ * was unprepared is back, no core is held twice, and an agent that says ready prepares.
  * At rest, CDI files are those of the claims that are held, and nothing is held that is gone from
  * the API server. In some schedules a second agent comes and goes, as in a rolling update: then
  * never two own the claim store, only the owner writes slices, and in an update without faults each
@@ -164,6 +165,7 @@ static bool is_simple(const struct play *p, const struct claim *c)
 {
     const struct ledger *l = &agent_of(p)->ledger;
     bool listed = !l->unlisted && (l->usable || !p->away); /* a store that opens may ask for it */
+    listed = listed && disk.list_cut == 0u;
     bool sound = !p->refused && !p->damaged && !c->rotted && !c->moved && listed;
     return c->known == PREPARED && sound && disk.fault == FAULT_NONE;
 }
@@ -547,8 +549,16 @@ static void delete_freed(struct play *p)
     }
 }
 
+/* What the kubelet's checkpoint and a listing of the CDI root say is all there is. */
+static void heal_witnesses(void)
+{
+    disk_kubelet_state(NULL, 0, UINT64_MAX, false);
+    disk.list_cut = 0;
+}
+
 static void act_rest(struct play *p)
 {
+    heal_witnesses();
     for (unsigned dir = 0; dir < 2u; dir++) {
         disk_refuse((enum files_dir)dir, STATUS_OK);
     }
@@ -640,6 +650,7 @@ static void act_update(struct play *p)
 {
     struct world *next = idle_one(p);
     bool sound = !p->refused && !p->away && store_sound(p) && disk.fault == FAULT_NONE;
+    sound = sound && disk.list_cut == 0u;
     if (next == NULL || !sound || !agent_ready(agent_of(p))) {
         return;
     }
@@ -709,9 +720,23 @@ static void act_given_up(struct claim *c)
     }
 }
 
+static void act_checkpoint(const struct play *p)
+{
+    unsigned kind = (unsigned)(p->number / CLAIMS % 4u);
+    uint64_t now_ms = WALL_MS(p->w->now_ms);
+    disk_kubelet_state(NULL, 0, kind == 0u ? UINT64_MAX : (kind == 1u ? 1u : now_ms), kind == 2u);
+    disk.kubelet_state_status = kind == 3u ? HOST_ABSENT : STATUS_OK;
+}
+
 static void act_other(struct play *p, enum act act)
 {
     switch (act) {
+    case ACT_CHECKPOINT:
+        act_checkpoint(p);
+        break;
+    case ACT_LIST_CUT:
+        disk.list_cut = 1u + (unsigned)(p->number / CLAIMS % 2u);
+        break;
     case ACT_KILL:
         start(p);
         break;

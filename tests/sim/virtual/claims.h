@@ -35,9 +35,11 @@ enum act {
     ACT_CDI_EDITED,
     ACT_API_AWAY,
     ACT_API_BACK,
-    ACT_WAITING,  /* a claim is reserved for a pod that the kubelet does not prepare yet */
-    ACT_FREED,    /* a claim is no longer allocated: its pod was deleted early, or by force */
-    ACT_GIVEN_UP, /* a claim goes from the API server, and the kubelet never unprepares it */
+    ACT_WAITING,    /* a claim is reserved for a pod that the kubelet does not prepare yet */
+    ACT_FREED,      /* a claim is no longer allocated: its pod was deleted early, or by force */
+    ACT_GIVEN_UP,   /* a claim goes from the API server, and the kubelet never unprepares it */
+    ACT_CHECKPOINT, /* the kubelet's is absent, old or damaged until ACT_REST, or as ever */
+    ACT_LIST_CUT,   /* listings of the CDI root end early until ACT_REST */
     ACT_WAIT,
     ACT_REST,
     /* with a second agent */

@@ -63,7 +63,8 @@ static bool holds_device(const struct play *p, const struct claim *c)
 static void check_claim(const struct play *p, const struct claim *c)
 {
     bool held = is_held(p, c);
-    bool prepared = c->known == PREPARED && !agent_of(p)->ledger.unlisted;
+    bool whole = !agent_of(p)->ledger.unlisted && agent_of(p)->reconcile.complete;
+    bool prepared = c->known == PREPARED && whole;
     expect(p->r, !prepared || held, "claim %s was prepared and is lost", c->uid);
     expect(p->r, !prepared || holds_device(p, c), "claim %s was prepared, and its device is free",
            c->uid);

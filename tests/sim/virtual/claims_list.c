@@ -29,6 +29,8 @@ static const struct {
     [ACT_WAITING] = {"a pod waits", 4},
     [ACT_FREED] = {"a claim is deallocated", 4},
     [ACT_GIVEN_UP] = {"a claim is gone without unprepare", 2},
+    [ACT_CHECKPOINT] = {"the kubelet's checkpoint changes", 3},
+    [ACT_LIST_CUT] = {"listings end early", 1},
     [ACT_WAIT] = {"time passes", 6},
     [ACT_REST] = {"rest", 3},
     [ACT_SECOND] = {"another agent starts", 16},

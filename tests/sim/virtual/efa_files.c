@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files port of the EFA driver: that of the disk, but for the claim store and what belongs to
- * it, which lie in a directory of their own, as the name says. One process has the driver, so that
- * nobody else has its locks. See world.h.
+ * it, which lie in a directory of their own, as the name says. See world.h.
  */
 #include <stdio.h>
 
@@ -51,20 +50,25 @@ static enum status efa_remove(void *ctx, enum files_dir dir, const char *name, c
 static enum status efa_lock(void *ctx, const char *name, enum files_lock which)
 {
     char text[DISK_NAME_CAP];
-    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
-    (void)disk_make(FILES_STATE, place(FILES_STATE, name, text));
-    return STATUS_OK;
+    disk_writer(DRIVER_EFA);
+    enum status s = disk_files.lock(ctx, place(FILES_STATE, name, text), which);
+    disk_writer(DRIVER_NEURON);
+    return s;
 }
 
 static void efa_unlock(void *ctx, enum files_lock which)
 {
-    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
+    disk_writer(DRIVER_EFA);
+    disk_files.unlock(ctx, which);
+    disk_writer(DRIVER_NEURON);
 }
 
 static enum files_holder efa_holder(void *ctx, enum files_lock which)
 {
-    ASSERT(ctx == &disk && (which == LOCK_OWNER || which == LOCK_NEXT));
-    return HOLDER_NOBODY;
+    disk_writer(DRIVER_EFA);
+    enum files_holder holder = disk_files.holder(ctx, which);
+    disk_writer(DRIVER_NEURON);
+    return holder;
 }
 
 static enum status efa_list(void *ctx, enum files_dir dir, const char *prefix, struct listing *at,

@@ -409,10 +409,10 @@ void world_start(struct world *w)
     memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, &disk_files, w->seed * 2 + 1,
                                                     w->now_ms, WALL_MS(w->now_ms));
     w->agent = memory[i];
-    w->efa = w->with_efa ? agent_add_efa(w->agent, &efa_files) : NULL;
+    w->efa = w->with_efa ? (i == 0 ? agent_add_efa : second_add_efa)(w->agent, &efa_files) : NULL;
     agent_found(w->agent, &world_node(w)->found);
     if (w->efa != NULL) {
-        agent_found_efas(w->agent, &w->efas);
+        agent_found_efas(w->agent, &world_node(w)->efas);
     }
     w->poked = true;
     world_kubelet_up(w, w->kubelet_up);

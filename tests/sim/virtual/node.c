@@ -352,13 +352,14 @@ bool world_holds(const struct world *w, unsigned index)
 
 static void tell(struct world *w, const struct found_node *found)
 {
+    const struct found_efas *efas = &w->efas;
     for (; w != NULL; w = w->second) {
         if (w->agent != NULL) {
             agent_found(w->agent, found);
             w->poked = true;
         }
         if (w->efa != NULL) {
-            agent_found_efas(w->agent, &w->efas);
+            agent_found_efas(w->agent, efas);
         }
     }
 }
@@ -404,6 +405,11 @@ void world_efa_devices(struct world *w)
                                 .port_state = "4: ACTIVE"};
         (void)snprintf(e->rdma_name, sizeof e->rdma_name, "rdmap%us0", n);
     }
+}
+
+void world_efas_found(struct world *w)
+{
+    tell(w, &w->found);
 }
 
 void world_device_gone(struct world *w, unsigned number)

@@ -31,6 +31,11 @@ bool world_owns(const struct world *w)
     return w != NULL && w->agent != NULL && w->agent->ledger.usable;
 }
 
+bool world_owns_efa(const struct world *w)
+{
+    return w != NULL && w->efa != NULL && w->efa->ledger.usable;
+}
+
 bool world_looks_fair(const struct world *w)
 {
     for (unsigned i = 0; world_owns(w) && i < CLAIMS_MAX; i++) {

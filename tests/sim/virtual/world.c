@@ -29,11 +29,13 @@ uint64_t world_random(struct world *w, uint64_t bound)
 
 static void settings_set(struct world *w)
 {
-    static const char *const args[] = {"run", "--node-name", NODE_NAME, "--pod-uid", SECOND_UID};
+    const char *efa = w->with_efa ? "true" : "false";
+    const char *const args[] = {"run", "--node-name", NODE_NAME, "--efa",
+                                efa,   "--pod-uid",   SECOND_UID};
     static const char *const env[] = {NULL};
     char text[256];
     struct writer why = writer_of(text, sizeof text);
-    unsigned count = w->first != NULL ? sizeof args / sizeof args[0] : 3;
+    unsigned count = w->first != NULL ? sizeof args / sizeof args[0] : 5;
     enum status s = settings_parse(&w->settings, args, count, env, &why);
     ASSERT(s == STATUS_OK);
 }
@@ -93,16 +95,11 @@ void world_new(struct world *w, uint64_t seed)
 
 void world_efa(struct world *w)
 {
-    static const char *const args[] = {"run", "--node-name", NODE_NAME, "--efa", "true"};
-    static const char *const env[] = {NULL};
-    char text[256];
-    struct writer why = writer_of(text, sizeof text);
     uint64_t reconcile_ms = w->settings.reconcile_ms;
     ASSERT(w->first == NULL && w->second == NULL && w->agent == NULL);
-    enum status s = settings_parse(&w->settings, args, sizeof args / sizeof args[0], env, &why);
-    ASSERT(s == STATUS_OK);
-    w->settings.reconcile_ms = reconcile_ms;
     w->with_efa = true;
+    settings_set(w);
+    w->settings.reconcile_ms = reconcile_ms;
     world_efa_devices(w);
 }
 
@@ -119,6 +116,7 @@ void world_pair(struct world *w, struct world *second)
         second->kubelet_link[k] = -1;
         second->efa_link[k] = -1;
     }
+    second->with_efa = w->with_efa;
     settings_set(second);
     second->settings.reconcile_ms = w->settings.reconcile_ms;
     second->settings.driver[DRIVER_NEURON].shares = w->settings.driver[DRIVER_NEURON].shares;
@@ -132,6 +130,12 @@ static void count_requests(struct world *w)
     while (sim_api_next(&world_api, &e) == STATUS_OK) {
         tally_request(&w->tally, &e);
     }
+}
+
+static void count_owners(struct world *node)
+{
+    node->two_owners += world_owns(node) && world_owns(node->second) ? 1 : 0;
+    node->two_owners += world_owns_efa(node) && world_owns_efa(node->second) ? 1 : 0;
 }
 
 /* `due`: by time, or because bytes moved. */
@@ -149,7 +153,7 @@ static bool agent_turn(struct world *w, bool due)
         world_kill(w); /* a fault of the disk ended the process */
         return true;
     }
-    node->two_owners += world_owns(node) && world_owns(node->second) ? 1 : 0;
+    count_owners(node);
     return world_host_turn(w) || told;
 }
 

@@ -211,6 +211,8 @@ bool world_unprepare(struct world *w, unsigned index);
 bool world_holds(const struct world *w, unsigned index);
 /* The devices that the next look at the node finds; `told`: it happens now. */
 void world_devices(struct world *w, unsigned count, bool told);
+/* A look at the node finds the devices that w->found and w->efas have. */
+void world_efas_found(struct world *w);
 /* One device is not there any more; the agent is told. */
 void world_device_gone(struct world *w, unsigned number);
 /* The unhealthy_components of a device hold this text from now on; the agent is told. */
@@ -234,14 +236,17 @@ extern const size_t agent_bytes;
 struct agent *second_init(const struct settings *settings, const struct files *files, uint64_t seed,
                           uint64_t now_ms, uint64_t wall_ms);
 
+struct agent *second_add_efa(struct agent *a, const struct files *files);
+
 /*
  * Whether no held claim waits for its look at the API server for longer than this, which is more
  * than the longest backoff and the time limit of a look together.
  */
 #define LOOK_WAITS_MS 120000u
 bool world_looks_fair(const struct world *w);
-/* Whether the process of this world has the claim store. */
+/* Whether the process of this world has the claim store, or that of the EFA driver. */
 bool world_owns(const struct world *w);
+bool world_owns_efa(const struct world *w);
 
 /* Whether stored slices are the wanted ones and the agent knows; `why`: what is not. Never NULL. */
 bool world_well(struct world *w, const char **why);
