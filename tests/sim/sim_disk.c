@@ -496,12 +496,19 @@ void disk_process(unsigned number)
     disk.runs[number] = true;
 }
 
+void disk_driver_ended(unsigned driver, unsigned number)
+{
+    for (unsigned i = 0; i < 2u; i++) {
+        uint8_t *lock = &disk.locked[driver][i];
+        *lock = (*lock == number + 1u) ? 0u : *lock;
+    }
+}
+
 void disk_process_ended(unsigned number)
 {
     disk.runs[number] = false;
-    for (unsigned i = 0; i < DRIVERS * 2u; i++) {
-        uint8_t *lock = &disk.locked[i / 2u][i % 2u];
-        *lock = (*lock == number + 1u) ? 0u : *lock;
+    for (unsigned driver = 0; driver < DRIVERS; driver++) {
+        disk_driver_ended(driver, number);
     }
 }
 

@@ -145,7 +145,8 @@ void disk_process(unsigned number);
 /* The driver that calls the port from now on, an enum driver_kind: each has its own temporary files
  * and locks. */
 void disk_writer(unsigned driver);
-/* A process has ended: its locks are gone. */
+/* A driver of a process has ended, or a process: its locks are gone. */
+void disk_driver_ended(unsigned driver, unsigned number);
 void disk_process_ended(unsigned number);
 
 /* The pages that exist now are kept as they are for the life of the program. */

@@ -4,8 +4,9 @@
  * part, by itself or at the same moment as the other, while the disk fails, the process is killed,
  * the node reboots, the store of either driver is removed or zeroed, CDI files vanish and the API
  * server is away; while the kubelet's checkpoint is absent, old or damaged, listings end early, EFA
- * devices vanish and get other uverbs nodes, and containers outlive their pods. In each fourth
- * schedule a second agent comes and goes, as in a rolling update.
+ * devices vanish and get other uverbs nodes, containers outlive their pods, and --efa is switched
+ * off while claims are held. In each fourth schedule a second agent comes and goes, as in a rolling
+ * update.
  *
  * After each action: what a driver answered as prepared it holds, with the device that was
  * allocated and no other driver's, and its CDI file is its own; a claim that vanished is held as
@@ -80,6 +81,12 @@ static struct agent *driver_at(const struct aligned *p, unsigned driver)
     return efa ? w->efa : w->agent;
 }
 
+/* Whether it runs: that of the EFA devices has ended where --efa is off and it holds nothing. */
+static bool is_there(const struct aligned *p, unsigned driver)
+{
+    return driver_at(p, driver) != NULL;
+}
+
 static bool runs(const struct aligned *p)
 {
     return p->w->agent != NULL || (p->w->second != NULL && p->w->second->agent != NULL);
@@ -140,6 +147,9 @@ static void check_own_file(const struct aligned *p, unsigned driver, const struc
 /* By PCI address, because numbers and uverbs nodes of EFA devices change. */
 static void check_functions(const struct aligned *p)
 {
+    if (!is_there(p, DRIVER_EFA)) {
+        return;
+    }
     const struct ledger *l = &driver_at(p, DRIVER_EFA)->ledger;
     uint32_t seen[CLAIMS_MAX];
     unsigned count = 0;
@@ -169,11 +179,21 @@ static void check_numbers(const struct aligned *p)
     }
 }
 
+/* A driver that has ended holds nothing that was prepared. */
+static void check_ended(const struct aligned *p)
+{
+    for (unsigned i = 0; i < ALIGNED && !is_there(p, DRIVER_EFA); i++) {
+        expect(p->r, p->pair[i].known[DRIVER_EFA] != PREPARED,
+               "the EFA driver has ended, and claim %s is prepared", p->pair[i].uid);
+    }
+}
+
 /* Before the claims were listed, or the CDI root to its end, what is held is not all known. */
 static void check_driver(const struct aligned *p, unsigned driver)
 {
     const struct agent *a = driver_at(p, driver);
-    bool known = a->ledger.usable && !a->ledger.unlisted && a->reconcile.complete;
+    bool known =
+        is_there(p, driver) && a->ledger.usable && !a->ledger.unlisted && a->reconcile.complete;
     for (unsigned i = 0; i < ALIGNED && known; i++) {
         if (p->pair[i].uid[0] != '\0') {
             check_part(p, driver, &p->pair[i]);
@@ -186,6 +206,7 @@ static void check(const struct aligned *p)
 {
     check_numbers(p);
     check_functions(p);
+    check_ended(p);
     for (unsigned d = 0; d < DRIVERS; d++) {
         check_driver(p, d);
     }
@@ -301,7 +322,7 @@ static bool is_listed(const struct aligned *p)
     bool listed = true;
     for (unsigned d = 0; d < DRIVERS; d++) {
         const struct agent *a = driver_at(p, d);
-        listed = listed && !a->ledger.unlisted && a->reconcile.complete;
+        listed = listed && (a == NULL || (!a->ledger.unlisted && a->reconcile.complete));
     }
     return listed;
 }
@@ -317,6 +338,7 @@ static bool is_used(const struct aligned *p, const struct pair *c)
 static bool is_clean(const struct aligned *p, const struct pair *c, bool unprepare)
 {
     bool there = !is_used(p, c) && function_of(p, c->device[DRIVER_EFA]) != NULL;
+    there = there && p->w->settings.efa;
     return !p->away && disk.fault == FAULT_NONE && is_listed(p) && !both_run(p) &&
            (unprepare || there);
 }
@@ -339,6 +361,9 @@ static void wait_answers(const struct aligned *p, const bool asked[DRIVERS])
 static void check_granted(const struct aligned *p, const struct pair *c, unsigned driver)
 {
     bool taken = driver == DRIVER_NEURON && is_used(p, c);
+    bool off = driver == DRIVER_EFA && !p->w->settings.efa && !both_run(p);
+    expect(p->r, !off || c->known[driver] != UNPREPARED, "claim %s was prepared without --efa",
+           c->uid);
     expect(p->r, !taken || c->known[driver] != UNPREPARED,
            "claim %s was granted a device that a container of claim %s uses", c->uid,
            p->user[c->device[DRIVER_NEURON]]);
@@ -370,8 +395,10 @@ static void call(struct aligned *p, struct pair *c, bool unprepare, unsigned dri
     bool asked[DRIVERS];
     bool clean = is_clean(p, c, unprepare);
     for (unsigned d = 0; d < DRIVERS; d++) {
-        asked[d] = (drivers >> d & 1u) != 0u &&
-                   world_ask(p->w, (enum driver_kind)d, unprepare, c->name, c->uid);
+        bool wanted = (drivers >> d & 1u) != 0u;
+        asked[d] = wanted && world_ask(p->w, (enum driver_kind)d, unprepare, c->name, c->uid);
+        expect(p->r, asked[d] || !wanted || !clean || c->known[d] != PREPARED,
+               "driver %u: the kubelet cannot unprepare claim %s", d, c->uid);
     }
     wait_answers(p, asked);
     for (unsigned d = 0; d < DRIVERS; d++) {
@@ -460,7 +487,7 @@ static void forget_unread(struct aligned *p)
     for (unsigned i = 0; i < ALIGNED * DRIVERS; i++) {
         struct pair *c = &p->pair[i / DRIVERS];
         enum known *known = &c->known[i % DRIVERS];
-        bool held = ledger_find(driver_at(p, i % DRIVERS), c->uid) >= 0;
+        bool held = is_there(p, i % DRIVERS) && ledger_find(driver_at(p, i % DRIVERS), c->uid) >= 0;
         *known = (!held && *known == PREPARED) ? UNKNOWN : *known;
     }
 }
@@ -490,6 +517,7 @@ static void act_store(struct aligned *p, unsigned drivers, bool zeroed)
         if (f == NULL || (drivers >> d & 1u) == 0u) {
             continue;
         }
+        zeroed = zeroed || !p->w->settings.efa; /* by the file the agent knows that it had --efa */
         for (uint64_t at = 0; at < f->len && zeroed; at += sizeof zeros) {
             disk_set(f, at, view_of(zeros, sizeof zeros));
         }
@@ -569,8 +597,21 @@ static void act_list_cut(struct aligned *p)
     world_pass(p->w, LIST_AGAIN_MS);
 }
 
+/* By an upgrade of the chart: the DaemonSet's pod starts anew. */
+static void switch_efa(struct aligned *p, bool on)
+{
+    p->w->settings.efa = on;
+    if (p->w->second != NULL) {
+        p->w->second->settings.efa = on;
+    }
+    start(p);
+}
+
 static void act_rest(struct aligned *p)
 {
+    if (!p->w->settings.efa) {
+        switch_efa(p, true);
+    }
     world_net(p->w, NET_OPEN, false);
     p->away = false;
     disk.list_cut = 0;
@@ -664,6 +705,9 @@ static void act_doubtful(struct aligned *p, uint64_t what, unsigned i)
     case 6:
         end_containers(p);
         break;
+    case 7:
+        switch_efa(p, !p->w->settings.efa);
+        break;
     default:
         act_pair(p);
         break;
@@ -707,7 +751,7 @@ static void act_other(struct aligned *p, uint64_t what, unsigned i)
 
 static void act(struct aligned *p)
 {
-    uint64_t what = world_random(p->w, 36);
+    uint64_t what = world_random(p->w, 37);
     unsigned i = (unsigned)world_random(p->w, ALIGNED);
     static const char *const other[] = {"killed",
                                         "reboot",
@@ -726,6 +770,7 @@ static void act(struct aligned *p)
                                         "function gone or back",
                                         "container stays",
                                         "containers end",
+                                        "--efa on or off",
                                         "second or wait",
                                         "second or wait",
                                         "second or wait",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "cfg/identity.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
@@ -345,6 +346,20 @@ static void carry_out(struct world *w, enum agent_order order)
     }
 }
 
+/* Of the second driver there are only those that concern its own socket, and its end. */
+static void carry_out_efa(struct world *w, enum agent_order order)
+{
+    bool closes = order == ORDER_CLOSE_REGISTRATION;
+    ASSERT(closes || order == ORDER_RENEW_REGISTRATION || order == ORDER_OPEN_SOCKETS ||
+           order == ORDER_END_DRIVER);
+    if (order == ORDER_END_DRIVER) {
+        world_efa_ended(w);
+    } else {
+        w->efa_open = w->efa_open || order == ORDER_OPEN_SOCKETS;
+        world_kubelet_up(w, !(closes && w->settings.efa) && w->kubelet_up);
+    }
+}
+
 bool world_host_turn(struct world *w)
 {
     take_log(w);
@@ -353,11 +368,10 @@ bool world_host_turn(struct world *w)
     for (; order != ORDER_NONE; order = agent_next_order(w->agent)) {
         carry_out(w, order);
     }
-    /* Of the second driver there are only those that concern its own socket. */
-    order = w->efa != NULL ? agent_next_order(w->efa) : ORDER_NONE;
-    for (; order != ORDER_NONE; order = agent_next_order(w->efa)) {
-        ASSERT(order == ORDER_RENEW_REGISTRATION || order == ORDER_CLOSE_REGISTRATION);
-        world_kubelet_up(w, order == ORDER_RENEW_REGISTRATION && w->kubelet_up);
+    struct agent *efa = w->efa;
+    order = efa != NULL ? agent_next_order(efa) : ORDER_NONE;
+    for (; order != ORDER_NONE; order = agent_next_order(efa)) {
+        carry_out_efa(w, order);
         moved = true;
     }
     return moved;
@@ -396,6 +410,16 @@ bool world_stop(struct world *w, uint64_t ms)
     return ended;
 }
 
+/* Without --efa too, where a claim store is left of a process that had it. */
+static struct agent *efa_start(struct world *w)
+{
+    bool left = disk_find(FILES_STATE, EFA_STORE_NAME) != NULL;
+    if (!w->with_efa || !(w->settings.efa || left)) {
+        return NULL;
+    }
+    return (w->first == NULL ? agent_add_efa : second_add_efa)(w->agent, &efa_files);
+}
+
 void world_start(struct world *w)
 {
     static struct agent *memory[2]; /* one an agent: a new process starts with zeroed memory */
@@ -409,7 +433,8 @@ void world_start(struct world *w)
     memory[i] = (i == 0 ? agent_init : second_init)(&w->settings, &disk_files, w->seed * 2 + 1,
                                                     w->now_ms, WALL_MS(w->now_ms));
     w->agent = memory[i];
-    w->efa = w->with_efa ? (i == 0 ? agent_add_efa : second_add_efa)(w->agent, &efa_files) : NULL;
+    w->efa = efa_start(w);
+    w->efa_open = w->settings.efa;
     agent_found(w->agent, &world_node(w)->found);
     if (w->efa != NULL) {
         agent_found_efas(w->agent, &world_node(w)->efas);

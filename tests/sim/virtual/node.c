@@ -6,6 +6,7 @@
 #include "agent/state.h"
 #include "base/assert.h"
 #include "cfg/identity.h"
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/virtual/world.h"
 
 /* The kubelet writes the status of its Node this often although nothing changed. */
@@ -58,6 +59,20 @@ static void close_link(struct world *w, unsigned k)
         agent_link_end(w->efa, (unsigned)w->efa_link[k]);
         w->poked = true;
     }
+}
+
+void world_efa_ended(struct world *w)
+{
+    for (unsigned k = 0; k < SIM_LINKS_MAX; k++) {
+        if (w->efa_link[k] >= 0) {
+            sim_kubelet_link_end(&world_kubelet, k);
+        }
+        w->efa_link[k] = -1;
+    }
+    w->efa = NULL;
+    w->efa_open = false;
+    disk_driver_ended(DRIVER_EFA, w->first != NULL);
+    world_kubelet_up(w, w->kubelet_up);
 }
 
 /* Which driver of the world has the socket. */
@@ -135,8 +150,9 @@ void world_kubelet_up(struct world *w, bool up)
 {
     w->kubelet_up = up;
     for (unsigned d = 0; d < (w->with_efa ? 2u : 1u); d++) {
-        enum status s = sim_kubelet_socket(
-            &world_kubelet, w->settings.driver[d].registration_socket, up && w->agent != NULL);
+        bool open = d == DRIVER_NEURON ? w->agent != NULL : w->efa != NULL && w->efa_open;
+        enum status s = sim_kubelet_socket(&world_kubelet,
+                                           w->settings.driver[d].registration_socket, up && open);
         ASSERT(s == STATUS_OK);
     }
 }

@@ -78,6 +78,7 @@ struct world {
     struct agent *agent;  /* NULL: no process runs */
     bool with_efa;        /* its processes have the driver of the EFA devices, too (world_efa) */
     struct agent *efa;    /* that driver; NULL: no process runs, or it has none */
+    bool efa_open;        /* it has opened its sockets, as it does at once with --efa */
     struct settings settings;
     struct found_node found;
     struct found_efas efas;
@@ -202,6 +203,8 @@ bool world_call(struct world *w, bool unprepare, const char *name, const char *u
 void world_kubelet_restart(struct world *w, bool wipe);
 /* The kubelet looks for sockets, or does not. */
 void world_kubelet_up(struct world *w, bool up);
+/* The EFA driver of a process without --efa is over. */
+void world_efa_ended(struct world *w);
 /* Deletes every slice of the node, whoever made it; others make theirs again at once. */
 void world_wipe(struct world *w);
 /* Prepares (or gives back) claim `index` of HELD_CLAIMS; whether it was answered well at once. */
