@@ -356,7 +356,7 @@ static void carry_out_efa(struct world *w, enum agent_order order)
         world_efa_ended(w);
     } else {
         w->efa_open = w->efa_open || order == ORDER_OPEN_SOCKETS;
-        world_kubelet_up(w, !(closes && w->settings.efa) && w->kubelet_up);
+        world_efa_socket(w, !closes && w->kubelet_up);
     }
 }
 

@@ -72,7 +72,7 @@ void world_efa_ended(struct world *w)
     w->efa = NULL;
     w->efa_open = false;
     disk_driver_ended(DRIVER_EFA, w->first != NULL);
-    world_kubelet_up(w, w->kubelet_up);
+    world_efa_socket(w, false);
 }
 
 /* Which driver of the world has the socket. */
@@ -146,14 +146,24 @@ bool world_node_turn(struct world *w)
     return moved;
 }
 
+static void see_socket(struct world *w, unsigned driver, bool open)
+{
+    enum status s =
+        sim_kubelet_socket(&world_kubelet, w->settings.driver[driver].registration_socket, open);
+    ASSERT(s == STATUS_OK);
+}
+
+void world_efa_socket(struct world *w, bool up)
+{
+    see_socket(w, DRIVER_EFA, up && w->efa != NULL && w->efa_open);
+}
+
 void world_kubelet_up(struct world *w, bool up)
 {
     w->kubelet_up = up;
-    for (unsigned d = 0; d < (w->with_efa ? 2u : 1u); d++) {
-        bool open = d == DRIVER_NEURON ? w->agent != NULL : w->efa != NULL && w->efa_open;
-        enum status s = sim_kubelet_socket(&world_kubelet,
-                                           w->settings.driver[d].registration_socket, up && open);
-        ASSERT(s == STATUS_OK);
+    see_socket(w, DRIVER_NEURON, up && w->agent != NULL);
+    if (w->with_efa) {
+        world_efa_socket(w, up);
     }
 }
 

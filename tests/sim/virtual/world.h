@@ -203,6 +203,8 @@ bool world_call(struct world *w, bool unprepare, const char *name, const char *u
 void world_kubelet_restart(struct world *w, bool wipe);
 /* The kubelet looks for sockets, or does not. */
 void world_kubelet_up(struct world *w, bool up);
+/* The kubelet sees the registration socket of the EFA driver, or not any more. */
+void world_efa_socket(struct world *w, bool up);
 /* The EFA driver of a process without --efa is over. */
 void world_efa_ended(struct world *w);
 /* Deletes every slice of the node, whoever made it; others make theirs again at once. */
