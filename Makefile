@@ -426,8 +426,8 @@ $(CRASH)/%.o: %.c $(CRASH)/flags
 defect_compile = '$(CC) $(1) $(subst ','"'"',$(DEFINES)) $(INCLUDES)'
 
 # The programs that have to find them, and no other unit test.
-DEFECT_TARGETS := $(addprefix $(BUILD)/,$(subst unit/,unit/test_,$(patsubst sim,sim/sim,$(patsubst crash,sim/crash,$(sort \
-	$(shell sed -n 's/^target = "\(.*\)"$$/\1/p' tests/defects/claims.toml))))))
+DEFECT_TARGETS := $(addprefix $(BUILD)/,$(subst unit/,unit/test_,$(patsubst sim,sim/sim,$(patsubst crash,sim/crash,$(subst aligned,sim,$(sort \
+	$(shell sed -n 's/^target = "\(.*\)"$$/\1/p' tests/defects/claims.toml)))))))
 
 .PHONY: claim-defects
 claim-defects: $(DEFECT_TARGETS) ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each

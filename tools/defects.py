@@ -11,6 +11,7 @@ in place of the right one. `target` says what has to find it:
   NAME        the fuzz target: by its corpus, or within SECONDS
   unit/NAME   tests/unit/test_NAME.c, in which the test `test` has to fail
   sim         random schedules of claims
+  aligned     random schedules of claims with devices of both drivers
   crash       the claim store in every state that a crash can leave
 
 Fails when a mistake is not found, and when an edit does not fit its file any more. `make fuzz-defects` and
@@ -37,7 +38,12 @@ SCRATCH = ROOT / "build" / "defects"
 SECONDS = 20
 RUN_SECONDS = 300  # of a program that has to fail
 KEYS = {"name", "file", "find", "replace", "target"}
-PROGRAMS = {"sim": ["--claim-seeds", "1500"], "crash": ["1"]}  # with the arguments that are enough
+# What the Makefile calls their build, and the arguments that are enough.
+PROGRAMS = {
+    "sim": ("SIM", ["--claim-seeds", "1500"]),
+    "aligned": ("SIM", ["--aligned-seeds", "400"]),
+    "crash": ("CRASH", ["1"]),
+}
 
 
 class Unfit(Exception):
@@ -67,7 +73,7 @@ def kind_of(target):
     """What the Makefile calls the build of a target."""
     if target.startswith("unit/"):
         return "UNIT"
-    return target.upper() if target in PROGRAMS else "FUZZ"
+    return PROGRAMS[target][0] if target in PROGRAMS else "FUZZ"
 
 
 def test_source(target):
@@ -142,7 +148,8 @@ def find(defect, program, folder):
     target = defect["target"]
     if kind_of(target) == "FUZZ":
         return find_by_fuzzing(program, target, folder)
-    done = subprocess.run([program, *PROGRAMS.get(target, [])], cwd=ROOT, stdout=subprocess.PIPE, timeout=RUN_SECONDS,
+    arguments = PROGRAMS[target][1] if target in PROGRAMS else []
+    done = subprocess.run([program, *arguments], cwd=ROOT, stdout=subprocess.PIPE, timeout=RUN_SECONDS,
                           stderr=subprocess.STDOUT, check=False)
     lines = done.stdout.decode(errors="replace").splitlines()
     (folder / "output").write_text("\n".join(lines))
