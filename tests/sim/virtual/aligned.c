@@ -337,8 +337,9 @@ static bool is_used(const struct aligned *p, const struct pair *c)
 /* Whether nothing stands in the way of a call for the claim. */
 static bool is_clean(const struct aligned *p, const struct pair *c, bool unprepare)
 {
-    bool there = !is_used(p, c) && function_of(p, c->device[DRIVER_EFA]) != NULL;
-    there = there && p->w->settings.efa;
+    /* One that has gone may be held with the uverbs node that another one has by now. */
+    bool all = p->w->efas.count == BOARD_GROUPED_DEVICES;
+    bool there = !is_used(p, c) && all && p->w->settings.efa;
     return !p->away && disk.fault == FAULT_NONE && is_listed(p) && !both_run(p) &&
            (unprepare || there);
 }

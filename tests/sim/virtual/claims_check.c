@@ -154,7 +154,7 @@ static bool check_cdi(const struct play *p, const struct claim *c)
     const struct disk_file *f = disk_find(FILES_CDI, name);
     int slot = ledger_find(agent_of(p), c->uid);
     bool readable = slot >= 0 && ledger_record(agent_of(p), (unsigned)slot, &r) == STATUS_OK;
-    bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].unsure;
+    bool unsure = slot >= 0 && agent_of(p)->ledger.entry[slot].opaque;
     expect(p->r, readable || unsure, "the record of claim %s cannot be read", c->uid);
     expect(p->r, f != NULL || unsure, "claim %s has no CDI file", c->uid);
     if (readable && f != NULL) {
