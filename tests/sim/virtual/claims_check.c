@@ -34,14 +34,18 @@ unsigned device_number(unsigned device)
     return world_parts ? device / 2u : device;
 }
 
-/* A claim without cores of its own has all of them. What is held by a guess blocks new claims. */
+/*
+ * A claim without cores of its own has all of them. What is held by a guess blocks new claims; an
+ * outline does not say that it was one.
+ */
 static void check_devices(const struct play *p)
 {
     uint8_t seen[DEVICES_MAX] = {0};
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         const struct ledger_entry *e = &agent_of(p)->ledger.entry[i];
         uint8_t cores = (e->cores != 0u) ? e->cores : UINT8_MAX;
-        for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD && !e->guessed; n++) {
+        bool guess = e->guessed || (world_parts && e->opaque);
+        for (unsigned n = 0; n < DEVICES_MAX && e->state == LEDGER_HELD && !guess; n++) {
             if ((e->numbers >> n & 1u) != 0u) {
                 expect(p->r, (seen[n] & cores) == 0u, "a core of claim %s is held twice",
                        agent_of(p)->ledger.id[i].uid);
