@@ -551,6 +551,12 @@ static void set_checkpoint(struct aligned *p, enum checkpoint checkpoint)
     forget_gone(p);
 }
 
+static enum checkpoint one_checkpoint(const struct aligned *p)
+{
+    uint64_t which = world_random(p->w, CHECKPOINTS);
+    return (enum checkpoint)which;
+}
+
 /* The functions get each other's uverbs nodes, as after a reload of the kernel driver. */
 static void act_renumber(struct aligned *p)
 {
@@ -689,7 +695,7 @@ static void act_doubtful(struct aligned *p, uint64_t what, unsigned i)
     switch (what) {
     case 0:
     case 1:
-        set_checkpoint(p, (enum checkpoint)world_random(p->w, CHECKPOINTS));
+        set_checkpoint(p, one_checkpoint(p));
         break;
     case 2:
         act_list_cut(p);
