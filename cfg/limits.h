@@ -113,10 +113,10 @@
  */
 #define TELEMETRY_CORES_MAX 8u
 /*
- * Files of a device that are metrics: six errors and its power, and of each core eight errors and
+ * Files of a device that are metrics: five errors and its power, and of each core eight errors and
  * two kinds of memory. More: does not compile.
  */
-#define TELEMETRY_VALUES (7u + 10u * TELEMETRY_CORES_MAX)
+#define TELEMETRY_VALUES (6u + 10u * TELEMETRY_CORES_MAX)
 /*
  * Series of one scrape: DEVICES_MAX devices of TELEMETRY_CORES_MAX cores, all of them held, with
  * --device-metrics and --efa, and each kind of request with each class of response. More: a unit

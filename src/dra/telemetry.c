@@ -17,7 +17,6 @@ static const struct {
     uint8_t names;
     bool cores;
 } groups[] = {{"hardware/", 5, false},
-              {"hardware/health_status/", 1, false},
               {"status/", 8, true},
               {"memory_usage/", 2, true},
               {"power/", 1, false}};
@@ -29,7 +28,6 @@ static const char names[] = "sram_ecc_corrected\0"
                             "mem_ecc_corrected\0"
                             "mem_ecc_uncorrected\0"
                             "mem_ecc_repairable_uncorrected\0"
-                            "hw_error_event\0"
                             "failure\0"
                             "timeout\0"
                             "hw_error\0"
@@ -41,7 +39,7 @@ static const char names[] = "sram_ecc_corrected\0"
                             "device_mem\0"
                             "host_mem\0"
                             "utilization";
-_Static_assert(TELEMETRY_VALUES == 5u + 1u + (8u + 2u) * TELEMETRY_CORES_MAX + 1u &&
+_Static_assert(TELEMETRY_VALUES == 5u + (8u + 2u) * TELEMETRY_CORES_MAX + 1u &&
                    TELEMETRY_VALUES == TELEMETRY_ERRORS + TELEMETRY_MEMORIES + 1u,
                "the groups name all values");
 

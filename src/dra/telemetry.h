@@ -2,8 +2,9 @@
 /*
  * What sysfs counts of a device and its cores, for --device-metrics: which files there are, what
  * their texts mean, and the values of all devices. Reads no file, decides nothing: the health of a
- * device is dra/health.h's. Source: kernel module's neuron_sysfs_metrics.c and neuron_power.c, and
- * the Neuron sysfs guide.
+ * device is dra/health.h's. hw_error_event is none of the errors: it also counts recoveries and
+ * corrected errors, and only wakes the agent. Source: kernel module's neuron_sysfs_metrics.c and
+ * neuron_power.c, and the Neuron sysfs guide.
  *
  * Invariants:
  * I1 A value is the number of its file, or it is not known.
@@ -16,7 +17,7 @@
 #include "cfg/limits.h"
 
 /* The values of a device, by kind: errors of it and its cores, memory of its cores, its power. */
-#define TELEMETRY_ERRORS (6u + 8u * TELEMETRY_CORES_MAX)
+#define TELEMETRY_ERRORS (5u + 8u * TELEMETRY_CORES_MAX)
 #define TELEMETRY_MEMORIES (2u * TELEMETRY_CORES_MAX)
 
 /*
@@ -29,10 +30,14 @@ struct telemetry_file {
     const char *name; /* of the error or the memory */
 };
 
+/* Place behind a device's values: when reading them began, by the host's clock; 0: never. */
+#define TELEMETRY_READ_MS TELEMETRY_VALUES
+
 /* The values of all devices; all zero before the first look. */
 struct telemetry {
-    unsigned turn;                                 /* how many looks there were */
-    uint64_t value[DEVICES_MAX][TELEMETRY_VALUES]; /* by number; telemetry_known reads them */
+    unsigned turn; /* how many looks there were */
+    /* by number; telemetry_known reads all but TELEMETRY_READ_MS */
+    uint64_t value[DEVICES_MAX][TELEMETRY_VALUES + 1u];
 };
 
 /* The file of a value. */

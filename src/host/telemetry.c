@@ -42,6 +42,7 @@ void telemetry_look(const struct settings *settings, const struct found_node *fo
     if (d->number >= DEVICES_MAX) {
         return;
     }
+    t->value[d->number][TELEMETRY_READ_MS] = clock_now_ms();
     enum status s = view_decimal(view_text(d->core_count), UINT8_MAX, &cores);
     status_ignore(s, "of a device with no such number of cores, no core is known");
     for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {

@@ -464,7 +464,7 @@ func alarming(t *testing.T, place string, matcher *labels.Matcher) {
 	source := read(t, "src", "dra", "telemetry.c")
 	for name, want := range map[string]bool{
 		"sram_ecc_corrected": false, "sram_ecc_uncorrected": true, "mem_ecc_corrected": false, "mem_ecc_uncorrected": true,
-		"mem_ecc_repairable_uncorrected": true, "hw_error_event": false, "failure": false, "timeout": false, "hw_error": true,
+		"mem_ecc_repairable_uncorrected": true, "failure": false, "timeout": false, "hw_error": true,
 		"hw_collectives_error": true, "hw_hbm_ue_error": true, "hw_repairable_hbm_ue_error": true, "hw_nc_ue_error": true,
 		"hw_dma_abort_error": true,
 	} {

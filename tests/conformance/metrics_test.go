@@ -394,7 +394,7 @@ func TestDeviceMetrics(t *testing.T) {
 	waitFor(t, "the values", func() bool {
 		text := scrape(t, address)
 		lacks := func(line string) bool { return !strings.Contains(text, "\n"+line+"\n") }
-		return !slices.ContainsFunc(lines, lacks) && strings.Count(text, "neuron_dra_device_errors_total{") == 16*(6+8*8)
+		return !slices.ContainsFunc(lines, lacks) && strings.Count(text, "neuron_dra_device_errors_total{") == 16*(5+8*8)
 	})
 	looks := 0
 	reads := map[string]int{}
@@ -433,7 +433,7 @@ func TestScrapeCost(t *testing.T) {
 		a.start()
 		address := a.metricsAddress()
 		api.published()
-		of, families := 0, 16*(6+8*8)
+		of, families := 0, 16*(5+8*8)
 		waitFor(t, "the values of all devices", func() bool {
 			of = strings.Count(scrape(t, address), "\nneuron_dra_device_errors_total{")
 			return metrics == "false" || of == families
@@ -451,8 +451,8 @@ func TestScrapeCost(t *testing.T) {
 			fmt.Sprint(a.privateKiB(t), " KiB"))
 		octets = append(octets, len(text))
 	}
-	// 86 values of a device: the simulated node measures no power.
-	if lines := 16 * (6 + 8*8 + 8*2); octets[1] < octets[0]+lines*80 || octets[1] > octets[0]+lines*200 {
+	// 85 values of a device: the simulated node measures no power.
+	if lines := 16 * (5 + 8*8 + 8*2); octets[1] < octets[0]+lines*80 || octets[1] > octets[0]+lines*200 {
 		t.Errorf("pages of %v octets, without and with %d series of devices", octets, lines)
 	}
 }
@@ -493,7 +493,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 	var text string
 	waitForLong(t, longPatience, "the values of all devices", func() bool {
 		text = scrape(t, address)
-		return strings.Count(text, "\nneuron_dra_device_errors_total{") == 64*(6+8*8) &&
+		return strings.Count(text, "\nneuron_dra_device_errors_total{") == 64*(5+8*8) &&
 			strings.Count(text, "\nneuron_dra_device_memory_bytes{") == 64*8*2
 	})
 	hasLine(t, text, `neuron_dra_claims_held{driver="neuron.aws.com"} 256`)
@@ -504,7 +504,7 @@ func TestDeviceMetricsOfManyClaims(t *testing.T) {
 			series++
 		}
 	}
-	if least := 64 * (6 + 8*8 + 8*2); series > bound || series < least {
+	if least := 64 * (5 + 8*8 + 8*2); series > bound || series < least {
 		t.Errorf("%d series, README.md says at most %d", series, bound)
 	}
 	t.Logf("%d series, %d octets", series, len(text))

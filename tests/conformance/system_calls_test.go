@@ -163,7 +163,7 @@ func TestSystemCallsIdle(t *testing.T) {
 		t.Parallel()
 		idleSystemCalls(t, "the same, health files that can be replaced", 53+16*14, false)
 	})
-	t.Run("device metrics", func(t *testing.T) { // 87 files of one device, each opened, read and closed
+	t.Run("device metrics", func(t *testing.T) { // 86 files of one device, each opened, read and closed
 		t.Parallel()
 		idleSystemCalls(t, "the same with --device-metrics", 53+16*14+87*3, false, "--device-metrics", "true")
 	})

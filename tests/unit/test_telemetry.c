@@ -2,6 +2,7 @@
 /* The files of --device-metrics: which are read, what their texts mean, and what a look costs. */
 #include "tests/unit/host_harness.h"
 
+#include "host/system.h"
 #include "host/telemetry.h"
 
 static struct settings settings;
@@ -60,13 +61,12 @@ static void test_files(void **state)
     } rows[] = {
         {0, "sys/class/neuron_device/neuron3/stats/hardware/sram_ecc_corrected"},
         {4, "sys/class/neuron_device/neuron3/stats/hardware/mem_ecc_repairable_uncorrected"},
-        {5, "sys/class/neuron_device/neuron3/stats/hardware/health_status/hw_error_event"},
-        {6, "sys/class/neuron_device/neuron3/neuron_core0/stats/status/failure/total"},
-        {69, "sys/class/neuron_device/neuron3/neuron_core7/stats/status/"
+        {5, "sys/class/neuron_device/neuron3/neuron_core0/stats/status/failure/total"},
+        {68, "sys/class/neuron_device/neuron3/neuron_core7/stats/status/"
              "hw_dma_abort_error/total"},
-        {70, "sys/class/neuron_device/neuron3/neuron_core0/stats/memory_usage/"
+        {69, "sys/class/neuron_device/neuron3/neuron_core0/stats/memory_usage/"
              "device_mem/total"},
-        {85, "sys/class/neuron_device/neuron3/neuron_core7/stats/memory_usage/"
+        {84, "sys/class/neuron_device/neuron3/neuron_core7/stats/memory_usage/"
              "host_mem/total"}};
     (void)state;
     device(3, "8");
@@ -83,6 +83,27 @@ static void test_files(void **state)
     }
     assert_int_equal(value_of(3, POWER), 202);
     assert_int_equal(value_of(3, 1), -1); /* no such file */
+}
+
+/* It counts what is no error too. */
+static void test_no_error_events(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < TELEMETRY_VALUES; i++) {
+        assert_string_not_equal(telemetry_file(i).name, "hw_error_event");
+    }
+}
+
+/* When the values of a device were read is kept with them. */
+static void test_time(void **state)
+{
+    (void)state;
+    device(3, "8");
+    device(4, "8");
+    uint64_t before = clock_now_ms();
+    look();
+    assert_in_range(values.value[3][TELEMETRY_READ_MS], before, clock_now_ms());
+    assert_true(values.value[4][TELEMETRY_READ_MS] == 0);
 }
 
 /* Every value has a file of its own. */
@@ -107,13 +128,13 @@ static void test_texts(void **state)
         unsigned index;
         const char *text;
         int64_t value;
-    } rows[] = {{6, "0\n", 0},
-                {6, "", -1},
-                {6, "-1\n", -1},
-                {6, "device_unreachable\n", -1},
-                {6, "2305843009213693952", INT64_C(2305843009213693952)},
-                {6, "2305843009213693953", -1},
-                {6, "99999999999999999999", -1},
+    } rows[] = {{5, "0\n", 0},
+                {5, "", -1},
+                {5, "-1\n", -1},
+                {5, "device_unreachable\n", -1},
+                {5, "2305843009213693952", INT64_C(2305843009213693952)},
+                {5, "2305843009213693953", -1},
+                {5, "99999999999999999999", -1},
                 {POWER, "POWER_STATUS_VALID,1,0.00,0.00,100.00", 1000},
                 {POWER, "POWER_STATUS_VALID,1,0.00,0.00,0.09", 0},
                 {POWER, "POWER_STATUS_NO_DATA,0,0.00,0.00,0.00", -1},
@@ -146,7 +167,7 @@ static void test_fall(void **state)
     } rows[] = {{"5", 5}, {"0", 5}, {"5", 5}, {"0", 5}, {"0", 0}, {"3", 3}, {"2", 3}, {"4", 4},
                 {"", -1}, {"0", 4}, {"", -1}, {"5", 5}, {"", -1}, {"0", 5}, {"0", 0}};
     (void)state;
-    for (unsigned index = 0; index < 6u; index += 4u) {
+    for (unsigned index = 0; index < 5u; index += 4u) {
         uint64_t kept = 0;
         for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             int64_t value = -1;
@@ -171,33 +192,33 @@ static void test_turns(void **state)
     device(70, "8"); /* no device of the table */
     device(9, "x");
     for (unsigned core = 0; core < 3u; core++) {
-        set(4, 6u + core * 8u, "1");
-        set(9, 6u + core * 8u, "1");
+        set(4, 5u + core * 8u, "1");
+        set(9, 5u + core * 8u, "1");
     }
     set(9, 0, "7");
     look();
-    assert_int_equal(value_of(4, 6), 1);
-    assert_int_equal(value_of(4, 14), 1);
-    assert_int_equal(value_of(4, 22), -1);
-    set(4, 6, "2");
+    assert_int_equal(value_of(4, 5), 1);
+    assert_int_equal(value_of(4, 13), 1);
+    assert_int_equal(value_of(4, 21), -1);
+    set(4, 5, "2");
     look();
     look();
-    assert_int_equal(value_of(4, 6), 1);
-    assert_int_equal(value_of(9, 6), -1);
+    assert_int_equal(value_of(4, 5), 1);
+    assert_int_equal(value_of(9, 5), -1);
     assert_int_equal(value_of(9, 0), 7); /* the device has it, however many cores it has */
     look();
-    assert_int_equal(value_of(4, 6), 2);
+    assert_int_equal(value_of(4, 5), 2);
     assert_int_equal(unlink(at("sys/class/neuron_device/neuron4/neuron_core0/stats/status/"
                                "failure/total")),
                      0);
     found.count = 1;
     look();
-    assert_int_equal(value_of(4, 6), -1);
+    assert_int_equal(value_of(4, 5), -1);
     /* once the number of cores cannot be read, nothing of them is known any more */
-    assert_int_equal(value_of(4, 14), 1);
+    assert_int_equal(value_of(4, 13), 1);
     found.devices[0].core_count[0] = 0;
     look();
-    assert_int_equal(value_of(4, 14), -1);
+    assert_int_equal(value_of(4, 13), -1);
 }
 
 int main(void)
@@ -205,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, begin, harness_end),
         cmocka_unit_test_setup_teardown(test_each_is_another, begin, harness_end),
+        cmocka_unit_test(test_no_error_events),
+        cmocka_unit_test_setup_teardown(test_time, begin, harness_end),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_fall),
         cmocka_unit_test_setup_teardown(test_turns, begin, harness_end),

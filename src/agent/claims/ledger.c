@@ -234,6 +234,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
         }
     }
     e->entered = e->sequence;
+    e->held_ms = a->now_ms;
     a->ledger.id[slot] = r->id;
     e->zero_numbering = r->zero_numbering;
     e->metadata = r->metadata;

@@ -43,6 +43,7 @@ struct ledger_entry {
     bool zero_numbering;
     bool metadata;               /* it has device metadata files */
     uint8_t logical_neuron_core; /* the first one that the claim asks for, 0: none */
+    uint64_t held_ms;            /* when this process entered the record */
     uint64_t sequence;           /* of that half */
     uint64_t entered;            /* the sequence with which the record came; copies have others */
     uint64_t numbers;            /* device numbers held, exclusively or by shares, bit N */

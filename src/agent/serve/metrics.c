@@ -280,17 +280,13 @@ static bool consumer_series(const struct agent *a, unsigned number, struct serie
     return c->uid[0] != '\0';
 }
 
-/*
- * With who has the core of the device; -1: with who has the device. False: there is no device of
- * this number.
- */
-static bool device_series(const struct agent *a, unsigned number, int core, struct series *s)
+/* With the claim in this slot, -1: with none. False: there is no device of this number. */
+static bool device_series(const struct agent *a, unsigned number, int slot, struct series *s)
 {
     int at = devices_numbered(&a->devices, number);
     if (at < 0) {
         return false;
     }
-    int slot = ledger_core_holder(a, number, core);
     s->label[0] = a->devices.device[at].name;
     s->value = (slot >= 0) ? 1 : 0;
     if (slot >= 0) {
@@ -319,6 +315,19 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
     return true;
 }
 
+/*
+ * Slot of who has the core of the device, or with -1 the device. -1: nobody, or somebody whose
+ * claim came after the values of the device were read: they tell of whoever had it before. The
+ * host's clock may be ahead of ours by FROZEN_MS_MAX.
+ */
+static int credited(const struct agent *a, unsigned number, int core)
+{
+    int slot = ledger_core_holder(a, number, core);
+    uint64_t read_ms = a->telemetry->value[number][TELEMETRY_READ_MS];
+    bool since = slot >= 0 && read_ms > a->ledger.entry[slot].held_ms + FROZEN_MS_MAX;
+    return since ? slot : -1;
+}
+
 /* False: the device is gone, or this value of it is not known. */
 static bool telemetry_series(const struct agent *a, unsigned family, unsigned row, struct series *s)
 {
@@ -330,7 +339,7 @@ static bool telemetry_series(const struct agent *a, unsigned family, unsigned ro
     struct telemetry_file f = telemetry_file(which);
     int64_t value = 0;
     if (!telemetry_known(a->telemetry->value[number][which], &value) ||
-        !device_series(a, number, f.core, s)) {
+        !device_series(a, number, credited(a, number, f.core), s)) {
         return false;
     }
     s->value = value;
@@ -414,7 +423,7 @@ static bool series_of_device(const struct agent *a, unsigned family, unsigned ro
         return health_series(a, row, s);
     }
     return is_telemetry(family) ? telemetry_series(a, family, row, s)
-                                : device_series(a, row, -1, s);
+                                : device_series(a, row, ledger_core_holder(a, row, -1), s);
 }
 
 /* Labels and value of a row; false: there is no such series now. */
