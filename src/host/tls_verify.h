@@ -19,13 +19,20 @@
 
 #include <mbedtls/x509_crt.h>
 
+/* How far the verdict has come. */
+enum tls_verify_state {
+    TLS_NO_CERTIFICATE, /* was sent yet */
+    TLS_UNVERIFIED,
+    TLS_VERIFIED /* there is a verdict */
+};
+
 /* One for each session; its content means nothing to others. */
 struct tls_verifier {
     struct x509_trust trust;
     struct x509_sent sent;
     bool more; /* than X509_SENT_MAX certificates were sent */
     struct x509_search search;
-    enum { TLS_NO_CERTIFICATE, TLS_UNVERIFIED, TLS_VERIFIED } state;
+    enum tls_verify_state state;
     struct x509_verdict unread;  /* TRUSTED, or why what was sent cannot be read */
     enum x509_reason key_reason; /* TRUSTED, or why the server's key cannot be used */
     enum x509_reason reason;     /* of the last verdict */
