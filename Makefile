@@ -443,7 +443,7 @@ claim-defects: $(DEFECT_TARGETS) ## mistakes put into the claim state, one at a 
 # UBSan) and memory, fast without sanitizers for long runs, reach for coverage with tests/fuzz/replay.c as its engine.
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SOURCES := $(filter-out $(MAIN) src/host/%,$(SOURCES)) $(wildcard src/host/x509*.c) $(SIM_MODELS) \
-	$(addprefix src/host/,der.c kubeconfig.c pem.c probe.c resolver.c system.c telemetry.c \
+	$(addprefix src/host/,der.c kubeconfig.c pem.c probe.c reading.c resolver.c system.c telemetry.c \
 	yaml.c)
 FUZZ_FLAGS := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer
 # The engine traces the agent's comparisons; tracing those of the targets only costs time.

@@ -6,6 +6,7 @@
 #ifndef CFG_LIMITS_H
 #define CFG_LIMITS_H
 
+#include "cfg/limits_read.h"
 #include "cfg/limits_wire.h"
 
 /* ---- names (Kubernetes API) ---- */
@@ -480,7 +481,7 @@
  * nothing more is waited for. A storm of errors costs one look a second.
  */
 #define ERROR_EVENT_GAP_MS 1000u
-/* One text of reasons with NUL: all sixteen take 255 characters. Never longer. */
+/* One text of reasons with NUL: all seventeen take 288 characters. Never longer. */
 #define HEALTH_TEXT_CAP 320u
 /* Longest interval, one year: sums of times cannot overflow. Longer: refused. */
 #define INTERVAL_MAX_MS UINT64_C(31536000000)

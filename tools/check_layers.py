@@ -62,6 +62,7 @@ PORTS = {"assert_failed"}
 MUTABLE = {
     ("src/agent/agent.c", "the_agent"),  # all state of the agent
     ("src/host/loop.c", "the_host"),     # descriptors and buffers of the operating system's side
+    ("src/host/reading.c", "the_reading"),  # where a process notes the file that it reads
     ("src/host/tls.c", "arena"),         # memory of mbedTLS
     ("src/host/tls.c", "session"),       # the one TLS session and its identity
     ("src/main.c", "settings"),          # flags and variables, read once

@@ -144,10 +144,15 @@ def catalogue(root):
             table(["path", "response"], [[f"`{row[1]}`", row[2]] for row in rows_of(read(root, PAGES), "PAGES", 3)]),
             "## System calls\n",
             "After its start the agent can make no other ones: seccomp refuses them with EPERM (`--sandbox`).\n",
-            table(["system call", "purpose"],
-                  [[f"`{row[0].removeprefix('SYS_')}`", row[1]]
-                   for row in rows_of(read(root, CALLS), "SANDBOX_CALLS", 2)])]
+            calls(root, "SANDBOX_CALLS"),
+            "These are all that the processes which read sysfs for it can make:\n",
+            calls(root, "READER_CALLS")]
     return "\n".join(text)
+
+
+def calls(root, name):
+    return table(["system call", "purpose"],
+                 [[f"`{row[0].removeprefix('SYS_')}`", row[1]] for row in rows_of(read(root, CALLS), name, 2)])
 
 
 def operators(root):

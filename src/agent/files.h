@@ -104,8 +104,15 @@ struct files {
      */
     enum status (*device)(void *ctx, unsigned number, struct device_place *place) MUST_USE;
     /*
-     * Reads how many bytes of device memory a core of the device has in use now. HOST_ABSENT: the
-     * kernel module has no such file; HOST_IO: what is in it is no number.
+     * Has the memory of devices read, bit N: of device N, before `memory` is asked for them in the
+     * same step. STATUS_MORE: that is under way, and the host steps the agent when it is done: call
+     * again then; HOST_BUSY: a file that `why` names does not answer. NULL: `memory` can always be
+     * asked.
+     */
+    enum status (*memory_read)(void *ctx, uint64_t numbers) MUST_USE;
+    /*
+     * How many bytes of device memory a core of the device has in use now. HOST_ABSENT: the kernel
+     * module has no such file; HOST_IO: what is in it is no number, or it was not read.
      */
     enum status (*memory)(void *ctx, unsigned number, unsigned core, uint64_t *bytes) MUST_USE;
     /*

@@ -81,6 +81,7 @@ static void build_reading(struct device_reading *r, const struct found_efa *foun
     if (r->known && !view_is(state, active)) {
         device_reading_components(r, view_text("link_efa"), true);
     }
+    r->reasons |= found->silent ? (uint32_t)HEALTH_REASON_SILENT : 0u;
 }
 
 /* "0xefa0". */

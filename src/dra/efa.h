@@ -37,6 +37,7 @@ struct found_efa {
     char numa_node[NUMA_VALUE_CAP];
     char subsystem[PCI_ID_CAP];      /* subsystem_device */
     char port_state[PORT_STATE_CAP]; /* of port 1; empty: it cannot be read */
+    bool silent;                     /* a read of one of its files hangs */
 };
 /* All of a node. */
 struct found_efas {

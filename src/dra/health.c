@@ -21,9 +21,10 @@ static const char reason_names[][32] = {
     "initialisation failed",
     "reset failed",
     "uncorrectable memory errors",
+    "a file in sysfs does not answer",
     "device gone",
 };
-#define REASONS 16u
+#define REASONS 17u
 _Static_assert(sizeof reason_names / sizeof reason_names[0] == REASONS, "counted");
 #define COMPONENTS 10u
 _Static_assert(HEALTH_REASON_COMPONENTS == ((uint32_t)1 << COMPONENTS) - 1u,
@@ -246,7 +247,8 @@ static enum health state_without_reason(const struct health_track *h,
                                         const struct device_reading *r, uint64_t now_ms)
 {
     static const uint32_t of_other_files =
-        (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
+        (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_SILENT |
+        (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
     bool listed = (h->reasons & ~of_other_files) != 0u; /* nothing but the list takes it back */
     bool held = (!r->known && (listed || r->blind)) || now_ms - h->bad_ms < h->hold_ms;
     if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {

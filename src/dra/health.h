@@ -5,8 +5,9 @@
  * file, knows no clock. Sources: kernel module's neuron_sysfs_metrics.c and neuron_cdev.c.
  *
  * Rules:
- * R1 An unhealthy component, a device that does not answer, a failed initialisation or reset, and a
- *    device that is gone count at the first look, and until the first look without them.
+ * R1 An unhealthy component, a device that does not answer, a failed initialisation or reset, a
+ *    file whose read hangs, and a device that is gone count at the first look, and until the first
+ *    look without them.
  * R2 unhealthy_components is the truth where it can be read (kernel module 2.30 and later, on
  *    Trainium2 and 3). Elsewhere the counters of uncorrected memory errors are: one that rises
  *    counts for HEALTH_ERROR_MS, or until it is cleared. The first value of a counter is history
@@ -38,7 +39,8 @@ enum {
     HEALTH_REASON_INIT = 0x1000,       /* the kernel module could not initialise the device */
     HEALTH_REASON_RESET = 0x2000,      /* its last reset failed */
     HEALTH_REASON_ECC = 0x4000,        /* uncorrectable memory errors */
-    HEALTH_REASON_GONE = 0x8000        /* neither in sysfs nor in /dev */
+    HEALTH_REASON_SILENT = 0x8000,     /* a read of one of its files hangs */
+    HEALTH_REASON_GONE = 0x10000       /* neither in sysfs nor in /dev */
 };
 
 /* The counters of uncorrected memory errors: SRAM, memory, memory that can be repaired. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/reading.h"
 #include "host/system.h"
 
 #define DRIVER_FOLDER "bus/pci/drivers/efa"
@@ -50,7 +51,9 @@ static void value_read(const char *path, char *value, size_t cap)
     uint8_t bytes[SYSFS_VALUE_CAP];
     struct writer w = writer_of(bytes, sizeof bytes);
     int error = 0;
+    reading_begins(path);
     enum status s = file_read_start(path, &w, &error);
+    reading_ends();
     text_cut(value, cap, (s == STATUS_OK) ? view_trim(writer_view(&w)) : view_of(NULL, 0));
 }
 
@@ -159,7 +162,9 @@ static void verbs_take(const struct efa_listing *l, const struct directory_entry
     efa->place.folder = e->inode;
     text_set(efa->pcie_root, sizeof efa->pcie_root, root);
     node_look(l->settings->dev_root, e->name, efa);
-    values_read(l->settings, e->name, efa);
+    if (reading_of(READING_EFA, address)) {
+        values_read(l->settings, e->name, efa);
+    }
 }
 
 /* --- the look --- */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "host/reading.h"
 
 void error_events_begin(struct error_events *e)
 {
@@ -38,11 +39,13 @@ void error_events_follow(struct error_events *e, const char *sysfs_root, const s
         return;
     }
     error_events_end(e);
+    e->follows = true;
     for (unsigned i = 0; i < p->found.count; i++) {
         e->number[i] = p->found.devices[i].number;
         e->fd[i] = probe_open_errors(sysfs_root, e->number[i]);
+        /* One that is left out now is opened with the others after a later look. */
+        e->follows = reading_of(READING_DEVICE, e->number[i]) && e->follows;
     }
-    e->follows = true;
     e->listing = p->listing;
 }
 

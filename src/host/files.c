@@ -637,22 +637,28 @@ static enum status port_device(void *ctx, unsigned number, struct device_place *
     return (error == 0) ? STATUS_OK : failed(f, error);
 }
 
+static enum status port_memory_read(void *ctx, uint64_t numbers)
+{
+    struct host_files *f = ctx;
+    f->error = EBUSY;
+    return readers_memory_read(f->readers, numbers);
+}
+
 static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
 {
     struct host_files *f = ctx;
-    char value[SYSFS_VALUE_CAP];
-    int error = probe_memory(f->sysfs_root, number, core, value);
-    if (error != 0) {
-        return failed(f, error);
+    int64_t value = readers_memory(f->readers, number, core);
+    if (value < 0) {
+        return failed(f, (value > -(int64_t)INT32_MAX) ? (int)-value : EIO);
     }
-    bool good = view_decimal(view_trim(view_text(value)), INT64_MAX, bytes) == STATUS_OK;
-    return good ? STATUS_OK : failed(f, EIO);
+    *bytes = (uint64_t)value;
+    return STATUS_OK;
 }
 
 static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
 {
     struct host_files *f = ctx;
-    int error = probe_ultraserver(f->sysfs_root, out);
+    int error = readers_ultraserver(f->readers, out);
     return (error == 0) ? STATUS_OK : failed(f, error);
 }
 
@@ -665,7 +671,11 @@ static const char *port_why(void *ctx)
         return "it is a symbolic link"; /* O_NOFOLLOW */
     }
     struct writer w = writer_of(f->words, sizeof f->words);
-    writer_errno(&w, f->error);
+    if (f->error == EBUSY) {
+        readers_why(f->readers, &w);
+    } else {
+        writer_errno(&w, f->error);
+    }
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
     return f->words;
@@ -699,6 +709,7 @@ struct files host_files_init(struct host_files *f, const char *cdi_dir, const ch
                           .holder = port_holder,
                           .kubelet_state = port_kubelet_state,
                           .device = port_device,
+                          .memory_read = port_memory_read,
                           .memory = port_memory,
                           .ultraserver = port_ultraserver,
                           .why = port_why};

@@ -13,6 +13,7 @@
 
 #include "agent/files.h"
 #include "cfg/limits.h"
+#include "host/readers.h"
 
 /* Which file it is, whatever its name. */
 struct file_identity {
@@ -28,6 +29,7 @@ struct host_files {
     const char *dev_root;      /* borrowed */
     const char *kubelet_state; /* borrowed: path of the kubelet's checkpoint; set by the owner */
     int kubelet_state_fd;      /* of it, between two calls that read it; else -1 */
+    struct readers *readers;   /* borrowed: they read the memory of devices; set by the owner */
     bool efa;                  /* devices are EFA devices, by the number of their uverbs node */
     int state_fd;              /* descriptor of state_name, or -1 */
     bool state_writable;
@@ -40,8 +42,8 @@ struct host_files {
     uint64_t flush_ms;                 /* of the last fdatasync(2) */
     int lock_fd;                       /* of the lock file, or -1 */
     bool lock_writable;
-    int error;      /* errno of the last failure */
-    char words[64]; /* the same as text for an operator */
+    int error;                          /* errno of the last failure */
+    char words[READING_FILE_CAP + 64u]; /* the same as text for an operator */
 };
 
 /* Prepares `f` and returns the port whose ctx it is. Opens nothing. */

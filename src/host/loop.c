@@ -23,22 +23,20 @@
 #include "host/bundle.h"
 #include "host/commands.h"
 #include "host/device_plugin.h"
-#include "host/error_events.h"
 #include "host/files.h"
+#include "host/looks.h"
 #include "host/loop_time.h"
-#include "host/probe.h"
 #include "host/reservations.h"
 #include "host/sandbox.h"
 #include "host/server_links.h"
 #include "host/servers.h"
 #include "host/strangers.h"
 #include "host/system.h"
-#include "host/telemetry.h"
 
 enum { SLOT_SIGNAL, SLOT_STDERR, SLOT_API, SLOTS_FIXED };
 #define SLOT_SERVER ((unsigned)SLOTS_FIXED)
-#define SLOT_DEVICE (SLOT_SERVER + SERVERS * DRIVERS)
-#define SLOT_LINK (SLOT_DEVICE + DEVICES_MAX)
+#define SLOT_READER (SLOT_SERVER + SERVERS * DRIVERS)
+#define SLOT_LINK (SLOT_READER + READERS)
 #define SLOT_PENDING (SLOT_LINK + SERVER_LINKS * DRIVERS)
 #define PORTS 2u /* LINK_HEALTH and LINK_METRICS */
 #define SLOTS (SLOT_PENDING + PENDING_LINKS * PORTS)
@@ -65,20 +63,13 @@ struct host {
     int log_fd;    /* stderr */
     bool log_free; /* a write to it never blocks */
     struct loop_time time;
-    uint64_t probe_ms; /* when the node is looked at again */
-    int probe_error;   /* errno of the last look, 0 when it succeeded */
-    int plugin_error;  /* the same of the look for a device plugin */
-    bool probed;       /* the agent has received one look at the node at least */
+    int plugin_error;  /* errno of the last look for a device plugin, 0 when it succeeded */
     uint64_t check_ms; /* when the socket files are looked at again */
     bool eager;        /* bytes still moved at the end of the last turn */
     bool exiting;
     struct pollfd slots[SLOTS];
     struct apilink api;
-    struct probe probe;
-    struct found_efas efas;
-    int efa_error; /* errno of the last look at them */
-    struct error_events errors;
-    struct telemetry telemetry; /* last: never touched without --device-metrics */
+    struct looks looks; /* last: its end is never touched without --device-metrics */
 };
 
 /* The rest is for TLS: its arena, and as much again for its buffers and tables. */
@@ -199,7 +190,7 @@ static void poll_fill(struct host *h)
     short events = 0;
     int api_fd = apilink_interest(&h->api, &events);
     h->slots[SLOT_API] = (struct pollfd){.fd = api_fd, .events = events};
-    error_events_interest(&h->errors, &h->slots[SLOT_DEVICE], h->time.now_ms);
+    looks_interest(&h->looks, &h->slots[SLOT_READER]);
     for (unsigned i = 0; i < PORTS; i++) { /* the ports are the first driver's */
         const struct host_driver *d = &h->driver[DRIVER_NEURON];
         strangers_interest(&d->links, (i == 0u) ? LINK_HEALTH : LINK_METRICS,
@@ -213,10 +204,8 @@ static void poll_fill(struct host *h)
 /* When something is due without any byte from outside. */
 static uint64_t due_ms(struct host *h)
 {
-    uint64_t at = earlier(agent_deadline(h->agent), earlier(h->probe_ms, h->check_ms));
-    at = earlier(at, apilink_deadline(&h->api));
-    uint64_t armed_ms = error_events_armed_ms(&h->errors);
-    at = (armed_ms > h->time.now_ms) ? earlier(at, armed_ms) : at;
+    uint64_t at = earlier(agent_deadline(h->agent), h->check_ms);
+    at = earlier(at, earlier(looks_deadline(&h->looks), apilink_deadline(&h->api)));
     for (unsigned i = 0; i < SERVERS * h->drivers; i++) {
         const struct host_driver *d = &h->driver[i / SERVERS];
         const struct server *s = &d->server[i % SERVERS];
@@ -289,21 +278,6 @@ static void signals_take(struct host *h)
     }
 }
 
-static void probe_failed(struct host *h, int error)
-{
-    char text[HOST_TEXT_CAP];
-    struct writer w = writer_of(text, sizeof text);
-    if (error == h->probe_error) {
-        return; /* logged already */
-    }
-    writer_text(&w, h->probed ? "the devices found last are kept: " : "no device is published: ");
-    writer_text(&w, "class/neuron_device below the sysfs root: ");
-    writer_errno(&w, error);
-    enum status ended = writer_end_text(&w);
-    ASSERT(ended == STATUS_OK);
-    agent_host_log(h->agent, LOG_ID_PROBE_FAILED, text);
-}
-
 static void plugin_look(struct host *h, enum driver_kind kind)
 {
     struct host_driver *d = &h->driver[kind];
@@ -335,57 +309,6 @@ static void rivals_look(struct host *h)
         bool runs = other_driver_look(h->settings, DRIVER_EFA, taken, path);
         agent_other_driver(d->agent, runs ? path : "");
     }
-}
-
-/* A look that failed removes no device. */
-static void efas_found(struct host *h)
-{
-    if (h->drivers <= (unsigned)DRIVER_EFA) {
-        return;
-    }
-    int error = efas_look(h->settings, &h->efas);
-    bool first = h->efa_error < 0;
-    if (error != 0 && error != h->efa_error) {
-        char text[HOST_TEXT_CAP];
-        struct writer w = writer_of(text, sizeof text);
-        writer_text(&w, "EFA devices below the sysfs root: ");
-        writer_errno(&w, error);
-        enum status ended = writer_end_text(&w);
-        ASSERT(ended == STATUS_OK);
-        agent_host_log(h->driver[DRIVER_EFA].agent, LOG_ID_PROBE_FAILED, text);
-    }
-    if (error == 0 || first) {
-        agent_found_efas(h->agent, &h->efas);
-    }
-    h->efa_error = error;
-}
-
-/* A probe that failed removes no device. With probe_ms 0 the first one runs before any step. */
-static void node_look(struct host *h)
-{
-    const char *sysfs = h->settings->sysfs_root;
-    if (!error_events_take(&h->errors, sysfs, &h->slots[SLOT_DEVICE], h->time.now_ms) &&
-        h->time.now_ms < h->probe_ms) {
-        return;
-    }
-    h->probe_ms = h->time.now_ms + h->settings->health_ms;
-    int error = probe_node(h->settings, &h->probe);
-    if (error != 0) {
-        probe_failed(h, error);
-        h->probe.found.count = 0;
-    }
-    h->probe.found.unknown = error != 0;
-    if (error == 0 || !h->probed) {
-        agent_found(h->agent, &h->probe.found);
-        h->probed = true;
-    }
-    h->probe_error = error;
-    if (h->settings->device_metrics) {
-        telemetry_look(h->settings, &h->probe.found, &h->telemetry);
-    }
-    efas_found(h);
-    error_events_follow(&h->errors, sysfs, &h->probe);
-    rivals_look(h);
 }
 
 static void sockets_look(struct host *h)
@@ -445,6 +368,7 @@ static void order_carry_out(struct host *h, struct host_driver *d, enum agent_or
     case ORDER_END_DRIVER:
         driver_end(d);
         h->drivers = (unsigned)DRIVER_EFA;
+        h->looks.efa = NULL;
         break;
     case ORDER_EXIT:
         h->exiting = true;
@@ -536,7 +460,9 @@ static void turn(struct host *h)
     if (!old) {
         strangers_turn(h);
     }
-    node_look(h);
+    if (looks_turn(&h->looks, &h->slots[SLOT_READER], h->time.now_ms)) {
+        rivals_look(h);
+    }
     sockets_look(h);
     agent_turn(h);
     log_flush(h, 0);
@@ -639,7 +565,8 @@ static enum status process_begin(struct host *h, struct writer *why)
         writer_text(why, "signals cannot be received; see signalfd(2)");
         return s;
     }
-    return state_begin(h, why);
+    s = looks_begin(&h->looks, h->settings, h->drivers > (unsigned)DRIVER_EFA, why);
+    return (s == STATUS_OK) ? state_begin(h, why) : s;
 }
 
 /* That of the kubelet's checkpoint, which the kubelet replaces; false: it is absent or the root. */
@@ -666,14 +593,14 @@ static void sandbox_begin(struct host *h)
     paths.write[3] = h->driver[h->drivers - 1u].state_dir; /* of the EFA devices, or the same */
     paths.write[1] = s->cdi_root;
     paths.write[2] = s->registrar_dir;
-    paths.read[0] = in_pod ? s->sysfs_root : "/"; /* files of a kubeconfig can be anywhere */
-    paths.read[1] = s->proc_root;
-    paths.read[2] = s->device_plugins_dir;
+    /* Sysfs is for its readers. Files of a kubeconfig can be anywhere. */
+    paths.read[0] = in_pod ? s->device_plugins_dir : "/";
+    paths.read[1] = NULL;
+    paths.read[2] = NULL;
     paths.fixed[0] = "/etc";
     paths.fixed[1] = SERVICE_ACCOUNT_DIR;
-    /* Where it is absent, as on most nodes, a rule would be for what is above it. */
-    struct stat st;
-    paths.fixed[2] = (path_stat(s->neuron_dir, &st) == 0) ? s->neuron_dir : "/etc";
+    paths.fixed[2] = NULL;
+    paths.reader = false;
     char kubelet_dir[PATH_CAP];
     paths.file = kubelet_directory(s, kubelet_dir) ? kubelet_dir : "/etc";
     sandbox_enter(&paths, &w, &wide);
@@ -725,6 +652,7 @@ static struct files *driver_begin(struct host *h, unsigned at)
     const struct settings *s = h->settings;
     d->files = host_files_init(&d->disk, s->cdi_root, d->state_dir, s->sysfs_root, s->dev_root);
     d->disk.kubelet_state = s->kubelet_state;
+    d->disk.readers = &h->looks.readers;
     d->disk.efa = at == (unsigned)DRIVER_EFA;
     return &d->files;
 }
@@ -736,18 +664,17 @@ static void agent_begin(struct host *h)
     h->agent = agent_init(h->settings, files, random_seed(), h->time.now_ms, clock_wall_ms());
     h->driver[DRIVER_NEURON].agent = h->agent;
     if (h->settings->device_metrics) {
-        agent_telemetry(h->agent, &h->telemetry);
+        agent_telemetry(h->agent, &h->looks.look.telemetry);
     }
     if (h->drivers > (unsigned)DRIVER_EFA) {
         h->driver[DRIVER_EFA].agent = agent_add_efa(h->agent, driver_begin(h, DRIVER_EFA));
-        h->efa_error = -1; /* no look yet */
     }
     h->eager = true; /* the first step is due at once */
     apilink_init(&h->api, h->agent, h->settings);
     for (unsigned d = 0; d < h->drivers; d++) {
         server_links_init(&h->driver[d].links, h->driver[d].agent);
     }
-    error_events_begin(&h->errors);
+    looks_first(&h->looks, h->agent, h->driver[DRIVER_EFA].agent);
 }
 
 /*
@@ -772,7 +699,7 @@ static void host_end(struct host *h)
     for (unsigned at = 0; at < h->drivers; at++) {
         driver_end(&h->driver[at]);
     }
-    error_events_end(&h->errors);
+    looks_end(&h->looks);
     log_flush(h, STDERR_DRAIN_MS);
     (void)close(h->signal_fd);
 }
@@ -789,6 +716,16 @@ static bool has_efa_driver(const struct settings *s)
     servers_directory(&s->driver[DRIVER_EFA], directory);
     path_join(path, sizeof path, directory, STORE_FILE_NAME);
     return path_stat(path, &st) == 0;
+}
+
+/* No other can be forked from inside the sandbox: a new process starts whole. */
+static enum status readers_whole(const struct host *h, struct writer *why)
+{
+    if (h->looks.readers.ended && !h->exiting) {
+        writer_text(why, "a process that reads sysfs for the agent has ended");
+        return HOST_IO;
+    }
+    return STATUS_OK;
 }
 
 enum status host_run(const struct settings *settings, struct writer *why)
@@ -814,8 +751,10 @@ enum status host_run(const struct settings *settings, struct writer *why)
         writer_text(
             why, (s == STATUS_OK) ? "" : "the kernel provides no random numbers; see getrandom(2)");
     }
+    rivals_look(h);
     while (s == STATUS_OK && !h->exiting) {
         turn(h);
+        s = readers_whole(h, why);
     }
     host_end(h);
     return s;

@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/crc32c.h"
+#include "host/reading.h"
 #include "host/system.h"
 
 /* A folder or file path of sysfs, a slash, "neuron" and the five digits of a uint16, NUL. */
@@ -59,6 +60,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
     value[0] = 0;
+    reading_begins(path);
     int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n = (fd < 0) ? -1 : read(fd, bytes, sizeof bytes);
     if (n < 0 && is_shortage(errno)) {
@@ -67,6 +69,7 @@ static bool value_at(int dir_fd, const char *path, char value[SYSFS_VALUE_CAP], 
     if (fd >= 0) {
         (void)close(fd);
     }
+    reading_ends();
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n > 0) {
         value_take(value, bytes, (size_t)n);
@@ -108,6 +111,9 @@ static void node_values(struct look *l, bool all)
     static const char product[] = "devices/virtual/dmi/id/product_name";
     const struct settings *s = l->settings;
     struct found_node *out = l->out;
+    if (!reading_of(READING_NODE, 0)) {
+        return;
+    }
     if (s->instance_type[0] != '\0') {
         text_cut(out->product_name, sizeof out->product_name, view_text(s->instance_type));
     } else {
@@ -157,7 +163,9 @@ static void ultraserver_look(struct look *l, bool all)
         memset(u, 0, sizeof *u);
         return;
     }
-    ultraserver_read(l, all, u);
+    if (reading_of(READING_NODE, 0)) {
+        ultraserver_read(l, all, u);
+    }
 }
 
 static void device_value(struct look *l, const char *name, const char *file, bool all,
@@ -197,11 +205,9 @@ static void health_file_keep(struct look *l, unsigned which, int fd, ssize_t n, 
 }
 
 /* Reads by its name; the descriptor is closed, or stays in *kept. */
-static ssize_t health_file_open(struct look *l, const char *name, unsigned which, uint8_t *bytes,
+static ssize_t health_file_open(struct look *l, const char *path, unsigned which, uint8_t *bytes,
                                 bool *absent)
 {
-    char path[DEVICE_PATH_CAP];
-    path_join(path, sizeof path, name, health_file_path(which));
     int fd = openat(l->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n = (fd < 0) ? -1 : read(fd, bytes, SYSFS_VALUE_CAP);
     *absent = fd < 0 && errno == ENOENT;
@@ -217,8 +223,11 @@ static bool health_value(struct look *l, const char *name, unsigned which,
                          char value[SYSFS_VALUE_CAP], struct device_reading *r)
 {
     uint8_t bytes[SYSFS_VALUE_CAP];
+    char path[DEVICE_PATH_CAP];
     int fd = (l->kept != NULL) ? l->kept[which] : 0;
     ssize_t n = -1;
+    path_join(path, sizeof path, name, health_file_path(which));
+    reading_begins(path);
     if (fd > 0) {
         n = pread(fd, bytes, sizeof bytes, 0);
         if (n < 0) {
@@ -229,8 +238,9 @@ static bool health_value(struct look *l, const char *name, unsigned which,
     bool missing = fd < 0 && l->kept[HEALTH_FILE_ECC] > 0 && !l->all;
     bool absent = missing;
     if (n < 0 && !missing) {
-        n = health_file_open(l, name, which, bytes, &absent);
+        n = health_file_open(l, path, which, bytes, &absent);
     }
+    reading_ends();
     ASSERT(n <= (ssize_t)sizeof bytes);
     if (n < 0) {
         device_reading_unread(r, which, absent);
@@ -259,7 +269,7 @@ static void health_look(struct look *l, const char *name, struct device_reading 
     }
 }
 
-static void health_close(struct probe *p)
+void probe_close(struct probe *p)
 {
     for (unsigned i = 0; i < HEALTH_DEVICES_KEPT; i++) {
         for (unsigned file = 0; file < HEALTH_FILES; file++) {
@@ -337,6 +347,9 @@ static void device_look(struct look *l, const char *name, bool all, unsigned pla
     if (!d->node_exists && is_shortage(errno)) {
         l->error = errno;
     }
+    if (!reading_of(READING_DEVICE, d->number)) {
+        return;
+    }
     device_value(l, name, "core_count", all, d->core_count);
     /* empty until the module has found all devices (neuron_pci.c: total_neuron_devices) */
     device_value(l, name, "connected_devices", all, d->connected_devices);
@@ -398,8 +411,7 @@ static void entry_take(struct look *l, const char *name)
     }
     struct found_device *d = &out->devices[out->count];
     out->count++;
-    d->number = number;
-    d->place.folder = folder;
+    *d = (struct found_device){.number = number, .place = {.folder = folder}};
     device_look(l, name, true, out->count - 1u);
 }
 
@@ -439,7 +451,7 @@ static void look_whole(struct look *l)
     /* Entries beyond count are left as they are: most nodes touch a quarter of the table. */
     out->count = 0;
     out->ignored = 0;
-    health_close(l->probe);
+    probe_close(l->probe);
     node_values(l, true);
     if (l->fd >= 0) {
         (void)close(l->fd);
@@ -551,14 +563,17 @@ int probe_open_errors(const char *sysfs_root, unsigned number)
     device_path(name, "class/neuron_device/", number);
     path_join(file, sizeof file, name, ERROR_EVENT);
     path_join(path, sizeof path, sysfs_root, file);
+    if (!reading_of(READING_DEVICE, number)) {
+        return -1;
+    }
+    reading_begins(path);
     int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     /* Others, such as a FIFO without a writer, would be reported without end. */
     bool plain = fd >= 0 && descriptor_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    if (plain && read(fd, bytes, sizeof bytes) >= 0) {
-        return fd;
-    }
-    if (fd >= 0) {
+    if (fd >= 0 && !(plain && read(fd, bytes, sizeof bytes) >= 0)) {
         (void)close(fd);
+        fd = -1;
     }
-    return -1;
+    reading_ends();
+    return fd;
 }

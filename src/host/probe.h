@@ -43,6 +43,8 @@ struct probe {
  * lacks may exist.
  */
 MUST_USE int probe_node(const struct settings *settings, struct probe *p);
+/* Closes what a look left open; the next one opens it again. */
+void probe_close(struct probe *p);
 /*
  * Looks where the device of this number is now: two system calls. Returns 0, or the errno of the
  * first of the two places that cannot be reached; what was not seen is 0 in *out.

@@ -150,19 +150,25 @@ static bool rule_add(struct rules *r, const char *path, uint64_t access, bool fi
     return good;
 }
 
+/* A rule for a directory that is named; none for NULL. */
+static bool rule_take(struct rules *r, const char *path, uint64_t access, bool fixed)
+{
+    return path == NULL || rule_add(r, path, access, fixed);
+}
+
 static bool rules_add(struct rules *r, const struct sandbox_paths *paths)
 {
     bool good = true;
     for (unsigned i = 0; i < sizeof paths->write / sizeof paths->write[0] && good; i++) {
-        good = rule_add(r, paths->write[i], ACCESS_CHANGE, false);
+        good = rule_take(r, paths->write[i], ACCESS_CHANGE, false);
     }
     for (unsigned i = 0; i < sizeof paths->read / sizeof paths->read[0] && good; i++) {
-        good = rule_add(r, paths->read[i], ACCESS_READ, false);
+        good = rule_take(r, paths->read[i], ACCESS_READ, false);
     }
     for (unsigned i = 0; i < sizeof paths->fixed / sizeof paths->fixed[0] && good; i++) {
-        good = rule_add(r, paths->fixed[i], ACCESS_READ, true);
+        good = rule_take(r, paths->fixed[i], ACCESS_READ, true);
     }
-    return good && rule_add(r, paths->file, ACCESS_READ_FILE, true);
+    return good && rule_take(r, paths->file, ACCESS_READ_FILE, true);
 }
 
 /* The kernel's ABI version, or 0: paths are not restricted, and errno says why. */
@@ -227,19 +233,21 @@ struct program {
     INSTRUCTION(JUMP_IF_EQUAL, 0u, 1u, number), INSTRUCTION(RETURN, 0u, 0u, RETURN_ALLOW),
 
 /* Numbers of another ABI (x32, 32 bits) are none of these. */
-static const uint64_t filter[] = {
-    INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),
-    INSTRUCTION(JUMP_IF_EQUAL, 1u, 0u, ARCHITECTURE),
-    INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM),
-    INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_NUMBER),
-    SANDBOX_CALLS(ALLOW) INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM),
-};
+#define FILTER_BEGIN                                                                               \
+    INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_ARCHITECTURE),                                             \
+        INSTRUCTION(JUMP_IF_EQUAL, 1u, 0u, ARCHITECTURE),                                          \
+        INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM), INSTRUCTION(LOAD_WORD, 0u, 0u, DATA_NUMBER),
+#define FILTER_END INSTRUCTION(RETURN, 0u, 0u, RETURN_EPERM),
 
-static bool restrict_calls(void)
+static const uint64_t agent_filter[] = {FILTER_BEGIN SANDBOX_CALLS(ALLOW) FILTER_END};
+static const uint64_t reader_filter[] = {FILTER_BEGIN READER_CALLS(ALLOW) FILTER_END};
+
+static bool restrict_calls(bool reader)
 {
     struct program program;
-    program.len = (uint16_t)(sizeof filter / sizeof filter[0]);
-    program.instructions = filter;
+    size_t bytes = reader ? sizeof reader_filter : sizeof agent_filter;
+    program.len = (uint16_t)(bytes / sizeof agent_filter[0]);
+    program.instructions = reader ? reader_filter : agent_filter;
     return prctl(PR_SET_SECCOMP, MODE_FILTER, &program, 0, 0) == 0;
 }
 
@@ -263,7 +271,7 @@ void sandbox_enter(const struct sandbox_paths *paths, struct writer *text, struc
         writer_errno(text, error);
     }
     /* Last: the filter does not allow the calls above. */
-    writer_text(text, (bound && restrict_calls())
+    writer_text(text, (bound && restrict_calls(paths->reader))
                           ? "; system calls by seccomp"
                           : "; system calls are not: seccomp is not available");
 }

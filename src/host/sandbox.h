@@ -18,12 +18,13 @@
 MUST_USE enum status sandbox_guard_memory(void);
 
 /* Directories, by paths as settings_parse leaves them: absolute, no slash at the end. Each may be
- * absent. */
+ * absent, or NULL: none. */
 struct sandbox_paths {
     const char *write[4]; /* what is below may be read, made, changed and removed */
     const char *read[3];  /* what is below may be read */
     const char *fixed[3]; /* the same, and it is never removed and made again */
     const char *file;     /* its directory is this: files below may be read, directories not */
+    bool reader;          /* the system calls are READER_CALLS, else SANDBOX_CALLS */
 };
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls that the agent makes after its start, all of them: what is not here fails with
- * EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and readlink, ppoll,
- * unlinkat, mkdirat and readlinkat stand for them. tools/docs.py writes README.md's table from this
- * one.
+ * The system calls that the agent and its readers make after their start, all of them: what is not
+ * here fails with EPERM (sandbox.h). On arm64, where the kernel has no poll, unlink, mkdir and
+ * readlink, ppoll, unlinkat, mkdirat and readlinkat stand for them. tools/docs.py writes the tables
+ * of CATALOGUE.md from these.
  */
 #ifndef HOST_SANDBOX_CALLS_H
 #define HOST_SANDBOX_CALLS_H
@@ -47,5 +47,20 @@
     X(SYS_mkdir, "makes the plugin directory and the CDI directory again")                         \
     /* randomness */                                                                               \
     X(SYS_getrandom, "seeds TLS")
+
+/* Those of a process that only reads sysfs (host/reader.h); the same rows. */
+#define READER_CALLS(X)                                                                            \
+    X(SYS_poll, "waits for the agent and for errors of devices")                                   \
+    X(SYS_restart_syscall, "the kernel continues a poll after SIGSTOP and SIGCONT by it")          \
+    X(SYS_clock_gettime, "reads the clock, where the vDSO cannot")                                 \
+    X(SYS_exit_group, "ends the process")                                                          \
+    X(SYS_openat, "opens files and directories")                                                   \
+    X(SYS_close, "closes them")                                                                    \
+    X(SYS_newfstatat, "looks at devices and their files")                                          \
+    X(SYS_getdents64, "lists devices")                                                             \
+    X(SYS_readlink, "reads behind which PCI root complex a device is")                             \
+    X(SYS_read, "reads files, and what the agent asks")                                            \
+    X(SYS_pread64, "reads files that stay open")                                                   \
+    X(SYS_write, "answers the agent")
 
 #endif

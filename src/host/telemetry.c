@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "host/probe.h"
+#include "host/reading.h"
 #include "host/system.h"
 
 /* A device's folder and the longest path below it. */
@@ -39,7 +40,7 @@ void telemetry_look(const struct settings *settings, const struct found_node *fo
     const struct found_device *d = &found->devices[t->turn % found->count];
     uint64_t cores = 0;
     t->turn++;
-    if (d->number >= DEVICES_MAX) {
+    if (d->number >= DEVICES_MAX || !reading_of(READING_DEVICE, d->number)) {
         return;
     }
     t->value[d->number][TELEMETRY_READ_MS] = clock_now_ms();

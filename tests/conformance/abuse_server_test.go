@@ -32,7 +32,7 @@ const (
 
 // limitOf is a number of cfg.
 func limitOf(name string) int {
-	for _, file := range []string{"limits.h", "limits_wire.h"} {
+	for _, file := range []string{"limits.h", "limits_read.h", "limits_wire.h"} {
 		text := string(must(os.ReadFile("../../cfg/" + file)))
 		if found := regexp.MustCompile(`(?m)^#define ` + name + ` (\d+)u?$`).FindStringSubmatch(text); found != nil {
 			return must(strconv.Atoi(found[1]))

@@ -398,7 +398,7 @@ func TestDeviceMetrics(t *testing.T) {
 	})
 	looks := 0
 	reads := map[string]int{}
-	for _, line := range a.traced(t, func(string) { time.Sleep(10 * healthInterval) }) {
+	for _, line := range a.tracedAll(t, func(func() []string) { time.Sleep(10 * healthInterval) }) {
 		if strings.Contains(line, "/dev/neuron") && strings.HasPrefix(line, "open") {
 			t.Errorf("a device node was opened: %s", line)
 		}

@@ -27,15 +27,22 @@ var transfers = []string{"poll", "read", "sendto"}
 
 var tracedCall = regexp.MustCompile(`^(\w+)\(`)
 
-// straced runs strace with these arguments on the agent while f runs.
-func (a *agent) straced(t *testing.T, arguments []string, f func()) {
+// straced runs strace with these arguments on the agent, and on other processes, while f runs.
+func (a *agent) straced(t *testing.T, arguments []string, f func(), others ...int) {
 	t.Helper()
-	cmd := exec.Command("strace", append(arguments, "-p", fmt.Sprint(a.pid()))...)
+	pids := append([]int{a.pid()}, others...)
+	for _, pid := range pids {
+		arguments = append(arguments, "-p", fmt.Sprint(pid))
+	}
+	cmd := exec.Command("strace", arguments...)
 	stderr, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
-	if line, _ := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "attached") {
-		t.Fatalf("strace: %s", line)
+	lines := bufio.NewReader(stderr)
+	for range pids {
+		if line, _ := lines.ReadString('\n'); !strings.Contains(line, "attached") {
+			t.Fatalf("strace: %s", line)
+		}
 	}
 	f()
 	_ = cmd.Process.Signal(syscall.SIGINT) // it has ended by itself if the agent did
@@ -48,6 +55,21 @@ func (a *agent) traced(t *testing.T, f func(file string)) (lines []string) {
 	file := filepath.Join(a.dir, "trace")
 	a.straced(t, []string{"-o", file}, func() { f(file) })
 	return slices.Collect(strings.Lines(string(must(os.ReadFile(file)))))
+}
+
+// tracedAll lists also those of the processes that read sysfs for the agent.
+func (a *agent) tracedAll(t *testing.T, f func(lines func() []string)) []string {
+	t.Helper()
+	file := filepath.Join(a.dir, "trace")
+	lines := func() (lines []string) {
+		for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+			_, line, _ = strings.Cut(line, " ") // the process
+			lines = append(lines, strings.TrimLeft(line, " "))
+		}
+		return lines
+	}
+	a.straced(t, []string{"-o", file}, func() { f(lines) }, a.readers(t)...)
+	return lines()
 }
 
 // slowed makes one kind of system call slow while f runs.
@@ -122,9 +144,9 @@ func TestSystemCalls(t *testing.T) {
 		count            int
 		own              string
 	}{
-		// two of them look at the device, its directory in sysfs and its node; the next 24 read what memory its eight cores use
-		{"new prepare of one device", fresh, func() { k.prepareOK(claim) }, released, 17 + 8*3,
-			"newfstatat newfstatat " + strings.Repeat("openat close ", 8) + "openat fcntl pwrite64 renameat2 close newfstatat pwrite64 fdatasync write"},
+		// the first write asks a reader what memory the device's cores use; two look at its directory in sysfs and its node
+		{"new prepare of one device", fresh, func() { k.prepareOK(claim) }, released, 17 + 3,
+			"write newfstatat newfstatat openat fcntl pwrite64 renameat2 close newfstatat pwrite64 fdatasync write"},
 		{"prepare again", held, func() { k.prepareOK(claim) }, released, 14, "newfstatat pread64 newfstatat newfstatat openat pread64 close write"},
 		{"unprepare", held, func() { k.unprepareOK(claim) }, func() {}, 9, "renameat2 newfstatat pwrite64 fdatasync unlink write"},
 		{"prepare again without the API server", sync.OnceFunc(func() {
@@ -152,20 +174,21 @@ func TestSystemCalls(t *testing.T) {
 // looks for another agent that is to own the store next take nine, the one device that each look reads again thirteen, the
 // look for a device plugin four, that for logical_nc_config one, and the health of each device four, one for each of its
 // files: the two that this kernel module does not have are looked for in the device's turn. The files of a simulated node
-// are no kernel's and are opened each time: fourteen. The server's bookmarks come once a minute, as those of a real one.
+// are no kernel's and are opened each time: fourteen. Six are for the question to the process that looks and its answer. The
+// server's bookmarks come once a minute, as those of a real one.
 func TestSystemCallsIdle(t *testing.T) {
 	t.Parallel()
 	t.Run("files of the kernel", func(t *testing.T) {
 		t.Parallel()
-		idleSystemCalls(t, "five seconds without any call, 16 devices", 51+16*4, true)
+		idleSystemCalls(t, "five seconds without any call, 16 devices", 57+16*4, true)
 	})
 	t.Run("other files", func(t *testing.T) {
 		t.Parallel()
-		idleSystemCalls(t, "the same, health files that can be replaced", 53+16*14, false)
+		idleSystemCalls(t, "the same, health files that can be replaced", 59+16*14, false)
 	})
 	t.Run("device metrics", func(t *testing.T) { // 86 files of one device, each opened, read and closed
 		t.Parallel()
-		idleSystemCalls(t, "the same with --device-metrics", 53+16*14+87*3, false, "--device-metrics", "true")
+		idleSystemCalls(t, "the same with --device-metrics", 59+16*14+87*3, false, "--device-metrics", "true")
 	})
 }
 
@@ -206,10 +229,10 @@ func idleSystemCalls(t *testing.T, name string, most int, kernel bool, flags ...
 	isLook := func(line string) bool {
 		return strings.HasPrefix(line, "open") && strings.Contains(line, `class/neuron_device"`)
 	}
-	lines := a.traced(t, func(file string) {
+	lines := a.tracedAll(t, func(lines func() []string) {
 		waitForLong(t, longPatience, "looks at the devices", func() bool {
 			n := 0
-			for line := range strings.Lines(string(must(os.ReadFile(file)))) {
+			for _, line := range lines() {
 				if isLook(line) {
 					n++
 				}

@@ -341,6 +341,7 @@ void disk_clear(void)
     memset(disk.device_absent, 0, sizeof disk.device_absent);
     memset(disk.memory, 0, sizeof disk.memory);
     disk.memory_status = STATUS_OK;
+    disk.memory_read = STATUS_OK;
     disk.ultraserver = NULL;
     disk_kubelet_state(NULL, 0, UINT64_MAX, false);
 }
@@ -623,6 +624,13 @@ static enum status disk_device(void *ctx, unsigned number, struct device_place *
     return disk.device_absent[number] ? HOST_ABSENT : STATUS_OK;
 }
 
+static enum status disk_memory_read(void *ctx, uint64_t numbers)
+{
+    ASSERT(ctx == &disk && numbers != 0u);
+    disk.last = disk.memory_read;
+    return disk.memory_read;
+}
+
 static enum status disk_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
 {
     (void)ctx;
@@ -726,6 +734,7 @@ const struct files disk_files = {
     .device = disk_device,
     .temporary = disk_temporary,
     .tidy = disk_tidy,
+    .memory_read = disk_memory_read,
     .memory = disk_memory,
     .ultraserver = disk_ultraserver,
     .flush_ms = disk_flush_ms,

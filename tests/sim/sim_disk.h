@@ -100,6 +100,7 @@ struct disk {
     bool device_absent[DEVICES_MAX];
     uint64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX]; /* in use on each core */
     enum status memory_status;                         /* of each read of that */
+    enum status memory_read;                           /* how far their files are read */
     const struct found_ultraserver *ultraserver;       /* the class files; NULL: none can be read */
     /*
      * The kubelet's checkpoint: its bytes, when they were written, and what a read comes to. The

@@ -267,6 +267,95 @@ static void test_memory_of_efa(void **state)
     assert_int_equal(device_memory_check(world.agent, &r, false, &why), HOST_BUSY);
 }
 
+/* While their files are read, the claim waits and nobody else does. */
+static void test_memory_under_way(void **state)
+{
+    (void)state;
+    begin_guarded();
+    prepare_well(2, 1);
+    disk.memory_read = STATUS_MORE;
+    struct peer *p = peer_open(LINK_SERVICE, 65535);
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(1, 1));
+    settle();
+    pass(3000);
+    assert_false(c->ended);
+    prepare_well(2, 1); /* it is held */
+    unprepare_well(2, 1);
+    disk.memory[1][0] = 4096;
+    disk.memory_read = STATUS_OK;
+    world.poked = true; /* the host steps when the files are read */
+    settle();
+    assert_non_null(strstr(prepare_error(call_reply_of(c), 1), "neuron-device-1 has 4096" IN_USE));
+    disk.memory[1][0] = 0;
+    prepare_well(1, 1);
+    peer_close(p);
+}
+
+/* One that waits is ended as others are: by its unprepare, and by the kubelet. */
+static void test_memory_under_way_ends(void **state)
+{
+    (void)state;
+    begin_guarded();
+    disk.memory_read = STATUS_MORE;
+    struct peer *p = peer_open(LINK_SERVICE, 65535);
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(1, 1));
+    struct peer_call *other = call_send(p, PREPARE, claims_request(2, 1));
+    settle();
+    unprepare_well(1, 1);
+    assert_string_equal(prepare_error(call_reply_of(c), 1),
+                        "the claim was unprepared while it was being prepared");
+    call_cancel(p, other);
+    disk.memory_read = STATUS_OK;
+    pass(1000);
+    assert_null(cdi_of(1));
+    assert_null(cdi_of(2));
+    prepare_well(1, 2);
+    peer_close(p);
+}
+
+/* A file that does not answer: the claim is refused, and may come again. */
+static void test_memory_hangs(void **state)
+{
+    (void)state;
+    begin_guarded();
+    disk.memory_read = HOST_BUSY;
+    struct view reply = prepare_now(1, 1);
+    assert_string_equal(prepare_error(reply, 1),
+                        "the memory of its devices cannot be looked at: host-busy; the claim is "
+                        "prepared once the file is read");
+    assert_null(cdi_of(1));
+    world.settings.check_device_memory = false;
+    prepare_well(2, 1);
+    world.settings.check_device_memory = true;
+    disk.memory_read = STATUS_OK;
+    prepare_well(1, 1);
+}
+
+/* What is looked at until it is free is not free while its files are read, or hang. */
+static void test_memory_stuck_hangs(void **state)
+{
+    (void)state;
+    begin_guarded();
+    prepare_well(1, 1);
+    unprepare_well(1, 1);
+    (void)claim_add(5);
+    api.claim[5].result[0].device = "neuron-device-1";
+    disk.memory[1][0] = 4096;
+    (void)prepare_now(5, 1);
+    pass(DEVICE_MEMORY_STUCK_MS + DEVICE_MEMORY_LOOK_MS);
+    assert_int_equal(said("event=device_memory_stuck"), 1);
+    disk.memory[1][0] = 0;
+    disk.memory_read = HOST_BUSY;
+    pass(2 * DEVICE_MEMORY_LOOK_MS);
+    disk.memory_read = STATUS_MORE;
+    pass(2 * DEVICE_MEMORY_LOOK_MS);
+    assert_int_equal(said("event=device_memory_freed"), 0);
+    disk.memory_read = STATUS_OK;
+    world.poked = true; /* the host steps when the files are read */
+    settle();
+    assert_int_equal(said("event=device_memory_freed"), 1);
+}
+
 /* Switched off, for an admin, and where the kernel module does not say: nobody is refused. */
 static void test_memory_not_asked(void **state)
 {
@@ -356,6 +445,10 @@ int main(void)
         cmocka_unit_test(test_memory_of_efa),
         cmocka_unit_test(test_memory_not_asked),
         cmocka_unit_test(test_memory_stuck),
+        cmocka_unit_test(test_memory_under_way),
+        cmocka_unit_test(test_memory_under_way_ends),
+        cmocka_unit_test(test_memory_hangs),
+        cmocka_unit_test(test_memory_stuck_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,7 +164,8 @@ static struct seen enter_with(const char *cdi, bool refused)
         const struct sandbox_paths paths = {{plugin, link, (cdi != NULL) ? cdi : plugin, plugin},
                                             {sys, sys, sys},
                                             {sys, sys, sys},
-                                            sys};
+                                            sys,
+                                            false};
         struct writer w = writer_of(seen.text, sizeof seen.text);
         struct writer wide = writer_of(seen.wide, sizeof seen.wide);
         if (refused) {
@@ -256,6 +257,7 @@ static void test_count(void **state)
     (void)state;
 #define ONE(name, purpose) +1
     assert_in_range(0 SANDBOX_CALLS(ONE), 1, 32);
+    assert_in_range(0 READER_CALLS(ONE), 1, 12);
 }
 
 int main(void)

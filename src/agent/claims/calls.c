@@ -313,6 +313,22 @@ static void prepare_fetched(struct agent *a, struct operation *o, struct claim_b
     prepare_new(a, o, b);
 }
 
+/* false: the memory of its devices is still being read. */
+static bool prepare_read(struct agent *a, struct operation *o, struct claim_builder *b)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    enum status s = device_memory_read(a, &b->record, &why);
+    if (s == STATUS_OK) {
+        prepare_fetched(a, o, b);
+    } else if (s != STATUS_MORE) {
+        fail_with(a, o, &why);
+    } else {
+        /* it waits, and its GET's place with it */
+    }
+    return s != STATUS_MORE;
+}
+
 /* The GET is made again at once, or as soon as there is a connection. */
 static void repeat_fetch(const struct agent *a, struct operation *o, const struct fetch *f)
 {
@@ -389,7 +405,9 @@ static void collect_fetch(struct agent *a, unsigned index)
     }
     switch (f->state) {
     case FETCH_DONE:
-        prepare_fetched(a, o, &f->builder);
+        if (!prepare_read(a, o, &f->builder)) {
+            return;
+        }
         break;
     case FETCH_FAILED:
         operation_fail(a, o, view_text(f->builder.why));

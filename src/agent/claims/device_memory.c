@@ -86,17 +86,39 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
     writer_text(why, "; the claim is prepared once that memory is free");
 }
 
-enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
-                                struct writer *why)
+/* The devices that are to be looked at before the claim gets them. */
+static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
     uint64_t own = (slot >= 0) ? a->ledger.entry[slot].numbers : 0u;
-    uint64_t numbers = claim_numbers(r) & ~own;
-    bool has_part = claim_cores(r) != 0u;
-    bool due = has_part == parts && a->settings->check_device_memory;
-    if (!due || r->driver != DRIVER_NEURON) {
-        return STATUS_OK;
+    bool due = r->driver == DRIVER_NEURON && a->settings->check_device_memory;
+    return due ? claim_numbers(r) & ~own : 0u;
+}
+
+static enum status read_of(const struct agent *a, uint64_t numbers)
+{
+    const struct files *f = a->files;
+    bool asks = numbers != 0u && f->memory_read != NULL;
+    return asks ? f->memory_read(f->ctx, numbers) : STATUS_OK;
+}
+
+enum status device_memory_read(const struct agent *a, const struct claim_record *r,
+                               struct writer *why)
+{
+    enum status s = read_of(a, numbers_of(a, r));
+    if (s == HOST_BUSY) {
+        writer_text(why, "the memory of its devices cannot be looked at: ");
+        writer_text(why, a->files->why(a->files->ctx));
+        writer_text(why, "; the claim is prepared once the file is read");
     }
+    return s;
+}
+
+enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
+                                struct writer *why)
+{
+    bool has_part = claim_cores(r) != 0u;
+    uint64_t numbers = (has_part == parts) ? numbers_of(a, r) : 0u;
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         uint64_t bytes = 0;
         uint8_t used = ((numbers & bit(n)) != 0u) ? cores_used(a, n, claim_cores(r), &bytes) : 0u;
@@ -163,10 +185,15 @@ static void look_again(struct agent *a, unsigned number)
 void device_memory_step(struct agent *a)
 {
     struct device_memory *m = &a->device_memory;
-    if (m->used == 0u || a->now_ms < m->look_ms) {
+    if (m->used == 0u || (a->now_ms < m->look_ms && !m->reading)) {
         return;
     }
+    enum status s = read_of(a, m->used);
+    m->reading = s == STATUS_MORE;
     m->look_ms = a->now_ms + DEVICE_MEMORY_LOOK_MS;
+    if (s != STATUS_OK) {
+        return;
+    }
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
         if ((m->used & bit(n)) != 0u) {
             look_again(a, n);

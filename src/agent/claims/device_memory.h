@@ -15,10 +15,18 @@ struct device_memory {
     uint64_t used;    /* bit N: a new claim was refused device N, whose memory is still in use */
     uint64_t stuck;   /* those of them that were reported after DEVICE_MEMORY_STUCK_MS */
     uint64_t look_ms; /* when they are looked at again */
+    bool reading;     /* so they are: their files are being read */
     uint64_t since_ms[DEVICES_MAX]; /* of the first refusal */
     uint8_t cores[DEVICES_MAX];     /* bit K: memory of core K was in use */
 };
 
+/*
+ * Has the files read that device_memory_check is to look at in the same step. STATUS_MORE: that is
+ * under way, the caller comes again in a later step; HOST_BUSY: one does not answer, `why` names
+ * it.
+ */
+MUST_USE enum status device_memory_read(const struct agent *a, const struct claim_record *r,
+                                        struct writer *why);
 /*
  * STATUS_OK: no memory is in use of the devices, or cores, that the record's claim does not hold
  * yet; or nobody knows: --check-device-memory is off, the kernel module has no such file, or it

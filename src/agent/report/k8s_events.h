@@ -21,6 +21,7 @@
     X(LOG_ID_DEVICE_ISSUE_FOUND, true, "NeuronDeviceIssue", "Discover")                            \
     X(LOG_ID_DEVICE_UNHEALTHY, true, "NeuronDeviceUnhealthy", "CheckHealth")                       \
     X(LOG_ID_DEVICE_RECOVERED, false, "NeuronDeviceRecovered", "CheckHealth")                      \
+    X(LOG_ID_SYSFS_READ_STALLED, true, "SysfsReadStalled", "CheckHealth")                          \
     X(LOG_ID_DEVICE_PLUGIN_FOUND, true, "NeuronDevicePluginFound", "Discover")                     \
     X(LOG_ID_DEVICE_PLUGIN_GONE, false, "NeuronDevicePluginGone", "Discover")                      \
     X(LOG_ID_OTHER_DRIVER_FOUND, true, "OtherDriverFound", "Discover")                             \

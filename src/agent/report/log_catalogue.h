@@ -48,6 +48,12 @@
       "the devices of the node could not be read; the agent keeps those of the last successful "   \
       "look",                                                                                      \
       "give the process memory and descriptors, and the right to read the sysfs root")             \
+    X(LOG_ID_SYSFS_READ_STALLED, LOG_WARN, "sysfs_read_stalled",                                   \
+      "a read of a file in sysfs hangs in the kernel; its device is unhealthy until it was read",  \
+      "see dmesg; if it stays, reload the Neuron driver, or that of EFA devices, or replace the "  \
+      "node")                                                                                      \
+    X(LOG_ID_SYSFS_READ_RESUMED, LOG_INFO, "sysfs_read_resumed",                                   \
+      "a file in sysfs whose read hung was read", "none")                                          \
     X(LOG_ID_DEVICES_FOUND, LOG_INFO, "devices_found",                                             \
       "the devices of the node were read for the first time, or they changed", "none")             \
     X(LOG_ID_DEVICES_MISSING, LOG_WARN, "devices_missing",                                         \

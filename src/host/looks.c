@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the node is looked at, and what the agent hears of it, see looks.h. */
+#include "host/looks.h"
+
+#include "agent/report/log_catalogue.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "host/system.h"
+
+enum status looks_begin(struct looks *l, const struct settings *settings, bool efas,
+                        struct writer *why)
+{
+    l->settings = settings;
+    l->efas = efas;
+    enum status s = readers_begin(&l->readers, settings, why);
+    l->wanted = s == STATUS_OK && !readers_look(&l->readers, &l->look, efas);
+    return s;
+}
+
+void looks_end(struct looks *l)
+{
+    readers_end(&l->readers);
+}
+
+void looks_interest(const struct looks *l, struct pollfd slots[READERS])
+{
+    readers_interest(&l->readers, slots);
+}
+
+uint64_t looks_deadline(const struct looks *l)
+{
+    return earlier(l->due_ms, readers_deadline(&l->readers));
+}
+
+/* --- what the agent is told --- */
+
+static void failed(struct looks *l, struct agent *agent, const char *what, int error)
+{
+    char text[HOST_TEXT_CAP];
+    struct writer w = writer_of(text, sizeof text);
+    writer_text(&w, what);
+    writer_errno(&w, error);
+    enum status ended = writer_end_text(&w);
+    ASSERT(ended == STATUS_OK);
+    agent_host_log((agent != NULL) ? agent : l->agent, LOG_ID_PROBE_FAILED, text);
+}
+
+/* A look that failed removes no device, and is logged once. */
+static void tell_node(struct looks *l)
+{
+    static const char *const what[] = {
+        "no device is published: class/neuron_device below the sysfs root: ",
+        "the devices found last are kept: class/neuron_device below the sysfs root: "};
+    int error = l->look.error;
+    if (error != 0 && error != l->error) {
+        failed(l, l->agent, what[l->told ? 1 : 0], error);
+    }
+    if (error == 0 || !l->told) {
+        agent_found(l->agent, &l->look.probe.found);
+    }
+    l->error = error;
+}
+
+static void tell_efas(struct looks *l)
+{
+    int error = l->look.efa_error;
+    if (error != 0 && error != l->efa_error) {
+        failed(l, l->efa, "EFA devices below the sysfs root: ", error);
+    }
+    if (error == 0 || !l->told) {
+        agent_found_efas(l->agent, &l->look.efas);
+    }
+    l->efa_error = error;
+}
+
+static void tell(struct looks *l)
+{
+    readers_mark(&l->readers, &l->look);
+    tell_node(l);
+    if (l->efa != NULL) {
+        tell_efas(l);
+    }
+    l->told = true;
+}
+
+/* A file that hangs, or that hung and was read. */
+static void log_changed(const struct looks *l)
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *x = &l->readers.reader[i];
+        char text[HOST_TEXT_CAP];
+        struct writer w = writer_of(text, sizeof text);
+        if (!x->changed) {
+            continue;
+        }
+        if (x->hangs) {
+            readers_hanging(&l->readers, i, &w);
+        } else {
+            writer_text(&w, x->file);
+            writer_text(&w, " was read after ");
+            writer_decimal(&w, x->hung_ms / 1000u);
+            writer_text(&w, " s");
+        }
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+        agent_host_log(l->agent, x->hangs ? LOG_ID_SYSFS_READ_STALLED : LOG_ID_SYSFS_READ_RESUMED,
+                       text);
+    }
+}
+
+/* What is told again is no second look at a counter, see dra/health.h. */
+static void counters_forget(struct found_node *found)
+{
+    for (unsigned i = 0; i < found->count; i++) {
+        found->devices[i].reading.counted = 0;
+    }
+}
+
+void looks_first(struct looks *l, struct agent *agent, struct agent *efa)
+{
+    struct pollfd slots[READERS];
+    uint64_t begin_ms = clock_now_ms();
+    uint64_t now_ms = begin_ms;
+    l->agent = agent;
+    l->efa = efa;
+    ASSERT((efa != NULL) == l->efas);
+    while (!l->readers.looked && !l->readers.ended && now_ms - begin_ms < READ_FIRST_MS) {
+        readers_interest(&l->readers, slots);
+        uint64_t left_ms = begin_ms + READ_FIRST_MS - now_ms;
+        int ready = poll(slots, READERS, (int)left_ms);
+        now_ms = clock_now_ms();
+        if (ready > 0) {
+            readers_turn(&l->readers, slots, now_ms);
+        }
+    }
+    l->look.probe.found.unknown = true;
+    l->look.efas.unknown = true;
+    if (l->readers.looked) {
+        readers_take(&l->readers, &l->look);
+    }
+    tell(l);
+    counters_forget(&l->look.probe.found);
+    l->due_ms = now_ms + l->settings->health_ms;
+}
+
+static void hear(struct looks *l)
+{
+    const struct readers *r = &l->readers;
+    if (r->looked) {
+        readers_take(r, &l->look);
+    }
+    if (r->changed) {
+        log_changed(l);
+    }
+    if (r->looked || r->changed) {
+        tell(l);
+        counters_forget(&l->look.probe.found);
+    }
+}
+
+bool looks_turn(struct looks *l, const struct pollfd slots[READERS], uint64_t now_ms)
+{
+    bool comes = now_ms >= l->due_ms;
+    readers_turn(&l->readers, slots, now_ms);
+    hear(l);
+    l->due_ms = comes ? now_ms + l->settings->health_ms : l->due_ms;
+    l->wanted = l->wanted || comes || l->readers.changed || l->readers.stirred;
+    if (l->wanted && readers_look(&l->readers, &l->look, l->efa != NULL)) {
+        l->wanted = false;
+    }
+    return comes;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that reads, see reader.h. Nobody else runs this code. */
+#include "host/reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "host/efa_probe.h"
+#include "host/error_events.h"
+#include "host/sandbox.h"
+#include "host/system.h"
+#include "host/telemetry.h"
+
+struct reading_process {
+    const struct settings *settings;
+    struct reader_page *page;
+    int fd;
+    bool ended; /* the agent has gone */
+    struct error_events errors;
+};
+
+static void tell(struct reading_process *r, uint8_t byte)
+{
+    r->ended = r->ended || write(r->fd, &byte, sizeof byte) != (ssize_t)sizeof byte;
+}
+
+/* --- what is asked --- */
+
+static void look(struct reading_process *r)
+{
+    const struct settings *s = r->settings;
+    struct sysfs_look *l = &r->page->look;
+    struct found_node *found = &l->probe.found;
+    l->error = probe_node(s, &l->probe);
+    found->unknown = l->error != 0;
+    found->count = (l->error != 0) ? 0u : found->count;
+    if (s->device_metrics) {
+        telemetry_look(s, found, &l->telemetry);
+    }
+    l->efa_error = r->page->efas ? efas_look(s, &l->efas) : 0;
+}
+
+static int64_t core_memory(const char *sysfs_root, unsigned number, unsigned core)
+{
+    char value[SYSFS_VALUE_CAP];
+    uint64_t bytes = 0;
+    int error = probe_memory(sysfs_root, number, core, value);
+    if (error != 0) {
+        return -(int64_t)error;
+    }
+    bool good = view_decimal(view_trim(view_text(value)), INT64_MAX, &bytes) == STATUS_OK;
+    return good ? (int64_t)bytes : -(int64_t)EIO;
+}
+
+/* A kernel module without these files has none for any core. */
+static void device_memory(struct reading_process *r, unsigned number)
+{
+    int64_t *memory = r->page->memory[number];
+    bool may = reading_of(READING_DEVICE, number);
+    int64_t value = 0;
+    for (unsigned core = 0; core < TELEMETRY_CORES_MAX; core++) {
+        if (!may) {
+            value = -(int64_t)EBUSY;
+        } else if (value != -(int64_t)ENOENT) {
+            value = core_memory(r->settings->sysfs_root, number, core);
+        } else {
+            /* the same for the other cores */
+        }
+        memory[core] = value;
+    }
+}
+
+static void ultraserver(struct reading_process *r)
+{
+    struct reader_page *page = r->page;
+    bool may = reading_of(READING_NODE, 0);
+    page->ultraserver_error =
+        may ? probe_ultraserver(r->settings->sysfs_root, &page->ultraserver) : EBUSY;
+}
+
+static void answer(struct reading_process *r)
+{
+    const struct reader_page *page = r->page;
+    if (page->task == (uint32_t)READER_LOOK) {
+        look(r);
+        tell(r, READER_ANSWER);
+        error_events_follow(&r->errors, r->settings->sysfs_root, &page->look.probe);
+        return;
+    }
+    for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
+        if ((page->numbers >> n & 1u) != 0u) {
+            device_memory(r, n);
+        }
+    }
+    if (page->task == (uint32_t)READER_ULTRASERVER) {
+        ultraserver(r);
+    }
+    tell(r, READER_ANSWER);
+}
+
+/* --- the process --- */
+
+static void hear(struct reading_process *r)
+{
+    uint8_t byte = 0;
+    ssize_t n = read(r->fd, &byte, sizeof byte);
+    r->ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n > 0) {
+        answer(r);
+    }
+}
+
+static void turn(struct reading_process *r)
+{
+    struct pollfd slots[1u + DEVICES_MAX];
+    uint64_t now_ms = clock_now_ms();
+    uint64_t armed_ms = error_events_armed_ms(&r->errors);
+    uint64_t wait_ms = armed_ms - now_ms; /* of a storm of errors; at most ERROR_EVENT_GAP_MS */
+    slots[0] = (struct pollfd){.fd = r->fd, .events = POLLIN};
+    error_events_interest(&r->errors, &slots[1], now_ms);
+    if (poll(slots, 1u + DEVICES_MAX, (armed_ms > now_ms) ? (int)wait_ms : -1) <= 0) {
+        return;
+    }
+    if (r->page->forget) {
+        r->page->forget = false;
+        error_events_end(&r->errors);
+        probe_close(&r->page->look.probe);
+    }
+    /* Before a look: what comes after this is reported again. */
+    if (error_events_take(&r->errors, r->settings->sysfs_root, &slots[1], clock_now_ms())) {
+        tell(r, READER_EVENT);
+    }
+    if (slots[0].revents != 0) {
+        hear(r);
+    }
+}
+
+/* It reads below three roots, beside a kubeconfig everything, and writes nothing. */
+static void restrict_self(const struct settings *s)
+{
+    char text[HOST_TEXT_CAP];
+    struct writer nowhere = writer_of(text, sizeof text);
+    struct writer wide = writer_of(NULL, 0);
+    struct stat st;
+    bool in_pod = s->kubeconfig[0] == '\0';
+    /* Where it is absent, as on most nodes, a rule would be for what is above it. */
+    bool configured = path_stat(s->neuron_dir, &st) == 0;
+    const struct sandbox_paths paths = {
+        .write = {NULL, NULL, NULL, NULL},
+        .read = {in_pod ? s->sysfs_root : "/", s->proc_root, NULL},
+        .fixed = {configured ? s->neuron_dir : NULL, NULL, NULL},
+        .reader = true,
+    };
+    sandbox_enter(&paths, &nowhere, &wide);
+}
+
+void reader_run(const struct settings *settings, struct reader_page *page, int fd)
+{
+    struct reading_process r = {.settings = settings, .page = page, .fd = fd};
+    bool named = prctl(PR_SET_NAME, "neuron-dra-read") == 0;
+    /* One that hangs does not see that the agent has ended. */
+    bool bound = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+    ASSERT(named && bound);
+    error_events_begin(&r.errors);
+    reading_here(&page->note, &page->left_out);
+    if (settings->sandbox) {
+        restrict_self(settings);
+    }
+    while (!r.ended) {
+        turn(&r);
+    }
+    _exit(0);
+}

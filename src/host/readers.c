@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The readers as the agent sees them, see readers.h. */
+#include "host/readers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/time.h"
+#include "host/system.h"
+
+/* Bytes that are taken from a reader in one turn: an answer, and errors of a second or two. */
+#define HEARD_MAX 8u
+
+/* --- start and end --- */
+
+/* In the reader: whatever else this process has open is not for it. */
+__attribute__((noreturn)) static void begin_here(const struct settings *settings,
+                                                 struct reader_page *page, int fd)
+{
+    for (unsigned other = (unsigned)STDERR_FILENO + 1u; other < DESCRIPTORS_NEEDED; other++) {
+        if ((int)other != fd) {
+            (void)close((int)other);
+        }
+    }
+    reader_run(settings, page, fd);
+}
+
+static bool reader_begin(struct reader_state *x, const struct settings *settings,
+                         struct reader_page *page)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) {
+        return false;
+    }
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        begin_here(settings, page, pair[1]);
+    }
+    (void)close(pair[1]);
+    *x = (struct reader_state){.fd = pair[0], .page = page};
+    return pid > 0;
+}
+
+enum status readers_begin(struct readers *r, const struct settings *settings, struct writer *why)
+{
+    union {
+        void *begin;
+        intptr_t value; /* -1: MAP_FAILED */
+    } map = {.begin = mmap(NULL, READERS * sizeof(struct reader_page), PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    struct reader_page *pages = map.begin;
+    bool good = map.value != -1;
+    *r = (struct readers){.looker = -1, .memory = -1};
+    for (unsigned i = 0; i < READERS && good; i++) {
+        good = reader_begin(&r->reader[i], settings, &pages[i]);
+    }
+    if (!good) {
+        int error = errno;
+        writer_text(why, "the processes that read sysfs cannot be started: ");
+        writer_errno(why, error);
+        return HOST_IO;
+    }
+    return STATUS_OK;
+}
+
+void readers_end(struct readers *r)
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        (void)close(r->reader[i].fd);
+        r->reader[i].fd = -1;
+    }
+}
+
+/* --- what they say --- */
+
+void readers_interest(const struct readers *r, struct pollfd slots[READERS])
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        slots[i] = (struct pollfd){.fd = r->reader[i].fd, .events = POLLIN};
+    }
+}
+
+static void answer_take(struct readers *r, unsigned i)
+{
+    struct reader_state *x = &r->reader[i];
+    bool look = x->page->task == (uint32_t)READER_LOOK;
+    x->answered = x->busy && !look;
+    if (x->busy && look && r->looker == (int)i) {
+        r->looked = true;
+        r->looking = false;
+    }
+    x->busy = false;
+}
+
+static void hear(struct readers *r, unsigned i)
+{
+    uint8_t bytes[HEARD_MAX];
+    ssize_t n = read(r->reader[i].fd, bytes, sizeof bytes);
+    r->ended = r->ended || n == 0 || (n < 0 && errno == ECONNRESET);
+    for (ssize_t at = 0; at < n; at++) {
+        if (bytes[at] == (uint8_t)READER_ANSWER) {
+            answer_take(r, i);
+        } else {
+            r->stirred = r->stirred || r->looker == (int)i;
+        }
+    }
+}
+
+static bool is_reading(uint32_t step)
+{
+    return (step & 1u) != 0u;
+}
+
+/* The note of a reader that hangs does not change. */
+static void note_take(struct reader_state *x)
+{
+    const struct reading_note *note = &x->page->note;
+    x->of = note->of;
+    memcpy(x->file, note->file, sizeof x->file);
+    x->file[sizeof x->file - 1u] = '\0';
+}
+
+static void watch(struct readers *r, unsigned i)
+{
+    struct reader_state *x = &r->reader[i];
+    uint32_t step = x->page->note.step;
+    bool hangs = step == x->step && is_reading(step) && r->now_ms - x->since_ms >= READ_HANG_MS;
+    x->changed = hangs != x->hangs;
+    x->hangs = hangs;
+    r->changed = r->changed || x->changed;
+    if (x->changed && hangs) {
+        note_take(x);
+        x->page->forget = true;
+        r->looking = r->looking && r->looker != (int)i;
+        r->looker = (r->looker == (int)i) ? -1 : r->looker;
+    }
+    if (step != x->step) {
+        x->hung_ms = r->now_ms - x->since_ms;
+        x->step = step;
+        x->since_ms = r->now_ms;
+    }
+}
+
+void readers_turn(struct readers *r, const struct pollfd slots[READERS], uint64_t now_ms)
+{
+    r->now_ms = now_ms;
+    r->looked = false;
+    r->stirred = false;
+    r->changed = false;
+    r->memory = -1;
+    for (unsigned i = 0; i < READERS; i++) {
+        r->reader[i].answered = false;
+        if (slots[i].revents != 0) {
+            hear(r, i);
+        }
+        watch(r, i);
+    }
+}
+
+uint64_t readers_deadline(const struct readers *r)
+{
+    uint64_t at = UINT64_MAX;
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *x = &r->reader[i];
+        bool due = (x->busy || is_reading(x->step)) && !x->hangs;
+        bool slow = r->now_ms - x->since_ms >= READ_WAIT_MS;
+        at = due ? earlier(at, x->since_ms + (slow ? READ_HANG_MS : READ_WAIT_MS)) : at;
+    }
+    return at;
+}
+
+/* --- asking --- */
+
+/* What the others read at this moment: a file that hangs is to keep no second reader. */
+static void leave_out(const struct readers *r, struct reader_state *x)
+{
+    struct reading_left_out *out = &x->page->left_out;
+    out->count = 0;
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *other = &r->reader[i];
+        if (other != x && is_reading(other->page->note.step)) {
+            out->of[out->count] = other->page->note.of;
+            out->count++;
+        }
+    }
+}
+
+/* false: it cannot be asked now; that it has gone shows in hear. */
+static bool ask(const struct readers *r, struct reader_state *x, enum reader_task task)
+{
+    const uint8_t byte = READER_ASK;
+    leave_out(r, x);
+    x->page->task = (uint32_t)task;
+    x->answered = false;
+    x->step = x->page->note.step;
+    x->since_ms = r->now_ms;
+    x->busy = write(x->fd, &byte, sizeof byte) == (ssize_t)sizeof byte;
+    return x->busy;
+}
+
+/* One that has nothing to do, not `other` if there is another; -1: none. */
+static int idle(const struct readers *r, int other)
+{
+    int found = -1;
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *x = &r->reader[i];
+        bool is_idle = !x->busy && !x->hangs;
+        found = (is_idle && (found < 0 || found == other)) ? (int)i : found;
+    }
+    return found;
+}
+
+static bool exhausted(const struct readers *r)
+{
+    bool all = true;
+    for (unsigned i = 0; i < READERS; i++) {
+        all = all && r->reader[i].hangs;
+    }
+    return all;
+}
+
+/* --- looks --- */
+
+static void ultraserver_texts_end(struct found_ultraserver *u)
+{
+    u->modes[sizeof u->modes - 1u] = '\0';
+    u->group_node_id[sizeof u->group_node_id - 1u] = '\0';
+    u->group_id[sizeof u->group_id - 1u] = '\0';
+    for (unsigned i = 0; i < (unsigned)ULTRASERVER_SIZES; i++) {
+        u->node_id[i][sizeof u->node_id[i] - 1u] = '\0';
+        u->server_id[i][sizeof u->server_id[i] - 1u] = '\0';
+    }
+}
+
+static void texts_end(struct found_node *f)
+{
+    f->product_name[sizeof f->product_name - 1u] = '\0';
+    f->driver_version[sizeof f->driver_version - 1u] = '\0';
+    f->boot_id[sizeof f->boot_id - 1u] = '\0';
+    f->lnc_config[sizeof f->lnc_config - 1u] = '\0';
+    ultraserver_texts_end(&f->ultraserver);
+    for (unsigned i = 0; i < f->count; i++) {
+        struct found_device *d = &f->devices[i];
+        d->core_count[sizeof d->core_count - 1u] = '\0';
+        d->connected_devices[sizeof d->connected_devices - 1u] = '\0';
+        d->numa_node[sizeof d->numa_node - 1u] = '\0';
+        d->pcie_root[sizeof d->pcie_root - 1u] = '\0';
+    }
+}
+
+static void efa_texts_end(struct found_efas *f)
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        struct found_efa *e = &f->efa[i];
+        e->rdma_name[sizeof e->rdma_name - 1u] = '\0';
+        e->pcie_root[sizeof e->pcie_root - 1u] = '\0';
+        e->numa_node[sizeof e->numa_node - 1u] = '\0';
+        e->subsystem[sizeof e->subsystem - 1u] = '\0';
+        e->port_state[sizeof e->port_state - 1u] = '\0';
+    }
+}
+
+/* Copies no place behind the last device, and no descriptor. */
+static void look_copy(struct sysfs_look *to, const struct sysfs_look *from)
+{
+    const struct found_node *found = &from->probe.found;
+    unsigned count = (found->count < DEVICES_MAX) ? found->count : DEVICES_MAX;
+    unsigned efas = (from->efas.count < EFAS_MAX) ? from->efas.count : EFAS_MAX;
+    to->error = from->error;
+    to->efa_error = from->efa_error;
+    to->probe.known = from->probe.known;
+    to->probe.listing = from->probe.listing;
+    to->probe.turn = from->probe.turn;
+    memcpy(&to->probe.found, found, offsetof(struct found_node, devices));
+    memcpy(to->probe.found.devices, found->devices, count * sizeof found->devices[0]);
+    to->probe.found.count = (uint16_t)count;
+    texts_end(&to->probe.found);
+    memcpy(&to->efas, &from->efas, offsetof(struct found_efas, efa));
+    memcpy(to->efas.efa, from->efas.efa, efas * sizeof from->efas.efa[0]);
+    to->efas.count = (uint16_t)efas;
+    efa_texts_end(&to->efas);
+    to->telemetry.turn = from->telemetry.turn;
+    for (unsigned i = 0; i < count && from->telemetry.turn > 0u; i++) {
+        unsigned n = to->probe.found.devices[i].number;
+        if (n < DEVICES_MAX) {
+            memcpy(to->telemetry.value[n], from->telemetry.value[n], sizeof to->telemetry.value[n]);
+        }
+    }
+}
+
+bool readers_look(struct readers *r, const struct sysfs_look *last, bool efas)
+{
+    if (r->looking) {
+        return false;
+    }
+    if (r->looker < 0) {
+        r->looker = idle(r, -1);
+        if (r->looker >= 0) {
+            look_copy(&r->reader[r->looker].page->look, last);
+        }
+    }
+    if (r->looker < 0 || r->reader[r->looker].busy) {
+        return false;
+    }
+    r->reader[r->looker].page->efas = efas;
+    r->looking = ask(r, &r->reader[r->looker], READER_LOOK);
+    return r->looking;
+}
+
+static struct found_device *device_of(struct found_node *f, uint32_t number)
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        if (f->devices[i].number == number) {
+            return &f->devices[i];
+        }
+    }
+    return NULL;
+}
+
+static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        if (f->efa[i].address == address) {
+            return &f->efa[i];
+        }
+    }
+    return NULL;
+}
+
+/* What the files of a device said in the look before. */
+static void device_keep(struct found_device *to, const struct found_device *from)
+{
+    struct device_place place = to->place;
+    bool node_exists = to->node_exists;
+    if (from->place.folder == place.folder) {
+        *to = *from;
+        to->place = place;
+        to->node_exists = node_exists;
+    }
+}
+
+static void efa_keep(struct found_efa *to, const struct found_efa *from)
+{
+    if (from->place.folder == to->place.folder) {
+        text_set(to->rdma_name, sizeof to->rdma_name, from->rdma_name);
+        text_set(to->numa_node, sizeof to->numa_node, from->numa_node);
+        text_set(to->subsystem, sizeof to->subsystem, from->subsystem);
+        text_set(to->port_state, sizeof to->port_state, from->port_state);
+    }
+}
+
+/* Into the new look, of one subject that it left out. */
+static void keep(struct sysfs_look *to, struct sysfs_look *from, const struct reading_subject *of)
+{
+    struct found_device *device = device_of(&to->probe.found, of->id);
+    const struct found_device *before = device_of(&from->probe.found, of->id);
+    struct found_efa *efa = efa_of(&to->efas, of->id);
+    const struct found_efa *efa_before = efa_of(&from->efas, of->id);
+    if (of->kind == (uint32_t)READING_DEVICE && device != NULL && before != NULL) {
+        device_keep(device, before);
+    }
+    if (of->kind == (uint32_t)READING_EFA && efa != NULL && efa_before != NULL) {
+        efa_keep(efa, efa_before);
+    }
+}
+
+void readers_take(const struct readers *r, struct sysfs_look *last)
+{
+    ASSERT(r->looked && r->looker >= 0);
+    struct reader_page *page = r->reader[r->looker].page;
+    unsigned count = (page->left_out.count < READERS) ? page->left_out.count : READERS;
+    for (unsigned i = 0; i < count; i++) {
+        keep(&page->look, last, &page->left_out.of[i]);
+    }
+    look_copy(last, &page->look);
+}
+
+/* Whether a file of this subject hangs. */
+static bool is_silent(const struct readers *r, enum reading_kind kind, uint32_t id)
+{
+    bool silent = false;
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *x = &r->reader[i];
+        silent = silent || (x->hangs && x->of.kind == (uint32_t)kind && x->of.id == id);
+    }
+    return silent;
+}
+
+void readers_mark(const struct readers *r, struct sysfs_look *look)
+{
+    bool none_left = exhausted(r);
+    for (unsigned i = 0; i < look->probe.found.count; i++) {
+        struct found_device *d = &look->probe.found.devices[i];
+        if (none_left) {
+            d->reading = (struct device_reading){.blind = true};
+        }
+        d->reading.reasons &= ~(uint32_t)HEALTH_REASON_SILENT;
+        if (is_silent(r, READING_DEVICE, d->number)) {
+            d->reading.reasons |= (uint32_t)HEALTH_REASON_SILENT;
+        }
+    }
+    for (unsigned i = 0; i < look->efas.count; i++) {
+        struct found_efa *efa = &look->efas.efa[i];
+        if (none_left) {
+            efa->port_state[0] = '\0';
+        }
+        efa->silent = is_silent(r, READING_EFA, efa->address);
+    }
+}
+
+/* --- memory --- */
+
+static bool is_among(const struct reading_subject *of, uint64_t numbers)
+{
+    return of->kind == (uint32_t)READING_DEVICE && of->id < DEVICES_MAX &&
+           (numbers >> of->id & 1u) != 0u;
+}
+
+/* How far a reader is with the memory of these devices. */
+enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
+
+static enum progress progress_of(const struct readers *r, unsigned i, uint64_t numbers)
+{
+    const struct reader_state *x = &r->reader[i];
+    const struct reading_note *note = &x->page->note;
+    bool asked = x->page->task == (uint32_t)READER_MEMORY && x->page->numbers == numbers;
+    if (asked && x->answered) {
+        return ANSWERED;
+    }
+    if (is_reading(note->step) && is_among(&note->of, numbers)) {
+        bool late = note->step == x->step && r->now_ms - x->since_ms >= READ_WAIT_MS;
+        return late ? LATE : UNDER_WAY;
+    }
+    return (asked && x->busy) ? UNDER_WAY : UNRELATED;
+}
+
+enum status readers_memory_read(struct readers *r, uint64_t numbers)
+{
+    enum progress most = UNRELATED;
+    for (unsigned i = 0; i < READERS; i++) {
+        enum progress p = progress_of(r, i, numbers);
+        if (p > most) {
+            most = p;
+            r->memory = (int)i;
+        }
+    }
+    if (most == UNRELATED && exhausted(r)) {
+        most = LATE;
+        r->memory = 0;
+    }
+    int free = idle(r, r->looker);
+    if (most == UNRELATED && free >= 0) {
+        r->reader[free].page->numbers = numbers;
+        (void)ask(r, &r->reader[free], READER_MEMORY); /* else in a later turn */
+    }
+    if (most == ANSWERED) {
+        return STATUS_OK;
+    }
+    return (most == LATE) ? HOST_BUSY : STATUS_MORE;
+}
+
+int64_t readers_memory(const struct readers *r, unsigned number, unsigned core)
+{
+    ASSERT(r->memory >= 0 && number < DEVICES_MAX && core < TELEMETRY_CORES_MAX);
+    return r->reader[r->memory].page->memory[number][core];
+}
+
+/* --- class files of an UltraServer --- */
+
+/* Whether a reader was asked for them and has not answered, or reads another file of the node. */
+static bool reads_node(const struct readers *r)
+{
+    bool reads = false;
+    for (unsigned i = 0; i < READERS; i++) {
+        const struct reader_state *x = &r->reader[i];
+        reads = reads || (x->busy && x->page->task == (uint32_t)READER_ULTRASERVER) ||
+                (is_reading(x->page->note.step) && x->page->note.of.kind == (uint32_t)READING_NODE);
+    }
+    return reads;
+}
+
+int readers_ultraserver(struct readers *r, struct found_ultraserver *out)
+{
+    int which = reads_node(r) ? -1 : idle(r, r->looker);
+    if (which < 0) {
+        return EBUSY;
+    }
+    struct reader_state *x = &r->reader[which];
+    struct pollfd answer = {.fd = x->fd, .events = POLLIN};
+    bool asked = ask(r, x, READER_ULTRASERVER);
+    if (asked && poll(&answer, 1, READ_BRIEF_MS) > 0) {
+        hear(r, (unsigned)which);
+    }
+    if (!asked || x->busy) {
+        return EBUSY;
+    }
+    memcpy(out, &x->page->ultraserver, sizeof *out);
+    ultraserver_texts_end(out);
+    return x->page->ultraserver_error;
+}
+
+/* --- texts --- */
+
+void readers_hanging(const struct readers *r, unsigned i, struct writer *w)
+{
+    const struct reader_state *x = &r->reader[i];
+    ASSERT(i < READERS);
+    writer_shown(w, view_text(x->file), sizeof x->file);
+    writer_text(w, " does not answer: a read of it has taken ");
+    writer_decimal(w, (r->now_ms - x->since_ms) / 1000u);
+    writer_text(w, " s");
+}
+
+void readers_why(struct readers *r, struct writer *w)
+{
+    ASSERT(r->memory >= 0);
+    note_take(&r->reader[r->memory]);
+    readers_hanging(r, (unsigned)r->memory, w);
+}
