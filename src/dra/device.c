@@ -70,8 +70,7 @@ static const char *const issue_remedies[PROBE_ISSUE_KINDS] = {
     [PROBE_ISSUE_LNC_CONFIG] =
         "ignored; write NEURON_LOGICAL_NC_CONFIG=1 or 2 for a type with LNC, or remove the file",
     [PROBE_ISSUE_HEALTH_FILES] =
-        "use an agent release that knows this kernel module, or a module that has these files; "
-        "until then see dmesg and the Neuron tools for devices that fail",
+        "use an agent release that knows this kernel module; until then see dmesg",
     [PROBE_ISSUE_NO_EFA] =
         "attach EFA interfaces to the instance and load the kernel module: modprobe efa",
     [PROBE_ISSUE_EFA_COUNT] =
