@@ -92,9 +92,9 @@
  */
 #define UNPREPARE_STREAMS 4u
 /*
- * Prepares of one connection while one of them has been running for PREPARE_STALL_MS, ten times as
- * long as a GET from a busy API server takes: the streams that unprepares and watches leave. More:
- * the last ones end with UNAVAILABLE, and the kubelet repeats them.
+ * Prepares of one connection once so many of them have been running for PREPARE_STALL_MS, ten times
+ * as long as a GET from a busy API server takes: the streams that unprepares and watches leave.
+ * More: the last ones end with UNAVAILABLE, and the kubelet repeats them.
  */
 #define WATCHES_PER_LINK (HEALTH_SUBSCRIPTIONS_PER_LINK + DEVICE_STREAMS_PER_LINK)
 #define PREPARES_STALLED_MAX (H2_SERVER_STREAMS - UNPREPARE_STREAMS - WATCHES_PER_LINK)

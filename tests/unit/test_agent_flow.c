@@ -387,7 +387,7 @@ static void test_unprepares_find_a_place(void **state)
         c[i] = call_send(p, PREPARE, claims_request(16 + i, 1));
         pass(1);
     }
-    pass(PREPARE_STALL_MS - H2_SERVER_STREAMS - 1);
+    pass(PREPARE_STALL_MS + PREPARES_STALLED_MAX - 1 - H2_SERVER_STREAMS - 1);
     assert_false(c[H2_SERVER_STREAMS - 1]->ended);
     pass(1);
     for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
@@ -403,6 +403,42 @@ static void test_unprepares_find_a_place(void **state)
     assert_int_equal(refused->status, GRPC_UNAVAILABLE);
     pass(60000);
     check_idle();
+}
+
+/* One prepare that hangs for a reason of its own refuses no other one. */
+static void test_one_prepare_hangs(void **state)
+{
+    const struct peer_call *c[H2_SERVER_STREAMS];
+    (void)state;
+    begin();
+    api.hangs = true;
+    struct peer *p = service_open();
+    (void)call_send(p, PREPARE, claims_request(0, 1));
+    pass(PREPARE_STALL_MS + 100);
+    for (unsigned i = 1; i < H2_SERVER_STREAMS; i++) {
+        c[i] = call_send(p, PREPARE, claims_request(i, 1));
+    }
+    settle();
+    for (unsigned i = 1; i < H2_SERVER_STREAMS; i++) {
+        assert_false(c[i]->ended);
+    }
+}
+
+/* After a start no prepare is answered before the API server is connected: none of them hangs. */
+static void test_prepares_wait_for_the_first_connection(void **state)
+{
+    const struct peer_call *c[H2_SERVER_STREAMS];
+    (void)state;
+    begin();
+    restart();
+    struct peer *p = service_open();
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        c[i] = call_send(p, PREPARE, claims_request(i, 1));
+    }
+    pass(PREPARE_STALL_MS + 100);
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        assert_true(!c[i]->ended || c[i]->status == GRPC_OK);
+    }
 }
 
 /* --- slow peers --- */
@@ -491,6 +527,8 @@ int main(void)
         cmocka_unit_test(test_deadline_of_the_kubelet),
         cmocka_unit_test(test_operations_used_up),
         cmocka_unit_test(test_unprepares_find_a_place),
+        cmocka_unit_test(test_one_prepare_hangs),
+        cmocka_unit_test(test_prepares_wait_for_the_first_connection),
         cmocka_unit_test(test_tiny_windows),
         cmocka_unit_test(test_deaf_peer),
         cmocka_unit_test(test_unprepared_while_replying),

@@ -37,6 +37,12 @@ bool api_pending(const struct agent *a)
     return (state == API_UNTRIED || state == API_CONNECTING) && !a->stopping;
 }
 
+uint64_t api_since_ms(const struct agent *a)
+{
+    uint64_t opened_ms = a->common->api_connection.opened_ms;
+    return (opened_ms == 0u && api_pending(a)) ? UINT64_MAX : opened_ms;
+}
+
 bool api_draining(const struct agent *a)
 {
     return a->common->api_connection.state == API_DRAINING;
@@ -541,10 +547,7 @@ static enum status judge(struct api_exchange *x)
     return path_unknown(r) ? PEER_UNSUPPORTED : PEER_NOT_FOUND;
 }
 
-/*
- * The response is complete. One that was refused for its token waits until the host has read the
- * token again.
- */
+/* The response is complete. One refused for its token waits until the host has read that again. */
 static void response_complete(struct agent *a, unsigned place)
 {
     struct api_client *c = &a->common->api_client;

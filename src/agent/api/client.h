@@ -206,6 +206,11 @@ bool api_ready(const struct agent *a);
 bool api_connected(const struct agent *a);
 /* Whether a connection is being made: the first one, or one that is tried now. */
 bool api_pending(const struct agent *a);
+/*
+ * Since when requests can be answered: when the last connection was opened; UINT64_MAX while the
+ * first one is being made, 0 when that failed.
+ */
+uint64_t api_since_ms(const struct agent *a);
 /* Whether the server asked for another connection, and what is under way ends on this one. */
 bool api_draining(const struct agent *a);
 /* Whether the connection is at its end: what it does not answer is asked again on the next one. */

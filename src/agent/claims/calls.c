@@ -13,6 +13,7 @@
 
 #include "agent/claims/device_memory.h"
 #include "agent/claims/numbering.h"
+#include "agent/claims/places.h"
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
 #include "agent/claims/rivals.h"
@@ -618,12 +619,7 @@ static void call_flush(struct agent *a, struct call *c)
     }
 }
 
-/*
- * Whether another agent has the store, or gets it once the calls that came before have ended, or
- * the next step makes it again. While the disk refuses the lock, another agent may have the store
- * and hold the claim on: an unprepare waits for a later try, but not for ever.
- */
-static bool waits_for_store(const struct agent *a, const struct call *c)
+bool call_waits_for_store(const struct agent *a, const struct call *c)
 {
     bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
     bool unlocked = !a->handover.locked && a->now_ms < c->start_ms + STORE_WAIT_MS;
@@ -654,7 +650,7 @@ static void operation_step(struct agent *a, const struct call *c, unsigned at)
     if (o->state != OPERATION_WAITING) {
         return;
     }
-    if (waits_for_store(a, c)) {
+    if (call_waits_for_store(a, c)) {
         if (a->ledger.busy && a->now_ms >= c->start_ms + STORE_WAIT_MS) {
             operation_fail(a, o, view_text(a->ledger.trouble));
         }
@@ -713,7 +709,8 @@ static void call_asks(struct agent *a, struct call *c)
 
 static bool has_round(const struct agent *a, const struct call *c, unsigned round)
 {
-    return c->state == CALL_RUNNING && !c->unprepare && round < c->count && !waits_for_store(a, c);
+    return c->state == CALL_RUNNING && !c->unprepare && round < c->count &&
+           !call_waits_for_store(a, c);
 }
 
 /* false: no GET can start now. */
@@ -809,28 +806,6 @@ void calls_retire(struct agent *a)
 
 /* --- places for unprepares --- */
 
-static bool is_prepare(const struct call *c)
-{
-    return c->state == CALL_RUNNING && !c->unprepare;
-}
-
-/* When a prepare gives its place up: the first one of its connection hangs, enough others wait. */
-static uint64_t yields_ms(const struct agent *a, const struct call *c)
-{
-    unsigned before = 0;
-    uint64_t first_ms = c->start_ms;
-    for (unsigned i = 0; i < CALLS_MAX; i++) {
-        const struct call *other = &a->call[i];
-        bool sooner = other->start_ms < c->start_ms ||
-                      (other->start_ms == c->start_ms && other->id.serial < c->id.serial);
-        if (is_prepare(other) && other->server == c->server && sooner) {
-            before++;
-            first_ms = earlier(first_ms, other->start_ms);
-        }
-    }
-    return (before < PREPARES_STALLED_MAX) ? UINT64_MAX : first_ms + PREPARE_STALL_MS;
-}
-
 /*
  * The kubelet sends no more calls than a connection has streams: while all of them are prepares
  * that hang, its unprepares, which need no API server, would wait behind them.
@@ -838,7 +813,7 @@ static uint64_t yields_ms(const struct agent *a, const struct call *c)
 static void leave_places(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (is_prepare(&a->call[i]) && a->now_ms >= yields_ms(a, &a->call[i])) {
+        if (places_yields(a, &a->call[i])) {
             call_fail(a, i, GRPC_UNAVAILABLE,
                       "prepares of this connection hang, and its other places are for unprepares; "
                       "try again");
@@ -862,10 +837,10 @@ void calls_step(struct agent *a)
 static uint64_t call_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = UINT64_MAX;
-    if (!a->handover.locked && (c->unprepare || waits_for_store(a, c))) {
+    if (!a->handover.locked && (c->unprepare || call_waits_for_store(a, c))) {
         return c->start_ms + STORE_WAIT_MS;
     }
-    if (waits_for_store(a, c)) {
+    if (call_waits_for_store(a, c)) {
         return UINT64_MAX;
     }
     for (unsigned i = 0; i < c->count; i++) {
@@ -886,9 +861,7 @@ uint64_t calls_deadline(const struct agent *a)
         if (c->state == CALL_RUNNING) {
             at = earlier(at, call_deadline(a, c));
         }
-        if (is_prepare(c)) {
-            at = earlier(at, yields_ms(a, c));
-        }
+        at = earlier(at, places_deadline(a, c));
     }
     return at;
 }
