@@ -246,25 +246,43 @@ static void test_rotated_token_fails_no_claim(void **state)
     assert_null(strstr(world.log, "level=error"));
 }
 
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define MAKE_READABLE(data, len) __msan_unpoison(data, len)
+#endif
+#endif
+#ifndef MAKE_READABLE
+#define MAKE_READABLE(data, len) ((void)(len))
+#endif
+
+/* Whether what both drivers share has the text anywhere, in bytes that nobody reads too. */
+static bool shared_has(const char *text)
+{
+    static struct common copy;
+    memcpy(&copy, world.agent->common, sizeof copy);
+    MAKE_READABLE(&copy, sizeof copy);
+    return memmem(&copy, sizeof copy, text, strlen(text)) != NULL;
+}
+
 /* A token that was replaced is nowhere: not behind the shorter one, and in no buffer. */
 static void test_rotated_token_is_wiped(void **state)
 {
     (void)state;
     up();
-    const struct common *shared = world.agent->common;
     world.token = "longer-by-its-end";
     api.authorization = "Bearer longer-by-its-end";
     devices_change(15);
     pass(10000);
     assert_true(publish_current(world.agent));
-    assert_non_null(memmem(shared, sizeof *shared, "by-its-end", 10));
-    assert_null(memmem(shared, sizeof *shared, "Bearer", 6));
+    assert_true(shared_has("by-its-end"));
+    assert_false(shared_has("Bearer"));
     world.token = "fresh";
     api.authorization = "Bearer fresh";
     devices_change(14);
     pass(10000);
     assert_true(publish_current(world.agent));
-    assert_null(memmem(shared, sizeof *shared, "by-its-end", 10));
+    assert_false(shared_has("by-its-end"));
 }
 
 /* Rotated while a write is refused: it is repeated, and there is one slice. */
