@@ -132,13 +132,14 @@ func installed(t *testing.T) string {
 		mustKubectl(t, "get", "daemonsets,jobs,configmaps,serviceaccounts,secrets", "-A", "-o", "name")
 }
 
-// agentProcessID is the process of the only agent in a pod.
+// agentProcessID is the process of the only agent in a pod, which is not one of its readers of sysfs.
 func agentProcessID(t *testing.T) string {
 	t.Helper()
 	var found []string
 	for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
 		line, _ := os.ReadFile(path)
-		if !strings.HasPrefix(string(line), "k8s-neuron-dra-driver\x00") {
+		name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
+		if !strings.HasPrefix(string(line), "k8s-neuron-dra-driver\x00") || string(name) == "neuron-dra-read\n" {
 			continue
 		}
 		// Other clusters of this machine have agents too.
@@ -153,11 +154,9 @@ func agentProcessID(t *testing.T) string {
 	return found[0]
 }
 
-// restrictions reads from the kernel what the agent's process may do.
-func restrictions(t *testing.T) { restricted(t, driver) }
-
-// restricted does that for an agent of these drivers.
-func restricted(t *testing.T, drivers ...string) {
+// restrictions reads from the kernel what the agent's process may do. The EFA driver's directory is there without --efa too:
+// claims may be left in it.
+func restrictions(t *testing.T) {
 	t.Helper()
 	process := agentProcessID(t)
 	status := string(must(os.ReadFile(filepath.Join(process, "status"))))
@@ -175,10 +174,8 @@ func restricted(t *testing.T, drivers ...string) {
 		}
 	}
 	kubelet := filepath.Join(kube.Short, "kubelet")
-	want := []string{kube.CDI, filepath.Join(kubelet, "plugins_registry")}
-	for _, one := range drivers {
-		want = append(want, filepath.Join(kubelet, "plugins", one))
-	}
+	want := []string{kube.CDI, filepath.Join(kubelet, "plugins_registry"), filepath.Join(kubelet, "plugins", driver),
+		filepath.Join(kubelet, "plugins", efaDriver)}
 	sort.Strings(want)
 	var writable []string
 	for _, line := range strings.Split(strings.TrimSpace(string(must(os.ReadFile(filepath.Join(process, "mountinfo"))))), "\n") {
@@ -300,10 +297,15 @@ func as(t *testing.T, token, manifest string, args ...string) error {
 	return err
 }
 
-// confinedSlice is one of a node and a driver.
+// confinedSlice is one of a node and a driver, with a device.
 func confinedSlice(node, driver string) string {
+	device := "{name: one}"
+	if kube.Seen[0] == "v1beta1" {
+		device = "{name: one, basic: {}}"
+	}
 	return "apiVersion: resource.k8s.io/" + kube.Seen[0] + "\nkind: ResourceSlice\nmetadata: {name: confined}\n" +
-		"spec: {driver: " + driver + ", nodeName: " + node + ", pool: {name: confined, generation: 1, resourceSliceCount: 1}}\n"
+		"spec: {driver: " + driver + ", nodeName: " + node + ", pool: {name: confined, generation: 1, resourceSliceCount: 1}, " +
+		"devices: [" + device + "]}\n"
 }
 
 // denied expects a refusal with these words.
@@ -343,7 +345,7 @@ func slicesConfined(t *testing.T) {
 // what the chart has for it.
 func withEFA(t *testing.T) {
 	t.Helper()
-	restricted(t, driver, efaDriver)
+	restrictions(t)
 	uid := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID)
 	kubelet := filepath.Join(kube.Short, "kubelet")
 	for _, one := range []string{driver, efaDriver} {
