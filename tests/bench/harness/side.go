@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -197,32 +198,69 @@ func (s *side) unprepare(c *dra.Claim) error {
 	return nil
 }
 
-// --- what the kernel says of the process ---
+// --- what the kernel says of the processes ---
 
-// cpu is the time that all threads, past ones included, spent on a processor.
-func (s *side) cpu() time.Duration {
-	const schedulerClock = 2 // CPUCLOCK_SCHED of the kernel's posix-timers.h
-	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^s.cmd.Process.Pid<<3|schedulerClock), &t); err != nil {
-		panic(err) // the process runs and is ours
+// pids are the process and those that it started.
+func (s *side) pids() ([]int, error) {
+	pid := s.cmd.Process.Pid
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil, err
 	}
-	return time.Duration(t.Nano())
+	pids := []int{pid}
+	for _, field := range strings.Fields(string(text)) {
+		child, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, child)
+	}
+	return pids, nil
 }
 
-func (s *side) proc(file, pattern string) (int64, error) {
-	path := fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, file)
-	text, err := os.ReadFile(path)
+// cpu is the time that all threads, past ones included, spent on a processor.
+func (s *side) cpu() (all time.Duration) {
+	const schedulerClock = 2 // CPUCLOCK_SCHED of the kernel's posix-timers.h
+	pids, err := s.pids()
+	if err != nil {
+		panic(err) // the process runs and is ours
+	}
+	for _, pid := range pids {
+		var t unix.Timespec
+		if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
+			panic(err)
+		}
+		all += time.Duration(t.Nano())
+	}
+	return all
+}
+
+// proc is the sum of what the pattern finds in this file of each process.
+func (s *side) proc(file, pattern string) (sum int64, err error) {
+	pids, err := s.pids()
 	if err != nil {
 		return 0, err
 	}
-	found := regexp.MustCompile(pattern).FindSubmatch(text)
-	if found == nil {
-		return 0, fmt.Errorf("%s: no %s", path, pattern)
+	for _, pid := range pids {
+		path := fmt.Sprintf("/proc/%d/%s", pid, file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		found := regexp.MustCompile(pattern).FindSubmatch(text)
+		if found == nil {
+			return 0, fmt.Errorf("%s: no %s", path, pattern)
+		}
+		number, err := strconv.ParseInt(string(found[1]), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += number
 	}
-	return strconv.ParseInt(string(found[1]), 10, 64)
+	return sum, nil
 }
 
-// footprint is memory in KiB and the number of threads.
+// footprint is memory in KiB and the number of threads, of all processes.
 type footprint struct{ rss, pss, anonymous, threads int64 }
 
 func (s *side) footprint() (f footprint, err error) {
