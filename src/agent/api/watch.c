@@ -77,7 +77,8 @@ void watch_suspend(struct kube_watch *w)
 void watch_disconnected(const struct agent *a, struct kube_watch *w)
 {
     if (!w->unusable && w->due_ms > a->now_ms) {
-        w->due_ms = a->now_ms; /* the connection's own wait is enough */
+        w->due_ms = a->now_ms; /* the connection's own wait is enough, also for what follows it */
+        w->backoff_ms = 0;
     }
 }
 
