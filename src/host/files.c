@@ -23,6 +23,7 @@
 static enum status failed(struct host_files *f, int error)
 {
     f->error = error;
+    f->by_reader = false;
     return errno_status(error);
 }
 
@@ -640,8 +641,15 @@ static enum status port_device(void *ctx, unsigned number, struct device_place *
 static enum status port_memory_read(void *ctx, uint64_t numbers)
 {
     struct host_files *f = ctx;
-    f->error = EBUSY;
-    return readers_memory_read(f->readers, numbers);
+    enum status s = readers_memory_read(f->readers, numbers);
+    f->by_reader = s == HOST_BUSY;
+    if (f->by_reader) {
+        struct writer w = writer_of(f->words, sizeof f->words);
+        readers_why(f->readers, &w);
+        enum status ended = writer_end_text(&w);
+        ASSERT(ended == STATUS_OK);
+    }
+    return s;
 }
 
 static enum status port_memory(void *ctx, unsigned number, unsigned core, uint64_t *bytes)
@@ -667,15 +675,14 @@ static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
 static const char *port_why(void *ctx)
 {
     struct host_files *f = ctx;
+    if (f->by_reader) {
+        return f->words; /* of port_memory_read */
+    }
     if (f->error == ELOOP) {
         return "it is a symbolic link"; /* O_NOFOLLOW */
     }
     struct writer w = writer_of(f->words, sizeof f->words);
-    if (f->error == EBUSY) {
-        readers_why(f->readers, &w);
-    } else {
-        writer_errno(&w, f->error);
-    }
+    writer_errno(&w, f->error);
     enum status ended = writer_end_text(&w);
     ASSERT(ended == STATUS_OK);
     return f->words;

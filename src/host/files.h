@@ -43,6 +43,7 @@ struct host_files {
     int lock_fd;                       /* of the lock file, or -1 */
     bool lock_writable;
     int error;                          /* errno of the last failure */
+    bool by_reader;                     /* a reader was the last failure: `words` names its file */
     char words[READING_FILE_CAP + 64u]; /* the same as text for an operator */
 };
 

@@ -44,6 +44,8 @@ static const struct {
     {ENOMEM, HOST_IO, "out of memory"},
     {ENOBUFS, HOST_IO, "out of network buffers"},
     {EINTR, HOST_IO, "interrupted"},
+    {EAGAIN, HOST_IO, "resource temporarily unavailable"},
+    {EBUSY, HOST_IO, "busy, or a mount point"},
     {EADDRINUSE, HOST_IO, "address already in use"},
     {EADDRNOTAVAIL, HOST_IO, "address not available"},
     {EAFNOSUPPORT, HOST_IO, "address family not supported"},

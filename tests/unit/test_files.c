@@ -448,6 +448,25 @@ static void test_temporary_name_taken(void **state)
     host_files_end(&disk);
 }
 
+/* EBUSY of a file is told as that, and no reader is blamed: there is none here. */
+static void test_file_that_is_a_mount_point(void **state)
+{
+    (void)state;
+    open_port(at("cdi"), at("state"));
+    assert_int_equal(put_file(FILES_CDI, "a.tmp", 0, "1"), STATUS_OK);
+    assert_int_equal(port.commit(port.ctx, FILES_CDI, "a.tmp", "a.json"), STATUS_OK);
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(at("cdi/a.json"), at("cdi/a.json"), NULL, MS_BIND, NULL) != 0) {
+        print_message("needs a mount of its own (CAP_SYS_ADMIN): %s\n", strerror(errno));
+        host_files_end(&disk);
+        skip();
+    }
+    assert_int_equal(port.remove(port.ctx, FILES_CDI, "a.json", NULL), HOST_IO);
+    assert_string_equal(port.why(port.ctx), "busy, or a mount point");
+    assert_int_equal(umount(at("cdi/a.json")), 0);
+    host_files_end(&disk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +489,7 @@ int main(void)
         HOST_TEST(test_two_processes),
         HOST_TEST(test_leftovers),
         HOST_TEST(test_temporary_name_taken),
+        HOST_TEST(test_file_that_is_a_mount_point),
         HOST_TEST(test_verdicts),
         HOST_TEST(test_whole_file_bounds),
     };
