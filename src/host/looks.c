@@ -98,7 +98,7 @@ static void log_changed(const struct looks *l)
         } else {
             writer_text(&w, x->file);
             writer_text(&w, " was read after ");
-            writer_decimal(&w, x->hung_ms / 1000u);
+            writer_decimal(&w, (l->readers.now_ms - x->hung_since_ms) / 1000u);
             writer_text(&w, " s");
         }
         enum status ended = writer_end_text(&w);

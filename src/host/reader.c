@@ -87,9 +87,8 @@ static void answer(struct reading_process *r)
     const struct reader_page *page = r->page;
     if (page->task == (uint32_t)READER_LOOK) {
         look(r);
-        tell(r, READER_ANSWER);
+        /* Before the answer: the agent takes a reader that has answered for idle. */
         error_events_follow(&r->errors, r->settings->sysfs_root, &page->look.probe);
-        return;
     }
     for (unsigned n = 0; n < DEVICES_MAX && page->task == (uint32_t)READER_MEMORY; n++) {
         if ((page->numbers >> n & 1u) != 0u) {

@@ -39,7 +39,7 @@ struct reader_page {
     bool efas;                        /* of READER_LOOK: the EFA devices too */
     uint32_t task;                    /* enum reader_task */
     uint64_t numbers;                 /* of READER_MEMORY: bit N: device N */
-    bool forget;                      /* another reader does the looks now: close all files */
+    bool forget;                      /* another does the looks: close all files, and clear this */
     /* The answers, until the next question: bytes in use by device and core, or -errno. */
     int64_t memory[DEVICES_MAX][TELEMETRY_CORES_MAX];
     int ultraserver_error; /* errno of a failure that says nothing; 0: none */

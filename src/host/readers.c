@@ -54,7 +54,7 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     struct reader_page *pages = map.begin;
     bool good = map.value != -1;
-    *r = (struct readers){.looker = -1, .memory = -1};
+    *r = (struct readers){.looker = -1, .memory = -1, .now_ms = clock_now_ms()};
     for (unsigned i = 0; i < READERS && good; i++) {
         good = reader_begin(&r->reader[i], settings, &pages[i]);
     }
@@ -62,6 +62,9 @@ enum status readers_begin(struct readers *r, const struct settings *settings, st
         int error = errno;
         writer_text(why, "the processes that read sysfs cannot be started: ");
         writer_errno(why, error);
+        writer_text(why, (error == EAGAIN) ? "; allow the container 3 more processes (podPidsLimit "
+                                             "of the kubelet, ulimit -u)"
+                                           : "");
         return HOST_IO;
     }
     return STATUS_OK;
@@ -87,7 +90,7 @@ void readers_interest(const struct readers *r, struct pollfd slots[READERS])
 static void answer_take(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
-    bool look = x->page->task == (uint32_t)READER_LOOK;
+    bool look = x->task == READER_LOOK;
     x->answered = x->busy && !look;
     if (x->busy && look && r->looker == (int)i) {
         r->looked = true;
@@ -115,31 +118,62 @@ static bool is_reading(uint32_t step)
     return (step & 1u) != 0u;
 }
 
-/* The note of a reader that hangs does not change. */
+/* What it reads; outside a file, such as in a listing, there is no note of that. */
 static void note_take(struct reader_state *x)
 {
     const struct reading_note *note = &x->page->note;
-    x->of = note->of;
-    memcpy(x->file, note->file, sizeof x->file);
-    x->file[sizeof x->file - 1u] = '\0';
+    if (is_reading(note->step)) {
+        x->of = note->of;
+        memcpy(x->file, note->file, sizeof x->file);
+        x->file[sizeof x->file - 1u] = '\0';
+    } else {
+        x->of = (struct reading_subject){.kind = (uint32_t)READING_NOTHING};
+        text_set(x->file, sizeof x->file, "sysfs");
+    }
+}
+
+/* Others do what it was asked: its answer, if it comes, is old. */
+static void hang_begins(struct readers *r, unsigned i)
+{
+    struct reader_state *x = &r->reader[i];
+    x->hung_since_ms = x->since_ms;
+    x->page->forget = true;
+    x->page->numbers = 0;
+    x->numbers = 0;
+    if (r->looker == (int)i) {
+        r->looking = false;
+        r->looked = false;
+        r->looker = -1;
+    }
+}
+
+/* It has made no step for READ_HANG_MS. */
+static void stands(struct readers *r, unsigned i)
+{
+    struct reader_state *x = &r->reader[i];
+    const struct reading_subject before = x->of;
+    note_take(x);
+    x->changed = !x->hangs || x->of.kind != before.kind || x->of.id != before.id;
+    if (!x->hangs) {
+        hang_begins(r, i);
+    }
+    x->hangs = true;
 }
 
 static void watch(struct readers *r, unsigned i)
 {
     struct reader_state *x = &r->reader[i];
     uint32_t step = x->page->note.step;
-    bool hangs = step == x->step && is_reading(step) && r->now_ms - x->since_ms >= READ_HANG_MS;
-    x->changed = hangs != x->hangs;
-    x->hangs = hangs;
-    r->changed = r->changed || x->changed;
-    if (x->changed && hangs) {
-        note_take(x);
-        x->page->forget = true;
-        r->looking = r->looking && r->looker != (int)i;
-        r->looker = (r->looker == (int)i) ? -1 : r->looker;
+    bool at_work = x->busy || is_reading(step);
+    if (at_work && step == x->step && r->now_ms - x->since_ms >= READ_HANG_MS) {
+        stands(r, i);
+    } else {
+        /* Not over between two files: each of them may be slow. */
+        x->changed = x->hangs && !at_work;
+        x->hangs = x->hangs && at_work;
     }
+    r->changed = r->changed || x->changed;
     if (step != x->step) {
-        x->hung_ms = r->now_ms - x->since_ms;
         x->step = step;
         x->since_ms = r->now_ms;
     }
@@ -182,19 +216,46 @@ static void leave_out(const struct readers *r, struct reader_state *x)
     out->count = 0;
     for (unsigned i = 0; i < READERS; i++) {
         const struct reader_state *other = &r->reader[i];
-        if (other != x && is_reading(other->page->note.step)) {
-            out->of[out->count] = other->page->note.of;
+        bool reads = is_reading(other->page->note.step);
+        if (other != x && (reads || other->hangs)) {
+            out->of[out->count] = reads ? other->page->note.of : other->of;
             out->count++;
         }
     }
 }
 
-/* false: it cannot be asked now; that it has gone shows in hear. */
-static bool ask(const struct readers *r, struct reader_state *x, enum reader_task task)
+static bool is_among(const struct reading_subject *of, uint64_t numbers)
+{
+    return of->kind == (uint32_t)READING_DEVICE && of->id < DEVICES_MAX &&
+           (numbers >> of->id & 1u) != 0u;
+}
+
+/* Whether it would not read one of the devices whose memory it is asked for. */
+static bool leaves_out(const struct reading_left_out *out, uint64_t numbers)
+{
+    bool some = false;
+    for (unsigned i = 0; i < READERS; i++) {
+        some = some || (i < out->count && is_among(&out->of[i], numbers));
+    }
+    return some;
+}
+
+/*
+ * `numbers`: of READER_MEMORY, else 0. false: it cannot be asked now, or another has just begun to
+ * read one of these devices; that it has gone shows in hear.
+ */
+static bool ask(const struct readers *r, struct reader_state *x, enum reader_task task,
+                uint64_t numbers)
 {
     const uint8_t byte = READER_ASK;
     leave_out(r, x);
+    if (leaves_out(&x->page->left_out, numbers)) {
+        return false;
+    }
     x->page->task = (uint32_t)task;
+    x->page->numbers = numbers;
+    x->task = task;
+    x->numbers = numbers;
     x->answered = false;
     x->step = x->page->note.step;
     x->since_ms = r->now_ms;
@@ -225,6 +286,21 @@ static bool exhausted(const struct readers *r)
 
 /* --- looks --- */
 
+/* A count in a page: read once, because the reader can change it. */
+static unsigned count_of(const volatile uint16_t *count, unsigned max)
+{
+    unsigned n = *count;
+    return (n < max) ? n : max;
+}
+
+/* A byte of a page is none of the two values of a bool for certain. */
+static void bool_end(bool *b)
+{
+    uint8_t byte = 0;
+    memcpy(&byte, b, sizeof byte);
+    *b = byte != 0u;
+}
+
 static void ultraserver_texts_end(struct found_ultraserver *u)
 {
     u->modes[sizeof u->modes - 1u] = '\0';
@@ -243,17 +319,23 @@ static void texts_end(struct found_node *f)
     f->boot_id[sizeof f->boot_id - 1u] = '\0';
     f->lnc_config[sizeof f->lnc_config - 1u] = '\0';
     ultraserver_texts_end(&f->ultraserver);
+    bool_end(&f->unknown);
     for (unsigned i = 0; i < f->count; i++) {
         struct found_device *d = &f->devices[i];
         d->core_count[sizeof d->core_count - 1u] = '\0';
         d->connected_devices[sizeof d->connected_devices - 1u] = '\0';
         d->numa_node[sizeof d->numa_node - 1u] = '\0';
         d->pcie_root[sizeof d->pcie_root - 1u] = '\0';
+        bool_end(&d->node_exists);
+        bool_end(&d->reading.listed);
+        bool_end(&d->reading.known);
+        bool_end(&d->reading.blind);
     }
 }
 
 static void efa_texts_end(struct found_efas *f)
 {
+    bool_end(&f->unknown);
     for (unsigned i = 0; i < f->count; i++) {
         struct found_efa *e = &f->efa[i];
         e->rdma_name[sizeof e->rdma_name - 1u] = '\0';
@@ -261,6 +343,9 @@ static void efa_texts_end(struct found_efas *f)
         e->numa_node[sizeof e->numa_node - 1u] = '\0';
         e->subsystem[sizeof e->subsystem - 1u] = '\0';
         e->port_state[sizeof e->port_state - 1u] = '\0';
+        bool_end(&e->verbs);
+        bool_end(&e->node_exists);
+        bool_end(&e->silent);
     }
 }
 
@@ -268,11 +353,12 @@ static void efa_texts_end(struct found_efas *f)
 static void look_copy(struct sysfs_look *to, const struct sysfs_look *from)
 {
     const struct found_node *found = &from->probe.found;
-    unsigned count = (found->count < DEVICES_MAX) ? found->count : DEVICES_MAX;
-    unsigned efas = (from->efas.count < EFAS_MAX) ? from->efas.count : EFAS_MAX;
+    unsigned count = count_of(&found->count, DEVICES_MAX);
+    unsigned efas = count_of(&from->efas.count, EFAS_MAX);
     to->error = from->error;
     to->efa_error = from->efa_error;
-    to->probe.known = from->probe.known;
+    memcpy(&to->probe.known, &from->probe.known, sizeof to->probe.known);
+    bool_end(&to->probe.known);
     to->probe.listing = from->probe.listing;
     to->probe.turn = from->probe.turn;
     memcpy(&to->probe.found, found, offsetof(struct found_node, devices));
@@ -307,13 +393,14 @@ bool readers_look(struct readers *r, const struct sysfs_look *last, bool efas)
         return false;
     }
     r->reader[r->looker].page->efas = efas;
-    r->looking = ask(r, &r->reader[r->looker], READER_LOOK);
+    r->looking = ask(r, &r->reader[r->looker], READER_LOOK, 0);
     return r->looking;
 }
 
 static struct found_device *device_of(struct found_node *f, uint32_t number)
 {
-    for (unsigned i = 0; i < f->count; i++) {
+    unsigned count = count_of(&f->count, DEVICES_MAX);
+    for (unsigned i = 0; i < count; i++) {
         if (f->devices[i].number == number) {
             return &f->devices[i];
         }
@@ -323,7 +410,8 @@ static struct found_device *device_of(struct found_node *f, uint32_t number)
 
 static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
 {
-    for (unsigned i = 0; i < f->count; i++) {
+    unsigned count = count_of(&f->count, EFAS_MAX);
+    for (unsigned i = 0; i < count; i++) {
         if (f->efa[i].address == address) {
             return &f->efa[i];
         }
@@ -334,12 +422,11 @@ static struct found_efa *efa_of(struct found_efas *f, uint32_t address)
 /* What the files of a device said in the look before. */
 static void device_keep(struct found_device *to, const struct found_device *from)
 {
-    struct device_place place = to->place;
-    bool node_exists = to->node_exists;
-    if (from->place.folder == place.folder) {
-        *to = *from;
-        to->place = place;
-        to->node_exists = node_exists;
+    if (from->place.folder == to->place.folder) {
+        struct found_device kept = *from;
+        kept.place = to->place;
+        memcpy(&kept.node_exists, &to->node_exists, sizeof kept.node_exists); /* see bool_end */
+        *to = kept;
     }
 }
 
@@ -372,8 +459,9 @@ void readers_take(const struct readers *r, struct sysfs_look *last)
 {
     ASSERT(r->looked && r->looker >= 0);
     struct reader_page *page = r->reader[r->looker].page;
-    unsigned count = (page->left_out.count < READERS) ? page->left_out.count : READERS;
-    for (unsigned i = 0; i < count; i++) {
+    const volatile unsigned *left_out = &page->left_out.count;
+    unsigned count = *left_out;
+    for (unsigned i = 0; i < count && i < READERS; i++) {
         keep(&page->look, last, &page->left_out.of[i]);
     }
     look_copy(last, &page->look);
@@ -414,28 +502,31 @@ void readers_mark(const struct readers *r, struct sysfs_look *look)
 
 /* --- memory --- */
 
-static bool is_among(const struct reading_subject *of, uint64_t numbers)
-{
-    return of->kind == (uint32_t)READING_DEVICE && of->id < DEVICES_MAX &&
-           (numbers >> of->id & 1u) != 0u;
-}
-
 /* How far a reader is with the memory of these devices. */
 enum progress { UNRELATED, UNDER_WAY, LATE, ANSWERED };
+
+/* With one of their files, whatever it was asked. */
+static enum progress file_progress(const struct readers *r, unsigned i, uint64_t numbers)
+{
+    const struct reader_state *x = &r->reader[i];
+    const struct reading_note *note = &x->page->note;
+    if (is_reading(note->step) && is_among(&note->of, numbers)) {
+        bool late = note->step == x->step && r->now_ms - x->since_ms >= READ_WAIT_MS;
+        return (late || x->hangs) ? LATE : UNDER_WAY;
+    }
+    return (x->hangs && is_among(&x->of, numbers)) ? LATE : UNRELATED;
+}
 
 static enum progress progress_of(const struct readers *r, unsigned i, uint64_t numbers)
 {
     const struct reader_state *x = &r->reader[i];
-    const struct reading_note *note = &x->page->note;
-    bool asked = x->page->task == (uint32_t)READER_MEMORY && x->page->numbers == numbers;
+    enum progress of_file = file_progress(r, i, numbers);
+    bool asked = x->task == READER_MEMORY && x->numbers == numbers;
     if (asked && x->answered) {
         return ANSWERED;
     }
-    if (is_reading(note->step) && is_among(&note->of, numbers)) {
-        bool late = note->step == x->step && r->now_ms - x->since_ms >= READ_WAIT_MS;
-        return late ? LATE : UNDER_WAY;
-    }
-    return (asked && x->busy) ? UNDER_WAY : UNRELATED;
+    bool under_way = of_file == UNRELATED && asked && x->busy;
+    return under_way ? UNDER_WAY : of_file;
 }
 
 enum status readers_memory_read(struct readers *r, uint64_t numbers)
@@ -454,8 +545,7 @@ enum status readers_memory_read(struct readers *r, uint64_t numbers)
     }
     int free = idle(r, r->looker);
     if (most == UNRELATED && free >= 0) {
-        r->reader[free].page->numbers = numbers;
-        (void)ask(r, &r->reader[free], READER_MEMORY); /* else in a later turn */
+        (void)ask(r, &r->reader[free], READER_MEMORY, numbers); /* else in a later turn */
     }
     if (most == ANSWERED) {
         return STATUS_OK;
@@ -477,7 +567,7 @@ static bool reads_node(const struct readers *r)
     bool reads = false;
     for (unsigned i = 0; i < READERS; i++) {
         const struct reader_state *x = &r->reader[i];
-        reads = reads || (x->busy && x->page->task == (uint32_t)READER_ULTRASERVER) ||
+        reads = reads || (x->busy && x->task == READER_ULTRASERVER) ||
                 (is_reading(x->page->note.step) && x->page->note.of.kind == (uint32_t)READING_NODE);
     }
     return reads;
@@ -491,7 +581,7 @@ int readers_ultraserver(struct readers *r, struct found_ultraserver *out)
     }
     struct reader_state *x = &r->reader[which];
     struct pollfd answer = {.fd = x->fd, .events = POLLIN};
-    bool asked = ask(r, x, READER_ULTRASERVER);
+    bool asked = ask(r, x, READER_ULTRASERVER, 0);
     if (asked && poll(&answer, 1, READ_BRIEF_MS) > 0) {
         hear(r, (unsigned)which);
     }
@@ -500,7 +590,9 @@ int readers_ultraserver(struct readers *r, struct found_ultraserver *out)
     }
     memcpy(out, &x->page->ultraserver, sizeof *out);
     ultraserver_texts_end(out);
-    return x->page->ultraserver_error;
+    const volatile int *of_page = &x->page->ultraserver_error;
+    int error = *of_page;
+    return (error >= 0) ? error : EIO;
 }
 
 /* --- texts --- */
@@ -518,6 +610,8 @@ void readers_hanging(const struct readers *r, unsigned i, struct writer *w)
 void readers_why(struct readers *r, struct writer *w)
 {
     ASSERT(r->memory >= 0);
-    note_take(&r->reader[r->memory]);
+    if (!r->reader[r->memory].hangs) {
+        note_take(&r->reader[r->memory]);
+    }
     readers_hanging(r, (unsigned)r->memory, w);
 }

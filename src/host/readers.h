@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's side of the processes that read sysfs (host/reader.h): starts them, asks one that is
- * idle, takes the answers as poll(2) reports them, and sees when one hangs. Never waits for one.
- * Owns the pages and the agent's ends of the pairs. What a reader answers is bounded and its texts
- * end, whatever it wrote.
+ * idle, takes the answers as poll(2) reports them, and sees when one hangs. Owns the pages and the
+ * agent's ends of the pairs. A reader can write anything into its page at any time: the functions
+ * here bound what they take from it, and end its texts.
  */
 #ifndef HOST_READERS_H
 #define HOST_READERS_H
@@ -18,12 +18,14 @@ struct reader_state {
     struct reader_page *page;
     bool busy;         /* asked, and not answered */
     bool answered;     /* a question for memory was answered in this turn */
-    bool hangs;        /* a read of a file has taken longer than READ_HANG_MS */
+    bool hangs;        /* made no step for READ_HANG_MS; until it has done what it was asked */
     bool changed;      /* that is new, or over, in this turn */
     uint32_t step;     /* of its note */
     uint64_t since_ms; /* when the step was first seen, or the reader asked */
-    uint64_t hung_ms;  /* how long a read took that is over in this turn */
-    /* while it hangs, and when that is over */
+    uint64_t hung_since_ms;
+    enum reader_task task; /* what it was asked last */
+    uint64_t numbers;      /* of READER_MEMORY; 0: the answer is for nobody any more */
+    /* while it hangs, and when that is over: what it read last */
     struct reading_subject of;
     char file[READING_FILE_CAP];
 };
@@ -41,9 +43,9 @@ struct readers {
 };
 
 /*
- * Maps the pages and forks the readers; before any descriptor is open that they must not have, and
- * before the sandbox, which allows no fork. A failure: `why` has a line. In the readers it does not
- * return.
+ * Maps the pages and forks the readers, before the sandbox, which allows no fork. They close every
+ * descriptor but the standard ones and their own. A failure: `why` has a line. In the readers it
+ * does not return.
  */
 MUST_USE enum status readers_begin(struct readers *r, const struct settings *settings,
                                    struct writer *why);

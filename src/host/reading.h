@@ -16,7 +16,8 @@
 enum reading_kind {
     READING_NODE,   /* the node; id 0 */
     READING_DEVICE, /* a Neuron device; its number */
-    READING_EFA     /* an EFA device; its PCI address */
+    READING_EFA,    /* an EFA device; its PCI address */
+    READING_NOTHING /* no file */
 };
 struct reading_subject {
     uint32_t kind; /* enum reading_kind */
