@@ -186,6 +186,7 @@ func TestHangingFile(t *testing.T) {
 	t.Run("EFA", hangingEFA)
 	t.Run("from the start", hangingStart)
 	t.Run("more than readers", hangingAll)
+	t.Run("error event last", hangingErrorLast)
 }
 
 // The file that a prepare looks at: the claim fails and says why, others do not wait for it.
@@ -285,6 +286,33 @@ func hangingAll(t *testing.T) {
 	waitReport(t, reports, "neuron-device-9", drahealth.HealthStatus_HEALTHY, "")
 	b.during(time.Second)
 	b.done()
+}
+
+// Two readers hang, and the last one in a file that it reads besides the looks: each claim is answered all the same.
+func hangingErrorLast(t *testing.T) {
+	t.Parallel()
+	a, api := hanging(t)
+	a.start()
+	k := a.register()
+	a.waitLog(0, "event=slice_published")
+	release := hang(t, a.ofDevice(1, unhealthyComponents), a.ofDevice(2, unhealthyComponents), a.ofDevice(5, hwErrorEvent))
+	message := ""
+	for n := 0; message == "" && n < 200; n++ {
+		claim := named(api.addClaim(newClaim(fmt.Sprint("new-", n), fmt.Sprintf("req=%d", 8+n%8))))
+		message = k.prepare(claim)[claim.Uid].Error
+		if message == "" {
+			k.unprepareOK(claim)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	contains(t, message, "does not answer")
+	a.waitLog(0, "event=sysfs_read_stalled", "neuron5/"+hwErrorEvent)
+	release()
+	a.waitLog(0, "event=sysfs_read_resumed", "neuron5/"+hwErrorEvent)
+	waitFor(t, "a prepare", func() bool {
+		claim := named(api.addClaim(newClaim("after", "req=9")))
+		return k.prepare(claim)[claim.Uid].Error == ""
+	})
 }
 
 // readers lists the processes that read sysfs for the agent.
