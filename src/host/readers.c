@@ -296,8 +296,9 @@ static unsigned count_of(const volatile uint16_t *count, unsigned max)
 /* A byte of a page is none of the two values of a bool for certain. */
 static void bool_end(bool *b)
 {
+    const void *raw = b;
     uint8_t byte = 0;
-    memcpy(&byte, b, sizeof byte);
+    memcpy(&byte, raw, sizeof byte);
     *b = byte != 0u;
 }
 
