@@ -11,9 +11,9 @@
  */
 #include "agent/claims/calls.h"
 
+#include "agent/claims/call_waits.h"
 #include "agent/claims/device_memory.h"
 #include "agent/claims/numbering.h"
-#include "agent/claims/places.h"
 #include "agent/claims/prepared_log.h"
 #include "agent/claims/presence.h"
 #include "agent/claims/rivals.h"
@@ -619,13 +619,6 @@ static void call_flush(struct agent *a, struct call *c)
     }
 }
 
-bool call_waits_for_store(const struct agent *a, const struct call *c)
-{
-    bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
-    bool unlocked = !a->handover.locked && a->now_ms < c->start_ms + STORE_WAIT_MS;
-    return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
-}
-
 /*
  * Numbers in containers are given in the order of the call's claims: a claim that was read waits
  * while one before it is still being read. What waits for a later GET is not waited for.
@@ -813,7 +806,7 @@ void calls_retire(struct agent *a)
 static void leave_places(struct agent *a)
 {
     for (unsigned i = 0; i < CALLS_MAX; i++) {
-        if (places_yields(a, &a->call[i])) {
+        if (call_yields(a, &a->call[i])) {
             call_fail(a, i, GRPC_UNAVAILABLE,
                       "prepares of this connection hang, and its other places are for unprepares; "
                       "try again");
@@ -861,7 +854,7 @@ uint64_t calls_deadline(const struct agent *a)
         if (c->state == CALL_RUNNING) {
             at = earlier(at, call_deadline(a, c));
         }
-        at = earlier(at, places_deadline(a, c));
+        at = earlier(at, call_yield_deadline(a, c));
     }
     return at;
 }

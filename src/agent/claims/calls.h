@@ -90,11 +90,5 @@ bool calls_open_since(const struct agent *a, uint64_t start_ms);
 void calls_retire(struct agent *a);
 /* Ends every running call with UNAVAILABLE, because the agent stops. */
 void calls_abandon(struct agent *a);
-/*
- * Whether another agent has the store, or gets it once the calls that came before have ended, or
- * the next step makes it again. While the disk refuses the lock, another agent may have the store
- * and hold the claim on: an unprepare waits for a later try, but not for ever.
- */
-bool call_waits_for_store(const struct agent *a, const struct call *c);
 
 #endif

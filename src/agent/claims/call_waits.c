@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places for unprepares among the streams of a connection, see places.h.
+ * What a call waits for beside its own claims, see call_waits.h.
  */
-#include "agent/claims/places.h"
+#include "agent/claims/call_waits.h"
 
 #include "agent/api/client.h"
-#include "agent/claims/calls.h"
 #include "agent/state.h"
 #include "base/time.h"
+
+bool call_waits_for_store(const struct agent *a, const struct call *c)
+{
+    bool leaving = a->handover.leaving && c->start_ms >= a->handover.leaving_ms;
+    bool unlocked = !a->handover.locked && a->now_ms < c->start_ms + STORE_WAIT_MS;
+    return a->ledger.busy || leaving || (c->unprepare ? unlocked : ledger_reopens(a));
+}
 
 static bool is_prepare(const struct call *c)
 {
@@ -28,7 +34,7 @@ static bool is_sooner(const struct call *c, const struct call *other)
            (c->start_ms == other->start_ms && c->id.serial < other->id.serial);
 }
 
-bool places_yields(const struct agent *a, const struct call *c)
+bool call_yields(const struct agent *a, const struct call *c)
 {
     unsigned hang = 0;
     if (!is_prepare(c)) {
@@ -42,10 +48,10 @@ bool places_yields(const struct agent *a, const struct call *c)
     return hang >= PREPARES_STALLED_MAX;
 }
 
-uint64_t places_deadline(const struct agent *a, const struct call *c)
+uint64_t call_yield_deadline(const struct agent *a, const struct call *c)
 {
     uint64_t at = is_prepare(c) ? hangs_ms(a, c) : UINT64_MAX;
-    if (places_yields(a, c)) {
+    if (call_yields(a, c)) {
         return a->now_ms;
     }
     return (at > a->now_ms) ? at : UINT64_MAX;
