@@ -93,8 +93,8 @@ struct files {
                         struct writer *out) MUST_USE;
     /*
      * Appends bytes of the kubelet's checkpoint from `offset` until `out` is filled up or the file
-     * ends. At offset 0 the file is opened anew, because the kubelet replaces it; the calls that
-     * follow read the same file. *written_ms: when it was written, in Unix milliseconds.
+     * ends. Offset 0 opens the file again, because the kubelet replaces it; the calls that follow
+     * read the same file. *written_ms: when it was written, in Unix milliseconds.
      */
     enum status (*kubelet_state)(void *ctx, uint64_t offset, struct writer *out,
                                  uint64_t *written_ms) MUST_USE;

@@ -32,7 +32,7 @@ uint64_t looks_deadline(const struct looks *l)
     return earlier(l->due_ms, readers_deadline(&l->readers));
 }
 
-/* --- what the agent is told --- */
+/* --- facts for the agent --- */
 
 static void failed(struct looks *l, struct agent *agent, const char *what, int error)
 {
@@ -108,7 +108,7 @@ static void log_changed(const struct looks *l)
     }
 }
 
-/* What is told again is no second look at a counter, see dra/health.h. */
+/* A look that is reported again counts as no second look at a counter, see dra/health.h. */
 static void counters_forget(struct found_node *found)
 {
     for (unsigned i = 0; i < found->count; i++) {

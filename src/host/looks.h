@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The looks at the node's devices: when the readers (host/readers.h) are asked for one, and what
- * the agent is told of it. Owns the look that was taken last, and the readers.
+ * The looks at the node's devices: when the readers (host/readers.h) are asked for one, and how
+ * the agent gets the result. Owns the look that was taken last, and the readers.
  */
 #ifndef HOST_LOOKS_H
 #define HOST_LOOKS_H

@@ -38,8 +38,8 @@ bool pending_room(struct pending *p, uint64_t now_ms);
 void pending_add(struct pending *p, int fd, uint32_t peer, uint64_t now_ms);
 /*
  * Closes a connection whose last bytes were given to the kernel. A close with bytes of the peer
- * unread would reset the connection, and the reset can overtake them: so the peer is told that
- * nothing follows, and what it sends is dropped for LINK_CLOSE_MS or until it ends.
+ * unread would reset the connection, and the reset can overtake them. So this shuts the sending
+ * side down, and drops what the peer sends for LINK_CLOSE_MS or until the peer closes.
  */
 void pending_linger(struct pending *p, int fd, uint64_t now_ms);
 /* What poll(2) waits for. */

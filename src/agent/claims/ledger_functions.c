@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * EFA devices in the claim table: a claim holds them by PCI address, and by the uverbs node that
- * its containers have. The kernel numbers these nodes anew when its driver is loaded again, and a
- * device that no map names has a number that follows from the order of the devices; so neither says
- * alone whether two claims have one device. Owns nothing: the table is that of ledger.h.
+ * its containers have. The kernel renumbers these nodes when the efa driver is reloaded, and a
+ * device that no map names has a number that follows from the order of the devices; so neither
+ * number alone shows whether two claims have one device. Owns nothing: the table is that of
+ * ledger.h.
  */
 #include "agent/claims/ledger_internal.h"
 

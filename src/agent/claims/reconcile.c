@@ -610,7 +610,7 @@ static bool is_over(struct agent *a, unsigned slot)
            ledger_record(a, slot, &r) == STATUS_OK && r->rebuilt;
 }
 
-/* It stays held, which is said once. */
+/* The claim stays held; the first call logs that and reports an Event. */
 static void withhold(struct agent *a, unsigned slot, const char *why)
 {
     struct claim_look *look = look_of(a, slot);

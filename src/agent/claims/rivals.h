@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claims that have a device which another claim is allocated (rivals.c): whether they give way, and
- * what is said of those that do not. Owns no state. Internal to src/agent.
+ * the error text for those that do not. Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIMS_RIVALS_H
 #define AGENT_CLAIMS_RIVALS_H

@@ -27,7 +27,10 @@ static void read_claims(struct reading *r, struct view bytes, const char *uid)
     }
 }
 
-/* Opened anew, because the kubelet replaces it; scratch.body is free between two claims. */
+/*
+ * Each call opens the checkpoint again, because the kubelet replaces the file. scratch.body is free
+ * between two claims.
+ */
 static enum status read_all(struct agent *a, struct reading *r, const char *uid)
 {
     uint64_t at = 0;

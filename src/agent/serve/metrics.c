@@ -316,9 +316,9 @@ static bool health_series(const struct agent *a, unsigned number, struct series 
 }
 
 /*
- * Slot of who has the core of the device, or with -1 the device. -1: nobody, or somebody whose
- * claim came after the values of the device were read: they tell of whoever had it before. The
- * host's clock may be ahead of ours by FROZEN_MS_MAX.
+ * Slot of the claim that has the core of the device, or with -1 the device. -1: none has, or the
+ * claim was prepared after the values of the device were read, so the values may belong to an
+ * earlier claim. The host's clock may be ahead of the agent's by FROZEN_MS_MAX.
  */
 static int credited(const struct agent *a, unsigned number, int core)
 {
