@@ -17,6 +17,7 @@ static struct agent *agent;
 static struct settings settings;
 static struct devices devices;
 static struct claim_builder copy;
+static bool class_fails; /* the class files of the UltraServer cannot be read */
 
 static enum status port_refuses(void *ctx, const char *name, enum files_lock which)
 {
@@ -26,7 +27,17 @@ static enum status port_refuses(void *ctx, const char *name, enum files_lock whi
     return HOST_BUSY;
 }
 
-static const struct files port = {.lock = port_refuses};
+/* The class files as they are in the prepare: other modes than those of choose_node. */
+static enum status port_ultraserver(void *ctx, struct found_ultraserver *out)
+{
+    static const struct found_ultraserver other = {
+        .modes = "3,4", .node_id = {"2", ""}, .server_id = {"00000000000000c3", ""}};
+    (void)ctx;
+    *out = other;
+    return class_fails ? HOST_IO : STATUS_OK;
+}
+
+static const struct files port = {.lock = port_refuses, .ultraserver = port_ultraserver};
 
 static void prepare(void)
 {
@@ -174,6 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t how = fuzz_u8(&in);
     struct view object = fuzz_rest(&in);
     choose_node((how & 0x80u) != 0u);
+    class_fails = (how & 0x40u) == 0u;
     struct claim_builder *b = &agent->fetch[0].builder;
     enum status s = read_claim(object, fuzz_cuts_whole(), (how & 1u) != 0u);
     if (s == STATUS_OK) {
