@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -328,12 +329,62 @@ static enum health reset_says(unsigned number)
     return (*text == '0') ? HEALTH_UNKNOWN : (*text == '2') ? HEALTH_UNHEALTHY : HEALTH_HEALTHY;
 }
 
+/* A number of a version, which ends at a '.' or with the text; over 99999: it is none. */
+static unsigned long version_part(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    bool whole = digits > 0u && (text[digits] == '.' || text[digits] == '\0');
+    return whole ? strtoul(text, NULL, 10) : ULONG_MAX;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* How many of the files below the module of this version has on this type, as far as is known. */
+static unsigned files_known(void)
+{
+    const char *dot = strchr(table.driver_version, '.');
+    unsigned long major = version_part(table.driver_version);
+    unsigned long minor = (dot != NULL) ? version_part(dot + 1) : ULONG_MAX;
+    bool listing = begins(table.instance_type, "trn2") || begins(table.instance_type, "trn3");
+    if (major < 2u || major > 99999u || minor > 99999u) {
+        return 0;
+    }
+    minor += (major > 2u) ? 30u : 0u; /* all that 2.30 has */
+    unsigned files = (minor >= 24u) ? 4u : 0u;
+    return (listing && minor >= 30u) ? 5u : files;
+}
+
+/* R5: the type is known, and one file that its module has since this version does not exist. */
+static bool lacks_file(unsigned number)
+{
+    static const char *const files[] = {
+        "/reset",
+        "/" STATS "sram_ecc_uncorrected",
+        "/" STATS "mem_ecc_uncorrected",
+        "/" STATS "mem_ecc_repairable_uncorrected",
+        "/" STATS "health_status/unhealthy_components",
+    };
+    bool lacks = false;
+    unsigned known = (board_family(table.instance_type) != NULL) ? files_known() : 0u;
+    for (unsigned i = 0; i < known; i++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, CLASS "/neuron%u%s", number, files[i]);
+        int fd = open(at(path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        lacks = lacks || (fd < 0 && errno == ENOENT);
+        CHECK(fd < 0 || close(fd) == 0);
+    }
+    return lacks;
+}
+
 static bool either(enum health one, enum health two, enum health health)
 {
     return one == health || two == health;
 }
 
-/* R1 and R3: healthy is only what each file that can be read calls so. */
+/* R1, R3 and R5: healthy is only what has all its files and what each that can be read calls so. */
 static void same_health(const struct device *d)
 {
     enum health parts = parts_say(d->number);
@@ -341,6 +392,7 @@ static void same_health(const struct device *d)
     bool by_reset = (d->reading.reasons & HEALTH_REASON_RESET) != 0u;
     bool by_parts = (d->reading.reasons & ~(uint32_t)HEALTH_REASON_RESET) != 0u;
     enum health wanted = either(parts, reset, HEALTH_UNKNOWN) ? HEALTH_UNKNOWN : HEALTH_HEALTHY;
+    wanted = lacks_file(d->number) ? HEALTH_UNKNOWN : wanted;
     wanted = either(parts, reset, HEALTH_UNHEALTHY) ? HEALTH_UNHEALTHY : wanted;
     CHECK(by_reset == (reset == HEALTH_UNHEALTHY));
     CHECK(by_parts == (parts == HEALTH_UNHEALTHY));
