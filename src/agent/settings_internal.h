@@ -9,20 +9,21 @@
 #include "agent/settings.h"
 
 enum setting_kind {
-    KIND_NODE_NAME, /* DNS-1123 subdomain; required by run, which settings.c checks */
-    KIND_FOLDER,    /* absolute path, normalised */
-    KIND_FILE,      /* path of a file that only this program opens; may be relative or empty */
-    KIND_TEXT,      /* [0-9A-Za-z.-]*, may be empty */
-    KIND_UID,       /* [0-9A-Za-z-]*, may be empty */
-    KIND_PORT,      /* -1 to 65535 */
-    KIND_CHOICE,    /* one of `choices`, stored as its index */
-    KIND_BOOL,      /* true, false, 1, 0 */
-    KIND_DURATION,  /* Go duration text, stored in milliseconds */
-    KIND_TAINT,     /* key:effect, or empty */
-    KIND_ADDRESS,   /* IPv4 or IPv6 address, or empty */
-    KIND_DRIVER,    /* DNS-1123 subdomain other than DRIVER_NAME */
-    KIND_SHARES,    /* 1 to EFA_SHARES_MAX */
-    KIND_POD,       /* namespace/name */
+    KIND_NODE_NAME,  /* DNS-1123 subdomain; required by run, which settings.c checks */
+    KIND_FOLDER,     /* absolute path, normalised */
+    KIND_FILE,       /* path of a file that only this program opens; may be relative or empty */
+    KIND_KUBECONFIG, /* such a path where other programs accept a list: ':' is refused */
+    KIND_TEXT,       /* [0-9A-Za-z.-]*, may be empty */
+    KIND_UID,        /* [0-9A-Za-z-]*, may be empty */
+    KIND_PORT,       /* -1 to 65535 */
+    KIND_CHOICE,     /* one of `choices`, stored as its index */
+    KIND_BOOL,       /* true, false, 1, 0 */
+    KIND_DURATION,   /* Go duration text, stored in milliseconds */
+    KIND_TAINT,      /* key:effect, or empty */
+    KIND_ADDRESS,    /* IPv4 or IPv6 address, or empty */
+    KIND_DRIVER,     /* DNS-1123 subdomain other than DRIVER_NAME */
+    KIND_SHARES,     /* 1 to EFA_SHARES_MAX */
+    KIND_POD,        /* namespace/name */
 };
 
 /* Most values that a KIND_CHOICE has. */

@@ -30,7 +30,7 @@ const struct setting_row setting_rows[SETTINGS_COUNT] = {
     {.flag = "--kubeconfig",
      .readers = BY_CLUSTER,
      .variable = "KUBECONFIG",
-     .kind = KIND_FILE,
+     .kind = KIND_KUBECONFIG,
      FIELD(kubeconfig),
      .default_text = "the pod's service account",
      .help = "path of one kubeconfig file (YAML or JSON); its current context is used"},
@@ -356,11 +356,11 @@ const struct command_row command_rows[COMMANDS] = {
 static const char *value_word(const struct setting_row *row)
 {
     static const char *const words[SETTING_KINDS] = {
-        [KIND_NODE_NAME] = "NAME",    [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
-        [KIND_TEXT] = "TEXT",         [KIND_UID] = "UID",           [KIND_PORT] = "PORT",
-        [KIND_BOOL] = "true|false",   [KIND_DURATION] = "DURATION", [KIND_TAINT] = "KEY:EFFECT",
-        [KIND_ADDRESS] = "ADDRESS",   [KIND_DRIVER] = "NAME",       [KIND_SHARES] = "N",
-        [KIND_POD] = "NAMESPACE/NAME"};
+        [KIND_NODE_NAME] = "NAME",   [KIND_FOLDER] = "DIRECTORY",  [KIND_FILE] = "FILE",
+        [KIND_KUBECONFIG] = "FILE",  [KIND_TEXT] = "TEXT",         [KIND_UID] = "UID",
+        [KIND_PORT] = "PORT",        [KIND_BOOL] = "true|false",   [KIND_DURATION] = "DURATION",
+        [KIND_TAINT] = "KEY:EFFECT", [KIND_ADDRESS] = "ADDRESS",   [KIND_DRIVER] = "NAME",
+        [KIND_SHARES] = "N",         [KIND_POD] = "NAMESPACE/NAME"};
     ASSERT((unsigned)row->kind < sizeof words / sizeof words[0] && words[row->kind] != NULL);
     return words[row->kind];
 }
@@ -504,7 +504,8 @@ static void complete_value(struct writer *out, const struct setting_row *row)
     static const char *const truth[] = {"true", "false"};
     if (row->kind == KIND_BOOL) {
         complete_after(out, row->flag, truth, sizeof truth / sizeof truth[0]);
-    } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE) {
+    } else if (row->kind == KIND_CHOICE || row->kind == KIND_FOLDER || row->kind == KIND_FILE ||
+               row->kind == KIND_KUBECONFIG) {
         complete_after(out, row->flag, row->choices, SETTING_CHOICES_MAX);
     } else {
         /* names, numbers and texts, of which none is known */

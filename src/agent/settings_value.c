@@ -170,10 +170,16 @@ static enum status store_file(void *field, size_t cap, const struct setting_sour
     if (!is_path_text(source->text)) {
         return refuse(source, why, "contains bytes that are not text");
     }
+    return store_text(field, cap, source, why);
+}
+
+static enum status store_kubeconfig(void *field, size_t cap, const struct setting_source *source,
+                                    struct writer *why)
+{
     if (view_find(source->text, ':') != source->text.len) {
         return refuse(source, why, "name one file; lists of files with ':' are not supported");
     }
-    return store_text(field, cap, source, why);
+    return store_file(field, cap, source, why);
 }
 
 /* The next part between slashes, empty at the end; *pos moves past it. */
@@ -551,6 +557,8 @@ enum status setting_store(struct settings *out, const struct setting_row *row,
         return store_folder(field, row->size, source, why);
     case KIND_FILE:
         return store_file(field, row->size, source, why);
+    case KIND_KUBECONFIG:
+        return store_kubeconfig(field, row->size, source, why);
     case KIND_TEXT:
     case KIND_UID:
         return store_word(out, row, source, why);

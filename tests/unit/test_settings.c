@@ -284,6 +284,8 @@ static void test_paths(void **state)
                "--tls-min-version \"1.1\": must be one of 1.2, 1.3");
     expect_bad("--node-name n --kubeconfig /a:/b",
                "--kubeconfig \"/a:/b\": name one file; lists of files with ':' are not supported");
+    expect_good("--node-name n --kubelet-state-file /a:b"); /* a list nowhere */
+    assert_string_equal(settings.kubelet_state, "/a:b");
 }
 
 static void test_long_path(void **state)
