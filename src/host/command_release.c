@@ -8,18 +8,19 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "generated/dra.pb.h"
 #include "host/commands_internal.h"
+#include "host/sockets.h"
 #include "host/system.h"
+#include "pb_decode.h"
+#include "pb_encode.h"
 
 /* How long the call may take: longer than the agent's disk as a rule. */
 #define RELEASE_MAX_MS 10000u
 #define METHOD "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources"
-/* A protobuf tag of a length-delimited field. */
-#define TAG(field) ((uint8_t)(((unsigned)(field) << 3) | 2u))
 /* Its message: three texts, the longest of 253 bytes, and their tags and lengths. */
 #define REQUEST_BYTES 1024u
 #define REPLY_BYTES 4096u
@@ -36,62 +37,39 @@ struct call_out {
 };
 #define CODE_NONE 16u
 
-static void put_length(struct writer *out, size_t len)
-{
-    ASSERT(len < 16384u);
-    if (len >= 128u) {
-        writer_u8(out, (uint8_t)(0x80u | (len & 0x7fu)));
-    }
-    writer_u8(out, (uint8_t)((len >= 128u) ? len >> 7 : len));
-}
-
-static void put_text(struct writer *out, unsigned field, const char *text)
-{
-    struct view v = view_text(text);
-    writer_u8(out, TAG(field));
-    put_length(out, v.len);
-    writer_append(out, v);
-}
-
-/* A gRPC message with one claim (proto/dra.proto). */
+/* A gRPC message with one claim. */
 static void put_request(struct writer *out, const struct claim_id *id)
 {
     uint8_t bytes[REQUEST_BYTES];
-    struct writer claim = writer_of(bytes, sizeof bytes);
-    put_text(&claim, 1, id->namespace_);
-    put_text(&claim, 2, id->uid);
-    put_text(&claim, 3, id->name);
-    size_t head = (claim.len >= 128u) ? 3u : 2u;
+    pb_ostream_t message = pb_ostream_from_buffer(bytes, sizeof bytes);
+    dra_Claim claim = dra_Claim_init_zero;
+    text_set(claim.namespace, sizeof claim.namespace, id->namespace_);
+    text_set(claim.uid, sizeof claim.uid, id->uid);
+    text_set(claim.name, sizeof claim.name, id->name);
+    bool written =
+        pb_encode_tag(&message, PB_WT_STRING, dra_NodeUnprepareResourcesRequest_claims_tag) &&
+        pb_encode_submessage(&message, dra_Claim_fields, &claim);
+    ASSERT(written); /* REQUEST_BYTES holds the longest claim */
     writer_u8(out, 0);
-    writer_u32(out, (uint32_t)(claim.len + head));
-    writer_u8(out, TAG(1));
-    put_length(out, claim.len);
-    writer_append(out, writer_view(&claim));
-    ASSERT(!claim.full && !out->full);
+    writer_u32(out, (uint32_t)message.bytes_written);
+    writer_append(out, view_of(bytes, message.bytes_written));
+    ASSERT(!out->full);
 }
 
 /* --- the response --- */
 
-/* The next field's bytes and tag; false: there is none, or it is not length-delimited. */
-static bool take_field(struct reader *in, uint8_t *tag, struct view *value)
+/* The one entry of the response's map; false: the message is not readable, or has none. */
+static bool read_entry(struct view message, dra_NodeUnprepareResourcesResponse_ClaimsEntry *entry)
 {
-    uint64_t len = 0;
-    return reader_u8(in, tag) == STATUS_OK && (*tag & 7u) == 2u &&
-           reader_varint(in, &len) == STATUS_OK && len <= REPLY_BYTES &&
-           reader_take(in, (size_t)len, value) == STATUS_OK;
-}
-
-/* The bytes of the field with this tag; empty: there is none. */
-static struct view field_of(struct view message, unsigned field)
-{
-    struct reader in = reader_of(message);
-    struct view value = view_of(NULL, 0);
-    struct view found = view_of(NULL, 0);
-    uint8_t tag = 0;
-    while (take_field(&in, &tag, &value)) {
-        found = (tag == TAG(field)) ? value : found;
-    }
-    return found;
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    pb_istream_t bytes;
+    pb_wire_type_t type = PB_WT_VARINT;
+    uint32_t tag = 0;
+    bool end = false;
+    return pb_decode_tag(&in, &type, &tag, &end) && type == PB_WT_STRING &&
+           tag == (uint32_t)dra_NodeUnprepareResourcesResponse_claims_tag &&
+           pb_make_string_substream(&in, &bytes) &&
+           pb_decode(&bytes, dra_NodeUnprepareResourcesResponse_ClaimsEntry_fields, entry);
 }
 
 /* STATUS_OK: the claim is released; else a line in `why`. */
@@ -103,15 +81,15 @@ static enum status judge(const struct call_out *c, const struct claim_id *id, st
         writer_shown(why, writer_view(&c->text), SHOWN_BYTES_MAX);
         return HOST_IO;
     }
-    struct view entry = field_of(view_from(reply, 5), 1);
-    struct view error = field_of(field_of(entry, 2), 1);
-    if (!view_is(field_of(entry, 1), id->uid)) {
+    dra_NodeUnprepareResourcesResponse_ClaimsEntry entry =
+        dra_NodeUnprepareResourcesResponse_ClaimsEntry_init_zero;
+    if (!read_entry(view_from(reply, 5), &entry) || strcmp(entry.key, id->uid) != 0) {
         writer_text(why, "the agent's response does not name the claim");
         return HOST_IO;
     }
-    if (error.len > 0u) {
+    if (entry.value.error[0] != '\0') {
         writer_text(why, "the agent could not release it: ");
-        writer_shown(why, error, SHOWN_BYTES_MAX);
+        writer_shown(why, view_text(entry.value.error), SHOWN_BYTES_MAX);
         return HOST_IO;
     }
     return STATUS_OK;
@@ -227,21 +205,6 @@ static int run_call(struct call_out *c, struct h2 *h, const struct claim_id *id)
         }
     }
     return error;
-}
-
-static int socket_connect(const char *path)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    ASSERT(strlen(path) < sizeof to.sun_path);
-    memcpy(to.sun_path, path, strlen(path) + 1u);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
-        int error = errno;
-        (void)close(fd);
-        errno = error;
-        fd = -1;
-    }
-    return fd;
 }
 
 enum status release_call(struct command_memory *m, const char *socket_path,

@@ -49,21 +49,31 @@ static struct sockaddr_un unix_address(const char *path)
     return address;
 }
 
+int socket_connect(const char *path)
+{
+    struct sockaddr_un address = unix_address(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        int error = errno;
+        (void)close(fd);
+        errno = error;
+        fd = -1;
+    }
+    return fd;
+}
+
 bool socket_is_dead(const char *path)
 {
     struct stat st;
     if (link_stat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
         return false;
     }
-    struct sockaddr_un address = unix_address(path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket_connect(path);
     if (fd < 0) {
-        return false;
+        return errno == ECONNREFUSED;
     }
-    bool dead = connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 &&
-                errno == ECONNREFUSED;
     (void)close(fd);
-    return dead;
+    return false;
 }
 
 static int bind_unix(int fd, const char *path)

@@ -31,6 +31,8 @@ struct listener {
 MUST_USE enum status listener_open(struct listener *l, int *error);
 /* Closes the listener, and removes its socket file if it is still the one that it created. */
 void listener_close(struct listener *l);
+/* A non-blocking descriptor connected to a unix socket, the caller's; -1: errno tells why. */
+MUST_USE int socket_connect(const char *path);
 /* Whether the path is a socket on which nobody listens any more: connect(2) gives ECONNREFUSED. */
 MUST_USE bool socket_is_dead(const char *path);
 /* State of a listener's socket file. TCP and closed listeners have none: LISTENER_FILE_OURS. */
