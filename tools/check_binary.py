@@ -85,7 +85,7 @@ def check_elf(report, path):
     ]
     for good, text in wanted:
         if not good:
-            report.add(BINARY, text + ": see LINK_HARDEN in the Makefile")
+            report.add(BINARY, text + ": see LINK_HARDEN in tools/make/compile.mk")
     if ".symtab" in gate.run(["readelf", "-SW", str(path)]):
         report.add(BINARY, "is not stripped")
 

@@ -160,7 +160,7 @@ class Machine:
         self.cache = pathlib.Path(folder) / "cache"
         self.url = url
         self.apt = pathlib.Path(folder) / "apt.conf"
-        (self.root / "tools").mkdir(parents=True)
+        shutil.copytree(root / "tools/make", self.root / "tools/make")
         for name in ("deps.sh", "deps_source.sh", "build_mbedtls.sh"):
             shutil.copy(root / "tools" / name, self.root / "tools")
         shutil.copy(root / "Makefile", self.root)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Figures beside a driver in Go.
+
+# The reference is static and stripped, as in an image. Go finds by itself what changed.
+BENCH := $(BUILD)/bench
+# The parsers with the product's own optimisation, beside nghttp2's.
+BENCH_SPEED := tests/bench/wire/speed.c $(sort $(wildcard src/base/*.c src/wire/h2*.c src/wire/hpack.c \
+	generated/hpack*.c))
+$(BENCH)/speed: $(BENCH_SPEED:%.c=$(BENCH)/obj/%.o)
+	$(call show,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(SIZE) -O2 -o $@ $^ -lnghttp2
+$(BENCH)/roundtrip: $(BENCH)/obj/tests/bench/wire/roundtrip.o
+	$(call show,LINK,$@)
+	$(Q)$(CC) -o $@ $^
+$(BENCH)/obj/tests/bench/wire/speed.o $(HOT:%.c=$(BENCH)/obj/%.o): FOR_SPEED := $(SPEED)
+$(BENCH)/obj/%.o: %.c $(PRODUCT)/flags | deps-all
+	$(call show,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LANGUAGE) $(SIZE) $(FOR_SPEED) $(WARNINGS) $(DEFINES) $(INCLUDES) -MMD -MP -c $< -o $@
+
+.PHONY: bench-programs
+bench-programs: all deps-all $(BENCH)/speed $(BENCH)/roundtrip
+	@mkdir -p $(BENCH)
+	@$(with_go) && cd tests/bench && export CGO_ENABLED=0 && \
+		go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(BENCH)/reference ./reference && \
+		go build -trimpath -o $(CURDIR)/$(BENCH)/harness ./harness
+
+BENCH_RUN = $(BENCH)/harness -agent $(AGENT) -reference $(BENCH)/reference -simnode tools/simnode.py -dir $(BENCH)
+
+.PHONY: bench
+bench: bench-programs
+	@$(BENCH_RUN) -out $(BENCH)/bench.json
+	@$(with_go) && cd tests/conformance && go test -count=1 -run '^(TestSystemCalls.*|TestScrapeCost)$$'
+
+# Its figures say nothing: that both sides publish the same slice, answer alike and are measured at all is what counts.
+.PHONY: bench-smoke
+bench-smoke: bench-programs
+	@$(BENCH_RUN) -out $(BENCH)/smoke.json -claims 8 -limited 2 -starts 1 -patience 1s >$(BENCH)/smoke.txt
+	@printf 'bench-smoke: %s rows\n' "$$(grep -c '^|' $(BENCH)/smoke.txt)"
+
+DEPENDENCIES += $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d

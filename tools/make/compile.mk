@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compilers and flags of all builds, and the files in which flags are kept.
+
+# The compiler that an outside fuzzing service names; only fuzz-targets reads it.
+FUZZ_CC := $(if $(filter environment command,$(firstword $(origin CC))),$(CC),clang-19)
+CC := gcc
+AR := gcc-ar
+OBJCOPY := objcopy
+CLANG := clang-19
+ARCH := $(shell uname -m)
+MUSL := /usr/lib/$(ARCH)-linux-musl
+MUSL_CC := musl-gcc
+
+INCLUDES = -Isrc -I. -isystem $(NANOPB_DIR) -isystem $(MBEDTLS_DIR)/include
+DEFINES := -D_GNU_SOURCE -DPB_VALIDATE_UTF8 -DPB_NO_ERRMSG \
+	'-DMBEDTLS_CONFIG_FILE="cfg/mbedtls/mbedtls_config.h"'
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion
+LANGUAGE := -std=gnu11
+
+# -ffile-prefix-map: the same binary from any folder. The cache becomes an absolute path: the linker's optimiser rewrites a
+# relative one for its own folder, and a library of the cache may come from another.
+PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CACHE)=/cache
+HARDEN := -fPIE -fstack-protector-strong -ftrivial-auto-var-init=zero -fno-strict-aliasing \
+	-fno-strict-overflow -fno-delete-null-pointer-checks
+# Nothing unwinds the stack at run time; debuggers read .debug_frame.
+HARDEN += -fno-asynchronous-unwind-tables -fno-unwind-tables
+# AES-NI by intrinsics: mbedTLS asks the processor before it uses them.
+ifeq ($(ARCH),x86_64)
+MBEDTLS_ARCH_FLAGS := -maes -mpclmul
+# musl keeps the guard of the stack both in the thread and in a variable, whose address is shorter in code: 2 KB. Other
+# processors have the variable alone.
+HARDEN += -mstack-protector-guard=global
+# Tables begin where the ABI asks for it, not at lines of the cache: 2 KB of padding.
+ALIGN_DATA := -malign-data=abi
+endif
+# Parameters in pieces, registers saved around calls, jumps threaded through tests, tables of jumps, moves in the place of
+# jumps, and what is computed early or by ranges of values take more than they save: 6 KB.
+SIZE := -Oz -flto -ffunction-sections -fdata-sections $(ALIGN_DATA) -fno-ipa-sra -fno-caller-saves \
+	-fno-tree-dominator-opts -fno-jump-tables -fno-if-conversion -fno-tree-pre -fno-tree-vrp -g
+PRODUCT_FLAGS = $(LANGUAGE) $(SIZE) $(HARDEN) $(PREFIX_MAP)
+LINK_HARDEN := -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,-z,separate-code \
+	-Wl,--gc-sections,--build-id=sha1,--fatal-warnings,-T,cfg/sections.ld
+# x86-64: the list of the addresses in tables is packed, which src/start.c reads and musl 1.2.3 cannot: 24 KB.
+# The linker of Debian 12 does not pack those of arm64.
+ifeq ($(ARCH),x86_64)
+LINK_START := -Wl,-z,pack-relative-relocs
+else
+LINK_START := $(MUSL)/rcrt1.o
+endif
+SANITIZE_ALL := $(LANGUAGE) -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+SANITIZE := $(SANITIZE_ALL) -fsanitize=address,undefined
+
+# With the libraries that are not the pinned release: +mbedtls-3.6.6.
+BUILD_ID := $(shell git describe --always --dirty --tags 2>/dev/null || echo unknown)$(UNPINNED)
+
+# Key of a library built with the given compiler and flags: changes with source, configuration and both.
+library_key = $(shell { cat $(MBEDTLS_DIR)/.sha256 $(wildcard cfg/mbedtls/*.h tests/memory/*.h) tools/build_mbedtls.sh; \
+	echo '$(2)'; $(1) -v 2>&1; } | sha256sum | cut -c 1-16)
+
+# Flags are kept in files: a change of flags or compiler compiles again. $(1) file, $(2) content
+remember = @mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','"'"',$(2))' >$(1).new; \
+	if cmp -s $(1).new $(1); then rm $(1).new; else mv $(1).new $(1); fi
+
+COMPILER := $(shell $(CC) --version 2>/dev/null | head -n 1)
