@@ -4,8 +4,12 @@
 
 The gates are the checker modules tools/check_*.py, the compilation with all warnings, the comparison of generated
 files, and the checkers' own tests. None is left out when another fails.
+
+  tools/check.py --fast    `make check-fast`: the gates that read sources alone, side by side, and the warnings of the C
+                           files that differ from HEAD; within ten seconds, for each commit
 """
 
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -19,12 +23,16 @@ import gate
 import lint
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Gates that read sources alone, the slow ones first.
+SOURCE_GATES = ("format", "scripts", "tree", "style", "headers", "limits", "deviations", "flags", "docs", "matrix",
+                "commits")
+CHANGED_MAX = 16  # C files that `make check-fast` compiles
 
 
-def run_make(target):
+def run_make(*targets):
     """A make of its own: flags and job server of the one that called stay out of it."""
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    return subprocess.run(["make", "--no-print-directory", "--keep-going", target], cwd=gate.ROOT, env=env,
+    return subprocess.run(["make", "--no-print-directory", "--keep-going", *targets], cwd=gate.ROOT, env=env,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
@@ -83,35 +91,85 @@ def check_checkers():
 
 
 def gates():
-    """(name, function) in the order in which they run: objects first, because others read them."""
+    """(name, function) in the order in which they run: objects first, because others read them. Without a function:
+    the module check_NAME."""
     yield "build", check_build
     yield "warnings", check_warnings
     yield "analyses", check_analyses
     for path in sorted(HERE.glob("check_*.py")):
-        module = __import__(path.stem)
-        yield path.stem.removeprefix("check_"), lambda module=module: module.check(gate.ROOT)
+        yield path.stem.removeprefix("check_"), None
     yield "generated", check_generated
     yield "checkers", check_checkers
 
 
+def changed_sources():
+    """C files of the product, the tests and the boards that differ from HEAD."""
+    differ = gate.run(["git", "diff", "--name-only", "--diff-filter=d", "HEAD"], cwd=gate.ROOT).split()
+    fresh = gate.run(["git", "ls-files", "--others", "--exclude-standard"], cwd=gate.ROOT).split()
+    folders = ("src/", "boards/", "tests/unit/", "tests/sim/", "tests/fuzz/", "tests/interop/")
+    return sorted(name for name in {*differ, *fresh} if name.endswith(".c") and name.startswith(folders))
+
+
+def check_changed():
+    changed = changed_sources()
+    if not changed or len(changed) > CHANGED_MAX:
+        report = gate.Report()
+        report.looked_at = f"{len(changed)} changed C files: " + ("make check compiles them" if changed else "none")
+        return report
+    done = run_make(*(f"build/obj/check/{pathlib.Path(name).with_suffix('.o')}" for name in changed))
+    return only_diagnostics(report_process(done, f"{len(changed)} changed C files with all warnings as errors"))
+
+
+def check_defects():
+    done = subprocess.run([sys.executable, str(HERE / "defects.py"), "--dry-run"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return report_process(done, "seeded mistakes fit their files")
+
+
+def fast_gates():
+    """name -> function, the slow ones first."""
+    return {"warnings": check_changed, **dict.fromkeys(SOURCE_GATES), "generated": check_generated,
+            "defects": check_defects}
+
+
+def run_gate(name, function):
+    """(name, report, seconds); a gate without a function is the module of its name."""
+    begin = time.monotonic()
+    try:
+        report = function() if function else __import__(f"check_{name}").check(gate.ROOT)
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError, IndexError) as error:
+        report = gate.Report()
+        report.add(name, f"the checker itself failed: {error!r}")
+    return name, report, time.monotonic() - begin
+
+
+def run_side_by_side(named):
+    """Yields in the given order."""
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        for run in [pool.submit(run_gate, name, function) for name, function in named.items()]:
+            yield run.result()
+
+
+def show(name, report, seconds):
+    """Prints a gate's line and findings; whether there are none."""
+    good = not report.findings
+    print(f"  {'ok  ' if good else 'FAIL'}  {name:<10} {report.looked_at} ({seconds:.1f} s)")
+    report.show()
+    sys.stdout.flush()
+    return good
+
+
 def main():
     sys.dont_write_bytecode = True
-    passed = failed = 0
-    for name, function in gates():
-        begin = time.monotonic()
-        try:
-            report = function()
-        except (OSError, subprocess.CalledProcessError, ValueError, KeyError, IndexError) as error:
-            report = gate.Report()
-            report.add(name, f"the checker itself failed: {error!r}")
-        seconds = time.monotonic() - begin
-        good = not report.findings
-        print(f"  {'ok  ' if good else 'FAIL'}  {name:<10} {report.looked_at} ({seconds:.1f} s)")
-        report.show()
-        sys.stdout.flush()
-        passed, failed = passed + good, failed + (not good)
-    print(f"check: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    begin = time.monotonic()
+    fast = sys.argv[1:] == ["--fast"]
+    if sys.argv[1:] and not fast:
+        sys.exit(__doc__)
+    runs = run_side_by_side(fast_gates()) if fast else (run_gate(name, function) for name, function in gates())
+    verdicts = [show(*run) for run in runs]
+    print(f"{'check-fast' if fast else 'check'}: {sum(verdicts)} passed, {verdicts.count(False)} failed"
+          + (f" ({time.monotonic() - begin:.1f} s)" if fast else ""))
+    return 0 if all(verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import sys
 
 import gate
 
-TOP_LEVEL = {"Makefile", "README.md", "src", "cfg", "generated", "proto", "tools", "tests", "boards", "LICENSE"}
+TOP_LEVEL = {"Makefile", "README.md", "CHANGELOG.md", "LICENSE", "src", "cfg", "generated", "proto", "tools", "tests",
+             "boards"}
 # Formats that have no comments, and files whose form another program decides.
 NO_LICENCE_LINE = {".json", ".md", ".mod", ".sum", ".pb", ".bin", ".hex", ".txt", ".golden"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"

@@ -79,6 +79,8 @@ class Format(Tree):
     def test_other_form(self):
         self.write("src/base/bad.c", SPDX + "int  f( void );\n")
         self.assert_found(check_format.check(self.root), "src/base/bad.c:2", "clang-format-19 -i")
+        # What is kept of the first look hides nothing.
+        self.assert_found(check_format.check(self.root), "src/base/bad.c:2", "clang-format-19 -i")
 
     def test_nothing(self):
         shutil.rmtree(self.root / "src")
