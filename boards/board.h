@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Boards: what is known for certain about one instance type, one const row each. Owns data only.
+ * Boards: facts about each instance type that are certain, one constant row each. Owns data only.
  * Sources: AWS Neuron hardware documentation, the kernel module's tables, the public EFA-to-device
  * maps (v1.1.0).
  */
@@ -17,9 +17,9 @@
 #define PCI_ADDRESS_CAP 13u /* 0000:bb:dd.f, with NUL */
 
 /*
- * EFA that belongs to each device, and the ids of the blocks of 4, 8 and 16 devices: first 16 hex
- * digits of SHA-256 over the block's sorted, distinct EFA addresses joined by commas (a unit test
- * recomputes them).
+ * The EFA device of each Neuron device, and the ids of the blocks of 4, 8 and 16 devices: first 16
+ * hex digits of SHA-256 over the block's sorted, distinct EFA addresses joined by commas (a unit
+ * test recomputes them).
  */
 struct efa_map {
     char address[BOARD_GROUPED_DEVICES][PCI_ADDRESS_CAP];
@@ -28,7 +28,7 @@ struct efa_map {
     char group16[17];
 };
 
-/* Where each device itself is on the PCI bus. */
+/* PCI address of each Neuron device. */
 struct pci_map {
     char address[BOARD_GROUPED_DEVICES][PCI_ADDRESS_CAP];
 };
@@ -42,36 +42,41 @@ struct board {
     uint8_t grid_rows; /* 0: no grid (single device, ring, switched, UltraServer) */
     uint8_t grid_columns;
     uint8_t contiguous;        /* longest line of devices that a claim can ask for; 0: none */
-    bool ultraserver;          /* one of several nodes that are one machine */
+    bool ultraserver;          /* one of several nodes that work as one machine */
     const struct efa_map *efa; /* NULL: publishes no devicegroup*_id */
     const struct pci_map *pci; /* NULL: publishes no PCI address and no NUMA node */
 };
 
 /*
- * Instance types of one generation of the device: what a device has, and the rows. One file of
- * boards/ each, that defines `<name>_family`; generated/families.h lists the files.
+ * Instance types of one generation of the device: facts of the device, and the rows. Each file of
+ * boards/ defines one `<name>_family`; generated/families.h lists the files.
  */
 struct board_family {
-    char name[8];             /* how the names of its types start, e.g. "trn2" */
+    char name[8];             /* prefix of the names of its types, e.g. "trn2" */
     bool refused;             /* the kernel module has dropped it: nothing is published */
     uint8_t cores_per_device; /* physical cores */
     uint8_t memory_gib;       /* per device */
     uint8_t lnc_allowed;      /* bit n: LNC n may be asked for; 0: not configurable */
-    uint8_t lnc_default;      /* physical cores that are one logical core unasked; 1: all */
-    bool lists_health;        /* since module 2.30 unhealthy_components lists what is broken */
-    uint8_t boards;           /* rows */
+    /* physical cores that form one logical core by default; 1: each is one */
+    uint8_t lnc_default;
+    /* the module lists broken components in unhealthy_components since 2.30 */
+    bool lists_health;
+    uint8_t boards; /* rows */
     const struct board *board;
 };
 
-/* The type's name without the "ml." that HyperPod nodes put in front. */
+/* The type's name without the prefix "ml." of HyperPod nodes. */
 struct view board_type(struct view name);
-/* Row of an instance type; "ml." in front is ignored. NULL: unknown type. */
+/* Row of an instance type; a prefix "ml." is ignored. NULL: unknown type. */
 const struct board *board_find(const char *instance_type);
-/* Row `index` of all rows, by families; NULL after the last. */
+/* Row `index` over all families; NULL after the last. */
 const struct board *board_at(unsigned index);
-/* PCI address of a device; empty: not known. `board` may be NULL. */
+/* PCI address of a device; empty: unknown. `board` may be NULL. */
 const char *board_pci_address(const struct board *board, unsigned number);
-/* Family of an instance type, known or unknown, by the start of its name. NULL: unknown family. */
+/*
+ * Family of an instance type, by the prefix of its name, even if the type has no row. NULL: unknown
+ * family.
+ */
 const struct board_family *board_family(const char *instance_type);
 
 #endif

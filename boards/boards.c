@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All boards: the families side by side, and the search by name. Holds no data of a board. */
+/* Lists all families and finds boards by name. Holds no data of a board. */
 #include "boards/board.h"
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "base/chars.h"
 #include "generated/families.h"
 
-/* In front of the type's name on HyperPod nodes. */
+/* Prefix of the type's name on HyperPod nodes. */
 #define HYPERPOD_PREFIX "ml."
 
 static const struct board_family *const families[] = {BOARD_FAMILIES};
@@ -49,7 +49,7 @@ const char *board_pci_address(const struct board *board, unsigned number)
     return (pci != NULL && number < BOARD_GROUPED_DEVICES) ? pci->address[number] : "";
 }
 
-/* trn2, trn2u and trn2-ac are of family trn2; trn20 is not. */
+/* Matches trn2, trn2u and trn2-ac for family trn2, but not trn20. */
 static bool is_of_family(struct view name, const struct board_family *family)
 {
     struct view rest = view_from(name, strlen(family->name));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trainium1 boards. Two NeuronCores of fixed size a device: logical cores are not configurable. The
- * larger types are a 4x4 torus with device = 4 * row + column.
+ * Trainium1 boards. Each device has two NeuronCores of fixed size: logical cores are not
+ * configurable. The larger types are a 4x4 torus with device = 4 * row + column.
  */
 #include "boards/board.h"
 #include "generated/families.h"
 
-/* Eight EFAs for sixteen devices: two neighbours of a row share one. */
+/* Eight EFA devices for sixteen Neuron devices: two neighbours of a row share one. */
 /* four devices of a grid row in a line */
 /* clang-format off */
 static const struct efa_map trn1_efa = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trainium2 boards. Eight physical NeuronCores a device, used one by one or in pairs (LNC 1 or 2);
- * pairs are what the runtime does unasked. The larger types are a 4x4 torus with device = 4 * row +
- * column; nodes of an UltraServer publish no place in it, as AWS's documentation has it.
+ * Trainium2 boards. Each device has eight physical NeuronCores, used singly or in pairs (LNC 1 or
+ * 2); the runtime's default is pairs. The larger types are a 4x4 torus with device = 4 * row +
+ * column; nodes of an UltraServer publish no place in it, following AWS's documentation.
  */
 #include "boards/board.h"
 #include "generated/families.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trainium3 boards. Eight physical NeuronCores a device, used one by one or in pairs (LNC 1 or 2);
- * pairs are what the runtime does unasked. The kernel module tells platforms by type: torus (4x4,
- * device = 4 * row + column), torus of an UltraServer, switched (each device reaches each other
- * one, so there is no grid), four devices a node, and one.
+ * Trainium3 boards. Each device has eight physical NeuronCores, used singly or in pairs (LNC 1 or
+ * 2); the runtime's default is pairs. The kernel module derives the platform from the type: torus
+ * (4x4, device = 4 * row + column), torus of an UltraServer, switched (each device reaches every
+ * other one, so there is no grid), four devices a node, and one device.
  */
 #include "boards/board.h"
 #include "generated/families.h"
@@ -27,7 +27,7 @@ static const struct efa_map trn3_efa = {
 };
 /* clang-format on */
 
-/* The same EFAs in the order of other boards. */
+/* The same EFA devices in the order of other boards. */
 /* four devices of a grid row in a line */
 /* clang-format off */
 static const struct efa_map trn3_dev_efa = {

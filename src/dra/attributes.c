@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attributes of a device, by the names and types of AWS's driver: CEL errors on a wrong type,
- * and an error there blocks scheduling. Each group of attributes adds itself, in the byte order of
- * the keys.
+ * Builds the attributes of a device, with the names and types of AWS's driver: CEL fails on a wrong
+ * type, and one failing expression blocks scheduling. Each group of attributes appends itself, in
+ * the byte order of the keys.
  */
 #include "dra/claim.h"
 
@@ -11,12 +11,12 @@
 #include "dra/pci.h"
 #include "dra/issue.h"
 
-/* Devices that topology4_id and topology8_id put together (AWS Neuron DRA documentation). */
+/* Group sizes of topology4_id and topology8_id (AWS Neuron DRA documentation). */
 #define SMALL_GROUP 4u
 #define LARGE_GROUP 8u
 #define FULL_GROUP 16u
 
-/* The next attribute, with its key; keys must ascend, as the API server orders maps. */
+/* Appends an attribute with its key; keys must ascend, as the API server orders maps. */
 static struct attribute *append(struct attributes *out, const char *key, enum attribute_type type)
 {
     ASSERT(out->count < ATTRIBUTES_MAX);
@@ -39,7 +39,7 @@ static void add_bool(struct attributes *out, const char *key, bool value)
     append(out, key, ATTRIBUTE_BOOL)->number = value ? 1 : 0;
 }
 
-/* An empty text means that the value is not known: it is left out. */
+/* An empty text means that the value is unknown; the attribute is left out. */
 static void add_string(struct attributes *out, const char *key, const char *value)
 {
     if (value[0] != '\0') {
@@ -55,9 +55,9 @@ static void add_version(struct attributes *out, const char *key, const char *val
 }
 
 /*
- * Lines of devices, each linked with the next number: a claim for as many that match has one. Sizes
- * in the byte order of the keys. Devices that do not fill a line have no number of one, so that no
- * claim is tried with them.
+ * Lines of devices in which each device is linked with the next number: a claim for N devices with
+ * equal contiguousN_id gets one line. Sizes come in the byte order of the keys. Devices that do not
+ * fill a line get no id, so the scheduler never tries them for such a claim.
  */
 static void add_contiguous(struct attributes *out, const struct board *board, unsigned number)
 {
@@ -97,14 +97,14 @@ static void add_groups(struct attributes *out, const struct board *board,
     _Static_assert(BOARD_GROUPED_DEVICES == FULL_GROUP, "one group of all");
     add_string(out, "resource.aws.com/devicegroup16_id", efa->group16);
     if (device->node) {
-        return; /* the smaller groups are parts of it */
+        return; /* smaller groups are parts of larger ones */
     }
     add_string(out, "resource.aws.com/devicegroup1_id", efa->address[number]);
     add_string(out, "resource.aws.com/devicegroup4_id", efa->group4[number / SMALL_GROUP]);
     add_string(out, "resource.aws.com/devicegroup8_id", efa->group8[number / LARGE_GROUP]);
 }
 
-/* Of Kubernetes, so that claims can be aligned with devices of other drivers. */
+/* Kubernetes' standard attributes, by which a claim aligns devices of several drivers. */
 static void add_standard(struct attributes *out, const char *address, const struct device *device)
 {
     if (!device->at_pci_address) {
@@ -118,8 +118,8 @@ static void add_standard(struct attributes *out, const char *address, const stru
 }
 
 /*
- * Of the whole device, in the canonical form of a Quantity, which the server stores. A type without
- * a row has the family's devices when they have its cores.
+ * Memory of the whole device, as a Quantity in the canonical form that the server stores. A type
+ * without a row uses its family's memory when the core count is the family's.
  */
 static void add_memory(struct attributes *out, const struct devices *d, const struct device *device)
 {
@@ -152,12 +152,12 @@ static void add_grid(struct attributes *out, const struct board *board, unsigned
     if (cells >= LARGE_GROUP) {
         add_int(out, "topology8_id", number / LARGE_GROUP);
     }
-    /* x is the row, y the column: captured from AWS's driver. */
+    /* x is the row and y the column, as a capture of AWS's driver shows. */
     add_int(out, "topology_x", number / board->grid_columns);
     add_int(out, "topology_y", number % board->grid_columns);
 }
 
-/* The node's place is known or left out, as a whole. */
+/* Publishes the node's place in its UltraServer completely or not at all. */
 static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
 {
     const struct ultraserver_place *pair = &u->place[ULTRASERVER_PAIR];
@@ -172,7 +172,7 @@ static void add_ultraserver(struct attributes *out, const struct ultraserver *u)
     add_string(out, "ultraserverServerId4", quad->server_id);
 }
 
-/* PCI subsystem ID in four digits, as dranet gives it; 0: not known. */
+/* PCI subsystem ID in four hexadecimal digits, as dranet writes it; 0: unknown. */
 static void add_subsystem(struct attributes *out, uint16_t subsystem)
 {
     char text[8] = {0};
@@ -185,7 +185,7 @@ static void add_subsystem(struct attributes *out, uint16_t subsystem)
     add_string(out, "dra.net/pciSubsystem", text);
 }
 
-/* A claim that does not ask for less of it takes all, and so has the device alone. */
+/* A claim without a request for this capacity takes all of it, and so holds the device alone. */
 static void add_shares(struct attributes *out, const char *key, unsigned units, unsigned step)
 {
     struct attribute *a = append(out, key, ATTRIBUTE_CAPACITY);
@@ -202,16 +202,19 @@ static void add_cores(struct attributes *out, const struct devices *d, const str
     if (d->shares > 1u && unit > 0u) {
         add_shares(out, CORES_CAPACITY, device->core_count, unit);
     } else if (d->shares > 0u && unit > 0u) {
-        /* Less than every part that is left has: no claim for cores fits beside one. */
+        /*
+         * Sharing was switched off while parts are still held: any of them uses up a capacity of 1,
+         * so no claim for cores fits beside it.
+         */
         add_shares(out, CORES_CAPACITY, 1u, (unsigned)CAPACITY_ALL);
     } else {
-        /* the device is its claim's alone */
+        /* not shared: the capacity is left out */
     }
 }
 
 /*
- * Which logical cores of the device the claim has, by the LNC of its containers: what they ask for,
- * or what the runtime takes where they ask for none.
+ * The logical cores that the claim has on the device, counted by the LNC of its containers: the
+ * requested LNC, or the runtime's default.
  */
 static void add_claimed(struct attributes *out, const struct devices *d,
                         const struct device *device, const struct claim_result *result)
@@ -223,7 +226,7 @@ static void add_claimed(struct attributes *out, const struct devices *d,
     unsigned all = (unit > 0u) ? (1u << device->core_count) - 1u : 0u;
     uint8_t cores = (result->cores != 0u) ? result->cores : (uint8_t)all;
     if (lnc == 0u) {
-        return; /* the type is not known */
+        return; /* unknown type */
     }
     if (cores != 0u && claim_numbers_count(cores) % lnc == 0u) {
         cores_write(&w, cores, lnc);
@@ -235,8 +238,8 @@ static void add_claimed(struct attributes *out, const struct devices *d,
 }
 
 /*
- * The names of vendor and device are those of the PCI ID database, by which the DeviceClass of
- * AWS's chart selects.
+ * Vendor and device use the names of the PCI ID database; the DeviceClass of AWS's chart selects by
+ * them.
  */
 static void build_efa(const struct devices *d, const struct device *device, struct attributes *out)
 {
@@ -259,7 +262,7 @@ static void build_efa(const struct devices *d, const struct device *device, stru
     }
 }
 
-/* `result`: what a claim has of the device; NULL: as it is published. */
+/* `result`: what a claim holds of the device; NULL: the device as published. */
 static void build_neuron(const struct devices *d, const struct device *device,
                          const struct claim_result *result, struct attributes *out)
 {
@@ -307,7 +310,7 @@ static void build(const struct devices *d, unsigned index, const struct claim_re
     }
 }
 
-/* Leaves those that the server takes, or those that it would refuse. */
+/* Keeps only the attributes that the server accepts, or only those that it would refuse. */
 static void select_attributes(struct attributes *all, bool with_issue)
 {
     unsigned kept = 0;

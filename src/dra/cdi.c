@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CDI file of a prepared claim (Container Device Interface 0.6.0). Owns the file's layout: one
- * CDI device stands for one request of the claim, so that containers that use different requests
- * get different devices; the annotations carry the whole claim record, so that a file alone shows
+ * Writes the CDI file of a prepared claim (Container Device Interface 0.6.0). Owns the file's
+ * layout: each request of the claim is one CDI device, so that containers with different requests
+ * get different devices. The annotations carry the whole claim record, so that the file alone shows
  * what was prepared.
  */
 #include "base/assert.h"
@@ -37,7 +37,7 @@ static void file_name(enum driver_kind driver, const char *uid, const char *suff
     writer_text(&w, uid);
     writer_text(&w, suffix);
     enum status s = writer_end_text(&w);
-    ASSERT(s == STATUS_OK); /* a UID has its own, smaller bound */
+    ASSERT(s == STATUS_OK); /* the bound of a UID leaves room for prefix and suffix */
 }
 
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP])
@@ -106,7 +106,7 @@ static void member_number(struct json_writer *j, const char *name, unsigned valu
     }
 }
 
-/* A path that ends in a number. */
+/* A member whose value is a path that ends in a number. */
 static void member_numbered(struct json_writer *j, const char *name, const char *dir,
                             const char *stem, unsigned number)
 {
@@ -122,7 +122,7 @@ static void member_numbered(struct json_writer *j, const char *name, const char 
 
 /* --- annotations --- */
 
-/* What is not set is left out. */
+/* Fields that are not set are left out. */
 static void result_object(struct writer *out, const struct claim_result *r)
 {
     char device[DEVICE_NAME_CAP];
@@ -151,7 +151,7 @@ static void result_object(struct writer *out, const struct claim_result *r)
     ASSERT(!out->full);
 }
 
-/* Values of annotations are strings: each result is one, which holds a small JSON object. */
+/* Annotation values must be strings, so each result becomes a string with a small JSON object. */
 static void result_annotation(struct json_writer *j, const struct claim_record *r, unsigned at)
 {
     char key_text[RESULT_KEY_CAP];
@@ -167,7 +167,7 @@ static void result_annotation(struct json_writer *j, const struct claim_record *
     json_string(j, writer_view(&value));
 }
 
-/* A string that ends in a number. */
+/* A string value that ends in a number. */
 static void string_numbered(struct json_writer *j, const char *before, unsigned value)
 {
     char text[ENV_CAP];
@@ -178,14 +178,14 @@ static void string_numbered(struct json_writer *j, const char *before, unsigned 
     json_string(j, writer_view(&w));
 }
 
-/* Values of annotations are strings. */
+/* A number as a string: annotation values must be strings. */
 static void member_decimal(struct json_writer *j, const char *name, unsigned value)
 {
     json_name(j, name);
     string_numbered(j, "", value);
 }
 
-/* What a claim of one device does not have. */
+/* Annotations that only some claims have. */
 static void node_annotations(struct json_writer *j, const struct claim_record *r)
 {
     const struct ultraserver_use *u = &r->ultraserver;
@@ -233,7 +233,9 @@ static void annotations(struct json_writer *j, const struct claim_record *r)
 
 /* --- devices --- */
 
-/* Number under which the container sees a device: the host's, or by its rank among the claim's. */
+/*
+ * The device number inside the container: the host's number, or the rank among the claim's devices.
+ */
 static unsigned container_number(const struct claim_record *r, unsigned number)
 {
     uint64_t lower = claim_all_numbers(r) & ((UINT64_C(1) << number) - 1u);
@@ -277,7 +279,7 @@ static void write_nodes(struct json_writer *j, const struct claim_record *r, uin
     }
 }
 
-/* Two results of one request can be shares of one device: it has one node. */
+/* Two results of one request can be shares of one device, whose node is written once. */
 static void device_nodes(struct json_writer *j, const struct claim_record *r, unsigned first,
                          const char *dev_root)
 {
@@ -291,7 +293,7 @@ static void device_nodes(struct json_writer *j, const struct claim_record *r, un
         } else if (devices != 0u) {
             write_node(j, dev_root, "/infiniband/uverbs", r->result[i].uverbs, r->result[i].uverbs);
         } else {
-            /* a share of a device that has its node */
+            /* another share of a device already written */
         }
         written |= devices;
     }
@@ -340,7 +342,7 @@ static void environment(struct json_writer *j, const struct claim_record *r,
     json_array_end(j);
 }
 
-/* On one line: CDI_BYTES_MAX has room for 32 of them then. */
+/* Written on one line, so that 32 mounts fit in CDI_BYTES_MAX. */
 static void mounts(struct json_writer *j, const struct claim_record *r, unsigned first,
                    const struct cdi_host *host)
 {

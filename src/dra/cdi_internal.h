@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What writer and reader of the annotations of a CDI file share. Owns names and bounds only. */
+/* What the writer and the reader of CDI annotations share. Owns names and bounds only. */
 #ifndef DRA_CDI_INTERNAL_H
 #define DRA_CDI_INTERNAL_H
 
 #include "cfg/identity.h"
 #include "cfg/limits.h"
 
-/* Key of an annotation of ours. */
+/* Key of one of this driver's annotations. */
 #define ANNOTATION(name) DRIVER_NAME "/" name
-/* "neuron.aws.com/result-" and a number under RESULTS_MAX. */
+/* "neuron.aws.com/result-" and a number below RESULTS_MAX. */
 #define RESULT_KEY_CAP (sizeof ANNOTATION("result-") + 2u)
-/* One result as compact JSON: its names, which need no escapes, and every member at its longest. */
+/* One result as compact JSON: names that need no escapes, and every member at its longest. */
 #define RESULT_VALUE_CAP (REQUEST_BASE_CAP + DEVICE_NAME_CAP + UID_CAP + 144u)
 
 #endif

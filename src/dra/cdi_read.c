@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim record that the annotations of a CDI file hold: the second witness of a prepared claim.
- * Owns the checks of a file that anybody may have damaged. Annotations and members of a name that
- * this version does not know are ignored, as in records of the claim store: a newer version may
- * have written them.
+ * Reads the claim record back from the annotations of a CDI file, which is the second witness of a
+ * prepared claim. Owns the checks: anybody may have damaged the file. Unknown annotations and
+ * members are ignored, as in the claim store, because a newer version may have written them.
  */
 #include <string.h>
 
@@ -12,7 +11,7 @@
 #include "dra/pci.h"
 #include "dra/claim.h"
 
-/* Annotations that are there once, and the members of a result. */
+/* Annotations that occur once, and the members of a result. */
 enum {
     KEY_NAMESPACE,
     KEY_NAME,
@@ -27,7 +26,8 @@ enum {
     KEY_METADATA,
     KEYS
 };
-#define KEYS_NEEDED KEY_NODE_DEVICES /* those before it; the others are of some claims alone */
+/* every claim has the keys before this one; the others are optional */
+#define KEYS_NEEDED KEY_NODE_DEVICES
 enum {
     MEMBER_REQUEST,
     MEMBER_DEVICE,
@@ -62,22 +62,24 @@ static const char *const members[MEMBERS] = {[MEMBER_REQUEST] = "request",
                                              [MEMBER_NUMBER] = "number",
                                              [MEMBER_UVERBS] = "uverbs"};
 
-/* An object whose members are read one by one. */
+/* Reads the members of an object one by one. */
 struct members_reader {
     struct json_reader in;
     struct view name;
-    struct json_token value; /* first token of its value */
-    unsigned seen;           /* bit of each known member */
+    struct json_token value; /* first token of the member's value */
+    unsigned seen;           /* one bit for each known member already read */
 };
 
-/* Starts on an object that is the next value. */
+/* Enters the object that is the next value. */
 static bool object_opens(struct json_reader *in)
 {
     struct json_token t;
     return json_next(in, &t) == STATUS_OK && t.kind == JSON_OBJECT_BEGIN;
 }
 
-/* The next member's name and first token; false: the object ended, or the text is malformed. */
+/*
+ * Reads the next member's name and first token. false: the object ended, or the text is malformed.
+ */
 static bool next_member(struct members_reader *m)
 {
     struct json_token t;
@@ -88,7 +90,7 @@ static bool next_member(struct members_reader *m)
     return json_next(&m->in, &m->value) == STATUS_OK;
 }
 
-/* Which of `names` the member has, or `count`; twice the same: the text counts as malformed. */
+/* Index of the member in `names`, or `count` when unknown; a duplicate makes the text malformed. */
 static unsigned member_of(struct members_reader *m, const char *const *names, unsigned count)
 {
     unsigned at = 0;
@@ -137,7 +139,7 @@ static bool take_number(const struct json_token *value, uint16_t *to)
     return ok;
 }
 
-/* The number of an EFA device is not in its name: a member of its own follows. */
+/* An EFA device's name does not contain its number; a member of its own follows with it. */
 static bool take_device(const struct json_token *value, struct claim_result *to)
 {
     uint64_t n = 0;
@@ -181,14 +183,14 @@ static bool take_member(struct members_reader *m, struct claim_result *to)
     }
 }
 
-/* Whether the text, which json_next has read to the end of its object, ends there. */
+/* Whether the text ends where json_next finished the outermost object. */
 static bool text_ends(struct json_reader *in)
 {
     struct json_token t;
     return json_next(in, &t) == STATUS_OK && t.kind == JSON_END;
 }
 
-/* The value of a result's annotation is JSON of its own. */
+/* A result's annotation value is itself JSON. */
 static bool take_result(const struct json_token *value, struct claim_record *r)
 {
     char text[RESULT_VALUE_CAP];
@@ -199,7 +201,7 @@ static bool take_result(const struct json_token *value, struct claim_record *r)
     struct claim_result *to = &r->result[r->count];
     json_open(&m.in, view_text(text));
     bool ok = object_opens(&m.in);
-    while (ok && next_member(&m)) { /* every member takes bytes of the text */
+    while (ok && next_member(&m)) { /* each iteration consumes text */
         ok = take_member(&m, to);
     }
     r->count++;
@@ -207,7 +209,7 @@ static bool take_result(const struct json_token *value, struct claim_record *r)
     return ok && text_ends(&m.in) && (m.seen & needed) == needed;
 }
 
-/* Results are numbered in their order. */
+/* Results are numbered in their order, from 0. */
 static bool is_next_result(struct view name, unsigned count)
 {
     char key[RESULT_KEY_CAP];
@@ -251,7 +253,7 @@ static bool take_numbers(struct view list, uint64_t *numbers)
     return good && rest.len == 0u;
 }
 
-/* A number that is written as a string. */
+/* A number written as a string. */
 static bool take_decimal(const struct json_token *value, uint8_t *to)
 {
     uint64_t n = 0;
@@ -296,7 +298,7 @@ static bool take_annotation(struct members_reader *m, struct claim_record *r)
     return !result && json_skip(&m->in, &m->value) == STATUS_OK;
 }
 
-/* The reader stands within the annotations, whose opening brace it has read. */
+/* The reader is inside the annotations, behind the opening brace. */
 static bool take_annotations(struct json_reader *in, struct claim_record *r)
 {
     struct members_reader m = {.in = *in};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering and checking one claim's allocation. Owns the order in which things are checked and the
- * texts of refusals; the first failure stays, what follows it is ignored.
+ * Gathers and checks one claim's allocation. Owns the order of the checks and the texts of
+ * refusals; the first failure stands and later ones are ignored.
  */
 #include "dra/claim.h"
 
@@ -16,8 +16,8 @@
 /* --- names --- */
 
 /*
- * Letters, digits and '-' (and '.'), letters or digits at the ends: what labels, UIDs and names
- * share.
+ * Letters, digits, '-' and optionally '.', with a letter or digit at both ends: the common form of
+ * labels, UIDs and names.
  */
 static bool name_like(struct view v, bool dots)
 {
@@ -86,14 +86,14 @@ static bool share_like(struct view v)
     return v.len == 0u || name_like(v, false);
 }
 
-/* An EFA device is known by its address; its number may be another one after a restart. */
+/* The address identifies an EFA device; its number may change across a restart. */
 static bool same_place(const struct claim_result *p, const struct claim_result *q)
 {
     bool efa = p->efa_address != 0u || q->efa_address != 0u;
     return efa ? p->efa_address == q->efa_address : p->number == q->number;
 }
 
-/* The devices of one request are one CDI device with one environment. */
+/* All devices of one request form one CDI device, which has one environment. */
 static bool configured_alike(const struct claim_record *r, unsigned at)
 {
     const struct claim_result *x = &r->result[at];
@@ -113,7 +113,10 @@ uint8_t claim_cores(const struct claim_record *r)
     return (r->count == 1u) ? r->result[0].cores : 0u;
 }
 
-/* Whether they are side by side, and whole logical cores of that LNC: a range names no others. */
+/*
+ * Cores must be adjacent and form whole logical cores of this LNC, because NEURON_RT_VISIBLE_CORES
+ * is a range.
+ */
 static bool cores_valid(unsigned cores, unsigned lnc)
 {
     unsigned unit = (lnc != 0u) ? lnc : 1u;
@@ -122,7 +125,10 @@ static bool cores_valid(unsigned cores, unsigned lnc)
     return cores >> first == (1u << count) - 1u && first % unit == 0u && count % unit == 0u;
 }
 
-/* A part is all that its claim has, a share, under number 0, and of cores that a range names. */
+/*
+ * A part of a device is a share, the only result of its claim, seen as device 0, with cores that
+ * form a range.
+ */
 static bool part_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool alone =
@@ -132,7 +138,7 @@ static bool part_valid(const struct claim_record *r, const struct claim_result *
            (alone && share && cores_valid(result->cores, result->logical_neuron_core));
 }
 
-/* Address and uverbs node are those of EFA devices, and these are never the node's device. */
+/* Only EFA devices have an address and a uverbs node, and they never stand for the whole node. */
 static bool place_valid(const struct claim_record *r, const struct claim_result *result)
 {
     bool none = result->efa_address == 0u && result->uverbs == 0u;
@@ -150,7 +156,10 @@ static bool result_valid(const struct claim_record *r, unsigned at)
            share_like(view_text(result->share_id)) && device && mode && configured_alike(r, at);
 }
 
-/* What no result uses would be lost in a file or a store. */
+/*
+ * Facts of the node must belong to a result: otherwise neither the CDI file nor the store keeps
+ * them.
+ */
 static bool node_facts_valid(const struct claim_record *r)
 {
     bool node = false;
@@ -203,7 +212,7 @@ unsigned claim_numbers_count(uint64_t numbers)
     return count;
 }
 
-/* The numbers that the devices have in a container are under DEVICES_MAX too. */
+/* Numbers of devices inside a container must be below DEVICES_MAX too. */
 static bool numbering_valid(const struct claim_record *r)
 {
     unsigned devices = claim_numbers_count(claim_all_numbers(r));
@@ -355,7 +364,9 @@ void claim_begin(struct claim_builder *b, const struct devices *devices, const c
     text_set(b->record.boot_id, sizeof b->record.boot_id, devices->boot_id);
 }
 
-/* Starts the text of a failure. The first failure stays: the text of a later one is dropped. */
+/*
+ * Starts the text of a failure. Only the first failure is kept; the text of a later one is dropped.
+ */
 static struct writer failure(struct claim_builder *b, enum status s)
 {
     ASSERT(s != STATUS_OK);
@@ -364,7 +375,7 @@ static struct writer failure(struct claim_builder *b, enum status s)
     }
     b->failed = s;
     memset(b->why, 0, sizeof b->why);
-    return writer_of(b->why, sizeof b->why - 1u); /* the last NUL ends it */
+    return writer_of(b->why, sizeof b->why - 1u); /* leaves room for the terminating NUL */
 }
 
 static struct writer claim_failure(struct claim_builder *b, enum status s)
@@ -461,7 +472,7 @@ static bool held_twice(const struct claim_record *r, const struct claim_result *
     return false;
 }
 
-/* "req" or "req/sub". */
+/* Accepts "req" and "req/sub". */
 static bool request_like(struct view v)
 {
     size_t slash = view_find(v, '/');
@@ -470,7 +481,7 @@ static bool request_like(struct view v)
            (plain || name_like(view_from(v, slash + 1u), false));
 }
 
-/* Names of a result into the tables; false: one is not what the API allows. */
+/* Copies the names of a result; false: a name breaks the API's rules. */
 static bool copy_names(struct claim_builder *b, const struct claim_result_in *in,
                        struct claim_result *r)
 {
@@ -492,7 +503,10 @@ void claim_capacity(struct claim_builder *b, struct view key, struct view value)
     }
 }
 
-/* The lowest cores of a device, as many as a share of it has; 0: it has all, or is no share. */
+/*
+ * Provisional cores of a share: the lowest ones of the device. 0: the share has all cores, or the
+ * result is not a share.
+ */
 static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
     unsigned cores = b->cores;
@@ -502,7 +516,7 @@ static uint8_t part_of(struct claim_builder *b, const struct claim_result_in *in
     return (uint8_t)(part ? (1u << cores) - 1u : 0u);
 }
 
-/* `device`: index in the table; negative: the device for the whole node. */
+/* `device`: index in the table; negative: the device that stands for the whole node. */
 static void add_device(struct claim_builder *b, const struct claim_result_in *in, int device)
 {
     ASSERT(b->record.count < RESULTS_MAX && device < (int)b->devices->count);
@@ -528,12 +542,12 @@ static void add_device(struct claim_builder *b, const struct claim_result_in *in
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in)
 {
     if (b->failed != STATUS_OK || !view_is(in->driver, b->driver)) {
-        b->cores = 0; /* they were of a result that is not ours */
+        b->cores = 0; /* the capacities belonged to another driver's result */
         return;
     }
     if (b->configured) {
         /*
-         * What a configuration applies to is decided when it comes; the API server writes results
+         * Configurations are matched to results as they arrive; the API server writes results
          * first.
          */
         claim_malformed(b, "results follow the configuration");
@@ -565,7 +579,7 @@ static bool covers(struct view name, struct view request)
     return view_equal(name, request) || view_equal(name, base);
 }
 
-/* Bit i: the entry applies to result i. */
+/* Bit i: the configuration entry applies to result i. */
 static uint32_t covered(const struct claim_builder *b, const struct claim_config_in *in)
 {
     uint32_t mask = 0;
@@ -581,7 +595,10 @@ static uint32_t covered(const struct claim_builder *b, const struct claim_config
 }
 _Static_assert(RESULTS_MAX <= 32u, "one bit for each result");
 
-/* Result `r` gets a configuration's value: an equally good one of another value is overruled. */
+/*
+ * Applies a configuration's value to result `r`, and remembers the value of an equally strong one
+ * that it overrules.
+ */
 static void overrule(struct claim_builder *b, unsigned r, const struct config *c, uint8_t before,
                      bool named)
 {
@@ -660,7 +677,9 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         return;
     }
     if (in->driver.len == 0u) {
-        /* A kind of configuration that the API gained later must not be ignored. */
+        /*
+         * A later API may add kinds of configuration; ignoring one would prepare the claim wrongly.
+         */
         claim_malformed(b, "a configuration is not opaque, other kinds are not supported");
         return;
     }
@@ -671,7 +690,7 @@ void claim_config_add(struct claim_builder *b, const struct claim_config_in *in)
         claim_malformed(b, "EFA devices take no configuration");
         return;
     }
-    /* Names of requests may be missing from what was cut: it may apply to any result. */
+    /* A truncated entry may have lost request names, so it may apply to any result. */
     uint32_t mask = in->truncated ? UINT32_MAX : covered(b, in);
     if (mask == 0u) {
         return;
@@ -712,7 +731,7 @@ void claim_allocated(struct claim_builder *b)
     b->allocated = true;
 }
 
-/* What the whole object must have; NULL: it has. */
+/* What the complete object lacks; NULL: nothing. */
 static const char *lacking(const struct claim_builder *b)
 {
     if (!b->seen_meta) {
@@ -732,7 +751,7 @@ static const char *lacking(const struct claim_builder *b)
     return 0;
 }
 
-/* A node is in one set of nodes at a time, whatever requests ask for it. */
+/* All results must ask for the same mode: a node is in one set of nodes at a time. */
 static void take_mode(struct claim_builder *b)
 {
     struct claim_record *r = &b->record;
@@ -751,10 +770,10 @@ static void take_mode(struct claim_builder *b)
     struct writer nowhere = writer_of(NULL, 0);
     enum status s = ultraserver_mode(&b->ultraserver, nodes, b->devices->instance_type,
                                      &r->ultraserver, &nowhere);
-    ASSERT(s == STATUS_OK); /* read_config has asked the same */
+    ASSERT(s == STATUS_OK); /* read_config has already checked this mode */
 }
 
-/* What the host's file gives is for claims that ask for no LNC anywhere. */
+/* Applies the LNC of the host's file when no result of the claim asks for one. */
 static void take_lnc(struct claim_record *r, uint8_t host)
 {
     uint8_t asked = claim_logical_neuron_core(r);
@@ -770,7 +789,10 @@ static void no_part(struct claim_builder *b, const char *what)
     writer_text(&why, what);
 }
 
-/* 0 also for a device that is gone: since the result was read, the node was looked at again. */
+/*
+ * Smallest part of the device. Also 0 for a device that vanished in a probe after the result was
+ * read.
+ */
 static unsigned core_unit(const struct devices *d, unsigned number)
 {
     int at = devices_numbered(d, number);
@@ -778,8 +800,8 @@ static unsigned core_unit(const struct devices *d, unsigned number)
 }
 
 /*
- * The runtime numbers cores as the container's devices and its LNC say: so a part is the only
- * device, and has the LNC of its units, as all parts of the device then have.
+ * The runtime numbers cores by the container's devices and LNC. So a part must be the claim's only
+ * device and use the LNC of its units, like every other part of that device.
  */
 static void take_part(struct claim_builder *b)
 {
@@ -802,7 +824,7 @@ static void take_part(struct claim_builder *b)
     } else if (unit > 1u) {
         part->logical_neuron_core = (uint8_t)unit;
     } else {
-        /* one core is one logical core */
+        /* each core is one logical core */
     }
 }
 

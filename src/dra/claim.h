@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims: what the API server allocated to one claim, gathered piece by piece and checked; the
- * record that is kept of it; and the CDI file that the record means. Owns the rules of claim
- * validation; knows neither the wire nor files. A claim is known by its UID alone. Sources: the DRA
- * prepare contract (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI
- * specification 0.6.0.
+ * Claims: the allocation of one claim, gathered piece by piece and checked; the record that is kept
+ * of it; and the CDI file made from the record. Owns the rules of claim validation; knows neither
+ * the wire nor files. Only the UID identifies a claim. Sources: the DRA prepare contract
+ * (KEP-4381), prioritized lists (KEP-4816), admin access (KEP-5018), CDI specification 0.6.0.
  *
  * Invariants:
- * I1 A record that claim_end gives is valid and comes without a reason; the same object gives the
+ * I1 A record that claim_end returns is valid and comes without a reason; the same object gives the
  *    same record however its bytes were split.
- * I2 A claim that failed has one line of printable ASCII as its reason.
+ * I2 A failed claim has one line of printable ASCII as its reason.
  * I3 Every valid record fits a half of the store and reads back from it.
  * I4 A CDI file is JSON of at most CDI_BYTES_MAX, the same for the same record.
- * I5 A device that is neither shared nor under admin access is in a record once, be it as itself or
- *    as one of the node's.
- * I6 A record that is read from a CDI file is valid; from one that cdi_write wrote, it is
- *    the same, but never `rebuilt`: who has its file alone waits for an unprepare.
+ * I5 A device that is neither shared nor under admin access is in a record once, as itself or as
+ *    one of the node's.
+ * I6 A record read from a CDI file is valid. If cdi_write wrote the file, it is the same record,
+ *    but never `rebuilt`: a claim with a CDI file was prepared and will be unprepared.
  */
 #ifndef DRA_CLAIM_H
 #define DRA_CLAIM_H
@@ -23,90 +22,97 @@
 #include "dra/config.h"
 #include "dra/device.h"
 
-struct claim_id { /* as the kubelet named it */
+struct claim_id { /* A claim as the kubelet names it. */
     char uid[UID_CAP];
     char namespace_[NAMESPACE_CAP];
     char name[NAME_CAP];
 };
 
-/* Whether a text can be a claim's UID: what cannot was never prepared, and no file has its name. */
+/* Whether a text can be a claim's UID. Otherwise the claim was never prepared and has no file. */
 bool claim_uid_like(const char *uid);
-/* Whether a text is a DNS label, but for its case and length; what is, is one name of a path. */
+/*
+ * Whether a text is a DNS label, apart from letter case and length; such a text is safe as one
+ * component of a path.
+ */
 bool claim_label_like(struct view text);
 /*
- * Whether the texts are valid as what they stand for. UID: letters, digits and '-' (it becomes part
- * of a file name); namespace alike, name also '.'; a letter or digit at both ends, none empty.
- * PEER_MALFORMED: `why` gets one printable line.
+ * Checks the form of UID, namespace and name. UID and namespace: letters, digits and '-'; name:
+ * also '.'; each with a letter or digit at both ends, none empty. PEER_MALFORMED: `why` gets one
+ * printable line.
  */
 MUST_USE enum status claim_id_check(const struct claim_id *id, struct writer *why);
 
-/* One device that the claim got, and what it asked of it. */
+/* One allocated device, and what the claim asked of it. */
 struct claim_result {
-    char request[REQUEST_BASE_CAP]; /* base name, without "/sub" */
+    char request[REQUEST_BASE_CAP]; /* base name of the request, without "/sub" */
     char share_id[UID_CAP];         /* empty: none */
-    bool node;                      /* all devices of the node: the name is NODE_DEVICE_NAME */
-    uint16_t number;                /* else device N < DEVICES_MAX: the name is neuron-device-N */
-    uint8_t logical_neuron_core;    /* 0: not asked for */
-    uint8_t ultraserver_mode;       /* node count asked for, 0: none */
+    /* the device NODE_DEVICE_NAME, which stands for all devices of the node */
+    bool node;
+    uint16_t number;             /* otherwise: N of neuron-device-N, below DEVICES_MAX */
+    uint8_t logical_neuron_core; /* 0: not asked for */
+    uint8_t ultraserver_mode;    /* number of nodes asked for; 0: none */
     bool admin_access;
     uint8_t cores;        /* bit N: NeuronCore N of the device; 0: the whole device */
-    uint16_t uverbs;      /* of an EFA device: N of /dev/infiniband/uverbsN when it was prepared */
-    uint32_t efa_address; /* its PCI address, by which it is named; 0: a Neuron device */
+    uint16_t uverbs;      /* EFA device: N of /dev/infiniband/uverbsN at prepare time */
+    uint32_t efa_address; /* EFA device: its PCI address, which names it; 0: a Neuron device */
 };
 
 /* What a claim can be reserved for (KEP-4381; a PodGroup: KEP-5729). */
 enum claim_consumer_kind { CONSUMER_POD, CONSUMER_POD_GROUP, CONSUMER_KINDS };
 
-/* What a claim is for; empty: not known. It is shown, and decides nothing. */
+/* Who uses a claim; empty: unknown. Shown to operators only; no decision depends on it. */
 struct claim_consumer {
     char name[NAME_CAP];
     char uid[UID_CAP];
     uint8_t kind; /* enum claim_consumer_kind */
 };
 
-/* What the API server has of a claim that somebody holds, or waits to use. It is only shown. */
+/* The API server's view of a claim that is held or awaited. Shown to operators only. */
 struct claim_reservation {
     struct claim_id id;
-    char pool[NAME_CAP];          /* of its first device of this driver: the node */
+    char pool[NAME_CAP];          /* node, from the claim's first device of this driver */
     char resource[NAMESPACE_CAP]; /* plural kind of the first consumer, as in "pods" */
-    char consumer[NAME_CAP];      /* its name */
-    uint32_t consumers;           /* all of them, more than 0 */
+    char consumer[NAME_CAP];      /* name of the first consumer */
+    uint32_t consumers;           /* number of consumers, more than 0 */
 };
 
-/* What is kept of a prepared claim, and all that a reply, a CDI file or an undo needs. */
+/* The record of a prepared claim: everything that a reply, a CDI file or an undo needs. */
 struct claim_record {
     struct claim_id id;
     char pool[NAME_CAP];
-    char boot_id[UID_CAP]; /* empty: it could not be read */
-    struct claim_consumer
-        consumer;         /* the first one that it was reserved for when it was prepared */
-    bool zero_numbering;  /* --device-numbering=zero at prepare time */
-    uint8_t first_number; /* if so: the number of its first device in a container; else 0 */
-    bool metadata;        /* --device-metadata at prepare time */
-    char pod_claim[NAMESPACE_CAP]; /* if so: its name in the pod; empty: not from a template */
-    bool rebuilt;          /* the API server listed it; the kubelet may never have asked for it */
-    uint64_t node_devices; /* bit N: of the node's device; 0: no result is that */
-    struct ultraserver_use ultraserver; /* of all results that ask for an UltraServer mode */
-    enum driver_kind driver;            /* of all its results */
+    char boot_id[UID_CAP];          /* empty: unreadable at prepare time */
+    struct claim_consumer consumer; /* the first consumer at prepare time */
+    bool zero_numbering;            /* --device-numbering=zero at prepare time */
+    /* with zero_numbering: number of the first device in a container; else 0 */
+    uint8_t first_number;
+    bool metadata; /* --device-metadata at prepare time */
+    /* with metadata: the claim's name in the pod; empty: not from a template */
+    char pod_claim[NAMESPACE_CAP];
+    /* built from the API server's list; the kubelet may never have asked for it */
+    bool rebuilt;
+    /* bit N: device N of the result that stands for the node; 0: no such result */
+    uint64_t node_devices;
+    struct ultraserver_use ultraserver; /* common to all results that ask for an UltraServer mode */
+    enum driver_kind driver;            /* common to all results */
     uint8_t count;                      /* 1 to RESULTS_MAX */
     struct claim_result result[RESULTS_MAX];
 };
 
 /*
- * Whether names, counts and numbers are in their bounds, and the results of one request configured
+ * Whether names, counts and numbers are in bounds, and all results of one request are configured
  * alike.
  */
 bool claim_record_valid(const struct claim_record *r);
 /*
- * Copies a record, perhaps onto itself, but no place behind its last result: such memory stays
- * untouched.
+ * Copies a record, possibly onto itself. Memory past the last result is not touched, so that it
+ * stays non-resident.
  */
 void claim_record_copy(struct claim_record *to, const struct claim_record *from);
-/* Whether two records have the same devices for the same requests, however they are configured. */
+/* Whether two records have the same devices for the same requests, whatever their configuration. */
 bool claim_devices_same(const struct claim_record *x, const struct claim_record *y);
 /*
- * Whether two records have the same devices for the same requests, configured alike, and the node
- * the same place in its UltraServer where that matters.
+ * Whether two records have the same devices for the same requests with the same configuration and,
+ * where that matters, the same place of the node in its UltraServer.
  */
 bool claim_results_same(const struct claim_record *x, const struct claim_record *y);
 /* The first LNC that the claim asks for; 0: none. */
@@ -114,38 +120,41 @@ uint8_t claim_logical_neuron_core(const struct claim_record *r);
 
 /* --- gathering: fed from the projected API object, in the order of its bytes --- */
 
-/* A claim while it is gathered. What is borrowed must live until claim_end. */
+/* A claim while it is gathered. Borrowed objects must live until claim_end. */
 struct claim_builder {
     const struct devices *devices; /* borrowed */
     const char *pool;              /* own pool (node) name, borrowed */
     const char *driver;            /* own name, borrowed */
     const struct claim_id *wanted; /* borrowed */
-    /* that of `devices`; the owner may set one that it has just read, before any configuration */
+    /* from `devices`; the owner may replace it by a newer one before any configuration */
     struct ultraserver ultraserver;
     bool seen_meta;
-    bool is_wanted; /* its UID is the wanted one */
+    bool is_wanted; /* the object has the wanted UID */
     bool allocated;
-    bool configured;     /* a configuration entry came: no result may follow */
+    bool configured;     /* a configuration entry was added: no result may follow */
     bool zero_numbering; /* set by the owner after claim_begin */
-    enum status failed;  /* first failure, STATUS_OK while none */
+    enum status failed;  /* the first failure, or STATUS_OK */
     char why[CLAIM_ERROR_CAP];
-    uint8_t lnc_source[RESULTS_MAX]; /* 0 none, 1 class, 2 claim: precedence */
+    /* source of the applied value: 0 none, 1 class, 2 claim, which takes precedence */
+    uint8_t lnc_source[RESULTS_MAX];
     uint8_t mode_source[RESULTS_MAX];
-    const char *lnc_version[RESULTS_MAX]; /* apiVersion of what was applied; NULL: nothing was */
+    const char *lnc_version[RESULTS_MAX]; /* apiVersion of the applied configuration; NULL: none */
     const char *mode_version[RESULTS_MAX];
-    uint32_t named[2];                 /* by kind, bit i: what counts names result i's request */
-    uint8_t overruled[2][RESULTS_MAX]; /* by kind: another value that was as good; 0: none */
+    /* by kind, bit i: the applied configuration names result i's request */
+    uint32_t named[2];
+    /* by kind: an equally strong value that was overruled; 0: none */
+    uint8_t overruled[2][RESULTS_MAX];
     char request[RESULTS_MAX][REQUEST_CAP]; /* full names, "req" or "req/sub" */
-    uint8_t cores;                          /* that the next result takes, if a share does */
+    uint8_t cores;                          /* cores of the next result, if it is a share */
     struct claim_record record;
 };
 
-/* `wanted` has passed claim_id_check. What is borrowed must live until claim_end. */
+/* `wanted` has passed claim_id_check. Borrowed objects must live until claim_end. */
 void claim_begin(struct claim_builder *b, const struct devices *devices, const char *driver,
                  const char *pool, const struct claim_id *wanted);
 /*
- * Metadata of the object. Another UID: `claim ns/name got replaced …`. One under deletion is
- * allowed.
+ * Metadata of the object. Another UID fails the claim: `claim ns/name got replaced …`. A claim
+ * under deletion is accepted.
  */
 void claim_meta(struct claim_builder *b, struct view uid);
 /* status.allocation.devices.results[i] as the API server has it; views are borrowed. */
@@ -158,13 +167,14 @@ struct claim_result_in {
     bool admin_access;
 };
 /*
- * One capacity that the next result takes, as a Quantity. Other capacities than CORES_CAPACITY are
- * ignored. A share of fewer NeuronCores than the device has is a part of it.
+ * One capacity of the next result, as a Quantity. Capacities other than CORES_CAPACITY are ignored.
+ * A share with fewer NeuronCores than the device has is a part of the device.
  */
 void claim_capacity(struct claim_builder *b, struct view key, struct view value);
 /*
- * One allocation result; those of other drivers are ignored. Unknown device, foreign pool, over
- * RESULTS_MAX, a device twice without admin access or distinct shares: the claim fails.
+ * Adds one allocation result; results of other drivers are ignored. The claim fails on an unknown
+ * device, a foreign pool, more than RESULTS_MAX results, or a device given twice without admin
+ * access or distinct shares.
  */
 void claim_result_add(struct claim_builder *b, const struct claim_result_in *in);
 /* status.allocation.devices.config[i] as the API server has it; views are borrowed. */
@@ -172,102 +182,106 @@ struct claim_config_in {
     struct view source;     /* FromClass or FromClaim */
     struct view driver;     /* empty: no opaque configuration */
     struct view parameters; /* JSON */
-    bool truncated;         /* it was longer than OPAQUE_BYTES_MAX */
-    unsigned requests;      /* names that follow; 0: all requests */
+    bool truncated;         /* longer than OPAQUE_BYTES_MAX, and cut there */
+    unsigned requests;      /* number of request names that follow; 0: all requests */
     struct view request[CONFIG_REQUESTS_MAX];
 };
 /*
- * One configuration entry; applied to the results it names ("req" covers "req/sub"): claim over
- * class, later over earlier, each kind by itself; of two entries of one source, which both name
- * requests or both do not, the value of the earlier one is remembered as overruled. Entries of
- * other drivers and those that apply to no own result are ignored undecoded. Failure text: `error
- * applying config: <why of config.h>`.
+ * Applies one configuration entry to the results that it names ("req" covers "req/sub"). Claim wins
+ * over class, later over earlier, for each kind separately. When two entries of one source both
+ * name requests, or both name none, the earlier value is remembered as overruled. Entries of other
+ * drivers, and entries that apply to no result of this driver, are ignored undecoded. Failure text:
+ * `error applying config: <why of config.h>`.
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * status.reservedFor[i]: the first pod or PodGroup is kept. What is neither, or cannot be one, is
+ * status.reservedFor[i]: keeps the first pod or PodGroup. Other kinds and invalid names are
  * ignored.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);
-/* status.allocation is there and complete. */
+/* The object has status.allocation, complete. */
 void claim_allocated(struct claim_builder *b);
-/* The object could not be read at this point; `what` names it in one clause. The claim fails. */
+/* Fails the claim: the object is unreadable at this point; `what` names the place in one clause. */
 void claim_malformed(struct claim_builder *b, const char *what);
 /*
- * The object was read to its end. STATUS_OK: b->record is complete (results in the API's order,
- * boot id from the devices, and the host's LNC where no result asks for one). Else b->why holds one
+ * The object is complete. STATUS_OK: b->record is complete (results in the API's order, boot id
+ * from the devices, and the host's LNC where no result asks for one). Otherwise b->why holds one
  * printable line: not allocated, no result of this driver, or the first failure. A part of a device
- * is all that its claim has, is /dev/neuron0 in the container whatever zero_numbering says, and has
- * its lowest cores: which ones it is to have is for cores_place.
+ * must be its claim's only result and is /dev/neuron0 in the container, whatever zero_numbering
+ * says. Its cores are provisionally the lowest ones; the caller places them with cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
 
 /* "Pod" or "PodGroup". Never NULL. */
 const char *claim_consumer_name(enum claim_consumer_kind kind);
 
-/*
- * Bit N: device number N is held, by this claim alone or by shares. Results with admin access hold
- * nothing.
- */
+/* Bit N: the claim holds device N, alone or as a share. Results with admin access hold nothing. */
 uint64_t claim_numbers(const struct claim_record *r);
-/* Whether it has a share ID for every device that it holds: others may hold shares of these. */
+/*
+ * Whether every device that the claim holds has a share ID, so that other claims may hold shares of
+ * it.
+ */
 bool claim_shares(const struct claim_record *r);
-/* Whether others may hold the rest of its devices: it has shares of EFA devices, or a part. */
+/*
+ * Whether other claims may hold the rest of its devices: it has shares of EFA devices, or a part of
+ * a Neuron device.
+ */
 bool claim_joins(const struct claim_record *r);
-/* The cores of the device of which the claim has a part; 0: it has no part. */
+/* The cores of the claim's part of a device; 0: the claim has no part. */
 uint8_t claim_cores(const struct claim_record *r);
 /*
- * A part of a device for a claim: as many cores as `part` has, side by side, of the `cores` that
- * the device has, from a multiple of `unit` on, none of them in `used`. The smallest gap that has
- * room, so that larger claims find room later. 0: there is none; `cores` 0 has none either.
+ * Places a part: as many adjacent cores as `part` has, of the device's `cores`, starting at a
+ * multiple of `unit`, none of them in `used`. Chooses the smallest gap with enough room, so that
+ * larger parts fit later. 0: no room, or `cores` is 0.
  */
 uint8_t cores_place(uint8_t used, uint8_t part, unsigned cores, unsigned unit);
-/* The cores of a part as "2" or "2-3", where `unit` of them count as one. */
+/* Writes the cores of a part as "2" or "2-3", in logical cores of `unit` physical ones. */
 void cores_write(struct writer *out, uint8_t part, unsigned unit);
-/* Bit N: device number N is one of result `at`, however it is held. */
+/* Bit N: result `at` contains device N, with or without admin access. */
 uint64_t claim_result_numbers(const struct claim_record *r, unsigned at);
-/* Bit N: device number N is one of the claim, however it is held. */
+/* Bit N: the claim contains device N, with or without admin access. */
 uint64_t claim_all_numbers(const struct claim_record *r);
 /*
- * Bit N: a device of the claim is /dev/neuronN in its containers, or nothing else may be: all of
- * them for a part of a device, because NEURON_RT_VISIBLE_CORES holds for a whole container.
+ * Bit N: /dev/neuronN in the claim's containers belongs to the claim, or must stay free of other
+ * devices: all N for a part of a device, because NEURON_RT_VISIBLE_CORES holds for a whole
+ * container.
  */
 uint64_t claim_container_numbers(const struct claim_record *r);
 /*
- * Whether the Neuron devices that the claim holds have consecutive numbers, which nothing but the
- * claim's constraints sees to. For core ranges and PCI addresses the kernel module adds the number
- * of the first device to the index in the container (ncdev_crwl_nc_range_mark), so a claim with a
- * gap reaches a device that it does not have. The first number does not follow the last one there,
- * on a ring either.
+ * Whether the claim's Neuron devices have consecutive numbers; only the claim's own constraints
+ * ensure that. For core ranges and PCI addresses the kernel module adds the number of the first
+ * device to the index in the container (ncdev_crwl_nc_range_mark), so a claim with a gap reaches a
+ * device that it does not hold. The module does not wrap from the last number to the first, not
+ * even on a ring.
  */
 bool claim_consecutive(const struct claim_record *r);
-/* Appends which devices such a claim has, what follows, and what to ask for instead. */
+/* Appends the devices of a claim with a gap, the consequences, and what to ask for instead. */
 void claim_scattered_write(struct writer *out, const struct claim_record *r);
-/* How many device numbers a mask has. */
+/* Number of devices in a mask. */
 unsigned claim_numbers_count(uint64_t numbers);
 /* Whether result `at` is the first one of its request. */
 bool claim_request_begins(const struct claim_record *r, unsigned at);
 /* Published name of the result's device. */
 void claim_device_name(const struct claim_result *result, char out[DEVICE_NAME_CAP]);
 /*
- * The attributes of device `index`, one of the result, as its claim has it: those of
- * device_attributes, and of a Neuron device logicalNeuronCore (int), the LNC of the claim's
- * containers, and logicalCores (string, such as "0-3"), the cores of that size which they have of
- * it, counted from 0 on the device. Both are left out where the type is not known.
+ * The attributes of device `index` as its claim, to which `result` belongs, sees them: those of
+ * device_attributes and, for a Neuron device, logicalNeuronCore (int), the LNC of the claim's
+ * containers, and logicalCores (string, such as "0-3"), the claim's cores of that size, counted
+ * from 0 on the device. Both are left out where the type is unknown.
  */
 void claim_attributes(const struct claim_result *result, const struct devices *d, unsigned index,
                       struct attributes *out);
 
 /* --- CDI --- */
 
-/* How the names of the driver's CDI files start. */
+/* Prefix of the names of the driver's CDI files. */
 const char *cdi_file_prefix(enum driver_kind driver);
 /* File name of a claim's CDI file: prefix, uid, CDI_FILE_SUFFIX. */
 void cdi_file_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
-/* The name that it has as a tombstone: prefix, uid, CDI_TOMBSTONE_SUFFIX. */
+/* Name of the same file as a tombstone: prefix, uid, CDI_TOMBSTONE_SUFFIX. */
 void cdi_tombstone_name(enum driver_kind driver, const char *uid, char out[CDI_FILE_NAME_CAP]);
-/* Whether a file of this name is a claim's, with this suffix; `uid` is the claim's then. */
+/* Whether this is the name of a claim's file with this suffix; if so, `uid` is the claim's. */
 bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix, char uid[UID_CAP]);
 /*
  * CDI device id of one request of a claim: neuron.aws.com/claim=<uid>-<request>, or that of the EFA
@@ -275,29 +289,28 @@ bool cdi_name_uid(enum driver_kind driver, const char *name, const char *suffix,
  */
 void cdi_device_id(enum driver_kind driver, const char *uid, const char *request,
                    char out[CDI_ID_CAP]);
-/* What a CDI file has of the host and of the settings; borrowed. */
+/* What a CDI file takes from the host and the settings; borrowed. */
 struct cdi_host {
     const char *dev_root;
-    const char *cdi_root; /* for records with metadata files */
-    const char *driver;   /* the name of the driver, for these too */
+    const char *cdi_root; /* for metadata files */
+    const char *driver;   /* the driver's name, for metadata files */
 };
 /*
- * The CDI file of a record (CDI 0.6.0, byte-deterministic): annotations that show the record to
- * whoever looks; one device per distinct request, in the order of the results, with its deviceNodes
- * (hostPath <dev_root>/neuronN, path /dev/neuronN, or /dev/neuronK with K from first_number on,
- * ascending over the claim's devices; of an EFA device /dev/infiniband/uverbsN, with the kernel's
- * own N, which is all that libfabric's provider efa opens: README.md), its environment
+ * Writes the CDI file of a record (CDI 0.6.0, deterministic bytes): annotations that show the
+ * record, and one device per distinct request, in the order of the results. Each device has its
+ * deviceNodes (hostPath <dev_root>/neuronN; path /dev/neuronN, or /dev/neuronK with K counted from
+ * first_number over the claim's devices; an EFA device has /dev/infiniband/uverbsN with the
+ * kernel's own N, which is all that libfabric's provider efa opens: README.md), its environment
  * (NEURON_LOGICAL_NC_CONFIG; NEURON_RT_VISIBLE_CORES of a part; NEURON_RT_ULTRASERVER_MODE,
- * _SERVER_ID and _NODE_ID), and with
- * metadata files the mount of its own (dra/metadata.h). Nothing applies to the file as a whole, so
- * that a container gets what its requests name and nothing more. FULL_BUFFER: over CDI_BYTES_MAX or
- * the room of `out`, which then holds a useless part.
+ * _SERVER_ID and _NODE_ID), and the mount of its metadata file (dra/metadata.h). Nothing applies to
+ * the file as a whole, so that a container gets only what its requests name. FULL_BUFFER: the file
+ * exceeds CDI_BYTES_MAX or the room of `out`, which then holds a useless part.
  */
 MUST_USE enum status cdi_write(const struct claim_record *r, const struct cdi_host *host,
                                struct writer *out);
 /*
- * The record that a CDI file's annotations hold; its consumer, which is no part of them, is empty.
- * HOST_DAMAGED: not such a file; `r` is all zero then.
+ * Reads the record from a CDI file's annotations; its consumer stays empty, because the file does
+ * not hold it. HOST_DAMAGED: not such a file; `r` is all zero then.
  */
 MUST_USE enum status cdi_read(struct view file, struct claim_record *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strict decoding of opaque configurations, in two passes over the text: the first finds apiVersion
+ * Decodes opaque configurations strictly, in two passes over the text: the first finds apiVersion
  * and kind, the second checks every member against the kind's row. Owns the table of kinds and the
  * texts that users read in pod events.
  */
@@ -13,11 +13,11 @@
 #define VALUE(n) (1u << (n))
 #define KINDS ((unsigned)CONFIG_ULTRASERVER + 1u)
 
-/* A kind has one field beside apiVersion and kind: a small integer. */
+/* Each kind has one field beside apiVersion and kind: a small integer. */
 static const struct kind_row {
     const char *name;
     const char *field;
-    const char *values; /* the allowed ones, as text */
+    const char *values; /* the allowed values, as text */
     uint8_t mask;       /* bit n: value n is allowed */
 } kind_rows[KINDS] = {
     [CONFIG_NEURON] = {"NeuronConfig", "logicalNeuronCore", "1, 2", VALUE(1) | VALUE(2)},
@@ -26,7 +26,7 @@ static const struct kind_row {
 };
 enum { VALUE_LIMIT = 8 };
 
-/* The released spelling first; the others are those of the beta's documents. */
+/* The released apiVersion first, then those of the beta's documents. */
 static const char *const versions[] = {
     CONFIG_API_GROUP "/v1",
     CONFIG_API_GROUP "/v1alphav1",
@@ -42,12 +42,12 @@ struct decoder {
     struct writer *why;
     const struct kind_row *row;
     const char *field_name[FIELDS];
-    struct view name;         /* member under way */
+    struct view name;         /* the current member */
     struct json_token value;  /* first token of its value */
     struct view text[FIELDS]; /* of apiVersion and kind; empty: absent or null */
-    struct json_token number; /* what the kind's field holds; JSON_NULL: absent or null */
-    bool seen[FIELDS];        /* in the second pass */
-    unsigned complaints;      /* unknown and doubled members so far */
+    struct json_token number; /* value of the kind's own field; JSON_NULL: absent or null */
+    bool seen[FIELDS];        /* members met in the second pass */
+    unsigned complaints;      /* unknown and duplicate members so far */
 };
 
 static void quote(struct writer *why, struct view text)
@@ -81,7 +81,7 @@ static enum status open_object(struct decoder *d, struct view json)
     return STATUS_OK;
 }
 
-/* The next member's name and first token; *end: the object and the text are complete. */
+/* Reads the next member's name and first token. *end: the object and the text are complete. */
 static enum status next_member(struct decoder *d, bool *end)
 {
     struct json_token t;
@@ -119,7 +119,7 @@ static const char *found_name(enum json_kind kind)
     case JSON_TRUE:
     case JSON_FALSE:
         return "boolean";
-    case JSON_NULL: /* as good as absent, never wrong */
+    case JSON_NULL: /* null counts as absent */
     case JSON_OBJECT_END:
     case JSON_ARRAY_END:
     case JSON_NAME:
@@ -148,7 +148,7 @@ static enum status wrong_type(struct decoder *d, const char *field, const char *
 
 /* --- first pass: apiVersion and kind --- */
 
-/* As in Go: the last of two counts, null leaves the field alone. */
+/* As in Go: of two equal members the last counts, and null leaves the field unchanged. */
 static enum status take_type(struct decoder *d)
 {
     for (unsigned f = FIELD_VERSION; f <= FIELD_KIND; f++) {
@@ -167,7 +167,7 @@ static enum status read_type(struct decoder *d, struct view json)
 {
     bool end = false;
     enum status s = open_object(d, json);
-    /* Every member takes bytes of the text. */
+    /* Each iteration consumes text. */
     for (size_t i = 0; i <= json.len && s == STATUS_OK; i++) {
         s = next_member(d, &end);
         if (s != STATUS_OK || end) {

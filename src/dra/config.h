@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opaque configurations: NeuronConfig and UltraServerConfig, decoded strictly. Owns the two kinds,
- * their fields and the error texts that users see in pod events; knows no claim, and no hardware
- * but the LNC values of a node and its UltraServer. Source of kinds and texts: AWS Neuron DRA
- * documentation; wording of decoding errors: the Kubernetes serializer (apimachinery,
+ * their fields and the error texts that users see in pod events; knows no claim, and of the
+ * hardware only the LNC values of a node and its UltraServer. Source of kinds and texts: AWS Neuron
+ * DRA documentation; wording of decoding errors: the Kubernetes serializer (apimachinery,
  * sigs.k8s.io/json).
  *
  * Invariants:
- * I1 On failure *out is as before.
- * I2 The reason is one line of printable ASCII, whole within CLAIM_ERROR_CAP behind the words that
- *    the claim puts before it.
- * I3 Taken is a JSON object of apiVersion, kind and the kind's field, each once, with known values,
- *    and nothing else.
- * I4 config_check fails by PEER_UNSUPPORTED alone, with a reason.
+ * I1 On failure *out is unchanged.
+ * I2 The reason is one line of printable ASCII that fits in CLAIM_ERROR_CAP behind the claim's
+ *    words before it.
+ * I3 Accepted is a JSON object of apiVersion, kind and the kind's field, each once, with known
+ *    values, and nothing else.
+ * I4 config_check fails only with PEER_UNSUPPORTED, and with a reason.
  */
 #ifndef DRA_CONFIG_H
 #define DRA_CONFIG_H
@@ -27,7 +27,7 @@ enum config_kind { CONFIG_NEURON, CONFIG_ULTRASERVER };
 /* One decoded configuration. */
 struct config {
     enum config_kind kind;
-    const char *api_version; /* as it was written; static text */
+    const char *api_version; /* as written in the configuration; static text */
     uint8_t value; /* NeuronConfig: logicalNeuronCore; UltraServerConfig: ultraserverMode (nodes) */
 };
 
@@ -49,9 +49,9 @@ MUST_USE enum status config_decode(struct view json, struct config *out, struct 
 
 /*
  * Checks a decoded configuration against the node (bit n of `lnc_allowed`: LNC n may be asked for).
- * PEER_UNSUPPORTED, with one line: LNC on a type without it is exactly "LNC value is not
- * configurable for instance type <type>"; an LNC value that the type does not have; an
- * UltraServerConfig that ultraserver_mode refuses.
+ * PEER_UNSUPPORTED, with one line, for: LNC on a type without it, with exactly "LNC value is not
+ * configurable for instance type <type>"; an LNC value that the type lacks; an UltraServerConfig
+ * that ultraserver_mode refuses.
  */
 MUST_USE enum status config_check(const struct config *c, unsigned lnc_allowed,
                                   const struct ultraserver *ultraserver, const char *instance_type,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which NeuronCores of a device a claim gets that has a part of it. Owns the choice alone: what is
- * used is for the caller to know, from the records of the claims that have the other parts.
+ * Chooses which NeuronCores of a device a claim for a part of it gets. Owns only the choice: the
+ * caller passes the cores in use, from the records of the claims that hold the other parts.
  */
 #include "dra/claim.h"
 
 #include "base/assert.h"
 
-/* First core from `from` on that is in use, or `cores`. */
+/* First core in use at or after `from`; `cores` if none is. */
 static unsigned gap_end(uint8_t used, unsigned from, unsigned cores)
 {
     unsigned end = from;

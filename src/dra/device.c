@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From found texts to the device table: each text is checked once, here; what fails is left out and
- * reported. Reads no file and decides nothing about attributes.
+ * Builds the device table from raw texts. Each text is checked once, here; an invalid one is left
+ * out and reported. Reads no file; knows no attribute.
  */
 #include "dra/device.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Physical cores of one device; eight is the most that any has. */
+/* Bound on the physical cores of one device; today's devices have at most eight. */
 #define CORE_COUNT_MAX 255u
 
 static const char *const issue_names[PROBE_ISSUE_KINDS] = {
@@ -133,14 +133,17 @@ static void report_count(struct probe_issues *issues, enum probe_issue_kind kind
 
 /* --- texts of the node --- */
 
-/* The text without white space around it. A found text ends in NUL or fills its array. */
+/* The text without surrounding white space. A found text ends in NUL or fills its array. */
 static struct view found_text(const char text[SYSFS_VALUE_CAP])
 {
     struct view all = view_of(text, SYSFS_VALUE_CAP);
     return view_trim(view_first(all, view_find(all, 0)));
 }
 
-/* Copies a word of visible ASCII; false, and an empty text, when it is none or does not fit. */
+/*
+ * Copies a word of visible ASCII. false, and an empty text: the value is not such a word, or does
+ * not fit.
+ */
 static bool copy_word(char *text, size_t cap, struct view value)
 {
     text[0] = '\0';
@@ -157,7 +160,7 @@ static bool type_character(uint8_t byte)
     return is_lower(byte) || is_digit(byte) || byte == '-';
 }
 
-/* EC2 form, family.size: what other machines show as product name is not taken for a type. */
+/* Accepts the EC2 form, family.size; product names of other machines are not taken for a type. */
 static bool is_instance_type(struct view value)
 {
     size_t dots = 0;
@@ -191,7 +194,7 @@ static void build_type(struct devices *d, const struct found_node *found,
     } else if (d->board == NULL) {
         report_node(issues, PROBE_ISSUE_UNKNOWN_TYPE, type);
     } else {
-        /* all is known */
+        /* both module and type are known */
     }
 }
 
@@ -232,7 +235,7 @@ static void build_cores(const struct devices *d, struct device *device,
     }
 }
 
-/* The node that the kernel gives; it writes -1 for none. */
+/* The kernel's NUMA node; -1 in its file means none. */
 static void build_pci(struct device *device, const struct found_device *found)
 {
     uint64_t node = 0;
@@ -245,7 +248,7 @@ static void build_pci(struct device *device, const struct found_device *found)
     text_cut(device->pcie_root, sizeof device->pcie_root, view_text(found->pcie_root));
 }
 
-/* Another device of the node, named for the first time. */
+/* Whether `number` is another device of the node, not yet listed. */
 static bool is_neighbour(const struct device *device, uint64_t number)
 {
     for (unsigned i = 0; i < device->neighbours; i++) {
@@ -256,7 +259,7 @@ static bool is_neighbour(const struct device *device, uint64_t number)
     return number != device->number;
 }
 
-/* "a, b, c, d": takes the first number and what follows its comma off the list. */
+/* "a, b, c, d": consumes the first number and the comma behind it. */
 static bool next_neighbour(struct device *device, struct view *list)
 {
     size_t comma = view_find(*list, ',');
@@ -304,7 +307,7 @@ static void build_name(struct device *device)
     number_name(device->number, device->name);
 }
 
-/* PCI address of an EFA device by the board's map; 0: it has none of this number. */
+/* PCI address of an EFA device by the board's map; 0: the map has no device of this number. */
 static uint32_t mapped_address(const struct devices *d, unsigned number)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -331,7 +334,7 @@ void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME
 
 /* --- the table --- */
 
-/* Where `number` belongs among the ascending ones. */
+/* Position of `number` in the ascending table. */
 static unsigned place_of(const struct devices *d, uint16_t number)
 {
     unsigned place = 0;
@@ -353,8 +356,8 @@ void devices_insert(struct devices *d, const struct device *device)
 }
 
 /*
- * Whether nodes are character devices on this node, as the kernel makes them. Where none is, files
- * stand for them: a simulated tree whose user may not make devices.
+ * Whether device nodes on this node are character devices, as the kernel makes them. If none is,
+ * plain files stand for them: a simulated tree whose user may not create devices.
  */
 static bool has_character_devices(const struct found_node *found)
 {
@@ -373,7 +376,7 @@ static void add(struct devices *d, const struct found_device *found, bool usable
     unsigned place = place_of(d, found->number);
     build_name(&device);
     if (found->number >= DEVICES_MAX) {
-        /* The kernel module has no such minor, and a claim's mask has no bit for it. */
+        /* The kernel module has no such minor number, and a claim's mask no such bit. */
         probe_issue_add(issues, PROBE_ISSUE_IGNORED, found->number, view_text(device.name));
     } else if (place < d->count && d->device[place].number == found->number) {
         probe_issue_add(issues, PROBE_ISSUE_DUPLICATE, found->number, view_text(device.name));
@@ -398,7 +401,10 @@ static void build_ultraserver(struct devices *d, const struct found_node *found,
     }
 }
 
-/* Known types have what their family has; an unknown one has it when its devices look the same. */
+/*
+ * A known type has its family's LNC; an unknown one only if all its devices have the family's core
+ * count.
+ */
 static void build_lnc(struct devices *d)
 {
     const struct board_family *family = board_family(d->instance_type);
@@ -427,8 +433,8 @@ bool device_shared(const struct devices *d, const struct device *device)
 #define LNC_MAX 7u
 
 /*
- * The runtime's file for the whole host (AWS Neuron SDK: logical_nc_config), which containers do
- * not see: a claim that asks for no LNC gets the one of this file.
+ * Parses the runtime's file for the whole host (AWS Neuron SDK: logical_nc_config). Containers do
+ * not see it, so a claim that asks for no LNC gets the one of this file.
  */
 static void build_lnc_host(struct devices *d, const struct found_node *found,
                            struct probe_issues *issues)
@@ -451,7 +457,7 @@ static void build_lnc_host(struct devices *d, const struct found_node *found,
     } else if (text.len > 0u) {
         report_node(issues, PROBE_ISSUE_LNC_CONFIG, text);
     } else {
-        /* no file, as on most nodes */
+        /* no file: the usual case */
     }
 }
 
@@ -486,10 +492,7 @@ static void judge_readings(struct devices *d)
     }
 }
 
-/*
- * One issue for all devices. The numbers of the devices stand last: they alone can be too many for
- * an issue.
- */
+/* One issue covers all devices. Device numbers come last, because only they can exceed the text. */
 static void report_health_files(const struct devices *d, struct probe_issues *issues)
 {
     uint8_t text[SYSFS_VALUE_CAP + DEVICE_NUMBERS_CAP];
@@ -569,7 +572,7 @@ void devices_keep(struct devices *d, unsigned number)
         device.numa_node = -1;
         device.at_pci_address = true;
         if (device.efa.address == 0u) {
-            return; /* its name is not known any more */
+            return; /* the name of an absent EFA device is unknown */
         }
     }
     devices_name(d, number, device.name);
@@ -605,7 +608,7 @@ void devices_add_node(struct devices *d, bool alone)
     d->counters = !alone;
 }
 
-/* --- questions --- */
+/* --- queries --- */
 
 static bool ends(const char *text, size_t cap)
 {
@@ -678,7 +681,10 @@ static bool same_device(const struct device *a, const struct device *b)
            same_text(a->pcie_root, b->pcie_root) && same_function(&a->efa, &b->efa);
 }
 
-/* Attributes follow from exactly these: the row follows from the type, the name from the number. */
+/*
+ * Compares only what attributes derive from: the row follows from the type, the name from the
+ * number.
+ */
 bool devices_same(const struct devices *a, const struct devices *b)
 {
     ASSERT(a != NULL && b != NULL);

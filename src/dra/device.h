@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device table: what the kernel module's files say, checked, joined with the board's row. Owns
- * the meaning of sysfs texts and of attributes; reads no file, knows no protocol. Sources: kernel
+ * The device table: the kernel module's files, checked and joined with the board's row. Owns the
+ * meaning of sysfs texts and of attributes; reads no file, knows no protocol. Sources: kernel
  * module's neuron_cdev.c and neuron_sysfs_metrics.c (layout), AWS Neuron DRA documentation
  * (attributes).
  *
  * Invariants:
  * I1 A table that was built is valid.
- * I2 It has each device number under DEVICES_MAX that was found with its node, once. A file is no
- *    node where other nodes are character devices.
- * I3 Core count and neighbours are the numbers of their texts, or 0 when they are no such numbers.
+ * I2 It has each device number under DEVICES_MAX that was found with its node, once. A plain file
+ *    does not count as a node where other nodes are character devices.
+ * I3 Core count and neighbours are the numbers of their texts, or 0 if these are not valid numbers.
  * I4 The texts of probe issues are printable ASCII.
- * I5 Attributes ascend by key, and none is one that the API server would refuse.
+ * I5 Attributes ascend by key, and the API server accepts each of them.
  * I6 A stored slice is equal exactly when it has these attributes and nothing more.
  */
 #ifndef DRA_DEVICE_H
@@ -25,42 +25,43 @@
 
 /* --- what the host found: raw texts, exactly as read --- */
 
-/* The drivers of the agent; each has its own devices, claims and claim store. */
+/* The drivers of this process; each has its own devices, claims and claim store. */
 enum driver_kind { DRIVER_NEURON, DRIVER_EFA };
 /* Number of kinds. */
 #define DRIVERS ((unsigned)DRIVER_EFA + 1u)
 
-/* What tells a device from another one that has its number later. */
+/* Identity of a device: distinguishes it from another one that gets its number later. */
 struct device_place {
-    uint64_t folder; /* inode of class/neuron_device/neuronN: the kernel makes it once; 0: absent */
-    uint64_t node;   /* major and minor of its node in <dev-root>; 0: no character device */
+    /* inode of class/neuron_device/neuronN, new whenever the kernel creates it; 0: absent */
+    uint64_t folder;
+    uint64_t node; /* major and minor number of its node in <dev-root>; 0: no character device */
 };
 
-/* numa_node of a PCI device: a number of at most ten digits, a sign, NUL. */
+/* numa_node of a PCI device: at most ten digits, a sign, NUL. */
 #define NUMA_VALUE_CAP 12u
 /* "pci", a domain of at most eight hexadecimal digits, a colon, two digits of the bus, NUL. */
 #define PCIE_ROOT_CAP 15u
 /* Name of an RDMA device, such as rdmap16s25; the kernel's IB_DEVICE_NAME_MAX, NUL included. */
 #define RDMA_NAME_CAP 64u
 
-/* What a device of DRIVER_EFA has beyond the others; all zero for a Neuron device. */
+/* Additional facts of a device of DRIVER_EFA; all zero for a Neuron device. */
 struct efa_function {
-    uint32_t address;              /* of PCI, see efa.h */
+    uint32_t address;              /* PCI address, see efa.h */
     uint16_t uverbs;               /* N of /dev/infiniband/uverbsN */
-    uint16_t subsystem;            /* PCI subsystem ID, such as efa0; 0: not known */
-    char rdma_name[RDMA_NAME_CAP]; /* empty: not known */
+    uint16_t subsystem;            /* PCI subsystem ID, such as efa0; 0: unknown */
+    char rdma_name[RDMA_NAME_CAP]; /* empty: unknown */
 };
 
 /* One device as sysfs shows it. */
 struct found_device {
     uint16_t number;  /* N of class/neuron_device/neuronN */
-    bool node_exists; /* <dev-root>/neuronN is there */
+    bool node_exists; /* <dev-root>/neuronN exists */
     struct device_place place;
     char core_count[SYSFS_VALUE_CAP]; /* empty: file absent or unreadable */
     char connected_devices[SYSFS_VALUE_CAP];
-    char numa_node[NUMA_VALUE_CAP]; /* of the board's PCI address; empty: nothing is there */
-    char pcie_root[PCIE_ROOT_CAP];  /* first directory of its place in sysfs's tree of devices */
-    struct device_reading reading;  /* of its health, at this look */
+    char numa_node[NUMA_VALUE_CAP]; /* of the board's PCI address; empty: no function there */
+    char pcie_root[PCIE_ROOT_CAP];  /* first directory of its path in sysfs's tree of devices */
+    struct device_reading reading;  /* its health files, as read in this probe */
 };
 
 /* The node as sysfs, DMI and procfs show it. */
@@ -68,12 +69,13 @@ struct found_node {
     char product_name[SYSFS_VALUE_CAP];   /* DMI, or --instance-type; may carry "ml." */
     char driver_version[SYSFS_VALUE_CAP]; /* module/neuron/version; empty: module not loaded */
     char boot_id[SYSFS_VALUE_CAP];
-    char lnc_config[SYSFS_VALUE_CAP];     /* the host's logical_nc_config; empty: there is none */
-    struct found_ultraserver ultraserver; /* read where the type is a node of one */
-    bool unknown;                         /* the probe failed: `count` is 0 and means nothing */
+    char lnc_config[SYSFS_VALUE_CAP];     /* the host's logical_nc_config; empty: absent */
+    struct found_ultraserver ultraserver; /* read only for UltraServer types */
+    bool unknown;                         /* the probe failed: `count` is 0 and meaningless */
     uint16_t count;
-    uint16_t ignored;                         /* left out: over DEVICES_MAX, or not neuronN */
-    struct found_device devices[DEVICES_MAX]; /* any order */
+    /* entries left out: over DEVICES_MAX, or not named neuronN */
+    uint16_t ignored;
+    struct found_device devices[DEVICES_MAX]; /* in any order */
 };
 
 /* --- the table --- */
@@ -81,102 +83,109 @@ struct found_node {
 /* One device of the table. */
 struct device {
     uint16_t number;     /* device index N, published as deviceId */
-    uint16_t core_count; /* 0: not known */
-    bool at_pci_address; /* the board's PCI address of this device exists */
+    uint16_t core_count; /* 0: unknown */
+    bool at_pci_address; /* a PCI function exists at the board's address of this device */
     char pcie_root
-        [PCIE_ROOT_CAP]; /* root complex of that address, e.g. pci0000:c8; empty: not known */
-    int16_t numa_node;   /* of that address; -1: none, or not known */
-    uint8_t neighbours;  /* entries in `neighbour`; 0: none or not known */
+        [PCIE_ROOT_CAP]; /* root complex of that address, e.g. pci0000:c8; empty: unknown */
+    int16_t numa_node;   /* NUMA node of that address; -1: none or unknown */
+    uint8_t neighbours;  /* entries in `neighbour`; 0: none or unknown */
     uint16_t neighbour[NEIGHBOURS_MAX];
     struct device_place place;
     struct device_reading reading; /* see dra/health.h */
     struct efa_function efa;
     char name[DEVICE_NAME_CAP]; /* neuron-device-N, neuron-node, or pci-<address> */
-    bool node;                  /* all devices of the node as one; number 0, no place */
-    bool tainted;               /* published with the taint of the table */
-    int64_t taint_s;            /* when the taint came, Unix time */
+    bool node;                  /* stands for all devices of the node; number 0, no PCI address */
+    bool tainted;               /* published with the table's taint */
+    int64_t taint_s;            /* when it was tainted, Unix time */
 };
 
-/* All device numbers in a list. */
+/* Room for all device numbers in a list. */
 #define DEVICE_NUMBERS_CAP (DEVICES_MAX * 3u)
 
-#define NETWORK_LAYERS 3u /* of EC2 instance topology; 1 is the widest */
-struct node_labels {      /* of the Node object; empty: not (yet) there */
+#define NETWORK_LAYERS 3u /* layers of the EC2 instance topology; layer 1 is the widest */
+/* labels of the Node object; empty: absent, or the Node is not read yet */
+struct node_labels {
     char network_layer[NETWORK_LAYERS][ATTRIBUTE_VALUE_CAP];
     char capacity_block[ATTRIBUTE_VALUE_CAP]; /* published on UltraServer types only */
 };
 
 struct devices {
-    enum driver_kind driver;   /* whose devices they are */
+    enum driver_kind driver;   /* the driver that has these devices */
     const struct board *board; /* NULL: unknown type */
-    uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or not known */
-    uint8_t lnc_host;    /* LNC of claims that ask for none, by the host's file; 0: it gives none */
-    char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: not known */
+    uint8_t lnc_allowed; /* bit n: a claim may ask for LNC n; 0: not configurable, or unknown */
+    /* LNC of claims that ask for none, from the host's file; 0: not set there */
+    uint8_t lnc_host;
+    char instance_type[ATTRIBUTE_VALUE_CAP]; /* without "ml."; empty: unknown */
     char driver_version[ATTRIBUTE_VALUE_CAP];
     char boot_id[UID_CAP];
     struct node_labels labels;
     struct ultraserver ultraserver;
-    bool unknown; /* no look at the node has succeeded yet: none of them says anything */
+    bool unknown; /* no probe of the node has succeeded yet: the table is meaningless */
     uint16_t count;
-    bool counters; /* the node's device is beside the others: all take from shared counters */
+    /* the node's device is published beside the others; all consume shared counters */
+    bool counters;
     /*
-     * Of each device, for claims that share it (KEP-5075); 0: a claim has it alone; 1: so it is to
-     * be, and shares are left from before, which as a capacity keep the scheduler off.
+     * Shares of each device (KEP-5075). 0: no sharing. 1: sharing was switched off while shares are
+     * still held; published as a capacity, which keeps the scheduler from giving out more.
      */
     uint8_t shares;
-    const char *taint_key; /* of the tainted ones; NULL as long as none is */
+    const char *taint_key; /* taint of the tainted devices; NULL if no device is tainted */
     const char *taint_effect;
     struct device device[DEVICES_MAX]; /* ascending by number, numbers distinct */
 };
 
 /*
- * NeuronCores of the smallest part of a Neuron device that a claim can have, when claims may share
- * it: those that the runtime joins to one logical core where nobody asks for another LNC. 0: the
- * device is not shared, because its silicon is not known or it stands for the node.
+ * NeuronCores of the smallest part of a Neuron device that a claim can have: those that the runtime
+ * joins to one logical core by default. 0: the device cannot be shared, because its type is unknown
+ * or it stands for the node.
  */
 unsigned device_core_unit(const struct devices *d, const struct device *device);
-/* Whether the device is published for several claims at a time. */
+/* Whether the device is published for several claims at the same time. */
 bool device_shared(const struct devices *d, const struct device *device);
 
 /* What a probe of the node can find missing or wrong. */
 enum probe_issue_kind {
     PROBE_ISSUE_NO_MODULE, /* module/neuron/version absent: the module is not loaded */
     PROBE_ISSUE_NO_DEVICES,
-    PROBE_ISSUE_NO_TYPE,        /* product name unreadable */
-    PROBE_ISSUE_UNKNOWN_TYPE,   /* type has no row, its family is known: LNC follows from that */
-    PROBE_ISSUE_UNKNOWN_FAMILY, /* type has no row and no family: LNC is left out too */
-    PROBE_ISSUE_REFUSED_TYPE,   /* family that is refused: no device is published */
-    PROBE_ISSUE_COUNT,          /* number of devices differs from the row */
-    PROBE_ISSUE_CORES,          /* core_count is no number from 1 to 255, or not the row's */
-    PROBE_ISSUE_NEIGHBOURS,     /* connected_devices is not a list of numbers */
-    PROBE_ISSUE_NO_NODE,        /* /dev/neuronN absent or no device: the device is left out */
-    PROBE_ISSUE_DUPLICATE,      /* number seen twice: the second is left out */
-    PROBE_ISSUE_IGNORED,        /* entries of class/neuron_device that were left out */
-    PROBE_ISSUE_VERSION,        /* module version too long or not printable: left out */
-    PROBE_ISSUE_BOOT_ID,        /* boot id unreadable: records of claims carry none */
-    PROBE_ISSUE_ULTRASERVER,    /* a class file is busy, or ultraserver_mode is no list of modes */
-    PROBE_ISSUE_LNC_CONFIG,     /* logical_nc_config gives no LNC that the type has: ignored */
-    PROBE_ISSUE_HEALTH_FILES,   /* a device lacks files of health that its kernel module has */
-    PROBE_ISSUE_NO_EFA,         /* the kernel driver efa has no device */
-    PROBE_ISSUE_EFA_COUNT,      /* number of EFA devices differs from the board's map */
-    PROBE_ISSUE_EFA_VERBS,      /* an EFA device without uverbs entry or node: left out */
-    PROBE_ISSUE_EFA_UNMAPPED,   /* one that the board's map does not name: no device groups */
-    PROBE_ISSUE_EFA_IGNORED,    /* EFA devices over EFAS_MAX */
+    PROBE_ISSUE_NO_TYPE, /* product name unreadable */
+    /* type without a row but of a known family: LNC comes from the family */
+    PROBE_ISSUE_UNKNOWN_TYPE,
+    PROBE_ISSUE_UNKNOWN_FAMILY, /* type without a row or family: LNC is left out too */
+    PROBE_ISSUE_REFUSED_TYPE,   /* family that this agent refuses: no device is published */
+    PROBE_ISSUE_COUNT,          /* number of devices differs from the board's row */
+    /* core_count is not a number from 1 to 255, or differs from the row's */
+    PROBE_ISSUE_CORES,
+    PROBE_ISSUE_NEIGHBOURS, /* connected_devices is not a list of numbers */
+    PROBE_ISSUE_NO_NODE,    /* /dev/neuronN absent or not a device: the device is left out */
+    PROBE_ISSUE_DUPLICATE,  /* number found twice: the second device is left out */
+    PROBE_ISSUE_IGNORED,    /* entries of class/neuron_device that were left out */
+    PROBE_ISSUE_VERSION,    /* module version too long or not printable: left out */
+    PROBE_ISSUE_BOOT_ID,    /* boot id unreadable: records of claims carry none */
+    /* a class file is busy, or ultraserver_mode is not a list of modes */
+    PROBE_ISSUE_ULTRASERVER,
+    PROBE_ISSUE_LNC_CONFIG,   /* logical_nc_config names no LNC of this type: ignored */
+    PROBE_ISSUE_HEALTH_FILES, /* a device lacks health files that its kernel module should have */
+    PROBE_ISSUE_NO_EFA,       /* the kernel driver efa has no device */
+    PROBE_ISSUE_EFA_COUNT,    /* number of EFA devices differs from the board's map */
+    PROBE_ISSUE_EFA_VERBS,    /* EFA device without uverbs entry or node: left out */
+    /* EFA device that the board's map does not name: no device groups */
+    PROBE_ISSUE_EFA_UNMAPPED,
+    PROBE_ISSUE_EFA_IGNORED, /* EFA devices over EFAS_MAX */
     PROBE_ISSUE_KINDS
 };
-#define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue is about the node */
+#define PROBE_ISSUE_NO_NUMBER UINT16_MAX /* the issue concerns the node */
 /* One issue of a probe, for the log. */
 struct probe_issue {
     enum probe_issue_kind kind;
     uint16_t number;            /* device, or PROBE_ISSUE_NO_NUMBER */
-    char text[SYSFS_VALUE_CAP]; /* the offending value; what is not printable ASCII became '?' */
-    const char *remedy;         /* one clause: what to do; static text */
+    char text[SYSFS_VALUE_CAP]; /* the offending value; non-printable bytes replaced by '?' */
+    const char *remedy;         /* what to do, in one clause; static text */
 };
 /* One issue for each device, and some about the node. */
 #define PROBE_ISSUES_MAX (DEVICES_MAX + 8u)
 /* All issues of one probe. */
 struct probe_issues {
-    uint16_t count; /* more issues than fit are counted in `more` */
+    uint16_t count; /* issues that do not fit are only counted in `more` */
     uint16_t more;
     struct probe_issue issue[PROBE_ISSUES_MAX];
 };
@@ -185,49 +194,47 @@ struct probe_issues {
 const char *probe_issue_name(enum probe_issue_kind kind);
 
 /*
- * Builds the table from what was found. Never fails: what is not certain is left out and reported.
- * A device keeps its place when others are missing: numbers are topological (routing tables of the
- * kernel module), so what follows from the number stays certain. The labels in `d` are kept.
+ * Builds the table from what the probe found. Never fails: whatever is uncertain is left out and
+ * reported. A device keeps its place when others are missing, because numbers are topological
+ * (routing tables of the kernel module): what follows from the number stays certain. The labels in
+ * `d` are kept.
  */
 void devices_build(struct devices *d, const struct found_node *found, struct probe_issues *issues);
 /*
- * Adds a device that was not found but is in use, with the cores of its family, unless it is in the
- * table. What its files would say is not known.
+ * Adds a device that was not found but is in use, with the cores of its family, unless the table
+ * has it. The facts from its files stay unknown.
  */
 void devices_keep(struct devices *d, unsigned number);
 /*
- * Whether all devices that the type has are there: what can be published, and prepared, as one
- * device for the node. False for types that are no nodes of an UltraServer.
+ * Whether all devices of the type are present, so that they can be published and prepared as one
+ * device for the node. False for types outside UltraServers.
  */
 bool devices_are_node(const struct devices *d);
 /*
- * Adds one device of all, NODE_DEVICE_NAME, with the cores of all; it is tainted, since the first
- * of them is, when one is. None when devices_are_node is false. `alone`: in the place of the
- * others; else behind them, and then each takes from shared counters (KEP-4815), of which there is
- * one for each device of the host, so that no scheduler gives one away twice.
+ * Adds one device NODE_DEVICE_NAME that stands for all devices, with the cores of all; it is
+ * tainted when any of them is. Does nothing when devices_are_node is false. `alone`: it replaces
+ * the others. Otherwise it comes behind them, and all consume shared counters (KEP-4815), one for
+ * each device of the host, so that no scheduler allocates a device twice.
  */
 void devices_add_node(struct devices *d, bool alone);
 /* Whether names, numbers and counts are in their bounds and devices ascend by number. */
 bool devices_valid(const struct devices *d);
 /* Whether two sets of labels lead to the same attributes. */
 bool node_labels_same(const struct node_labels *a, const struct node_labels *b);
-/*
- * Copies a table, but no place behind its last device: memory for devices that are not there stays
- * untouched.
- */
+/* Copies a table. Memory past the last device is not touched, so that it stays non-resident. */
 void devices_copy(struct devices *to, const struct devices *from);
-/* Whether two tables publish the same. */
+/* Whether two tables lead to the same published devices. */
 bool devices_same(const struct devices *a, const struct devices *b);
 /*
- * Published name of the device of this number. One that the table lacks has it by its number, or by
- * the board's map of EFA devices; else it is "pci-?".
+ * Published name of the device of this number. An absent one is named by its number, or by the
+ * board's map of EFA devices; otherwise "pci-?".
  */
 void devices_name(const struct devices *d, unsigned number, char out[DEVICE_NAME_CAP]);
 /* Index in the table by device number, or -1. */
 int devices_numbered(const struct devices *d, unsigned number);
 /* Index in the table of the EFA device with this PCI address, or -1. */
 int devices_addressed(const struct devices *d, uint32_t address);
-/* Bit N: the device, or NULL: the table, takes the counter of number N. */
+/* Bit N: the device (NULL: any device of the table) consumes the counter of number N. */
 uint64_t devices_counters(const struct devices *d, const struct device *device);
 /* Bit N: number N is in the table. */
 uint64_t devices_numbers(const struct devices *d);
@@ -238,7 +245,7 @@ int devices_find(const struct devices *d, struct view name);
 
 /* --- attributes, in the order of their keys (byte order, as the API server stores maps) --- */
 
-/* Types of DeviceAttribute (resource.k8s.io); and a capacity, whose text is a Quantity. */
+/* Types of DeviceAttribute (resource.k8s.io); and CAPACITY, whose text is a Quantity. */
 enum attribute_type {
     ATTRIBUTE_INT,
     ATTRIBUTE_BOOL,
@@ -247,15 +254,18 @@ enum attribute_type {
     ATTRIBUTE_CAPACITY
 };
 /*
- * Who shares a device takes this of a capacity: all, as without a policy; nothing, unless it asks;
- * or all unless it asks for so many at a time, from CAPACITY_STEP to CAPACITY_STEP_MAX.
+ * Default and granularity of a shared capacity (its requestPolicy). ALL: a claim without a request
+ * takes all, no policy is published. UNASKED_NOTHING: such a claim takes nothing. From
+ * CAPACITY_STEP to CAPACITY_STEP_MAX: such a claim takes all, and requests are multiples of this
+ * number.
  */
 enum { CAPACITY_UNASKED_NOTHING = -1, CAPACITY_ALL, CAPACITY_STEP, CAPACITY_STEP_MAX };
 /* One attribute or capacity of a device. */
 struct attribute {
     char key[ATTRIBUTE_KEY_CAP];
     enum attribute_type type;
-    int64_t number;                 /* INT, BOOL; CAPACITY: one of CAPACITY_ALL and its like */
+    /* INT and BOOL: the value; CAPACITY: CAPACITY_ALL or one of its siblings */
+    int64_t number;
     char text[ATTRIBUTE_VALUE_CAP]; /* STRING, VERSION, CAPACITY */
 };
 /* All attributes and capacities of one device, by ascending key. */
@@ -264,18 +274,18 @@ struct attributes {
     struct attribute attribute[ATTRIBUTES_MAX];
 };
 /*
- * The attributes of device `index`. Of an EFA device those that dranet gives one without a network
- * interface, with its names and types: dra.net/… whatever the driver is called, the groups of its
- * Neuron devices, and Kubernetes' own. Of a Neuron device those with the exact names and types of
- * AWS's driver, as far as they are certain. Beyond them, unqualified: coreCount (int, physical
- * cores), lncConfigurable (bool, whether a claim may ask for an LNC) and contiguousN_id (int, which
- * line of N linked devices it is in), the capacity memory, where the silicon is known, and
- * Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's PCI
- * address exists. On a node of an UltraServer, ultraserverServerId2 and 4 and ultraserverNodeId2
- * and 4: which set of two and of four nodes it is in, and as which of them. The device for the
- * whole node has deviceCount in the place of what one device has. An EFA device with shares has
- * their number as the capacity SHARES_CAPACITY, a Neuron device that claims share its physical
- * cores as CORES_CAPACITY. What the API server would refuse is left out.
+ * The attributes of device `index`. An EFA device has those that dranet gives one without a network
+ * interface, with dranet's names and types: dra.net/… whatever this driver is called, the groups of
+ * its Neuron devices, and Kubernetes' standard ones. A Neuron device has those of AWS's driver with
+ * their exact names and types, as far as they are certain. In addition, unqualified: coreCount
+ * (int, physical cores), lncConfigurable (bool, whether a claim may ask for an LNC), contiguousN_id
+ * (int, the line of N linked devices that it is in), the capacity memory where the silicon is
+ * known, and Kubernetes' own numaNode, pciBusID and pcieRoot (KEP-6072, KEP-4381) where the board's
+ * PCI address exists. On a node of an UltraServer also ultraserverServerId2 and 4 and
+ * ultraserverNodeId2 and 4: its set of two and of four nodes, and its id in each. The device that
+ * stands for the node has deviceCount instead of the facts of one device. An EFA device with shares
+ * has their number as the capacity SHARES_CAPACITY; a Neuron device that claims share has its
+ * physical cores as CORES_CAPACITY. Attributes that the API server would refuse are left out.
  */
 void device_attributes(const struct devices *d, unsigned index, struct attributes *out);
 /* The attributes that device_attributes leaves out, for the log. */

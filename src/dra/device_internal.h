@@ -8,10 +8,12 @@
 
 #include "dra/device.h"
 
-/* Notes an issue; what is not printable ASCII in `value` becomes '?'. */
+/* Adds an issue; bytes of `value` that are not printable ASCII become '?'. */
 void probe_issue_add(struct probe_issues *issues, enum probe_issue_kind kind, uint16_t number,
                      struct view value);
-/* Puts the device where it belongs among the ascending numbers; its number is not there yet. */
+/*
+ * Inserts the device at its place among the ascending numbers; the table must not have its number.
+ */
 void devices_insert(struct devices *d, const struct device *device);
 
 #endif

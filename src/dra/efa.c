@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the texts of the kernel driver efa to its device table; see efa.h. */
+/* Builds the device table from the texts of the kernel driver efa; see efa.h. */
 #include "dra/efa.h"
 
 #include "base/assert.h"
 #include "dra/device_internal.h"
 
-/* --- the link of an entry --- */
+/* --- the link of a uverbs entry --- */
 
-/* Takes the last part off a path, and the slash before it. */
+/* Splits off the last component of a path, with the slash before it. */
 static struct view take_last(struct view *path)
 {
     size_t at = path->len;
@@ -52,7 +52,7 @@ static void report_count(struct probe_issues *issues, enum probe_issue_kind kind
     report(issues, kind, writer_view(&w));
 }
 
-/* Number of the first Neuron device that the map gives the address to; -1: it names none. */
+/* Number of the first Neuron device that the map pairs with the address; -1: none. */
 static int mapped_number(const struct efa_map *map, const char *address)
 {
     for (unsigned i = 0; map != NULL && i < BOARD_GROUPED_DEVICES; i++) {
@@ -63,7 +63,7 @@ static int mapped_number(const struct efa_map *map, const char *address)
     return -1;
 }
 
-/* Devices of the map, of which two neighbours may share one. */
+/* Distinct EFA devices of the map; two neighbours may share one. */
 static unsigned mapped_count(const struct efa_map *map)
 {
     unsigned count = 0;
@@ -75,7 +75,8 @@ static unsigned mapped_count(const struct efa_map *map)
 
 static void build_reading(struct device_reading *r, const struct found_efa *found)
 {
-    static const char active[] = "4: ACTIVE"; /* ib_port_state of the kernel's core/sysfs.c */
+    /* as ib_port_state in the kernel's core/sysfs.c writes it */
+    static const char active[] = "4: ACTIVE";
     struct view state = view_trim(view_text(found->port_state));
     r->known = state.len > 0u;
     if (r->known && !view_is(state, active)) {
@@ -84,7 +85,7 @@ static void build_reading(struct device_reading *r, const struct found_efa *foun
     r->reasons |= found->silent ? (uint32_t)HEALTH_REASON_SILENT : 0u;
 }
 
-/* "0xefa0". */
+/* Parses "0xefa0". */
 static uint16_t subsystem_of(const char *text)
 {
     struct view left = view_trim(view_text(text));
@@ -115,7 +116,7 @@ static void build_device(struct device *device, const struct found_efa *found, u
     efa_device_name(found->address, device->name);
 }
 
-/* How many of the addresses are lower, among those that no map names. */
+/* Rank of the address among those that no map names. */
 static unsigned rank_of(const struct devices *d, const struct found_efas *found, unsigned at)
 {
     const struct efa_map *map = (d->board != NULL) ? d->board->efa : NULL;
@@ -134,7 +135,10 @@ static bool has_number(const struct devices *d, unsigned number)
     return d != NULL && devices_numbered(d, number) >= 0;
 }
 
-/* Of a device that no map names: claims know it by the number that it had before. */
+/*
+ * Number of a device that no map names: its previous one if it has one, because claims know it by
+ * that.
+ */
 static unsigned unmapped_number(const struct devices *d, const struct devices *before,
                                 const struct found_efas *found, unsigned at)
 {
@@ -150,10 +154,11 @@ static unsigned unmapped_number(const struct devices *d, const struct devices *b
             return number;
         }
     }
-    return BOARD_GROUPED_DEVICES + rank; /* free at the next look, when those that went are known */
+    /* a number becomes free in the next probe, when removed devices are known */
+    return BOARD_GROUPED_DEVICES + rank;
 }
 
-/* Where nodes are character devices, a file is none; see device.c. */
+/* If any node is a character device, plain files are not accepted; see device.c. */
 static bool has_character_devices(const struct found_efas *found)
 {
     bool any = false;
@@ -172,7 +177,9 @@ static bool has_address(const struct devices *d, uint32_t address)
     return has;
 }
 
-/* It can be opened, and neither its number nor its address is taken. */
+/*
+ * Whether the device can be opened, and neither its number nor its address is already in the table.
+ */
 static bool has_place(const struct devices *d, const struct found_efas *found, unsigned at,
                       unsigned number)
 {
@@ -216,7 +223,7 @@ static void report_table(const struct devices *d, const struct found_efas *found
     } else if (map != NULL && d->count != mapped_count(map)) {
         report_count(issues, PROBE_ISSUE_EFA_COUNT, d->count);
     } else {
-        /* as many as the map has, or no map */
+        /* as many as the map has, or no map: nothing to report */
     }
 }
 
@@ -232,7 +239,7 @@ void efas_build(struct devices *d, const struct devices *before, const struct fo
     d->driver_version[0] = '\0';
     d->taint_key = NULL;
     d->ultraserver = (struct ultraserver){0};
-    d->labels = (struct node_labels){0}; /* they are no attributes of these devices */
+    d->labels = (struct node_labels){0}; /* EFA devices do not publish these labels */
     d->unknown = found->unknown;
     d->counters = false;
     d->shares = 0;

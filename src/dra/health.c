@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of the kernel module become reasons, and reasons a state. Logs and publishes nothing. */
+/*
+ * Translates texts of the kernel module into reasons, and reasons into a state. Neither logs nor
+ * publishes.
+ */
 #include "dra/health.h"
 
 #include "base/assert.h"
 
-/* In the order of the bits; the first ten as the kernel module spells them. */
+/* In the order of the bits; the first ten spelled as in the kernel module. */
 static const char reason_names[][32] = {
     "hbm",
     "firmware_service_api",
@@ -48,7 +51,10 @@ static const char *const paths[HEALTH_FILES] = {
     (FILE_BIT(HEALTH_FILE_ECC) | FILE_BIT(HEALTH_FILE_ECC_MEMORY) |                                \
      FILE_BIT(HEALTH_FILE_ECC_REPAIRABLE))
 
-/* Since which modules there are: all but the components, as far as known; the components. */
+/*
+ * First module versions with the files: all files but unhealthy_components, as far as known;
+ * unhealthy_components.
+ */
 #define MAJOR 2u
 #define FILES_MINOR 24u
 #define COMPONENTS_MINOR 30u
@@ -86,7 +92,7 @@ unsigned health_files_of(struct view version, bool lists)
            ((lists && minor >= COMPONENTS_MINOR) ? COMPONENTS_FILE : 0u);
 }
 
-/* --- one look --- */
+/* --- one reading --- */
 
 static uint32_t component_bit(struct view word)
 {
@@ -98,7 +104,7 @@ static uint32_t component_bit(struct view word)
     return HEALTH_REASON_COMPONENT;
 }
 
-/* Words that stand in place of the list. */
+/* Parses the words that can replace the list. */
 static bool take_word(struct device_reading *r, struct view text)
 {
     bool taken = true;
@@ -140,7 +146,7 @@ void device_reading_reset(struct device_reading *r, struct view text)
     } else if (view_is(state, "2")) {
         r->reasons |= HEALTH_REASON_RESET;
     } else {
-        /* ready, or a kernel module that does not say */
+        /* ready, or a module that does not report it */
     }
 }
 
@@ -169,7 +175,7 @@ void device_reading_judge(struct device_reading *r, unsigned files)
     r->absent = (uint8_t)(r->absent & files);
 }
 
-/* What a look without any reason says. */
+/* The health that a reading without any reason means. */
 static enum health health_without_reason(const struct device_reading *r)
 {
     return (r->known && r->absent == 0u) ? HEALTH_HEALTHY : HEALTH_UNKNOWN;
@@ -180,7 +186,7 @@ enum health device_reading_health(const struct device_reading *r)
     return (r->reasons != 0u) ? HEALTH_UNHEALTHY : health_without_reason(r);
 }
 
-/* --- from look to look --- */
+/* --- from reading to reading --- */
 
 static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 {
@@ -189,9 +195,9 @@ static uint8_t with_bit(uint8_t bits, unsigned bit, bool set)
 }
 
 /*
- * The kernel module shows 0 where it could not read the device, so it takes two looks to believe
- * that a counter was cleared. Any other value is news, a lower one too: the counter of SRAM is 16
- * bits wide and wraps, and one that was cleared has counted since. True: it rose.
+ * The kernel module shows 0 when it cannot read the device, so only a second 0 in a row means that
+ * the counter was cleared. Any other change counts as a rise, a lower value too: the 16-bit SRAM
+ * counter wraps, and a cleared counter may have counted since. Returns whether it rose.
  */
 static bool take_counter(struct health_track *h, unsigned counter, uint64_t now)
 {
@@ -209,14 +215,17 @@ static bool take_counter(struct health_track *h, unsigned counter, uint64_t now)
     return rose;
 }
 
-/* Values are followed while the components are read: a rise of that time is old afterwards. */
+/*
+ * Tracks counters even while the component list decides, so that a rise from that time does not
+ * count later.
+ */
 static void take_counters(struct health_track *h, const struct device_reading *r, uint64_t now_ms)
 {
     if (now_ms - h->rose_ms >= HEALTH_ERROR_MS) {
         h->rising = 0;
     }
     if ((r->reasons & HEALTH_REASON_GONE) != 0u) {
-        h->counted = 0; /* what comes back may be another device */
+        h->counted = 0; /* a device that returns may be another one */
         h->rising = 0;
     }
     for (unsigned i = 0; i < HEALTH_COUNTERS; i++) {
@@ -242,14 +251,15 @@ static void fall(struct health_track *h, uint64_t now_ms)
     h->fell_ms = now_ms;
 }
 
-/* The state that a look without any reason leads to. */
+/* The state after a reading without any reason. */
 static enum health state_without_reason(const struct health_track *h,
                                         const struct device_reading *r, uint64_t now_ms)
 {
     static const uint32_t of_other_files =
         (uint32_t)HEALTH_REASON_GONE | (uint32_t)HEALTH_REASON_SILENT |
         (uint32_t)HEALTH_REASON_ECC | (uint32_t)HEALTH_REASON_RESET;
-    bool listed = (h->reasons & ~of_other_files) != 0u; /* nothing but the list takes it back */
+    /* only the list can withdraw these reasons */
+    bool listed = (h->reasons & ~of_other_files) != 0u;
     bool held = (!r->known && (listed || r->blind)) || now_ms - h->bad_ms < h->hold_ms;
     if (h->state == (uint8_t)HEALTH_UNHEALTHY && held) {
         return HEALTH_UNHEALTHY;

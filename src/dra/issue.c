@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's rules for names, keys, texts and versions, each as one small pure function. */
+/* The API server's rules for names, keys, texts and versions, one small pure function each. */
 #include "dra/issue.h"
 
 #include "base/assert.h"
@@ -25,7 +25,7 @@ const char *issue_text(enum issue issue)
     return texts[issue];
 }
 
-/* The part of `rest` before `byte`, taken off it together with the byte. */
+/* Splits off the part of `rest` before `byte`, and drops the byte. */
 static struct view part(struct view *rest, uint8_t byte)
 {
     size_t at = view_find(*rest, byte);
@@ -34,7 +34,7 @@ static struct view part(struct view *rest, uint8_t byte)
     return first;
 }
 
-/* RFC 1123 label in lower case. */
+/* Whether this is an RFC 1123 label in lower case. */
 static bool is_label(struct view v)
 {
     bool good = v.len > 0u && v.len <= LABEL_MAX && v.data[0] != '-' && v.data[v.len - 1u] != '-';
@@ -74,7 +74,10 @@ static bool is_key(struct view v)
 /* Parts of a semantic version. */
 enum { CORE, PRE_RELEASE, BUILD };
 
-/* A word of a version: digits alone are a number, which has no leading zeros but in a build. */
+/*
+ * Whether this is a word of a version. A word of digits only is a number, which must not have
+ * leading zeros except in build metadata.
+ */
 static bool is_version_word(struct view v, unsigned where)
 {
     bool digits = true;
@@ -85,7 +88,10 @@ static bool is_version_word(struct view v, unsigned where)
     return v.len > 0u && (digits || where != CORE) && (!leading || where == BUILD);
 }
 
-/* The part that begins after `c`: the first dash and the first plus of a version have a meaning. */
+/*
+ * The part of the version that begins after `c`: only the first dash and the first plus separate
+ * parts.
+ */
 static unsigned part_after(uint8_t c, unsigned where)
 {
     if (c == '+' && where < BUILD) {
@@ -116,7 +122,7 @@ static bool is_version(struct view v)
     return good && numbers == VERSION_NUMBERS;
 }
 
-/* A text up to its NUL, or all of its array. */
+/* The text up to its NUL, or the whole array. */
 static struct view text_in(const char *text, size_t cap)
 {
     struct view all = view_of(text, cap);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kubelet's checkpoint, byte by byte; see kubelet_state.h. */
+/* Parses the kubelet's checkpoint byte by byte; see kubelet_state.h. */
 #include "dra/kubelet_state.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 
-/* Places in the outer text. */
+/* Positions in the outer text. */
 enum { OUTER_HEAD, OUTER_DATA, OUTER_MIDDLE, OUTER_SUM, OUTER_END };
-/* Containers around a member of an element: the data, the list, the element. */
+/* Nesting depth of a member of an element: the data, the list, the element. */
 #define ELEMENT_DEPTH 3u
 #define DEPTH_MAX 16u
-/* What follows the backslash of an outer escape, and the digits of \u. */
+/* Characters of an escape after its backslash: the kind, then the digits of \u. */
 #define ESCAPE_KIND 5u
 
 static const char outer_head[] = "{\"Data\":\"";
@@ -25,7 +25,7 @@ void kubelet_state_begin(struct kubelet_state *k)
     *k = (struct kubelet_state){.crc = UINT32_MAX};
 }
 
-/* --- the data: JSON that Go wrote --- */
+/* --- the data: JSON written by Go --- */
 
 static uint32_t crc_add(uint32_t crc, uint8_t byte)
 {
@@ -36,7 +36,8 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte)
     return sum;
 }
 
-/* A byte of a string. What is kept of it is one byte longer than a UID, to know what is too long.
+/*
+ * Consumes a byte of a string. Keeps one byte more than a UID, to detect texts that are too long.
  */
 static void string_byte(struct kubelet_state *k, uint8_t byte)
 {
@@ -46,7 +47,7 @@ static void string_byte(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* The end of a string: a UID, if one is wanted. */
+/* Ends a string, which is a UID if one is expected. */
 static void string_end(struct kubelet_state *k)
 {
     k->in_string = false;
@@ -89,7 +90,7 @@ static void close_container(struct kubelet_state *k)
     k->data_ended = good && k->depth == 0u;
 }
 
-/* A byte of the data outside its strings. */
+/* Consumes a byte of the data outside its strings. */
 static void structure_byte(struct kubelet_state *k, uint8_t byte)
 {
     bool in_element = k->depth == ELEMENT_DEPTH;
@@ -111,7 +112,7 @@ static void structure_byte(struct kubelet_state *k, uint8_t byte)
                        view_is(view_of((const uint8_t *)k->text, k->len), "ClaimUID");
         break;
     default:
-        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK; /* a UID is a string */
+        k->failed = k->wants_uid ? PEER_MALFORMED : STATUS_OK; /* a UID must be a string */
         break;
     }
 }
@@ -134,7 +135,7 @@ static void data_byte(struct kubelet_state *k, uint8_t byte)
 
 /* --- the outer text --- */
 
-/* A code point of the basic plane, as UTF-8: Go escapes no others. */
+/* Appends a code point of the basic plane as UTF-8; Go escapes no others. */
 static void data_point(struct kubelet_state *k, uint32_t point)
 {
     if (point < 0x80u) {
@@ -202,7 +203,7 @@ static void outer_data(struct kubelet_state *k, uint8_t byte)
     }
 }
 
-/* A byte of a fixed text of the outer object, after which `next` follows. */
+/* Consumes a byte of a fixed text of the outer object; `next` follows it. */
 static void outer_fixed(struct kubelet_state *k, uint8_t byte, const char *text, uint8_t next)
 {
     k->failed = (byte == (uint8_t)text[k->matched]) ? STATUS_OK : PEER_UNSUPPORTED;
@@ -242,7 +243,7 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
         outer_sum(k, byte);
         break;
     default:
-        k->failed = PEER_MALFORMED; /* nothing follows */
+        k->failed = PEER_MALFORMED; /* trailing bytes */
         break;
     }
 }
@@ -250,7 +251,7 @@ static void outer_byte(struct kubelet_state *k, uint8_t byte)
 bool kubelet_state_next(struct kubelet_state *k, struct reader *in, char uid[UID_CAP])
 {
     uint8_t byte = 0;
-    /* Each round reads a byte. */
+    /* Each iteration consumes a byte. */
     while (k->failed == STATUS_OK && !k->uid_due && reader_u8(in, &byte) == STATUS_OK) {
         outer_byte(k, byte);
     }

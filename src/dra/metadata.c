@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and bytes of device metadata files; see metadata.h. */
+/* Writes names and bytes of device metadata files; see metadata.h. */
 #include "dra/metadata.h"
 
 #include "base/assert.h"
@@ -67,7 +67,7 @@ void metadata_annotation(struct view key, struct view value, char pod_claim[NAME
 
 /* --- devices --- */
 
-/* Index in the table of the device of a result, or -1. */
+/* Index in the table of a result's device, or -1. */
 static int index_of(const struct claim_result *result, const struct devices *devices,
                     char name[DEVICE_NAME_CAP])
 {
@@ -114,8 +114,10 @@ static void write_attribute(struct json_writer *j, const struct attribute *a)
     json_object_end(j);
 }
 
-/* Capacities are no part of it. A device has one attribute at least: how it is called by PCI, or
- * the type of the resource. */
+/*
+ * Writes attributes; capacities are left out. Every device has at least one: its PCI address, or
+ * its resource type.
+ */
 static void write_attributes(struct json_writer *j, const struct attributes *all)
 {
     json_name(j, "attributes");

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PCI addresses as the kernel writes them, and as names of EFA devices; see pci.h. */
+/* Converts PCI addresses between the kernel's form and the names of EFA devices; see pci.h. */
 #include "dra/pci.h"
 
 #include "base/assert.h"
 #include "base/chars.h"
 #include "cfg/identity.h"
 
-/* Fields of an address: domain, bus, device, function; digits and what follows each. */
+/*
+ * Fields of an address (domain, bus, device, function): number of digits, and the separator behind
+ * each.
+ */
 #define PCI_FIELDS 4u
 static const struct {
     uint8_t digits;
     uint8_t bits;
-    uint8_t after; /* in sysfs; NUL: the end */
+    uint8_t after; /* as in sysfs; NUL: the end */
 } pci_fields[PCI_FIELDS] = {
     {4, 16, (uint8_t)':'}, {2, 8, (uint8_t)':'}, {2, 5, (uint8_t)'.'}, {1, 3, 0}};
 
@@ -30,7 +33,7 @@ bool hex_field_take(struct view *text, unsigned digits, uint32_t *value)
     return good;
 }
 
-/* `separator`: stands between all fields; NUL: those of sysfs do. */
+/* `separator`: replaces the separator between all fields; NUL: sysfs's own separators. */
 static bool parse(struct view text, uint8_t separator, uint32_t *address)
 {
     struct view left = text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison of a stored ResourceSlice with the wanted devices, piece by piece. Encodes nothing. */
+/* Compares a stored ResourceSlice with the wanted devices, piece by piece. Encodes nothing. */
 #include "dra/slice.h"
 
 #include "base/assert.h"
@@ -23,14 +23,14 @@ void slice_compare_begin(struct slice_compare *c, const struct devices *wanted)
     c->attributes.count = 0;
 }
 
-/* The wanted device that is stored under the last name; NULL: there is none, or none began. */
+/* The wanted device with the stored device's index; NULL: none, or no device has begun. */
 static const struct device *wanted_device(const struct slice_compare *c)
 {
     unsigned at = c->first + c->count - 1u;
     return (c->open && at < c->wanted->count) ? &c->wanted->device[at] : NULL;
 }
 
-/* A stored name that is not the wanted one there differs, and so do its attributes. */
+/* A stored name other than the wanted one at this index differs, and so do its attributes. */
 void slice_compare_name(struct slice_compare *c, struct view name)
 {
     int found = devices_find(c->wanted, name);
@@ -71,16 +71,16 @@ void slice_compare_attribute(struct slice_compare *c, const struct attribute *st
             return;
         }
     }
-    c->differs = true; /* also what comes outside a device: none is wanted there */
+    c->differs = true; /* also an attribute outside any device */
 }
 
-/* Every wanted attribute was stored as wanted; an unwanted one has set `differs` already. */
+/* Whether every wanted attribute was found; an unwanted one has already set `differs`. */
 static bool all_matched(const struct slice_compare *c)
 {
     return c->matched == (uint32_t)((UINT64_C(1) << c->attributes.count) - 1u);
 }
 
-/* Our taint has no value. When it was added is for the server to say. */
+/* This driver's taint has no value. The server sets the time, which is not compared. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect)
 {
@@ -92,7 +92,7 @@ void slice_compare_taint(struct slice_compare *c, const char *key, const char *v
     c->differs = c->differs || !wanted;
 }
 
-/* A counter has the name of its device. */
+/* A counter has its device's name. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value)
 {
     int at = devices_find(c->wanted, view_text(name));

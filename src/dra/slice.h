@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the devices of a stored ResourceSlice with the wanted ones. Owns the rule what counts as
- * equal; decodes nothing and does no I/O. The stored slice is handed in piece by piece, in the
- * order of its bytes, so that a slice of any size is compared in fixed memory. A slice may hold a
- * part of the devices: those from one on, in order. Source: ResourceSlice of Kubernetes
- * (resource.k8s.io, KEP-4381).
+ * Compares the devices of a stored ResourceSlice with the wanted ones. Owns the rule of what counts
+ * as equal; decodes nothing and does no I/O. The caller passes the stored slice piece by piece, in
+ * the order of its bytes, so that a slice of any size is compared in fixed memory. A slice may hold
+ * a contiguous part of the devices. Source: ResourceSlice of Kubernetes (resource.k8s.io,
+ * KEP-4381).
  */
 #ifndef DRA_SLICE_H
 #define DRA_SLICE_H
 
 #include "dra/device.h"
 
-/* A comparison under way. */
+/* A comparison in progress. */
 struct slice_compare {
     const struct devices *wanted; /* borrowed */
     unsigned first;               /* index in `wanted` of the first stored device */
-    unsigned count;               /* stored devices that began */
-    uint32_t matched;             /* bit i: wanted attribute i of the last one is as wanted */
-    bool tainted;                 /* the last one has the wanted taint */
-    bool unshared;                /* a device that claims are to share is stored as exclusive */
-    uint64_t untainted;           /* bit N: neuron-device-N, or the node's device, lacks it */
-    uint64_t taken;               /* bit N: the last one takes the counter of number N */
-    uint64_t shared;              /* bit N: the slice has that counter */
-    bool open;                    /* a device began and did not end */
+    unsigned count;               /* number of stored devices begun */
+    uint32_t matched;             /* bit i: attribute i of the current device is stored as wanted */
+    bool tainted;                 /* the current device has the wanted taint */
+    bool unshared;                /* a device to be shared is stored as exclusive */
+    /* bit N: neuron-device-N, or the node's device, lacks its taint */
+    uint64_t untainted;
+    uint64_t taken;               /* bit N: the current device consumes the counter of number N */
+    uint64_t shared;              /* bit N: the slice itself has the counter of number N */
+    bool open;                    /* a device has begun and not ended */
     bool differs;                 /* sticky */
-    struct attributes attributes; /* wanted ones of the device under way; none past the last */
+    struct attributes attributes; /* wanted attributes of the current device; none past the last */
 };
 
 /* Starts a comparison; `wanted` is borrowed until slice_compare_end. */
 void slice_compare_begin(struct slice_compare *c, const struct devices *wanted);
-/* A stored device starts. The first one decides which part of the devices the slice holds. */
+/* Begins a stored device. The first one determines which part of the devices the slice holds. */
 void slice_compare_name(struct slice_compare *c, struct view name);
-/* One attribute or capacity of the stored device that started last. */
+/* Adds an attribute or capacity of the current stored device. */
 void slice_compare_attribute(struct slice_compare *c, const struct attribute *stored);
-/* One taint of the stored device that started last. */
+/* Adds a taint of the current stored device. */
 void slice_compare_taint(struct slice_compare *c, const char *key, const char *value,
                          const char *effect);
-/* A counter that the stored device which started last takes; before any device, of the slice. */
+/* Adds a counter that the current stored device consumes; before any device: one of the slice. */
 void slice_compare_counter(struct slice_compare *c, const char *name, const char *value);
-/* Those counters were of the set of this name. */
+/* Names the counter set of those counters. */
 void slice_compare_counters(struct slice_compare *c, const char *name);
 /*
- * The stored device ends; `extra` says that it has fields that we never write, `shared` that it
- * allows multiple allocations.
+ * Ends the stored device. `extra`: it has fields that this driver never writes; `shared`: it allows
+ * multiple allocations.
  */
 void slice_compare_device(struct slice_compare *c, bool shared, bool extra);
 /*
- * All was handed in: whether the devices are the wanted ones from `first` on, `count` of them, in
- * order, or the counters the wanted ones (`shared`), and nothing more.
+ * Ends the comparison. Returns whether the stored devices are exactly `count` wanted ones from
+ * `first` on, in order, or the stored counters exactly the wanted ones (`shared`).
  */
 bool slice_compare_end(const struct slice_compare *c);
 

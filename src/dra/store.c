@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headers, halves and records of the claim store, as dra/store.h lays them out. Owns the
- * translation between claim records and their stored messages; what it reads is validated before
- * it is used.
+ * Reads and writes headers, halves and records of the claim store, as dra/store.h lays them out.
+ * Owns the translation between claim records and their stored messages; validates all that it
+ * reads.
  */
 #include "dra/store.h"
 
@@ -22,7 +22,7 @@ static const char half_magic[] = "NDRS";
 enum { STORE_FORMAT = 1, HEADER_MAGIC_BYTES = 8, HALF_MAGIC_BYTES = 4 };
 enum { NUMBERING_HOST = 0, NUMBERING_ZERO = 1 };
 
-/* Offsets of the numbers in a header copy. */
+/* Offsets of the fields in a header copy. */
 enum {
     HEADER_FORMAT_AT = 8,
     HEADER_SLOTS_AT = 12,
@@ -32,10 +32,10 @@ enum {
     HEADER_COVERED = 32
 };
 
-/* Offsets of the numbers in a half. */
+/* Offsets of the fields in a half. */
 enum { HALF_LENGTH_AT = 4, HALF_SEQUENCE_AT = 8, HALF_SUM_AT = 16, HALF_RESERVED_AT = 20 };
 
-/* Numbers at offsets that are known to be inside the view. */
+/* Reads a number; the view is known to contain it. */
 static uint32_t u32_at(struct view v, size_t at)
 {
     struct reader r = reader_of(view_from(v, at));
@@ -176,7 +176,7 @@ static void fill_result(const struct claim_result *r, store_StoredResult *m)
     m->ultraserver_mode = r->ultraserver_mode;
     m->has_cores = r->cores != 0u;
     m->cores = r->cores;
-    m->has_uverbs = r->efa_address != 0u; /* the name has the address */
+    m->has_uverbs = r->efa_address != 0u; /* the device's name already has the address */
     m->uverbs = r->uverbs;
 }
 
@@ -233,7 +233,7 @@ static void fill_record(const struct claim_record *r, store_ClaimRecord *m)
     text_set(m->pod_claim_name, sizeof m->pod_claim_name, r->pod_claim);
 }
 
-/* FULL_BUFFER leaves `out` unmoved. */
+/* Encodes the message; FULL_BUFFER leaves `out` unchanged. */
 static enum status encode(const store_ClaimRecord *m, struct writer *out)
 {
     size_t room = writer_room(out);
@@ -250,7 +250,7 @@ enum status store_record_encode(const struct claim_record *r, struct writer *out
 {
     ASSERT(claim_record_valid(r));
     store_ClaimRecord m = {0};
-    /* nanopb's argument is not const; the encoder only reads. */
+    /* nanopb's argument is not const, but the encoder only reads. */
     const union {
         const struct claim_record *record;
         void *argument;
@@ -280,7 +280,10 @@ enum status store_outline_encode(const struct store_outline *o, struct writer *o
 
 /* --- records: reading --- */
 
-/* Where the device is, and that its name says the same. An EFA device has its address in it. */
+/*
+ * Reads the device's location, and checks that its name agrees. The name of an EFA device contains
+ * its address.
+ */
 static bool take_place(const store_StoredResult *m, struct claim_result *to)
 {
     char name[DEVICE_NAME_CAP];
@@ -333,7 +336,7 @@ static void take_record(const store_ClaimRecord *m, struct claim_record *r)
     text_set(r->id.name, sizeof r->id.name, m->name);
     text_set(r->boot_id, sizeof r->boot_id, m->boot_id);
     text_set(r->pool, sizeof r->pool, m->node_name);
-    /* Of a kind that a newer agent wrote nothing is known. */
+    /* A newer agent may have written an unknown kind of consumer. */
     bool known = m->consumer_kind < (uint32_t)CONSUMER_KINDS;
     text_set(r->consumer.name, sizeof r->consumer.name, known ? m->pod_name : "");
     text_set(r->consumer.uid, sizeof r->consumer.uid, known ? m->pod_uid : "");
@@ -361,12 +364,12 @@ static bool read_record(struct view bytes, struct claim_record *r)
         return false;
     }
     take_record(&m, r);
-    /* A newer agent's claim may hold devices by what this version does not know. */
+    /* A newer agent's claim may hold devices through fields that this version does not know. */
     return claim_record_valid(r) && !m.released &&
            (!m.has_held_devices || m.held_devices == claim_numbers(r));
 }
 
-/* Read in place: a second record of 5 KiB would be the largest thing on the stack. */
+/* Decodes in place: a second record of 5 KiB would be the largest object on the stack. */
 enum status store_record_decode(struct view bytes, struct claim_record *r)
 {
     memset(r, 0, sizeof *r);
@@ -394,7 +397,7 @@ enum status store_outline_decode(struct view bytes, struct store_outline *o)
     return (claim_id_check(&o->id, &nowhere) == STATUS_OK) ? STATUS_OK : HOST_DAMAGED;
 }
 
-/* --- agreement of proto/store.options with cfg/limits.h --- */
+/* --- proto/store.options must agree with cfg/limits.h --- */
 
 #define SAME_CAP(message, field, cap)                                                              \
     _Static_assert(sizeof((message *)0)->field == (cap), "proto/store.options and limits agree")
@@ -411,8 +414,8 @@ SAME_CAP(store_ClaimRecord, pod_claim_name, NAMESPACE_CAP);
 SAME_CAP(store_StoredResult, request, REQUEST_BASE_CAP);
 SAME_CAP(store_StoredResult, device, DEVICE_NAME_CAP);
 SAME_CAP(store_StoredResult, share_id, UID_CAP);
-/* A message with its tag and length takes 3 bytes more, a string 2 or 3. */
-/* A result with the four bytes of uverbs has not the twelve of logical core and mode. */
+/* Tag and length add 3 bytes to a message, and 2 or 3 to a string. */
+/* A result with uverbs (4 bytes) has no logical core and no mode (12 bytes). */
 _Static_assert(RESULTS_MAX *(store_StoredResult_size - 4 + 3) + 4u * UID_CAP + 3u * NAME_CAP +
                        9u * 3u + 33u + 12u + 9u + 2u + 10u + 4u + SERVER_ID_CAP + 3u + 4u +
                        NAMESPACE_CAP + 2u <=

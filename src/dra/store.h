@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format of the claim store, claims.store in the plugin directory: one file of fixed slots, one
- * slot for a claim. Owns the bytes and the rule which of them count; does no I/O.
+ * slot for each claim. Owns the bytes and the rule which of them count; does no I/O.
  *
  * All numbers are big-endian. A sum is CRC-32C (Castagnoli; RFC 3720 appendix B.4). The file has
- * 4,202,496 bytes; what follows them means nothing, and a shorter file is damaged.
+ * 4,202,496 bytes; bytes behind them are ignored, and a shorter file is damaged.
  *
  *   offset  bytes
  *        0   4096  header, first copy
@@ -14,15 +14,15 @@
  *
  * Header copy. One intact copy is enough.
  *        0      8  "NEURDRA1"
- *        8      4  format: 1. A reader leaves a store of another format alone
+ *        8      4  format: 1. A reader does not touch a store of another format
  *       12      4  number of slots: 256
  *       16      4  bytes of a half: 8192
- *       20      4  flags. Bit 0: the claims of the node have to be listed at the API server,
- *                  because no store was there before this one, or a part of it was lost. The
- *                  others are 0; agents that know none of them skip all
- *       24      8  generation: 1; not looked at
+ *       20      4  flags. Bit 0: the agent must list the node's claims at the API server, because
+ *                  there was no store before this one, or a part of it was lost. The other bits
+ *                  are 0; agents that know no flags ignore all
+ *       24      8  generation: 1; not read
  *       32      4  sum of bytes 0 to 31
- *       36   4060  mean nothing
+ *       36   4060  ignored
  *
  * Half of a slot:
  *        0      4  "NDRS"
@@ -31,32 +31,32 @@
  *       16      4  sum of bytes 0 to 15, the number of the slot in 4 bytes, and the record
  *       20      4  reserved: 0
  *       24 length  record: message ClaimRecord of proto/store.proto
- *                  what follows the record up to the end of the half means nothing
+ *                  the rest of the half is ignored
  *
- * Of the two halves of a slot the intact one with the higher sequence counts. A change writes the
- * other half, with a sequence that is higher than every one in the file, so that a write that was
- * torn leaves what was before. Only when the disk refuses that half, and the slot is free or to be
- * free, is the half written that counts. A damaged half, perhaps the newer one, is replaced
- * by a copy of the other one or by an outline of all that the claim may hold, once a CDI file says
- * what it was or the header has bit 0. Of equal sequences half 1 counts.
- * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a
- * half of zeros is damage and never "new". The number of the slot is in the sum, so that a half in
- * a wrong place is damage too.
+ * Of the two halves of a slot, the intact one with the higher sequence counts; of equal sequences
+ * half 1. A change writes the other half, with a sequence higher than every one in the file, so
+ * that a torn write leaves the previous state. The half that counts is overwritten only when the
+ * disk refuses the other one and the slot is free or is being freed. A damaged half, perhaps the
+ * newer one, is replaced by a copy of the other one or by an outline of all that the claim may
+ * hold, once a CDI file shows its content or the header has bit 0.
+ * A new file has all halves written as free, half 0 with sequence 0 and half 1 with 1: a half of
+ * zeros is damaged, not new. The sum covers the number of the slot, so that a half in the wrong
+ * place is damaged too.
  *
  * Versions: fields of a record are only ever added (proto/store.proto), and format stays 1. Older
- * and newer agents read each other's records: what an agent does not know it skips, and a record
- * that it cannot make sense of still names the claim and the devices that it holds
- * (store_outline_decode). Agents that are older than held_devices wrote none, counted sequences
- * slot by slot, and take the record of an outline alone for damage.
+ * and newer agents read each other's records: an agent skips unknown fields, and from a record that
+ * it cannot use it still reads the claim and its devices (store_outline_decode). Agents older than
+ * held_devices did not write that field, counted sequences slot by slot, and treat an outline as a
+ * damaged record.
  *
  * Invariants:
- * I1 What is read as valid is written again as the same bytes.
- * I2 A half that was torn, or one byte of it changed, is damaged.
- * I3 A half is valid in its own slot alone.
- * I4 A record that is decoded is valid (claim_record_valid).
- * I5 A record that is encoded decodes to the same record, and to its outline.
- * I6 Fields that are not known change nothing.
- * I7 A record that is decoded holds the devices of its outline, if it has one.
+ * I1 A half that is read as valid is written again as the same bytes.
+ * I2 A torn half, or one with a changed byte, is damaged.
+ * I3 A half is valid only in its own slot.
+ * I4 A decoded record is valid (claim_record_valid).
+ * I5 An encoded record decodes to the same record, and to its outline.
+ * I6 Unknown fields change nothing.
+ * I7 A decoded record holds the devices of its outline, if it has one.
  */
 #ifndef DRA_STORE_H
 #define DRA_STORE_H
@@ -64,67 +64,67 @@
 #include "dra/claim.h"
 
 #define STORE_SLOT_BYTES (UINT64_C(2) * STORE_HALF_BYTES) /* two halves */
-/* The whole file. */
+/* Size of the whole file. */
 #define STORE_FILE_BYTES (STORE_HEADER_BYTES + (uint64_t)CLAIMS_MAX * STORE_SLOT_BYTES)
-#define STORE_HALF_HEADER 24u    /* bytes before the record of a half */
-#define STORE_HEADER_WRITTEN 36u /* bytes of a header copy; what follows means nothing */
+#define STORE_HALF_HEADER 24u    /* bytes of a half before its record */
+#define STORE_HEADER_WRITTEN 36u /* written bytes of a header copy; the rest is meaningless */
 
-/* What a header holds besides its constants: how often the file was created again, and flags. */
+/* The variable fields of a header: how often the file was recreated, and flags. */
 struct store_header {
     uint64_t generation;
     uint32_t flags;
 };
-#define STORE_UNLISTED 1u /* in `flags`: bit 0 */
-/* One header copy: STORE_HEADER_WRITTEN bytes. */
+#define STORE_UNLISTED 1u /* `flags`, bit 0: claims must be listed at the API server */
+/* Writes one header copy, STORE_HEADER_WRITTEN bytes. */
 void store_header_write(struct writer *out, const struct store_header *h);
 /*
- * HOST_DAMAGED: not a header. PEER_UNSUPPORTED: a header with a valid checksum, but of another
- * format, number of slots or size of halves.
+ * HOST_DAMAGED: not a header. PEER_UNSUPPORTED: a header with a valid checksum but another format,
+ * number of slots or size of halves.
  */
 MUST_USE enum status store_header_read(struct view bytes, struct store_header *h);
 
-/* Offset in the file of half 0 or 1 of a slot. */
+/* File offset of half 0 or 1 of a slot. */
 uint64_t store_offset(unsigned slot, unsigned half);
 
-/* What the bytes of a half are. */
+/* The state of a half. */
 enum store_half_state { STORE_HALF_DAMAGED, STORE_HALF_FREE, STORE_HALF_RECORD };
-/* One half as it was read. */
+/* One half as read. */
 struct store_half {
     enum store_half_state state;
     uint64_t sequence;  /* 0 when damaged */
-    struct view record; /* RECORD: encoded claim record, borrowed from the bytes read */
+    struct view record; /* RECORD: the encoded claim record, borrowed from the bytes read */
 };
-/* Judges the bytes of one half (STORE_HALF_BYTES, or fewer when the file is short). */
+/* Reads one half (STORE_HALF_BYTES, or fewer when the file is short) and determines its state. */
 void store_half_read(struct view bytes, unsigned slot, struct store_half *out);
 /* Writes a half: header and record (empty: free; at most STORE_RECORD_MAX). */
 void store_half_write(struct writer *out, unsigned slot, uint64_t sequence, struct view record);
-/*
- * Which half counts: 0, 1, or -1 when both are damaged. Of equal sequences, which are copies, 1.
- */
+/* The half that counts: 0, 1, or -1 when both are damaged. Equal sequences mean copies: 1. */
 int store_pick(const struct store_half halves[2]);
 
 /*
- * Record to bytes. The same record gives the same bytes in every process of one version.
- * FULL_BUFFER: no room in `out` (STORE_RECORD_MAX is room enough for every record); its length is
- * unmoved then.
+ * Encodes a record. Every process of one version gives the same bytes for the same record.
+ * FULL_BUFFER: no room in `out`, whose length is unchanged (STORE_RECORD_MAX is enough for every
+ * record).
  */
 MUST_USE enum status store_record_encode(const struct claim_record *r, struct writer *out);
 /*
- * Bytes to record; unknown fields are skipped. HOST_DAMAGED: not a record, a value outside its
- * bounds, or devices held by something that this version does not know; `r` is all zero then, which
- * is no valid record.
+ * Decodes a record; unknown fields are skipped. HOST_DAMAGED: not a record, a value out of bounds,
+ * or devices held through fields that this version does not know; `r` is then all zero, which is
+ * not a valid record.
  */
 MUST_USE enum status store_record_decode(struct view bytes, struct claim_record *r);
 
-/* What every version understands of a record, and enough to hold its devices and to free them. */
+/*
+ * The part of a record that every version understands: enough to hold its devices and to free them.
+ */
 struct store_outline {
     struct claim_id id;
     uint64_t numbers; /* devices held exclusively, bit N */
-    bool released;    /* the claim was unprepared, and only its CDI file is left */
+    bool released;    /* the claim was unprepared; only its CDI file is left */
 };
-/* HOST_DAMAGED: it has no usable names, or does not say what it holds. */
+/* HOST_DAMAGED: no usable names, or no list of held devices. */
 MUST_USE enum status store_outline_decode(struct view bytes, struct store_outline *o);
-/* A record of nothing else. FULL_BUFFER: as store_record_encode. */
+/* Encodes a record that consists of an outline only. FULL_BUFFER: as store_record_encode. */
 MUST_USE enum status store_outline_encode(const struct store_outline *o, struct writer *out);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a device's metrics in one table, and their texts. */
+/* The table of a device's metric files, and the parsing of their texts. */
 #include "dra/telemetry.h"
 
 #include "base/assert.h"
 
-/* Marks a counter that the last look saw lower. */
+/* Marks a counter whose last reading was lower. */
 #define FELL (UINT64_C(1) << 63)
-/* Marks a counter that the last look could not read: its value before is kept to compare with. */
+/* Marks a counter whose last reading failed; the value before is kept for comparison. */
 #define LOST (UINT64_C(1) << 62)
-/* A value is kept as one more: 0 was never known. */
+/* A value is stored plus one, so that 0 means never read. */
 #define VALUE_MAX (LOST / 2u)
 
-/* The names of a folder; where a row is of cores, of each of them. */
+/* Folders of the metric files; a row that concerns cores stands for each core. */
 static const struct {
     char folder[24];
     uint8_t names;
@@ -20,9 +20,9 @@ static const struct {
               {"status/", 8, true},
               {"memory_usage/", 2, true},
               {"power/", 1, false}};
-/* Counters of memory errors: the kernel module shows 0 where it could not read the device. */
+/* Counters of memory errors, which the kernel module shows as 0 when it cannot read the device. */
 #define ECC_VALUES 5u
-/* In the order of the groups, each with its NUL. */
+/* Names in the order of the groups, each with its NUL. */
 static const char names[] = "sram_ecc_corrected\0"
                             "sram_ecc_uncorrected\0"
                             "mem_ecc_corrected\0"
@@ -46,7 +46,7 @@ _Static_assert(TELEMETRY_VALUES == 5u + (8u + 2u) * TELEMETRY_CORES_MAX + 1u &&
 struct telemetry_file telemetry_file(unsigned index)
 {
     unsigned group = 0;
-    unsigned before = 0; /* names of the groups before */
+    unsigned before = 0; /* names in the groups before this one */
     unsigned rest = index;
     unsigned files = groups[0].names;
     const char *name = names;
@@ -68,7 +68,7 @@ struct telemetry_file telemetry_file(unsigned index)
     };
 }
 
-/* "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two digits behind the point */
+/* Parses "POWER_STATUS_VALID,<time>,<least>,<most>,<mean>", in percent with two decimals. */
 static struct view power_text(struct view text, uint64_t *percent)
 {
     struct view rest = text;

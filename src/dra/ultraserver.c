@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Class files of UltraServer nodes, and modes; see ultraserver.h. */
+/* Parses class files of UltraServer nodes and translates modes; see ultraserver.h. */
 #include "dra/ultraserver.h"
 
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/assert.h"
 #include "base/chars.h"
 
-/* Numbers of the kernel module and of NEURON_RT_ULTRASERVER_MODE. */
+/* Modes as the kernel module and NEURON_RT_ULTRASERVER_MODE number them. */
 enum { MODE_FOUR_NODES = 1, MODE_TWO_HORIZONTAL = 2, MODE_TWO_VERTICAL = 3, MODE_ONE_NODE = 4 };
 _Static_assert((unsigned)MODE_ONE_NODE == ULTRASERVER_MODE_MAX, "the highest mode");
 
-/* What the kernel module writes while it does not know yet. */
+/* What the kernel module writes while the leader election runs. */
 static const char busy[] = "busy";
 
 static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
@@ -22,7 +22,7 @@ static struct view text_of(const char text[ULTRASERVER_TEXT_CAP])
 
 /* --- the files --- */
 
-/* The next of a list of modes; false: it is none. */
+/* Parses the next mode of a list; false: not a mode. */
 static bool next_mode(uint8_t *modes, struct view *list)
 {
     uint64_t mode = 0;
@@ -37,7 +37,10 @@ static bool next_mode(uint8_t *modes, struct view *list)
     return true;
 }
 
-/* False: no list. Standard types of older kernel modules have an empty line. */
+/*
+ * Parses a list of modes; false: not a list. Standard types of older kernel modules have an empty
+ * line.
+ */
 static bool build_modes(struct ultraserver *u, struct view list)
 {
     bool good = true;
@@ -58,10 +61,10 @@ static bool is_server_id(struct view id)
         good = good && is_hex_digit(c);
         zero = zero && c == (uint8_t)'0';
     }
-    return good && !zero; /* zeros: the node is in no such set */
+    return good && !zero; /* all zeros: the node is in no such set */
 }
 
-/* Both or none: a server id without the node's number in it says too little. */
+/* Needs both ids: a server id without the node's id in it is useless. */
 static void build_place(struct ultraserver_place *place, struct view server_id, struct view node_id)
 {
     uint64_t node = 0;
@@ -106,12 +109,13 @@ bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b)
 
 /* --- what a claim gets --- */
 
-/* The mode for so many nodes, if it is offered; 0: none is. */
+/* An offered mode for this number of nodes; 0: none. */
 static uint8_t mode_for(const struct ultraserver *u, unsigned nodes)
 {
     static const uint8_t of_nodes[ULTRASERVER_NODES_MAX + 1u][2] = {
         [1] = {MODE_ONE_NODE, MODE_ONE_NODE},
-        [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL}, /* in the order of AWS's init script */
+        /* in the order of preference of AWS's init script */
+        [2] = {MODE_TWO_VERTICAL, MODE_TWO_HORIZONTAL},
         [4] = {MODE_FOUR_NODES, MODE_FOUR_NODES}};
     ASSERT(nodes <= ULTRASERVER_NODES_MAX);
     for (unsigned i = 0; i < 2u; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The place of the node in its UltraServer: several nodes whose devices are linked, of which sets
- * of one, two or four are used as one machine. Owns the meaning of the class files of the kernel
- * module and the translation of a number of nodes into a mode of the runtime; reads no file.
- * Sources: the kernel module's v3 and v4 device layers (class attributes), AWS's init script for
- * UltraServers (which mode a number of nodes means).
+ * The place of the node in its UltraServer: several nodes with linked devices, of which sets of
+ * one, two or four work as one machine. Owns the meaning of the kernel module's class files and the
+ * translation of a number of nodes into a mode of the runtime; reads no file. Sources: the kernel
+ * module's v3 and v4 device layers (class attributes), AWS's init script for UltraServers (mode for
+ * a number of nodes).
  *
  * Invariants:
  * I1 Whatever the files hold, server ids are 16 hexadecimal digits or empty, modes are 1
  *    to ULTRASERVER_MODE_MAX.
- * I2 A mode that ultraserver_mode gives is one that the kernel module offers.
+ * I2 ultraserver_mode returns only modes that the kernel module offers.
  */
 #ifndef DRA_ULTRASERVER_H
 #define DRA_ULTRASERVER_H
@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "cfg/limits.h"
 
-/* Sets of nodes that get ids of their own: two nodes, four nodes. */
+/* Sets of nodes with ids of their own: two nodes, four nodes. */
 enum { ULTRASERVER_PAIR, ULTRASERVER_QUAD, ULTRASERVER_SIZES };
 
 /* The texts of class/neuron_device as read; empty: the file is absent or unreadable. */
@@ -25,11 +25,11 @@ struct found_ultraserver {
     char modes[ULTRASERVER_TEXT_CAP];                        /* ultraserver_mode */
     char node_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP];   /* node_id_2, node_id_4 */
     char server_id[ULTRASERVER_SIZES][ULTRASERVER_TEXT_CAP]; /* server_id_2, server_id_4 */
-    char group_node_id[ULTRASERVER_TEXT_CAP];                /* node_id, of switched types */
-    char group_id[ULTRASERVER_TEXT_CAP];                     /* reservation_id, of the same */
+    char group_node_id[ULTRASERVER_TEXT_CAP];                /* node_id, on switched types */
+    char group_id[ULTRASERVER_TEXT_CAP];                     /* reservation_id, on switched types */
 };
 
-/* The node in one set of nodes. */
+/* The node's place in one set of nodes. */
 struct ultraserver_place {
     char server_id[SERVER_ID_CAP]; /* empty: the node is in no such set */
     uint8_t node_id;               /* 0 when there is no server id */
@@ -37,33 +37,33 @@ struct ultraserver_place {
 
 struct ultraserver {
     bool member;   /* the instance type is a node of an UltraServer */
-    bool electing; /* the nodes have not agreed yet who is which */
-    uint8_t modes; /* bit n: mode n of the kernel module and the runtime is offered */
+    bool electing; /* the UltraServer leader election is still running */
+    uint8_t modes; /* bit n: kernel module and runtime offer mode n */
     struct ultraserver_place place[ULTRASERVER_SIZES];
 };
 
-/* What a claim's containers are told; all zero: nothing. */
+/* The UltraServer variables of a claim's containers; all zero: none. */
 struct ultraserver_use {
     uint8_t mode; /* of the runtime: 1 four nodes, 2 and 3 two nodes, 4 one node */
     struct ultraserver_place place;
 };
 
 /*
- * `member`: the instance type is one; else all else is left empty. False: the file of the modes has
- * something that is no list of modes, and none is offered.
+ * Builds the node's place. `member`: the type is a node of an UltraServer; if not, all else stays
+ * empty. false: the file of modes is not a list of modes, and no mode is offered.
  */
 bool ultraserver_build(struct ultraserver *u, const struct found_ultraserver *found, bool member);
 /* Whether two places are the same. */
 bool ultraserver_same(const struct ultraserver *a, const struct ultraserver *b);
 /*
- * What a claim that asks for a set of 1, 2 or 4 nodes gets. PEER_UNSUPPORTED, with one line: the
- * type is no UltraServer, its nodes still elect, or the kernel module does not offer such a set;
- * `use` is all zero then.
+ * Resolves a claim's request for a set of 1, 2 or 4 nodes. PEER_UNSUPPORTED, with one line: the
+ * type is not an UltraServer's, its leader election still runs, or the kernel module does not offer
+ * such a set; `use` is all zero then.
  */
 MUST_USE enum status ultraserver_mode(const struct ultraserver *u, unsigned nodes,
                                       const char *instance_type, struct ultraserver_use *use,
                                       struct writer *why);
-/* Whether a use is one that this unit could have given, as far as it alone tells. */
+/* Whether ultraserver_mode could have returned this use, as far as the use itself shows. */
 bool ultraserver_use_valid(const struct ultraserver_use *use);
 /* Whether two uses are the same. */
 bool ultraserver_use_same(const struct ultraserver_use *a, const struct ultraserver_use *b);
